@@ -1,0 +1,44 @@
+# Targets describe themselves: `make` lists them.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+JOBS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check lint types pytest test-long docs examples clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(BIN)/.run: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[images,hdf5]'
+	touch $@
+
+$(BIN)/.dev: pyproject.toml $(BIN)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+run: $(BIN)/.run ## set up, then classify a digit with the package in nnpackage/examples
+	$(BIN)/onert_run nnpackage/examples/digits_float --input image=nnpackage/examples/digits_float/samples/3.png --image-mode 0to1 --labels nnpackage/examples/digits_float/labels.txt --topk 3
+
+test: $(BIN)/.dev lint types pytest ## set up, then ruff, mypy and every test
+
+check: $(BIN)/.dev lint types ## the quick checks: ruff and mypy, and the structure tests
+	$(BIN)/python -m pytest -q tests/test_structure.py
+
+lint: $(BIN)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(BIN)/.dev
+	$(BIN)/mypy onert backends/onert_reference backends/onert_builtin backends/onert_llvm
+
+pytest: $(BIN)/.dev
+	$(BIN)/python -m pytest -n $(JOBS) -m 'not long'
+
+test-long: $(BIN)/.dev ## the long suites
+	$(BIN)/python -m pytest -n $(JOBS) -m long
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) build dist
