@@ -1,0 +1,56 @@
+"""The intermediate representation: values that describe a model, and what its operations mean."""
+
+from . import ops as ops
+from .dtype import Array, DType
+from .errors import BackendError, CompileError, ExecutionError, ModelError, OnertError, RuleError
+from .evaluate import evaluate
+from .inference import infer, infer_subgraph
+from .op import OPS, Call, Context, Effect, Op, Param, require
+from .operand import Operand
+from .operation import Operation
+from .package import Connection, Package, Port
+from .quant import Quantization, dequantize, quantize
+from .shape import Dim, Shape
+from .subgraph import Signature, SignatureTensor, StateUpdate, Subgraph, Subgraphs
+from .types import CallTypes, Constant, TensorType, type_of, unranked
+
+__all__ = [
+    "OPS",
+    "Array",
+    "BackendError",
+    "Call",
+    "CallTypes",
+    "CompileError",
+    "Connection",
+    "Constant",
+    "Context",
+    "DType",
+    "Dim",
+    "Effect",
+    "ExecutionError",
+    "ModelError",
+    "OnertError",
+    "Op",
+    "Operand",
+    "Operation",
+    "Package",
+    "Param",
+    "Port",
+    "Quantization",
+    "RuleError",
+    "Shape",
+    "Signature",
+    "SignatureTensor",
+    "StateUpdate",
+    "Subgraph",
+    "Subgraphs",
+    "TensorType",
+    "dequantize",
+    "evaluate",
+    "infer",
+    "infer_subgraph",
+    "quantize",
+    "require",
+    "type_of",
+    "unranked",
+]

@@ -1,0 +1,103 @@
+"""Making subgraphs by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+
+from .dtype import Array, DType
+from .errors import ModelError, RuleError
+from .inference import infer
+from .op import Op
+from .operand import Operand
+from .operation import Operation
+from .quant import Quantization
+from .subgraph import StateUpdate, Subgraph, Subgraphs
+from .types import Constant, TensorType, unranked
+
+
+class Builder:
+    """Collects operands and operations of one subgraph; an operand is known by its index.
+
+    b = Builder("main")
+    x = b.input(TensorType(DType.FLOAT32, (1, 4)), "x")
+    y = b.add(Unary(UnaryKind.RELU), x)
+    model = b.model([y])
+    """
+
+    def __init__(self, name: str = "main") -> None:
+        self.name = name
+        self._operands: list[Operand] = []
+        self._operations: list[Operation] = []
+        self._inputs: list[int] = []
+        self._state: list[StateUpdate] = []
+
+    def _operand(self, operand: Operand) -> int:
+        self._operands.append(operand)
+        return len(self._operands) - 1
+
+    def input(self, type_: TensorType, name: str = "") -> int:
+        """An input of the subgraph."""
+        self._inputs.append(self._operand(Operand(type_, name)))
+        return self._inputs[-1]
+
+    def constant(
+        self,
+        array: Array | Sequence[Any] | float,
+        quantization: Quantization | None = None,
+        name: str = "",
+        dtype: DType | None = None,
+    ) -> int:
+        """A constant; a sequence or a number becomes an array of NumPy's choice unless `dtype` says another."""
+        elements = np.asarray(array, None if dtype is None else dtype.numpy)
+        kind = DType.from_numpy(elements.dtype) if dtype is None else dtype
+        return self._operand(Operand(TensorType(kind, elements.shape, quantization), name, Constant(elements)))
+
+    def variable(self, type_: TensorType, name: str = "") -> int:
+        """A tensor that is kept from run to run, at first zeros."""
+        return self._operand(Operand(type_, name, variable=True))
+
+    def update(self, variable: int, source: int) -> None:
+        """After a run the variable takes the elements of `source`."""
+        self._state.append(StateUpdate(variable, source))
+
+    def add(self, op: Op, *operands: int | None, quantization: Sequence[Quantization | None] = ()) -> int:
+        """An operation with one result, which is given; ModelError where a rule is broken."""
+        (result,) = self.add_many(op, *operands, quantization=quantization)
+        return result
+
+    def add_many(
+        self, op: Op, *operands: int | None, quantization: Sequence[Quantization | None] = ()
+    ) -> tuple[int, ...]:
+        """An operation; its results have the inferred types, and the quantisation given for each, if any."""
+        try:
+            types = infer(op, [None if i is None else self._operands[i].known for i in operands])
+        except RuleError as error:
+            raise ModelError(f"operation {len(self._operations)} {op.label}: {error}") from error
+        if types is None:
+            types = (unranked(DType.FLOAT32),)
+        results = tuple(
+            self._operand(Operand(evolve(t, quantization=quantization[i] if i < len(quantization) else None)))
+            for i, t in enumerate(types)
+        )
+        location = f"operation {len(self._operations)} {op.label}"
+        self._operations.append(Operation(op, operands, results, location))
+        return results
+
+    def subgraph(self, outputs: Sequence[int]) -> Subgraph:
+        """The subgraph with these outputs."""
+        return Subgraph(
+            tuple(self._operands),
+            tuple(self._operations),
+            tuple(self._inputs),
+            tuple(outputs),
+            self.name,
+            tuple(self._state),
+        )
+
+    def model(self, outputs: Sequence[int]) -> Subgraphs:
+        """A model of this one subgraph."""
+        return Subgraphs((self.subgraph(outputs),))

@@ -1,0 +1,114 @@
+"""Element types."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Self
+
+import ml_dtypes
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+class DType(Enum):
+    """An element type: its name in the text form, the NumPy type that stores one element, and its bits.
+
+    INT2, INT4 and UINT4 are packed in files and in no other place: in memory one element is one byte.
+    STRING elements are Python `bytes`; RESOURCE and VARIANT elements are handles. NumPy keeps these as objects.
+    """
+
+    FLOAT32 = ("f32", np.float32, 32)
+    FLOAT16 = ("f16", np.float16, 16)
+    BFLOAT16 = ("bf16", ml_dtypes.bfloat16, 16)
+    FLOAT64 = ("f64", np.float64, 64)
+    FLOAT8_E4M3FN = ("f8e4m3fn", ml_dtypes.float8_e4m3fn, 8)
+    FLOAT8_E5M2 = ("f8e5m2", ml_dtypes.float8_e5m2, 8)
+    INT2 = ("i2", np.int8, 2)
+    INT4 = ("i4", np.int8, 4)
+    INT8 = ("i8", np.int8, 8)
+    INT16 = ("i16", np.int16, 16)
+    INT32 = ("i32", np.int32, 32)
+    INT64 = ("i64", np.int64, 64)
+    UINT4 = ("u4", np.uint8, 4)
+    UINT8 = ("u8", np.uint8, 8)
+    UINT16 = ("u16", np.uint16, 16)
+    UINT32 = ("u32", np.uint32, 32)
+    UINT64 = ("u64", np.uint64, 64)
+    BOOL = ("bool", np.bool_, 8)
+    COMPLEX64 = ("c64", np.complex64, 64)
+    COMPLEX128 = ("c128", np.complex128, 128)
+    STRING = ("str", np.object_, 0)
+    RESOURCE = ("resource", np.object_, 0)
+    VARIANT = ("variant", np.object_, 0)
+
+    def __init__(self, text: str, storage: type[Any], bits: int) -> None:
+        self.text = text
+        self.numpy: np.dtype[Any] = np.dtype(storage)
+        self.bits = bits
+
+    def __repr__(self) -> str:
+        return self.text
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """The type with this name in the text form; ValueError when there is none."""
+        for member in cls:
+            if member.text == text:
+                return member
+        raise ValueError(f"{text!r} names no element type")
+
+    @classmethod
+    def from_numpy(cls, dtype: np.dtype[Any] | type[Any]) -> Self:
+        """The type whose elements NumPy stores as `dtype`; ValueError when there is none.
+
+        Byte and text strings give STRING; a one-byte integer gives INT8 or UINT8, never a packed type.
+        """
+        wanted = np.dtype(dtype)
+        if wanted.kind in "SUOT":
+            return cls.STRING
+        for member in cls:
+            if member.numpy == wanted and member.bits == wanted.itemsize * 8:
+                return member
+        raise ValueError(f"NumPy's {wanted} is no element type of a model")
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes that one element takes in memory (packed types take one)."""
+        return self.numpy.itemsize
+
+    @property
+    def is_float(self) -> bool:
+        return self in _FLOATS
+
+    @property
+    def is_integer(self) -> bool:
+        return self.numpy.kind in "iu"
+
+    @property
+    def is_complex(self) -> bool:
+        return self.numpy.kind == "c"
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether elements are numbers with arithmetic: floats, integers and complex numbers, not booleans."""
+        return self.is_float or self.is_integer or self.is_complex
+
+    @property
+    def is_handle(self) -> bool:
+        """Whether elements are Python objects instead of plain bytes of fixed size."""
+        return self.numpy.kind == "O"
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The smallest and largest value of an integer type (of the logical type when packed)."""
+        if not self.is_integer:
+            raise ValueError(f"{self.text} is not an integer type")
+        if self.numpy.kind == "u":
+            return 0, (1 << self.bits) - 1
+        return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
+
+
+_FLOATS = frozenset(
+    {DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT64, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2}
+)

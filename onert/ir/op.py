@@ -1,0 +1,167 @@
+"""The declaration of an operation kind: one frozen class."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any, ClassVar, Protocol
+
+from attrs import fields, frozen
+
+from .dtype import Array
+from .errors import RuleError
+
+OPS: dict[str, type[Op]] = {}
+"""Every operation kind by its class name, filled as the classes are defined."""
+
+
+@frozen
+class Param:
+    """One operand of an operation kind, as the parameters of `infer` name it."""
+
+    name: str
+    optional: bool
+    variadic: bool
+
+
+class Effect(Enum):
+    """What running an operation does besides giving results."""
+
+    NONE = "none"
+    READ = "reads state"
+    WRITE = "changes state"
+
+
+@frozen
+class Call:
+    """How an operation runs a subgraph: with which of its inputs, by position, and what becomes of the results.
+
+    With `gives` they are the operation's results (or what these are chosen from); with `again` they are also the
+    operation's inputs for another round.
+    """
+
+    subgraph: int
+    inputs: tuple[int, ...]
+    gives: bool = True
+    again: bool = False
+
+
+class Context(Protocol):
+    """What an operation that is more than a function of its inputs may ask of whoever runs it."""
+
+    def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Run a subgraph of the same model; ExecutionError when the bound on depth is passed."""
+        ...
+
+    @property
+    def state(self) -> dict[Any, Any]:
+        """What lives as long as the execution: variables by name, tables, random generators."""
+        ...
+
+    @property
+    def max_iterations(self) -> int | None:
+        """The bound that the user set on every loop; None for no bound."""
+        ...
+
+
+def _optional(parameter: inspect.Parameter) -> bool:
+    """Whether an operand may be absent: a parameter with a default, or whose type is `TensorType | None`."""
+    return parameter.default is not parameter.empty or str(parameter.annotation).endswith("| None")
+
+
+@frozen
+class Op:
+    """An operation kind: fields are attributes, the parameters of `infer` are operands.
+
+    A subclass is a frozen attrs class and declares
+
+    - `infer(self, x: TensorType, ...) -> TensorType | tuple[TensorType, ...]`: the results' element types and shapes,
+      None where a dimension is not known yet. It raises RuleError for every operand, attribute or known element that
+      breaks a rule. A parameter that may be None may be absent; `*xs` takes any number. It never sees an unranked
+      type. A result carries no quantisation: that is given, not inferred.
+    - `evaluate(self, x: Array, ...) -> Array | tuple[Array, ...]`: the meaning, in NumPy, on real numbers.
+    - `evaluate_quantized(self, types: CallTypes, x: Array, ...)`: optional; the meaning on stored integers, where it is
+      more than dequantize, `evaluate`, quantize. Called when any operand or result is quantised.
+    - `evaluate_in(self, context: Context, types: CallTypes, x: Array, ...)`: instead of `evaluate`, where the meaning
+      needs subgraphs or state.
+
+    `stored` says that `evaluate` moves elements without looking at them, so that quantised ones move as they are
+    stored. `shares` says that the only result is the first operand's very memory in another shape. `carries` names the
+    operands that are state (of a recurrent cell): their next values are the last results, in that order.
+    """
+
+    params: ClassVar[tuple[Param, ...]] = ()
+    stored: ClassVar[bool] = False
+    shares: ClassVar[bool] = False
+    carries: ClassVar[tuple[str, ...]] = ()
+    effect: ClassVar[Effect] = Effect.NONE
+    infer: ClassVar[Callable[..., Any]]
+    evaluate: ClassVar[Callable[..., Any] | None] = None
+    evaluate_quantized: ClassVar[Callable[..., Any] | None] = None
+    evaluate_in: ClassVar[Callable[..., Any] | None] = None
+
+    @classmethod
+    def __attrs_init_subclass__(cls) -> None:
+        if "infer" not in cls.__dict__:
+            return  # an intermediate class of a family
+        signature = list(inspect.signature(cls.infer).parameters.values())[1:]
+        cls.params = tuple(Param(p.name, _optional(p), p.kind is p.VAR_POSITIONAL) for p in signature)
+        OPS[cls.__name__] = cls
+
+    @classmethod
+    def name(cls) -> str:
+        return cls.__name__
+
+    @property
+    def label(self) -> str:
+        """What messages and tables call this operation: the kind, or the member of an elementwise kind."""
+        kind = getattr(self, "kind", None)
+        return f"{type(self).__name__}.{kind.name}" if isinstance(kind, Enum) else type(self).__name__
+
+    @property
+    def subgraphs(self) -> tuple[int, ...]:
+        """The subgraphs that this operation may run."""
+        return ()
+
+    def calls(self, inputs: int) -> tuple[Call, ...]:
+        """How an operation with so many inputs runs its subgraphs; kinds that have `subgraphs` override it.
+
+        Shapes are known beyond a call through it: a subgraph's inputs have the shapes that all its callers give it.
+        """
+        return ()
+
+    def renumber(self, mapping: Mapping[int, int]) -> Op:
+        """The same operation where subgraph `i` is called `mapping[i]`; kinds that have `subgraphs` override it."""
+        require(not self.subgraphs, f"{self.label} does not say how its subgraphs are renumbered")
+        return self
+
+    def check_subgraphs(
+        self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
+    ) -> str | None:
+        """What is wrong with the subgraphs that this operation of the subgraph `caller` runs; None for nothing."""
+        return None
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """Field names and values, in order of declaration."""
+        return {f.name: getattr(self, f.name) for f in fields(type(self))}
+
+    def check_arity(self, present: Sequence[bool]) -> None:
+        """RuleError unless operands that are `present` (or absent) fit the parameters."""
+        variadic = any(p.variadic for p in self.params)
+        if not variadic and len(present) > len(self.params):
+            raise RuleError(f"has {len(present)} inputs, expected at most {len(self.params)}")
+        for index, param in enumerate(self.params):
+            if param.variadic:
+                for at in range(index, len(present)):
+                    if not present[at]:
+                        raise RuleError(f"input {at} ({param.name}) is absent, expected a tensor")
+            elif not param.optional and not (index < len(present) and present[index]):
+                raise RuleError(f"input {index} ({param.name}) is absent, expected a tensor")
+
+
+def require(condition: bool, rule: str) -> None:
+    """RuleError with the sentence `rule` unless `condition` holds."""
+    if not condition:
+        raise RuleError(rule)

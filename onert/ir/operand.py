@@ -1,0 +1,33 @@
+"""A tensor of the model, before it has a buffer."""
+
+from __future__ import annotations
+
+from attrs import evolve, frozen
+
+from .shape import Shape
+from .types import Constant, TensorType
+
+
+@frozen
+class Operand:
+    """Type, name, and the elements where it is a constant.
+
+    `variable` marks state that is kept from one run to the next; it starts as zeros. `signature_shape` is the shape
+    with the dimensions that the file leaves open, where it does: `type` has a shape to start with, this says which
+    others are meant.
+    """
+
+    type: TensorType
+    name: str = ""
+    data: Constant | None = None
+    variable: bool = False
+    signature_shape: Shape | None = None
+
+    @property
+    def is_constant(self) -> bool:
+        return self.data is not None
+
+    @property
+    def known(self) -> TensorType:
+        """The type, its elements known where this is a constant: what `infer` is given."""
+        return self.type if self.data is None else evolve(self.type, data=self.data)

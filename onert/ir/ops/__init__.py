@@ -1,0 +1,34 @@
+"""The operation kinds, one family a file; importing this package declares them all."""
+
+from . import binary as binary
+from . import comparison as comparison
+from . import control as control
+from . import conv as conv
+from . import conv3d as conv3d
+from . import convert as convert
+from . import copy as copy
+from . import custom as custom
+from . import depthwise as depthwise
+from . import detection as detection
+from . import fill as fill
+from . import fully_connected as fully_connected
+from . import gather as gather
+from . import joining as joining
+from . import layout as layout
+from . import matmul as matmul
+from . import norm as norm
+from . import permute as permute
+from . import pool as pool
+from . import recurrent as recurrent
+from . import reduce as reduce
+from . import reduce_window as reduce_window
+from . import reshape as reshape
+from . import resize as resize
+from . import scan as scan
+from . import select as select
+from . import slicing as slicing
+from . import softmax as softmax
+from . import state as state
+from . import transpose_conv as transpose_conv
+from . import unary as unary
+from . import unpool as unpool

@@ -1,0 +1,30 @@
+"""Copies within a memory space."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attrs import frozen
+
+from onert.ir.dtype import Array
+from onert.ir.op import Op
+from onert.ir.types import TensorType
+
+
+@frozen
+class Copy(Op):
+    """The same elements in memory of their own.
+
+    The compiler inserts it where a model returns an input, a constant, or one tensor twice, so that every output has
+    an operation that defines it.
+
+    - `x`: any element type, any shape. The result has the same type and shape.
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType) -> TensorType:
+        return x.result(x.shape)
+
+    def evaluate(self, x: Array) -> Array:
+        return x.copy()

@@ -1,0 +1,108 @@
+"""Dynamic-range arithmetic: float inputs quantised on the fly for products with integer filters.
+
+Source: TFLite's kernels/internal/reference/portable_tensor_utils.cc (PortableSymmetricQuantizeFloats,
+PortableAsymmetricQuantizeFloats).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir.dtype import Array, DType
+from onert.ir.quant import Quantization, round_half_away
+from onert.ir.types import TensorType
+
+FILTERS = frozenset({DType.INT2, DType.INT4, DType.INT8, DType.UINT8})
+
+
+@frozen(eq=False)
+class QuantizedRows:
+    """Rows of int8 values; `real = scale * (value - offset)`, one scale (float32) and offset (int32) a row."""
+
+    values: Array
+    scales: Array
+    offsets: Array
+
+    @property
+    def centred(self) -> Array:
+        """The values less their row's offset, in int32."""
+        out: Array = self.values.astype(np.int32) - self.offsets[:, None]
+        return out
+
+
+def is_hybrid(x: TensorType, weight: TensorType) -> bool:
+    """Whether floats meet a quantised filter."""
+    return x.dtype.is_float and weight.dtype in FILTERS
+
+
+def filter_values(weight: Array) -> Array:
+    """The filter's integers as TFLite's hybrid kernels read them: bytes are signed."""
+    return weight.view(np.int8) if weight.dtype == np.uint8 else weight
+
+
+def quantize_items(x: Array, *, asymmetric: bool) -> QuantizedRows:
+    """Each batch item of a float tensor on its own, as one row."""
+    return quantize_rows(x.reshape(x.shape[0], math.prod(x.shape[1:])), asymmetric=asymmetric)
+
+
+def quantize_rows(rows: Array, *, asymmetric: bool) -> QuantizedRows:
+    """Each row of a float matrix [count, size] on its own."""
+    rows = rows.astype(np.float32, copy=False)
+    return _asymmetric(rows) if asymmetric else _symmetric(rows)
+
+
+def _symmetric(rows: Array) -> QuantizedRows:
+    """The largest magnitude becomes 127."""
+    largest = np.abs(rows).max(axis=1, initial=np.float32(0))
+    empty = largest == 0
+    safe = np.where(empty, np.float32(1), largest)
+    inverse = np.float32(127) / safe
+    values = np.clip(_round(rows * inverse[:, None]), -127, 127).astype(np.int8)
+    scales = np.where(empty, np.float32(1), safe / np.float32(127)).astype(np.float32)
+    return QuantizedRows(values, scales, np.zeros(len(rows), np.int32))
+
+
+def _asymmetric(rows: Array) -> QuantizedRows:
+    """The range from the smallest to the largest value, widened to hold 0, becomes -128 to 127."""
+    low = rows.min(axis=1, initial=np.float32(0))
+    high = rows.max(axis=1, initial=np.float32(0))
+    empty = low == high
+    scales = np.where(empty, np.float32(1), (high - low) / np.float32(255))
+    below, above = low.astype(np.float64) / scales, high.astype(np.float64) / scales
+    nearer = 128.0 + np.abs(below) < 127.0 + np.abs(above)
+    zero = np.clip(_round(np.where(nearer, -128.0 - below, 127.0 - above)), -128, 127)
+    offsets = np.where(empty, 0, zero).astype(np.int32)
+    inverse = np.float32(1) / scales
+    shifted = offsets.astype(np.float32)[:, None] + rows * inverse[:, None]
+    values = np.clip(_round(shifted), -128, 127).astype(np.int8)
+    values[empty] = 0
+    return QuantizedRows(values, scales, offsets)
+
+
+def _round(x: Array) -> Array:
+    """Halves away from zero; what is no number becomes 0, so that a stray one stays in its own row."""
+    return np.nan_to_num(round_half_away(x), nan=0.0)
+
+
+def blockwise(rows: Array, weight: Array, quantization: Quantization) -> Array:
+    """`rows · weightᵀ` where each run of the filter's features has a scale of its own; inputs asymmetric by row.
+
+    Source: TFLite's kernels/fully_connected.cc (EvalBlockwise4Bit).
+    """
+    block = quantization.block_size
+    assert block is not None
+    outputs, features = weight.shape
+    scales = np.asarray(quantization.scales, np.float32).reshape(outputs, -1)
+    quantized = quantize_rows(rows, asymmetric=True)
+    out = np.zeros((len(rows), outputs), np.float32)
+    filter_sums = np.zeros(outputs, np.float32)
+    for index, start in enumerate(range(0, features, block)):
+        part = filter_values(weight[:, start : start + block]).astype(np.float64)
+        products = quantized.values[:, start : start + block].astype(np.float64) @ part.T
+        out += products.astype(np.float32) * scales[:, index]
+        filter_sums += scales[:, index] * part.sum(axis=1).astype(np.float32)
+    out -= quantized.offsets.astype(np.float32)[:, None] * filter_sums
+    return out * quantized.scales[:, None]

@@ -1,0 +1,125 @@
+"""Convolution as matrix products: on real numbers, and exactly on integers held in floats.
+
+Everything here takes channels last, any number of spatial axes, and is bounded in memory: the columns that a window
+gathers are made a block of rows at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from onert.ir.dtype import Array
+
+from .window import Tap, Window, taps
+
+BLOCK_ELEMENTS = 1 << 22
+"""The most elements of gathered columns at one time (unless one row of outputs alone has more)."""
+
+
+def convolve(x: Array, weight: Array, windows: Sequence[Window], groups: int = 1) -> Array:
+    """Each output: the sum of products of a window of `x` with a filter.
+
+    `x` is [batch, *spatial, channels], `weight` [*window, channels / groups, outputs], of one floating or integer type,
+    in which the sums are made; the result is [batch, *outputs, outputs]. Filters of group g see its channels only.
+    """
+    batch, spatial, channels = x.shape[0], x.shape[1:-1], x.shape[-1]
+    count = weight.shape[-1]
+    sizes = tuple(w.outputs(s) for w, s in zip(windows, spatial, strict=True))
+    out = np.zeros((batch, *sizes, count), x.dtype)
+    if not out.size or not x.size or not weight.size:
+        return out
+    matrix = _filters(weight, groups)
+    if all(w.size == 1 and w.stride == 1 for w in windows):
+        flat = x.reshape(-1, 1, channels)
+        out[...] = _multiply(flat, matrix).reshape(out.shape)
+        return out
+    elements = math.prod(w.size for w in windows)
+    row = math.prod(sizes[1:]) * elements * channels
+    rows = max(1, min(sizes[0], BLOCK_ELEMENTS // max(row, 1)))
+    inner = [list(w.taps(s)) for w, s in zip(windows[1:], spatial[1:], strict=True)]
+    before = windows[0].before(spatial[0])
+    for item in range(batch):
+        for start in range(0, sizes[0], rows):
+            stop = min(start + rows, sizes[0])
+            outer = list(taps(windows[0], spatial[0], stop - start, before - start * windows[0].stride))
+            columns = np.zeros((stop - start, *sizes[1:], elements, channels), x.dtype)
+            _gather(x[item], columns, windows, [outer, *inner])
+            made = _multiply(columns.reshape(-1, elements, channels), matrix)
+            out[item, start:stop] = made.reshape(stop - start, *sizes[1:], count)
+    return out
+
+
+def _filters(weight: Array, groups: int) -> Array:
+    """[*window, channels, outputs] as one matrix [window * channels, outputs] a group."""
+    count = weight.shape[-1]
+    elements = math.prod(weight.shape[:-1])
+    return np.ascontiguousarray(weight.reshape(elements, groups, count // groups).transpose(1, 0, 2))
+
+
+def _multiply(columns: Array, matrix: Array) -> Array:
+    """[rows, elements, channels] by the groups' matrices: [rows, outputs]."""
+    rows, elements, channels = columns.shape
+    groups, _, count = matrix.shape
+    if groups == 1:
+        out: Array = columns.reshape(rows, elements * channels) @ matrix[0]
+        return out
+    split = columns.reshape(rows, elements, groups, channels // groups).transpose(2, 0, 1, 3)
+    each = split.reshape(groups, rows, -1) @ matrix
+    return each.transpose(1, 0, 2).reshape(rows, groups * count)
+
+
+def _gather(x: Array, columns: Array, windows: Sequence[Window], found: Sequence[Sequence[Tap]]) -> None:
+    """Copy what each element of the window meets into its place of `columns` [*outputs, elements, channels]."""
+    for each in product(*found):
+        element = 0
+        for window, tap in zip(windows, each, strict=True):
+            element = element * window.size + tap.index
+        target: tuple[slice | int, ...] = (*(t.target for t in each), element)
+        columns[target] = x[tuple(t.source for t in each)]
+
+
+def convolve_depthwise(x: Array, weight: Array, windows: Sequence[Window]) -> Array:
+    """Every channel with its own filters: `x` [batch, *spatial, channels], `weight` [*window, channels, multiplier].
+
+    The result [batch, *outputs, channels * multiplier] has a channel's outputs side by side.
+    """
+    spatial, channels = x.shape[1:-1], x.shape[-1]
+    multiplier = weight.shape[-1]
+    if multiplier > 1:
+        x = np.repeat(x, multiplier, axis=-1)
+    filters = weight.reshape(*weight.shape[:-2], channels * multiplier)
+    sizes = tuple(w.outputs(s) for w, s in zip(windows, spatial, strict=True))
+    out = np.zeros((x.shape[0], *sizes, channels * multiplier), x.dtype)
+    for each in product(*(list(w.taps(s)) for w, s in zip(windows, spatial, strict=True))):
+        part = x[(slice(None), *(t.source for t in each))]
+        out[(slice(None), *(t.target for t in each))] += part * filters[tuple(t.index for t in each)]
+    return out
+
+
+def convolve_transposed(
+    x: Array, weight: Array, windows: Sequence[Window], sizes: Sequence[int], befores: Sequence[int] | None = None
+) -> Array:
+    """The transpose of a convolution that would turn `sizes` into x's spatial axes: each input adds a filter's worth.
+
+    `x` is [batch, *spatial, channels], `weight` [*window, channels, outputs]; the result is [batch, *sizes, outputs].
+    What falls outside of `sizes` is dropped. `befores` is the padding in front, that of the convolution unless given.
+    """
+    batch, spatial, channels = x.shape[0], x.shape[1:-1], x.shape[-1]
+    count = weight.shape[-1]
+    out = np.zeros((batch, *sizes, count), x.dtype)
+    if not out.size or not x.size:
+        return out
+    padding = [w.before(s) for w, s in zip(windows, sizes, strict=True)] if befores is None else befores
+    found = [
+        list(taps(w, size, inputs, before))
+        for w, size, inputs, before in zip(windows, sizes, spatial, padding, strict=True)
+    ]
+    for each in product(*found):
+        part = x[(slice(None), *(t.target for t in each))]
+        made = part.reshape(-1, channels) @ weight[tuple(t.index for t in each)]
+        out[(slice(None), *(t.source for t in each))] += made.reshape(*part.shape[:-1], count)
+    return out

@@ -1,0 +1,58 @@
+"""Windows on the plane [batch, height, width, channels]: attributes in common, their rules, the output's size."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from onert.ir.shape import Dim
+
+from .window import Padding, Window, output_dim, require_step
+
+
+class Sliding(Protocol):
+    """An operation whose window slides over height and width."""
+
+    @property
+    def padding(self) -> Padding: ...
+    @property
+    def stride_height(self) -> int: ...
+    @property
+    def stride_width(self) -> int: ...
+
+
+class Dilated(Sliding, Protocol):
+    """One whose window's elements may lie apart."""
+
+    @property
+    def dilation_height(self) -> int: ...
+    @property
+    def dilation_width(self) -> int: ...
+
+
+def require_strides(op: Sliding) -> None:
+    """RuleError for a stride below 1."""
+    require_step("stride_height", op.stride_height)
+    require_step("stride_width", op.stride_width)
+
+
+def require_dilated(op: Dilated) -> None:
+    """RuleError for a stride or dilation below 1."""
+    require_strides(op)
+    require_step("dilation_height", op.dilation_height)
+    require_step("dilation_width", op.dilation_width)
+
+
+def dilated_outputs(op: Dilated, height: Dim, width: Dim, window_height: Dim, window_width: Dim) -> tuple[Dim, Dim]:
+    """Height and width of the result; RuleError where the window does not fit."""
+    return (
+        output_dim(height, window_height, op.stride_height, op.dilation_height, op.padding),
+        output_dim(width, window_width, op.stride_width, op.dilation_width, op.padding),
+    )
+
+
+def dilated_windows(op: Dilated, height: int, width: int) -> tuple[Window, Window]:
+    """The windows along height and width of a filter of `height` by `width`."""
+    return (
+        Window(height, op.stride_height, op.dilation_height, op.padding),
+        Window(width, op.stride_width, op.dilation_width, op.padding),
+    )

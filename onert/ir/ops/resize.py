@@ -1,0 +1,145 @@
+"""Images in another size."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir.dtype import Array, DType
+from onert.ir.op import Op, require
+from onert.ir.quant import round_half_away
+from onert.ir.shape import Dim, Shape
+from onert.ir.types import CallTypes, TensorType
+
+
+@frozen
+class ResizeBilinear(Op):
+    """Each output element: its four nearest inputs, weighted by their distance.
+
+    Operands: `x` [batch, height, width, channels]; `size` (int32: new height and width). Result: [batch, new height,
+    new width, channels]. Output y lies on input row `y * height / new height`; with `half_pixel_centers` centres lie on
+    centres, with `align_corners` (not both) corners on corners.
+
+    Element types: floats; uint8, averaged in float32 and rounded; int8 and int16, with positions and weights in steps
+    of 1/1024, rounded halves away from zero.
+
+    Source: TFLite RESIZE_BILINEAR, kernels/resize_bilinear.cc and kernels/internal/reference/resize_bilinear.h.
+    """
+
+    align_corners: bool = False
+    half_pixel_centers: bool = False
+
+    def infer(self, x: TensorType, size: TensorType) -> TensorType:
+        both = self.align_corners and self.half_pixel_centers
+        require(not both, "align_corners and half_pixel_centers are both set, expected at most one")
+        stored = x.dtype in (DType.UINT8, DType.INT8, DType.INT16)
+        require(x.dtype.is_float or stored, f"input is {x.dtype.text}, expected a float, u8, i8 or i16")
+        return x.result(resized(x, size))
+
+    def evaluate(self, x: Array, size: Array) -> Array:
+        height, width = _new_size(size)
+        if x.dtype in (np.int8, np.int16):
+            return self._integer(x, height, width)
+        rows, columns = self._positions(height, x.shape[1]), self._positions(width, x.shape[2])
+        down, across = rows[2][:, None, None], columns[2][:, None]
+        real = x.astype(np.float32, copy=False)
+        top, bottom = real[:, rows[0]], real[:, rows[1]]
+        upper = top[:, :, columns[0]] * (1 - down) * (1 - across) + bottom[:, :, columns[0]] * down * (1 - across)
+        out: Array = upper + top[:, :, columns[1]] * (1 - down) * across + bottom[:, :, columns[1]] * down * across
+        return (out if x.dtype.kind == "f" else round_half_away(out)).astype(x.dtype)
+
+    def evaluate_quantized(self, types: CallTypes, x: Array, size: Array) -> Array:
+        return self.evaluate(x, size)
+
+    def _positions(self, count: int, inputs: int) -> tuple[Array, Array, Array]:
+        """For each output along an axis: the inputs before and after it, and the distance from the first."""
+        scale = np.float32(inputs) / np.float32(count)
+        if self.align_corners and count > 1:
+            scale = np.float32(inputs - 1) / np.float32(count - 1)
+        at = np.arange(count, dtype=np.float32)
+        at = (at + np.float32(0.5)) * scale - np.float32(0.5) if self.half_pixel_centers else at * scale
+        low = np.maximum(np.floor(at).astype(np.int64), 0)
+        high = np.minimum(np.ceil(at).astype(np.int64), inputs - 1)
+        return np.minimum(low, inputs - 1), high, at - low.astype(np.float32)
+
+    def _integer(self, x: Array, height: int, width: int) -> Array:
+        rows, columns = self._steps(height, x.shape[1]), self._steps(width, x.shape[2])
+        down, across = rows[2][:, None, None], columns[2][:, None]
+        wide = x.astype(np.int64)
+        top, bottom = wide[:, rows[0]], wide[:, rows[1]]
+        left = top[:, :, columns[0]] * (1024 - down) + bottom[:, :, columns[0]] * down
+        right = top[:, :, columns[1]] * (1024 - down) + bottom[:, :, columns[1]] * down
+        total = left * (1024 - across) + right * across
+        magnitude = (np.abs(total) + (1 << 19)) >> 20
+        out: Array = np.where(total > 0, magnitude, -magnitude).astype(x.dtype)
+        return out
+
+    def _steps(self, count: int, inputs: int) -> tuple[Array, Array, Array]:
+        """The same in integers: distances in steps of 1/1024."""
+        scale = (1024 * inputs + count // 2) // count
+        if self.align_corners and count > 1:
+            scale = (1024 * (inputs - 1) + (count - 1) // 2) // (count - 1)
+        at = np.arange(count, dtype=np.int64) * scale
+        if self.half_pixel_centers:
+            at = at + scale // 2 - 512
+        low = np.clip(at // 1024, 0, inputs - 1)
+        high = np.clip(-(-at // 1024), 0, inputs - 1)
+        return low, high, at - 1024 * low
+
+
+@frozen
+class ResizeNearestNeighbor(Op):
+    """Each output element: the input nearest to it.
+
+    Operands: `x` [batch, height, width, channels], any element type; `size` (int32: new height and width). Result:
+    [batch, new height, new width, channels]. Output y takes input row `floor(y * height / new height)`; with
+    `half_pixel_centers` centres lie on centres, with `align_corners` corners on corners and the row is rounded.
+
+    Source: TFLite RESIZE_NEAREST_NEIGHBOR, kernels/internal/reference/resize_nearest_neighbor.h.
+    """
+
+    stored = True
+
+    align_corners: bool = False
+    half_pixel_centers: bool = False
+
+    def infer(self, x: TensorType, size: TensorType) -> TensorType:
+        return x.result(resized(x, size))
+
+    def evaluate(self, x: Array, size: Array) -> Array:
+        height, width = _new_size(size)
+        rows, columns = self._nearest(height, x.shape[1]), self._nearest(width, x.shape[2])
+        return x[:, rows[:, None], columns]
+
+    def _nearest(self, count: int, inputs: int) -> Array:
+        scale = np.float32(inputs) / np.float32(count)
+        if self.align_corners and count > 1:
+            scale = np.float32(inputs - 1) / np.float32(count - 1)
+        at = np.arange(count, dtype=np.float32)
+        at = (at + np.float32(0.5)) * scale if self.half_pixel_centers else at * scale
+        whole = round_half_away(at) if self.align_corners else np.floor(at)
+        return np.clip(whole.astype(np.int64), 0, inputs - 1)
+
+
+def resized(x: TensorType, size: TensorType) -> Shape:
+    """The shape of an image in the size that an operand gives; RuleError unless both make sense."""
+    require(x.rank == 4, f"input is {x}, expected 4 dimensions")
+    require(size.dtype is DType.INT32, f"size is {size.dtype.text}, expected i32")
+    require(size.rank == 1 and size.shape[0] in (2, None), f"size is {size}, expected 2 elements")
+    if size.value is None:
+        return (x.shape[0], None, None, x.shape[3])
+    require(size.value.size == 2, f"size has {size.value.size} elements, expected 2")
+    height, width = _new_size(size.value)
+    _require_extent("height", x.shape[1], height)
+    _require_extent("width", x.shape[2], width)
+    return (x.shape[0], height, width, x.shape[3])
+
+
+def _require_extent(name: str, before: Dim, after: int) -> None:
+    require(after >= 1, f"new {name} is {after}, expected at least 1")
+    require(before != 0, f"input has {name} 0, expected at least 1")
+
+
+def _new_size(size: Array) -> tuple[int, int]:
+    height, width = size.reshape(-1)
+    return int(height), int(width)

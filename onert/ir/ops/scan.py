@@ -1,0 +1,85 @@
+"""Running sums and transforms along axes."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir.dtype import Array, DType
+from onert.ir.op import Op, require
+from onert.ir.shape import normalize_axis
+from onert.ir.types import CallTypes, TensorType
+
+from .reduce import axis_of, require_one_axis
+
+
+@frozen
+class CumSum(Op):
+    """Each element replaced by the sum of those up to it along an axis.
+
+    Operands: `x`, floats, int32 or int64; `axis` (one integer, negative counted from the end). Result: that of `x`.
+    `exclusive` leaves the element itself out, `reverse` sums from the other end.
+
+    Source: TFLite CUMSUM, kernels/cumsum.cc.
+    """
+
+    exclusive: bool = False
+    reverse: bool = False
+
+    def infer(self, x: TensorType, axis: TensorType) -> TensorType:
+        allowed = x.dtype.is_float or x.dtype in (DType.INT32, DType.INT64)
+        require(allowed, f"input is {x.dtype.text}, expected a float, i32 or i64")
+        require(x.rank >= 1, "input is a scalar, expected at least 1 dimension")
+        require_one_axis(axis)
+        if axis.value is not None:
+            axis_of(axis, x.rank)
+        return x.result(x.shape)
+
+    def evaluate(self, x: Array, axis: Array) -> Array:
+        at = normalize_axis(int(axis.reshape(-1)[0]), x.ndim)
+        turned = np.flip(x, at) if self.reverse else x
+        out = np.cumsum(turned, axis=at, dtype=x.dtype)
+        if self.exclusive:
+            out = np.concatenate([np.zeros_like(out[_first(at)]), out[_all_but_last(at)]], axis=at)
+        return np.ascontiguousarray(np.flip(out, at)) if self.reverse else out
+
+    def evaluate_quantized(self, types: CallTypes, x: Array, axis: Array) -> Array:
+        return self.evaluate(x, axis)
+
+
+@frozen
+class RFFT2D(Op):
+    """The two-dimensional Fourier transform of real numbers over the last two axes, its redundant half left out.
+
+    Operands: `x` [..., height, width], float32; `fft_length` (two int32: rows and columns of the transform, to which x
+    is cut or filled up with zeros). Result: [..., rows, columns // 2 + 1], complex64. Source: TFLite RFFT2D,
+    kernels/rfft2d.cc.
+    """
+
+    def infer(self, x: TensorType, fft_length: TensorType) -> TensorType:
+        require(x.dtype is DType.FLOAT32, f"input is {x.dtype.text}, expected f32")
+        require(x.rank >= 2, f"input is {x}, expected at least 2 dimensions")
+        require(fft_length.dtype is DType.INT32, f"fft_length is {fft_length.dtype.text}, expected i32")
+        two = fft_length.rank == 1 and fft_length.shape[0] in (2, None)
+        require(two, f"fft_length is {fft_length}, expected 2 elements")
+        if fft_length.value is None:
+            return TensorType(DType.COMPLEX64, (*x.shape[:-2], None, None))
+        rows, columns = (int(n) for n in fft_length.value.reshape(-1))
+        require(rows >= 1 and columns >= 1, f"fft_length is [{rows}, {columns}], expected at least 1 of each")
+        return TensorType(DType.COMPLEX64, (*x.shape[:-2], rows, columns // 2 + 1))
+
+    def evaluate(self, x: Array, fft_length: Array) -> Array:
+        rows, columns = (int(n) for n in fft_length.reshape(-1))
+        out: Array = np.fft.rfft2(x.astype(np.float64), s=(rows, columns), axes=(-2, -1)).astype(np.complex64)
+        return out
+
+    def evaluate_quantized(self, types: CallTypes, x: Array, fft_length: Array) -> Array:
+        return self.evaluate(x, fft_length)
+
+
+def _first(axis: int) -> tuple[slice, ...]:
+    return (*(slice(None),) * axis, slice(0, 1))
+
+
+def _all_but_last(axis: int) -> tuple[slice, ...]:
+    return (*(slice(None),) * axis, slice(0, -1))

@@ -1,0 +1,48 @@
+"""Shapes and indices that operations are given as tensors."""
+
+from __future__ import annotations
+
+from onert.ir.dtype import Array, DType
+from onert.ir.errors import RuleError
+from onert.ir.op import require
+from onert.ir.shape import MAX_ELEMENTS, MAX_RANK, Dim, Shape
+from onert.ir.types import TensorType
+
+
+def integers(x: TensorType, name: str) -> tuple[int, ...] | None:
+    """The elements of an operand of rank 0 or 1 that holds integers, where they are known; RuleError for another."""
+    require(x.dtype.is_integer, f"{name} holds {x.dtype.text}, expected integers")
+    require(x.rank <= 1, f"{name} has rank {x.rank}, expected 1")
+    return None if x.value is None else values(x.value)
+
+
+def values(x: Array) -> tuple[int, ...]:
+    """The elements of an array of integers."""
+    return tuple(int(v) for v in x.reshape(-1))
+
+
+def length(x: TensorType) -> Dim:
+    """How many elements an operand of rank 1 holds; 1 for a scalar, None where it is not known."""
+    return 1 if x.rank == 0 else x.shape[0]
+
+
+def checked_shape(dims: tuple[int, ...], name: str) -> tuple[int, ...]:
+    """Dimensions that an operand asks for; RuleError where one is negative or there would be too many elements."""
+    require(len(dims) <= MAX_RANK, f"{name} has {len(dims)} dimensions, more than {MAX_RANK}")
+    total = 1
+    for d in dims:
+        require(d >= 0, f"{name} is {list(dims)}, expected no negative dimension")
+        total *= d
+    require(total <= MAX_ELEMENTS, f"{name} is {list(dims)}, more than {MAX_ELEMENTS} elements")
+    return dims
+
+
+def unknown(rank: int) -> Shape:
+    """A shape of which only the number of dimensions is known."""
+    return (None,) * rank
+
+
+def require_index_type(x: TensorType, name: str) -> None:
+    """RuleError unless an operand holds integers that can count elements."""
+    if x.dtype not in (DType.INT32, DType.INT64, DType.INT16, DType.INT8, DType.UINT8, DType.UINT32):
+        raise RuleError(f"{name} holds {x.dtype.text}, expected integers")

@@ -1,0 +1,108 @@
+"""Arithmetic of sliding windows: sizes, padding, and which inputs a window's elements meet.
+
+Source: TFLite's kernels/padding.h (ComputeOutSize, ComputePaddingWithOffset), after TensorFlow's
+GetWindowedOutputSize.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+
+from attrs import frozen
+
+from onert.ir.errors import RuleError
+from onert.ir.op import require
+from onert.ir.shape import Dim
+
+MAX_STEP = (1 << 31) - 1
+"""The largest stride, dilation or window size that a model file can write."""
+
+
+class Padding(Enum):
+    """SAME: an output for every stride-th input, zeros around the edges. VALID: windows that lie wholly inside."""
+
+    SAME = "same"
+    VALID = "valid"
+
+
+@frozen
+class Tap:
+    """One element of a window along one axis: outputs `target` read inputs `source` through it (equal lengths)."""
+
+    index: int
+    target: slice
+    source: slice
+
+
+@frozen
+class Window:
+    """A window that slides along one axis.
+
+    Element t of the window that makes output o lies on input `o * stride - before + t * dilation`.
+    """
+
+    size: int
+    stride: int
+    dilation: int
+    padding: Padding
+
+    @property
+    def extent(self) -> int:
+        """Inputs from the window's first to its last element."""
+        return (self.size - 1) * self.dilation + 1
+
+    def outputs(self, inputs: int) -> int:
+        """The number of outputs along an axis of `inputs`; RuleError where it would be negative.
+
+        A window that spans more inputs than 32 bits count is refused: no other runtime could tell where it lies.
+        """
+        require(self.extent <= MAX_STEP, f"the dilated window spans {self.extent} elements, more than {MAX_STEP}")
+        if self.padding is Padding.SAME:
+            return -(-inputs // self.stride)
+        room = inputs - self.extent + self.stride
+        if room <= -self.stride:  # C division truncates towards zero: just outside gives an empty result
+            raise RuleError(f"window of extent {self.extent} is larger than the {inputs} elements it slides over")
+        return max(room, 0) // self.stride
+
+    def before(self, inputs: int) -> int:
+        """The zeros in front of the first input."""
+        total = (self.outputs(inputs) - 1) * self.stride + self.extent - inputs
+        return max(total, 0) // 2
+
+    def taps(self, inputs: int) -> Iterator[Tap]:
+        """The window's elements that meet any input, by index."""
+        return taps(self, inputs, self.outputs(inputs), self.before(inputs))
+
+
+def taps(window: Window, inputs: int, outputs: int, before: int) -> Iterator[Tap]:
+    """The window's elements that meet any of `inputs` for any of `outputs`, with another padding in front.
+
+    Elements that meet nothing cost nothing, however large the window.
+    """
+    if not inputs or not outputs:
+        return
+    stride, dilation = window.stride, window.dilation
+    first = max(0, -(-(before - (outputs - 1) * stride) // dilation))
+    last = min(window.size - 1, (inputs - 1 + before) // dilation)
+    for index in range(first, last + 1):
+        offset = index * dilation - before
+        start = max(0, -(offset // stride))
+        stop = min(outputs, (inputs - 1 - offset) // stride + 1)
+        if start < stop:
+            begin = start * stride + offset
+            yield Tap(index, slice(start, stop), slice(begin, begin + (stop - start - 1) * stride + 1, stride))
+
+
+def output_dim(inputs: Dim, size: Dim, stride: int, dilation: int, padding: Padding) -> Dim:
+    """The number of outputs along an axis, None where it is not known; RuleError where it would be negative."""
+    if inputs is None or (size is None and padding is Padding.VALID):
+        return None
+    return Window(1 if size is None else size, stride, dilation, padding).outputs(inputs)
+
+
+def require_step(name: str, value: int) -> None:
+    """RuleError unless a stride, dilation or window size is at least 1 and fits 32 bits."""
+    require(
+        1 <= value <= MAX_STEP, f"{name} is {value}, expected {'at least 1' if value < 1 else f'at most {MAX_STEP}'}"
+    )

@@ -1,0 +1,122 @@
+"""How stored integers stand for real numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from attrs import frozen
+
+from .dtype import Array, DType
+from .errors import RuleError
+
+
+@frozen
+class Quantization:
+    """`real = scale * (stored - zero_point)`.
+
+    Per tensor: one scale and one zero point. Per axis: one of each for every index along `axis`.
+    Blockwise: along `axis`, each run of `block_size` elements has its own scale and zero point; the scales are
+    then in the row-major order of the tensor's shape with the length along `axis` divided by `block_size`.
+    Source: the TFLite quantisation specification (`scale`, `zero_point`, `quantized_dimension`) and the schema's
+    BlockwiseQuantization.
+    """
+
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int | None = None
+    block_size: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if not self.scales:
+            raise RuleError("quantisation has no scale, expected at least one")
+        if len(self.scales) != len(self.zero_points):
+            raise RuleError(
+                f"quantisation has {len(self.scales)} scales and {len(self.zero_points)} zero points, "
+                "expected as many of each"
+            )
+        for scale in self.scales:
+            if not (math.isfinite(scale) and scale > 0):
+                raise RuleError(f"quantisation scale is {scale}, expected a positive finite number")
+
+    @property
+    def per_tensor(self) -> bool:
+        return self.axis is None
+
+    @property
+    def scale(self) -> float:
+        """The scale of a per-tensor quantisation; RuleError otherwise."""
+        self._require_per_tensor()
+        return self.scales[0]
+
+    @property
+    def zero_point(self) -> int:
+        """The zero point of a per-tensor quantisation; RuleError otherwise."""
+        self._require_per_tensor()
+        return self.zero_points[0]
+
+    def _require_per_tensor(self) -> None:
+        if self.axis is not None:
+            raise RuleError(f"quantisation is per axis {self.axis}, expected per tensor")
+
+    def parameters(self, shape: tuple[int, ...]) -> tuple[Array, Array]:
+        """Scales (float32) and zero points (int64) that broadcast against a tensor of `shape`.
+
+        RuleError where there are more or fewer than the shape needs.
+        """
+        scales = np.asarray(self.scales, np.float32)
+        zeros = np.asarray(self.zero_points, np.int64)
+        if self.axis is None:
+            return scales.reshape(()), zeros.reshape(())
+        self._require_fit(shape)
+        if self.block_size is None:
+            across = tuple(-1 if i == self.axis else 1 for i in range(len(shape)))
+            return scales.reshape(across), zeros.reshape(across)
+        if len(self.scales) == 1:
+            return scales.reshape(()), zeros.reshape(())
+        blocks = tuple(-(-d // self.block_size) if i == self.axis else d for i, d in enumerate(shape))
+        spread = (np.repeat(a.reshape(blocks), self.block_size, self.axis) for a in (scales, zeros))
+        cut = tuple(slice(0, d) for d in shape)
+        wide_scales, wide_zeros = (a[cut] for a in spread)
+        return wide_scales, wide_zeros
+
+    def _require_fit(self, shape: tuple[int, ...]) -> None:
+        """RuleError unless there is a scale for every index, or every block of indices, along the axis."""
+        axis = self.axis or 0
+        if not 0 <= axis < len(shape):
+            raise RuleError(f"quantisation is per axis {axis}, expected an axis of the shape {list(shape)}")
+        count = shape[axis]
+        if self.block_size is not None:
+            if self.block_size < 1:
+                raise RuleError(f"quantisation has blocks of {self.block_size} elements, expected at least 1")
+            count = math.prod(-(-d // self.block_size) if i == axis else d for i, d in enumerate(shape))
+        if len(self.scales) not in (1, count):
+            raise RuleError(f"quantisation has {len(self.scales)} scales, expected {count} for the shape {list(shape)}")
+
+
+def dequantize(stored: Array, quantization: Quantization) -> Array:
+    """The float32 numbers that `stored` stands for."""
+    scales, zeros = quantization.parameters(stored.shape)
+    centred = (stored.astype(np.int64) - zeros).astype(np.float32)
+    out: Array = scales * centred
+    return out
+
+
+def quantize(real: Array, quantization: Quantization, dtype: DType) -> Array:
+    """`real` as integers of `dtype`: divided by the scale in float32, halves away from zero, saturated.
+
+    Source: TFLite reference_ops::AffineQuantize (`TfLiteRound`, clamp). NaN becomes the zero point.
+    """
+    scales, zeros = quantization.parameters(real.shape)
+    ratio = np.nan_to_num(real.astype(np.float32) / scales, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    low, high = dtype.limits
+    rounded = np.clip(round_half_away(ratio.astype(np.float64)) + zeros, low, high)
+    out: Array = rounded.astype(dtype.numpy)
+    return out
+
+
+def round_half_away(x: Array) -> Array:
+    """To the nearest integer, halves away from zero: C's `round`, exact for every float."""
+    whole = np.trunc(x)
+    out: Array = whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0)
+    return out

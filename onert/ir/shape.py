@@ -1,0 +1,88 @@
+"""Shapes: tuples of dimensions, of which an unknown one is None."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .errors import RuleError
+
+Dim = int | None
+Shape = tuple[Dim, ...]
+
+MAX_RANK = 16  # a bound for hostile files: NumPy 2 itself stops at 64 dimensions
+MAX_ELEMENTS = 1 << 40  # no tensor of a real model comes near; sizes stay far from overflow
+
+
+def is_static(shape: Shape) -> bool:
+    """Whether every dimension is known."""
+    return None not in shape
+
+
+def static(shape: Shape) -> tuple[int, ...]:
+    """`shape` with every dimension known; RuleError where one is not."""
+    if None in shape:
+        raise RuleError(f"shape {text(shape)} has an unknown dimension where all must be known")
+    return tuple(d for d in shape if d is not None)
+
+
+def num_elements(shape: Shape) -> Dim:
+    """The product of the dimensions; None where one is unknown (even beside a 0)."""
+    total = 1
+    for d in shape:
+        if d is None:
+            return None
+        total *= d
+    return total
+
+
+def text(shape: Shape) -> str:
+    """`[1, ?, 3]`: how messages write a shape."""
+    return "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
+
+
+def compatible(a: Shape, b: Shape) -> bool:
+    """Whether some run-time shape is both `a` and `b`."""
+    return len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b, strict=True))
+
+
+def merge(a: Shape, b: Shape) -> Shape:
+    """The most that compatible shapes `a` and `b` say together."""
+    return tuple(y if x is None else x for x, y in zip(a, b, strict=True))
+
+
+def broadcast(shapes: Iterable[Shape]) -> Shape:
+    """The shape that NumPy's broadcasting gives; RuleError where two dimensions differ and neither is 1.
+
+    An unknown dimension beside a known one larger than 1 must equal it; beside 1 it stays unknown.
+    """
+    shapes = list(shapes)
+    rank = max((len(s) for s in shapes), default=0)
+    out: list[Dim] = []
+    for axis in range(rank):
+        known = 1
+        unknown = False
+        for s in shapes:
+            at = axis - (rank - len(s))
+            if at < 0:
+                continue
+            d = s[at]
+            if d is None:
+                unknown = True
+            elif d != 1:
+                if known not in (1, d):
+                    raise RuleError(f"shapes {' and '.join(text(x) for x in shapes)} do not broadcast")
+                known = d
+        out.append(None if unknown and known == 1 else known)
+    return tuple(out)
+
+
+def normalize_axis(axis: int, rank: int) -> int:
+    """`axis` counted from the front; RuleError unless -rank <= axis < rank."""
+    if not -rank <= axis < rank:
+        raise RuleError(f"axis {axis} is outside [{-rank}, {rank}) for rank {rank}")
+    return axis + rank if axis < 0 else axis
+
+
+def normalize_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Every axis counted from the front, sorted, each once."""
+    return tuple(sorted({normalize_axis(int(a), rank) for a in axes}))

@@ -1,0 +1,110 @@
+"""Subgraphs: operands, operations, and who defines and uses what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from attrs import define, evolve, field, frozen
+
+from .operand import Operand
+from .operation import Operation
+from .types import CallTypes, TensorType
+
+
+@frozen
+class StateUpdate:
+    """After each run the elements of `source` become those of the variable operand `variable`."""
+
+    variable: int
+    source: int
+
+
+@define(frozen=True, slots=False)  # slots would leave no room for the cached properties
+class Subgraph:
+    """A graph of operations, in an order in which every operand is defined before it is used."""
+
+    operands: tuple[Operand, ...]
+    operations: tuple[Operation, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    name: str = ""
+    state: tuple[StateUpdate, ...] = field(default=())
+
+    @cached_property
+    def definitions(self) -> Mapping[int, int]:
+        """The operation that defines each defined operand."""
+        return {out: at for at, operation in enumerate(self.operations) for out in operation.outputs}
+
+    @cached_property
+    def uses(self) -> Mapping[int, tuple[int, ...]]:
+        """The operations that use each operand, each once."""
+        found: dict[int, list[int]] = {}
+        for at, operation in enumerate(self.operations):
+            for operand in dict.fromkeys(operation.used):
+                found.setdefault(operand, []).append(at)
+        return {operand: tuple(users) for operand, users in found.items()}
+
+    @cached_property
+    def kept(self) -> frozenset[int]:
+        """Operands that outlive the last operation: outputs and what updates state."""
+        return frozenset((*self.outputs, *(update.source for update in self.state)))
+
+    def types(self, operation: Operation) -> CallTypes:
+        """The types of an operation's operands and results, constants' elements known."""
+        return CallTypes(
+            tuple(None if i is None else self.operands[i].known for i in operation.inputs),
+            tuple(self.operands[o].type for o in operation.outputs),
+        )
+
+    def type(self, operand: int) -> TensorType:
+        return self.operands[operand].type
+
+    def label(self, operand: int) -> str:
+        """What messages call an operand."""
+        name = self.operands[operand].name
+        return f"tensor {operand} '{name}'" if name else f"tensor {operand}"
+
+    def with_types(self, types: Mapping[int, TensorType]) -> Subgraph:
+        """The same graph with other types for some operands."""
+        if not types:
+            return self
+        operands = tuple(evolve(o, type=types[i]) if i in types else o for i, o in enumerate(self.operands))
+        return evolve(self, operands=operands)
+
+
+@frozen
+class SignatureTensor:
+    """A name that callers use, and the operand it stands for."""
+
+    name: str
+    operand: int
+
+
+@frozen
+class Signature:
+    """A named way into a model: a subgraph with names for its inputs and outputs."""
+
+    key: str
+    subgraph: int
+    inputs: tuple[SignatureTensor, ...]
+    outputs: tuple[SignatureTensor, ...]
+
+
+@frozen
+class Subgraphs:
+    """A whole model; subgraph 0 is where a run starts unless a signature says otherwise."""
+
+    subgraphs: tuple[Subgraph, ...]
+    signatures: tuple[Signature, ...] = ()
+    description: str = ""
+
+    @property
+    def primary(self) -> Subgraph:
+        return self.subgraphs[0]
+
+    def __getitem__(self, index: int) -> Subgraph:
+        return self.subgraphs[index]
+
+    def __len__(self) -> int:
+        return len(self.subgraphs)
