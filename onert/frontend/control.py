@@ -1,0 +1,34 @@
+"""Rules on subgraphs that call one another: who may call whom, with what."""
+
+from __future__ import annotations
+
+import graphlib
+
+from onert.ir import ModelError, Subgraphs
+
+
+def check_control_flow(model: Subgraphs) -> None:
+    """ModelError where an operation names a subgraph that is not there, or subgraphs call one another in a circle.
+
+    What an operation wants of the subgraphs it calls (as many inputs as it gives, a condition of one boolean) it says
+    itself, in `Op.check_subgraphs`.
+    """
+    calls: dict[int, set[int]] = {}
+    for index, graph in enumerate(model.subgraphs):
+        calls[index] = set()
+        for operation in graph.operations:
+            place = f"subgraph {index} '{graph.name}', {operation}"
+            for called in operation.op.subgraphs:
+                if not 0 <= called < len(model):
+                    raise ModelError(f"{place}: runs subgraph {called}, expected 0 to {len(model) - 1}")
+                calls[index].add(called)
+            if operation.op.subgraphs:
+                graphs = [model[called] for called in operation.op.subgraphs]
+                problem = operation.op.check_subgraphs(graph, operation.inputs, operation.outputs, graphs)
+                if problem is not None:
+                    raise ModelError(f"{place}: {problem}")
+    try:
+        tuple(graphlib.TopologicalSorter(calls).static_order())
+    except graphlib.CycleError as error:
+        circle = " -> ".join(str(i) for i in error.args[1])
+        raise ModelError(f"subgraphs call one another in a circle: {circle}") from error

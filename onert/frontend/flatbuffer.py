@@ -1,0 +1,131 @@
+"""Reading flatbuffers that nobody vouches for: every offset is checked before it is followed.
+
+Source: the FlatBuffers binary format ("FlatBuffer Internals"). A table starts with a signed offset back to its vtable;
+the vtable holds its own size, the table's size and each field's offset in the table, 0 for a field that is not there.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import numpy as np
+
+from onert.ir import Array, ModelError
+
+_I32, _U16, _U32 = struct.Struct("<i"), struct.Struct("<H"), struct.Struct("<I")
+_SCALARS = {code: struct.Struct("<" + code) for code in "?bBhHiIqQfd"}
+
+Data = memoryview
+
+
+def root(data: Data) -> Table:
+    """The root table; ModelError where there is none inside the data."""
+    return Table(data, _offset(data, 0))
+
+
+def identifier(data: Data) -> bytes:
+    """The file identifier: four bytes after the root offset."""
+    return bytes(data[4:8])
+
+
+def _offset(data: Data, at: int) -> int:
+    """Where the unsigned offset at `at` points."""
+    _require(data, at, 4)
+    return at + int(_U32.unpack_from(data, at)[0])
+
+
+def _require(data: Data, at: int, size: int) -> None:
+    if at < 0 or size < 0 or at + size > len(data):
+        raise ModelError(f"an offset points to byte {at}, {size} bytes wide, outside of the file's {len(data)} bytes")
+
+
+class Table:
+    """A table whose vtable and extent are known to lie in the data."""
+
+    __slots__ = ("_data", "_fields", "_position", "_size", "_vtable")
+
+    def __init__(self, data: Data, position: int) -> None:
+        _require(data, position, 4)
+        vtable = position - _I32.unpack_from(data, position)[0]
+        _require(data, vtable, 4)
+        self._fields, self._size = _U16.unpack_from(data, vtable)[0], _U16.unpack_from(data, vtable + 2)[0]
+        _require(data, vtable, self._fields)
+        _require(data, position, self._size)
+        if self._fields < 4 or self._fields % 2:
+            raise ModelError(f"a table at byte {position} has a vtable of {self._fields} bytes")
+        self._data = data
+        self._position = position
+        self._vtable = vtable
+
+    def has(self, slot: int) -> bool:
+        """Whether the field is there."""
+        return self._at(slot, 1) is not None
+
+    def _at(self, slot: int, size: int) -> int | None:
+        """Where the field of a slot starts; None where the table has it not."""
+        entry = 4 + 2 * slot
+        if entry + 2 > self._fields:
+            return None
+        offset = _U16.unpack_from(self._data, self._vtable + entry)[0]
+        if offset == 0:
+            return None
+        if offset < 4 or offset + size > self._size:
+            raise ModelError(f"field {slot} of the table at byte {self._position} lies outside of the table")
+        return self._position + int(offset)
+
+    def scalar(self, slot: int, code: str, default: float) -> float:
+        """A number stored as struct's `code`."""
+        packed = _SCALARS[code]
+        at = self._at(slot, packed.size)
+        return default if at is None else packed.unpack_from(self._data, at)[0]
+
+    def table(self, slot: int) -> Table | None:
+        """A table that the field refers to."""
+        at = self._at(slot, 4)
+        return None if at is None else Table(self._data, _offset(self._data, at))
+
+    def _vector(self, slot: int, width: int) -> tuple[int, int] | None:
+        """Start and count of a vector of elements so many bytes wide."""
+        at = self._at(slot, 4)
+        if at is None:
+            return None
+        start = _offset(self._data, at)
+        _require(self._data, start, 4)
+        count = _U32.unpack_from(self._data, start)[0]
+        _require(self._data, start + 4, count * width)
+        return start + 4, count
+
+    def array(self, slot: int, code: str) -> Array:
+        """A vector of numbers, as a read-only view of the data; empty where it is missing."""
+        dtype = np.dtype("<" + {"?": "u1", "b": "i1", "B": "u1", "h": "i2", "H": "u2"}.get(code, code))
+        found = self._vector(slot, dtype.itemsize)
+        if found is None:
+            return np.zeros(0, dtype)
+        return np.frombuffer(self._data, dtype, found[1], found[0])
+
+    def bytes(self, slot: int) -> Data | None:
+        """A vector of bytes; None where it is missing."""
+        found = self._vector(slot, 1)
+        return None if found is None else self._data[found[0] : found[0] + found[1]]
+
+    def text(self, slot: int) -> str:
+        """A string; empty where it is missing, ModelError where it is not UTF-8."""
+        raw = self.bytes(slot)
+        try:
+            return "" if raw is None else bytes(raw).decode()
+        except UnicodeDecodeError as error:
+            raise ModelError(f"a string of the table at byte {self._position} is not UTF-8") from error
+
+    def tables(self, slot: int) -> Iterator[Table]:
+        """A vector of tables."""
+        found = self._vector(slot, 4)
+        if found is not None:
+            start, count = found
+            for index in range(count):
+                yield Table(self._data, _offset(self._data, start + 4 * index))
+
+    def count(self, slot: int) -> int:
+        """How many tables a vector holds."""
+        found = self._vector(slot, 4)
+        return 0 if found is None else found[1]

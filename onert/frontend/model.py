@@ -1,0 +1,231 @@
+"""TFLite and circle models: flatbuffers of one schema."""
+
+from __future__ import annotations
+
+import graphlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import (
+    Constant,
+    ModelError,
+    Operand,
+    Operation,
+    Package,
+    RuleError,
+    Signature,
+    SignatureTensor,
+    StateUpdate,
+    Subgraph,
+    Subgraphs,
+)
+from onert.ir import shape as shapes
+from onert.ir.model_inference import infer_model
+
+from .control import check_control_flow
+from .flatbuffer import Data, Table, root
+from .operators import Code, read_codes, read_operator
+from .registry import Format
+from .schema import slot
+from .tensors import Buffers, Details, read_tensors
+
+SCHEMA_VERSION = 3
+
+
+def read_model(data: Data, details: Details) -> Subgraphs:
+    """The model in `data`, every operation's rules applied; ModelError with the place where it breaks one."""
+    model = root(data)
+    version = int(model.scalar(slot("Model", "version"), "I", 0))
+    if version not in (0, SCHEMA_VERSION):
+        raise ModelError(f"schema version is {version}, expected {SCHEMA_VERSION}")
+    buffers = Buffers(data, tuple(model.tables(slot("Model", "buffers"))))
+    codes = read_codes(model)
+    tables = list(model.tables(slot("Model", "subgraphs")))
+    if not tables:
+        raise ModelError("the model has no subgraph")
+    graphs = tuple(_subgraph(i, t, codes, buffers, details) for i, t in enumerate(tables))
+    subgraphs = Subgraphs(graphs, _signatures(model, graphs), model.text(slot("Model", "description")))
+    check_control_flow(subgraphs)
+    return infer_model(subgraphs)
+
+
+def _place(index: int, name: str) -> str:
+    return f"subgraph {index} '{name}'" if name else f"subgraph {index}"
+
+
+def _subgraph(index: int, table: Table, codes: Sequence[Code], buffers: Buffers, details: Details) -> Subgraph:
+    name = table.text(slot("SubGraph", "name"))
+    try:
+        operands = read_tensors(list(table.tables(slot("SubGraph", "tensors"))), buffers, details)
+        inputs = _indices(table, "inputs", len(operands))
+        outputs = _indices(table, "outputs", len(operands))
+        if len(set(inputs)) != len(inputs):
+            raise ModelError(f"tensor {_repeated(inputs)} is an input twice")
+        reader = _Reader(operands, codes, buffers)
+        for at, operator in enumerate(table.tables(slot("SubGraph", "operators"))):
+            reader.read(at, operator)
+        return reader.subgraph(inputs, outputs, name)
+    except ModelError as error:
+        raise ModelError(f"{_place(index, name)}, {error}") from error
+
+
+def _indices(table: Table, side: str, count: int) -> tuple[int, ...]:
+    found = tuple(int(i) for i in table.array(slot("SubGraph", side), "i"))
+    for i in found:
+        if not 0 <= i < count:
+            raise ModelError(f"{side} name tensor {i}, expected 0 to {count - 1}")
+    return found
+
+
+def _repeated(indices: Sequence[int]) -> int:
+    return next(i for i in indices if indices.count(i) > 1)
+
+
+class _Reader:
+    """Reads the operators of one subgraph; state operands get their next values as further operands."""
+
+    def __init__(self, operands: tuple[Operand, ...], codes: Sequence[Code], buffers: Buffers) -> None:
+        self.operands = list(operands)
+        self.file_operands = operands
+        self.codes = codes
+        self.buffers = buffers
+        self.operations: list[Operation] = []
+        self.next_value: dict[int, int] = {}
+
+    def read(self, at: int, table: Table) -> None:
+        number = int(table.scalar(slot("Operator", "opcode_index"), "I", 0))
+        if not 0 <= number < len(self.codes):
+            raise ModelError(f"operation {at}: operator code {number} is named, expected 0 to {len(self.codes) - 1}")
+        code = self.codes[number]
+        place = f"operation {at} {code.name}"
+        try:
+            inputs = self._ends(table, "inputs", -1)
+            outputs = self._ends(table, "outputs", 0)
+            op = read_operator(table, code, self.file_operands, (inputs, outputs), self.buffers.data)
+            operands = [self.next_value.get(i, i) if i >= 0 else None for i in inputs]
+            while operands and operands[-1] is None and len(operands) > len(op.params):
+                operands.pop()
+            op.check_arity([i is not None for i in operands])
+            extra = self._carried(op.carries, [p.name for p in op.params], operands)
+            self.operations.append(Operation(op, tuple(operands), (*outputs, *extra), place))
+        except (ModelError, RuleError) as error:
+            raise ModelError(f"{place}: {error}") from error
+
+    def _ends(self, table: Table, side: str, lowest: int) -> tuple[int, ...]:
+        found = tuple(int(i) for i in table.array(slot("Operator", side), "i"))
+        for i in found:
+            if not lowest <= i < len(self.file_operands):
+                raise ModelError(f"{side} name tensor {i}, expected {lowest} to {len(self.file_operands) - 1}")
+        return found
+
+    def _carried(self, carries: Sequence[str], params: Sequence[str], operands: Sequence[int | None]) -> list[int]:
+        """New operands for the next values of state; the variables take them after the run."""
+        extra = []
+        for name in carries:
+            at = params.index(name)
+            source = operands[at] if at < len(operands) else None
+            if source is None:
+                raise ModelError(f"input {at} ({name}) is absent, expected a variable tensor")
+            self.operands.append(Operand(evolve(self.operands[source].type), f"{self.operands[source].name}:next"))
+            extra.append(len(self.operands) - 1)
+            variable = next((v for v, value in self.next_value.items() if value == source), source)
+            if self.operands[variable].variable:
+                self.next_value[variable] = extra[-1]
+        return extra
+
+    def subgraph(self, inputs: tuple[int, ...], outputs: tuple[int, ...], name: str) -> Subgraph:
+        """The subgraph, its operations in an order in which everything is made before it is used."""
+        made: dict[int, int] = {}
+        for at, operation in enumerate(self.operations):
+            for out in operation.outputs:
+                if out in made:
+                    first = self.operations[made[out]].location
+                    raise ModelError(f"{operation.location}: {self._label(out)} is already written by {first}")
+                if out in inputs or self.operands[out].is_constant:
+                    raise ModelError(
+                        f"{operation.location}: {self._label(out)} is written, but it is an input or a constant"
+                    )
+                made[out] = at
+        self._empty_constants(made, inputs)
+        self._require_written(made, inputs, outputs)
+        state = tuple(StateUpdate(v, s) for v, s in self.next_value.items())
+        return Subgraph(tuple(self.operands), self._ordered(made), inputs, outputs, name, state)
+
+    def _empty_constants(self, made: dict[int, int], inputs: tuple[int, ...]) -> None:
+        """A tensor of no elements needs no buffer to be a constant."""
+        for index, operand in enumerate(self.operands):
+            if index not in made and index not in inputs and not operand.variable and operand.data is None:
+                self.operands[index] = _empty_constant(operand)
+
+    def _require_written(self, made: dict[int, int], inputs: tuple[int, ...], outputs: tuple[int, ...]) -> None:
+        known = {i for i, o in enumerate(self.operands) if o.is_constant or o.variable} | set(inputs) | made.keys()
+        for operation in self.operations:
+            for i in operation.used:
+                if i not in known:
+                    raise ModelError(f"{operation.location}: {self._label(i)} is read, but nothing writes it")
+        for i in outputs:
+            if i not in known:
+                raise ModelError(f"{self._label(i)} is an output, but nothing writes it")
+
+    def _ordered(self, made: dict[int, int]) -> tuple[Operation, ...]:
+        """The operations as the file has them where that order is right, else in one that is."""
+        needs = [{made[i] for i in operation.used if i in made} for operation in self.operations]
+        if all(n < at for at, needed in enumerate(needs) for n in needed):
+            return tuple(self.operations)
+        try:
+            order = list(graphlib.TopologicalSorter(dict(enumerate(needs))).static_order())
+        except graphlib.CycleError as error:
+            place = self.operations[error.args[1][0]].location
+            raise ModelError(f"{place}: its inputs hang on its own outputs") from error
+        return tuple(self.operations[at] for at in order)
+
+    def _label(self, index: int) -> str:
+        return f"tensor {index} '{self.operands[index].name}'"
+
+
+def _empty_constant(operand: Operand) -> Operand:
+    """The operand as a constant where its shape says that it has no elements."""
+    if operand.type.dtype.is_handle or 0 not in operand.type.shape:
+        return operand
+    return evolve(operand, data=Constant(np.zeros(shapes.static(operand.type.shape), operand.type.dtype.numpy)))
+
+
+def _signatures(model: Table, graphs: Sequence[Subgraph]) -> tuple[Signature, ...]:
+    found = []
+    for table in model.tables(slot("Model", "signature_defs")):
+        key = table.text(slot("SignatureDef", "signature_key"))
+        index = int(table.scalar(slot("SignatureDef", "subgraph_index"), "I", 0))
+        if index >= len(graphs):
+            raise ModelError(f"signature '{key}' names subgraph {index}, expected 0 to {len(graphs) - 1}")
+        sides = [_signature_tensors(table, side, key, graphs[index]) for side in ("inputs", "outputs")]
+        found.append(Signature(key, index, *sides))
+    return tuple(found)
+
+
+def _signature_tensors(table: Table, side: str, key: str, graph: Subgraph) -> tuple[SignatureTensor, ...]:
+    found = []
+    ends = graph.inputs if side == "inputs" else graph.outputs
+    for item in table.tables(slot("SignatureDef", side)):
+        name = item.text(slot("TensorMap", "name"))
+        operand = int(item.scalar(slot("TensorMap", "tensor_index"), "I", 0))
+        if operand not in ends:
+            raise ModelError(
+                f"signature '{key}' calls tensor {operand} '{name}', which is none of the {side} {list(ends)}"
+            )
+        found.append(SignatureTensor(name, operand))
+    return tuple(found)
+
+
+def schema_format(name: str, identifier: bytes, details: Details) -> Format:
+    """The format of files of this schema that carry `identifier` behind their first four bytes."""
+
+    def recognize(head: bytes, path: Path | None) -> bool:
+        return head[4:8] == identifier
+
+    def load(content: Data, path: Path | None) -> Package:
+        return Package((read_model(content, details),), model_names=() if path is None else (path.name,))
+
+    return Format(name, recognize, load)

@@ -1,0 +1,78 @@
+"""Formats by content: which reader a file belongs to."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+
+from attrs import evolve, frozen
+
+from onert.ir import ModelError, Package
+
+from .flatbuffer import Data
+
+GROUP = "onert.frontends"
+HEAD = 16
+"""Bytes of a file that a format may look at to recognise it."""
+
+
+@frozen
+class Format:
+    """A kind of model file.
+
+    `recognize` is given the first bytes of a file (none for a directory) and its path (None for bytes in memory).
+    `load` is given the whole content (empty for a directory) and the path; it raises ModelError.
+    """
+
+    name: str
+    recognize: Callable[[bytes, Path | None], bool]
+    load: Callable[[Data, Path | None], Package]
+
+
+def formats() -> tuple[Format, ...]:
+    """The installed formats, by entry point; ModelError where one cannot be imported."""
+    found = []
+    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda e: e.name):
+        try:
+            found.append(entry.load())
+        except (ImportError, AttributeError) as error:
+            raise ModelError(f"the model format {entry.name!r} at {entry.value} cannot be loaded: {error}") from error
+    return tuple(dict.fromkeys(found))
+
+
+def load(source: Path | bytes) -> Package:
+    """A model or package; ModelError with the file's name where it is missing, unknown or malformed."""
+    path = source if isinstance(source, Path) else None
+    name = str(path) if path is not None else f"{len(source)} bytes" if isinstance(source, bytes) else ""
+    try:
+        content = memoryview(source) if isinstance(source, bytes) else _content(source)
+        known = formats()
+        for format_ in known:
+            if format_.recognize(bytes(content[:HEAD]), path):
+                package = format_.load(content, path)
+                return package if package.name else evolve(package, name=path.stem if path is not None else "model")
+    except ModelError as error:
+        raise ModelError(f"{name}: {error}") from error
+    if path is not None and path.is_dir():
+        raise ModelError(f"{name}: a directory without metadata/MANIFEST is no package")
+    if not len(content):
+        raise ModelError(f"{name}: the file is empty")
+    raise ModelError(
+        f"{name}: begins with {bytes(content[:8])!r}, expected one of the formats {', '.join(f.name for f in known)}"
+    )
+
+
+def _content(path: Path) -> Data:
+    """A file memory-mapped; nothing for a directory or an empty file."""
+    if path.is_dir():
+        return memoryview(b"")
+    try:
+        with path.open("rb") as file:
+            if file.seek(0, 2) == 0:
+                return memoryview(b"")
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ModelError(f"cannot be read: {reason}") from error

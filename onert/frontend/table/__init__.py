@@ -1,0 +1,11 @@
+"""The tables that say what each operator of TFLite and circle becomes, one family a file."""
+
+from . import compute, control, elementwise, movement
+from .importer import Table
+
+_FAMILIES = (elementwise, compute, movement, control)
+
+TABLE: Table = {name: importer for family in _FAMILIES for name, importer in family.TABLE.items()}
+"""Importers of builtin operators by name."""
+CUSTOM: Table = {name: importer for family in _FAMILIES for name, importer in family.CUSTOM.items()}
+"""Importers of custom operators by custom code."""

@@ -1,0 +1,104 @@
+"""How a line of an operator table says what an operator of a flatbuffer model becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, Protocol, TypeVar
+
+from onert.ir import ModelError, Op, TensorType
+from onert.ir.ops.activation import Activation
+
+Member = TypeVar("Member", bound=Enum)
+
+
+class Operator(Protocol):
+    """An operator as the file has it."""
+
+    @property
+    def name(self) -> str:
+        """The builtin's name (`CONV_2D`) or the custom code."""
+        ...
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def inputs(self) -> tuple[TensorType | None, ...]:
+        """The operands' types, constants' elements known; None for an absent one."""
+        ...
+
+    @property
+    def outputs(self) -> tuple[TensorType, ...]: ...
+
+    @property
+    def custom_options(self) -> bytes: ...
+
+    def integer(self, field: str) -> int:
+        """A field of the options table by its name in the schema (`stride_w`); 0 where it or the table is missing."""
+        ...
+
+    def number(self, field: str) -> float:
+        """A floating-point field; 0.0 where it or the table is missing."""
+        ...
+
+    def flag(self, field: str) -> bool: ...
+
+    def integers(self, field: str) -> tuple[int, ...]:
+        """A vector of integers; empty where it or the table is missing."""
+        ...
+
+    def text(self, field: str) -> str: ...
+
+    def has(self, field: str) -> bool:
+        """Whether the file writes this field."""
+        ...
+
+
+Importer = Callable[[Operator], Op]
+"""Gives the operation whose parameters are the operator's inputs, in the file's order. ModelError or RuleError for
+attributes that break a rule; the caller adds the place."""
+
+Table = Mapping[str, Importer]
+"""Importers by builtin name (`CONV_2D`); in the table of custom operators by custom code."""
+
+
+ACTIVATIONS = (
+    Activation.NONE,
+    Activation.RELU,
+    Activation.RELU_N1_TO_1,
+    Activation.RELU6,
+    Activation.TANH,
+    Activation.SIGN_BIT,
+)
+
+
+def choice(operator: Operator, field: str, members: tuple[Member, ...]) -> Member:
+    """The member that an enumeration field stands for, numbered as in the schema; ModelError for any other number."""
+    value = operator.integer(field)
+    if not 0 <= value < len(members):
+        raise ModelError(f"{field} is {value}, expected 0 to {len(members) - 1}")
+    return members[value]
+
+
+def activation(operator: Operator) -> Activation:
+    """The fused activation function."""
+    return choice(operator, "fused_activation_function", ACTIVATIONS)
+
+
+def fixed(op: Op) -> Importer:
+    """An importer that reads nothing: the operator has no options that matter."""
+
+    def build(operator: Operator) -> Op:
+        return op
+
+    return build
+
+
+def fused(kind: Callable[..., Op], **attributes: Any) -> Importer:
+    """An importer that reads only the fused activation."""
+
+    def build(operator: Operator) -> Op:
+        return kind(activation=activation(operator), **attributes)
+
+    return build
