@@ -1,0 +1,39 @@
+"""Kernels of the runtime itself: what belongs to no backend because it lies between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from onert.backend import Backend, EvaluatingKernel, Kernel, Sequence, Settings, Tensors
+from onert.ir import CallTypes, Context, Operation
+from onert.ir.ops.permute import Permute
+
+
+class Builtin(Backend):
+    """Runs `Permute`, which carries a tensor from one memory space to another, and operations that run subgraphs."""
+
+    name = "builtin"
+    single = True
+
+    def supports(self, operation: Operation, types: CallTypes) -> str | None:
+        if isinstance(operation.op, Permute) or operation.op.subgraphs:
+            return None
+        return f"{operation.op.label} is neither a copy between memory spaces nor control flow"
+
+    def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
+        (operation,) = sequence.body
+        return PermuteKernel(operation) if isinstance(operation.op, Permute) else EvaluatingKernel(sequence)
+
+
+@frozen(eq=False)
+class PermuteKernel:
+    """Out of one memory space, through the host, into another."""
+
+    operation: Operation
+
+    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
+        (source,) = self.operation.used
+        (target,) = self.operation.outputs
+        return lambda: tensors[target].assign(tensors[source].array)

@@ -1,0 +1,21 @@
+"""The backend that runs whatever has a meaning in NumPy."""
+
+from __future__ import annotations
+
+from onert.backend import Backend, EvaluatingKernel, Kernel, Sequence, Settings
+from onert.ir import CallTypes, Operation
+
+
+class Reference(Backend):
+    """Runs every operation that has a meaning in NumPy, whatever its types; it is the oracle of every test."""
+
+    name = "reference"
+
+    def supports(self, operation: Operation, types: CallTypes) -> str | None:
+        op = operation.op
+        if op.evaluate is None and op.evaluate_quantized is None and op.evaluate_in is None:
+            return f"{op.label} has no meaning in NumPy"
+        return None
+
+    def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
+        return EvaluatingKernel(sequence)

@@ -1,0 +1,63 @@
+"""The contract of a backend: what a third party implements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Protocol, runtime_checkable
+
+from attrs import field, frozen
+
+from onert.ir import CallTypes, Operation
+
+from .kernel import Group, Kernel, Sequence
+from .memory import HOST, Memory
+
+API_VERSION = 1
+"""The version of this contract; a backend that names another is refused with one sentence."""
+
+
+@frozen
+class Settings:
+    """What the user chose that concerns backends; `extra` holds keys that only one backend knows."""
+
+    num_threads: int = 1
+    target: str = "native"
+    extra: Mapping[str, str] = field(factory=dict)
+
+
+class Backend:
+    """A plugin that runs operations. Subclass it; only `name`, `supports` and `generate` must be given."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str]
+    single: ClassVar[bool] = False
+    """Whether `generate` wants sequences of one operation each."""
+
+    @property
+    def memory(self) -> Memory:
+        """The memory space in which this backend's tensors live."""
+        return HOST
+
+    def supports(self, operation: Operation, types: CallTypes) -> str | None:
+        """None where this backend can run the operation on these types, else the reason why it cannot."""
+        raise NotImplementedError
+
+    def fuse(self, sequence: Sequence, settings: Settings) -> tuple[Group, ...]:
+        """How `generate` will run the sequence: which operations as one, in which order (each on its own by default).
+
+        The memory plan follows it: an operand's memory may be used again for what a later group makes.
+        """
+        return tuple(Group((at,)) for at in sequence.operations)
+
+    def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
+        """The kernel of a sequence of supported operations; BackendError where that fails."""
+        raise NotImplementedError
+
+
+@runtime_checkable
+class EmitsObject(Protocol):
+    """A backend that can also produce relocatable machine code for a target."""
+
+    def emit_object(self, sequence: Sequence, settings: Settings, symbol: str) -> bytes:
+        """An object file that defines `symbol`, the sequence's entry."""
+        ...

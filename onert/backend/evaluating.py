@@ -1,0 +1,96 @@
+"""A kernel that calls each operation's own meaning: what runs everything that nothing faster runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import evolve, frozen
+
+from onert.ir import (
+    CallTypes,
+    Constant,
+    Context,
+    ExecutionError,
+    Operation,
+    RuleError,
+    TensorType,
+    evaluate,
+    infer,
+)
+from onert.ir.inference import declare, shapes_ok
+
+from .kernel import Sequence
+from .memory import require_room
+from .tensor import Tensors
+
+_UNEXPECTED = (ValueError, TypeError, ArithmeticError, IndexError, KeyError, AttributeError, MemoryError)
+
+
+@frozen(eq=False)
+class EvaluatingKernel:
+    """A sequence evaluated one operation after the other."""
+
+    sequence: Sequence
+
+    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
+        calls = [_call(self.sequence, operation, tensors, context) for operation in self.sequence.body]
+
+        def run() -> None:
+            for call in calls:
+                call()
+
+        return run
+
+
+def _call(sequence: Sequence, operation: Operation, tensors: Tensors, context: Context) -> Callable[[], None]:
+    involved = [tensors[i] for i in (*operation.used, *operation.outputs)]
+    if any(tensor.dynamic for tensor in involved):
+        return lambda: _placed(sequence, operation, lambda: _run_dynamic(operation, tensors, context))
+    types = sequence.subgraph.types(operation)
+    return lambda: _placed(sequence, operation, lambda: _run(operation, types, tensors, context))
+
+
+def _placed(sequence: Sequence, operation: Operation, run: Callable[[], None]) -> None:
+    """Run, and say where a rule was broken."""
+    try:
+        run()
+    except RuleError as error:
+        raise ExecutionError(f"{_place(sequence)}{operation}: {error}") from error
+    except _UNEXPECTED as error:
+        raise ExecutionError(f"{_place(sequence)}{operation}: {type(error).__name__}: {error}") from error
+
+
+def _place(sequence: Sequence) -> str:
+    name = sequence.subgraph.name
+    return f"subgraph '{name}', " if name else ""
+
+
+def _run(operation: Operation, types: CallTypes, tensors: Tensors, context: Context) -> None:
+    inputs = [None if i is None else tensors[i].array for i in operation.inputs]
+    for output, result in zip(operation.outputs, evaluate(operation.op, inputs, types, context), strict=True):
+        tensors[output].assign(result)
+
+
+def _run_dynamic(operation: Operation, tensors: Tensors, context: Context) -> None:
+    """With the types of this run: the operation's rules are applied to them before anything is computed."""
+    inputs = tuple(None if i is None else _known(tensors, i) for i in operation.inputs)
+    results = infer(operation.op, inputs)
+    declared = [tensors[o].declared for o in operation.outputs]
+    outputs = declared if results is None else [declare(r, d) for r, d in zip(results, declared, strict=True)]
+    for type_ in outputs:
+        shapes_ok(type_)
+        if type_.is_static and not type_.dtype.is_handle:
+            require_room(type_.nbytes)
+    arrays = [None if i is None else tensors[i].array for i in operation.inputs]
+    found = evaluate(operation.op, arrays, CallTypes(inputs, tuple(outputs)), context)
+    for output, result in zip(operation.outputs, found, strict=True):
+        tensors[output].assign(result)
+
+
+def _known(tensors: Tensors, operand: int) -> TensorType:
+    """The type of an operand in this run, its elements known."""
+    tensor = tensors[operand]
+    if tensor.buffer is None:
+        raise RuleError(f"tensor {operand} has no elements yet")
+    array = tensor.array
+    return evolve(tensor.declared, shape=array.shape, ranked=True, data=Constant(array))

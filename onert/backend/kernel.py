@@ -1,0 +1,57 @@
+"""Kernels: what a backend makes of a sequence of operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from attrs import frozen
+
+from onert.ir import Context, Operation, Subgraph
+
+from .tensor import Tensors
+
+
+@frozen
+class Group:
+    """Operations of a sequence that a kernel runs as one: it may write any of their results before it has read all of
+    their operands, so that all of these have memory of their own.
+
+    `unstored` are results that only this group uses and that the kernel never writes to memory: they get none.
+    """
+
+    operations: tuple[int, ...]
+    unstored: tuple[int, ...] = ()
+
+
+@frozen
+class Sequence:
+    """Operations of one subgraph that one backend runs as a unit, in order.
+
+    `inputs` are the operands read but not made here (constants among them), `outputs` those that are used elsewhere
+    or leave the subgraph. Operands that are neither live in the arena too, but no one else looks at them.
+    `groups` is what the backend's `fuse` answered: every operation once, in the order in which the kernel runs them.
+    """
+
+    subgraph: Subgraph
+    operations: tuple[int, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    name: str = ""
+    groups: tuple[Group, ...] = ()
+
+    @property
+    def body(self) -> tuple[Operation, ...]:
+        return tuple(self.subgraph.operations[i] for i in self.operations)
+
+
+class Kernel(Protocol):
+    """A compiled sequence. It is shared by every execution of a program, so it keeps nothing of any of them."""
+
+    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
+        """A call without arguments that runs the sequence once on these tensors.
+
+        Called once for every execution, and again whenever a buffer of one of the tensors has moved. What it returns
+        raises RuleError or ExecutionError for elements that break a rule; it never reads or writes outside its tensors.
+        """
+        ...

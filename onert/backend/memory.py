@@ -1,0 +1,107 @@
+"""Where tensors live: memory spaces, their arenas, and the plan of what lies where."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import Array, ExecutionError, TensorType
+
+Buffer = Any
+"""What a memory space hands out for a tensor: a NumPy array in host memory, the backend's own handle elsewhere."""
+
+
+class Memory(Protocol):
+    """A memory space. Backends whose tensors may be passed to one another name the same space."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def alignment(self) -> int:
+        """Every offset in an arena is a multiple of this, in bytes; a power of two."""
+        ...
+
+    def allocate(self, nbytes: int) -> Buffer:
+        """An arena of at least `nbytes`, contents zero; ExecutionError when there is no room."""
+        ...
+
+    def free(self, arena: Buffer) -> None: ...
+
+    def view(self, arena: Buffer, offset: int, type_: TensorType) -> Buffer:
+        """The tensor of a static type that starts `offset` bytes into the arena."""
+        ...
+
+    def copy_in(self, source: Array, target: Buffer, type_: TensorType) -> None:
+        """Host to this space."""
+        ...
+
+    def copy_out(self, source: Buffer, type_: TensorType) -> Array:
+        """This space to the host; the array may be a view."""
+        ...
+
+
+def require_room(nbytes: int) -> None:
+    """ExecutionError where the machine has less memory than this in all: no such array is ever asked for."""
+    room = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if nbytes > room:
+        raise ExecutionError(f"{nbytes} bytes are needed, more than the machine's {room}")
+
+
+class HostMemory:
+    """The memory that NumPy arrays lie in; every tensor is a NumPy array."""
+
+    name = "host"
+    alignment = 64
+
+    def allocate(self, nbytes: int) -> Array:
+        require_room(nbytes)
+        try:
+            raw = np.zeros(nbytes + self.alignment, np.uint8)
+        except (MemoryError, ValueError) as error:
+            raise ExecutionError(f"no room for an arena of {nbytes} bytes in host memory") from error
+        start = -raw.ctypes.data % self.alignment
+        return raw[start : start + nbytes]
+
+    def free(self, arena: Array) -> None:
+        """Nothing to do: NumPy frees an array with its last reference."""
+
+    def view(self, arena: Array, offset: int, type_: TensorType) -> Array:
+        flat = arena[offset : offset + type_.nbytes].view(type_.dtype.numpy)
+        return flat.reshape(tuple(d for d in type_.shape if d is not None))
+
+    def copy_in(self, source: Array, target: Array, type_: TensorType) -> None:
+        np.copyto(target, source, casting="no")
+
+    def copy_out(self, source: Array, type_: TensorType) -> Array:
+        return source
+
+
+HOST = HostMemory()
+
+
+@frozen
+class Placement:
+    """Where a tensor lies in its arena, in bytes; `root` is the operand whose memory it shares (itself mostly)."""
+
+    offset: int
+    nbytes: int
+    root: int
+
+
+@frozen
+class ArenaPlan:
+    """The layout of one memory space's arena for one subgraph.
+
+    `size` is the arena's bytes; `lower_bound` the largest sum of tensors alive at one time, which no plan can beat.
+    """
+
+    memory: Memory
+    size: int
+    placements: Mapping[int, Placement]
+    lower_bound: int
+    planner: str

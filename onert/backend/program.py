@@ -1,0 +1,95 @@
+"""The frozen artefact that passes from the compiler to an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from attrs import frozen
+
+from onert.ir import DType, Quantization, Shape, Subgraph, TensorType
+
+from .kernel import Kernel, Sequence
+from .memory import ArenaPlan, Memory
+
+
+@frozen
+class TensorInfo:
+    """An input or output as callers see it; a dimension that is not known before the run is None."""
+
+    name: str
+    dtype: DType
+    shape: Shape
+    quantization: Quantization | None = None
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(self.dtype, self.shape, self.quantization)
+
+
+@frozen
+class Step:
+    """One kernel with the sequence it runs and the backend it came from."""
+
+    backend: str
+    sequence: Sequence
+    kernel: Kernel
+
+
+@frozen
+class Routine:
+    """One compiled subgraph: kernels in an order that is right, and where every tensor lies.
+
+    `dependencies[i]` are the steps that must have run before step i. `memories` gives each operand's memory space.
+    `arenas` holds, by the space's name, where each operand lies that has a place before the run: what operations make
+    with a static type. Inputs, outputs, constants, variables (which outlive a call of the subgraph) and dynamic tensors
+    have none; an `unstored` operand of a group has no tensor at all.
+    """
+
+    subgraph: Subgraph
+    steps: tuple[Step, ...]
+    dependencies: tuple[tuple[int, ...], ...]
+    arenas: Mapping[str, ArenaPlan]
+    memories: Mapping[int, Memory]
+
+
+@frozen
+class Program:
+    """A compiled model. It holds no state: any number of executions may run it at once.
+
+    `specialize` gives the program for other input shapes (by position), from a cache where it was made before.
+    """
+
+    name: str
+    routines: tuple[Routine, ...]
+    entry: int
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    executor: str
+    num_threads: int
+    max_iterations: int | None
+    specialize: Callable[[Mapping[int, tuple[int, ...]]], Program]
+    notes: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """What runs where, and the memory it takes, in lines for people."""
+        lines = [f"{self.name or 'model'}: executor {self.executor}, {self.num_threads} threads"]
+        for at, routine in enumerate(self.routines):
+            title = f"subgraph {at}" + (f" '{routine.subgraph.name}'" if routine.subgraph.name else "")
+            lines.append(f"{title}{' (entry)' if at == self.entry else ''}")
+            for number, step in enumerate(routine.steps):
+                body = [str(operation) for operation in step.sequence.body]
+                lines.append(f"  step {number} {step.backend}: {', '.join(body)}")
+            for name, arena in routine.arenas.items():
+                lines.append(
+                    f"  arena {name}: {arena.size} bytes by {arena.planner}, at least {arena.lower_bound} needed"
+                )
+        return "\n".join((*lines, *self.notes))
+
+    @property
+    def main(self) -> Routine:
+        return self.routines[self.entry]
+
+    @property
+    def memory_plan(self) -> Mapping[str, ArenaPlan]:
+        """The arenas of the entry routine by memory space."""
+        return self.main.arenas

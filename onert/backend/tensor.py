@@ -1,0 +1,72 @@
+"""A tensor: an operand with a buffer."""
+
+from __future__ import annotations
+
+from onert.ir import Array, CallTypes, Operation, TensorType, type_of
+
+from .memory import HOST, Buffer, Memory
+
+
+class Tensor:
+    """Type and buffer of one operand within one execution.
+
+    `dynamic` tensors have a type with unknown dimensions until a run gives them an array; their buffer is then that
+    array, and `type` its type. The buffer of a model's input or output may change between runs, never during one.
+    """
+
+    __slots__ = ("buffer", "declared", "dynamic", "memory", "type")
+
+    def __init__(self, type_: TensorType, buffer: Buffer | None, memory: Memory = HOST) -> None:
+        self.declared = type_
+        self.type = type_
+        self.buffer = buffer
+        self.memory = memory
+        self.dynamic = not type_.is_static or type_.dtype.is_handle
+
+    @property
+    def array(self) -> Array:
+        """The elements in host memory; for another memory space a copy."""
+        return self.memory.copy_out(self.buffer, self.type)
+
+    def assign(self, array: Array) -> None:
+        """Give a result to the tensor: copied into its buffer, or kept as its buffer where it is dynamic.
+
+        A view is copied there too: it may look at an operand whose memory is used again.
+        """
+        if self.dynamic:
+            self.buffer = array = array if array.flags.owndata else array.copy()
+            self.type = TensorType(self.declared.dtype, array.shape, self.declared.quantization)
+        else:
+            self.memory.copy_in(array, self.buffer, self.type)
+
+
+class Tensors:
+    """The tensors of one subgraph in one execution, by operand."""
+
+    __slots__ = ("_tensors",)
+
+    def __init__(self, tensors: dict[int, Tensor]) -> None:
+        self._tensors = tensors
+
+    def __getitem__(self, operand: int) -> Tensor:
+        return self._tensors[operand]
+
+    def __contains__(self, operand: int) -> bool:
+        return operand in self._tensors
+
+    def items(self) -> list[tuple[int, Tensor]]:
+        return list(self._tensors.items())
+
+    def call_types(self, operation: Operation) -> CallTypes:
+        """The types of an operation's operands as they are in this run; elements known where a shape hangs on them."""
+        return CallTypes(
+            tuple(
+                None
+                if i is None
+                else type_of(self[i].array, quantization=self[i].declared.quantization)
+                if self[i].dynamic
+                else self[i].type
+                for i in operation.inputs
+            ),
+            tuple(self[o].type for o in operation.outputs),
+        )
