@@ -1,0 +1,117 @@
+"""The compiler: from a package to a program."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
+from threading import RLock
+
+from attrs import evolve
+
+from onert.backend import Backend, Program, Routine
+from onert.ir import CompileError, ModelError, Package, Shape, Subgraphs
+from onert.ir.link import link
+from onert.ir.model_inference import infer_model
+
+from .effects import subgraph_effects
+from .entry import Entry, enter, infos
+from .options import Options
+from .pipeline import optimize
+from .routine import compile_routine
+from .scheduler.manual import choices
+
+KEPT_PROGRAMS = 8
+"""How many programs for other input shapes are kept, those asked for last."""
+
+
+def compile(package: Package, options: Options, backends: Sequence[Backend]) -> Program:  # noqa: A001
+    """The program of a package on `backends`, loaded and in order of preference.
+
+    The package's configuration fills what `options` leave open. ModelError where the package's models do not fit
+    together, CompileError where these options or backends cannot compile it, BackendError where a backend fails.
+    """
+    options = options.with_config(package.config)
+    entry = enter(link(package), options.signature)
+    shapes = {entry.position(name): tuple(shape) for name, shape in options.input_shapes.items()}
+    return _Compilation(package.name, entry, options, tuple(backends)).program(shapes)
+
+
+class _Compilation:
+    """A package on its way to a program, kept to make programs for other input shapes of."""
+
+    def __init__(self, name: str, entry: Entry, options: Options, backends: tuple[Backend, ...]) -> None:
+        self.name = name
+        self.entry = entry
+        self.options = options
+        self.backends = backends
+        self.choices = choices(entry.subgraph, options)
+        self.programs: OrderedDict[tuple[Shape, ...], Program] = OrderedDict()
+        self.lock = RLock()
+
+    def program(self, shapes: Mapping[int, tuple[int, ...]]) -> Program:
+        """The program for inputs of these shapes, the others as the model has them."""
+        entry = self.entry.reshaped(shapes)
+        with self.lock:
+            program = self.programs.pop(entry.shapes, None) or self.compiled(entry, shapes)
+            self.programs[entry.shapes] = program
+            if len(self.programs) > KEPT_PROGRAMS:
+                self.programs.popitem(last=False)
+        return program
+
+    def compiled(self, entry: Entry, shapes: Mapping[int, tuple[int, ...]]) -> Program:
+        def specialize(other: Mapping[int, tuple[int, ...]]) -> Program:
+            given = {entry.position(position): tuple(shape) for position, shape in other.items()}
+            return self.program({**shapes, **given})
+
+        entry = evolve(entry, model=_prepared(entry, self.options))
+        routines, notes = self.routines(entry.model, entry.index)
+        return Program(
+            name=self.name,
+            routines=routines,
+            entry=entry.index,
+            inputs=infos(entry.subgraph, entry.subgraph.inputs, entry.input_names),
+            outputs=infos(entry.subgraph, entry.subgraph.outputs, entry.output_names),
+            executor=self.options.executor,
+            num_threads=self.options.num_threads,
+            max_iterations=self.options.max_iterations,
+            specialize=specialize,
+            notes=notes,
+        )
+
+    def routines(self, model: Subgraphs, entry: int) -> tuple[tuple[Routine, ...], tuple[str, ...]]:
+        """A routine for every subgraph; what cannot be run is collected over all of them."""
+        effects = subgraph_effects(model)
+        routines: list[Routine] = []
+        notes: list[str] = []
+        missing: list[str] = []
+        for index, subgraph in enumerate(model.subgraphs):
+            chosen = self.choices if index == entry else evolve(self.choices, by_location={})
+            try:
+                routine, said = compile_routine(subgraph, effects, self.backends, chosen, self.options)
+            except CompileError as error:
+                missing.append(str(error))
+                continue
+            routines.append(routine)
+            notes += (_summary(index, routine), *said)
+        if missing:
+            raise CompileError("; ".join(missing))
+        return tuple(routines), tuple(notes)
+
+
+def _prepared(entry: Entry, options: Options) -> Subgraphs:
+    """The model with types inferred and passes run; CompileError where the input shapes do not suit an operation."""
+    try:
+        model = infer_model(entry.model, entry.index)
+        return evolve(model, subgraphs=tuple(optimize(subgraph, options) for subgraph in model.subgraphs))
+    except ModelError as error:
+        raise CompileError(str(error)) from error
+
+
+def _summary(index: int, routine: Routine) -> str:
+    """How many operations, in how many steps, each backend runs of a subgraph."""
+    steps = Counter(step.backend for step in routine.steps)
+    operations: Counter[str] = Counter()
+    for step in routine.steps:
+        operations[step.backend] += len(step.sequence.operations)
+    shares = (f"{name} runs {count} operations in {steps[name]} steps" for name, count in operations.items())
+    return f"subgraph {index}: {', '.join(shares) or 'nothing to run'}"

@@ -1,0 +1,63 @@
+"""How many CPUs this process may use."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+_CGROUPS = Path("/sys/fs/cgroup")
+_MEMBERSHIP = Path("/proc/self/cgroup")
+
+
+def available_cpus(cgroups: Path = _CGROUPS, membership: Path = _MEMBERSHIP) -> int:
+    """The CPUs that the process is bound to, or fewer where a cgroup's quota allows less time than they have."""
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quotas = [math.ceil(quota) for quota in _quotas(cgroups, membership)]
+    return max(1, min([bound, *quotas]))
+
+
+def _quotas(cgroups: Path, membership: Path) -> Iterator[float]:
+    """CPUs' worth of time that each enclosing cgroup grants, of both versions of the interface."""
+    for controllers, path in _groups(membership):
+        folder = cgroups if controllers == "" else cgroups / "cpu"
+        inside = (folder / path.lstrip("/")).resolve()
+        for level in (inside, *inside.parents):
+            quota = _version_2(level) if controllers == "" else _version_1(level)
+            if quota is not None:
+                yield quota
+            if level == folder.resolve():
+                break
+
+
+def _groups(membership: Path) -> Iterator[tuple[str, str]]:
+    """Controllers and path of every group that can limit CPU time; controllers are empty in version 2."""
+    for line in _read(membership).splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if controllers == "" or "cpu" in controllers.split(","):
+            yield controllers, path
+
+
+def _version_2(folder: Path) -> float | None:
+    return _ratio(_read(folder / "cpu.max").split())
+
+
+def _version_1(folder: Path) -> float | None:
+    return _ratio([_read(folder / "cpu.cfs_quota_us").strip(), _read(folder / "cpu.cfs_period_us").strip()])
+
+
+def _ratio(words: list[str]) -> float | None:
+    """Quota over period; None where there is no limit ("max", -1, no such file)."""
+    if len(words) != 2 or not all(word.isdecimal() for word in words):
+        return None
+    quota, period = (int(word) for word in words)
+    return quota / period if quota > 0 and period > 0 else None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""  # the interface of this version is not there, which means no limit

@@ -1,0 +1,78 @@
+"""What operations do besides giving results, and the order which that asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onert.ir import Effect, Operation, Subgraph, Subgraphs
+from onert.ir.ops.custom import Python
+
+_STRENGTH = {Effect.NONE: 0, Effect.READ: 1, Effect.WRITE: 2}
+
+
+def stronger(a: Effect, b: Effect) -> Effect:
+    """The one that restricts more."""
+    return a if _STRENGTH[a] >= _STRENGTH[b] else b
+
+
+def is_function(operation: Operation) -> bool:
+    """Whether the results hang on the operands alone, so that running it once is as good as twice, or before the run.
+
+    Of a user's Python function no one knows.
+    """
+    op = operation.op
+    known = op.evaluate is not None or op.evaluate_quantized is not None
+    return known and op.effect is Effect.NONE and op.evaluate_in is None and not isinstance(op, Python)
+
+
+def is_removable(operation: Operation) -> bool:
+    """Whether leaving the operation out, when no one uses its results, changes nothing.
+
+    A pass sees one subgraph, so an operation that runs others counts as one that changes state. So does a user's
+    Python function.
+    """
+    op = operation.op
+    return op.effect is not Effect.WRITE and not op.subgraphs and not isinstance(op, Python)
+
+
+def subgraph_effects(model: Subgraphs) -> tuple[Effect, ...]:
+    """The effect of running each subgraph once, with all that it calls."""
+    found = [Effect.NONE] * len(model)
+    changed = True
+    while changed:  # ends: an effect only ever grows, and there are three
+        changed = False
+        for index, subgraph in enumerate(model.subgraphs):
+            effect = Effect.NONE
+            for operation in subgraph.operations:
+                effect = stronger(effect, operation_effect(operation, found))
+            if effect is not found[index]:
+                found[index], changed = effect, True
+    return tuple(found)
+
+
+def operation_effect(operation: Operation, of_subgraphs: Sequence[Effect]) -> Effect:
+    """The operation's own effect, or the stronger one of a subgraph that it runs."""
+    effect = operation.op.effect
+    for called in operation.op.subgraphs:
+        effect = stronger(effect, of_subgraphs[called])
+    return effect
+
+
+def predecessors(subgraph: Subgraph, of_subgraphs: Sequence[Effect]) -> tuple[tuple[int, ...], ...]:
+    """The operations that must have run before each operation: those that define what it reads, and those whose effect
+    comes before its own (two that only read state keep no order)."""
+    found = []
+    last_write: int | None = None
+    reads: list[int] = []
+    for at, operation in enumerate(subgraph.operations):
+        before = {subgraph.definitions[i] for i in operation.used if i in subgraph.definitions}
+        effect = operation_effect(operation, of_subgraphs)
+        if effect is not Effect.NONE and last_write is not None:
+            before.add(last_write)
+        if effect is Effect.READ:
+            reads.append(at)
+        elif effect is Effect.WRITE:
+            before.update(reads)
+            last_write, reads = at, []
+        found.append(tuple(sorted(before)))
+    return tuple(found)

@@ -1,0 +1,132 @@
+"""Preparing a model: which subgraph is entered, with which shapes, and what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import evolve, frozen
+
+from onert.backend import TensorInfo
+from onert.ir import CompileError, RuleError, Shape, Signature, Subgraph, Subgraphs
+from onert.ir import shape as shape_rules
+from onert.ir.inference import shapes_ok
+from onert.ir.link import renumber
+
+
+@frozen
+class Entry:
+    """A subgraph of a model that callers enter, and the names by which they know its inputs and outputs."""
+
+    model: Subgraphs
+    index: int
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+
+    @property
+    def subgraph(self) -> Subgraph:
+        return self.model[self.index]
+
+    def position(self, name: int | str) -> int:
+        """The position of an input given by name or position; CompileError where there is none."""
+        count = len(self.input_names)
+        if isinstance(name, str):
+            if name not in self.input_names:
+                raise CompileError(f"there is no input {name!r}, expected one of {', '.join(self.input_names)}")
+            return self.input_names.index(name)
+        if not 0 <= name < count:
+            raise CompileError(f"there is no input {name}, expected 0 to {count - 1}")
+        return name
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        return tuple(self.subgraph.type(i).shape for i in self.subgraph.inputs)
+
+    def reshaped(self, shapes: Mapping[int, tuple[int, ...]]) -> Entry:
+        """The entry with other shapes for inputs given by position; CompileError for one that no tensor may have.
+
+        A dimension that the model leaves open may be anything; another may be changed too, and the operations say
+        whether they bear it. The number of dimensions stays.
+        """
+        changed = {}
+        for position, shape in shapes.items():
+            operand = self.subgraph.inputs[position]
+            type_ = self.subgraph.type(operand)
+            name = self.input_names[position]
+            if type_.ranked and len(shape) != type_.rank:
+                raise CompileError(
+                    f"input {name!r} is given shape {shape_rules.text(shape)}, expected {type_.rank} dimensions"
+                )
+            try:
+                shapes_ok(type_.with_shape(shape))
+            except RuleError as error:
+                raise CompileError(f"input {name!r}: {error}") from error
+            if not type_.ranked or shape != type_.shape:
+                changed[operand] = type_.with_shape(shape)
+        if not changed:
+            return self
+        graphs = list(self.model.subgraphs)
+        graphs[self.index] = self.subgraph.with_types(changed)
+        return evolve(self, model=evolve(self.model, subgraphs=tuple(graphs)))
+
+
+def enter(model: Subgraphs, signature: str | None) -> Entry:
+    """The entry that a signature names, or the primary subgraph; CompileError where there is no such signature.
+
+    Only subgraphs that a run may reach are kept. Every operation gets a location, for messages.
+    """
+    chosen = None if signature is None else _signature(model, signature)
+    index = 0 if chosen is None else chosen.subgraph
+    model, index = _reachable(model, index)
+    model = evolve(model, subgraphs=tuple(_located(subgraph) for subgraph in model.subgraphs))
+    graph = model[index]
+    names = {} if chosen is None else {t.operand: t.name for t in (*chosen.outputs, *chosen.inputs)}
+    return Entry(
+        model,
+        index,
+        tuple(names.get(i, graph.operands[i].name) for i in graph.inputs),
+        tuple(names.get(o, graph.operands[o].name) for o in graph.outputs),
+    )
+
+
+def _signature(model: Subgraphs, key: str) -> Signature:
+    for signature in model.signatures:
+        if signature.key == key:
+            return signature
+    keys = ", ".join(signature.key for signature in model.signatures)
+    raise CompileError(
+        f"there is no signature {key!r}, expected " + (f"one of {keys}" if keys else "none: it has none")
+    )
+
+
+def _reachable(model: Subgraphs, entry: int) -> tuple[Subgraphs, int]:
+    """The model without the subgraphs that a run from `entry` never comes to, and the entry's new number."""
+    found, waiting = {entry}, [entry]
+    while waiting:
+        for operation in model[waiting.pop()].operations:
+            new = set(operation.op.subgraphs) - found
+            found |= new
+            waiting += new
+    if len(found) == len(model):
+        return model, entry
+    number = {old: new for new, old in enumerate(sorted(found))}
+    kept = tuple(renumber(model[old], number) for old in sorted(found))
+    return Subgraphs(kept, description=model.description), number[entry]
+
+
+def _located(subgraph: Subgraph) -> Subgraph:
+    """The subgraph, every operation with a location: its index and kind where the frontend gave none."""
+    if all(operation.location for operation in subgraph.operations):
+        return subgraph
+    return evolve(
+        subgraph,
+        operations=tuple(
+            operation if operation.location else evolve(operation, location=f"operation {at} {operation.op.label}")
+            for at, operation in enumerate(subgraph.operations)
+        ),
+    )
+
+
+def infos(subgraph: Subgraph, operands: tuple[int, ...], names: tuple[str, ...]) -> tuple[TensorInfo, ...]:
+    """Inputs or outputs as callers see them."""
+    types = [subgraph.type(operand) for operand in operands]
+    return tuple(TensorInfo(name, t.dtype, t.shape, t.quantization) for name, t in zip(names, types, strict=True))

@@ -1,0 +1,84 @@
+"""Kernel generation: every backend makes kernels of its sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from attrs import evolve
+
+from onert.backend import Backend, Group, Kernel, Settings, Step
+from onert.backend import Sequence as OperationSequence
+from onert.ir import BackendError, Effect, OnertError
+
+from .partition import Part
+
+Answer = TypeVar("Answer")
+
+
+def fuse(part: Part, settings: Settings) -> Part:
+    """The part with the groups in which its backend runs the operations; BackendError where these are no such thing."""
+    sequence, backend = part.sequence, part.backend
+    groups = _ask(backend, sequence, lambda: backend.fuse(sequence, settings))
+    _check(backend, sequence, groups)
+    return evolve(part, sequence=evolve(sequence, groups=groups))
+
+
+def generate(parts: Sequence[Part], settings: Settings) -> tuple[Step, ...]:
+    """The kernels, in the order of the parts; BackendError, naming backend and operations, where one fails."""
+    return tuple(Step(part.backend.name, part.sequence, _kernel(part, settings)) for part in parts)
+
+
+def _kernel(part: Part, settings: Settings) -> Kernel:
+    return _ask(part.backend, part.sequence, lambda: part.backend.generate(part.sequence, settings))
+
+
+def _ask(backend: Backend, sequence: OperationSequence, question: Callable[[], Answer]) -> Answer:
+    try:
+        return question()
+    except OnertError:
+        raise
+    except Exception as error:  # a third party's code: whatever it raises becomes an error with its name
+        raise BackendError(
+            f"backend {backend.name} failed on {_range(sequence)}: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _range(sequence: OperationSequence) -> str:
+    first, last = sequence.body[0], sequence.body[-1]
+    return str(first) if len(sequence.operations) == 1 else f"{first} to {last}"
+
+
+def _check(backend: Backend, sequence: OperationSequence, groups: tuple[Group, ...]) -> None:
+    """Every operation once and after those it needs; nothing unstored that another group or no one in it reads."""
+    subgraph = sequence.subgraph
+    said = [at for group in groups for at in group.operations]
+    if sorted(said) != sorted(sequence.operations):
+        raise BackendError(
+            f"backend {backend.name} groups operations {said}, expected {list(sequence.operations)} once"
+        )
+    if [at for at in said if _has_effect(sequence, at)] != [
+        at for at in sequence.operations if _has_effect(sequence, at)
+    ]:
+        raise BackendError(f"backend {backend.name} changes the order of operations with effects")
+    missing = {o for at in said for o in subgraph.operations[at].outputs}
+    leaving = frozenset(sequence.outputs)
+    for group in groups:
+        inside = frozenset(group.operations)
+        made = [o for at in group.operations for o in subgraph.operations[at].outputs]
+        for at in group.operations:
+            if not missing.isdisjoint(subgraph.operations[at].used):
+                raise BackendError(
+                    f"backend {backend.name} runs {subgraph.operations[at]} before what it reads is made"
+                )
+            missing.difference_update(subgraph.operations[at].outputs)
+        for operand in group.unstored:
+            if operand not in made or operand in leaving or not inside.issuperset(subgraph.uses.get(operand, ())):
+                raise BackendError(
+                    f"backend {backend.name} does not store {subgraph.label(operand)}, which others than its group need"
+                )
+
+
+def _has_effect(sequence: OperationSequence, at: int) -> bool:
+    op = sequence.subgraph.operations[at].op
+    return op.effect is not Effect.NONE or bool(op.subgraphs)

@@ -1,0 +1,98 @@
+"""Lowering: every operation on a backend, every operand in a memory space, permutes where spaces meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve, frozen
+
+from onert.backend import HOST, Backend, Memory
+from onert.ir import CompileError, Operand, Operation, StateUpdate, Subgraph
+from onert.ir.ops.permute import Permute
+
+
+@frozen
+class Lowered:
+    """A subgraph with a backend for every operation and a memory space for every operand.
+
+    Inputs, outputs and variables live in host memory; what an operation reads and makes lives where its backend does.
+    """
+
+    subgraph: Subgraph
+    backends: tuple[Backend, ...]
+    memories: Mapping[int, Memory]
+
+
+def lower(subgraph: Subgraph, backends: Sequence[Backend], permuter: Backend | None) -> Lowered:
+    """The subgraph with a permute, run by `permuter`, wherever an operand is read in another space than it lives in.
+
+    Backends that name the same space pass tensors to one another as they are. A constant is not permuted but there
+    once for every space that reads it. CompileError where a permute is needed and there is no `permuter`.
+    """
+    return _Lowering(subgraph, permuter).run(backends)
+
+
+class _Lowering:
+    def __init__(self, subgraph: Subgraph, permuter: Backend | None) -> None:
+        self.subgraph = subgraph
+        self.permuter = permuter
+        self.operands = list(subgraph.operands)
+        self.memories: dict[int, Memory] = dict.fromkeys(range(len(subgraph.operands)), HOST)
+        self.operations: list[Operation] = []
+        self.backends: list[Backend] = []
+        self.twins: dict[tuple[int, str], int] = {}
+
+    def run(self, backends: Sequence[Backend]) -> Lowered:
+        ends = frozenset(self.subgraph.outputs)
+        for operation, backend in zip(self.subgraph.operations, backends, strict=True):
+            memory = backend.memory
+            inputs = tuple(None if i is None else self.readable(i, memory) for i in operation.inputs)
+            outputs = tuple(self.writable(o, memory, apart=o in ends) for o in operation.outputs)
+            self.append(evolve(operation, inputs=inputs, outputs=outputs), backend)
+            for made, wanted in zip(outputs, operation.outputs, strict=True):
+                if made != wanted:
+                    self.permute(made, wanted)
+        state = tuple(StateUpdate(u.variable, self.readable(u.source, HOST)) for u in self.subgraph.state)
+        lowered = evolve(self.subgraph, operands=tuple(self.operands), operations=tuple(self.operations), state=state)
+        return Lowered(lowered, tuple(self.backends), self.memories)
+
+    def append(self, operation: Operation, backend: Backend) -> None:
+        self.operations.append(operation)
+        self.backends.append(backend)
+
+    def readable(self, operand: int, memory: Memory) -> int:
+        """The operand, or its twin in the space `memory`."""
+        if self.memories[operand].name == memory.name:
+            return operand
+        key = (operand, memory.name)
+        if key not in self.twins:
+            self.twins[key] = self.twin(operand, memory)
+            if not self.operands[operand].is_constant:
+                self.permute(operand, self.twins[key])
+        return self.twins[key]
+
+    def writable(self, operand: int, memory: Memory, *, apart: bool) -> int:
+        """Where an operation in the space `memory` leaves a result; outputs stay `apart` from the device."""
+        if memory.name == HOST.name:
+            return operand
+        if not apart:
+            self.memories[operand] = memory
+            return operand
+        made = self.twin(operand, memory)
+        self.twins[operand, memory.name] = made
+        return made
+
+    def twin(self, operand: int, memory: Memory) -> int:
+        old = self.operands[operand]
+        self.operands.append(Operand(old.type, old.name, old.data))
+        self.memories[len(self.operands) - 1] = memory
+        return len(self.operands) - 1
+
+    def permute(self, source: int, target: int) -> None:
+        op = Permute(self.memories[source].name, self.memories[target].name)
+        where = f"permute of {self.subgraph.label(source if source < len(self.subgraph.operands) else target)}"
+        if self.permuter is None:
+            raise CompileError(
+                f"{where} from {op.source} to {op.target} needs the backend 'builtin', which is not there"
+            )
+        self.append(Operation(op, (source,), (target,), where), self.permuter)

@@ -1,0 +1,100 @@
+"""What the user chose, as one frozen value."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import Attribute, evolve, field, fields, frozen
+
+from onert.backend import Settings
+from onert.ir import CompileError
+
+from .cpus import available_cpus
+from .planner import PLANNERS
+from .variables import EXECUTORS, parse
+
+
+def _one_of(allowed: tuple[str, ...]) -> Any:
+    def check(options: Options, attribute: Attribute[str], value: str) -> None:
+        if value not in allowed:
+            raise CompileError(f"{attribute.name} is {value!r}, expected one of {', '.join(allowed)}")
+
+    return check
+
+
+def _at_least_1(options: Options, attribute: Attribute[Any], value: int | None) -> None:
+    if value is not None and value < 1:
+        raise CompileError(f"{attribute.name} is {value}, expected at least 1")
+
+
+@frozen
+class Options:
+    """How to compile and run a model.
+
+    A value is taken from the first of: an explicit choice, the package's configuration file, the environment, the
+    default. Explicit are the keyword arguments of `from_environment`, and, where options are made directly, all fields
+    that differ from their default.
+
+    - `backends`: names in order of preference; none: whatever is installed, best first
+    - `op_backend_allops`, `op_backend`, `op_backend_map`: a backend for every operation, for every operation of a kind
+      (a class name like "Conv2D", or a member like "ADD"), and for one operation by its index in the model file; the
+      later wins
+    - `signature`: the named way into the model, where it is not the first subgraph
+    - `input_shapes`: shapes to compile for, by name or position of the input
+    - `max_iterations`: the bound on every loop of the model; None for no bound
+    - `optimize`: whether the optional passes run; `disabled_passes` names some that do not
+    - `target`: what backends generate code for: "native", or a target triple
+    - `extra`: settings that only one backend knows
+    - `fixed`: the explicit fields; None: those that differ from their default
+    """
+
+    backends: tuple[str, ...] = ()
+    executor: str = field(default="Linear", validator=_one_of(EXECUTORS))
+    num_threads: int = field(factory=available_cpus, validator=_at_least_1)
+    planner: str = field(default="WIC", validator=_one_of(tuple(PLANNERS)))
+    op_backend_allops: str | None = None
+    op_backend: Mapping[str, str] = field(factory=dict)
+    op_backend_map: Mapping[int, str] = field(factory=dict)
+    signature: str | None = None
+    input_shapes: Mapping[int | str, tuple[int, ...]] = field(factory=dict)
+    max_iterations: int | None = field(default=1_000_000, validator=_at_least_1)
+    optimize: bool = True
+    disabled_passes: frozenset[str] = frozenset()
+    target: str = "native"
+    extra: Mapping[str, str] = field(factory=dict)
+    workspace_dir: str = "."
+    tracing: bool = False
+    profiling: bool = False
+    minmax_dump: bool = False
+    graph_dot_dump: int = 0
+    fixed: frozenset[str] | None = None
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] = os.environ, **explicit: Any) -> Options:
+        """The options that the environment's variables give, and `explicit` ones over them.
+
+        CompileError names a variable whose value is none of the allowed ones.
+        """
+        return cls(**{**parse(environ), **explicit}, fixed=frozenset(explicit))
+
+    def choose(self, **explicit: Any) -> Options:
+        """These options with explicit choices over them, which no package's configuration overrides."""
+        return evolve(self, **explicit, fixed=self._explicit() | explicit.keys())
+
+    def with_config(self, config: Mapping[str, str]) -> Options:
+        """These options with a package's configuration in every field that was not chosen explicitly."""
+        explicit = self._explicit()
+        return evolve(self, **{name: value for name, value in parse(config).items() if name not in explicit})
+
+    def _explicit(self) -> frozenset[str]:
+        if self.fixed is not None:
+            return self.fixed
+        default = Options()
+        return frozenset(f.name for f in fields(Options) if getattr(self, f.name) != getattr(default, f.name))
+
+    @property
+    def settings(self) -> Settings:
+        """What backends are told."""
+        return Settings(num_threads=self.num_threads, target=self.target, extra=self.extra)

@@ -1,0 +1,39 @@
+"""Giving every output an operation that defines it."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from onert.compiler.rewrite import Edit
+from onert.ir import Operation, Subgraph
+from onert.ir.ops.copy import Copy
+
+
+def copy_outputs(subgraph: Subgraph) -> Subgraph:
+    """Copy what is an output but no operation's result of its own: inputs, constants, variables, a repeated output.
+
+    Requires: nothing. Ensures: every output is defined by an operation and occurs once; no state update reads a
+    variable, which another update might have changed. It runs last, for other passes make such outputs.
+
+        y = Abs(x); return x, y, y   -->   y = Abs(x); x' = Copy(x); y' = Copy(y); return x', y, y'
+    """
+    edit = Edit(subgraph)
+
+    def copied(operand: int) -> int:
+        made = edit.like(operand, subgraph.operands[operand].name)
+        edit.insert(
+            len(subgraph.operations), Operation(Copy(), (operand,), (made,), f"copy of {subgraph.label(operand)}")
+        )
+        return made
+
+    outputs: list[int] = []
+    for output in subgraph.outputs:
+        own = output in subgraph.definitions and output not in outputs
+        outputs.append(output if own else copied(output))
+    state = tuple(
+        evolve(u, source=copied(u.source)) if subgraph.operands[u.source].variable else u for u in subgraph.state
+    )
+    if tuple(outputs) == subgraph.outputs and state == subgraph.state:
+        return subgraph
+    edit.end_with(outputs, state)
+    return edit.done()

@@ -1,0 +1,78 @@
+"""Computing before the run what does not hang on its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from attrs import evolve
+
+from onert.compiler.effects import is_function
+from onert.compiler.rewrite import Edit
+from onert.ir import Array, CallTypes, Constant, OnertError, Operand, Operation, Subgraph, evaluate
+from onert.ir.shape import num_elements
+
+SMALL = 16 << 10  # bytes that a result may always have, however few its operands have
+ROOM = 64 << 20  # bytes by which folding may make a small model larger
+
+_MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
+
+
+def fold_constants(subgraph: Subgraph) -> Subgraph:
+    """Replace an operation on constants by its results.
+
+    Requires: nothing. Ensures: the results are those of `evaluate`. An operation stays where its result has more
+    elements than any of its operands (a broadcast) and is not small, so that a model never grows much; float16 or
+    quantised weights that are made float32 do fold. One that breaks a rule stays too, for the run to say so.
+
+        w = Dequantize(const); y = Conv2D(x, w)   -->   y = Conv2D(x, const')
+    """
+    edit = Edit(subgraph)
+    known: dict[int, Operand] = {}
+    room = ROOM + 4 * sum(operand.type.nbytes for operand in subgraph.operands if operand.is_constant)
+    for at, operation in enumerate(subgraph.operations):
+        if not is_function(operation):
+            continue
+        results = _fold(subgraph, operation, known)
+        size = sum(r.nbytes for r in results)
+        if not results or size > room:
+            continue
+        room -= size
+        for out, result in zip(operation.outputs, results, strict=True):
+            old = subgraph.operands[out]
+            known[out] = evolve(old, type=old.type.with_shape(result.shape), data=Constant(result))
+            edit.redefine(out, known[out])
+        edit.remove(at)
+    return edit.done()
+
+
+def _fold(subgraph: Subgraph, operation: Operation, known: Mapping[int, Operand]) -> tuple[Array, ...]:
+    """The results; none where the operation is to stay."""
+    inputs = [None if i is None else known.get(i, subgraph.operands[i]) for i in operation.inputs]
+    if any(operand is not None and operand.data is None for operand in inputs):
+        return ()
+    types = CallTypes(
+        tuple(None if operand is None else operand.known for operand in inputs),
+        tuple(subgraph.type(o) for o in operation.outputs),
+    )
+    if not _worthwhile(types):
+        return ()
+    arrays = [None if operand is None or operand.data is None else operand.data.array for operand in inputs]
+    try:
+        results = evaluate(operation.op, arrays, types)
+    except _MISHAPS:
+        return ()  # whoever runs the operation says so, with its place
+    if any(r.shape != declared.shape for r, declared in zip(results, types.outputs, strict=True)):
+        return ()  # the operation contradicts its own types, which is for the run to say as well
+    return tuple(np.ascontiguousarray(r).reshape(r.shape) for r in results)
+
+
+def _worthwhile(types: CallTypes) -> bool:
+    """Whether the results are plain elements, known in number, and few beside the operands."""
+    largest = max((num_elements(t.shape) or 0 for t in types.inputs if t is not None), default=0)
+    for result in types.outputs:
+        if not result.is_static or result.dtype.is_handle:
+            return False
+        if result.nbytes > SMALL and result.nbytes > largest * result.dtype.itemsize:
+            return False
+    return True

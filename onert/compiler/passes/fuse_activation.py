@@ -1,0 +1,79 @@
+"""Activations that become part of the operation before them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+
+from onert.compiler.clamps import Bounds, activation_within, as_clamp
+from onert.compiler.rewrite import Edit, only_user
+from onert.ir import Op, Operation, Subgraph, TensorType
+from onert.ir.ops.activation import Activation
+from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.conv import Conv2D
+from onert.ir.ops.depthwise import DepthwiseConv2D
+from onert.ir.ops.fully_connected import FullyConnected
+from onert.ir.ops.pool import Pool2D
+from onert.ir.ops.transpose_conv import TransposeConv2D
+
+ENDS_WITH_ACTIVATION = (Conv2D, DepthwiseConv2D, TransposeConv2D, FullyConnected, Pool2D)
+"""Kinds whose `activation` comes last. In recurrent kinds it acts inside of the cell, which is another thing."""
+
+ARITHMETIC = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV)
+
+
+def fuse_activation(subgraph: Subgraph) -> Subgraph:
+    """Let the operation before a RELU, RELU6 or RELU_N1_TO_1 apply it, where no one else reads what it gives.
+
+    Requires: nothing. Ensures: the results stay the same to the bit. Floats may be of any width (rounding keeps the
+    order of numbers, and the bounds are exact); integers must have the same quantisation on both sides.
+
+        a = Conv2D(x, w, b); y = RELU(a)   -->   y = Conv2D(x, w, b) with activation RELU
+    """
+    edit = Edit(subgraph)
+    for at, operation in enumerate(subgraph.operations):
+        op = operation.op
+        if not ends_with_activation(op) or not _exact(subgraph, operation):
+            continue
+        user = only_user(subgraph, operation.outputs[0])
+        clamp = None if user is None else as_clamp(subgraph.operations[user].op)
+        if user is None or clamp is None:
+            continue
+        follower = subgraph.operations[user]
+        if subgraph.type(follower.outputs[0]) != subgraph.type(operation.outputs[0]):
+            continue
+        fused = activation_within(Bounds.of(_activation(op)), clamp)
+        if fused is not None:
+            edit.replace(at, evolve(operation, op=_with_activation(op, fused), outputs=follower.outputs))
+            edit.remove(user)
+    return edit.done()
+
+
+def _activation(op: Op) -> Activation:
+    activation = op.attributes["activation"]
+    assert isinstance(activation, Activation)
+    return activation
+
+
+def _with_activation(op: Any, activation: Activation) -> Op:
+    fused: Op = evolve(op, activation=activation)
+    return fused
+
+
+def ends_with_activation(op: Op) -> bool:
+    """Whether the operation's own activation is the last that it does."""
+    return isinstance(op, ENDS_WITH_ACTIVATION) or (isinstance(op, Binary) and op.kind in ARITHMETIC)
+
+
+def _exact(subgraph: Subgraph, operation: Operation) -> bool:
+    """Whether clamping what is stored and clamping before it is stored are the same."""
+    types = subgraph.types(operation)
+    return clamps_exactly(types.output) and (types.output.dtype.is_float or clamps_exactly(types.input(0)))
+
+
+def clamps_exactly(type_: TensorType) -> bool:
+    """Whether an activation is a clamp of the elements: floats, and integers whose arithmetic clamps stored values."""
+    return type_.dtype.is_float or (
+        type_.quantization is not None and type_.dtype.is_integer and type_.dtype.bits in (8, 16)
+    )

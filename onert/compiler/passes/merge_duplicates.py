@@ -1,0 +1,60 @@
+"""Computing once what is computed twice."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from onert.compiler.effects import is_function
+from onert.compiler.rewrite import Edit
+from onert.ir import Operand, Operation, Subgraph
+
+SMALL = 1 << 10  # bytes of a constant that is worth reading to see whether it is there twice
+
+
+def merge_duplicates(subgraph: Subgraph) -> Subgraph:
+    """Run one of several equal operations on equal operands; keep one of several equal small constants.
+
+    Requires: nothing. Ensures: what has an effect or draws random numbers is untouched.
+
+        a = Abs(x); b = Abs(x); y = Add(a, b)   -->   a = Abs(x); y = Add(a, a)
+    """
+    edit = Edit(subgraph)
+    same: dict[int, int] = {}
+    constants: dict[Hashable, int] = {}
+    for index, operand in enumerate(subgraph.operands):
+        if operand.data is not None and not operand.type.dtype.is_handle and operand.type.nbytes <= SMALL:
+            same[index] = constants.setdefault(_constant_key(operand), index)
+    found: dict[Hashable, Operation] = {}
+    for at, operation in enumerate(subgraph.operations):
+        if not is_function(operation):
+            continue
+        key = _operation_key(subgraph, operation, same)
+        if key is None:
+            continue
+        first = found.setdefault(key, operation)
+        if first is not operation:
+            edit.remove(at)
+            same.update(zip(operation.outputs, first.outputs, strict=True))
+    for double, kept in same.items():
+        if double != kept:
+            edit.redirect(double, kept)
+    return edit.done()
+
+
+def _constant_key(operand: Operand) -> Hashable:
+    assert operand.data is not None
+    return operand.type, operand.data.array.tobytes()
+
+
+def _operation_key(subgraph: Subgraph, operation: Operation, same: dict[int, int]) -> Hashable | None:
+    """What equal operations have in common; None where attributes cannot be compared.
+
+    The text of the attributes is part of it because 0.0 equals -0.0.
+    """
+    inputs = tuple(None if i is None else same.get(i, i) for i in operation.inputs)
+    key = (operation.op, repr(operation.op), inputs, tuple(subgraph.type(o) for o in operation.outputs))
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key

@@ -1,0 +1,58 @@
+"""Transposes of transposes, and transposes that move nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import evolve
+
+from onert.compiler.rewrite import Edit, definer
+from onert.ir import Operation, Subgraph, TensorType
+from onert.ir.ops.layout import Transpose
+from onert.ir.ops.reshape import Reshape
+from onert.ir.shape import static
+
+Order = tuple[int, ...]
+
+
+def merge_transposes(subgraph: Subgraph) -> Subgraph:
+    """Make one transpose of two in a row, and a reshape of one that only moves dimensions of 1.
+
+    Requires: inferred types. Ensures: the same elements, of the same type; a transpose that no one reads any more is
+    left to `remove_dead`.
+
+        a = Transpose(x, [0, 2, 1]); y = Transpose(a, [2, 1, 0])   -->   y = Transpose(x, [1, 2, 0])
+        y = Transpose(x of f32[1, 5, 7], [1, 0, 2])                -->   y = Reshape(x) to [5, 1, 7]
+    """
+    edit = Edit(subgraph)
+    for at, operation in enumerate(subgraph.operations):
+        order = permutation(subgraph, operation)
+        if order is None:
+            continue
+        source = operation.used[0]
+        before = definer(subgraph, source)
+        first = None if before is None else permutation(subgraph, before)
+        if before is not None and first is not None:
+            source, order = before.used[0], tuple(first[axis] for axis in order)
+        if _moves_nothing(subgraph.type(source), order):
+            shape = static(subgraph.type(operation.outputs[0]).shape)
+            edit.replace(at, evolve(operation, op=Reshape(shape), inputs=(source,)))
+        elif first is not None:
+            axes = edit.constant(np.array(order, np.int32))
+            edit.replace(at, evolve(operation, inputs=(source, axes)))
+    return edit.done()
+
+
+def permutation(subgraph: Subgraph, operation: Operation) -> Order | None:
+    """The axes of a transpose in their new order, counted from the front; None where it is unknown, or no transpose."""
+    if not isinstance(operation.op, Transpose):
+        return None
+    x, order = subgraph.types(operation).inputs
+    if x is None or order is None or order.value is None or not x.ranked:
+        return None
+    return tuple(int(axis) % x.rank for axis in order.value.reshape(-1)) if x.rank else ()
+
+
+def _moves_nothing(x: TensorType, order: Order) -> bool:
+    """Whether the dimensions that are not 1 keep their order, so that the elements do."""
+    kept = [axis for axis in order if x.shape[axis] != 1]
+    return x.is_static and kept == sorted(kept)

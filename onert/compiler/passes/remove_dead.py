@@ -1,0 +1,25 @@
+"""Leaving out what no one uses."""
+
+from __future__ import annotations
+
+from onert.compiler.effects import is_removable
+from onert.compiler.rewrite import Edit, compact
+from onert.ir import Subgraph
+
+
+def remove_dead(subgraph: Subgraph) -> Subgraph:
+    """Leave out operations whose results no one uses, and operands that nothing mentions.
+
+    Requires: nothing. Ensures: what changes state is all there, in its order; inputs and outputs stay.
+
+        a = Relu(x); b = Abs(x); return b   -->   b = Abs(x); return b
+    """
+    needed = set(subgraph.kept)
+    edit = Edit(subgraph)
+    for at in reversed(range(len(subgraph.operations))):
+        operation = subgraph.operations[at]
+        if is_removable(operation) and needed.isdisjoint(operation.outputs):
+            edit.remove(at)
+        else:
+            needed.update(operation.used)
+    return compact(edit.done())

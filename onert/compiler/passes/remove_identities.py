@@ -1,0 +1,78 @@
+"""Operations that change nothing."""
+
+from __future__ import annotations
+
+from onert.compiler.clamps import Bounds, as_clamp
+from onert.compiler.rewrite import Edit, definer
+from onert.ir import DType, Operation, Subgraph
+from onert.ir.ops.activation import Activation
+from onert.ir.ops.convert import Bitcast, Cast, Dequantize, Quantize
+from onert.ir.ops.joining import Concat
+from onert.ir.ops.slicing import BroadcastTo, MirrorPad, Pad, Slice, Tile
+
+from .fuse_activation import clamps_exactly, ends_with_activation
+from .merge_transposes import permutation
+
+SAME_TYPE_IS_SAME = (Cast, Bitcast, Quantize, Dequantize, Slice, Pad, MirrorPad, Tile, BroadcastTo)
+"""Kinds that give their first operand wherever the result has its very type: element type, shape and quantisation."""
+
+
+def remove_identities(subgraph: Subgraph) -> Subgraph:
+    """Leave out conversions to the same type, reshapes, slices and margins that give the same shape, concatenations of
+    one tensor, transposes that keep the axes' order, bounds that hold anyway, and quantising what was just dequantised.
+
+    Requires: nothing. Ensures: the results stay the same to the bit. An output may become an input or a constant,
+    which `copy_outputs` takes care of.
+
+        a = Reshape(x, shape of x); b = RELU6(a); y = RELU(b)   -->   y = RELU6(x)
+        a = Dequantize(q); y = Quantize(a), as q is quantised   -->   y = q
+    """
+    edit = Edit(subgraph)
+    for at, operation in enumerate(subgraph.operations):
+        same = _same(subgraph, operation)
+        if same is not None:
+            edit.remove(at)
+            edit.redirect(operation.outputs[0], same)
+    return edit.done()
+
+
+def _same(subgraph: Subgraph, operation: Operation) -> int | None:
+    """The operand that the operation's only result is a copy of."""
+    source = operation.inputs[0] if operation.inputs else None
+    if source is None or len(operation.outputs) != 1:
+        return None
+    result = subgraph.type(operation.outputs[0])
+    if result == subgraph.type(source) and result.is_static and _changes_no_element(subgraph, operation, source):
+        return source
+    before = definer(subgraph, source)
+    if isinstance(operation.op, Quantize) and before is not None and isinstance(before.op, Dequantize):
+        stored = before.used[0]
+        # The float32 in between is off by less than half a step of up to 16 bits.
+        exact = subgraph.type(source).dtype is DType.FLOAT32 and result.dtype.is_integer and result.dtype.bits <= 16
+        return stored if exact and result == subgraph.type(stored) else None
+    return None
+
+
+def _changes_no_element(subgraph: Subgraph, operation: Operation, source: int) -> bool:
+    """Whether the operation, whose result has the type of its operand, gives the very elements."""
+    op = operation.op
+    if isinstance(op, SAME_TYPE_IS_SAME) or op.shares:
+        # An operand that is known only at run time may break a rule, which the run is to say.
+        return all(subgraph.operands[i].is_constant for i in operation.used[1:])
+    if isinstance(op, Concat):
+        return len(operation.inputs) == 1 and op.activation is Activation.NONE
+    order = permutation(subgraph, operation)
+    if order is not None:
+        return list(order) == sorted(order)
+    return _bounded(subgraph, operation, source)
+
+
+def _bounded(subgraph: Subgraph, operation: Operation, source: int) -> bool:
+    """Whether the operation bounds what is within these bounds already."""
+    bounds, before = as_clamp(operation.op), definer(subgraph, source)
+    if bounds is None or before is None or not clamps_exactly(subgraph.type(source)):
+        return False
+    known = as_clamp(before.op)
+    if known is None and ends_with_activation(before.op):
+        known = Bounds.of(before.op.attributes["activation"])
+    return known is not None and known.within(bounds)

@@ -1,0 +1,152 @@
+"""Editing a subgraph: collect changes, get a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import evolve
+
+from onert.ir import Array, Constant, DType, Operand, Operation, Quantization, StateUpdate, Subgraph, TensorType
+
+Pass = Callable[[Subgraph], Subgraph]
+"""Gives an equivalent subgraph; the same object where it changes nothing."""
+
+
+class Edit:
+    """Changes to one subgraph, applied together by `done`.
+
+    Indices are those of the subgraph that is edited; `operand` and `constant` give indices of new operands, which may
+    be used at once. Every operation stays at its place unless it is replaced or removed.
+    """
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self.subgraph = subgraph
+        self._operands = list(subgraph.operands)
+        self._redefined = False
+        self._replaced: dict[int, tuple[Operation, ...]] = {}
+        self._inserted: dict[int, list[Operation]] = {}
+        self._redirected: dict[int, int] = {}
+        self._outputs: tuple[int, ...] | None = None
+        self._state: tuple[StateUpdate, ...] | None = None
+
+    def operand(self, operand: Operand) -> int:
+        """A new operand."""
+        self._operands.append(operand)
+        return len(self._operands) - 1
+
+    def like(self, operand: int, name: str = "") -> int:
+        """A new operand of the same type, defined by whoever asks."""
+        return self.operand(Operand(evolve(self.subgraph.type(operand), data=None), name))
+
+    def constant(self, array: Array, dtype: DType | None = None, quantization: Quantization | None = None) -> int:
+        """A new constant."""
+        type_ = TensorType(dtype or DType.from_numpy(array.dtype), array.shape, quantization)
+        return self.operand(Operand(type_, data=Constant(array)))
+
+    def redefine(self, operand: int, new: Operand) -> None:
+        """Another type or value for an operand."""
+        self._operands[operand] = new
+        self._redefined = True
+
+    def replace(self, at: int, *operations: Operation) -> None:
+        """These operations instead of operation `at`."""
+        self._replaced[at] = operations
+
+    def remove(self, at: int) -> None:
+        """No operation `at`; whoever asks redirects its results or knows them unused."""
+        self._replaced[at] = ()
+
+    def insert(self, at: int, operation: Operation) -> None:
+        """An operation before operation `at`; behind the last one where `at` is their number."""
+        self._inserted.setdefault(at, []).append(operation)
+
+    def redirect(self, operand: int, to: int) -> None:
+        """Whoever reads `operand` reads `to` instead: operations, outputs and state updates alike."""
+        self._redirected[operand] = to
+
+    def end_with(self, outputs: Sequence[int], state: Sequence[StateUpdate]) -> None:
+        """Other outputs and state updates."""
+        self._outputs, self._state = tuple(outputs), tuple(state)
+
+    def done(self) -> Subgraph:
+        """The edited subgraph, its operands numbered anew without those that nothing mentions any more.
+
+        The same object comes back when no change was asked for.
+        """
+        if not (self._redefined or self._replaced or self._inserted or self._redirected or self._outputs is not None):
+            return self.subgraph
+        operations = [self._redirect(operation) for operation in self._edited()]
+        outputs = self.subgraph.outputs if self._outputs is None else self._outputs
+        state = self.subgraph.state if self._state is None else self._state
+        return compact(
+            evolve(
+                self.subgraph,
+                operands=tuple(self._operands),
+                operations=tuple(operations),
+                outputs=tuple(self._target(o) for o in outputs),
+                state=tuple(StateUpdate(u.variable, self._target(u.source)) for u in state),
+            )
+        )
+
+    def _edited(self) -> list[Operation]:
+        found: list[Operation] = []
+        for at, operation in enumerate(self.subgraph.operations):
+            found += self._inserted.get(at, ())
+            found += self._replaced.get(at, (operation,))
+        return found + self._inserted.get(len(self.subgraph.operations), [])
+
+    def _redirect(self, operation: Operation) -> Operation:
+        inputs = tuple(None if i is None else self._target(i) for i in operation.inputs)
+        return operation if inputs == operation.inputs else evolve(operation, inputs=inputs)
+
+    def _target(self, operand: int) -> int:
+        while operand in self._redirected:
+            operand = self._redirected[operand]
+        return operand
+
+
+def compact(subgraph: Subgraph) -> Subgraph:
+    """The subgraph without the operands that nothing mentions; the same object where all are needed."""
+    mentioned = {*subgraph.inputs, *subgraph.outputs}
+    for update in subgraph.state:
+        mentioned |= {update.variable, update.source}
+    for operation in subgraph.operations:
+        mentioned |= {*operation.used, *operation.outputs}
+    if len(mentioned) == len(subgraph.operands):
+        return subgraph
+    kept = sorted(mentioned)
+    number = {old: new for new, old in enumerate(kept)}
+    return renumbered(subgraph, number, tuple(subgraph.operands[old] for old in kept))
+
+
+def renumbered(subgraph: Subgraph, number: Mapping[int, int], operands: tuple[Operand, ...]) -> Subgraph:
+    """The subgraph on `operands`, of which `number[i]` is what operand `i` was."""
+    return evolve(
+        subgraph,
+        operands=operands,
+        operations=tuple(
+            evolve(
+                operation,
+                inputs=tuple(None if i is None else number[i] for i in operation.inputs),
+                outputs=tuple(number[o] for o in operation.outputs),
+            )
+            for operation in subgraph.operations
+        ),
+        inputs=tuple(number[i] for i in subgraph.inputs),
+        outputs=tuple(number[o] for o in subgraph.outputs),
+        state=tuple(StateUpdate(number[u.variable], number[u.source]) for u in subgraph.state),
+    )
+
+
+def only_user(subgraph: Subgraph, operand: int) -> int | None:
+    """The operation that is the only one to read `operand`, and reads it once; None where others do or it is kept."""
+    users = subgraph.uses.get(operand, ())
+    if len(users) != 1 or operand in subgraph.kept:
+        return None
+    return users[0] if subgraph.operations[users[0]].used.count(operand) == 1 else None
+
+
+def definer(subgraph: Subgraph, operand: int | None) -> Operation | None:
+    """The operation that defines `operand`; None for inputs, constants, variables and absent operands."""
+    at = None if operand is None else subgraph.definitions.get(operand)
+    return None if at is None else subgraph.operations[at]

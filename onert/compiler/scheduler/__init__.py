@@ -1,0 +1,1 @@
+"""Schedulers: which backend runs which operation."""

@@ -1,0 +1,142 @@
+"""The scheduler that the user directs: a backend for every operation, for a kind, for one operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import field, frozen
+
+from onert.backend import Backend
+from onert.compiler.options import Options
+from onert.ir import BackendError, CallTypes, CompileError, OnertError, Operation, Subgraph
+from onert.ir.ops.permute import Permute
+
+BUILTIN = "builtin"
+
+
+@frozen
+class Choice:
+    """A backend that the user named for an operation, and the option that named it."""
+
+    backend: str
+    option: str
+
+
+@frozen
+class Choices:
+    """What the user chose by hand. `by_location` is OP_BACKEND_MAP with an operation's place for its index."""
+
+    all_operations: str | None = None
+    by_kind: Mapping[str, str] = field(factory=dict)
+    by_location: Mapping[str, str] = field(factory=dict)
+
+    def of(self, operation: Operation) -> Choice | None:
+        """The strongest choice that concerns an operation: by place, then by kind, then for all."""
+        if operation.location in self.by_location:
+            return Choice(self.by_location[operation.location], "OP_BACKEND_MAP")
+        for name in kinds(operation):
+            if name in self.by_kind:
+                return Choice(self.by_kind[name], f"OP_BACKEND_{name}")
+        if self.all_operations is not None:
+            return Choice(self.all_operations, "OP_BACKEND_ALLOPS")
+        return None
+
+
+def kinds(operation: Operation) -> tuple[str, ...]:
+    """The names by which an operation's kind may be chosen, the narrowest first: "Binary.ADD", "ADD", "Binary"."""
+    label, name = operation.op.label, operation.op.name()
+    return tuple(dict.fromkeys((label, label.rpartition(".")[2], name)))
+
+
+def choices(subgraph: Subgraph, options: Options) -> Choices:
+    """What the options say about the operations of the entry, before passes number them anew.
+
+    CompileError for an index that no operation has.
+    """
+    by_location = {}
+    for index, backend in options.op_backend_map.items():
+        if not 0 <= index < len(subgraph.operations):
+            raise CompileError(
+                f"OP_BACKEND_MAP names operation {index}, expected an index below {len(subgraph.operations)}"
+            )
+        by_location[subgraph.operations[index].location] = backend
+    return Choices(options.op_backend_allops, options.op_backend, by_location)
+
+
+@frozen
+class Assignment:
+    """A backend for every operation of a subgraph; `notes` say which operations fell to a later backend, and why."""
+
+    backends: tuple[Backend, ...]
+    notes: tuple[str, ...] = ()
+
+
+@frozen
+class _Refusal:
+    operation: Operation
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.operation}: {'; '.join(self.reasons)}"
+
+
+def assign(subgraph: Subgraph, backends: Sequence[Backend], chosen: Choices) -> Assignment:
+    """The chosen backend for each operation, else the first that supports it.
+
+    Permutes, and operations that run subgraphs, go to `builtin` where it can run them, whatever else is chosen for all
+    operations. CompileError names every operation that no backend supports, or that the chosen one does not.
+    """
+    found: list[Backend] = []
+    missing: list[_Refusal] = []
+    notes: list[str] = []
+    by_name = {backend.name: backend for backend in backends}
+    for operation in subgraph.operations:
+        types = subgraph.types(operation)
+        reasons: list[str] = []
+        for backend in _candidates(operation, by_name, chosen):
+            reason = why_not(backend, operation, types)
+            if reason is None:
+                found.append(backend)
+                if reasons:
+                    notes.append(f"{operation} runs on {backend.name}: {'; '.join(reasons)}")
+                break
+            reasons.append(f"{backend.name}: {reason}")
+        else:
+            missing.append(_Refusal(operation, tuple(reasons)))
+    if missing:
+        raise CompileError(_sentence(missing))
+    return Assignment(tuple(found), tuple(notes))
+
+
+def _candidates(operation: Operation, by_name: Mapping[str, Backend], chosen: Choices) -> Iterator[Backend]:
+    choice = chosen.of(operation)
+    internal = isinstance(operation.op, Permute) or bool(operation.op.subgraphs)
+    if internal and BUILTIN in by_name and (choice is None or choice.option == "OP_BACKEND_ALLOPS"):
+        yield by_name[BUILTIN]
+        yield from (backend for name, backend in by_name.items() if name != BUILTIN)
+    elif choice is None:
+        yield from by_name.values()
+    elif choice.backend in by_name:
+        yield by_name[choice.backend]
+    else:
+        raise CompileError(
+            f"{choice.option} names backend {choice.backend!r} for {operation}, expected one of {', '.join(by_name)}"
+        )
+
+
+def why_not(backend: Backend, operation: Operation, types: CallTypes) -> str | None:
+    """Why the backend cannot run the operation, None where it can; BackendError when asking fails."""
+    try:
+        return backend.supports(operation, types)
+    except OnertError:
+        raise
+    except Exception as error:  # a third party's code: whatever it raises becomes an error with its name
+        raise BackendError(
+            f"backend {backend.name} failed when asked for {operation}: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _sentence(missing: Sequence[_Refusal]) -> str:
+    count = f"{len(missing)} operations have" if len(missing) > 1 else "1 operation has"
+    what = "them" if len(missing) > 1 else "it"
+    return f"{count} no backend that runs {what}: " + "; ".join(map(str, missing))

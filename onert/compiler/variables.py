@@ -1,0 +1,118 @@
+"""ONE's configuration variables: their names, and how their values are written.
+
+Source: runtime/onert/core/include/util/Config.lst. The environment and a package's configuration file use the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from onert.ir import CompileError
+
+from .planner import PLANNERS
+
+EXECUTORS = ("Linear", "Dataflow", "Parallel")
+
+_TRUE, _FALSE = ("1", "true", "on", "yes"), ("0", "false", "off", "no")
+_PER_KIND = "OP_BACKEND_"
+
+
+def parse(variables: Mapping[str, str]) -> dict[str, Any]:
+    """Fields of Options by name, from the variables that are there; an empty value counts as absent.
+
+    CompileError, naming the variable, for a value that cannot be read. Unknown names are not looked at: the
+    environment is full of them.
+    """
+    found = dict(_fields(variables))
+    kinds = dict(_kinds(variables))
+    if kinds:
+        found["op_backend"] = kinds
+    return found
+
+
+def _fields(variables: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    for name, (option, read) in _VARIABLES.items():
+        text = variables.get(name, "").strip()
+        if text:
+            value = read(name, text)
+            if value is not None:
+                yield option, value
+
+
+def _kinds(variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Kinds of operations and their backends from variables `OP_BACKEND_<Kind>`."""
+    for name, text in variables.items():
+        if name.startswith(_PER_KIND) and name not in _VARIABLES and text.strip():
+            yield name.removeprefix(_PER_KIND), text.strip()
+
+
+def _names(name: str, text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(";") if word.strip())
+
+
+def _name(name: str, text: str) -> str:
+    return text
+
+
+def _choice(*allowed: str) -> Callable[[str, str], str]:
+    def read(name: str, text: str) -> str:
+        if text not in allowed:
+            raise CompileError(f"{name} is {text!r}, expected one of {', '.join(allowed)}")
+        return text
+
+    return read
+
+
+def _flag(name: str, text: str) -> bool:
+    if text.lower() not in _TRUE + _FALSE:
+        raise CompileError(f"{name} is {text!r}, expected one of {', '.join(_TRUE + _FALSE)}")
+    return text.lower() in _TRUE
+
+
+def _threads(name: str, text: str) -> int | None:
+    """A number of threads; None, which leaves the default, for ONE's -1."""
+    value = _integer(name, text, "-1 or at least 1")
+    if value < 1 and value != -1:
+        raise CompileError(f"{name} is {text}, expected -1 or at least 1")
+    return None if value == -1 else value
+
+
+def _level(name: str, text: str) -> int:
+    value = _integer(name, text, "0, 1 or 2")
+    if not 0 <= value <= 2:
+        raise CompileError(f"{name} is {text}, expected 0, 1 or 2")
+    return value
+
+
+def _integer(name: str, text: str, expected: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise CompileError(f"{name} is {text!r}, expected {expected}") from error
+
+
+def _map(name: str, text: str) -> dict[int, str]:
+    """`0=cpu;3=ruy`: backends by operation index."""
+    found: dict[int, str] = {}
+    for word in _names(name, text):
+        index, equals, backend = (part.strip() for part in word.partition("="))
+        if not (equals and backend and index.isdecimal()):
+            raise CompileError(f"{name} has {word!r}, expected INDEX=BACKEND pairs separated by ';'")
+        found[int(index)] = backend
+    return found
+
+
+_VARIABLES: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
+    "BACKENDS": ("backends", _names),
+    "EXECUTOR": ("executor", _choice(*EXECUTORS)),
+    "CPU_MEMORY_PLANNER": ("planner", _choice(*PLANNERS)),
+    "OP_BACKEND_ALLOPS": ("op_backend_allops", _name),
+    "OP_BACKEND_MAP": ("op_backend_map", _map),
+    "NUM_THREADS": ("num_threads", _threads),
+    "WORKSPACE_DIR": ("workspace_dir", _name),
+    "TRACING_MODE": ("tracing", _flag),
+    "PROFILING_MODE": ("profiling", _flag),
+    "MINMAX_DUMP": ("minmax_dump", _flag),
+    "GRAPH_DOT_DUMP": ("graph_dot_dump", _level),
+}
