@@ -1,0 +1,29 @@
+"""A neural-network compiler and runtime: load a model, compile it, run it.
+
+package = onert.load("model.tflite")
+program = onert.compile(package)
+outputs = onert.Execution(program).run({"x": array})
+"""
+
+from onert.backend import Program, TensorInfo
+from onert.compiler import Options
+from onert.exec import Execution
+from onert.ir import BackendError, CompileError, ExecutionError, ModelError, OnertError, Package
+from onert.runtime import compile, load
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BackendError",
+    "CompileError",
+    "Execution",
+    "ExecutionError",
+    "ModelError",
+    "OnertError",
+    "Options",
+    "Package",
+    "Program",
+    "TensorInfo",
+    "compile",
+    "load",
+]

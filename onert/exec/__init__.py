@@ -1,0 +1,5 @@
+"""Running a program."""
+
+from .execution import Execution
+
+__all__ = ["Execution"]

@@ -1,0 +1,273 @@
+"""`Execution`: one user's run of a program, with its own memory and state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from onert.backend import Program, TensorInfo
+from onert.ir import Array, ExecutionError
+from onert.ir import shape as shapes
+
+from .context import Context
+from .executors import executor
+from .frame import Frame, empty
+
+Inputs = Mapping[str, Any] | Sequence[Any]
+
+
+class Execution:
+    """Runs a program: give inputs, execute, get outputs.
+
+    It owns the arenas, the variables and the tables of the run, so that any number of executions of one program may run
+    at once; one execution runs one inference at a time. Arrays given with `set_input` and `set_output` are used in
+    place and kept alive.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._base = program
+        self._shapes: dict[int, tuple[int, ...]] = {}
+        self._lock = Lock()
+        self._worker: ThreadPoolExecutor | None = None
+        self._closed = False
+        self._own_inputs: dict[int, Array] = {}
+        self._copied: dict[int, tuple[Array, Array]] = {}
+        self._given: set[int] = set()
+        self._own_outputs: set[int] = set()
+        self._enter(program)
+
+    def _enter(self, program: Program) -> None:
+        """Make this the program that runs."""
+        self.program = program
+        self._context = Context(program)
+        self._frame: Frame = self._context.frame(program.entry)
+        self._run = executor(program.executor)
+
+    # ---- inputs
+
+    def set_input_shape(self, name: str | int, shape: Sequence[int]) -> None:
+        """Give an input another shape; the program for it is compiled, or taken from where it was kept.
+
+        The other inputs stay as they were given. State starts anew. CompileError where an operation cannot bear the
+        shape.
+        """
+        position = self._input(name)
+        wanted = tuple(int(d) for d in shape)
+        self._idle()
+        if self.program.inputs[position].shape == wanted:
+            return
+        changed = {**self._shapes, position: wanted}
+        program = self._base.specialize(changed)
+        self._shapes = changed
+        kept = {
+            i: self._frame.tensors[self._operand_in(i)].buffer
+            for i in self._given
+            if i != position and program.inputs[i].shape == self.program.inputs[i].shape
+        }
+        copied = {i: self._copied[i] for i in kept if i in self._copied}
+        self._own_inputs.clear()
+        self._own_outputs.clear()
+        self._copied = copied
+        self._given = set(kept)
+        self._enter(program)
+        for i, buffer in kept.items():
+            self._frame.place(self._operand_in(i), buffer)
+
+    def set_input(self, name: str | int, array: Array) -> None:
+        """Give an input its elements. The array is used in place, and read again at every run: change its elements
+        between runs and the next run sees them. One that is not contiguous is copied at each run.
+
+        ExecutionError where the element type or the shape is not the input's. An input whose shape has unknown
+        dimensions takes the array's.
+        """
+        position = self._input(name)
+        array = self._fitting(position, array)
+        self._idle()
+        self._copied.pop(position, None)
+        operand = self._operand_in(position)
+        if self._in_place(array):
+            self._frame.place(operand, array)
+        else:
+            mine = self._own_input(position)
+            self._copied[position] = (array, mine)
+            self._frame.place(operand, mine)
+        self._given.add(position)
+
+    def _fitting(self, position: int, given: Any) -> Array:
+        """The input as an array; the program is specialised where the input's shape is open and this one is new."""
+        info = self.program.inputs[position]
+        array = np.asarray(given, info.dtype.numpy) if isinstance(given, int | float | bool | list) else given
+        if not isinstance(array, np.ndarray):
+            raise ExecutionError(f"input {info.name!r} is given a {type(given).__name__}, expected a NumPy array")
+        if info.dtype.is_handle and array.dtype.kind in "SU":
+            array = np.array(
+                [x if isinstance(x, bytes) else x.encode() for x in array.ravel().tolist()], object
+            ).reshape(array.shape)
+        if array.dtype != info.dtype.numpy:
+            raise ExecutionError(
+                f"input {info.name!r} is given elements of type {array.dtype}, expected {info.dtype.numpy}"
+            )
+        if array.shape != info.shape:
+            open_shape = self._base.inputs[position].shape
+            if shapes.is_static(open_shape) or not shapes.compatible(open_shape, array.shape):
+                raise ExecutionError(
+                    f"input {info.name!r} is given shape {shapes.text(array.shape)}, expected "
+                    f"{shapes.text(info.shape)}; set_input_shape changes it"
+                )
+            self.set_input_shape(position, array.shape)
+        return array
+
+    @staticmethod
+    def _in_place(array: Array) -> bool:
+        """Whether kernels can read and write it where it lies."""
+        return bool(array.flags.c_contiguous and array.flags.aligned)
+
+    def _own_input(self, position: int) -> Array:
+        """A buffer for an input that must be copied."""
+        if position not in self._own_inputs:
+            self._own_inputs[position] = empty(self.program.inputs[position].type)
+        return self._own_inputs[position]
+
+    # ---- outputs
+
+    def set_output(self, name: str | int, buffer: Array) -> None:
+        """Let an output be written into `buffer`; ExecutionError where it cannot hold it as it lies.
+
+        An output whose shape is known only at run time cannot be given a buffer: read it with `get_output`.
+        """
+        position = self._output(name)
+        info = self.program.outputs[position]
+        self._idle()
+        if not shapes.is_static(info.shape):
+            raise ExecutionError(
+                f"output {info.name!r} has shape {shapes.text(info.shape)}, known only at run time; get_output reads it"
+            )
+        if buffer.dtype != info.dtype.numpy or buffer.shape != info.shape:
+            raise ExecutionError(
+                f"output {info.name!r} is given a buffer of {buffer.dtype}{shapes.text(buffer.shape)}, expected "
+                f"{info.dtype.numpy}{shapes.text(info.shape)}"
+            )
+        if not (self._in_place(buffer) and buffer.flags.writeable):
+            raise ExecutionError(f"output {info.name!r} is given a buffer that is not contiguous or not writeable")
+        self._frame.place(self._operand_out(position), buffer)
+        self._own_outputs.add(position)
+
+    def get_output(self, name: str | int) -> Array:
+        """An output of the last run: the buffer given with `set_output`, else an array of its own."""
+        position = self._output(name)
+        tensor = self._frame.tensors[self._operand_out(position)]
+        if tensor.buffer is None:
+            raise ExecutionError(f"output {self.program.outputs[position].name!r} has no elements before the first run")
+        array = tensor.array
+        return array if position in self._own_outputs else array.copy()
+
+    # ---- runs
+
+    def execute(self) -> None:
+        """Run once. ExecutionError where an input is missing, an element breaks a rule, or a run is under way."""
+        if not self._lock.acquire(blocking=False):
+            raise ExecutionError("this execution is running; use one execution for each thread")
+        try:
+            if len(self._given) != len(self.program.inputs):
+                self._refuse_missing()
+            for source, target in self._copied.values():
+                np.copyto(target, source)
+            self._run(self._frame)
+        finally:
+            self._lock.release()
+
+    def execute_async(self) -> Future[None]:
+        """Run once in a thread of this execution's own; the future raises what `execute` would."""
+        self._require_open()
+        if self._worker is None:
+            self._worker = ThreadPoolExecutor(1, thread_name_prefix="onert-execution")
+        return self._worker.submit(self.execute)
+
+    def run(self, inputs: Inputs = ()) -> dict[str, Array]:
+        """Give inputs by name or in order, run once, and get every output by name; the arrays are the caller's own."""
+        self._require_open()
+        for position, given in self._named(inputs):
+            array = self._fitting(position, given)
+            if array.dtype == object:
+                self._frame.place(self._operand_in(position), array)
+            else:
+                # Copied, so that kernels stay bound to one place although every call brings another array.
+                mine = self._own_input(position)
+                np.copyto(mine, array)
+                self._frame.place(self._operand_in(position), mine)
+            self._copied.pop(position, None)
+            self._given.add(position)
+        self.execute()
+        return {info.name: self.get_output(i) for i, info in enumerate(self.program.outputs)}
+
+    def _named(self, inputs: Inputs) -> list[tuple[int, Any]]:
+        if isinstance(inputs, Mapping):
+            return [(self._input(name), array) for name, array in inputs.items()]
+        if len(inputs) > len(self.program.inputs):
+            raise ExecutionError(f"{len(inputs)} inputs are given, expected {len(self.program.inputs)}")
+        return list(enumerate(inputs))
+
+    def reset_variables(self) -> None:
+        """Let all state start anew: variables, tables, random generators."""
+        self._idle()
+        self._context.reset()
+
+    def close(self) -> None:
+        """Wait for a run under way and refuse others. Memory is freed with the last reference."""
+        self._closed = True
+        if self._worker is not None:
+            self._worker.shutdown()
+            self._worker = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ---- names and states
+
+    def _operand_in(self, position: int) -> int:
+        return self.program.main.subgraph.inputs[position]
+
+    def _operand_out(self, position: int) -> int:
+        return self.program.main.subgraph.outputs[position]
+
+    def _input(self, name: str | int) -> int:
+        return _position("input", name, self.program.inputs)
+
+    def _output(self, name: str | int) -> int:
+        return _position("output", name, self.program.outputs)
+
+    def _refuse_missing(self) -> None:
+        missing = [repr(info.name) for i, info in enumerate(self.program.inputs) if i not in self._given]
+        raise ExecutionError(f"no elements are given for input {', '.join(missing)}")
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise ExecutionError("this execution is closed")
+
+    def _idle(self) -> None:
+        self._require_open()
+        if self._lock.locked():
+            raise ExecutionError("this execution is running; change its inputs and outputs between runs")
+
+
+def _position(side: str, name: str | int, infos: Sequence[TensorInfo]) -> int:
+    """The position of an input or output given by name or position; ExecutionError where there is none."""
+    if isinstance(name, str):
+        for position, info in enumerate(infos):
+            if info.name == name:
+                return position
+        known = ", ".join(repr(info.name) for info in infos)
+        raise ExecutionError(f"there is no {side} {name!r}, expected one of {known}")
+    if not -len(infos) <= name < len(infos):
+        raise ExecutionError(f"there is no {side} {name}, expected 0 to {len(infos) - 1}")
+    return name % len(infos)
