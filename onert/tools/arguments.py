@@ -1,0 +1,91 @@
+"""The arguments of `onert_run`: ONE's names, and ours."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from pathlib import Path
+
+from onert import __version__
+from onert.ir import OnertError
+
+
+class UsageError(OnertError):
+    """An argument that cannot be understood: exit status 2."""
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(
+        prog="onert_run",
+        description="Load a model, compile it, run it, and print how long each took and what came out.",
+    )
+    out.add_argument("model", metavar="MODEL", help=".tflite, .circle, or an nnpackage (directory or zip)")
+    out.add_argument("--version", action="version", version=f"onert {__version__}")
+    data = out.add_argument_group("inputs and outputs")
+    data.add_argument("-l", "--load", type=Path, metavar="FILE", help="inputs from .npz, .npy or .h5")
+    data.add_argument("--load:raw", dest="load_raw", metavar="PREFIX", help="inputs from raw files PREFIX.0, ...")
+    data.add_argument(
+        "--input", action="append", default=[], metavar="NAME=FILE", help="one input from a tensor, image or sound file"
+    )
+    data.add_argument(
+        "--image-mode",
+        choices=("0to1", "neg1to1", "0to255", "neg128to127"),
+        help="what pixels become (default: 0to255 for unsigned bytes, neg128to127 for signed, neg1to1 for floats)",
+    )
+    data.add_argument("--seed", type=int, default=0, metavar="N", help="seed of random inputs (default 0)")
+    data.add_argument("--fixed_input", action="store_true", help="the same random inputs for every run")
+    data.add_argument("--force_float", action="store_true", help="real numbers where tensors are quantised")
+    data.add_argument("-d", "--dump", type=Path, metavar="FILE", help="write outputs to .npz or .h5")
+    data.add_argument("--dump:raw", dest="dump_raw", metavar="PREFIX", help="write outputs to raw files PREFIX.0, ...")
+    data.add_argument("--dump_input:raw", dest="dump_input_raw", metavar="PREFIX", help="write inputs to raw files")
+    data.add_argument("--labels", type=Path, metavar="FILE", help="names of classes, one a line")
+    data.add_argument("--topk", type=int, metavar="N", help="print the N best classes (default 5 with --labels)")
+    data.add_argument(
+        "--output_sizes", metavar="S", help="[index, bytes, ...]: accepted for ONE's scripts; sizes are never needed"
+    )
+    runs = out.add_argument_group("runs")
+    runs.add_argument("-r", "--num_runs", type=int, default=1, metavar="N", help="runs that are counted (default 1)")
+    runs.add_argument("-w", "--warmup_runs", type=int, default=0, metavar="N", help="runs before that (default 0)")
+    runs.add_argument("-t", "--run_delay", type=int, default=-1, metavar="US", help="microseconds to wait between runs")
+    runs.add_argument("--shape_prepare", metavar="S", help="[index, [dims], ...]: input shapes to compile for")
+    runs.add_argument("--shape_run", metavar="S", help="[index, [dims], ...]: input shapes to change to")
+    runs.add_argument("--signature", metavar="KEY", help="the signature to run")
+    compiling = out.add_argument_group("compiler")
+    compiling.add_argument("--backends", metavar="A;B", help="backends by preference")
+    compiling.add_argument("--executor", metavar="NAME", help="Linear, Dataflow or Parallel")
+    compiling.add_argument("--num_threads", type=int, metavar="N", help="threads (default: all this process may use)")
+    report = out.add_argument_group("report")
+    report.add_argument("-m", "--mem_poll", action="store_true", help="print the memory in use after each phase")
+    report.add_argument("-p", "--write_report", action="store_true", help="write {exec}-{model}-{backend}.csv")
+    report.add_argument(
+        "-v", "--verbose_level", type=int, default=0, metavar="N", help="1: what runs where, 2: tracebacks"
+    )
+    report.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    return out
+
+
+def shapes(text: str | None, option: str) -> dict[int | str, tuple[int, ...]]:
+    """`[0,[1,2],2,[]]` as shapes by input; UsageError for anything else."""
+    if text is None:
+        return {}
+    try:
+        flat = ast.literal_eval(text)
+        found: dict[int | str, tuple[int, ...]] = {
+            int(i): tuple(int(d) for d in dims) for i, dims in zip(flat[::2], flat[1::2], strict=True)
+        }
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise UsageError(f"{option} is {text!r}, expected [index, [dims], ...]") from error
+    return found
+
+
+def check(options: argparse.Namespace) -> None:
+    """UsageError for numbers out of range and options that exclude one another."""
+    for name, low in (("num_runs", 1), ("warmup_runs", 0), ("num_threads", 1), ("topk", 1)):
+        value = getattr(options, name)
+        if value is not None and value < low:
+            raise UsageError(f"--{name} is {value}, expected at least {low}")
+    for item in options.input:
+        if "=" not in item:
+            raise UsageError(f"--input is {item!r}, expected NAME=FILE")
+    if options.load is not None and options.load_raw is not None:
+        raise UsageError("--load and --load:raw are both given, expected one")

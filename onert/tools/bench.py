@@ -1,0 +1,161 @@
+"""`onert_bench`: onert and other runtimes side by side in one run, as ratios."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import asdict, frozen
+from rich.console import Console
+from rich.table import Table
+
+import onert
+from onert.ir import OnertError
+
+from .contest import Contestant, contest
+from .peers import PEERS, PeerError, Prepared
+
+
+@frozen
+class Row:
+    """One runtime on one model with one number of threads; `ratio` is how many times faster onert is."""
+
+    model: str
+    threads: int
+    runtime: str
+    milliseconds: float | None
+    setup_milliseconds: float | None
+    ratio: float | None
+    note: str = ""
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(prog="onert_bench", description=__doc__)
+    out.add_argument("models", nargs="+", type=Path, metavar="MODEL")
+    out.add_argument("--peers", default="litert,openvino", help="comma-separated: litert, openvino, onnxruntime")
+    out.add_argument("--threads", default="1", help="comma-separated numbers of threads (default 1)")
+    out.add_argument("--rounds", type=int, default=60, help="rounds of about 20 ms of each in turn (default 60)")
+    out.add_argument("--seconds", type=float, default=30.0, help="most seconds for one model and thread count")
+    out.add_argument("--seed", type=int, default=0, help="seed of the random inputs")
+    out.add_argument("--backends", default=None, help="onert's backends, by preference, separated by ';'")
+    out.add_argument("--self-check", action="store_true", help="enter onert twice: the ratio must come out at 1.00")
+    out.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    return out
+
+
+def random_inputs(program: onert.Program, seed: int) -> list[np.ndarray[Any, Any]]:
+    """Uniform random inputs; an unknown dimension is 1."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for info in program.inputs:
+        shape = tuple(d or 1 for d in info.shape)
+        if info.dtype.is_float:
+            found.append(rng.uniform(-1, 1, shape).astype(info.dtype.numpy))
+        elif info.dtype.is_integer and info.dtype.bits <= 16:
+            low, high = info.dtype.limits
+            found.append(rng.integers(low, high, shape, info.dtype.numpy, endpoint=True))
+        else:
+            found.append(rng.integers(0, 2, shape).astype(info.dtype.numpy))
+    return found
+
+
+def prepare_onert(path: Path, threads: int, backends: str | None, seed: int) -> tuple[Prepared, list[Any]]:
+    start = time.perf_counter()
+    options: dict[str, Any] = {"num_threads": threads}
+    if backends is not None:
+        options["backends"] = tuple(backends.split(";"))
+    program = onert.compile(onert.load(path), **options)
+    execution = onert.Execution(program)
+    setup = time.perf_counter() - start
+    inputs = random_inputs(program, seed)
+    for position, array in enumerate(inputs):
+        execution.set_input(position, array)
+    execution.execute()
+    return Prepared(
+        execution.execute, lambda: [execution.get_output(i) for i in range(len(program.outputs))], setup
+    ), inputs
+
+
+def measure(path: Path, threads: int, options: argparse.Namespace) -> list[Row]:
+    """onert's row first, then a row for each peer."""
+    mine, inputs = prepare_onert(path, threads, options.backends, options.seed)
+    runs: list[tuple[str, Prepared]] = [("onert", mine)]
+    missing: list[Row] = []
+    if options.self_check:
+        runs.append(("onert again", prepare_onert(path, threads, options.backends, options.seed)[0]))
+    for name in filter(None, options.peers.split(",")):
+        try:
+            runs.append((name, PEERS[name](path, inputs, threads)))
+        except PeerError as error:
+            missing.append(Row(path.stem, threads, name, None, None, None, str(error)))
+    results = contest(
+        [Contestant(name, prepared.call) for name, prepared in runs], options.rounds, budget_seconds=options.seconds
+    )
+    return [
+        Row(
+            path.stem,
+            threads,
+            name,
+            result.minimum * 1e3,
+            prepared.setup_seconds * 1e3,
+            None if name == "onert" else results[0].ratio(result),
+        )
+        for (name, prepared), result in zip(runs, results, strict=True)
+    ] + missing
+
+
+def geometric_mean(rows: Sequence[Row]) -> float | None:
+    """Over models and thread counts, of the ratio to the fastest peer of each; None without any."""
+    fastest: dict[tuple[str, int], float] = {}
+    for row in rows:
+        if row.ratio is not None and row.runtime in PEERS:
+            key = (row.model, row.threads)
+            fastest[key] = min(fastest.get(key, math.inf), row.ratio)
+    return math.exp(sum(map(math.log, fastest.values())) / len(fastest)) if fastest else None
+
+
+def show(rows: Sequence[Row], console: Console) -> None:
+    table = Table("model", "threads", "runtime")
+    for heading in ("ms", "set-up ms", "onert is faster by"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(
+            row.model,
+            str(row.threads),
+            row.runtime,
+            "-" if row.milliseconds is None else f"{row.milliseconds:.3f}",
+            "-" if row.setup_milliseconds is None else f"{row.setup_milliseconds:.0f}",
+            row.note or ("" if row.ratio is None else f"{row.ratio:.2f} x"),
+        )
+    console.print(table)
+    mean = geometric_mean(rows)
+    if mean is not None:
+        console.print(f"geometric mean against the faster peer of each row: {mean:.2f} x")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    unknown = [p for p in options.peers.split(",") if p and p not in PEERS]
+    if unknown:
+        parser().error(f"no peer is called {', '.join(unknown)}; there are {', '.join(PEERS)}")
+    rows: list[Row] = []
+    for path in options.models:
+        for threads in map(int, options.threads.split(",")):
+            try:
+                rows += measure(path, threads, options)
+            except OnertError as error:
+                print(f"onert_bench: {error}", file=sys.stderr)
+                return 1
+            print(f"{path.stem}, {threads} threads: done", file=sys.stderr)
+    if options.json:
+        print(json.dumps({"rows": [asdict(r) for r in rows], "geometric_mean": geometric_mean(rows)}))
+    else:
+        show(rows, Console(width=None if sys.stdout.isatty() else 160))
+    return 0

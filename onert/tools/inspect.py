@@ -1,0 +1,79 @@
+"""`onert_inspect`: a model as text, its operations, the plan of its memory."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+import onert
+from onert.compiler import describe
+from onert.ir import OnertError, Package
+from onert.ir.text import text
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(prog="onert_inspect", description="Print what is in a model.")
+    out.add_argument("model", metavar="MODEL", help=".tflite, .circle, or an nnpackage (directory or zip)")
+    out.add_argument("--ops", action="store_true", help="the operations: what runs where, with types")
+    out.add_argument("--plan", action="store_true", help="the memory plan: where each tensor lies")
+    out.add_argument("--signature", metavar="KEY", help="the signature to compile for --ops and --plan")
+    out.add_argument("--backends", metavar="A;B", help="backends by preference")
+    out.add_argument("-v", "--verbose_level", type=int, default=0, metavar="N", help="2: tracebacks")
+    return out
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status 0 when done, 1 when the model failed, 2 for wrong usage."""
+    options = parser().parse_args(arguments)
+    try:
+        package = onert.load(options.model)
+        if options.ops or options.plan:
+            _tables(options, package)
+        else:
+            for model in package.models:
+                print(text(model, constants=False), end="")
+    except OnertError as error:
+        if options.verbose_level >= 2:
+            traceback.print_exc()
+        print(f"onert_inspect: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    return 0
+
+
+def _tables(options: argparse.Namespace, package: Package) -> None:
+    chosen: dict[str, Any] = {"signature": options.signature}
+    if options.backends:
+        chosen["backends"] = tuple(name for name in options.backends.split(";") if name)
+    program = onert.compile(package, **chosen)
+    console = Console()
+    if options.ops:
+        _print(console, describe.operations_table(program.main))
+    if options.plan:
+        for plan in program.memory_plan.values():
+            _print(console, describe.plan_table(program.main.subgraph, plan))
+        for line in describe.memory_lines(program):
+            print(line)
+
+
+def _print(console: Console, table: describe.Table) -> None:
+    """For a terminal in columns that fit it, for a file in columns as wide as they are."""
+    if not console.is_terminal:
+        print(table)
+        return
+    shown = Table(*table.headings, box=None, pad_edge=False)
+    for row in table.rows:
+        shown.add_row(*row)
+    console.print(shown, markup=False, highlight=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

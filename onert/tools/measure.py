@@ -1,0 +1,87 @@
+"""Times and memory of the phases of a run."""
+
+from __future__ import annotations
+
+import csv
+import math
+import resource
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from attrs import define, field
+
+PHASES = ("MODEL_LOAD", "COMPILE", "EXECUTE")
+
+
+@define
+class Measurements:
+    """Milliseconds of loading, compiling and each counted run; kilobytes of memory after each phase."""
+
+    milliseconds: dict[str, float] = field(factory=dict)
+    runs: list[float] = field(factory=list)
+    memory: dict[str, dict[str, int]] = field(factory=dict)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.milliseconds[name] = (time.perf_counter() - start) * 1e3
+        self.memory[name] = memory_kib()
+
+    @property
+    def statistics(self) -> dict[str, float | int]:
+        """Mean, max, min and geometric mean over the runs, in milliseconds."""
+        geometric = math.exp(sum(math.log(max(t, 1e-9)) for t in self.runs) / len(self.runs))
+        return {
+            "mean": sum(self.runs) / len(self.runs),
+            "max": max(self.runs),
+            "min": min(self.runs),
+            "geomean": geometric,
+            "runs": len(self.runs),
+        }
+
+
+def memory_kib() -> dict[str, int]:
+    """Resident memory now (`rss`) and at its highest (`hwm`), in KiB; only the latter where there is no /proc."""
+    found = {"hwm": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key in ("VmRSS", "VmHWM"):
+                found[key[2:].lower()] = int(value.split()[0])
+    return found
+
+
+def phase_lines(measured: Measurements, *, memory: bool) -> Iterator[str]:
+    """The block that ONE's tools print."""
+    yield "==================================="
+    for phase in PHASES[:2]:
+        yield f"{phase:<12} takes {measured.milliseconds[phase]:.3f} ms"
+    statistics = measured.statistics
+    yield f"{'EXECUTE':<12} takes {sum(measured.runs):.3f} ms"
+    for key in ("mean", "max", "min", "geomean"):
+        yield f"- {key.upper():<8}:  {statistics[key]:.3f} ms"
+    yield "==================================="
+    if memory:
+        for phase in PHASES:
+            yield f"{phase:<12} " + "  ".join(f"{k.upper()} {v} kb" for k, v in sorted(measured.memory[phase].items()))
+        yield f"{'PEAK':<12} {max(m['hwm'] for m in measured.memory.values())} kb"
+        yield "==================================="
+
+
+def write_report(path: Path, measured: Measurements, names: Sequence[str]) -> None:
+    """One row of figures under their names, as CSV."""
+    statistics = measured.statistics
+    row: dict[str, object] = {
+        **dict(zip(("exec", "model", "backend"), names, strict=True)),
+        **{phase: f"{measured.milliseconds[phase]:.3f}" for phase in PHASES[:2]},
+        **{key.upper(): f"{statistics[key]:.3f}" for key in ("mean", "max", "min", "geomean")},
+        **{f"{phase}_{k.upper()}_KB": v for phase in PHASES for k, v in sorted(measured.memory[phase].items())},
+    }
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(row))
+        writer.writeheader()
+        writer.writerow(row)
