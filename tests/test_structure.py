@@ -1,0 +1,133 @@
+"""The architecture's rules that a machine can check."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from shared_material import REPOSITORY
+
+from onert.ir import OPS
+
+GENERATED = {"onert/frontend/table/builtins.py"}
+MAX_LINES = 400
+AVOIDED = {"manager", "helper", "helpers", "util", "utils", "handler", "info", "common", "base", "misc"}
+
+MAY_IMPORT: dict[str, tuple[set[str], set[str]]] = {
+    # package: the packages of the project, the packages of others that it may import
+    "onert.ir": (set(), {"numpy", "attrs", "ml_dtypes"}),
+    "onert.backend": ({"onert.ir"}, {"numpy", "attrs"}),
+    "onert.frontend": ({"onert.ir"}, {"flatbuffers", "circle_schema", "numpy", "attrs", "h5py"}),
+    "onert.compiler": ({"onert.ir", "onert.backend"}, {"numpy", "attrs"}),
+    "onert.exec": ({"onert.ir", "onert.backend"}, {"numpy", "attrs"}),
+    "onert.bundle": ({"onert.ir", "onert.backend", "onert.compiler"}, {"numpy", "attrs"}),
+    "onert.runtime": (
+        {"onert.ir", "onert.backend", "onert.frontend", "onert.compiler", "onert.exec"},
+        {"numpy", "attrs"},
+    ),
+    "onert.tools": (
+        {
+            "onert.ir",
+            "onert.backend",
+            "onert.frontend",
+            "onert.compiler",
+            "onert.exec",
+            "onert.runtime",
+            "onert.bundle",
+        },
+        {"numpy", "attrs", "rich", "h5py", "PIL", "ai_edge_litert", "openvino", "onnxruntime"},
+    ),
+    "onert_reference": ({"onert.ir", "onert.backend"}, {"numpy", "attrs"}),
+    "onert_builtin": ({"onert.ir", "onert.backend"}, {"numpy", "attrs"}),
+    "onert_llvm": ({"onert.ir", "onert.backend"}, {"numpy", "attrs", "llvmlite"}),
+}
+HEAVY = {"h5py", "PIL", "ai_edge_litert", "openvino", "onnxruntime", "llvmlite"}
+"""What may be imported inside a function: optional, or too slow to import before it is asked for."""
+
+
+def sources() -> list[Path]:
+    found = [*(REPOSITORY / "onert").rglob("*.py"), *(REPOSITORY / "backends").rglob("*.py")]
+    return sorted(p for p in found if "__pycache__" not in p.parts)
+
+
+def module_of(path: Path) -> str:
+    relative = path.relative_to(REPOSITORY).with_suffix("")
+    parts = relative.parts[1:] if relative.parts[0] == "backends" else relative.parts
+    return ".".join(p for p in parts if p != "__init__")
+
+
+def package_of(module: str) -> str | None:
+    """The row of the table that a module belongs to; None for the top of `onert`, which may import all."""
+    return next((name for name in MAY_IMPORT if module == name or module.startswith(name + ".")), None)
+
+
+def imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """Absolute names of what a file imports, and whether that happens inside of a function."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    module = module_of(path)
+    inside = {id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for n in ast.walk(f)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                yield name.name, id(node) in inside
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = module.split(".")
+                keep = len(parts) - node.level + (1 if path.name == "__init__.py" else 0)
+                base = ".".join([*parts[:keep], *([node.module] if node.module else [])])
+            yield base, id(node) in inside
+            if base == "onert":
+                for name in node.names:
+                    yield f"onert.{name.name}", id(node) in inside
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_imports_descend(path: Path) -> None:
+    module = module_of(path)
+    package = package_of(module)
+    for name, inside in imports(path):
+        top = name.split(".")[0]
+        if inside:
+            assert top in HEAVY, f"{module} imports {name} inside a function"
+        if package is None or top in sys.stdlib_module_names:
+            continue
+        own, others = MAY_IMPORT[package]
+        if top == "onert" or top.startswith("onert_"):
+            target = package_of(name)
+            if target is None:
+                assert package == "onert.tools" or name == "onert", f"{module} imports {name}"
+                continue
+            assert target == package or target in own, f"{module} imports {name}"
+        else:
+            assert top in others, f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_files_are_short(path: Path) -> None:
+    if str(path.relative_to(REPOSITORY)) not in GENERATED:
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_names_say_something(path: Path) -> None:
+    assert path.stem not in AVOIDED
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), "a module says what it is about"
+
+
+@pytest.mark.parametrize("name", sorted(n for n, op in OPS.items() if op.__module__.startswith("onert.")))
+def test_every_operation_has_a_page(name: str) -> None:
+    doc = OPS[name].__doc__
+    assert doc is not None
+    assert len(doc.split()) >= 5
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_nothing_is_left_for_later(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", text)
+    assert not re.search(r"[\"'(]/(work|home|root|tmp)/", text)
