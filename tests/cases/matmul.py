@@ -1,0 +1,235 @@
+"""Cases of fully connected layers and of matrix products."""
+
+from __future__ import annotations
+
+import numpy as np
+from formulas import floats, spread
+
+from onert.ir import DType, Quantization
+from onert.ir.ops.activation import Activation
+from onert.ir.ops.fully_connected import FullyConnected
+from onert.ir.ops.matmul import BatchMatMul
+
+from .case import Case
+
+
+def _q(scale: float, zero: int = 0) -> Quantization:
+    return Quantization((float(np.float32(scale)),), (zero,))
+
+
+def _channels(count: int, axis: int) -> Quantization:
+    return Quantization(tuple(float(np.float32(0.01 + 0.003 * i)) for i in range(count)), (0,) * count, axis)
+
+
+_X, _W, _B = floats((2, 3, 4)), floats((5, 4), 29), floats((5,), 11)
+_PRODUCT = np.einsum("abk,ok->abo", _X.astype(np.float64), _W.astype(np.float64))
+_A, _Y = floats((2, 1, 3, 4)), floats((3, 4, 5), 29)
+_BATCHED = np.einsum("abik,bkj->abij", np.broadcast_to(_A, (2, 3, 3, 4)).astype(np.float64), _Y.astype(np.float64))
+
+_I8 = spread((3, 6), -128, 127).astype(np.int8)
+_F8 = spread((4, 6), -127, 127, 101).astype(np.int8)
+_B32 = spread((4,), -900, 900, 731).astype(np.int32)
+_XQ, _BQ = _q(0.05, 3), _q(0.001)
+
+CASES = [
+    Case(
+        "rows of a flattened input", FullyConnected(), (_X, _W, _B), ((_PRODUCT + _B).reshape(6, 5).astype(np.float32),)
+    ),
+    Case(
+        "dimensions kept, without bias",
+        FullyConnected(keep_dims=True),
+        (_X, _W),
+        (_PRODUCT.astype(np.float32),),
+    ),
+    Case(
+        "relu",
+        FullyConnected(Activation.RELU),
+        (_X, _W, _B),
+        (np.maximum(_PRODUCT + _B, 0).reshape(6, 5).astype(np.float32),),
+    ),
+    Case(
+        "features across dimensions",
+        FullyConnected(),
+        (floats((2, 2, 3)), floats((2, 6), 29)),
+        ((floats((2, 6)).astype(np.float64) @ floats((2, 6), 29).T.astype(np.float64)).astype(np.float32),),
+    ),
+    Case(
+        "int8 by tensor",
+        FullyConnected(),
+        (_I8, _F8, _B32),
+        (np.array([[108, 4, -5, 3], [-53, -45, 58, -106], [-84, 36, -76, -85]], np.int8),),
+        (_XQ, _q(0.02), _BQ),
+        (_q(0.2, -5),),
+        constant=(1, 2),
+    ),
+    Case(
+        "int8 by output",
+        FullyConnected(Activation.RELU6),
+        (_I8, _F8, _B32),
+        (np.array([[100, -61, -100, -52], [-100, -100, 100, -100], [-100, 76, -100, -100]], np.int8),),
+        (_XQ, _channels(4, 0), _BQ),
+        (_q(0.03, -100),),
+        constant=(1, 2),
+    ),
+    Case(
+        "products halfway between integers",
+        FullyConnected(),
+        (np.array([[1], [2], [3], [-1], [-3]], np.int8), np.array([[1], [3]], np.int8)),
+        # 0.5 a product: TFLite rounds halves away from zero, once
+        (np.array([[1, 2], [1, 3], [2, 5], [-1, -2], [-2, -5]], np.int8),),
+        (_q(1.0), _q(0.5)),
+        (_q(1.0),),
+        constant=(1,),
+    ),
+    Case(
+        "uint8",
+        FullyConnected(),
+        (
+            spread((2, 5), 0, 255).astype(np.uint8),
+            spread((3, 5), 0, 255, 101).astype(np.uint8),
+            spread((3,), -900, 900, 731).astype(np.int32),
+        ),
+        (np.array([[161, 66, 74], [61, 120, 124]], np.uint8),),
+        (_q(0.05, 120), _q(0.02, 131), _BQ),
+        (_q(0.3, 110),),
+        constant=(1, 2),
+    ),
+    Case(
+        "int4 filter",
+        FullyConnected(),
+        (_I8, spread((4, 6), -8, 7, 5).astype(np.int8), _B32),
+        (np.array([[-3, -15, 2, -31], [-22, 6, 26, -26], [-28, -10, 4, 3]], np.int8),),
+        (_XQ, _channels(4, 0), _BQ),
+        (_q(0.05, -5),),
+        dtypes=(DType.INT8, DType.INT4),
+        constant=(1, 2),
+    ),
+    Case(
+        "int16",
+        FullyConnected(),
+        (
+            spread((2, 5), -32768, 32767, 9973).astype(np.int16),
+            spread((3, 5), -127, 127, 101).astype(np.int8),
+            spread((3,), -90000, 90000, 73133).astype(np.int64),
+        ),
+        (np.array([[20422, -19389, -17421], [-19135, 3314, 3964]], np.int16),),
+        (_q(0.0005), _q(0.01), _q(5e-6)),
+        (_q(0.001),),
+        constant=(1, 2),
+    ),
+    Case(
+        "dynamic range, symmetric",
+        FullyConnected(),
+        (floats((3, 6)), _F8, floats((4,), 11)),
+        (
+            np.array(
+                [
+                    [3.073228359222412, -3.916102409362793, -2.954252004623413, 1.5012991428375244],
+                    [-7.858189105987549, 0.8852953910827637, 2.0088977813720703, -1.7265551090240479],
+                    [3.036673069000244, -3.710738182067871, -2.499438762664795, 1.24178147315979],
+                ],
+                np.float32,
+            ),
+        ),
+        (None, _q(0.01)),
+        constant=(1, 2),
+        tolerance=3e-7,
+    ),
+    Case(
+        "dynamic range, asymmetric, by output",
+        FullyConnected(asymmetric_inputs=True),
+        (floats((3, 6)), _F8, floats((4,), 11)),
+        (
+            np.array(
+                [
+                    [3.09676456451416, -4.608614921569824, -4.581106185913086, 1.877791166305542],
+                    [-7.839926719665527, 1.6677281856536865, 3.315058946609497, -4.27155876159668],
+                    [3.052058696746826, -4.347085475921631, -3.865812063217163, 1.3893793821334839],
+                ],
+                np.float32,
+            ),
+        ),
+        (None, _channels(4, 0)),
+        constant=(1, 2),
+        tolerance=3e-7,
+    ),
+    Case(
+        "int4 filter in blocks",
+        FullyConnected(),
+        # every row reaches from -1 to 0, in 255 steps with -1 at -128: the quantised values stand for exact reals
+        (np.float32([[-1, 0, -1, 0], [0, -1, -1, 0]]), np.array([[1, 2, 3, 4], [-8, 7, 0, 1]], np.int8)),
+        (np.float32([[-1 * 0.5 - 3 * 2, 8 * 0.25 - 0], [-2 * 0.5 - 3 * 2, -7 * 0.25 - 0]]),),
+        (None, Quantization((0.5, 2.0, 0.25, 4.0), (0,) * 4, 1, 2)),
+        dtypes=(DType.FLOAT32, DType.INT4),
+        constant=(1,),
+    ),
+    Case("matrices", BatchMatMul(), (_A, _Y), (_BATCHED.astype(np.float32),)),
+    Case(
+        "first transposed",
+        BatchMatMul(adjoint_x=True),
+        (np.ascontiguousarray(_A.swapaxes(-1, -2)), _Y),
+        (_BATCHED.astype(np.float32),),
+    ),
+    Case(
+        "second transposed",
+        BatchMatMul(adjoint_y=True),
+        (_A, np.ascontiguousarray(_Y.swapaxes(-1, -2))),
+        (_BATCHED.astype(np.float32),),
+    ),
+    Case(
+        "int32 sums of int8",
+        BatchMatMul(output=DType.INT32),
+        (_I8, np.ascontiguousarray(_F8.T)),
+        (_I8.astype(np.int32) @ _F8.T.astype(np.int32),),
+        (_XQ, _q(0.02, 5)),
+    ),
+    Case(
+        "int8 matrices",
+        BatchMatMul(),
+        (_I8, np.ascontiguousarray(_F8.T)),
+        (np.array([[78, 6, -2, 7], [-30, -27, 39, -67], [-52, 26, -51, -54]], np.int8),),
+        (_XQ, _q(0.02, 5)),
+        (_q(0.3, -4),),
+    ),
+    Case(
+        "int16 matrices",
+        BatchMatMul(),
+        (
+            spread((2, 3, 5), -32768, 32767, 9973).astype(np.int16),
+            spread((2, 5, 2), -32768, 32767, 7919).astype(np.int16),
+        ),
+        (
+            np.array(
+                [[[16495, 6750], [-15219, -10520], [-5415, 13729]], [[2568, -5447], [2995, -954], [-11251, -756]]],
+                np.int16,
+            ),
+        ),
+        (_q(0.0005), _q(0.0004)),
+        (_q(0.02),),
+    ),
+    Case(
+        "dynamic range matrices",
+        BatchMatMul(),
+        (floats((2, 3, 6)), np.ascontiguousarray(_F8.T)),
+        (
+            np.array(
+                [
+                    [
+                        [6.073228359222412, -2.291102409362793, -2.704252004623413, 0.3762992024421692],
+                        [-4.858189105987549, 2.5102953910827637, 2.2588977813720703, -2.851555109024048],
+                        [6.036673069000244, -2.085738182067871, -2.249438762664795, 0.11678148806095123],
+                    ],
+                    [
+                        [-4.864822864532471, 2.7218995094299316, 2.6787006855010986, -3.0869388580322266],
+                        [5.985236167907715, -1.8803149461746216, -1.8147637844085693, -0.14291338622570038],
+                        [-4.920531272888184, 2.9265646934509277, 3.131190776824951, -3.3579328060150146],
+                    ],
+                ],
+                np.float32,
+            ),
+        ),
+        (None, _q(0.01)),
+        constant=(1,),
+        tolerance=3e-7,
+    ),
+]

@@ -1,0 +1,120 @@
+"""LiteRT as a peer: models of one operator, built here and run by its reference kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import flatbuffers
+import numpy as np
+import pytest
+
+from onert.ir import Array, CallTypes, DType, TensorType
+
+schema = pytest.importorskip("ai_edge_litert.schema_py_generated", reason="ai-edge-litert is not installed")
+interpreter = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+
+_TYPES = {
+    DType.FLOAT32: "FLOAT32",
+    DType.FLOAT16: "FLOAT16",
+    DType.INT32: "INT32",
+    DType.UINT8: "UINT8",
+    DType.INT64: "INT64",
+    DType.BOOL: "BOOL",
+    DType.INT16: "INT16",
+    DType.COMPLEX64: "COMPLEX64",
+    DType.INT8: "INT8",
+    DType.FLOAT64: "FLOAT64",
+    DType.UINT32: "UINT32",
+    DType.INT4: "INT4",
+}
+
+Options = tuple[str, Mapping[str, Any]]
+"""The options table's name in the schema, and its fields as the object API spells them (`strideW`)."""
+
+
+def one_operator(code: str, options: Options | None, types: CallTypes, constants: Mapping[int, Array]) -> bytes:
+    """A model of one builtin operator; `constants` are the inputs, by position, whose elements the file holds."""
+    model = schema.ModelT()
+    model.version = 3
+    model.buffers = [schema.BufferT()]
+    operator_code = schema.OperatorCodeT()
+    operator_code.builtinCode = getattr(schema.BuiltinOperator, code)
+    operator_code.deprecatedBuiltinCode = min(operator_code.builtinCode, 127)
+    operator_code.version = 1
+    model.operatorCodes = [operator_code]
+    graph = schema.SubGraphT()
+    graph.tensors, graph.inputs, graph.outputs = [], [], []
+    operator = schema.OperatorT()
+    operator.inputs, operator.outputs = [], []
+    for at, type_ in enumerate(types.inputs):
+        operator.inputs.append(-1 if type_ is None else _tensor(model, graph, type_, constants.get(at)))
+        if type_ is not None and at not in constants:
+            graph.inputs.append(operator.inputs[-1])
+    for type_ in types.outputs:
+        operator.outputs.append(_tensor(model, graph, type_, None))
+    graph.outputs = list(operator.outputs)
+    if options is not None:
+        _give_options(operator, *options)
+    graph.operators = [operator]
+    model.subgraphs = [graph]
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def _give_options(operator: Any, table: str, fields: Mapping[str, Any]) -> None:
+    """Newer operators have their table in a second union."""
+    second = not hasattr(schema.BuiltinOptions, table)
+    written = getattr(schema, f"{table}T")()
+    for field, value in fields.items():
+        assert hasattr(written, field), f"{table} has no {field}"
+        setattr(written, field, value)
+    if second:
+        operator.builtinOptions2Type, operator.builtinOptions2 = getattr(schema.BuiltinOptions2, table), written
+    else:
+        operator.builtinOptionsType, operator.builtinOptions = getattr(schema.BuiltinOptions, table), written
+
+
+def run(model: bytes, inputs: Sequence[Array], resolver: str = "BUILTIN_REF") -> list[Array]:
+    """What LiteRT's kernels of a resolver give; RuntimeError or ValueError where it refuses the model."""
+    found = interpreter.Interpreter(
+        model_content=model,
+        experimental_op_resolver_type=getattr(interpreter.OpResolverType, resolver),
+        num_threads=1,
+    )
+    found.allocate_tensors()
+    for detail, array in zip(found.get_input_details(), inputs, strict=True):
+        found.set_tensor(detail["index"], array)
+    found.invoke()
+    return [found.get_tensor(detail["index"]) for detail in found.get_output_details()]
+
+
+def _tensor(model: Any, graph: Any, type_: TensorType, elements: Array | None) -> int:
+    tensor = schema.TensorT()
+    tensor.name = f"tensor{len(graph.tensors)}".encode()
+    tensor.shape = [1 if d is None else d for d in type_.shape]
+    tensor.type = getattr(schema.TensorType, _TYPES[type_.dtype])
+    tensor.buffer = 0
+    if elements is not None:
+        buffer = schema.BufferT()
+        buffer.data = _packed(elements, type_.dtype)
+        model.buffers.append(buffer)
+        tensor.buffer = len(model.buffers) - 1
+    if type_.quantization is not None:
+        given = type_.quantization
+        tensor.quantization = schema.QuantizationParametersT()
+        tensor.quantization.scale = list(given.scales)
+        tensor.quantization.zeroPoint = list(given.zero_points)
+        tensor.quantization.quantizedDimension = given.axis or 0
+    graph.tensors.append(tensor)
+    return len(graph.tensors) - 1
+
+
+def _packed(elements: Array, dtype: DType) -> Array:
+    """A tensor's bytes: two int4 a byte, the first in the low half."""
+    if dtype is not DType.INT4:
+        return np.frombuffer(np.ascontiguousarray(elements).tobytes(), np.uint8)
+    halves = elements.reshape(-1).astype(np.uint8) & 15
+    halves = np.append(halves, np.zeros(len(halves) % 2, np.uint8))
+    return halves[0::2] | (halves[1::2] << 4)
