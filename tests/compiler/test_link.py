@@ -1,0 +1,196 @@
+"""Claims about linking the models of a package into one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from attrs import evolve, frozen
+
+from onert.compiler import Options, compile
+from onert.ir import Connection, DType, ModelError, Op, Package, Port, Quantization, Subgraph, Subgraphs, TensorType
+from onert.ir.link import link
+
+from .toy import Draft, Run, ToyAdd, ToyBackend, ToyScale, interpret
+
+
+@frozen
+class ToyCall(Op):
+    """Runs a subgraph."""
+
+    callee: int = 0
+
+    def infer(self, x: TensorType) -> TensorType:
+        return x.result(x.shape)
+
+    @property
+    def subgraphs(self) -> tuple[int, ...]:
+        return (self.callee,)
+
+    def renumber(self, mapping: Mapping[int, int]) -> ToyCall:
+        return evolve(self, callee=mapping[self.callee])
+
+
+def scale(factor: float, shape: tuple[int, ...] = (2,)) -> Subgraphs:
+    d = Draft()
+    return Subgraphs((d.graph(d.op(ToyScale(factor), d.input(*shape, name="x"))),))
+
+
+def add() -> Subgraphs:
+    d = Draft()
+    return Subgraphs((d.graph(d.op(ToyAdd(), d.input(2, name="x"), d.input(2, name="y"))),))
+
+
+def port(text: str) -> Port:
+    return Port(*(int(part) for part in text.split(":")))
+
+
+def package(models: tuple[Subgraphs, ...], inputs: str, outputs: str, **connections: str) -> Package:
+    wires = tuple(
+        Connection(port(name[1:].replace("_", ":")), tuple(map(port, targets.split())))
+        for name, targets in connections.items()
+    )
+    return Package(
+        models,
+        "linked",
+        tuple(map(port, inputs.split())),
+        tuple(map(port, outputs.split())),
+        wires,
+        {},
+        ("a", "b", "c"),
+    )
+
+
+def test_a_package_of_one_model_is_that_model() -> None:
+    model = scale(2)
+    assert link(Package((model,))) is model
+
+
+def test_models_may_form_any_graph_without_circles() -> None:
+    linked = link(package((add(), scale(3), scale(5)), "1:0:0 2:0:0", "0:0:0 1:0:0", _1_0_0="0:0:1", _2_0_0="0:0:0"))
+    x, y = np.array([1, 2], np.float32), np.array([10, 20], np.float32)
+    assert [o.tolist() for o in interpret(linked.primary, [x, y])] == [[53, 106], [3, 6]]
+    assert [str(o) for o in linked.primary.operations] == [
+        "b: operation 0 ToyScale",
+        "c: operation 0 ToyScale",
+        "a: operation 0 ToyAdd",
+    ]
+
+
+def test_one_output_may_feed_several_inputs_and_leave_as_well() -> None:
+    linked = link(package((scale(3), add()), "0:0:0", "1:0:0 0:0:0", _0_0_0="1:0:0 1:0:1"))
+    out = interpret(linked.primary, [np.array([1, 2], np.float32)])
+    assert [o.tolist() for o in out] == [[6, 12], [3, 6]]
+
+
+def test_ends_that_the_package_does_not_name_are_those_that_nothing_joins() -> None:
+    linked = link(package((scale(3), add()), "", "", _0_0_0="1:0:1"))
+    assert len(linked.primary.inputs) == 2
+    assert len(linked.primary.outputs) == 1
+
+
+def test_equal_names_of_several_models_are_told_apart() -> None:
+    linked = link(package((scale(2), scale(3)), "0:0:0 1:0:0", "0:0:0 1:0:0"))
+    assert [linked.primary.operands[i].name for i in linked.primary.inputs] == ["a/x", "b/x"]
+
+
+def test_a_linked_package_compiles_and_runs() -> None:
+    compiled = compile(
+        package((scale(2), scale(3)), "0:0:0", "1:0:0", _0_0_0="1:0:0"), Options(), [ToyBackend("builtin")]
+    )
+    assert len(compiled.routines) == 1
+    assert Run(compiled)(np.array([1, 2], np.float32))[0].tolist() == [6, 12]
+
+
+def test_calls_are_numbered_anew() -> None:
+    d = Draft()
+    caller = d.graph(d.op(ToyCall(1), d.input(2)))
+    model = Subgraphs((caller, scale(7).primary))
+    linked = link(package((scale(2), model), "0:0:0", "1:0:0", _0_0_0="1:0:0"))
+    (call,) = (o.op for o in linked.primary.operations if isinstance(o.op, ToyCall))
+    called: Subgraph = linked[call.callee]
+    assert [o.op for o in called.operations] == [ToyScale(7)]
+
+
+def test_only_subgraphs_that_are_reached_are_compiled() -> None:
+    d = Draft()
+    caller = d.graph(d.op(ToyCall(2), d.input(2)))
+    model = Subgraphs((caller, scale(5).primary, scale(7).primary))
+    compiled = compile(Package((model,)), Options(), [ToyBackend("builtin")])
+    assert [[o.op for o in r.subgraph.operations] for r in compiled.routines] == [[ToyCall(1)], [ToyScale(7)]]
+
+
+@pytest.mark.parametrize(
+    ("broken", "sentence"),
+    [
+        (package((scale(2),), "1:0:0", ""), "port 1:0:0 names model 1, expected one of 1"),
+        (package((scale(2),), "0:1:0", ""), "port 0:1:0 names subgraph 1, expected one of 1"),
+        (package((scale(2),), "0:0:0", "0:0:4"), "port 0:0:4 names output 4, expected one of 1"),
+        (package((add(),), "0:0:0", ""), "input 0:0:1 is neither an input of the package nor connected"),
+        (package((add(),), "0:0:0 0:0:1 0:0:0", ""), "the package names one input twice"),
+        (
+            package((scale(2), scale(3)), "", "", _0_0_0="1:0:0", _1_0_0="0:0:0"),
+            "connections join models 0:0 and 1:0 in a circle",
+        ),
+        (
+            package((scale(2), scale(3), add()), "", "", _0_0_0="2:0:0", _1_0_0="2:0:0"),
+            "input 2:0:0 is connected to 0:0:0 and to 1:0:0",
+        ),
+        (
+            package((scale(2), scale(3)), "0:0:0 1:0:0", "", _0_0_0="1:0:0"),
+            "input 1:0:0 is an input of the package and connected to 0:0:0",
+        ),
+        (
+            package((scale(2), scale(3, (4,))), "", "", _0_0_0="1:0:0"),
+            "connection of 0:0:0 to 1:0:0 joins f32[2] and f32[4], expected the same shape",
+        ),
+        (Package(()), "package '' has no model"),
+    ],
+)
+def test_a_package_that_does_not_fit_together_is_refused(broken: Package, sentence: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        link(broken)
+    assert str(caught.value) == sentence
+
+
+def typed(dtype: DType, quantization: Quantization | None) -> Subgraphs:
+    """A model that gives what it is given."""
+    d = Draft()
+    x = d.quantized_input(dtype, quantization, 2)
+    return Subgraphs((d.uninferred(x),))
+
+
+Q = Quantization((0.5,), (3,))
+OTHER = Quantization((1.0,), (100,))
+
+
+@pytest.mark.parametrize(
+    ("have", "want", "given", "expected"),
+    [
+        (typed(DType.FLOAT32, None), typed(DType.INT8, Q), [1.0, -2.0], [5, -1]),
+        (typed(DType.INT8, Q), typed(DType.FLOAT32, None), [5, -1], [1.0, -2.0]),
+        (
+            typed(DType.INT8, Q),
+            typed(DType.UINT8, OTHER),
+            [5, -1],
+            [101, 98],
+        ),
+        (typed(DType.FLOAT32, None), typed(DType.INT32, None), [1.5, -2.5], [1, -2]),
+        (typed(DType.FLOAT16, None), typed(DType.FLOAT32, None), [1.5, -2.5], [1.5, -2.5]),
+    ],
+)
+def test_a_connection_converts_elements(
+    have: Subgraphs, want: Subgraphs, given: list[float], expected: list[float]
+) -> None:
+    linked = link(package((have, want), "0:0:0", "1:0:0", _0_0_0="1:0:0"))
+    graph = linked.primary
+    (out,) = interpret(graph, [np.array(given, graph.type(graph.inputs[0]).dtype.numpy)])
+    assert out.dtype == graph.type(graph.outputs[0]).dtype.numpy
+    assert out.tolist() == expected
+
+
+@pytest.mark.parametrize("want", [typed(DType.BOOL, None), typed(DType.STRING, None)])
+def test_a_connection_that_nothing_converts_is_refused(want: Subgraphs) -> None:
+    with pytest.raises(ModelError, match="which no conversion joins"):
+        link(package((typed(DType.FLOAT32, None), want), "", "", _0_0_0="1:0:0"))

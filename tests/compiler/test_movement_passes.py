@@ -1,0 +1,185 @@
+"""Claims about passes that know reshapes, transposes, margins and shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onert.compiler import Options
+from onert.compiler.passes.fold_shapes import fold_shapes
+from onert.compiler.passes.fuse_padding import fuse_padding
+from onert.compiler.passes.merge_reshapes import merge_reshapes
+from onert.compiler.passes.merge_transposes import merge_transposes
+from onert.compiler.passes.remove_dead import remove_dead
+from onert.compiler.passes.remove_identities import remove_identities
+from onert.compiler.pipeline import optimize
+from onert.ir import Array, DType, Subgraph, TensorType
+from onert.ir.ops.conv import Conv2D
+from onert.ir.ops.depthwise import DepthwiseConv2D
+from onert.ir.ops.joining import Concat
+from onert.ir.ops.layout import Transpose
+from onert.ir.ops.reshape import ExpandDims, Rank, Reshape, ShapeOf, Squeeze
+from onert.ir.ops.slicing import BroadcastTo, Pad, Slice, Tile
+from onert.ir.ops.window import Padding
+
+from .toy import Draft, interpret
+
+
+def ops(graph: Subgraph) -> list[Any]:
+    return [operation.op for operation in graph.operations]
+
+
+def integers(*values: object) -> Array:
+    return np.array(values, np.int32)
+
+
+def numbers(shape: tuple[int, ...]) -> Array:
+    return np.random.default_rng(1).integers(-9, 9, shape).astype(np.float32)
+
+
+def same(before: Subgraph, after: Subgraph) -> None:
+    given = [numbers(tuple(d or 0 for d in before.type(i).shape)) for i in before.inputs]
+    for got, wanted in zip(interpret(after, given), interpret(before, given), strict=True):
+        np.testing.assert_array_equal(got, wanted, strict=True)
+
+
+def test_a_known_shape_is_a_constant_and_decides_the_next_one() -> None:
+    d = Draft()
+    x, z = d.input(2, 3), d.input(6)
+    shape = d.op(ShapeOf(DType.INT64), x, like=TensorType(DType.INT64))
+    graph = d.graph(d.op(Reshape(), z, shape), d.op(Rank(), x, like=TensorType(DType.INT32)))
+    after = optimize(graph, Options())
+    assert [type(op).__name__ for op in ops(after)] == ["Reshape", "Copy"]
+    assert str(after.type(after.outputs[0])) == "f32[2, 3]"
+    same(graph, after)
+
+
+def test_a_shape_that_is_not_known_stays() -> None:
+    d = Draft()
+    graph = d.graph(d.op(ShapeOf(), d.input(None, 3), like=TensorType(DType.INT32)))
+    assert fold_shapes(graph) is graph
+
+
+def test_reshapes_in_a_row_become_one() -> None:
+    d = Draft()
+    x = d.input(2, 3)
+    flat = d.op(Reshape((6,)), x)
+    row = d.op(ExpandDims(), flat, d.constant(integers(0)))
+    graph = d.graph(d.op(Squeeze(), row), row)
+    after = remove_dead(merge_reshapes(merge_reshapes(graph)))
+    assert ops(after) == [Reshape((1, 6)), Reshape((6,))]
+    same(graph, after)
+
+
+def test_a_reshape_and_its_undoing_vanish() -> None:
+    d = Draft()
+    x = d.input(2, 3)
+    graph = d.graph(d.op(Transpose(), d.op(Reshape((2, 3)), d.op(Reshape((6,)), x)), d.constant(integers(1, 0))))
+    after = optimize(graph, Options())
+    assert ops(after) == [Transpose()]
+    same(graph, after)
+
+
+ORDERS = st.permutations(range(4))
+SHAPES = st.tuples(*(st.sampled_from([1, 2, 3]) for _ in range(4)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(ORDERS, ORDERS, SHAPES, st.booleans())
+def test_transposes_in_a_row_become_one_operation_at_the_most(
+    first: list[int], then: list[int], shape: tuple[int, ...], from_the_back: bool
+) -> None:
+    d = Draft()
+    a = d.op(Transpose(), d.input(*shape), d.constant(integers(*first)))
+    order = integers(*then) - 4 if from_the_back else integers(*then)
+    graph = d.graph(d.op(Transpose(), a, d.constant(order)))
+    after = optimize(graph, Options())
+    assert len(after.operations) == 1
+    same(graph, after)
+
+
+def test_an_order_known_only_at_run_time_stays() -> None:
+    d = Draft()
+    graph = d.graph(d.op(Transpose(), d.input(1, 3), d.input(2, dtype=DType.INT32)))
+    assert merge_transposes(graph) is graph
+    assert remove_identities(graph) is graph
+
+
+@pytest.mark.parametrize(
+    ("op", "operands"),
+    [
+        (Transpose(), [integers(0, 1)]),
+        (Slice(), [integers(0, 0), integers(2, -1)]),
+        (Tile(), [integers(1, 1)]),
+        (BroadcastTo(), [integers(2, 3)]),
+        (Pad(), [integers([0, 0], [0, 0])]),
+        (Concat(1), []),
+        (Reshape(), [integers(2, 3)]),
+    ],
+)
+def test_what_moves_nothing_is_left_out(op: Any, operands: list[Array]) -> None:
+    d = Draft()
+    x = d.input(2, 3)
+    graph = d.graph(d.op(op, x, *map(d.constant, operands)))
+    after = remove_identities(graph)
+    assert not after.operations
+    same(graph, after)
+
+
+def test_a_slice_whose_begin_may_break_a_rule_stays() -> None:
+    d = Draft()
+    x, begin = d.input(2, 3), d.input(2, dtype=DType.INT32)
+    graph = d.graph(d.op(Slice(), x, begin, d.constant(integers(2, 3))))
+    assert remove_identities(graph) is graph
+
+
+def padded(op: Any, size: int, margins: tuple[int, int], kernel: int, value: float | None = None) -> Subgraph:
+    d = Draft()
+    x = d.input(1, size, size, 2)
+    pad = d.constant(integers([0, 0], list(margins), list(margins), [0, 0]))
+    filters = (3, kernel, kernel, 2) if isinstance(op, Conv2D) else (1, kernel, kernel, 2)
+    values = [] if value is None else [d.constant(np.array(value, np.float32))]
+    return d.graph(d.op(op, d.op(Pad(), x, pad, *values), d.constant(numbers(filters))))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.integers(1, 12), st.tuples(st.integers(0, 3), st.integers(0, 3)), st.integers(1, 5), st.integers(1, 3),
+    st.integers(1, 2), st.booleans(),
+)  # fmt: skip
+def test_a_convolution_with_its_own_margins_gives_the_same(
+    size: int, margins: tuple[int, int], kernel: int, stride: int, dilation: int, depthwise: bool
+) -> None:
+    if (kernel - 1) * dilation + 1 > size + sum(margins):
+        return
+    kind = DepthwiseConv2D if depthwise else Conv2D
+    op = kind(stride_height=stride, stride_width=stride, dilation_height=dilation, dilation_width=dilation)
+    graph = padded(op, size, margins, kernel)
+    same(graph, remove_dead(fuse_padding(graph)))
+
+
+@pytest.mark.parametrize(
+    ("size", "margins", "kernel", "stride"), [(8, (0, 1), 3, 2), (7, (1, 1), 3, 1), (7, (1, 1), 3, 2)]
+)
+def test_margins_like_those_of_same_padding_are_fused(
+    size: int, margins: tuple[int, int], kernel: int, stride: int
+) -> None:
+    op = Conv2D(stride_height=stride, stride_width=stride)
+    after = remove_dead(fuse_padding(padded(op, size, margins, kernel, 0.0)))
+    assert ops(after) == [Conv2D(Padding.SAME, stride, stride)]
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        padded(Conv2D(stride_height=2, stride_width=2), 8, (1, 1), 3),
+        padded(Conv2D(), 7, (1, 1), 3, 1.0),
+        padded(Conv2D(Padding.SAME), 7, (1, 1), 3),
+    ],
+)
+def test_other_margins_stay(graph: Subgraph) -> None:
+    assert fuse_padding(graph) is graph

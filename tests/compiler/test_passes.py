@@ -1,0 +1,108 @@
+"""Claims about passes that hold for operations of every kind."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onert.compiler.passes.copy_outputs import copy_outputs
+from onert.compiler.passes.fold_constants import fold_constants
+from onert.compiler.passes.merge_duplicates import merge_duplicates
+from onert.compiler.passes.remove_dead import remove_dead
+from onert.ir import DType, Subgraph, TensorType
+from onert.ir.ops.custom import Python
+
+from .toy import Draft, ToyAdd, ToyFlat, ToyHalves, ToyRead, ToyScale, ToyWrite, interpret
+
+
+def kinds(graph: Subgraph) -> list[str]:
+    return [operation.op.label for operation in graph.operations]
+
+
+def test_nothing_to_do_gives_the_same_object() -> None:
+    d = Draft()
+    graph = d.graph(d.op(ToyScale(), d.op(ToyWrite(), d.input(4))))
+    for each in (copy_outputs, fold_constants, merge_duplicates, remove_dead):
+        assert each(graph) is graph
+
+
+def test_what_hangs_on_constants_is_computed_once() -> None:
+    d = Draft()
+    x, c = d.input(4), d.constant(np.arange(8, dtype=np.float32))
+    a, _ = d.op(ToyHalves(), d.op(ToyScale(), c), results=2)
+    folded = fold_constants(d.graph(d.op(ToyAdd(), x, a)))
+    assert kinds(folded) == ["ToyAdd"]
+    (constant,) = (o.data.array for o in folded.operands if o.data is not None)
+    np.testing.assert_array_equal(constant, np.array([0, 2, 4, 6], np.float32))
+
+
+def test_a_broadcast_that_makes_a_constant_large_is_left_to_the_run() -> None:
+    d = Draft()
+    row, column = (d.constant(np.ones(s, np.float32)) for s in ((1, 1000), (1000, 1)))
+    graph = d.graph(d.op(ToyAdd(), row, column))
+    assert fold_constants(graph) is graph
+
+
+def test_operations_with_effects_are_neither_folded_merged_nor_dropped() -> None:
+    d = Draft()
+    c = d.constant(np.ones(4, np.float32))
+    d.op(ToyWrite(), c)
+    graph = d.graph(d.op(ToyWrite(), c), d.op(ToyRead(), c), d.op(ToyRead(), c))
+    for each in (fold_constants, merge_duplicates, remove_dead):
+        assert kinds(each(graph)) == kinds(graph)
+
+
+def test_a_users_function_runs_whenever_the_model_says_so() -> None:
+    d = Draft()
+    c = d.constant(np.ones(4, np.float32))
+    op = Python("Draw", np.negative, results=(TensorType(DType.FLOAT32, (4,)),))
+    d.op(op, c)
+    graph = d.graph(d.op(op, c), d.op(op, c))
+    for each in (fold_constants, merge_duplicates, remove_dead):
+        assert each(graph) is graph
+
+
+def test_an_unused_read_is_dropped() -> None:
+    d = Draft()
+    x = d.input(4)
+    d.op(ToyRead(), x)
+    assert kinds(remove_dead(d.graph(d.op(ToyScale(), x)))) == ["ToyScale"]
+
+
+def test_dropping_one_operation_drops_what_only_it_needed_and_renumbers() -> None:
+    d = Draft()
+    x = d.input(4)
+    d.op(ToyAdd(), d.op(ToyScale(), x), d.constant(np.ones(4, np.float32)))
+    graph = remove_dead(d.graph(d.op(ToyFlat(), x)))
+    assert kinds(graph) == ["ToyFlat"]
+    assert len(graph.operands) == 2
+
+
+def test_equal_operations_and_equal_constants_become_one() -> None:
+    d = Draft()
+    x = d.input(4)
+    sums = [d.op(ToyAdd(), x, d.constant(np.ones(4, np.float32))) for _ in range(2)]
+    graph = d.graph(d.op(ToyAdd(), *(d.op(ToyScale(), s) for s in sums)))
+    merged = remove_dead(merge_duplicates(graph))
+    assert kinds(merged) == ["ToyAdd", "ToyScale", "ToyAdd"]
+    ones = [np.ones(4, np.float32)]
+    np.testing.assert_array_equal(interpret(merged, ones)[0], interpret(graph, ones)[0])
+
+
+def test_constants_that_differ_in_a_sign_of_zero_stay_two() -> None:
+    d = Draft()
+    x = d.input(1)
+    zeros = [d.constant(np.array([z], np.float32)) for z in (0.0, -0.0)]
+    graph = d.graph(*(d.op(ToyAdd(), x, z) for z in zeros))
+    assert merge_duplicates(graph) is graph
+
+
+def test_every_odd_output_gets_a_copy() -> None:
+    d = Draft()
+    x, c = d.input(2, name="x"), d.constant(np.ones(2, np.float32))
+    y = d.op(ToyScale(), x)
+    graph = copy_outputs(d.graph(x, y, y, c, c))
+    assert kinds(graph) == ["ToyScale", "Copy", "Copy", "Copy", "Copy"]
+    assert len(set(graph.outputs)) == 5
+    assert set(graph.outputs) <= set(graph.definitions)
+    given = [np.array([1, 2], np.float32)]
+    assert [o.tolist() for o in interpret(graph, given)] == [[1, 2], [2, 4], [2, 4], [1, 1], [1, 1]]

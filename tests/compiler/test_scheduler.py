@@ -1,0 +1,101 @@
+"""Claims about which backend gets which operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from onert.backend import Backend
+from onert.compiler import Options, compile
+from onert.ir import BackendError, CallTypes, CompileError, Operation, Package, Subgraph, Subgraphs
+
+from .toy import Draft, ToyAdd, ToyBackend, ToyRead, ToyScale, ToyWrite
+
+
+def chain() -> Subgraph:
+    d = Draft()
+    x = d.input(4, name="x")
+    return d.graph(d.op(ToyAdd(), d.op(ToyScale(3.0), d.op(ToyScale(2.0), x)), x))
+
+
+def assigned(options: Options, backends: Sequence[Backend], graph: Subgraph | None = None) -> dict[str, str]:
+    program = compile(Package((Subgraphs((graph or chain(),)),)), options, backends)
+    return {str(o): step.backend for step in program.main.steps for o in step.sequence.body}
+
+
+BACKENDS = [ToyBackend("first", [ToyScale]), ToyBackend("second")]
+ADD, ONE, TWO = "operation 2 ToyAdd", "operation 0 ToyScale", "operation 1 ToyScale"
+
+
+def test_the_first_backend_that_supports_an_operation_runs_it() -> None:
+    assert assigned(Options(), BACKENDS) == {ONE: "first", TWO: "first", ADD: "second"}
+
+
+def test_all_operations_may_be_given_to_one_backend() -> None:
+    assert set(assigned(Options(op_backend_allops="second"), BACKENDS).values()) == {"second"}
+
+
+def test_a_kind_wins_over_all_operations_and_an_index_over_a_kind() -> None:
+    options = Options(op_backend_allops="second", op_backend={"ToyScale": "first"}, op_backend_map={1: "second"})
+    assert assigned(options, BACKENDS) == {ONE: "first", TWO: "second", ADD: "second"}
+
+
+def test_an_index_means_the_operation_of_the_file_however_passes_number_it() -> None:
+    d = Draft()
+    x = d.input(4)
+    d.op(ToyAdd(), x, x)
+    graph = d.graph(d.op(ToyScale(3.0), d.op(ToyScale(2.0), x)))
+    options = Options(op_backend_map={1: "second"})
+    assert assigned(options, BACKENDS, graph) == {"operation 1 ToyScale": "second", "operation 2 ToyScale": "first"}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            Options(op_backend_map={2: "first"}),
+            "1 operation has no backend that runs it: operation 2 ToyAdd: first: no kernel for ToyAdd",
+        ),
+        (
+            Options(op_backend={"ToyAdd": "third"}),
+            "OP_BACKEND_ToyAdd names backend 'third' for operation 2 ToyAdd, expected one of first, second",
+        ),
+        (Options(op_backend_map={3: "first"}), "OP_BACKEND_MAP names operation 3, expected an index below 3"),
+    ],
+)
+def test_a_choice_that_cannot_be_met_is_refused(options: Options, sentence: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        assigned(options, BACKENDS)
+    assert str(caught.value) == sentence
+
+
+def test_all_operations_that_no_backend_supports_are_named_at_once() -> None:
+    d = Draft()
+    x = d.input(4)
+    graph = d.graph(d.op(ToyWrite(), d.op(ToyScale(), d.op(ToyRead(), x))))
+    with pytest.raises(CompileError) as caught:
+        assigned(Options(), [ToyBackend("first", [ToyScale]), ToyBackend("second", [ToyAdd])], graph)
+    assert str(caught.value) == (
+        "2 operations have no backend that runs them: "
+        "operation 0 ToyRead: first: no kernel for ToyRead; second: no kernel for ToyRead; "
+        "operation 2 ToyWrite: first: no kernel for ToyWrite; second: no kernel for ToyWrite"
+    )
+
+
+def test_notes_say_what_fell_to_a_later_backend_and_why() -> None:
+    program = compile(Package((Subgraphs((chain(),)),)), Options(), BACKENDS)
+    assert program.notes == (
+        "subgraph 0: first runs 2 operations in 1 steps, second runs 1 operations in 1 steps",
+        "operation 2 ToyAdd runs on second: first: no kernel for ToyAdd",
+    )
+
+
+class Broken(ToyBackend):
+    def supports(self, operation: Operation, types: CallTypes) -> str | None:
+        raise ZeroDivisionError("by zero")
+
+
+def test_a_backend_that_breaks_is_named() -> None:
+    with pytest.raises(BackendError, match="backend broken failed when asked for operation 0 ToyScale: ZeroDivision"):
+        assigned(Options(), [Broken("broken")])

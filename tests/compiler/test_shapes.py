@@ -1,0 +1,149 @@
+"""Claims about shapes beyond calls of subgraphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from attrs import evolve, frozen
+
+from onert.ir import Array, Call, CallTypes, Context, DType, ModelError, Op, Subgraphs, TensorType
+from onert.ir.model_inference import infer_model
+
+from .toy import Draft, ToyAdd, ToyFlat, ToyHalves, ToyScale
+
+
+@frozen
+class ToyBranch(Op):
+    """One of two subgraphs of `xs`."""
+
+    then: int = 1
+    otherwise: int = 2
+
+    def infer(self, condition: TensorType, *xs: TensorType) -> tuple[TensorType, ...]:
+        return ()
+
+    @property
+    def subgraphs(self) -> tuple[int, ...]:
+        return (self.then, self.otherwise)
+
+    def calls(self, inputs: int) -> tuple[Call, ...]:
+        rest = tuple(range(1, inputs))
+        return Call(self.then, rest), Call(self.otherwise, rest)
+
+    def renumber(self, mapping: Mapping[int, int]) -> ToyBranch:
+        return evolve(self, then=mapping[self.then], otherwise=mapping[self.otherwise])
+
+    def evaluate_in(self, context: Context, types: CallTypes, condition: Array, *xs: Array) -> tuple[Array, ...]:
+        return context.call(self.then if condition else self.otherwise, xs)
+
+
+@frozen
+class ToyLoop(Op):
+    """A subgraph on its own results, until another one says that it is enough."""
+
+    condition: int = 1
+    body: int = 2
+
+    def infer(self, *xs: TensorType) -> tuple[TensorType, ...]:
+        return xs
+
+    @property
+    def subgraphs(self) -> tuple[int, ...]:
+        return (self.condition, self.body)
+
+    def calls(self, inputs: int) -> tuple[Call, ...]:
+        every = tuple(range(inputs))
+        return Call(self.condition, every, gives=False), Call(self.body, every, again=True)
+
+
+def flat(*shape: int | None) -> Draft:
+    d = Draft()
+    d.op(ToyFlat(), d.input(*shape))
+    return d
+
+
+def branching(then: Draft, otherwise: Draft, *shape: int | None) -> Subgraphs:
+    d = Draft()
+    condition, x = d.input(dtype=DType.BOOL), d.input(*shape)
+    result = d.op(ToyBranch(), condition, x, like=TensorType(DType.FLOAT32, (99,)))
+    outer = d.uninferred(result)
+    return Subgraphs((outer, *(b.graph(b.operations[-1].outputs[0]) for b in (then, otherwise))))
+
+
+def result_shape(model: Subgraphs) -> str:
+    inferred = infer_model(model, 0).primary
+    return str(inferred.type(inferred.outputs[0]))
+
+
+def test_a_called_subgraph_has_the_shapes_that_it_is_given_whatever_the_file_says() -> None:
+    model = infer_model(branching(flat(1, 1), flat(7, 7), 2, 3), 0)
+    assert [str(g.type(g.inputs[-1])) for g in model.subgraphs] == ["f32[2, 3]"] * 3
+    assert result_shape(model) == "f32[6]"
+
+
+def test_branches_that_differ_leave_the_dimension_unknown() -> None:
+    half = Draft()
+    half.op(ToyHalves(), half.input(4), results=2)
+    whole = Draft()
+    whole.op(ToyScale(), whole.input(4))
+    assert result_shape(branching(half, whole, 4)) == "f32[?]"
+
+
+def test_branches_of_different_rank_leave_nothing_known() -> None:
+    whole = Draft()
+    whole.op(ToyScale(), whole.input(2, 2))
+    assert result_shape(branching(flat(2, 2), whole, 2, 2)) == "f32[*]"
+
+
+def test_a_loop_that_changes_a_shape_has_it_unknown_in_every_round() -> None:
+    body = Draft()
+    x, y = body.input(1), body.input(3)
+    _, half = body.op(ToyHalves(), x, results=2)
+    sink = body.op(ToyScale(), y)
+    condition = Draft()
+    c = condition.input(1)
+    condition.input(3)
+    outer = Draft()
+    made = outer.op(ToyLoop(), outer.input(4), outer.input(3), results=2)
+    model = Subgraphs((outer.uninferred(*made), condition.uninferred(c), body.uninferred(half, sink)))
+    inferred = infer_model(model, 0)
+    assert [str(inferred.primary.type(o)) for o in inferred.primary.outputs] == ["f32[?]", "f32[3]"]
+    assert [str(inferred[2].type(i)) for i in inferred[2].inputs] == ["f32[?]", "f32[3]"]
+    assert str(inferred[1].type(0)) == "f32[?]"
+
+
+def test_two_calls_with_different_shapes_are_joined_for_both() -> None:
+    d = Draft()
+    condition = d.input(dtype=DType.BOOL)
+    results = [d.op(ToyBranch(1, 1), condition, d.input(n, 2), like=TensorType(DType.FLOAT32)) for n in (3, 4)]
+    scale = Draft()
+    y = scale.op(ToyScale(), scale.input(9, 9))
+    inferred = infer_model(Subgraphs((d.uninferred(*results), scale.uninferred(y))), 0)
+    assert [str(inferred.primary.type(o)) for o in inferred.primary.outputs] == ["f32[?, 2]", "f32[?, 2]"]
+
+
+def test_a_circle_of_calls_is_refused() -> None:
+    d = Draft()
+    y = d.op(ToyLoop(0, 0), d.input(2))
+    with pytest.raises(ModelError, match="subgraphs 0 call one another in a circle"):
+        infer_model(Subgraphs((d.uninferred(y),)), 0)
+
+
+def test_an_element_type_that_a_subgraph_does_not_take_is_refused() -> None:
+    wrong = Draft()
+    y = wrong.op(ToyScale(), wrong.input(2, dtype=DType.INT32))
+    d = Draft()
+    result = d.op(ToyBranch(1, 1), d.input(dtype=DType.BOOL), d.input(2))
+    with pytest.raises(ModelError, match="subgraph 0, operation 0 ToyBranch: subgraphs exchange tensors of i32 for"):
+        infer_model(Subgraphs((d.uninferred(result), wrong.uninferred(y))), 0)
+
+
+def test_a_broken_rule_inside_a_call_names_the_subgraph() -> None:
+    body = Draft()
+    z = body.op(ToyAdd(), body.input(2), body.constant(np.ones(3, np.float32)))
+    d = Draft()
+    result = d.op(ToyBranch(1, 1), d.input(dtype=DType.BOOL), d.input(2))
+    with pytest.raises(ModelError, match=r"subgraph 1, operation 0 ToyAdd: shapes \[2\] and \[3\] do not broadcast"):
+        infer_model(Subgraphs((d.uninferred(result), body.uninferred(z))), 0)

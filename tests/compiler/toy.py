@@ -1,0 +1,321 @@
+"""Small operations, backends and a runner that the compiler's tests compile for and with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from attrs import field, frozen
+
+from onert.backend import HOST, Backend, Buffer, Group, HostMemory, Memory, Program, Settings, Tensor, Tensors
+from onert.backend import Sequence as OperationSequence
+from onert.ir import (
+    Array,
+    CallTypes,
+    Constant,
+    Context,
+    DType,
+    Effect,
+    Op,
+    Operand,
+    Operation,
+    Quantization,
+    StateUpdate,
+    Subgraph,
+    TensorType,
+    evaluate,
+    infer_subgraph,
+    require,
+)
+from onert.ir.shape import broadcast, num_elements
+
+
+@frozen
+class ToyAdd(Op):
+    """`x + y`, broadcast."""
+
+    def infer(self, x: TensorType, y: TensorType) -> TensorType:
+        return x.result(broadcast((x.shape, y.shape)))
+
+    def evaluate(self, x: Array, y: Array) -> Array:
+        out: Array = x + y
+        return out
+
+
+@frozen
+class ToyScale(Op):
+    """`factor * x`."""
+
+    factor: float = 2.0
+
+    def infer(self, x: TensorType) -> TensorType:
+        return x.result(x.shape)
+
+    def evaluate(self, x: Array) -> Array:
+        out: Array = x * x.dtype.type(self.factor)
+        return out
+
+
+@frozen
+class ToyFlat(Op):
+    """The elements of `x` in one dimension."""
+
+    shares: ClassVar[bool] = True
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType) -> TensorType:
+        return x.result((num_elements(x.shape),))
+
+    def evaluate(self, x: Array) -> Array:
+        return x.reshape(-1)
+
+
+@frozen
+class ToyHalves(Op):
+    """The two halves of `x` along its first dimension, which is even."""
+
+    def infer(self, x: TensorType) -> tuple[TensorType, TensorType]:
+        first = x.shape[0]
+        require(first is None or first % 2 == 0, f"first dimension is {first}, expected an even one")
+        half = x.result((None if first is None else first // 2, *x.shape[1:]))
+        return half, half
+
+    def evaluate(self, x: Array) -> tuple[Array, Array]:
+        middle = len(x) // 2
+        return x[:middle], x[middle:]
+
+
+@frozen
+class ToyVeil(Op):
+    """A view of `x`, of which no one knows the shape before the run."""
+
+    def infer(self, x: TensorType) -> TensorType:
+        return x.result((None,) * x.rank)
+
+    def evaluate(self, x: Array) -> Array:
+        return x[:]
+
+
+@frozen
+class ToyWrite(Op):
+    """`x`, noted in the state."""
+
+    effect: ClassVar[Effect] = Effect.WRITE
+
+    def infer(self, x: TensorType) -> TensorType:
+        return x.result(x.shape)
+
+    def evaluate_in(self, context: Context, types: CallTypes, x: Array) -> Array:
+        context.state.setdefault("notes", []).append(x.tolist())
+        return x.copy()
+
+
+@frozen
+class ToyRead(Op):
+    """`x` plus how many notes the state holds."""
+
+    effect: ClassVar[Effect] = Effect.READ
+
+    def infer(self, x: TensorType) -> TensorType:
+        return x.result(x.shape)
+
+    def evaluate_in(self, context: Context, types: CallTypes, x: Array) -> Array:
+        out: Array = x + x.dtype.type(len(context.state.get("notes", [])))
+        return out
+
+
+class Draft:
+    """A subgraph while it is written down: methods give operand numbers."""
+
+    def __init__(self) -> None:
+        self.operands: list[Operand] = []
+        self.operations: list[Operation] = []
+        self.inputs: list[int] = []
+
+    def _add(self, operand: Operand) -> int:
+        self.operands.append(operand)
+        return len(self.operands) - 1
+
+    def input(self, *shape: int | None, name: str = "", dtype: DType = DType.FLOAT32) -> int:
+        self.inputs.append(self._add(Operand(TensorType(dtype, shape), name)))
+        return self.inputs[-1]
+
+    def quantized_input(self, dtype: DType, quantization: Quantization | None, *shape: int | None) -> int:
+        self.inputs.append(self._add(Operand(TensorType(dtype, shape, quantization), "x")))
+        return self.inputs[-1]
+
+    def constant(self, array: Array) -> int:
+        return self._add(Operand(TensorType(DType.from_numpy(array.dtype), array.shape), data=Constant(array)))
+
+    def variable(self, *shape: int) -> int:
+        return self._add(Operand(TensorType(DType.FLOAT32, shape), variable=True))
+
+    def op(self, op: Op, *inputs: int | None, results: int = 1, like: TensorType | None = None) -> Any:
+        declared = like or TensorType(self.operands[next(i for i in inputs if i is not None)].type.dtype)
+        made = tuple(self._add(Operand(declared, f"t{len(self.operands)}")) for _ in range(results))
+        self.operations.append(Operation(op, inputs, made, f"operation {len(self.operations)} {op.label}"))
+        return made[0] if results == 1 else made
+
+    def graph(self, *outputs: int, state: Sequence[tuple[int, int]] = ()) -> Subgraph:
+        return infer_subgraph(self.uninferred(*outputs, state=state))
+
+    def uninferred(self, *outputs: int, state: Sequence[tuple[int, int]] = ()) -> Subgraph:
+        """The subgraph with the types as declared, however stale."""
+        return Subgraph(
+            tuple(self.operands),
+            tuple(self.operations),
+            tuple(self.inputs),
+            outputs,
+            state=tuple(StateUpdate(*update) for update in state),
+        )
+
+
+class Elsewhere(HostMemory):
+    """A memory space of its own, kept in host memory but never handed out as an array."""
+
+    name = "elsewhere"
+    alignment = 16
+
+    def view(self, arena: Array, offset: int, type_: TensorType) -> Buffer:
+        return {"array": super().view(arena, offset, type_)}
+
+    def copy_in(self, source: Array, target: Buffer, type_: TensorType) -> None:
+        super().copy_in(source, target["array"], type_)
+
+    def copy_out(self, source: Buffer, type_: TensorType) -> Array:
+        copy: Array = source["array"].copy()
+        return copy
+
+
+ELSEWHERE = Elsewhere()
+
+
+@frozen
+class NumPyKernel:
+    """Evaluates a sequence, operation by operation, in the order of its groups."""
+
+    sequence: OperationSequence
+
+    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
+        def run() -> None:
+            for group in self.sequence.groups:
+                results: list[tuple[int, Array]] = []
+                for at in group.operations:
+                    operation = self.sequence.subgraph.operations[at]
+                    made = dict(results)
+                    arrays = [
+                        None if i is None else made[i] if i in made else tensors[i].array for i in operation.inputs
+                    ]
+                    types = self.sequence.subgraph.types(operation)
+                    results += zip(operation.outputs, evaluate(operation.op, arrays, types, context), strict=True)
+                # A fused kernel may write its first result before it has read its last operand: write all at the end.
+                for operand, array in results:
+                    if operand not in group.unstored:
+                        tensors[operand].assign(array)
+
+        return run
+
+
+class ToyBackend(Backend):
+    """Runs the kinds it is told to, through NumPy."""
+
+    def __init__(
+        self, name: str, kinds: Sequence[type[Op]] | None = None, memory: Memory = HOST, *, single: bool = False
+    ) -> None:
+        self.name = name  # type: ignore[misc]
+        self.kinds = kinds
+        self.space = memory
+        self.single = single  # type: ignore[misc]
+        self.generated: list[OperationSequence] = []
+
+    @property
+    def memory(self) -> Memory:
+        return self.space
+
+    def supports(self, operation: Operation, types: CallTypes) -> str | None:
+        if self.kinds is None or isinstance(operation.op, tuple(self.kinds)):
+            return None
+        return f"no kernel for {operation.op.label}"
+
+    def generate(self, sequence: OperationSequence, settings: Settings) -> NumPyKernel:
+        self.generated.append(sequence)
+        return NumPyKernel(sequence)
+
+
+class FusingBackend(ToyBackend):
+    """Runs all of a sequence as one group, and stores only what others read."""
+
+    def fuse(self, sequence: OperationSequence, settings: Settings) -> tuple[Group, ...]:
+        made = [o for operation in sequence.body for o in operation.outputs]
+        return (Group(sequence.operations, tuple(o for o in made if o not in sequence.outputs)),)
+
+
+@frozen
+class ToyContext:
+    """State without subgraphs."""
+
+    state: dict[Any, Any] = field(factory=dict)
+    max_iterations: int | None = None
+
+    def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        raise NotImplementedError
+
+
+class Run:
+    """One execution of a program, by the letter of its plan: what is placed lies in the arenas, in garbage at first."""
+
+    def __init__(self, program: Program) -> None:
+        routine = program.main
+        self.graph = routine.subgraph
+        self.routine = routine
+        self.context = ToyContext()
+        arenas = {name: plan.memory.allocate(plan.size) for name, plan in routine.arenas.items()}
+        for arena in arenas.values():
+            arena[:] = 0x7F
+        places = {
+            operand: (plan.memory, arenas[name], place)
+            for name, plan in routine.arenas.items()
+            for operand, place in plan.placements.items()
+        }
+        tensors = {}
+        for index, operand in enumerate(self.graph.operands):
+            memory = routine.memories[index]
+            if index in places:
+                memory, arena, place = places[index]
+                tensors[index] = Tensor(operand.type, memory.view(arena, place.offset, operand.type), memory)
+            elif operand.data is not None:
+                own = memory.view(memory.allocate(operand.type.nbytes), 0, operand.type)
+                memory.copy_in(operand.data.array, own, operand.type)
+                tensors[index] = Tensor(operand.type, own, memory)
+            elif operand.type.is_static and (
+                operand.variable or index in self.graph.inputs or index in self.graph.outputs
+            ):
+                tensors[index] = Tensor(operand.type, np.zeros(operand.type.shape, operand.type.dtype.numpy), memory)
+            elif not operand.type.is_static:
+                tensors[index] = Tensor(operand.type, None, memory)
+        self.tensors = Tensors(tensors)
+        self.calls = [step.kernel.bind(self.tensors, self.context) for step in routine.steps]
+
+    def __call__(self, *inputs: Array, order: Sequence[int] | None = None) -> tuple[Array, ...]:
+        for operand, array in zip(self.graph.inputs, inputs, strict=True):
+            self.tensors[operand].assign(array)
+        for step in range(len(self.calls)) if order is None else order:
+            self.calls[step]()
+        for update in self.graph.state:
+            self.tensors[update.variable].assign(self.tensors[update.source].array)
+        return tuple(self.tensors[o].array.copy() for o in self.graph.outputs)
+
+
+def interpret(graph: Subgraph, inputs: Sequence[Array], state: Mapping[int, Array] | None = None) -> tuple[Array, ...]:
+    """The outputs by evaluating every operation in order, each result in memory of its own."""
+    known: dict[int, Array] = {i: o.data.array for i, o in enumerate(graph.operands) if o.data is not None}
+    known.update(state or {})
+    known.update(zip(graph.inputs, inputs, strict=True))
+    context = ToyContext()
+    for operation in graph.operations:
+        arrays = [None if i is None else known[i] for i in operation.inputs]
+        known.update(
+            zip(operation.outputs, evaluate(operation.op, arrays, graph.types(operation), context), strict=True)
+        )
+    return tuple(known[o] for o in graph.outputs)
