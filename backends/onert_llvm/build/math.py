@@ -1,0 +1,122 @@
+"""Functions of float32 lanes; the bounds on their errors are tested against float64.
+
+An `ulp` is the distance between neighbouring float32 numbers at the result; the bounds hold for results in the normal
+range, and results below it may be zero. Not-a-number gives not-a-number. The polynomials are our own fits of least
+maximum error on the reduced range, weighted with the function they end up in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .kernel import Kernel
+from .types import F32, I32, vec
+from .value import Val
+
+_ROUND = 12582912.0
+"""1.5 * 2**23: adding it leaves the nearest integer in the low bits of the sum."""
+
+_LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
+_EXP = (0.49999994, 0.1666652, 0.041668393, 0.008368781, 0.0013814467)
+_TANH = (-0.333332986, 0.133319244, -0.0537838303, 0.0207959712, -0.00589515781)
+_LOG = (
+    0.3333331346511841, -0.25000008940696716, 0.2000211924314499, -0.1666799634695053, 0.14219552278518677,
+    -0.1240558922290802, 0.11888162791728973, -0.11675651371479034, 0.0674663856625557,
+)  # fmt: skip
+_ERF_NEAR = (
+    0.12837922573, -0.37612631916999817, 0.11283663660287857, -0.026857705786824226, 0.005196952261030674,
+    -0.0008097703102976084, 8.185092883650213e-05,
+)  # fmt: skip
+_ERF_FAR = (
+    0.0001822212216211483, -1.1295509338378906, -0.6332746744155884, -0.10835909843444824, 0.02517024241387844,
+    -0.004190266598016024, 0.00043840944999828935, -2.1435218513943255e-05,
+)  # fmt: skip
+
+
+def floor(k: Kernel, x: Val) -> Val:
+    """The greatest integer that is not above `x`; exact."""
+    return x.call("floor")
+
+
+def ceil(k: Kernel, x: Val) -> Val:
+    """The least integer that is not below `x`; exact."""
+    return x.call("ceil")
+
+
+def round_even(k: Kernel, x: Val) -> Val:
+    """The nearest integer, halves to even; exact."""
+    return x.call("rint")
+
+
+def polynomial(k: Kernel, x: Val, coefficients: Sequence[float]) -> Val:
+    """`c0 + c1 x + c2 x² ...` by Horner's rule."""
+    total = x.like(coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        total = k.fma(total, x, x.like(c))
+    return total
+
+
+def exp(k: Kernel, x: Val) -> Val:
+    """e to the power of `x`, within 2 ulp; beyond the range infinity or zero."""
+    x = (x > 89.0).select(x.like(89.0), (x < -104.0).select(x.like(-104.0), x))
+    shifted = x * 1.4426950408889634 + _ROUND
+    n = _bits(shifted) - _bits(x.like(_ROUND))
+    whole = shifted - _ROUND
+    r = k.fma(whole, x.like(-_LN2_LOW), k.fma(whole, x.like(-_LN2_HIGH), x))
+    p = k.fma(polynomial(k, r, _EXP) * r, r, r) + 1.0
+    half = n >> 1
+    return p * _power(half) * _power(n - half)
+
+
+def log(k: Kernel, x: Val) -> Val:
+    """The natural logarithm, within 2 ulp; minus infinity for zero, not-a-number below."""
+    tiny = x < 1.1754943508222875e-38
+    scaled = tiny.select(x * 8388608.0, x)
+    root = 0x3F3504F3  # the square root of one half: the mantissa goes from there to twice as much
+    offset = _bits(scaled) - root
+    exponent = (offset >> 23).cast(F32) - tiny.select(x.like(23.0), x.like(0.0))
+    f = ((offset & 0x7FFFFF) + root).bits(x.type) - 1.0
+    square = f * f
+    tail = polynomial(k, f, _LOG) * f * square
+    tail = k.fma(exponent, x.like(_LN2_LOW), tail)
+    tail = k.fma(square, x.like(-0.5), tail)
+    near = k.fma(exponent, x.like(_LN2_HIGH), f + tail)
+    infinite = x.like(float("inf"))
+    kept = (x < infinite).select(near, x)
+    return x.eq(0.0).select(-infinite, (x < 0.0).select(x.like(float("nan")), kept))
+
+
+def tanh(k: Kernel, x: Val) -> Val:
+    """The hyperbolic tangent, within 3 ulp."""
+    size = x.call("fabs")
+    square = x * x
+    near = k.fma(polynomial(k, square, _TANH) * square, x, x)
+    far = x.like(1.0) - x.like(2.0) / (exp(k, size + size) + 1.0)
+    return (size < 0.6).select(near, _signed_as(far, x))
+
+
+def logistic(k: Kernel, x: Val) -> Val:
+    """`1 / (1 + exp(-x))`, within 4 ulp."""
+    return x.like(1.0) / (exp(k, -x) + 1.0)
+
+
+def erf(k: Kernel, x: Val) -> Val:
+    """The error function, within 3 ulp."""
+    size = x.call("fabs")
+    near = k.fma(polynomial(k, x * x, _ERF_NEAR), x, x)
+    capped = (size > 4.0).select(x.like(4.0), size)
+    far = x.like(1.0) - exp(k, polynomial(k, capped, _ERF_FAR))
+    return (size < 0.95).select(near, _signed_as(far, x))
+
+
+def _bits(x: Val) -> Val:
+    return x.bits(vec(I32, x.lanes))
+
+
+def _power(n: Val) -> Val:
+    """2 to the power of an integer in the normal range of exponents."""
+    return ((n + 127) << 23).bits(vec(F32, n.lanes))
+
+
+def _signed_as(size: Val, x: Val) -> Val:
+    return (_bits(size) | (_bits(x) & -0x80000000)).bits(x.type)

@@ -1,0 +1,65 @@
+"""Strided windows on memory: an index gives an address, only `load` and `store` touch it."""
+
+from __future__ import annotations
+
+from attrs import frozen
+from llvmlite import ir
+
+from .types import I32, VOID, mangle, size, vec
+from .value import Val, constant, intrinsic, number
+
+
+@frozen(eq=False)
+class View:
+    """A window on elements of one type; `strides` are in elements.
+
+    `view[i, j]` moves the window and drops the strides it used up; fewer indices than strides leave a smaller window.
+    """
+
+    b: ir.IRBuilder
+    base: ir.Value
+    element: ir.Type
+    strides: tuple[Val | int, ...]
+
+    def __getitem__(self, index: Val | int | tuple[Val | int, ...]) -> View:
+        indices = index if isinstance(index, tuple) else (index,)
+        if len(indices) > len(self.strides):
+            raise IndexError(f"{len(indices)} indices into a view with {len(self.strides)} strides")
+        moving, fixed = number(self.b, 0), 0
+        for i, s in zip(indices, self.strides, strict=False):
+            place = number(self.b, i) * s
+            known = place.constant
+            if known is None:
+                moving = moving + place
+            else:
+                fixed += known
+        return View(
+            self.b,
+            self._at(self._at(self.base, moving), number(self.b, fixed)),
+            self.element,
+            self.strides[len(indices) :],
+        )
+
+    def _at(self, base: ir.Value, offset: Val) -> ir.Value:
+        return base if offset.constant == 0 else self.b.gep(base, [offset.v], source_etype=self.element)
+
+    @property
+    def address(self) -> Val:
+        return Val(self.b, self.base)
+
+    def load(self, lanes: int = 1, mask: Val | None = None, align: int | None = None) -> Val:
+        """One element, or neighbours in the lanes of a vector; lanes outside of `mask` are not read and become 0."""
+        t, align = vec(self.element, lanes), align or size(self.element)
+        if mask is None:
+            return Val(self.b, self.b.load(self.base, align=align, typ=t))
+        args = [self.address, Val(self.b, I32(align)), mask, Val(self.b, constant(t, 0))]
+        return intrinsic(self.b, f"llvm.masked.load.{mangle(t)}.p0", t, *args)
+
+    def store(self, value: Val, mask: Val | None = None, align: int | None = None) -> None:
+        """The value into one element or neighbours; those outside of `mask` are left alone."""
+        align = align or size(self.element)
+        if mask is None:
+            self.b.store(value.v, self.base, align=align)
+            return
+        args = [value, self.address, Val(self.b, I32(align)), mask]
+        intrinsic(self.b, f"llvm.masked.store.{mangle(value.type)}.p0", VOID, *args)

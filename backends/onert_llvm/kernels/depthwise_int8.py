@@ -1,0 +1,95 @@
+"""Depthwise convolution of 8-bit integers with exact sums.
+
+The dot product adds neighbouring bytes; here these are pixels above one another in the window. Such a word is made once
+from up to four loads and serves every output whose window sees the column.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from attrs import frozen
+
+from onert_llvm.abi import Task
+from onert_llvm.build import I8, I16, I32, Kernel, Val, vec
+from onert_llvm.layout import TaskLayout
+from onert_llvm.target import Dot
+
+from .dot import GROUP, dot, offset
+from .requantize import SHRINKING, Requantize, bias, load_lanes, requantize, store_bytes
+from .strip import Pixels, Strip, each_strip
+from .window import SLOTS as WINDOW
+
+
+@frozen
+class DepthwiseInt8:
+    """Weights as `packing.pack_depthwise_int8` makes them; work tiles are rows of the output, through all images.
+
+    Where weights have a zero point, the sums of the windows are made on the way (no slot `row_sums`) and in the domain
+    of the dot product: fold the bias with `shifted_sums`.
+    """
+
+    strip: Strip
+    signed: bool = True
+    requantize: Requantize = SHRINKING
+
+    @property
+    def name(self) -> str:
+        return "depthwise_int8"
+
+    @property
+    def layout(self) -> TaskLayout:
+        slots = [slot for slot in self.requantize.slots if slot != "row_sums"]
+        return TaskLayout(("w", "c", "channels", "ldc", *WINDOW, *slots))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:
+            sums = self._sums(k, task, pixels, c, mask)
+            lanes = load_lanes(k, task, c)
+            target = task.view("c", I8, task.i64("ldc"), 1)
+            for x, total in enumerate(sums):
+                store_bytes(task, target[out + x, c], requantize(self.requantize, total, lanes), mask)
+
+        each_strip(k, task, begin, end, self.strip, I8, body)
+
+    def _sums(self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None) -> list[Val]:
+        lanes, strip, group = k.isa.f32, self.strip, GROUP[k.isa.dot]
+        height, width = strip.window
+        padded = (task.i64("channels") + (lanes - 1)) // lanes * lanes
+        weights = task.view("w", I8, padded * group, group)
+        acc = [bias(k, task, c)] * strip.across
+        seen = {column: k.zeros(I32, lanes) for column in strip.columns}
+        for step, ty in enumerate(range(0, height, group)):
+            rows = range(ty, min(ty + group, height))
+            words = {column: self._word(k, pixels, rows, column, c, mask) for column in strip.columns}
+            if self.requantize.weight_zero_point:
+                ones = self._ones(k, len(rows))
+                seen = {column: dot(k, seen[column], word, ones) for column, word in words.items()}
+            for tx in range(width):
+                w = weights[step * width + tx, c].load(lanes * group)
+                w = w.cast(I16) if k.isa.dot is Dot.MADD else w
+                for x in range(strip.across):
+                    acc[x] = dot(k, acc[x], words[x * strip.stride + tx * strip.dilation], w)
+        if not self.requantize.weight_zero_point:
+            return acc
+        zero = task.i64("weight_zero").cast(I32).splat(lanes)
+        reach = [[seen[x * strip.stride + tx * strip.dilation] for tx in range(width)] for x in range(strip.across)]
+        return [total - reduce(Val.__add__, sums) * zero for total, sums in zip(acc, reach, strict=True)]
+
+    def _ones(self, k: Kernel, rows: int) -> Val:
+        """One for each byte (or 16 bits) of a word that is a row of the window, zero for the others."""
+        wide = k.isa.dot is Dot.MADD
+        word = k.const(I32, sum(1 << (16 if wide else 8) * i for i in range(rows))).splat(k.isa.f32)
+        return word.bits(vec(I16, k.isa.f32 * 2) if wide else vec(I8, k.isa.f32 * 4))
+
+    def _word(self, k: Kernel, pixels: Pixels, rows: range, column: int, c: Val, mask: Val | None) -> Val:
+        """A column of the window, a byte (or 16 bits) for each row, in each channel's lane."""
+        lanes = k.isa.f32
+        wide = k.isa.dot is Dot.MADD
+        seen = [pixels.at(row, column, c).load(lanes, mask).cast(I32, signed=wide and self.signed) for row in rows]
+        word = seen[0] & 0xFFFF if wide else seen[0]
+        for i, value in enumerate(seen[1:], 1):
+            word = word | (value << (16 if wide else 8) * i)
+        if wide:
+            return word.bits(vec(I16, lanes * 2))
+        return (word ^ -0x7F7F7F80 if offset(k.isa, self.signed) else word).bits(vec(I8, lanes * 4))

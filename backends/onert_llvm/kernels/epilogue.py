@@ -1,0 +1,68 @@
+"""What happens to a float32 accumulator on its way to memory: bias, residuals, activation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from onert_llvm.abi import Task
+from onert_llvm.build import F32, Kernel, Val, View
+
+from .expression import Expr, Leaf, evaluate, leaves
+
+ACC = Leaf("acc")
+"""The accumulator, in an epilogue's tree."""
+
+
+@frozen
+class Epilogue:
+    """`tree` computes the stored value from `ACC` and other leaves.
+
+    With `bias` the accumulator starts at `bias[column]`. A leaf listed in `columns` is a vector with one element per
+    column; every other one a matrix with the output's rows and columns (slot `NAME_stride`: elements per row).
+    """
+
+    tree: Expr = ACC
+    bias: bool = False
+    columns: tuple[str, ...] = ()
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The slots it adds to a task."""
+        names = [n for n in leaves(self.tree) if n != ACC.name]
+        matrices = [n for n in names if n not in self.columns]
+        return (*(("bias",) if self.bias else ()), *names, *(f"{n}_stride" for n in matrices))
+
+    @property
+    def matrices(self) -> tuple[str, ...]:
+        return tuple(n for n in leaves(self.tree) if n != ACC.name and n not in self.columns)
+
+    def start(self, k: Kernel, task: Task, column: Val, lanes: int, mask: Val | None) -> Val:
+        """The first value of the accumulators of a vector of columns."""
+        if not self.bias:
+            return k.zeros(F32, lanes)
+        return task.view("bias", F32, 1)[column].load(lanes, mask)
+
+    def apply(
+        self, k: Kernel, task: Task, acc: Val, column: Val, offset: int, rows: dict[str, View], mask: Val | None
+    ) -> Val:
+        """The value to store for a vector of columns that starts at `column`, `offset` elements into the `rows`."""
+
+        def leaf(name: str) -> Val:
+            if name == ACC.name:
+                return acc
+            if name in self.columns:
+                return task.view(name, F32, 1)[column].load(acc.lanes, mask)
+            return rows[name][offset].load(acc.lanes, mask)
+
+        return evaluate(k, self.tree, leaf, acc)
+
+
+PLAIN = Epilogue()
+"""Nothing happens: the accumulators are what is stored."""
+
+
+def row_windows(k: Kernel, task: Task, names: Sequence[str]) -> dict[str, View]:
+    """An epilogue's matrices."""
+    return {n: task.view(n, F32, task.i64(f"{n}_stride"), 1) for n in names}

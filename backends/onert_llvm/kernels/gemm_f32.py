@@ -1,0 +1,119 @@
+"""Matrix products in float32: fully connected layers, 1x1 convolutions, and convolutions of any window.
+
+`C[m, n] = epilogue(Σ A[m, k] · B[k, n])`. A is read as it lies, B is packed by `pack_f32`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from onert_llvm.abi import Task
+from onert_llvm.build import F32, Kernel, Val
+from onert_llvm.layout import TaskLayout
+
+from .epilogue import PLAIN, Epilogue, row_windows
+from .patch import Patch, gather
+from .product import Accumulators, accumulators, multiply_add
+from .tile import SLOTS, Block, Tile, each_block
+from .window import SLOTS as WINDOW
+from .window import each_tap, origins
+
+
+@frozen
+class GemmF32:
+    """A product with the rows of A `lda` elements apart, those of C `ldc`."""
+
+    tile: Tile
+    epilogue: Epilogue = PLAIN
+
+    @property
+    def name(self) -> str:
+        return "gemm_f32"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("a", "b", "c", *SLOTS, "k", "lda", "ldc", *self.epilogue.slots))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        def product(block: Block, acc: Accumulators) -> None:
+            a = task.view("a", F32, task.i64("lda"), 1)
+            panel = k.view(block.panel, F32, block.vectors * k.isa.f32, 1)
+            multiply_add(k, acc, [a[r] for r in block.rows], panel, task.i64("k"), self.tile.split)
+
+        each_block(k, task, begin, end, self.tile, lambda block: _finish(k, task, block, self.epilogue, product))
+
+
+@frozen
+class ConvF32:
+    """A convolution: the rows of A are the windows of the output's pixels, gathered tap by tap from the input.
+
+    Rows are the output's pixels through all images, `k` is the input's channels; the weights are packed tap by tap.
+    """
+
+    tile: Tile
+    epilogue: Epilogue = PLAIN
+
+    @property
+    def name(self) -> str:
+        return "conv_f32"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("b", "c", *SLOTS, "k", "ldc", *WINDOW, *self.epilogue.slots))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        def product(block: Block, acc: Accumulators) -> None:
+            width, depth = block.vectors * k.isa.f32, task.i64("k")
+            panels = k.view(block.panel, F32, depth * width, width, 1)
+            windows = origins(k, task, block.rows[0], block.inside)
+            with each_tap(k, task, windows, F32) as (tap, pixels):
+                multiply_add(k, acc, pixels, panels[tap], depth, self.tile.split)
+
+        each_block(k, task, begin, end, self.tile, lambda block: _finish(k, task, block, self.epilogue, product))
+
+
+def _finish(
+    k: Kernel, task: Task, block: Block, epilogue: Epilogue, product: Callable[[Block, Accumulators], None]
+) -> None:
+    """One tile from its first value to memory."""
+    columns = range(block.vectors)
+    start = [epilogue.start(k, task, block.at(j), k.isa.f32, block.own(j)) for j in columns]
+    acc = accumulators(k, start, len(block.rows))
+    product(block, acc)
+    c = task.view("c", F32, task.i64("ldc"), 1)
+    for i in range(len(block.rows)):
+        out = block.place(c, i)
+        others = {n: block.place(v, i) for n, v in row_windows(k, task, epilogue.matrices).items()}
+        for j in columns:
+            value = epilogue.apply(k, task, acc[i][j].get(), block.at(j), j * k.isa.f32, others, block.own(j))
+            out[j * k.isa.f32].store(value, block.own(j))
+
+
+@frozen
+class PatchConvF32:
+    """A convolution of few channels, whose windows are copied together first; no dilation across.
+
+    The input's pixels lie next to one another. Weights are packed as `[window, n]`: one tap of `patch.depth` elements.
+    """
+
+    tile: Tile
+    patch: Patch
+    epilogue: Epilogue = PLAIN
+
+    @property
+    def name(self) -> str:
+        return "patch_conv_f32"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("b", "c", *SLOTS, "ldc", *WINDOW, *self.epilogue.slots))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        def product(block: Block, acc: Accumulators) -> None:
+            rows = gather(k, task, block, self.patch, F32, k.f32(0.0))
+            panel = k.view(block.panel, F32, block.vectors * k.isa.f32, 1)
+            multiply_add(k, acc, rows, panel, k.index(self.patch.depth))
+
+        each_block(k, task, begin, end, self.tile, lambda block: _finish(k, task, block, self.epilogue, product))

@@ -1,0 +1,109 @@
+"""Strips: a few neighbouring outputs of one row that slide a window over the same pixels, channels in the lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+from llvmlite import ir
+
+from onert_llvm.abi import Task
+from onert_llvm.build import PTR, Kernel, Val, View
+
+
+@frozen
+class Strip:
+    """`across` outputs are computed together; `window` is (height, width), `stride` and `dilation` are across.
+
+    The output has at least `across` columns: the last strip of a row overlaps the one before. `masked`: the channels
+    end inside a register.
+    """
+
+    window: tuple[int, int]
+    stride: int
+    dilation: int
+    across: int
+    masked: bool
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Distances, in input pixels from the first, of the pixels that a strip sees in one row."""
+        seen = {x * self.stride + t * self.dilation for x in range(self.across) for t in range(self.window[1])}
+        return tuple(sorted(seen))
+
+
+@frozen(eq=False)
+class Pixels:
+    """Where a strip's pixels are: affine inside the picture, else by a table of pointers.
+
+    `position` is the strip's first output within its image, rows after one another.
+    """
+
+    k: Kernel
+    strip: Strip
+    element: ir.Type
+    rows: tuple[View, ...]
+    affine: bool
+    position: Val
+
+    def at(self, row: int, column: int, channel: Val) -> View:
+        """The channel of the pixel in a row of the window, `column` pixels from the first."""
+        if self.affine:
+            return self.rows[row][column, channel]
+        place = self.rows[row][self.strip.columns.index(column)].load(align=8)
+        return self.k.view(place, self.element, 1)[channel]
+
+
+Body = Callable[[Val, Pixels, Val, Val | None], None]
+"""Writes the code for the outputs from number `out` on: (out, pixels, channel, mask)."""
+
+
+def each_strip(k: Kernel, task: Task, begin: Val, end: Val, strip: Strip, element: ir.Type, body: Body) -> None:
+    """Write the loops around `body`; work tiles are rows of the output through all images."""
+    height, width = strip.window[0], task.i64("out_w")
+    table = k.view(k.scratch(PTR, height * len(strip.columns)), PTR, len(strip.columns), 1)
+    with k.loop(end, begin) as line:
+        image, y = line // task.i64("out_h"), line % task.i64("out_h")
+        top = y * task.i64("stride_h") - task.i64("pad_h")
+        with k.loop(width, step=strip.across, nonempty=True) as group:
+            x = group.min(width - strip.across)
+            left = x * strip.stride - task.i64("pad_w")
+            rows = _rows(k, task, strip, element, image, top, left)
+            bottom = top + task.i64("dilation_h") * (height - 1)
+            inner = (top >= 0) & (bottom < task.i64("in_h")) & (left >= 0)
+            inner = inner & (left + strip.columns[-1] < task.i64("in_w"))
+            out, position = line * width + x, y * width + x
+            with k.either(inner) as (then, otherwise):
+                with then:
+                    _channels(k, task, strip, out, Pixels(k, strip, element, rows, True, position), body)
+                with otherwise:
+                    _fill(task, strip, table, rows, top, left)
+                    pointers = tuple(table[i] for i in range(height))
+                    _channels(k, task, strip, out, Pixels(k, strip, element, pointers, False, position), body)
+
+
+def _rows(k: Kernel, task: Task, strip: Strip, element: ir.Type, image: Val, top: Val, left: Val) -> tuple[View, ...]:
+    """The window's rows from the strip's first pixel on; outside of the picture they are not to be read."""
+    pixel = task.i64("pixel")
+    first = image * task.i64("image") + left * pixel
+    down = [(top + task.i64("dilation_h") * t) * task.i64("row") for t in range(strip.window[0])]
+    return tuple(k.view(task.view("input", element, 1)[first + d].address, element, pixel, 1) for d in down)
+
+
+def _fill(task: Task, strip: Strip, table: View, rows: tuple[View, ...], top: Val, left: Val) -> None:
+    """Write down where each pixel lies: in the picture, or the pixel of padding."""
+    zero = task.ptr("zero")
+    across = [(left + c).ult(task.i64("in_w")) for c in strip.columns]
+    for i, row in enumerate(rows):
+        seen = (top + task.i64("dilation_h") * i).ult(task.i64("in_h"))
+        for j, c in enumerate(strip.columns):
+            table[i, j].store((seen & across[j]).select(row[c].address, zero))
+
+
+def _channels(k: Kernel, task: Task, strip: Strip, out: Val, pixels: Pixels, body: Body) -> None:
+    lanes, channels = k.isa.f32, task.i64("channels")
+    whole = channels - channels % lanes if strip.masked else channels
+    with k.loop(whole, step=lanes) as c:
+        body(out, pixels, c, None)
+    if strip.masked:
+        body(out, pixels, whole, k.mask(lanes, channels - whole))

@@ -1,0 +1,37 @@
+"""The slots of a kernel's task, by name. Filling one needs no code generator."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import Array, BackendError
+
+
+@frozen
+class TaskLayout:
+    """The names of a task's slots, in order."""
+
+    names: tuple[str, ...]
+
+    def slot(self, name: str) -> int:
+        """The number of a slot."""
+        return self.names.index(name)
+
+    def fill(self, **values: int | float) -> Array:
+        """A task as uint64 slots; addresses and integers as such, floats as float32 bits.
+
+        BackendError unless all are given.
+        """
+        if values.keys() != set(self.names):
+            wrong = ", ".join(sorted(values.keys() ^ set(self.names)))
+            raise BackendError(f"a task lacks or does not have the slots {wrong}")
+        return np.array([slot_bits(values[name]) for name in self.names], np.uint64)
+
+
+def slot_bits(value: int | float) -> int:
+    if isinstance(value, float):
+        return int.from_bytes(struct.pack("<f", value), "little")
+    return int(value) % (1 << 64)

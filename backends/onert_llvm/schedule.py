@@ -1,0 +1,79 @@
+"""Schedules:
+
+which tile, strip and work split a shape gets on a target. Pure functions of both, nothing is measured here.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from .kernels.strip import Strip
+from .kernels.tile import Tile, columns
+from .target import Dot, Isa
+
+_LATENCY = 4.0
+"""Cycles from one addition to an accumulator to the next."""
+
+_PER_BLOCK = 12.0
+"""Cycles to begin and end a tile, beside its inner loop."""
+
+_CACHE = 256 * 1024
+"""Bytes of the left operand that a work tile goes over again and again: well inside a second-level cache."""
+
+
+@frozen
+class Work:
+    """How rows are cut into work tiles: `mc` rows each, `tiles` in all (of all panels)."""
+
+    mc: int
+    tiles: int
+
+
+def product_tile(m: int, n: int, k: int, isa: Isa, integer: bool = False) -> Tile:
+    """The tile for a product of `m` rows, `n` columns and `k` terms: the fewest estimated cycles."""
+
+    def cycles(candidate: tuple[int, int]) -> float:
+        mr, wide = candidate
+        cut = columns(n, wide, isa)
+        full = n // (wide * isa.f32) if cut.vectors else 0
+        blocks = -(-m // mr)
+        return blocks * sum(count * _block(mr, v, k) for count, v in ((full, cut.vectors), (1, cut.tail)) if v)
+
+    mr, wide = min(_tiles(isa, integer), key=cycles)
+    few = 1 if mr * wide >= 8 or integer else 2 if mr * wide >= 4 else 4
+    return Tile(mr, columns(n, wide, isa), few)
+
+
+def _block(mr: int, vectors: int, k: int) -> float:
+    """Cycles of one tile: two products a cycle, but never faster than additions to one accumulator follow each other.
+
+    The rest was fitted to measurements: what the loop itself costs, and what rows cost in addresses.
+    """
+    return _PER_BLOCK + k * (max(mr * vectors / 2, (mr + vectors) / 2, _LATENCY / 2) + 0.3 + 0.03 * mr)
+
+
+def _tiles(isa: Isa, integer: bool) -> list[tuple[int, int]]:
+    """Rows by registers of columns whose accumulators, with a row of columns and two more, fit the registers."""
+    spare = 3 if integer and isa.dot is Dot.MADD else 2
+    return [
+        (mr, wide)
+        for wide in (4, 3, 2, 1)
+        for mr in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
+        if mr * wide + wide + spare <= isa.registers
+    ]
+
+
+def row_work(m: int, tile: Tile, panels: int, row_bytes: int, threads: int = 1) -> Work:
+    """The cut of `m` rows of `row_bytes` each: work that stays in a cache, and enough pieces for every thread."""
+    rows = max(1, _CACHE // max(1, row_bytes))
+    pieces = -(-4 * threads // panels) if threads > 1 else 1
+    mc = max(tile.mr, min(rows, -(-m // pieces)) // tile.mr * tile.mr)
+    return Work(mc, -(-m // mc) * panels)
+
+
+def strip(window: tuple[int, int], stride: int, dilation: int, out_w: int, channels: int, isa: Isa) -> Strip:
+    """The strip for a depthwise convolution whose output is `out_w` wide."""
+    room = 7 if isa.registers >= 32 else 4
+    candidates = range(1, min(room, out_w) + 1)
+    across = min(candidates, key=lambda a: (-(-out_w // a) * (a + 1.5), -a))
+    return Strip(window, stride, dilation, across, channels % isa.f32 != 0)

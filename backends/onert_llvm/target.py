@@ -1,0 +1,116 @@
+"""Targets as data: what an instruction set offers to a kernel, and which one this machine has."""
+
+from __future__ import annotations
+
+import platform
+from enum import Enum
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import BackendError
+
+
+class Dot(Enum):
+    """How four neighbouring bytes of two vectors are multiplied and added into 32 bits.
+
+    `VNNI` is AVX-512's vpdpbusd, `AVX_VNNI` the same under AVX2's encoding: unsigned by signed bytes. `SDOT` is Arm's:
+    signed by signed. `MADD` widens to 16 bits and adds pairs of products (pmaddwd).
+    """
+
+    VNNI = "vpdpbusd"
+    AVX_VNNI = "vpdpbusd.vex"
+    SDOT = "sdot"
+    MADD = "pmaddwd"
+
+
+@frozen
+class Isa:
+    """An instruction set.
+
+    `vector_bytes` is the width of a register, `registers` how many there are, `masks` whether loads and stores of part
+    of a register cost one instruction, `fma` whether multiply-add rounds once, `dot` the instruction for integer
+    products.
+    """
+
+    name: str
+    triple: str
+    cpu: str
+    features: str
+    vector_bytes: int
+    registers: int
+    fma: bool
+    masks: bool
+    dot: Dot
+
+    def lanes(self, bits: int) -> int:
+        """How many elements of so many bits a register holds."""
+        return self.vector_bytes * 8 // bits
+
+    @property
+    def f32(self) -> int:
+        """Lanes of 32 bits in a register."""
+        return self.vector_bytes // 4
+
+
+_LINUX_X86, _LINUX_ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
+
+ISAS = (
+    Isa("x86-64", _LINUX_X86, "x86-64", "", 16, 16, False, False, Dot.MADD),
+    Isa("x86-64-v3", _LINUX_X86, "x86-64-v3", "", 32, 16, True, True, Dot.MADD),
+    Isa("x86-64-v3-vnni", _LINUX_X86, "x86-64-v3", "+avxvnni", 32, 16, True, True, Dot.AVX_VNNI),
+    Isa("x86-64-v4", _LINUX_X86, "x86-64-v4", "-prefer-256-bit", 64, 32, True, True, Dot.MADD),
+    Isa("x86-64-v4-vnni", _LINUX_X86, "x86-64-v4", "-prefer-256-bit,+avx512vnni", 64, 32, True, True, Dot.VNNI),
+    Isa("aarch64", _LINUX_ARM, "generic", "+neon", 16, 32, True, False, Dot.MADD),
+    Isa("aarch64-dotprod", _LINUX_ARM, "generic", "+neon,+dotprod", 16, 32, True, False, Dot.SDOT),
+)
+"""Every target, of one architecture from the least to the most able."""
+
+_NEEDS = {
+    "x86-64": (),
+    "x86-64-v3": ("X86_V3",),
+    "x86-64-v4": ("X86_V4",),
+    "x86-64-v4-vnni": ("X86_V4", "AVX512VNNI"),
+    "aarch64": (),
+    "aarch64-dotprod": ("ASIMDDP",),
+}
+_OLDER_NAMES = {"X86_V3": ("AVX2", "FMA3", "F16C"), "X86_V4": ("AVX512_SKX",)}
+
+
+def target(name: str) -> Isa:
+    """The target of a name; `native` is the most able one that runs on this machine. BackendError for another name."""
+    if name == "native":
+        return runnable()[-1]
+    found = next((isa for isa in ISAS if isa.name == name), None)
+    if found is None:
+        known = ", ".join(isa.name for isa in ISAS)
+        raise BackendError(f"{name!r} names no target, expected native or one of {known}")
+    return found
+
+
+def runnable() -> tuple[Isa, ...]:
+    """The targets whose code this machine can run, the most able last; BackendError on an unknown architecture."""
+    machine = platform.machine().lower()
+    architecture = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}.get(machine)
+    if architecture is None:
+        raise BackendError(f"this machine is a {machine!r}, for which there is no target")
+    features = _host_features()
+    return tuple(
+        isa
+        for isa in ISAS
+        if isa.triple.startswith(architecture)
+        and isa.name in _NEEDS
+        and all(_has(features, need) for need in _NEEDS[isa.name])
+    )
+
+
+def _has(features: dict[str, bool], need: str) -> bool:
+    older = _OLDER_NAMES.get(need)
+    return features.get(need, False) or (older is not None and all(features.get(o, False) for o in older))
+
+
+def _host_features() -> dict[str, bool]:
+    """What NumPy found the processor and the operating system to support; asking LLVM would mean loading it."""
+    umath = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
+    features: dict[str, bool] = getattr(umath, "__cpu_features__", {})
+    return features
