@@ -1,0 +1,97 @@
+"""The backend: what it runs natively, how operations are fused, and the kernels of sequences."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from collections.abc import Sequence as Many
+
+from attrs import frozen
+
+from onert.backend import Backend, Group, Kernel, Sequence, Settings
+from onert.ir import CallTypes, DType, Op, Operation
+from onert.ir.ops.binary import Binary
+from onert.ir.ops.conv import Conv2D
+from onert.ir.ops.copy import Copy
+from onert.ir.ops.depthwise import DepthwiseConv2D
+from onert.ir.ops.fully_connected import FullyConnected
+from onert.ir.ops.joining import Concat, Split
+from onert.ir.ops.reshape import ExpandDims, Reshape, Squeeze
+from onert.ir.ops.slicing import Pad
+
+from . import code
+from .cache import Cache, default_directory
+from .lower import elementwise, fusion, integer_arithmetic, integer_products, movement, products
+from .lower.builder import Lowering
+from .native_kernel import NativeKernel
+from .target import target
+
+WhyNot = Callable[..., str | None]
+Lower = Callable[[Lowering, Many[int]], None]
+
+
+@frozen
+class Rule:
+    """How operations of some kind and element types become commands.
+
+    `why_not` gives the reason why one is not run. After an `anchor` a chain of element-wise operations may follow in
+    the same kernel.
+    """
+
+    why_not: WhyNot
+    lower: Lower
+    anchor: bool = False
+
+
+_ELEMENTWISE = Rule(elementwise.why_not, elementwise.lower_elementwise)
+_MOVEMENT = Rule(movement.why_not, movement.lower)
+
+FLOATS: dict[type[Op], Rule] = {
+    Conv2D: Rule(products.why_not, products.lower_convolution, anchor=True),
+    DepthwiseConv2D: Rule(products.why_not, products.lower_depthwise, anchor=True),
+    FullyConnected: Rule(products.why_not, products.lower_fully_connected, anchor=True),
+}
+BYTES: dict[type[Op], Rule] = {
+    Conv2D: Rule(integer_products.why_not, integer_products.lower_convolution),
+    DepthwiseConv2D: Rule(integer_products.why_not, integer_products.lower_depthwise),
+    Binary: Rule(integer_arithmetic.why_not, integer_arithmetic.lower),
+}
+ANY: dict[type[Op], Rule] = dict.fromkeys((Reshape, Squeeze, ExpandDims, Copy, Concat, Split, Pad), _MOVEMENT)
+"""Rules by the kind of operation: for float32, for 8-bit integers, and for elements of any type."""
+
+
+def rule(op: Op, types: CallTypes) -> Rule:
+    """The rule for an operation, which may still say why it does not apply."""
+    kind = type(op)
+    if kind in ANY:
+        return ANY[kind]
+    dtype = types.outputs[0].dtype if types.outputs else DType.FLOAT32
+    if dtype in (DType.INT8, DType.UINT8) and kind in BYTES:
+        return BYTES[kind]
+    return FLOATS.get(kind, _ELEMENTWISE)
+
+
+class Llvm(Backend):
+    """Native code for sequences of operations, made with LLVM."""
+
+    name = "llvm"
+
+    def supports(self, operation: Operation, types: CallTypes) -> str | None:
+        if not types.outputs or any(t is not None and not t.is_static for t in (*types.inputs, *types.outputs)):
+            return "a shape is not known before the run"
+        return rule(operation.op, types).why_not(operation.op, types)
+
+    def fuse(self, sequence: Sequence, settings: Settings) -> tuple[Group, ...]:
+        subgraph = sequence.subgraph
+        return fusion.groups(subgraph, sequence.operations, lambda o: rule(o.op, subgraph.types(o)).anchor)
+
+    def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
+        isa = target(settings.target)
+        lowering = Lowering(sequence.subgraph, isa, settings)
+        for group in sequence.groups:
+            first = sequence.subgraph.operations[group.operations[0]]
+            rule(first.op, sequence.subgraph.types(first)).lower(lowering, group.operations)
+        lowered = lowering.done()
+        cache = Cache(default_directory(os.environ))
+        kernels = code.addresses((command.spec for command in lowered.commands), cache)
+        return NativeKernel(lowered, kernels, code.pool(isa, cache), settings.num_threads)

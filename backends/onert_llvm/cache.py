@@ -1,0 +1,134 @@
+"""A cache of compiled code and packed weights on disk, keyed by content.
+
+Each entry is one file: magic, SHA-256 of the payload, payload at a 64-byte boundary. An entry is written to a temporary
+name and renamed, so that a reader sees all of it or nothing; one that is cut, changed or foreign is ignored and
+removed. Any number of processes may use one directory at once: the worst that a race costs is work done twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import mmap
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from attrs import frozen
+
+MAGIC = b"onert cache 1\n\0\0"
+HEADER = 64
+DEFAULT_LIMIT = 512 << 20
+_KEPT_AFTER_EVICTION = 0.8  # leave room, so that not every store evicts
+
+
+def default_directory(environment: Mapping[str, str]) -> Path:
+    """`ONERT_CACHE_DIR`, else `onert` in the user's cache directory (XDG base directory specification)."""
+    if chosen := environment.get("ONERT_CACHE_DIR"):
+        return Path(chosen)
+    base = environment.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "onert"
+
+
+@frozen
+class Entry:
+    """A file in the cache: its key, its size in bytes and when it was last used (seconds since the epoch)."""
+
+    key: str
+    size: int
+    used: float
+
+
+@frozen
+class Cache:
+    """A directory of entries, together at most `limit` bytes: the longest unused go first."""
+
+    directory: Path
+    limit: int = DEFAULT_LIMIT
+
+    @staticmethod
+    def key(*parts: bytes | str) -> str:
+        """A key of everything that the content depends on; parts are delimited, so that they cannot run together."""
+        digest = hashlib.sha256()
+        for part in parts:
+            raw = part.encode() if isinstance(part, str) else part
+            digest.update(len(raw).to_bytes(8, "little"))
+            digest.update(raw)
+        return digest.hexdigest()
+
+    def load(self, key: str) -> memoryview | None:
+        """The payload, memory-mapped and read-only; None where it is not there or not whole."""
+        path = self._path(key)
+        try:
+            with path.open("rb") as file:
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError):  # not there, not readable, or empty
+            return None
+        view = memoryview(mapped)
+        payload = view[HEADER:]
+        if view[: len(MAGIC)] != MAGIC or view[len(MAGIC) : len(MAGIC) + 32] != hashlib.sha256(payload).digest():
+            self._remove(path)
+            return None
+        with contextlib.suppress(OSError):  # a read-only cache serves as well
+            os.utime(path)
+        return payload
+
+    def store(self, key: str, payload: bytes | memoryview) -> bool:
+        """Keep the payload; False where the directory cannot be written or the payload is over the limit."""
+        if len(payload) + HEADER > self.limit:
+            return False
+        header = (MAGIC + hashlib.sha256(payload).digest()).ljust(HEADER, b"\0")
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self.directory, prefix=".new-", delete=False) as file:
+                temporary = Path(file.name)
+                file.write(header)
+                file.write(payload)
+            temporary.replace(self._path(key))
+        except OSError:
+            return False
+        self._evict()
+        return True
+
+    def entries(self) -> list[Entry]:
+        """What is there, the longest unused first."""
+        return sorted(self._scan(), key=lambda e: (e.used, e.key))
+
+    def remove(self, keys: list[str] | None = None) -> int:
+        """Remove entries by key, all without; how many were removed."""
+        chosen = [e.key for e in self.entries()] if keys is None else keys
+        return sum(self._remove(self._path(key)) for key in chosen)
+
+    def _scan(self) -> Iterator[Entry]:
+        try:
+            found = list(os.scandir(self.directory))
+        except OSError:
+            return
+        for item in found:
+            with contextlib.suppress(OSError):  # another process removed it meanwhile
+                if item.name.endswith(".onert") and item.is_file():
+                    status = item.stat()
+                    yield Entry(item.name.removesuffix(".onert"), status.st_size, status.st_mtime)
+
+    def _evict(self) -> None:
+        entries = self.entries()
+        total = sum(e.size for e in entries)
+        if total <= self.limit:
+            return
+        for entry in entries:
+            if total <= self.limit * _KEPT_AFTER_EVICTION:
+                break
+            self._remove(self._path(entry.key))
+            total -= entry.size
+
+    def _path(self, key: str) -> Path:
+        return self.directory / f"{key}.onert"
+
+    @staticmethod
+    def _remove(path: Path) -> bool:
+        try:
+            path.unlink()
+        except OSError:
+            return False
+        return True

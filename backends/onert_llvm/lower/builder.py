@@ -1,0 +1,85 @@
+"""What rules write to while a sequence is lowered: commands, packed constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.backend import Settings
+from onert.ir import Array, Operation, Subgraph, TensorType
+from onert.ir.shape import static
+from onert_llvm.abi import Algorithm, KernelSpec
+from onert_llvm.target import Isa
+
+from .command import Access, Area, Command, Lowered, Pointer, Slot
+
+
+class Lowering:
+    """Collects the commands of one sequence."""
+
+    def __init__(self, subgraph: Subgraph, isa: Isa, settings: Settings) -> None:
+        self.subgraph = subgraph
+        self.isa = isa
+        self.threads = settings.num_threads
+        self._commands: list[Command] = []
+        self._constants: list[Array] = []
+        self._scratch = 0
+
+    def operation(self, at: int) -> Operation:
+        return self.subgraph.operations[at]
+
+    def type(self, operand: int) -> TensorType:
+        return self.subgraph.operands[operand].known
+
+    def shape(self, operand: int) -> tuple[int, ...]:
+        return static(self.subgraph.type(operand).shape)
+
+    def elements(self, operand: int) -> Array:
+        """The elements of a constant."""
+        data = self.subgraph.operands[operand].data
+        assert data is not None
+        return data.array
+
+    def operand(self, operand: int, offset: int = 0) -> Pointer:
+        return Pointer(Area.OPERAND, operand, offset)
+
+    def constant(self, array: Array) -> Pointer:
+        """An array that kernels read; kept 64-byte aligned."""
+        self._constants.append(aligned(array))
+        return Pointer(Area.CONSTANT, len(self._constants) - 1)
+
+    def emit(
+        self,
+        operation: int,
+        algorithm: Algorithm,
+        slots: dict[str, Slot],
+        tiles: int,
+        reads: Sequence[int],
+        writes: Sequence[int],
+        flops: int = 0,
+    ) -> None:
+        """A command; `reads` and `writes` are the operands it touches."""
+        if tiles <= 0:
+            return
+        accesses = tuple(
+            Access(self.operand(i), self.subgraph.type(i).nbytes, write)
+            for operands, write in ((reads, False), (writes, True))
+            for i in operands
+            if not self.subgraph.operands[i].is_constant
+        )
+        grain = max(1, tiles // (8 * self.threads)) if self.threads > 1 else tiles
+        spec = KernelSpec(algorithm, self.isa)
+        self._commands.append(Command(spec, slots, tiles, grain, accesses, operation, flops))
+
+    def done(self) -> Lowered:
+        return Lowered(tuple(self._commands), tuple(self._constants), self._scratch)
+
+
+def aligned(array: Array) -> Array:
+    """A contiguous copy that starts on a cache line."""
+    raw = np.empty(array.nbytes + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    out = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    out[...] = array
+    return out

@@ -1,0 +1,82 @@
+"""What follows an anchor in its group, as the epilogue of its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from onert.ir.ops.activation import Activation
+from onert_llvm.kernels.elementwise import Reach
+from onert_llvm.kernels.epilogue import ACC, Epilogue
+from onert_llvm.kernels.expression import Const, Expr, Leaf
+
+from .builder import Lowering
+from .command import Slot
+from .expressions import activated, expression, spread
+
+
+@frozen
+class Tail:
+    """An epilogue, the slots it adds, the tensors it reads, and the operand that the whole group makes."""
+
+    epilogue: Epilogue
+    slots: dict[str, Slot]
+    reads: tuple[int, ...]
+    result: int
+
+
+def tail(lowering: Lowering, operations: Sequence[int], activation: Activation, bias: int | None, width: int) -> Tail:
+    """The epilogue of an anchor (the first operation) whose results have `width` columns."""
+    tree = activated(ACC, activation)
+    assert tree is not None
+    slots: dict[str, Slot] = {}
+    reads: list[int] = []
+    columns: list[str] = []
+    names: dict[int, str] = {}
+    current = lowering.operation(operations[0]).outputs[0]
+    if bias is not None:
+        slots["bias"] = _vector(lowering, bias, reads)
+    for at in operations[1:]:
+        operation = lowering.operation(at)
+        args: list[Expr] = []
+        for operand in operation.used:
+            if operand == current:
+                args.append(tree)
+            else:
+                args.append(_leaf(lowering, operand, operation.outputs[0], width, slots, reads, columns, names))
+        tree = expression(operation.op, args)
+        current = operation.outputs[0]
+    return Tail(Epilogue(tree, bias is not None, tuple(columns)), slots, tuple(reads), current)
+
+
+def _leaf(
+    lowering: Lowering,
+    operand: int,
+    result: int,
+    width: int,
+    slots: dict[str, Slot],
+    reads: list[int],
+    columns: list[str],
+    names: dict[int, str],
+) -> Expr:
+    """An operand beside the chain: a number, a vector with an element a column, or a matrix like the results."""
+    how = spread(lowering.shape(operand), lowering.shape(result))
+    if how is Reach.SCALAR and lowering.subgraph.operands[operand].is_constant:
+        return Const(float(lowering.elements(operand).reshape(())))
+    name = names.setdefault(operand, f"x{len(names)}")
+    if name not in slots:
+        if how is Reach.ROW:
+            columns.append(name)
+            slots[name] = _vector(lowering, operand, reads)
+        else:
+            slots[name] = _vector(lowering, operand, reads)
+            slots[f"{name}_stride"] = width
+    return Leaf(name)
+
+
+def _vector(lowering: Lowering, operand: int, reads: list[int]) -> Slot:
+    """A pointer to an operand's elements."""
+    if not lowering.subgraph.operands[operand].is_constant:
+        reads.append(operand)
+    return lowering.operand(operand)

@@ -1,0 +1,101 @@
+"""Which operations run as one kernel: an anchor with what follows it element by element, or a chain of such."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import define, field
+
+from onert.backend import Group
+from onert.ir import Operation, Subgraph
+from onert.ir.ops.binary import Binary, PRelu
+from onert_llvm.kernels.elementwise import Reach
+
+from . import expressions
+
+MOST_FUSED = 12
+MOST_MATRICES = 3
+"""Bounds of one kernel: operations in it, and tensors that it reads beside the first."""
+
+Anchors = Callable[[Operation], bool]
+
+
+@define
+class _Open:
+    """A group that may still grow: its operations, the operand it ends in, the tensors it reads beside the chain."""
+
+    operations: list[int]
+    result: int
+    others: set[int] = field(factory=set)
+    closed: bool = False
+
+
+def groups(subgraph: Subgraph, operations: Sequence[int], is_anchor: Anchors) -> tuple[Group, ...]:
+    """The groups of a sequence, each placed where its last operation stood.
+
+    An element-wise operation joins the group that makes one of its inputs where nothing else reads that input and the
+    shapes are the same; the input is then never stored.
+    """
+    found: list[_Open] = []
+    making: dict[int, _Open] = {}
+    inside = set(operations)
+    for at in operations:
+        operation = subgraph.operations[at]
+        group = _joined(subgraph, at, operation, making, inside)
+        if group is None:
+            group = _Open([at], operation.outputs[0] if operation.outputs else -1)
+            found.append(group)
+            group.closed = len(operation.outputs) != 1 or not (
+                is_anchor(operation) or expressions.supported(operation.op, subgraph.types(operation))
+            )
+            group.others = set(operation.used)
+        if operation.outputs:
+            making[operation.outputs[0]] = group
+    order = {id(g): g.operations[-1] for g in found}
+    position = {at: i for i, at in enumerate(operations)}
+    found.sort(key=lambda g: position[order[id(g)]])
+    return tuple(
+        Group(
+            tuple(g.operations),
+            tuple(subgraph.operations[at].outputs[0] for at in g.operations[:-1]),
+        )
+        for g in found
+    )
+
+
+def _joined(
+    subgraph: Subgraph, at: int, operation: Operation, making: dict[int, _Open], inside: set[int]
+) -> _Open | None:
+    """The group that this element-wise operation joins; None where there is none."""
+    types = subgraph.types(operation)
+    if len(operation.outputs) != 1 or not expressions.supported(operation.op, types):
+        return None
+    for source in operation.used:
+        group = making.get(source)
+        if group is None or group.closed or group.result != source or len(group.operations) >= MOST_FUSED:
+            continue
+        others = [i for i in operation.used if i != source]
+        if (
+            subgraph.uses.get(source, ()) != (at,)
+            or source in subgraph.kept
+            or subgraph.type(source).shape != types.output.shape
+            or len(group.others | set(others)) > MOST_MATRICES + 2
+            or not all(_spreads(subgraph, i, types.output.shape) for i in others)
+            or (isinstance(operation.op, PRelu) and operation.inputs[0] != source)
+            or (operation.used.count(source) > 1 and not isinstance(operation.op, Binary))
+        ):
+            continue
+        group.operations.append(at)
+        group.result = operation.outputs[0]
+        group.others |= set(others)
+        return group
+    return None
+
+
+def _spreads(subgraph: Subgraph, operand: int, shape: tuple[int | None, ...]) -> bool:
+    """Whether an operand is as large as the results, one row of their last dimension, or one constant element."""
+    own = subgraph.type(operand).shape
+    if own == shape:
+        return True
+    spread = expressions.spread(own, shape)
+    return spread is Reach.ROW or (spread is Reach.SCALAR and subgraph.operands[operand].is_constant)

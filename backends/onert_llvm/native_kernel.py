@@ -1,0 +1,166 @@
+"""The kernel of a sequence: its commands bound to the tensors of one execution."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from attrs import frozen
+
+from onert.backend import Tensors
+from onert.ir import Array, Context
+
+from .kernels.copy import CopyRows
+from .layout import slot_bits
+from .lower.builder import aligned
+from .lower.command import Area, Command, Lowered, Pointer
+from .threads import POOLS
+
+_WORDS = 16
+"""64-bit words of a command in memory: see `native/pool.ll`."""
+_FN, _TASK, _TILES, _GRAIN, _SYNC = range(5)
+
+
+@frozen(eq=False)
+class NativeKernel:
+    """Commands with the code they call; shared by every execution."""
+
+    lowered: Lowered
+    kernels: Mapping[str, int]
+    pool: Mapping[str, int]
+    threads: int
+
+    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
+        return bind(self, tensors)
+
+
+def bind(kernel: NativeKernel, tensors: Tensors) -> Callable[[], None]:
+    """A call that runs all commands on these tensors, in native code from the first to the last."""
+    lowered = kernel.lowered
+    scratch = aligned(np.zeros(max(lowered.scratch, 1), np.uint8))
+    place = _Places(lowered, tensors, scratch)
+    commands = [command for command in lowered.commands if not _idle(command, place)]
+    tasks = _tasks(commands, place)
+    program = _program(kernel, commands, tasks, place)
+    count, address = len(commands), program.ctypes.data
+    keep = (tasks, program, scratch, place)
+    pointer, integer = ctypes.c_void_p, ctypes.c_int64
+    if kernel.threads <= 1:
+        alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
+        return _Alone(alone, address, count, keep)
+    together = ctypes.CFUNCTYPE(None, pointer, pointer, integer)(kernel.pool["onert_pool_run"])
+    return _Together(together, kernel, address, count, keep)
+
+
+class _Alone:
+    """Runs the commands on the calling thread."""
+
+    __slots__ = ("_arguments", "_keep", "_run")
+
+    def __init__(self, run: Callable[[int, int], None], address: int, count: int, keep: object) -> None:
+        self._run = run
+        self._arguments = (address, count)
+        self._keep = keep
+
+    def __call__(self) -> None:
+        self._run(*self._arguments)
+
+
+class _Together:
+    """Runs the commands on a borrowed pool of threads."""
+
+    __slots__ = ("_address", "_count", "_keep", "_kernel", "_run")
+
+    def __init__(
+        self, run: Callable[[int, int, int], None], kernel: NativeKernel, address: int, count: int, keep: object
+    ) -> None:
+        self._run = run
+        self._kernel = kernel
+        self._address = address
+        self._count = count
+        self._keep = keep
+
+    def __call__(self) -> None:
+        pool = POOLS.take(self._kernel.pool, self._kernel.threads)
+        try:
+            self._run(pool.address, self._address, self._count)
+        finally:
+            POOLS.give(pool, self._kernel.threads)
+
+
+class _Places:
+    """Addresses of what pointers lead to; keeps the arrays alive."""
+
+    def __init__(self, lowered: Lowered, tensors: Tensors, scratch: Array) -> None:
+        self._lowered = lowered
+        self._tensors = tensors
+        self._scratch = scratch
+        self._operands: dict[int, tuple[int, Array]] = {}
+
+    def __call__(self, pointer: Pointer) -> int:
+        if pointer.area is Area.CONSTANT:
+            base = self._lowered.constants[pointer.index].ctypes.data
+        elif pointer.area is Area.SCRATCH:
+            base = self._scratch.ctypes.data
+        else:
+            found = self._operands.get(pointer.index)
+            if found is None:
+                array = np.ascontiguousarray(self._tensors[pointer.index].array)
+                found = self._operands[pointer.index] = (array.ctypes.data, array)
+            base = found[0]
+        return int(base) + pointer.offset
+
+
+def _tasks(commands: Sequence[Command], place: _Places) -> Array:
+    """The slots of every command one after the other."""
+    slots = [
+        place(value) if isinstance(value, Pointer) else slot_bits(value)
+        for command in commands
+        for value in (command.slots[name] for name in command.spec.layout.names)
+    ]
+    return np.array(slots, np.uint64)
+
+
+def _idle(command: Command, place: _Places) -> bool:
+    """Whether a command copies memory onto itself: a reshape whose result shares its operand's memory."""
+    if not isinstance(command.spec.algorithm, CopyRows):
+        return False
+    slots = command.slots
+    source, target = slots["source"], slots["target"]
+    assert isinstance(source, Pointer)
+    assert isinstance(target, Pointer)
+    return place(source) == place(target) and slots["source_step"] == slots["target_step"]
+
+
+def _program(kernel: NativeKernel, commands: Sequence[Command], tasks: Array, place: _Places) -> Array:
+    """The array of commands that native code walks."""
+    program = aligned(np.zeros((max(len(commands), 1), _WORDS), np.uint64))
+    at = tasks.ctypes.data
+    for row, command, sync in zip(program, commands, barriers(commands, place), strict=False):
+        row[_FN] = kernel.kernels[command.spec.symbol]
+        row[_TASK] = at
+        row[_TILES], row[_GRAIN], row[_SYNC] = command.tiles, command.grain, sync
+        at += 8 * len(command.spec.layout.names)
+    return program
+
+
+def barriers(commands: Sequence[Command], place: Callable[[Pointer], int]) -> list[bool]:
+    """Before which commands all threads must have finished the earlier ones: where memory is written and touched again.
+
+    Decided by addresses, because tensors that are not alive together share memory.
+    """
+    found: list[bool] = []
+    open_ranges: list[tuple[int, int, bool]] = []
+    for command in commands:
+        own = [(place(a.pointer), place(a.pointer) + a.nbytes, a.write) for a in command.accesses]
+        clash = any(
+            (write or other_write) and start < other_end and other_start < end
+            for start, end, write in own
+            for other_start, other_end, other_write in open_ranges
+        )
+        if clash:
+            open_ranges = []
+        open_ranges += own
+        found.append(clash)
+    return found

@@ -1,0 +1,76 @@
+"""Pools of native threads, shared by all executions of this process."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+
+import numpy as np
+
+_SPINS = 20_000
+"""How long an idle worker looks for work before it sleeps: some 100 microseconds."""
+
+
+class Pool:
+    """Native workers beside the calling thread. One caller at a time; they stop with their owner."""
+
+    def __init__(self, functions: Mapping[str, int], threads: int) -> None:
+        size = ctypes.CFUNCTYPE(ctypes.c_int64)(functions["onert_pool_size"])()
+        self._memory = np.zeros(size + 64, np.uint8)
+        self.address = int(self._memory.ctypes.data + -self._memory.ctypes.data % 64)
+        self._handles = np.zeros(max(threads, 1), np.int64)
+        pointer, integer = ctypes.c_void_p, ctypes.c_int64
+        start = ctypes.CFUNCTYPE(integer, pointer, integer, integer, pointer)(functions["onert_pool_start"])
+        self._stop = ctypes.CFUNCTYPE(None, pointer, pointer)(functions["onert_pool_stop"])
+        self._owner = os.getpid()
+        self.threads = start(self.address, threads, _SPINS, self._handles.ctypes.data)
+
+    def close(self) -> None:
+        """Stop the workers; nothing in a process that was forked from the owner, which has none."""
+        if self._owner == os.getpid():
+            self._owner = -1
+            self._stop(self.address, self._handles.ctypes.data)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class Pools:
+    """Idle pools by number of threads: a run borrows one, so that runs at the same time do not share."""
+
+    def __init__(self) -> None:
+        self._idle: dict[int, list[Pool]] = {}
+        self._lock = Lock()
+
+    def forget(self) -> None:
+        """After a fork: the threads stayed with the parent."""
+        self._idle = {}
+        self._lock = Lock()
+
+    @contextmanager
+    def borrow(self, functions: Mapping[str, int], threads: int) -> Iterator[Pool]:
+        """A pool for one run."""
+        pool = self.take(functions, threads)
+        try:
+            yield pool
+        finally:
+            self.give(pool, threads)
+
+    def take(self, functions: Mapping[str, int], threads: int) -> Pool:
+        with self._lock:
+            idle = self._idle.get(threads)
+            if idle:
+                return idle.pop()
+        return Pool(functions, threads)
+
+    def give(self, pool: Pool, threads: int) -> None:
+        with self._lock:
+            self._idle.setdefault(threads, []).append(pool)
+
+
+POOLS = Pools()
+"""The process's pools: the one cache of threads."""
+os.register_at_fork(after_in_child=POOLS.forget)
