@@ -1,0 +1,53 @@
+"""Runs kernels on memory that ends, or begins, at a page that nobody may touch."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Mapping
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from onert_llvm.abi import KernelSpec, build
+from onert_llvm.image import Image, load
+from onert_llvm.object import compile_object
+
+Array = np.ndarray[Any, Any]
+ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_libc = ctypes.CDLL(None, use_errno=True)
+_NO_ACCESS = 0
+_kept: list[mmap.mmap] = []
+
+
+def guarded(values: Array, at_end: bool = True) -> Array:
+    """A copy between two pages without access; its last byte (or its first) is next to one of them."""
+    page, size = mmap.PAGESIZE, values.nbytes
+    room = -(-max(size, 1) // page) * page
+    memory = mmap.mmap(-1, room + 2 * page, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    _kept.append(memory)
+    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for guard in (base, base + page + room):
+        assert _libc.mprotect(ctypes.c_void_p(guard), ctypes.c_size_t(page), _NO_ACCESS) == 0
+    start = page + (room - size if at_end else 0)
+    out = np.frombuffer(memory, values.dtype, values.size, start).reshape(values.shape)
+    out[...] = values
+    return out
+
+
+@cache
+def loaded(spec: KernelSpec) -> Image:
+    """The kernel's code in this process."""
+    return load([compile_object(build(spec), spec.isa)])
+
+
+def run(spec: KernelSpec, tiles: int, slots: Mapping[str, Any], pieces: int = 1) -> None:
+    """Run all work tiles, in so many calls; arrays stand for their addresses."""
+    values = {n: v.ctypes.data if isinstance(v, np.ndarray) else v for n, v in slots.items()}
+    task = guarded(spec.layout.fill(**values))
+    entry = ENTRY(loaded(spec)[spec.symbol])
+    bounds = [tiles * i // pieces for i in range(pieces + 1)]
+    for begin, end in pairwise(bounds):
+        entry(task.ctypes.data, begin, end)

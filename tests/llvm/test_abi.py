@@ -1,0 +1,102 @@
+"""Kernels are pure functions of their specs, and every target has code for every one of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from onert.ir import BackendError
+from onert_llvm.abi import Algorithm, KernelSpec, build
+from onert_llvm.elf import parse
+from onert_llvm.kernels.depthwise_f32 import DepthwiseF32
+from onert_llvm.kernels.depthwise_int8 import DepthwiseInt8
+from onert_llvm.kernels.dot import GROUP
+from onert_llvm.kernels.elementwise import Elementwise, Reach
+from onert_llvm.kernels.elementwise_int8 import AddInt8, TableInt8
+from onert_llvm.kernels.epilogue import ACC, Epilogue
+from onert_llvm.kernels.expression import Apply, Fn, clamp, hard_swish
+from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32, PatchConvF32
+from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
+from onert_llvm.kernels.patch import Patch
+from onert_llvm.kernels.pool import PoolF32, PoolInt8
+from onert_llvm.kernels.reduce import Fold, ReduceColumns, ReduceRows, Softmax
+from onert_llvm.kernels.requantize import Requantize
+from onert_llvm.kernels.row_sums import RowSums, WindowSums
+from onert_llvm.layout import TaskLayout
+from onert_llvm.object import compile_object
+from onert_llvm.schedule import product_tile, row_work, strip
+from onert_llvm.target import ISAS, Isa, target
+
+PATCH = Patch(3, 9)
+
+
+def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
+    real, whole = product_tile(50, 70, 33, isa), product_tile(50, 70, 33, isa, integer=True)
+    cut = strip((3, 3), 1, 1, 7, 20, isa)
+    swish = Epilogue(hard_swish(ACC), bias=True)
+    return (
+        GemmF32(real, swish), ConvF32(real), PatchConvF32(real, PATCH), DepthwiseF32(cut, swish), PoolF32(cut, True),
+        GemmInt8(whole, 33 % GROUP[isa.dot]), ConvInt8(whole, 1, False, Requantize(True, True)),
+        PatchConvInt8(whole, PATCH),
+        DepthwiseInt8(cut, True, Requantize(weight_zero_point=True)), PoolInt8(cut, True), PoolInt8(cut, False, False),
+        Elementwise(Apply(Fn.TANH, (ACC,)), (Reach.FULL,)), AddInt8(), TableInt8(), ReduceRows(Fold.SUM),
+        ReduceColumns(Fold.MAX), Softmax(), RowSums(), WindowSums(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+def test_every_target_has_code_for_every_kernel(isa: Isa) -> None:
+    known = {"x86_64": {1, 2, 4}, "aarch64": {275, 277, 278, 282, 283, 284, 285, 286, 299}}[isa.triple.split("-")[0]]
+    for algorithm in _algorithms(isa):
+        spec = KernelSpec(algorithm, isa)
+        found = parse(compile_object(build(spec), isa))
+        assert [s.name for s in found.symbols if s.exported] == [spec.symbol]
+        assert {r.kind for r in found.relocations} <= known, algorithm
+        assert all(r.symbol.section is not None for r in found.relocations), algorithm
+
+
+def test_equal_specs_have_equal_symbols_and_code() -> None:
+    isa = target("x86-64-v3")
+    one, two = (KernelSpec(GemmF32(product_tile(4, 4, 4, isa), Epilogue(clamp(ACC, 0.0, 6.0))), isa) for _ in range(2))
+    assert one == two
+    assert one.symbol == two.symbol
+    assert str(build(one)) == str(build(two))
+    other = KernelSpec(GemmF32(product_tile(4, 4, 4, isa), Epilogue(clamp(ACC, 0.0, 5.0))), isa)
+    assert other.symbol != one.symbol
+
+
+def test_a_task_has_all_of_its_slots() -> None:
+    layout = TaskLayout(("a", "n", "scale"))
+    assert layout.fill(a=1 << 40, n=-1, scale=1.0).tolist() == [1 << 40, (1 << 64) - 1, 0x3F800000]
+    with pytest.raises(BackendError, match="slots n"):
+        layout.fill(a=1, scale=1.0)
+    with pytest.raises(BackendError, match="slots m"):
+        layout.fill(a=1, n=2, scale=1.0, m=3)
+
+
+def test_work_covers_all_rows_and_has_a_piece_for_every_thread() -> None:
+    isa = target("x86-64-v4")
+    for m in (1, 5, 49, 200, 12544):
+        for threads in (1, 2, 8):
+            tile = product_tile(m, 64, 32, isa)
+            work = row_work(m, tile, 1, 128, threads)
+            assert work.mc * work.tiles >= m > work.mc * (work.tiles - 1)
+            assert work.tiles >= min(threads, -(-m // tile.mr))
+
+
+ALONE = """
+import importlib.util, sys, types
+found = importlib.util.find_spec("onert_llvm")
+package = types.ModuleType("onert_llvm")
+package.__path__ = list(found.submodule_search_locations)
+sys.modules["onert_llvm"] = package
+import onert_llvm.image, onert_llvm.layout, onert_llvm.target
+sys.exit("llvmlite" in sys.modules)
+"""
+"""Imports the loader's modules without what the package itself imports."""
+
+
+def test_the_modules_that_load_code_import_no_code_generator() -> None:
+    assert subprocess.run([sys.executable, "-c", ALONE], check=False).returncode == 0

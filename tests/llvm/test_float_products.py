@@ -1,0 +1,141 @@
+"""Products and convolutions in float32 agree with float64 and stay inside of their tensors, on every target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onert_llvm.abi import KernelSpec
+from onert_llvm.kernels.depthwise_f32 import DepthwiseF32
+from onert_llvm.kernels.epilogue import ACC, Epilogue
+from onert_llvm.kernels.expression import Apply, Expr, Fn, Leaf, clamp
+from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32, PatchConvF32
+from onert_llvm.kernels.patch import Patch
+from onert_llvm.kernels.tile import Tile, columns
+from onert_llvm.packing import pack_f32, panels
+from onert_llvm.schedule import product_tile, row_work, strip
+from onert_llvm.target import Isa, runnable
+
+from .harness import Array, guarded, run
+from .picture import PICTURES, Picture, same
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+PRODUCTS = [(1, 1, 1), (1, 70, 33), (2, 16, 7), (3, 5, 64), (7, 129, 48), (13, 64, 40), (50, 31, 100), (29, 3, 200)]
+
+
+def _numbers(shape: tuple[int, ...], seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def _close(found: Array, expected: Array) -> None:
+    scale = max(1.0, float(np.abs(expected).max()))
+    np.testing.assert_allclose(found, expected, atol=2e-6 * scale * 8, rtol=0)
+
+
+def _product_slots(
+    c: Array, m: int, n: int, packed: tuple[Array, int], tile: Tile, isa: Isa, mc: int
+) -> dict[str, Any]:
+    b, panel_bytes = packed
+    return {
+        "b": guarded(b),
+        "c": c,
+        "m": m,
+        "n": n,
+        "mc": mc,
+        "panels": panels(n, tile.columns, isa),
+        "panel_bytes": panel_bytes,
+    }
+
+
+@ISAS
+@pytest.mark.parametrize("at_end", [True, False])
+@pytest.mark.parametrize(("m", "k", "n"), PRODUCTS)
+def test_products_agree_with_float64(isa: Isa, m: int, k: int, n: int, at_end: bool) -> None:
+    tile = product_tile(m, n, k, isa)
+    spec = KernelSpec(GemmF32(tile, Epilogue(clamp(ACC, -1.0, 6.0), bias=True)), isa)
+    a, b, bias = _numbers((m, k)), _numbers((k, n), 1), _numbers((n,), 2)
+    c = guarded(np.zeros((m, n), np.float32), at_end)
+    work = row_work(m, tile, panels(n, tile.columns, isa), k * 4)
+    slots = _product_slots(c, m, n, pack_f32(b, tile.columns, isa), tile, isa, work.mc)
+    slots |= {"a": guarded(a, at_end), "k": k, "lda": k, "ldc": n, "bias": guarded(bias, at_end)}
+    run(spec, work.tiles, slots, pieces=3)
+    _close(c, np.clip(a.astype(np.float64) @ b + bias, -1.0, 6.0))
+
+
+@ISAS
+@pytest.mark.parametrize("mr", [1, 3, 4])
+def test_a_residual_may_be_added_in_place(isa: Isa, mr: int) -> None:
+    m, k, n, wide = 7, 12, 37, 50
+    tree: Expr = Apply(Fn.MUL, (Apply(Fn.ADD, (ACC, Leaf("residual"))), Leaf("scale")))
+    tile = Tile(mr, columns(n, 2, isa))
+    spec = KernelSpec(GemmF32(tile, Epilogue(tree, columns=("scale",))), isa)
+    a, b, scale = _numbers((m, k)), _numbers((k, n), 1), _numbers((n,), 2)
+    c = guarded(_numbers((m, wide), 3))
+    before = c.copy()
+    slots = _product_slots(c, m, n, pack_f32(b, tile.columns, isa), tile, isa, mr)
+    slots |= {
+        "a": guarded(a),
+        "k": k,
+        "lda": k,
+        "ldc": wide,
+        "residual": c,
+        "residual_stride": wide,
+        "scale": guarded(scale),
+    }
+    run(spec, -(-m // mr) * panels(n, tile.columns, isa), slots)
+    _close(c[:, :n], (a.astype(np.float64) @ b + before[:, :n]) * scale)
+    np.testing.assert_array_equal(c[:, n:], before[:, n:])
+
+
+@ISAS
+@pytest.mark.parametrize("picture", PICTURES)
+@pytest.mark.parametrize("n", [3, 40])
+def test_convolutions_agree_with_float64(isa: Isa, picture: Picture, n: int) -> None:
+    x, taps = _numbers(picture.shape), picture.window[0] * picture.window[1]
+    w, bias = _numbers((taps, picture.channels, n), 1), _numbers((n,), 2)
+    tile = product_tile(picture.rows, n, taps * picture.channels, isa)
+    c = guarded(np.zeros((picture.rows, n), np.float32))
+    work = row_work(picture.rows, tile, panels(n, tile.columns, isa), taps * picture.channels * 4)
+    slots = _product_slots(c, picture.rows, n, pack_f32(w, tile.columns, isa), tile, isa, work.mc)
+    slots |= picture.slots(guarded(x), guarded(np.zeros(picture.channels, np.float32)))
+    slots |= {"k": picture.channels, "ldc": n, "bias": guarded(bias)}
+    run(KernelSpec(ConvF32(tile, Epilogue(bias=True)), isa), work.tiles, slots, pieces=2)
+    _close(c, np.einsum("rtk,tkn->rn", picture.windows(x, 0), w.astype(np.float64)) + bias)
+
+
+@ISAS
+@pytest.mark.parametrize(
+    "picture",
+    [
+        same(1, (17, 13), 3, (3, 3), 2),
+        same(2, (9, 8), 1, (10, 4), 2),
+        same(1, (12, 20), 3, (7, 7), 2),
+        same(1, (2, 2), 4, (5, 5)),
+    ],
+)
+def test_copied_windows_agree_with_float64(isa: Isa, picture: Picture) -> None:
+    n, patch = 24, Patch(picture.window[0], picture.window[1] * picture.channels)
+    x, w = _numbers(picture.shape), _numbers((patch.depth, n), 1)
+    tile = product_tile(picture.rows, n, patch.depth, isa)
+    c = guarded(np.zeros((picture.rows, n), np.float32))
+    work = row_work(picture.rows, tile, panels(n, tile.columns, isa), patch.depth * 4)
+    slots = _product_slots(c, picture.rows, n, pack_f32(w, tile.columns, isa), tile, isa, work.mc)
+    slots |= picture.slots(guarded(x), guarded(np.zeros(picture.channels, np.float32))) | {"ldc": n}
+    run(KernelSpec(PatchConvF32(tile, patch), isa), work.tiles, slots)
+    _close(c, picture.windows(x, 0).reshape(picture.rows, -1) @ w)
+
+
+@ISAS
+@pytest.mark.parametrize("picture", PICTURES)
+def test_depthwise_convolutions_agree_with_float64(isa: Isa, picture: Picture) -> None:
+    x, taps, channels = _numbers(picture.shape), picture.window[0] * picture.window[1], picture.channels
+    w, bias = _numbers((taps, channels), 1), _numbers((channels,), 2)
+    cut = strip(picture.window, picture.stride[1], picture.dilation[1], picture.out[1], channels, isa)
+    c = guarded(np.zeros((picture.rows, channels), np.float32))
+    slots = picture.slots(guarded(x), guarded(np.zeros(channels, np.float32)))
+    slots |= {"w": guarded(w), "c": c, "channels": channels, "ldc": channels, "bias": guarded(bias)}
+    tree = clamp(ACC, 0.0, None)
+    run(KernelSpec(DepthwiseF32(cut, Epilogue(tree, bias=True)), isa), picture.images * picture.out[0], slots, pieces=2)
+    _close(c, np.maximum(np.einsum("rtk,tk->rk", picture.windows(x, 0), w.astype(np.float64)) + bias, 0))

@@ -1,0 +1,97 @@
+"""Element-wise functions keep their stated bounds on every target, and chains of them are one loop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from onert_llvm.abi import KernelSpec
+from onert_llvm.kernels.elementwise import Elementwise, Reach
+from onert_llvm.kernels.expression import Apply, Fn, Leaf, clamp, hard_swish
+from onert_llvm.target import Isa, runnable
+
+from .harness import Array, guarded, run
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+X = Leaf("x")
+_erf = np.vectorize(math.erf)
+
+# function, reference in float64, range of arguments, stated bound in ulp
+BOUNDS: list[tuple[Fn, Callable[[Array], Array], tuple[float, float], float]] = [
+    (Fn.EXP, np.exp, (-87.3, 88.7), 2),
+    (Fn.TANH, np.tanh, (-12.0, 12.0), 3),
+    (Fn.LOGISTIC, lambda x: 1 / (1 + np.exp(-x)), (-87.0, 90.0), 4),
+    (Fn.ERF, _erf, (-5.0, 5.0), 3),
+    (Fn.LOG, np.log, (1e-45, 3e38), 2),
+    (Fn.SQRT, np.sqrt, (0.0, 3e38), 0.5),
+    (Fn.RSQRT, lambda x: 1 / np.sqrt(x), (1e-37, 3e38), 1.5),
+]
+
+
+def _apply(isa: Isa, fn: Fn, x: Array) -> Array:
+    out = guarded(np.zeros_like(x))
+    spec = KernelSpec(Elementwise(Apply(fn, (X,)), (Reach.FULL,)), isa)
+    run(spec, 1, {"out": out, "out_step": 0, "width": x.size, "x": guarded(x), "x_step": 0})
+    return out
+
+
+def _arguments(low: float, high: float, count: int) -> Array:
+    """Evenly spread numbers of the range, and evenly spread bit patterns of both signs."""
+    even = np.linspace(low, high, count, dtype=np.float64).astype(np.float32)
+    pattern = np.linspace(0, 0x7F7FFFFF, count).astype(np.int32).view(np.float32)
+    both = np.concatenate([even, pattern, -pattern])
+    return both[(both >= np.float32(low)) & (both <= np.float32(high))]
+
+
+@ISAS
+@pytest.mark.parametrize(
+    ("fn", "reference", "span", "bound"), BOUNDS, ids=lambda v: v.value if isinstance(v, Fn) else ""
+)
+def test_errors_stay_below_the_bound(
+    isa: Isa, fn: Fn, reference: Callable[[Array], Array], span: tuple[float, float], bound: float
+) -> None:
+    x = _arguments(*span, 60_011)
+    with np.errstate(divide="ignore"):
+        expected = reference(x.astype(np.float64))
+    normal = np.abs(expected) >= 1.18e-38
+    nearest = expected[normal].astype(np.float32)
+    error = np.abs(_apply(isa, fn, x)[normal].astype(np.float64) - expected[normal])
+    worst = (error / np.spacing(np.abs(nearest)).astype(np.float64)).max()
+    assert worst <= bound + 0.001, f"{fn.value} is {worst:.2f} ulp off"
+
+
+@ISAS
+def test_functions_have_their_limits(isa: Isa) -> None:
+    inf, nan = np.inf, np.nan
+    x = np.array([0.0, inf, -inf, nan, 200.0, -200.0], np.float32)
+    np.testing.assert_array_equal(_apply(isa, Fn.EXP, x), np.array([1, inf, 0, nan, inf, 0], np.float32))
+    np.testing.assert_array_equal(_apply(isa, Fn.TANH, x), np.array([0, 1, -1, nan, 1, -1], np.float32))
+    np.testing.assert_array_equal(_apply(isa, Fn.ERF, x), np.array([0, 1, -1, nan, 1, -1], np.float32))
+    np.testing.assert_array_equal(_apply(isa, Fn.LOGISTIC, x)[:5], np.array([0.5, 1, 0, nan, 1], np.float32))
+    logs = np.array([1.0, 0.0, -1.0, inf, nan], np.float32)
+    np.testing.assert_array_equal(_apply(isa, Fn.LOG, logs), np.array([0, -inf, nan, inf, nan], np.float32))
+
+
+@ISAS
+@pytest.mark.parametrize("width", [1, 15, 16, 17, 64, 131])
+def test_chains_are_one_loop_over_operands_that_repeat(isa: Isa, width: int) -> None:
+    rng = np.random.default_rng(0)
+    x, bias = rng.standard_normal((5, width)).astype(np.float32), rng.standard_normal(width).astype(np.float32)
+    gate, scale = rng.standard_normal(5).astype(np.float32), np.array([0.5], np.float32)
+    inner = Apply(Fn.ADD, (X, Leaf("bias")))
+    tree = Apply(Fn.MUL, (Apply(Fn.MUL, (hard_swish(inner), Leaf("gate"))), Leaf("scale")))
+    spec = KernelSpec(Elementwise(tree, (Reach.FULL, Reach.ROW, Reach.COLUMN, Reach.SCALAR)), isa)
+    out = guarded(np.zeros_like(x))
+    steps = {"out_step": width, "x_step": width, "bias_step": 0, "gate_step": 1, "scale_step": 0}
+    operands = {"x": guarded(x), "bias": guarded(bias), "gate": guarded(gate), "scale": guarded(scale)}
+    run(spec, 5, {"out": out, "width": width, **steps, **operands}, pieces=2)
+    y = x.astype(np.float64) + bias
+    np.testing.assert_allclose(out, y * np.clip(y + 3, 0, 6) / 6 * gate[:, None] * 0.5, atol=1e-6)
+
+
+def test_a_clamp_may_have_one_side() -> None:
+    assert clamp(X, None, None) == X
+    assert clamp(X, 0.0, None) != clamp(X, 0.0, 6.0)

@@ -1,0 +1,123 @@
+"""Objects load without a linker, and a damaged one is one clear error."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+import numpy as np
+import pytest
+from llvmlite import ir
+
+from onert.ir import BackendError
+from onert_llvm.build import F32, I64, PTR, Kernel, intrinsic
+from onert_llvm.elf import parse
+from onert_llvm.image import load
+from onert_llvm.object import compile_object, new_module
+from onert_llvm.target import Isa, target
+
+NATIVE = target("native")
+CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def _caller(isa: Isa, name: str, callee: str) -> bytes:
+    """An object whose `name` calls the foreign `callee` on its argument, and uses a constant of its own."""
+    module = new_module(isa, name)
+    k = Kernel(module, name, {"x": PTR}, isa)
+    k.function.attributes.add("nounwind")
+    foreign = ir.Function(module, ir.FunctionType(ir.VoidType(), [PTR]), callee)
+    k.call(foreign, k.arg("x"))
+    x = k.view(k.arg("x"), F32, 1)[0]
+    x.store(x.load(4) * k.iota(F32, 4))
+    k.finish()
+    return compile_object(module, isa)
+
+
+def _doubler(name: str) -> bytes:
+    module = new_module(NATIVE, name)
+    k = Kernel(module, name, {"x": PTR}, NATIVE)
+    k.function.attributes.add("nounwind")
+    x = k.view(k.arg("x"), F32, 1)[0]
+    x.store(x.load(4) + 1.5)
+    k.finish()
+    return compile_object(module, NATIVE)
+
+
+def test_objects_call_one_another() -> None:
+    x = np.ones(4, np.float32)
+    image = load([_caller(NATIVE, "outer", "inner"), _doubler("inner")])
+    CALL(image["outer"])(x.ctypes.data)
+    assert x.tolist() == [0, 2.5, 5, 7.5]
+
+
+def test_objects_call_functions_of_the_process() -> None:
+    seen: list[int] = []
+    callback = CALL(seen.append)
+    address = ctypes.cast(callback, ctypes.c_void_p).value
+    assert address is not None
+    x = np.ones(4, np.float32)
+    image = load([_caller(NATIVE, "outer", "foreign")], {"foreign": address})
+    CALL(image["outer"])(x.ctypes.data)
+    assert seen == [x.ctypes.data]
+    assert x.tolist() == [0, 1, 2, 3]
+
+
+def test_missing_and_double_symbols_are_errors() -> None:
+    with pytest.raises(BackendError, match="'inner', which nothing provides"):
+        load([_caller(NATIVE, "outer", "inner")])
+    with pytest.raises(BackendError, match="two objects export 'inner'"):
+        load([_doubler("inner"), _doubler("inner")])
+    with pytest.raises(BackendError, match="no symbol 'other'"):
+        load([_doubler("inner")])["other"]
+
+
+def test_code_with_state_is_refused() -> None:
+    module = new_module(NATIVE, "state")
+    state = ir.GlobalVariable(module, I64, "state")
+    state.initializer = I64(1)
+    with pytest.raises(BackendError, match="writable"):
+        load([compile_object(module, NATIVE)])
+
+
+def test_objects_of_other_machines_can_be_read_but_not_mixed() -> None:
+    arm = _caller(target("aarch64"), "outer", "inner")
+    assert {r.kind for r in parse(arm).relocations} <= {275, 277, 278, 284, 285, 286, 299, 282, 283}
+    with pytest.raises(BackendError, match="different machines"):
+        load([arm, _doubler("inner")])
+
+
+def test_a_damaged_object_is_one_clear_error() -> None:
+    whole = _caller(NATIVE, "outer", "inner")
+    for size in range(0, len(whole), 7):
+        with pytest.raises(BackendError):
+            parse(whole[:size])
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        broken = bytearray(whole)
+        for at in rng.integers(0, len(whole), 3):
+            broken[at] = rng.integers(0, 256)
+        try:
+            load([bytes(broken)], {"inner": 1})
+        except BackendError:
+            continue
+
+
+def test_a_count_beyond_the_file_is_refused() -> None:
+    broken = bytearray(_doubler("inner"))
+    struct.pack_into("<H", broken, 60, 0xFFFE)
+    with pytest.raises(BackendError, match="ends before byte"):
+        parse(bytes(broken))
+
+
+def test_names_of_targets() -> None:
+    assert target("x86-64").vector_bytes == 16
+    with pytest.raises(BackendError, match="'z80' names no target"):
+        target("z80")
+
+
+def test_intrinsics_are_declared_once() -> None:
+    module = new_module(NATIVE)
+    k = Kernel(module, "test", {"x": PTR}, NATIVE)
+    for _ in range(2):
+        intrinsic(k.b, "llvm.fma.f32", F32, k.f32(1.0), k.f32(2.0), k.f32(3.0))
+    assert len(module.functions) == 2

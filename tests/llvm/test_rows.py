@@ -1,0 +1,154 @@
+"""Pooling, reductions, softmax and integer arithmetic of elements agree with NumPy on every target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onert.ir.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from onert_llvm.abi import KernelSpec
+from onert_llvm.kernels.elementwise_int8 import AddInt8, MultiplyInt8, TableInt8
+from onert_llvm.kernels.pool import PoolF32, PoolInt8
+from onert_llvm.kernels.reduce import Fold, ReduceColumns, ReduceRows, Softmax
+from onert_llvm.schedule import strip
+from onert_llvm.target import Isa, runnable
+
+from .harness import Array, guarded, run
+from .picture import PICTURES, Picture, same
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+SIGNED = pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
+MEAN = pytest.mark.parametrize("mean", [True, False], ids=["mean", "max"])
+WIDTHS = pytest.mark.parametrize("width", [1, 3, 16, 31, 64, 65, 200])
+POOLED = [p for p in PICTURES if p.dilation == (1, 1) and p.pads < p.window]
+NUMPY: dict[Fold, Any] = {Fold.SUM: np.sum, Fold.MAX: np.max, Fold.MIN: np.min}
+
+
+def _counts(picture: Picture) -> Array:
+    """How many pixels of the picture each output of one image has."""
+    ones = np.ones(picture.shape)
+    counts: Array = picture.windows(ones, 0).sum(1)[: picture.out[0] * picture.out[1], 0]
+    return counts
+
+
+def _cut(picture: Picture, isa: Isa) -> Any:
+    return strip(picture.window, picture.stride[1], picture.dilation[1], picture.out[1], picture.channels, isa)
+
+
+@ISAS
+@MEAN
+@pytest.mark.parametrize("picture", [*POOLED, same(1, (7, 7), 33, (7, 7))])
+def test_pooling_in_float32(isa: Isa, picture: Picture, mean: bool) -> None:
+    x = np.random.default_rng(0).standard_normal(picture.shape).astype(np.float32)
+    channels, counts = picture.channels, _counts(picture)
+    c = guarded(np.zeros((picture.rows, channels), np.float32))
+    zero = guarded(np.full(channels, 0.0 if mean else -np.inf, np.float32))
+    slots = picture.slots(guarded(x), zero) | {"c": c, "channels": channels, "ldc": channels}
+    if mean:
+        slots["scale"] = guarded((1 / counts).astype(np.float32))
+    run(KernelSpec(PoolF32(_cut(picture, isa), mean), isa), picture.images * picture.out[0], slots)
+    if mean:
+        expected = picture.windows(x, 0).sum(1) / np.tile(counts, picture.images)[:, None]
+    else:
+        expected = picture.windows(np.where(x == x, x, 0), 0)
+        expected = np.where(_inside(picture)[..., None], expected, -np.inf).max(1)
+    np.testing.assert_allclose(c, expected, atol=1e-6)
+
+
+def _inside(picture: Picture) -> Array:
+    inside: Array = picture.windows(np.ones(picture.shape), 0)[:, :, 0] == 1
+    return inside
+
+
+@ISAS
+@MEAN
+@SIGNED
+@pytest.mark.parametrize("picture", POOLED)
+def test_pooling_of_bytes(isa: Isa, picture: Picture, mean: bool, signed: bool) -> None:
+    limits = np.iinfo(np.int8 if signed else np.uint8)
+    x = np.random.default_rng(0).integers(limits.min, limits.max + 1, picture.shape).astype(limits.dtype)
+    channels, counts = picture.channels, _counts(picture).astype(np.int32)
+    c = guarded(np.zeros((picture.rows, channels), x.dtype))
+    zero = guarded(np.full(channels, 0 if mean else limits.min, x.dtype))
+    low, high = limits.min + 5, limits.max - 5
+    slots = picture.slots(guarded(x), zero) | {"c": c, "channels": channels, "ldc": channels, "low": low, "high": high}
+    if mean:
+        slots["count"] = guarded(counts)
+    run(KernelSpec(PoolInt8(_cut(picture, isa), mean, signed), isa), picture.images * picture.out[0], slots)
+    if mean:
+        total, count = picture.windows(x, 0).sum(1), np.tile(counts, picture.images)[:, None]
+        expected = np.trunc((total + np.where(total > 0, 1, -1) * (count // 2)) / count)
+    else:
+        expected = np.where(_inside(picture)[..., None], picture.windows(x, 0), limits.min).max(1)
+    np.testing.assert_array_equal(c, np.clip(expected, low, high))
+
+
+@ISAS
+@WIDTHS
+@pytest.mark.parametrize("fold", list(Fold))
+def test_reductions(isa: Isa, width: int, fold: Fold) -> None:
+    x = np.random.default_rng(0).standard_normal((3, 5, width)).astype(np.float32)
+    rows, columns = guarded(np.zeros(15, np.float32)), guarded(np.zeros((3, width), np.float32))
+    slots: dict[str, Any] = {"in": guarded(x), "width": width, "scale": 0.5}
+    run(KernelSpec(ReduceRows(fold), isa), 15, slots | {"step": width, "out": rows}, pieces=2)
+    np.testing.assert_allclose(rows.reshape(3, 5), NUMPY[fold](x.astype(np.float64), 2) / 2, atol=1e-5)
+    chunks = -(-width // (isa.f32 * ReduceColumns.CHUNK))
+    down = slots | {"rows": 5, "chunks": chunks, "out": columns}
+    run(KernelSpec(ReduceColumns(fold), isa), 3 * chunks, down, pieces=2)
+    np.testing.assert_allclose(columns, NUMPY[fold](x.astype(np.float64), 1) / 2, atol=1e-5)
+
+
+@ISAS
+@WIDTHS
+def test_softmax_in_place(isa: Isa, width: int) -> None:
+    x = (np.random.default_rng(0).standard_normal((4, width)) * 30).astype(np.float32)
+    data = guarded(x)
+    slots = {"in": data, "out": data, "step": width, "out_step": width, "width": width, "beta": 0.7}
+    run(KernelSpec(Softmax(), isa), 4, slots, pieces=2)
+    powers = np.exp(np.float32(0.7) * (x - x.max(1, keepdims=True)).astype(np.float64))
+    np.testing.assert_allclose(data, powers / powers.sum(1, keepdims=True), atol=2e-7, rtol=1e-5)
+
+
+def _multiplier(which: str, real: float) -> tuple[dict[str, int], tuple[int, int]]:
+    m = quantize_multiplier(real)
+    slots = {f"{which}_mantissa": m.mantissa, f"{which}_right": max(-m.shift, 0), f"{which}_left": max(m.shift, 0)}
+    return slots, (m.mantissa, m.shift)
+
+
+@ISAS
+@SIGNED
+@pytest.mark.parametrize("repeat", [False, True])
+@pytest.mark.parametrize("width", [1, 16, 37])
+def test_addition_and_multiplication_of_bytes(isa: Isa, signed: bool, repeat: bool, width: int) -> None:
+    rng = np.random.default_rng(width)
+    limits = np.iinfo(np.int8 if signed else np.uint8)
+    x, y = (rng.integers(limits.min, limits.max + 1, (n, width)).astype(limits.dtype) for n in (6, 1 if repeat else 6))
+    out = guarded(np.zeros_like(x))
+    zeros: dict[str, int] = {"x_zero": limits.min + 3, "y_zero": 77, "zero_point": limits.max - 100}
+    slots: dict[str, Any] = {"x": guarded(x), "y": guarded(y), "y_step": 0 if repeat else width, "out": out}
+    slots |= {"width": width, "low": limits.min, "high": limits.max, **zeros}
+    (sx, mx), (sy, my), (so, mo) = _multiplier("x", 0.5), _multiplier("y", 0.31), _multiplier("out", 3.1e-6)
+    a, b = x.astype(np.int64) - zeros["x_zero"], y.astype(np.int64) - zeros["y_zero"]
+    lifted = [multiply_by_quantized_multiplier(v << 20, *m) for v, m in ((a, mx), (b, my))]
+    for subtract in (False, True):
+        total = lifted[0] - lifted[1] if subtract else lifted[0] + lifted[1]
+        expected = multiply_by_quantized_multiplier(total, *mo) + zeros["zero_point"]
+        run(KernelSpec(AddInt8(signed, subtract), isa), 6, slots | sx | sy | so, pieces=2)
+        np.testing.assert_array_equal(out, np.clip(expected, limits.min, limits.max))
+    scale, pair = _multiplier("out", 0.007)
+    run(KernelSpec(MultiplyInt8(signed), isa), 6, slots | scale)
+    expected = multiply_by_quantized_multiplier(a * b, *pair) + zeros["zero_point"]
+    np.testing.assert_array_equal(out, np.clip(expected, limits.min, limits.max))
+
+
+@ISAS
+@pytest.mark.parametrize("size", [1, 63, 64, 130])
+def test_tables_of_bytes(isa: Isa, size: int) -> None:
+    rng = np.random.default_rng(0)
+    x, table = rng.integers(-128, 128, size).astype(np.int8), rng.integers(-128, 128, 256).astype(np.int8)
+    out = guarded(np.zeros_like(x))
+    slots = {"x": guarded(x), "out": out, "table": guarded(table), "size": size}
+    run(KernelSpec(TableInt8(), isa), -(-size // 64), slots, pieces=2)
+    np.testing.assert_array_equal(out, table[x.view(np.uint8)])
