@@ -1,0 +1,29 @@
+"""The Python code of README and docs runs as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shared_material import REPOSITORY
+
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SKETCHES = {"architecture.md"}  # shows the form of a declaration, with dots for bodies
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.name not in SKETCHES], ids=lambda p: p.name)
+def test_the_code_of_a_page_runs_from_top_to_bottom(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    names: dict[str, Any] = {"__name__": page.stem}
+    for number, block in enumerate(_BLOCK.findall(page.read_text(encoding="utf-8"))):
+        exec(compile(block, f"{page.name} block {number}", "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
