@@ -8,6 +8,7 @@ outputs = onert.Execution(program).run({"x": array})
 from onert.backend import Program, TensorInfo
 from onert.compiler import Options
 from onert.exec import Execution
+from onert.frontend import custom_op
 from onert.ir import BackendError, CompileError, ExecutionError, ModelError, OnertError, Package
 from onert.runtime import compile, load
 
@@ -25,5 +26,6 @@ __all__ = [
     "Program",
     "TensorInfo",
     "compile",
+    "custom_op",
     "load",
 ]

@@ -126,7 +126,8 @@ class Where(Op):
             condition.dtype is DType.BOOL or condition.dtype.is_numeric,
             f"Where is not defined on elements of type {condition.dtype.text}",
         )
-        return TensorType(DType.INT64, (None, condition.rank))
+        found = None if condition.value is None else int(np.count_nonzero(condition.value))
+        return TensorType(DType.INT64, (found, condition.rank))
 
     def evaluate(self, condition: Array) -> Array:
         return np.argwhere(condition).astype(np.int64)
@@ -145,7 +146,8 @@ class Unique(Op):
 
     def infer(self, x: TensorType) -> tuple[TensorType, TensorType]:
         require(x.rank == 1, f"x has rank {x.rank}, expected 1")
-        return x.result((None,)), TensorType(self.index, x.shape)
+        found = None if x.value is None else len(np.unique(x.value))
+        return x.result((found,)), TensorType(self.index, x.shape)
 
     def evaluate(self, x: Array) -> tuple[Array, Array]:
         values, first, inverse = np.unique(x, return_index=True, return_inverse=True)

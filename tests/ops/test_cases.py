@@ -1,15 +1,26 @@
-"""Operations that compute give what their cases say, and refuse what their rules refuse."""
+"""Every operation is described, has cases, and gives what they say."""
 
 from __future__ import annotations
 
+import pkgutil
+from importlib import import_module
+
+import cases
 import numpy as np
 import pytest
-from cases import conv, matmul, norm, pool, reduce, transpose_conv
 from cases.case import Case
 
-from onert.ir import evaluate, infer
+from onert.ir import OPS, Op, evaluate, infer
 
-CASES = [case for module in (conv, matmul, norm, pool, reduce, transpose_conv) for case in module.CASES]
+CASES: list[Case] = [
+    case
+    for module in pkgutil.iter_modules(cases.__path__)
+    if module.name != "case"
+    for case in import_module(f"cases.{module.name}").CASES
+]
+SHIPPED = sorted((op for op in OPS.values() if op.__module__.startswith("onert.")), key=lambda op: op.__name__)
+WITHOUT = {"Python", "Unsupported"}
+"""What models do not bring along: users' own functions, and what stands for an operation that nothing can run."""
 
 
 def _name(case: Case) -> str:
@@ -48,3 +59,12 @@ def test_nothing_is_inferred_that_the_run_contradicts(case: Case) -> None:
         if result.ranked:
             assert len(result.shape) == expected.ndim
             assert all(d in (None, e) for d, e in zip(result.shape, expected.shape, strict=True))
+
+
+@pytest.mark.parametrize("op", SHIPPED, ids=lambda op: op.__name__)
+def test_every_operation_is_described_and_has_cases(op: type[Op]) -> None:
+    """Those that run subgraphs or keep state have no elements to compare; programs of them are run instead."""
+    assert op.__doc__
+    assert len(op.__doc__) >= 30
+    if op.evaluate_in is None and op.__name__ not in WITHOUT:
+        assert any(type(case.op) is op for case in CASES), f"{op.__name__} has no case in tests/cases"
