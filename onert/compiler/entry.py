@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from attrs import evolve, frozen
 
 from onert.backend import TensorInfo
-from onert.ir import CompileError, RuleError, Shape, Signature, Subgraph, Subgraphs
+from onert.ir import CompileError, RuleError, Shape, Signature, SignatureTensor, Subgraph, Subgraphs
 from onert.ir import shape as shape_rules
 from onert.ir.inference import shapes_ok
 from onert.ir.link import renumber
@@ -79,13 +79,26 @@ def enter(model: Subgraphs, signature: str | None) -> Entry:
     model, index = _reachable(model, index)
     model = evolve(model, subgraphs=tuple(_located(subgraph) for subgraph in model.subgraphs))
     graph = model[index]
-    names = {} if chosen is None else {t.operand: t.name for t in (*chosen.outputs, *chosen.inputs)}
+    inputs, outputs = ((), ()) if chosen is None else (chosen.inputs, chosen.outputs)
     return Entry(
-        model,
-        index,
-        tuple(names.get(i, graph.operands[i].name) for i in graph.inputs),
-        tuple(names.get(o, graph.operands[o].name) for o in graph.outputs),
+        model, index, _names(graph, graph.inputs, inputs, "input"), _names(graph, graph.outputs, outputs, "output")
     )
+
+
+def _names(graph: Subgraph, operands: Sequence[int], given: Sequence[SignatureTensor], side: str) -> tuple[str, ...]:
+    """A name of its own for each of the operands: the signature's, the tensor's, or one made of its position."""
+    called: dict[int, list[str]] = {}
+    for tensor in given:
+        called.setdefault(tensor.operand, []).append(tensor.name)
+    found: list[str] = []
+    for position, operand in enumerate(operands):
+        waiting = called.get(operand)
+        wanted = waiting.pop(0) if waiting else graph.operands[operand].name or f"{side}_{position}"
+        name, count = wanted, 1
+        while name in found:
+            name, count = f"{wanted}_{count}", count + 1
+        found.append(name)
+    return tuple(found)
 
 
 def _signature(model: Subgraphs, key: str) -> Signature:

@@ -102,6 +102,8 @@ class Execution:
         """The input as an array; the program is specialised where the input's shape is open and this one is new."""
         info = self.program.inputs[position]
         array = np.asarray(given, info.dtype.numpy) if isinstance(given, int | float | bool | list) else given
+        if isinstance(array, np.generic):
+            array = np.asarray(array)
         if not isinstance(array, np.ndarray):
             raise ExecutionError(f"input {info.name!r} is given a {type(given).__name__}, expected a NumPy array")
         if info.dtype.is_handle and array.dtype.kind in "SU":

@@ -1,0 +1,154 @@
+"""Programs that branch, loop, call and remember."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import onert
+from onert.ir import DType, ExecutionError, Op, Package, Subgraph, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.comparison import Comparison, ComparisonKind
+from onert.ir.ops.control import Call, CallOnce, If, While
+from onert.ir.ops.joining import Concat
+from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
+
+_ONE = TensorType(DType.INT32, ())
+_BOOL = TensorType(DType.BOOL, ())
+_ROW = TensorType(DType.FLOAT32, (None,))
+_ADD, _SUB, _MUL = Binary(BinaryKind.ADD), Binary(BinaryKind.SUB), Binary(BinaryKind.MUL)
+
+
+def _run(*graphs: Subgraph, inputs: list[object], **options: object) -> list[list[object]]:
+    outputs = _execution(*graphs, **options).run([np.asarray(x) for x in inputs])
+    return [array.tolist() for array in outputs.values()]
+
+
+def _execution(*graphs: Subgraph, **options: object) -> onert.Execution:
+    return onert.Execution(onert.compile(Package((Subgraphs(graphs),), "made"), **options))
+
+
+def _with_constant(name: str, op: Op, type_: TensorType, value: object) -> Subgraph:
+    """x op value."""
+    b = Builder(name)
+    x = b.input(type_, "x")
+    return b.subgraph([b.add(op, x, b.constant(np.array(value, type_.dtype.numpy)))])
+
+
+def _branches() -> tuple[Subgraph, Subgraph, Subgraph]:
+    b = Builder()
+    condition, x = b.input(_BOOL, "condition"), b.input(_ONE, "x")
+    y = b.add(If(1, 2, (_ONE,)), condition, x)
+    return b.subgraph([y]), _with_constant("then", _ADD, _ONE, 10), _with_constant("else", _MUL, _ONE, 3)
+
+
+@pytest.mark.parametrize(("condition", "expected"), [(True, 17), (False, 21)])
+def test_a_branch_is_taken_by_the_condition(condition: bool, expected: int) -> None:
+    assert _run(*_branches(), inputs=[np.bool_(condition), np.int32(7)]) == [expected]
+
+
+def _counting(step: int, limit: int) -> tuple[Subgraph, Subgraph, Subgraph]:
+    """while x < limit: x = x + step."""
+    b = Builder()
+    y = b.add(While(1, 2, (_ONE,)), b.input(_ONE, "x"))
+    condition = _with_constant("condition", Comparison(ComparisonKind.LESS), _ONE, limit)
+    return b.subgraph([y]), condition, _with_constant("body", _ADD, _ONE, step)
+
+
+@pytest.mark.parametrize(("start", "expected"), [(0, 12), (10, 13), (99, 99)])
+def test_a_loop_runs_until_its_condition_fails(start: int, expected: int) -> None:
+    assert _run(*_counting(3, 11), inputs=[np.int32(start)]) == [expected]
+
+
+def test_an_endless_loop_that_changes_nothing_ends_in_an_error() -> None:
+    began = time.monotonic()
+    with pytest.raises(ExecutionError, match=r"While.*the loop never ends: iteration 1 changed nothing"):
+        _run(*_counting(0, 11), inputs=[np.int32(0)])
+    assert time.monotonic() - began < 30
+
+
+def test_a_loop_is_bounded_where_the_user_says_so() -> None:
+    assert _run(*_counting(1, 9), inputs=[np.int32(0)], max_iterations=9) == [9]
+    with pytest.raises(ExecutionError, match="the loop runs more than 8 times"):
+        _run(*_counting(1, 9), inputs=[np.int32(0)], max_iterations=8)
+
+
+def _growing() -> tuple[Subgraph, Subgraph, Subgraph]:
+    """while n < 3: rows = rows + rows, n = n + 1: a shape that depends on the data."""
+    b = Builder()
+    n, rows = b.add_many(While(1, 2, (_ONE, _ROW)), b.input(_ONE, "n"), b.input(_ROW, "rows"))
+    condition = Builder("condition")
+    first = condition.input(_ONE, "n")
+    condition.input(_ROW, "rows")
+    less = condition.add(Comparison(ComparisonKind.LESS), first, condition.constant(np.int32(3)))
+    body = Builder("body")
+    first, second = body.input(_ONE, "n"), body.input(_ROW, "rows")
+    following = body.add(_ADD, first, body.constant(np.int32(1)))
+    doubled = body.add(Concat(0), second, second)
+    return b.subgraph([n, rows]), condition.subgraph([less]), body.subgraph([following, doubled])
+
+
+def test_tensors_may_grow_in_a_loop() -> None:
+    execution = _execution(*_growing())
+    for start, length in ((0, 8), (2, 2), (3, 1), (0, 8)):
+        found = list(execution.run([np.int32(start), np.array([5], np.float32)]).values())
+        assert found[1].tolist() == [5.0] * length
+
+
+def test_branches_may_nest_and_call() -> None:
+    """if c: (call: x + 1) else: (if x < 5: x * 2 else: x - 1)."""
+    top = Builder()
+    condition, x = top.input(_BOOL, "c"), top.input(_ONE, "x")
+    main = top.subgraph([top.add(If(1, 2, (_ONE,)), condition, x)])
+    caller = Builder("caller")
+    calling = caller.subgraph([caller.add(Call(3, (_ONE,)), caller.input(_ONE, "x"))])
+    inner = Builder("inner")
+    x = inner.input(_ONE, "x")
+    small = inner.add(Comparison(ComparisonKind.LESS), x, inner.constant(np.int32(5)))
+    nested = inner.subgraph([inner.add(If(4, 5, (_ONE,)), small, x)])
+    leaves = [_with_constant(name, op, _ONE, v) for name, op, v in (("a", _ADD, 1), ("b", _MUL, 2), ("c", _SUB, 1))]
+    graphs = (main, calling, nested, *leaves)
+    for chosen, value, expected in ((True, 7, 8), (False, 4, 8), (False, 9, 8), (False, 5, 4)):
+        assert _run(*graphs, inputs=[np.bool_(chosen), np.int32(value)]) == [expected]
+
+
+def _counter() -> tuple[Subgraph, Subgraph]:
+    """A variable that begins with 100, once, and grows by x at every run."""
+    b = Builder()
+    b.add_many(CallOnce(1))
+    x = b.input(_ONE, "x")
+    handle = b.add(VarHandle("", "counter"))
+    total = b.add(_ADD, b.add(ReadVariable((_ONE,)), handle), x)
+    b.add_many(AssignVariable(), handle, total)
+    once = Builder("initialise")
+    once.add_many(AssignVariable(), once.add(VarHandle("", "counter")), once.constant(np.int32(100)))
+    return b.subgraph([total]), once.subgraph([])
+
+
+def test_state_belongs_to_an_execution_and_can_be_reset() -> None:
+    program = onert.compile(Package((Subgraphs(_counter()),), "counter"))
+    first, second = onert.Execution(program), onert.Execution(program)
+
+    def step(execution: onert.Execution, x: int) -> int:
+        return int(next(iter(execution.run([np.int32(x)]).values())))
+
+    assert [step(first, 1), step(first, 1), step(second, 5), step(first, 1)] == [101, 102, 105, 103]
+    first.reset_variables()
+    assert [step(first, 7), step(second, 5)] == [107, 110]
+
+
+def test_a_variable_that_nothing_was_assigned_to_is_an_error_with_its_place() -> None:
+    b = Builder()
+    y = b.add(ReadVariable((_ONE,)), b.add(VarHandle("", "nothing")))
+    with pytest.raises(ExecutionError, match=r"ReadVariable.*nothing"):
+        _run(b.subgraph([y]), inputs=[])
+
+
+def test_subgraphs_that_call_one_another_are_refused() -> None:
+    b = Builder()
+    graph = b.subgraph([b.add(Call(0, (_ONE,)), b.input(_ONE, "x"))])
+    with pytest.raises(onert.OnertError, match="circle"):
+        _run(graph, inputs=[np.int32(1)])
