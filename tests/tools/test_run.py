@@ -1,0 +1,248 @@
+"""`onert_run`: every option does what it says; only results are on standard output; failures are one line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import litert_peer as litert
+import numpy as np
+import pytest
+from PIL import Image
+from shared_material import REPOSITORY
+
+from onert.ir import CallTypes, DType, Quantization, TensorType
+from onert.tools import inspect, run
+
+FLOAT, INT8 = (REPOSITORY / "nnpackage/examples" / name for name in ("digits_float", "digits_int8"))
+SAMPLE = FLOAT / "samples" / "3.png"
+_ROW = TensorType(DType.FLOAT32, (1, 3))
+
+Shell = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """Runs `onert_run` in an empty directory: exit status, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        try:
+            status = run.main([str(a) for a in arguments])
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return call
+
+
+@pytest.fixture
+def adder(tmp_path: Path) -> Path:
+    """z = x + y on f32[1, 3]."""
+    file = tmp_path / "adder.tflite"
+    file.write_bytes(litert.one_operator("ADD", ("AddOptions", {}), CallTypes((_ROW, _ROW), (_ROW,)), {}))
+    return file
+
+
+def _json(shell: Shell, *arguments: object) -> dict[str, Any]:
+    status, out, err = shell(*arguments, "--json")
+    assert status == 0, err
+    found = json.loads(out)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_json_is_one_object_with_all_that_is_promised(shell: Shell) -> None:
+    found = _json(shell, FLOAT, "-r", 3)
+    assert set(found) == {
+        "model",
+        "inputs",
+        "outputs",
+        "load_ms",
+        "compile_ms",
+        "execute_ms",
+        "memory",
+        "topk",
+    }
+    assert found["execute_ms"].keys() == {"mean", "min", "max", "geomean", "runs"}
+    assert found["execute_ms"]["runs"] == 3
+    assert found["outputs"][0].keys() >= {"name", "dtype", "shape"}
+    assert found["load_ms"] > 0
+
+
+def test_the_phases_are_printed(shell: Shell) -> None:
+    status, out, _ = shell(FLOAT, "-r", 2, "-w", 1, "-m")
+    assert status == 0
+    for word in ("MODEL_LOAD", "COMPILE", "EXECUTE", "MEAN", "MAX", "MIN", "GEOMEAN"):
+        assert word in out
+
+
+@pytest.mark.parametrize("package", [FLOAT, INT8], ids=["float", "int8"])
+@pytest.mark.parametrize("digit", range(10))
+def test_sample_images_are_recognised(shell: Shell, package: Path, digit: int) -> None:
+    sample = package / "samples" / f"{digit}.png"
+    if not sample.is_file():
+        sample = FLOAT / "samples" / f"{digit}.png"
+    arguments = (package, "--input", f"image={sample}", "--image-mode", "0to1", "--labels", FLOAT / "labels.txt")
+    best = _json(shell, *arguments, "--topk", 2)["topk"]
+    assert len(best) == 2
+    assert best[0]["class"] == digit
+    assert best[0]["score"] >= best[1]["score"]
+
+
+def _numbers(folder: Path) -> tuple[Path, Path]:
+    first, second = folder / "x.npy", folder / "y.npy"
+    np.save(first, np.array([[1, 2, 3]], np.float32))
+    np.save(second, np.array([[10, 20, 30]], np.float32))
+    return first, second
+
+
+def test_inputs_come_from_files_by_name_or_position(shell: Shell, adder: Path, tmp_path: Path) -> None:
+    x, y = _numbers(tmp_path)
+    status, _, err = shell(adder, "--input", f"tensor0={x}", "--input", f"1={y}", "-d", "out.npz")
+    assert status == 0, err
+    with np.load("out.npz") as out:
+        assert out["tensor2"].tolist() == [[11, 22, 33]]
+
+
+@pytest.mark.parametrize("kind", ["npz", "h5", "raw"])
+def test_inputs_and_outputs_of_every_format(shell: Shell, adder: Path, tmp_path: Path, kind: str) -> None:
+    x, y = (np.load(file) for file in _numbers(tmp_path))
+    if kind == "npz":
+        np.savez("in.npz", tensor0=x, tensor1=y)
+        status, _, err = shell(adder, "--load", "in.npz", "--dump", "out.npz")
+        with np.load("out.npz") as file:
+            found = file["tensor2"]
+    elif kind == "h5":
+        with h5py.File("in.h5", "w") as file:
+            for i, array in enumerate((x, y)):
+                file.create_dataset(f"value/{i}", data=array)
+        status, _, err = shell(adder, "-l", "in.h5", "-d", "out.h5")
+        with h5py.File("out.h5", "r") as file:
+            found = np.asarray(file["value/0"])
+    else:
+        for i, array in enumerate((x, y)):
+            Path(f"in.{i}").write_bytes(array.tobytes())
+        status, _, err = shell(adder, "--load:raw", "in", "--dump:raw", "out", "--dump_input:raw", "again")
+        found = np.frombuffer(Path("out.0").read_bytes(), np.float32).reshape(1, 3)
+        assert Path("again.1").read_bytes() == y.tobytes()
+    assert status == 0, err
+    assert found.tolist() == [[11, 22, 33]]
+
+
+def test_random_inputs_follow_the_seed(shell: Shell, adder: Path) -> None:
+    written = []
+    for seed in (1, 1, 2):
+        assert shell(adder, "--seed", seed, "--dump_input:raw", "in")[0] == 0
+        written.append(Path("in.0").read_bytes())
+    assert written[0] == written[1] != written[2]
+
+
+def test_shapes_can_be_prepared_and_changed(shell: Shell, adder: Path) -> None:
+    for option in ("--shape_prepare", "--shape_run"):
+        found = _json(shell, adder, option, "[0,[2,3],1,[2,3]]")
+        assert found["outputs"][0]["shape"] == [2, 3]
+
+
+def test_quantised_tensors_may_be_given_and_shown_as_real_numbers(shell: Shell, tmp_path: Path) -> None:
+    quantized = TensorType(DType.INT8, (1, 3), Quantization((0.5,), (2,)))
+    file = tmp_path / "identity.tflite"
+    relu = litert.one_operator("RELU", None, CallTypes((quantized,), (quantized,)), {})
+    file.write_bytes(relu)
+    np.save("x.npy", np.array([[-1, 1.5, 4]], np.float32))
+    status, _, err = shell(file, "--load", "x.npy", "--force_float", "--dump:raw", "out")
+    assert status == 0, err
+    assert np.frombuffer(Path("out.0").read_bytes(), np.float32).tolist() == [0, 1.5, 4]
+
+
+def test_a_report_is_written(shell: Shell, adder: Path) -> None:
+    assert shell(adder, "-p", "--backends", "reference")[0] == 0
+    (report,) = Path().glob("*-adder-reference.csv")
+    assert "EXECUTE" in report.read_text()
+
+
+def test_verbose_says_what_runs_where(shell: Shell, adder: Path) -> None:
+    status, out, err = shell(adder, "-v", 1, "--backends", "reference")
+    assert status == 0
+    assert "reference" in err
+    assert "step 0" not in out
+
+
+MODES = {"0to1": (0, 1), "neg1to1": (-1, 1), "0to255": (0, 255), "neg128to127": (-128, 127)}
+
+
+@pytest.mark.parametrize(("mode", "ends"), MODES.items(), ids=MODES.keys())
+def test_pixels_become_what_the_mode_says(shell: Shell, tmp_path: Path, mode: str, ends: tuple[float, float]) -> None:
+    picture = TensorType(DType.FLOAT32, (1, 2, 2, 1))
+    file = tmp_path / "picture.tflite"
+    file.write_bytes(litert.one_operator("ABS", ("AbsOptions", {}), CallTypes((picture,), (picture,)), {}))
+    Image.fromarray(np.array([[0, 255], [255, 0]], np.uint8)).save("x.png")
+    status, _, err = shell(file, "--input", "tensor0=x.png", "--image-mode", mode, "--dump_input:raw", "in")
+    assert status == 0, err
+    low, high = ends
+    found = np.frombuffer(Path("in.0").read_bytes(), np.float32)
+    np.testing.assert_allclose(found, [low, high, high, low], atol=1e-5)
+
+
+FAILURES: dict[str, tuple[tuple[object, ...], int, str]] = {
+    "no such file": (("nothing.tflite",), 1, "nothing.tflite"),
+    "no model": ((__file__,), 1, "test_run.py"),
+    "no such backend": ((FLOAT, "--backends", "gpu"), 1, "gpu"),
+    "no such executor": ((FLOAT, "--executor", "Quantum"), 1, "Quantum"),
+    "no such input": ((FLOAT, "--input", f"picture={SAMPLE}"), 1, "picture"),
+    "no such file for an input": ((FLOAT, "--input", "image=none.png"), 1, "none.png"),
+    "no image": ((FLOAT, "--input", f"image={FLOAT / 'labels.txt'}"), 1, "labels.txt"),
+    "a shape that does not fit": ((FLOAT, "--shape_run", "[0,[1,2]]"), 1, "dimensions"),
+    "no runs": ((FLOAT, "-r", "0"), 2, "--num_runs is 0, expected at least 1"),
+    "a shape of no form": ((FLOAT, "--shape_run", "[0,"), 2, "--shape_run"),
+    "an input of no form": ((FLOAT, "--input", "x"), 2, "expected NAME=FILE"),
+    "no such option": ((FLOAT, "--fast"), 2, "--fast"),
+    "no place to write": ((FLOAT, "--dump", "none/out.npz"), 1, "none/out.npz"),
+    "no such signature": ((FLOAT, "--signature", "other"), 1, "other"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "status", "says"), FAILURES.values(), ids=FAILURES.keys())
+def test_a_failure_is_one_line_on_standard_error(
+    shell: Shell, arguments: tuple[object, ...], status: int, says: str
+) -> None:
+    found, out, err = shell(*arguments)
+    assert found == status
+    assert not out
+    assert says in err
+    assert "Traceback" not in err
+    if status == 1:
+        assert err.startswith("onert_run: ")
+        assert err.count("\n") == 1
+
+
+def test_a_traceback_is_there_for_who_asks(shell: Shell) -> None:
+    assert "Traceback" in shell("nothing.tflite", "-v", 2)[2]
+
+
+def test_the_version_is_printed(shell: Shell) -> None:
+    status, out, _ = shell("--version")
+    assert (status, out.split()[0]) == (0, "onert")
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [((), "subgraph "), (("--ops",), "FullyConnected"), (("--plan",), "bytes for")],
+    ids=["text", "operations", "memory"],
+)
+def test_a_model_can_be_inspected(capsys: pytest.CaptureFixture[str], option: tuple[str, ...], says: str) -> None:
+    assert inspect.main([str(FLOAT), *option]) == 0
+    said = capsys.readouterr()
+    assert says in said.out
+    assert not said.err
+
+
+def test_what_is_no_model_cannot_be_inspected(capsys: pytest.CaptureFixture[str]) -> None:
+    assert inspect.main(["nothing.tflite"]) == 1
+    said = capsys.readouterr()
+    assert not said.out
+    assert said.err.startswith("onert_inspect: nothing.tflite")
