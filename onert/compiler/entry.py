@@ -10,7 +10,6 @@ from onert.backend import TensorInfo
 from onert.ir import CompileError, RuleError, Shape, Signature, SignatureTensor, Subgraph, Subgraphs
 from onert.ir import shape as shape_rules
 from onert.ir.inference import shapes_ok
-from onert.ir.link import renumber
 
 
 @frozen
@@ -72,11 +71,11 @@ class Entry:
 def enter(model: Subgraphs, signature: str | None) -> Entry:
     """The entry that a signature names, or the primary subgraph; CompileError where there is no such signature.
 
-    Only subgraphs that a run may reach are kept. Every operation gets a location, for messages.
+    Subgraphs that no run may reach are emptied. Every operation gets a location, for messages.
     """
     chosen = None if signature is None else _signature(model, signature)
     index = 0 if chosen is None else chosen.subgraph
-    model, index = _reachable(model, index)
+    model = _emptied(model, index)
     model = evolve(model, subgraphs=tuple(_located(subgraph) for subgraph in model.subgraphs))
     graph = model[index]
     inputs, outputs = ((), ()) if chosen is None else (chosen.inputs, chosen.outputs)
@@ -111,8 +110,11 @@ def _signature(model: Subgraphs, key: str) -> Signature:
     )
 
 
-def _reachable(model: Subgraphs, entry: int) -> tuple[Subgraphs, int]:
-    """The model without the subgraphs that a run from `entry` never comes to, and the entry's new number."""
+def _emptied(model: Subgraphs, entry: int) -> Subgraphs:
+    """The model with nothing in the subgraphs that a run from `entry` never comes to.
+
+    They keep their numbers, so that programs of several signatures agree on them, and messages on what is in the file.
+    """
     found, waiting = {entry}, [entry]
     while waiting:
         for operation in model[waiting.pop()].operations:
@@ -120,10 +122,9 @@ def _reachable(model: Subgraphs, entry: int) -> tuple[Subgraphs, int]:
             found |= new
             waiting += new
     if len(found) == len(model):
-        return model, entry
-    number = {old: new for new, old in enumerate(sorted(found))}
-    kept = tuple(renumber(model[old], number) for old in sorted(found))
-    return Subgraphs(kept, description=model.description), number[entry]
+        return model
+    empty = Subgraph((), (), (), ())
+    return evolve(model, subgraphs=tuple(g if i in found else empty for i, g in enumerate(model.subgraphs)))
 
 
 def _located(subgraph: Subgraph) -> Subgraph:

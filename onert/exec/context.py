@@ -18,16 +18,17 @@ MAX_DEPTH = 64
 class Context:
     """The subgraphs and the state of one execution.
 
-    A subgraph's frame is kept for the next call; a subgraph that is entered again while it runs gets another frame.
+    `state` holds resource variables, tables and the like by their keys. A subgraph's frame is kept for the next call; a
+    subgraph that is entered again while it runs gets another frame.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, state: dict[Any, Any]) -> None:
         self._program = program
         self._idle: dict[int, list[Frame]] = {}
         self._depth = 0
         self._variables: dict[int, dict[int, Array]] = {}
         self._run = executor(program.executor)
-        self.state: dict[Any, Any] = {}
+        self.state = state
 
     @property
     def max_iterations(self) -> int | None:

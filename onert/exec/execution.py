@@ -29,8 +29,11 @@ class Execution:
     place and kept alive.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, state: dict[Any, Any] | None = None) -> None:
+        """`state` lets executions of programs of one model share resource variables and tables (its signatures', one
+        after the other); without it an execution has its own, and forgets it with a change of input shapes."""
         self._base = program
+        self._state = state
         self._shapes: dict[int, tuple[int, ...]] = {}
         self._lock = Lock()
         self._worker: ThreadPoolExecutor | None = None
@@ -44,7 +47,7 @@ class Execution:
     def _enter(self, program: Program) -> None:
         """Make this the program that runs."""
         self.program = program
-        self._context = Context(program)
+        self._context = Context(program, {} if self._state is None else self._state)
         self._frame: Frame = self._context.frame(program.entry)
         self._run = executor(program.executor)
 

@@ -1,5 +1,6 @@
-"""The parts put together: load, compile, run."""
+"""The parts put together: what applications call."""
 
 from .api import compile, load
+from .interpreter import Interpreter, SignatureRunner
 
-__all__ = ["compile", "load"]
+__all__ = ["Interpreter", "SignatureRunner", "compile", "load"]

@@ -1,0 +1,365 @@
+"""`Interpreter`: what an application written for LiteRT's interpreter calls, run by onert.
+
+Source: the public methods of `ai_edge_litert.interpreter.Interpreter` 2.x and what their documentation promises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+
+from onert import compiler
+from onert.backend.registry import load_backends
+from onert.compiler import Options
+from onert.exec import Execution
+from onert.ir import Array, ExecutionError, OnertError, Package, Signature, Subgraph, Subgraphs
+from onert.ir import shape as shapes
+
+from .api import load
+from .details import Details, operand_details, tensor_indices
+
+
+class ArgumentError(OnertError, ValueError):
+    """A wrong argument or model: a ValueError, as LiteRT's interpreter raises."""
+
+
+class RunError(OnertError, RuntimeError):
+    """A failed preparation or run: a RuntimeError, as LiteRT's interpreter raises."""
+
+
+class Interpreter:
+    """Runs a TFLite or circle model, its tensors known by their numbers in the file.
+
+        interpreter = onert.Interpreter("model.tflite")
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], image)
+        interpreter.invoke()
+        scores = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+
+    Arguments are LiteRT's. `num_threads` defaults to 1. Delegates and the choice of a resolver are accepted and have no
+    effect: onert chooses its own kernels. With `experimental_preserve_all_tensors` the model is run a second time
+    without any optimisation, so that every tensor can be read; results stay those of the optimised run.
+
+    Wrong arguments and models raise a ValueError, failures of `allocate_tensors` and `invoke` a RuntimeError; both are
+    `onert.OnertError` too.
+    """
+
+    def __init__(
+        self,
+        model_path: str | PathLike[str] | None = None,
+        model_content: bytes | None = None,
+        experimental_delegates: Sequence[Any] | None = None,
+        num_threads: int | None = None,
+        experimental_op_resolver_type: Any = None,
+        experimental_preserve_all_tensors: bool = False,
+        **experimental: Any,
+    ) -> None:
+        unknown = [name for name in experimental if not name.startswith("experimental_")]
+        if unknown:
+            raise TypeError(f"Interpreter has no argument {unknown[0]!r}")
+        self._threads = _thread_count(num_threads)
+        if (model_path is None) is (model_content is None):
+            raise ArgumentError("expected one of model_path and model_content")
+        try:
+            self._package = load(bytes(model_content) if model_content is not None else str(model_path))
+        except OnertError as error:
+            raise ArgumentError(str(error)) from error
+        self._preserve = experimental_preserve_all_tensors
+        self._state: dict[Any, Any] = {}
+        self._main = _Runner(self, None)
+        self._runners: dict[str, _Runner] = {}
+
+    # ---- tensors of the primary subgraph
+
+    def allocate_tensors(self) -> None:
+        """Compile for the input shapes as they are set now, and take memory for them."""
+        self._main.allocate()
+
+    def get_input_details(self) -> list[Details]:
+        """The details of the inputs, in the model's order."""
+        return [self._main.details(i) for i in self._main.graph.inputs]
+
+    def get_output_details(self) -> list[Details]:
+        """The details of the outputs, in the model's order."""
+        return [self._main.details(i) for i in self._main.graph.outputs]
+
+    def get_tensor_details(self) -> list[Details]:
+        """The details of every tensor of the primary subgraph."""
+        return [self._main.details(i) for i in tensor_indices(self._main.graph)]
+
+    def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int], strict: bool = False) -> None:
+        """Give an input another shape, for the next `allocate_tensors`; with `strict` only where the model leaves the
+        dimension open."""
+        self._main.resize(input_index, tensor_size, strict=strict)
+
+    def set_tensor(self, tensor_index: int, value: Any) -> None:
+        """Copy `value` into an input."""
+        self._main.set_tensor(tensor_index, value)
+
+    def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
+        """A copy of a tensor: an input, an output, a constant, or with `experimental_preserve_all_tensors` any."""
+        if subgraph_index != 0:
+            raise ArgumentError(f"subgraph_index is {subgraph_index}, expected 0; other subgraphs are not kept")
+        return self._main.get_tensor(tensor_index)
+
+    def tensor(self, tensor_index: int) -> Callable[[], Array]:
+        """A function that gives the tensor where it lies, as `interpreter.tensor(i)()[...] = x` needs it."""
+        self._main.require_tensor(tensor_index)
+        return partial(self._main.view, tensor_index)
+
+    def invoke(self) -> None:
+        """Run the model once."""
+        self._main.invoke()
+
+    def reset_all_variables(self) -> None:
+        """Let all state start anew."""
+        self._state.clear()
+        for runner in (self._main, *self._runners.values()):
+            runner.reset()
+
+    # ---- signatures
+
+    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
+        """For every signature the names of its inputs and outputs."""
+        return {
+            key: {"inputs": [t.name for t in s.inputs], "outputs": [t.name for t in s.outputs]}
+            for key, s in self._package.signatures.items()
+        }
+
+    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
+        """A function of a signature's inputs by name; the key may be left out where there is only one."""
+        keys = list(self._package.signatures)
+        if signature_key is None:
+            if len(keys) != 1:
+                raise ArgumentError(f"the model has {len(keys)} signatures, expected a signature_key")
+            signature_key = keys[0]
+        if signature_key not in keys:
+            raise ArgumentError(f"there is no signature {signature_key!r}, expected one of {', '.join(keys) or 'none'}")
+        if signature_key not in self._runners:
+            self._runners[signature_key] = _Runner(self, self._package.signatures[signature_key])
+        return SignatureRunner(self._runners[signature_key], self._package.signatures[signature_key])
+
+
+class SignatureRunner:
+    """Runs one signature: `runner(x=array)` gives a dictionary of outputs by name."""
+
+    def __init__(self, runner: _Runner, signature: Signature) -> None:
+        self._runner = runner
+        self._inputs = {t.name: t.operand for t in signature.inputs}
+        self._outputs = {t.name: t.operand for t in signature.outputs}
+
+    def __call__(self, **inputs: Any) -> dict[str, Array]:
+        if inputs.keys() != self._inputs.keys():
+            raise ArgumentError(
+                f"the signature is given {', '.join(sorted(inputs)) or 'nothing'}, "
+                f"expected {', '.join(sorted(self._inputs)) or 'nothing'}"
+            )
+        for name, value in inputs.items():
+            self._runner.resize(self._inputs[name], np.shape(value), strict=False)
+        self._runner.allocate()
+        for name, value in inputs.items():
+            self._runner.set_tensor(self._inputs[name], value)
+        self._runner.invoke()
+        return {name: self._runner.get_tensor(operand) for name, operand in self._outputs.items()}
+
+    def get_input_details(self) -> dict[str, Details]:
+        """The details of each input by name."""
+        return {name: self._runner.details(operand) for name, operand in self._inputs.items()}
+
+    def get_output_details(self) -> dict[str, Details]:
+        """The details of each output by name."""
+        return {name: self._runner.details(operand) for name, operand in self._outputs.items()}
+
+
+class _Runner:
+    """One entry of the model: the primary subgraph or a signature, its shapes and its execution."""
+
+    def __init__(self, owner: Interpreter, signature: Signature | None) -> None:
+        self._owner = owner
+        self._key = None if signature is None else signature.key
+        self.graph: Subgraph = owner._package.model[0 if signature is None else signature.subgraph]
+        self._index = 0 if signature is None else signature.subgraph
+        self._shapes: dict[int, tuple[int, ...]] = {
+            i: tuple(1 if d is None else d for d in self.graph.type(i).shape) for i in self.graph.inputs
+        }
+        self._allocated: dict[int, tuple[int, ...]] | None = None
+        self._execution: Execution | None = None
+        self._watching: Execution | None = None
+        self._watched: Mapping[int, int] = {}
+        self._held: dict[int, Array] = {}
+
+    # ---- preparation
+
+    def resize(self, tensor: int, shape: Sequence[int], *, strict: bool) -> None:
+        self._require_input(tensor, "resized")
+        wanted = tuple(int(d) for d in shape)
+        declared = self.graph.operands[tensor].signature_shape or self.graph.type(tensor).shape
+        if strict and not shapes.compatible(wanted, declared):
+            raise ArgumentError(f"{self.graph.label(tensor)} is given shape {shapes.text(wanted)}, {declared} is fixed")
+        if any(d < 0 for d in wanted):
+            raise ArgumentError(f"{self.graph.label(tensor)} is given shape {shapes.text(wanted)}")
+        self._shapes[tensor] = wanted
+
+    def allocate(self) -> None:
+        if self._allocated == self._shapes:
+            return
+        owner = self._owner
+        try:
+            self._execution = Execution(self._program(owner._package, optimize=True), owner._state)
+            if owner._preserve:
+                self._watched, package = _with_all_outputs(owner._package, self._index, self.graph)
+                self._watching = Execution(self._program(package, optimize=False))
+        except OnertError as error:
+            raise RunError(str(error)) from error
+        self._allocated = dict(self._shapes)
+        self._hold()
+
+    def _hold(self) -> None:
+        """Give the executions inputs and outputs that lie where `tensor` may show them."""
+        execution = self._ready()
+        self._held = {}
+        for position, tensor in enumerate(self.graph.inputs):
+            self._place(position, tensor, _zeros(execution.program.inputs[position].dtype.numpy, self._shapes[tensor]))
+        for position, tensor in enumerate(self.graph.outputs):
+            type_ = execution.program.outputs[position].type
+            if tensor not in self._held and type_.is_static and not type_.dtype.is_handle:
+                self._held[tensor] = np.zeros(shapes.static(type_.shape), type_.dtype.numpy)
+                execution.set_output(position, self._held[tensor])
+
+    def _place(self, position: int, tensor: int, array: Array) -> None:
+        self._held[tensor] = array
+        for execution in self._executions:
+            execution.set_input(position, array)
+
+    def _program(self, package: Package, *, optimize: bool) -> Any:
+        options = Options(
+            num_threads=self._owner._threads,
+            optimize=optimize,
+            signature=self._key,
+            input_shapes={position: self._shapes[i] for position, i in enumerate(self.graph.inputs)},
+        )
+        return compiler.compile(package, options, load_backends(options.with_config(package.config).backends))
+
+    @property
+    def _executions(self) -> tuple[Execution, ...]:
+        return tuple(e for e in (self._execution, self._watching) if e is not None)
+
+    def _ready(self) -> Execution:
+        if self._execution is None or self._allocated != self._shapes:
+            raise RunError("the tensors are not allocated; call allocate_tensors first")
+        return self._execution
+
+    # ---- elements
+
+    def set_tensor(self, tensor: int, value: Any) -> None:
+        self._require_input(tensor, "set")
+        self._ready()
+        array = np.asarray(value)
+        position = self.graph.inputs.index(tensor)
+        wanted = self._ready().program.inputs[position]
+        if not wanted.dtype.is_handle and array.dtype != wanted.dtype.numpy:
+            raise ArgumentError(
+                f"{self.graph.label(tensor)} is given elements of type {array.dtype}, expected {wanted.dtype.numpy}"
+            )
+        if array.shape != self._shapes[tensor]:
+            raise ArgumentError(
+                f"{self.graph.label(tensor)} is given shape {shapes.text(array.shape)}, "
+                f"expected {shapes.text(self._shapes[tensor])}; resize_tensor_input changes it"
+            )
+        if wanted.dtype.is_handle:
+            self._place(position, tensor, _strings(array))
+        else:
+            np.copyto(self._held[tensor], array)
+
+    def invoke(self) -> None:
+        self._ready()
+        try:
+            for execution in self._executions:
+                execution.execute()
+        except OnertError as error:
+            raise RunError(str(error)) from error
+
+    def get_tensor(self, tensor: int) -> Array:
+        return self.view(tensor).copy()
+
+    def view(self, tensor: int) -> Array:
+        """A tensor where it lies."""
+        self.require_tensor(tensor)
+        operand = self.graph.operands[tensor]
+        if operand.data is not None:
+            return operand.data.array
+        execution = self._ready()
+        if tensor in self._held:
+            return self._held[tensor]
+        try:
+            if tensor in self.graph.outputs:
+                return execution.get_output(self.graph.outputs.index(tensor))
+            if self._watching is not None and tensor in self._watched:
+                return self._watching.get_output(self._watched[tensor])
+        except ExecutionError as error:
+            raise ArgumentError(str(error)) from error
+        raise ArgumentError(
+            f"{self.graph.label(tensor)} is not kept; experimental_preserve_all_tensors=True keeps every tensor"
+        )
+
+    def reset(self) -> None:
+        for execution in self._executions:
+            execution.reset_variables()
+
+    # ---- descriptions
+
+    def details(self, tensor: int) -> Details:
+        """The details of a tensor, its shape as it is after `allocate_tensors`."""
+        shape: tuple[int, ...] | None = self._shapes.get(tensor)
+        if shape is None and self._execution is not None and tensor in self.graph.outputs:
+            info = self._execution.program.outputs[self.graph.outputs.index(tensor)]
+            shape = shapes.static(info.shape) if shapes.is_static(info.shape) else None
+        return operand_details(tensor, self.graph.operands[tensor], shape)
+
+    def require_tensor(self, tensor: int) -> None:
+        if not 0 <= tensor < len(self.graph.operands):
+            raise ArgumentError(f"there is no tensor {tensor}, expected 0 to {len(self.graph.operands) - 1}")
+
+    def _require_input(self, tensor: int, done: str) -> None:
+        self.require_tensor(tensor)
+        if tensor not in self.graph.inputs:
+            raise ArgumentError(f"{self.graph.label(tensor)} is {done}, expected one of inputs {self.graph.inputs}")
+
+
+def _thread_count(given: object) -> int:
+    """LiteRT's default is one thread."""
+    if given is None:
+        return 1
+    if not isinstance(given, int) or given < 1:
+        raise ArgumentError(f"num_threads is {given!r}, expected an integer of at least 1")
+    return given
+
+
+def _zeros(dtype: Any, shape: Sequence[int]) -> Array:
+    if np.dtype(dtype).hasobject:
+        out = np.empty(tuple(shape), object)
+        out[...] = b""
+        return out
+    return np.zeros(tuple(shape), dtype)
+
+
+def _strings(array: Array) -> Array:
+    """Text and bytes as an array of bytes objects."""
+    out = np.empty(array.shape, object)
+    out.reshape(-1)[:] = [x.encode() if isinstance(x, str) else bytes(x) for x in array.reshape(-1).tolist()]
+    return out
+
+
+def _with_all_outputs(package: Package, index: int, graph: Subgraph) -> tuple[Mapping[int, int], Package]:
+    """The package with everything that operations of a subgraph make among its outputs, and where each is there."""
+    made = [o for operation in graph.operations for o in operation.outputs if o not in graph.outputs]
+    whole = evolve(graph, outputs=(*graph.outputs, *made))
+    model = package.model
+    graphs = tuple(whole if i == index else g for i, g in enumerate(model.subgraphs))
+    places = {operand: position for position, operand in enumerate(whole.outputs)}
+    return places, evolve(package, models=(Subgraphs(graphs, model.signatures, model.description),))
