@@ -58,6 +58,11 @@ class Table:
         self._position = position
         self._vtable = vtable
 
+    @property
+    def position(self) -> int:
+        """Where the table starts in the file."""
+        return self._position
+
     def has(self, slot: int) -> bool:
         """Whether the field is there."""
         return self._at(slot, 1) is not None

@@ -59,6 +59,7 @@ class FileOperator:
     inputs: tuple[TensorType | None, ...]
     outputs: tuple[TensorType, ...]
     custom_options: bytes
+    position: int
     options: Table | None
     fields: dict[str, Field] = field(factory=dict)
 
@@ -86,6 +87,10 @@ class FileOperator:
             return ()
         wide = field in _WIDE_VECTORS
         return tuple(int(x) for x in self.options.array(found.slot, "q" if wide else "i"))
+
+    def numbers(self, field: str) -> tuple[float, ...]:
+        found = self._field(field)
+        return () if self.options is None or found is None else tuple(map(float, self.options.array(found.slot, "f")))
 
     def text(self, field: str) -> str:
         found = self._field(field)
@@ -147,6 +152,7 @@ def read_operator(
         tuple(None if i < 0 else operands[i].known for i in ends[0]),
         tuple(operands[o].type for o in ends[1]),
         _custom_options(table, behind),
+        table.position,
         *_options(table, code),
     )
     if code.custom and code.name in CUSTOM_OPS:

@@ -34,6 +34,11 @@ class Operator(Protocol):
     @property
     def custom_options(self) -> bytes: ...
 
+    @property
+    def position(self) -> int:
+        """Where in the file the operator stands: a number that no other operator of the file has."""
+        ...
+
     def integer(self, field: str) -> int:
         """A field of the options table by its name in the schema (`stride_w`); 0 where it or the table is missing."""
         ...
@@ -46,6 +51,10 @@ class Operator(Protocol):
 
     def integers(self, field: str) -> tuple[int, ...]:
         """A vector of integers; empty where it or the table is missing."""
+        ...
+
+    def numbers(self, field: str) -> tuple[float, ...]:
+        """A vector of floating-point numbers; empty where it or the table is missing."""
         ...
 
     def text(self, field: str) -> str: ...
