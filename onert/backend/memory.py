@@ -97,7 +97,8 @@ class Placement:
 class ArenaPlan:
     """The layout of one memory space's arena for one subgraph.
 
-    `size` is the arena's bytes; `lower_bound` the largest sum of tensors alive at one time, which no plan can beat.
+    `size` is the arena's bytes, `lower_bound` what no plan can beat: the largest sum of tensors, each rounded up to the
+    memory's alignment, that must have memory of their own at one time under the program's executor.
     """
 
     memory: Memory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from attrs import frozen
@@ -61,25 +61,32 @@ def _touching(subgraph: Subgraph, operands: Sequence[int]) -> set[int]:
     return found
 
 
+@frozen(eq=False)
+class PartialOrder:
+    """`before[a, b]`: whether nothing touches tensor `a` any more once tensor `b` is defined, however steps run."""
+
+    before: Mask
+
+    def overlaps(self, index: int) -> Mask:
+        """The tensors that may be alive at a time when tensor `index` is."""
+        mask: Mask = ~(self.before[index] | self.before[:, index])
+        return mask
+
+
 def in_any_order(
     subgraph: Subgraph,
     tensors: Sequence[Sequence[int]],
     timeline: Timeline,
     dependencies: Sequence[Sequence[int]],
-) -> Callable[[int], Mask]:
-    """Conflicts where steps may run in any order that their dependencies allow, or at a time.
+) -> PartialOrder | None:
+    """The order of tensors where steps may run in any order that their dependencies allow, or at a time.
 
     Two tensors may use the same memory only if every step that touches one must have run before the step that defines
-    the other; within one step, moments decide. For a very large model every two tensors are in conflict.
+    the other; within one step, moments decide. None for a model too large to work it out.
     """
-    count = len(tensors)
-    if len(dependencies) > MOST_STEPS or count > MOST_TENSORS:
-        everything: Mask = np.ones(count, np.bool_)
-        return lambda index: everything
-    done = _done_before(subgraph, tensors, timeline, _reachability(dependencies))
-    apart: Mask = done | done.T
-    conflicts: Mask = ~apart
-    return lambda index: conflicts[index]
+    if len(dependencies) > MOST_STEPS or len(tensors) > MOST_TENSORS:
+        return None
+    return PartialOrder(_done_before(subgraph, tensors, timeline, _reachability(dependencies)))
 
 
 def _reachability(dependencies: Sequence[Sequence[int]]) -> Mask:

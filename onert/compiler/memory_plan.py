@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from onert.backend import ArenaPlan, Memory, Placement
 from onert.ir import Subgraph
 
+from .antichain import MOST, heaviest_antichain
 from .linearize import Timeline
-from .liveness import in_any_order, lifetimes
+from .liveness import Lifetimes, PartialOrder, in_any_order, lifetimes
 from .planner import PLANNERS, Claims
-from .planner.claims import Mask
+from .planner.claims import Integers, height, neighbours
 from .tensor_registration import Registration, members
+
+MOST_PAIRS = 1 << 22
+"""How many pairs of tensors alive at a time a plan is made for; with more, every tensor has memory of its own."""
 
 
 def plan_arenas(
@@ -40,16 +44,27 @@ def _plan(
 ) -> ArenaPlan:
     memory: Memory = registration.memories[space]
     tensors = members(registration, registration.spaces[space])
-    sizes = np.array([subgraph.type(root).nbytes for root in tensors], np.int64)
-    alive = lifetimes(subgraph, list(tensors.values()), timeline)
-    conflicts: Callable[[int], Mask] = alive.overlaps
-    if dependencies is not None:
-        conflicts = in_any_order(subgraph, list(tensors.values()), timeline, dependencies)
-    offsets = PLANNERS[planner](Claims(sizes, memory.alignment, conflicts)).tolist()
+    nbytes = np.array([subgraph.type(root).nbytes for root in tensors], np.int64)
+    sizes = (nbytes + (memory.alignment - 1)) & -memory.alignment
+    operands = list(tensors.values())
+    alive = lifetimes(subgraph, operands, timeline)
+    order = alive if dependencies is None else in_any_order(subgraph, operands, timeline, dependencies)
+    bound = _lower_bound(sizes, alive, order)
+    near = None if order is None else neighbours(sizes, order.overlaps, MOST_PAIRS)
+    planner = "Bump" if near is None else planner
+    claims = Claims(sizes.tolist(), memory.alignment, alive.first, alive.last, near or (), bound)
+    offsets = PLANNERS[planner](claims)
     placements = {
         operand: Placement(offset, int(size), root)
-        for offset, size, (root, operands) in zip(offsets, sizes, tensors.items(), strict=True)
-        for operand in operands
+        for offset, size, (root, shared) in zip(offsets, nbytes, tensors.items(), strict=True)
+        for operand in shared
     }
-    end = max((p.offset + p.nbytes for p in placements.values()), default=0)
-    return ArenaPlan(memory, end, placements, alive.peak(sizes), planner)
+    return ArenaPlan(memory, height(claims, offsets), placements, bound, planner)
+
+
+def _lower_bound(sizes: Integers, alive: Lifetimes, order: Lifetimes | PartialOrder | None) -> int:
+    """What no plan can beat: the most alive at one moment where steps keep their order, the heaviest set of tensors in
+    conflict with one another where they do not."""
+    if isinstance(order, PartialOrder) and len(sizes) <= MOST:
+        return heaviest_antichain(sizes, order.before)
+    return alive.peak(sizes)  # in another order there may be more: still a bound

@@ -53,7 +53,7 @@ class Options:
     backends: tuple[str, ...] = ()
     executor: str = field(default="Linear", validator=_one_of(EXECUTORS))
     num_threads: int = field(factory=available_cpus, validator=_at_least_1)
-    planner: str = field(default="WIC", validator=_one_of(tuple(PLANNERS)))
+    planner: str = field(default="Best", validator=_one_of(tuple(PLANNERS)))
     op_backend_allops: str | None = None
     op_backend: Mapping[str, str] = field(factory=dict)
     op_backend_map: Mapping[int, str] = field(factory=dict)

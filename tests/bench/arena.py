@@ -1,24 +1,86 @@
-"""Planned memory beside LiteRT's: a table in Markdown.
+"""Planned memory: beside what no plan can beat and what other planners need, or beside LiteRT's. Tables in Markdown.
 
-    python tests/bench/arena.py MODEL.tflite ...
+    python tests/bench/arena.py [--backend NAME] [MODEL ...]
+    python tests/bench/arena.py --litert [MODEL ...]
 
-LiteRT keeps inputs and outputs in its arena, onert leaves them to the caller; they are added here. LiteRT's
-arena is the span of addresses of its tensors that are no constants, with its built-in kernels and no delegate.
+Without a model: every one of the shared models that compiles. LiteRT keeps inputs and outputs in its arena, onert
+leaves them to the caller; they are added here. LiteRT's arena is the span of addresses of its tensors that are no
+constants, with its built-in kernels and no delegate.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from attrs import frozen
 
 import onert
+from onert.backend.registry import load_backends
+from onert.compiler.variables import EXECUTORS
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from shared_material import SHARED
+
+COMPARED = ("WIC", "GreedyBySize", "GreedyByBreadth", "Recycle", "FirstFit", "Bump")
+
+
+@frozen
+class Row:
+    """One model, one executor: bytes by planner, and the bound."""
+
+    model: str
+    executor: str
+    bound: int
+    sizes: dict[str, int]
+
+    @property
+    def met(self) -> bool:
+        return self.sizes["Best"] == self.bound
+
+
+def models() -> list[Path]:
+    """The shared models."""
+    return sorted(p for p in (SHARED / "models").rglob("*") if p.suffix in (".tflite", ".circle"))
+
+
+def measured(path: Path, executor: str, backend: str, planners: Sequence[str]) -> Row | None:
+    """The arenas of a model's entry; None for a model that does not compile."""
+    sizes = {}
+    bound = 0
+    try:
+        package = onert.load(path)
+        for planner in planners:
+            program = onert.compile(package, backends=(backend,), executor=executor, planner=planner, num_threads=2)
+            sizes[planner] = sum(plan.size for plan in program.memory_plan.values())
+            bound = sum(plan.lower_bound for plan in program.memory_plan.values())
+    except onert.OnertError as error:
+        print(f"{path.name}: {error}", file=sys.stderr)
+        return None
+    return Row(path.stem, executor, bound, sizes)
+
+
+def bounds(paths: Sequence[Path], backend: str) -> Iterator[str]:
+    """The table of plans beside their bounds."""
+    planners = ("Best", *COMPARED)
+    yield f"| model | executor | lower bound | {' | '.join(planners)} |"
+    yield f"|---|---|---:|{'---:|' * len(planners)}"
+    rows = [row for path in paths for executor in EXECUTORS if (row := measured(path, executor, backend, planners))]
+    for row in rows:
+        yield f"| {row.model} | {row.executor} | {row.bound} | {' | '.join(str(row.sizes[p]) for p in planners)} |"
+    for executor in EXECUTORS:
+        own = [row for row in rows if row.executor == executor]
+        counts = (f"{p} {sum(r.sizes[p] == r.bound for r in own)}" for p in planners)
+        yield f"\n{executor}: of {len(own)} models these plans equal the bound: {', '.join(counts)}"
 
 
 def litert_arena(path: Path) -> int:
     """Bytes from the first to the last address of LiteRT's tensors that it plans."""
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
     interpreter = Interpreter(
         model_path=str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     )
@@ -33,11 +95,11 @@ def litert_arena(path: Path) -> int:
     return max(end for _, end in spans) - min(start for start, _ in spans)
 
 
-def rows(paths: list[Path]) -> Iterator[str]:
+def beside_litert(paths: Sequence[Path], backend: str) -> Iterator[str]:
     yield "| model | onert: arena | lower bound | with inputs and outputs | LiteRT: arena | onert / LiteRT |"
     yield "|---|---:|---:|---:|---:|---:|"
     for path in paths:
-        program = onert.compile(onert.load(path), backends=("reference",))
+        program = onert.compile(onert.load(path), backends=(backend,))
         plan = program.memory_plan.get("host")
         size, bound = (plan.size, plan.lower_bound) if plan is not None else (0, 0)
         ends = sum(info.type.nbytes for info in (*program.inputs, *program.outputs) if info.type.is_static)
@@ -46,6 +108,16 @@ def rows(paths: list[Path]) -> Iterator[str]:
         yield f"| {path.stem} | {size} | {bound} | {size + ends} | {theirs} | {ratio:.2f} |"
 
 
-if __name__ == "__main__":
-    for line in rows([Path(argument) for argument in sys.argv[1:]]):
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
+    parser.add_argument("--backend", default="llvm", choices=[b.name for b in load_backends()])
+    parser.add_argument("--litert", action="store_true", help="beside LiteRT's arena")
+    options = parser.parse_args()
+    table = beside_litert if options.litert else bounds
+    for line in table(options.models or models(), options.backend):
         print(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -41,7 +41,7 @@ def test_the_plan_table_says_where_tensors_lie_and_which_share() -> None:
         "%2      0     16  16     f32[4]     %1",
         "%3      64    80  16     f32[4]",
     ]
-    assert memory_lines(program) == ("host: 80 bytes for 3 tensors by WIC, at least 32 needed",)
+    assert memory_lines(program) == ("host: 128 bytes for 3 tensors by Best, at least 128 needed",)
 
 
 def test_threads_that_ask_for_one_shape_get_one_program() -> None:

@@ -41,7 +41,12 @@ def test_every_variable_is_read() -> None:
     ("name", "value", "sentence"),
     [
         ("EXECUTOR", "linear", "EXECUTOR is 'linear', expected one of Linear, Dataflow, Parallel"),
-        ("CPU_MEMORY_PLANNER", "Best", "CPU_MEMORY_PLANNER is 'Best', expected one of Bump, FirstFit, WIC"),
+        (
+            "CPU_MEMORY_PLANNER",
+            "Worst",
+            "CPU_MEMORY_PLANNER is 'Worst', expected one of Best, Bump, FirstFit, WIC, GreedyBySize, "
+            "GreedyByBreadth, Recycle",
+        ),
         ("NUM_THREADS", "0", "NUM_THREADS is 0, expected -1 or at least 1"),
         ("NUM_THREADS", "many", "NUM_THREADS is 'many', expected -1 or at least 1"),
         ("TRACING_MODE", "2", "TRACING_MODE is '2', expected one of 1, true, on, yes, 0, false, off, no"),

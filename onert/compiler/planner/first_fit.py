@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from .claims import Claims, Integers, place
+from .claims import Claims, lowest_gap, place
 
 
-def first_fit(claims: Claims) -> Integers:
+def first_fit(claims: Claims) -> list[int]:
     """In the order of the run, each tensor in the lowest gap among those alive."""
-    return place(claims, np.arange(len(claims), dtype=np.int64))
+    return place(claims, range(len(claims)), lowest_gap)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
+from .claims import Claims, lowest_gap, place
+from .orders import by_size
 
-from .claims import Claims, Integers, place
 
-
-def wic(claims: Claims) -> Integers:
+def wic(claims: Claims) -> list[int]:
     """The largest tensor first, each in the lowest gap among those alive with it; equal sizes in the run's order."""
-    order: Integers = np.argsort(-claims.sizes, kind="stable").astype(np.int64)
-    return place(claims, order)
+    return place(claims, by_size(claims), lowest_gap)

@@ -1,0 +1,81 @@
+"""The default planner: the best of the others, and a search where none of them meets the bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+
+from .claims import Claims, Fit, Planner, height, lowest_gap, place, tightest_gap
+from .first_fit import first_fit
+from .greedy import greedy_by_breadth, greedy_by_size
+from .orders import by_area, by_breadth, by_size, by_span
+from .recycle import recycle
+from .wic import wic
+
+CANDIDATES: tuple[Planner, ...] = (wic, greedy_by_breadth, greedy_by_size, first_fit, recycle)
+ORDERS: tuple[Callable[[Claims], list[int]], ...] = (by_size, by_breadth, by_area, by_span)
+PROMOTIONS = 8
+EFFORT = 600_000
+"""How many neighbours the search looks at before it gives up: a fraction of a second, where it is needed at all."""
+
+
+def best(claims: Claims) -> list[int]:
+    """The lowest plan of all planners', improved while it is above the bound; never worse than any of them."""
+    found: list[int] | None = None
+    for offsets in _plans(claims):
+        if found is None or height(claims, offsets) < height(claims, found):
+            found = offsets
+        if height(claims, found) <= claims.bound:
+            break
+    assert found is not None
+    return found
+
+
+def _plans(claims: Claims) -> Iterator[list[int]]:
+    for planner in CANDIDATES:
+        yield planner(claims)
+    rounds = EFFORT // (sum(len(near) for near in claims.neighbours) + len(claims) + 1)
+    for order in ORDERS:
+        for fit in (lowest_gap, tightest_gap):
+            yield from _promoted(claims, order(claims), fit, min(PROMOTIONS, rounds))
+    yield from _exchanged(claims, by_size(claims), rounds)
+
+
+def _promoted(claims: Claims, order: Sequence[int], fit: Fit, rounds: int) -> Iterator[list[int]]:
+    """Plans of orders that put first what ended above the bound in the plan before."""
+    for _ in range(rounds):
+        offsets = place(claims, order, fit)
+        yield offsets
+        high = set(_high(claims, offsets))
+        order = [*(i for i in order if i in high), *(i for i in order if i not in high)]
+
+
+def _exchanged(claims: Claims, order: list[int], rounds: int) -> Iterator[list[int]]:
+    """Plans of orders in which a tensor that ended above the bound goes before one that is in its way.
+
+    An order is kept where no more bytes end above the bound. Every plan whose tensors cannot slide down is that of some
+    order. The same claims give the same plans: the numbers drawn start from the same seed.
+    """
+    random = Random(0)
+    offsets = place(claims, order, lowest_gap)
+    for _ in range(rounds):
+        high = _high(claims, offsets)
+        chosen = random.choice(high)
+        other = random.choice(claims.neighbours[chosen])
+        # Its own turn, or that of one in its way, comes before another's in the way.
+        moved, before = (chosen, other) if random.random() < 0.5 else (other, random.choice(claims.neighbours[other]))
+        tried = [i for i in order if i != moved]
+        tried.insert(tried.index(before), moved)
+        found = place(claims, tried, lowest_gap)
+        yield found
+        if _excess(claims, found) <= _excess(claims, offsets):
+            order, offsets = tried, found
+
+
+def _high(claims: Claims, offsets: Sequence[int]) -> list[int]:
+    return [i for i, size in enumerate(claims.sizes) if offsets[i] + size > claims.bound]
+
+
+def _excess(claims: Claims, offsets: Sequence[int]) -> int:
+    """The bytes of tensors above the bound, summed over tensors."""
+    return sum(max(0, offset + size - claims.bound) for offset, size in zip(offsets, claims.sizes, strict=True))
