@@ -12,17 +12,22 @@ from onert.backend import Backend, Group, Kernel, Sequence, Settings
 from onert.ir import CallTypes, DType, Op, Operation
 from onert.ir.ops.binary import Binary
 from onert.ir.ops.conv import Conv2D
+from onert.ir.ops.convert import Bitcast
 from onert.ir.ops.copy import Copy
 from onert.ir.ops.depthwise import DepthwiseConv2D
 from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.joining import Concat, Split
+from onert.ir.ops.gather import EmbeddingLookup, Gather, GatherNd
+from onert.ir.ops.joining import Concat, Pack, Split, SplitV, Unpack
+from onert.ir.ops.layout import BatchToSpaceND, SpaceToBatchND
 from onert.ir.ops.reshape import ExpandDims, Reshape, Squeeze
-from onert.ir.ops.slicing import Pad
+from onert.ir.ops.resize import ResizeNearestNeighbor
+from onert.ir.ops.slicing import MirrorPad, Pad
 
 from . import code
 from .cache import Cache, default_directory
-from .lower import elementwise, fusion, integer_arithmetic, integer_products, movement, products
+from .lower import elementwise, fusion, gathering, integer_arithmetic, integer_products, movement, products
 from .lower.builder import Lowering
+from .lower.views import VIEWS
 from .native_kernel import NativeKernel
 from .target import target
 
@@ -56,7 +61,13 @@ BYTES: dict[type[Op], Rule] = {
     DepthwiseConv2D: Rule(integer_products.why_not, integer_products.lower_depthwise),
     Binary: Rule(integer_arithmetic.why_not, integer_arithmetic.lower),
 }
-ANY: dict[type[Op], Rule] = dict.fromkeys((Reshape, Squeeze, ExpandDims, Copy, Concat, Split, Pad), _MOVEMENT)
+_GATHERING = Rule(gathering.why_not, gathering.lower)
+_MOVED = (Reshape, Squeeze, ExpandDims, Copy, Bitcast, Concat, Split, SplitV, Pack, Unpack, Pad, MirrorPad)
+ANY: dict[type[Op], Rule] = {
+    **dict.fromkeys((*_MOVED, SpaceToBatchND, BatchToSpaceND, *VIEWS), _MOVEMENT),
+    **dict.fromkeys((Gather, GatherNd, EmbeddingLookup), _GATHERING),
+    ResizeNearestNeighbor: Rule(gathering.why_not, gathering.lower_nearest),
+}
 """Rules by the kind of operation: for float32, for 8-bit integers, and for elements of any type."""
 
 

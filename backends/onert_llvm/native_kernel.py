@@ -9,12 +9,12 @@ import numpy as np
 from attrs import frozen
 
 from onert.backend import Tensors
-from onert.ir import Array, Context
+from onert.ir import Array, Context, ExecutionError
 
 from .kernels.copy import CopyRows
 from .layout import slot_bits
 from .lower.builder import aligned
-from .lower.command import Area, Command, Lowered, Pointer
+from .lower.command import REPORT_BYTES, Area, Check, Command, Lowered, Pointer
 from .threads import POOLS
 
 _WORDS = 16
@@ -39,18 +39,22 @@ def bind(kernel: NativeKernel, tensors: Tensors) -> Callable[[], None]:
     """A call that runs all commands on these tensors, in native code from the first to the last."""
     lowered = kernel.lowered
     scratch = aligned(np.zeros(max(lowered.scratch, 1), np.uint8))
-    place = _Places(lowered, tensors, scratch)
+    reports = np.zeros((max(len(lowered.checks), 1), REPORT_BYTES // 8), np.int64)
+    place = _Places(lowered, tensors, scratch, reports)
     commands = [command for command in lowered.commands if not _idle(command, place)]
     tasks = _tasks(commands, place)
     program = _program(kernel, commands, tasks, place)
     count, address = len(commands), program.ctypes.data
     keep = (tasks, program, scratch, place)
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
+    run: Callable[[], None]
     if kernel.threads <= 1:
         alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
-        return _Alone(alone, address, count, keep)
-    together = ctypes.CFUNCTYPE(None, pointer, pointer, integer)(kernel.pool["onert_pool_run"])
-    return _Together(together, kernel, address, count, keep)
+        run = _Alone(alone, address, count, keep)
+    else:
+        together = ctypes.CFUNCTYPE(None, pointer, pointer, integer)(kernel.pool["onert_pool_run"])
+        run = _Together(together, kernel, address, count, keep)
+    return _Checked(run, lowered.checks, reports) if lowered.checks else run
 
 
 class _Alone:
@@ -89,13 +93,33 @@ class _Together:
             POOLS.give(pool, self._kernel.threads)
 
 
+class _Checked:
+    """A run after which the first broken rule is an ExecutionError."""
+
+    __slots__ = ("_checks", "_reports", "_run")
+
+    def __init__(self, run: Callable[[], None], checks: Sequence[Check], reports: Array) -> None:
+        self._run = run
+        self._checks = checks
+        self._reports = reports
+
+    def __call__(self) -> None:
+        self._run()
+        if self._reports.any():
+            number = int(self._reports[:, 0].argmax())
+            element = int(self._reports[number, 1])
+            self._reports[:] = 0
+            raise ExecutionError(self._checks[number].message.format(element))
+
+
 class _Places:
     """Addresses of what pointers lead to; keeps the arrays alive."""
 
-    def __init__(self, lowered: Lowered, tensors: Tensors, scratch: Array) -> None:
+    def __init__(self, lowered: Lowered, tensors: Tensors, scratch: Array, reports: Array) -> None:
         self._lowered = lowered
         self._tensors = tensors
         self._scratch = scratch
+        self._reports = reports
         self._operands: dict[int, tuple[int, Array]] = {}
 
     def __call__(self, pointer: Pointer) -> int:
@@ -103,6 +127,8 @@ class _Places:
             base = self._lowered.constants[pointer.index].ctypes.data
         elif pointer.area is Area.SCRATCH:
             base = self._scratch.ctypes.data
+        elif pointer.area is Area.REPORT:
+            base = self._reports.ctypes.data
         else:
             found = self._operands.get(pointer.index)
             if found is None:

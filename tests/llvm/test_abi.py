@@ -17,8 +17,10 @@ from onert_llvm.kernels.elementwise import Elementwise, Reach
 from onert_llvm.kernels.elementwise_int8 import AddInt8, TableInt8
 from onert_llvm.kernels.epilogue import ACC, Epilogue
 from onert_llvm.kernels.expression import Apply, Fn, clamp, hard_swish
+from onert_llvm.kernels.gather import Gather
 from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32, PatchConvF32
 from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
+from onert_llvm.kernels.move import Core, Move
 from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.pool import PoolF32, PoolInt8
 from onert_llvm.kernels.reduce import Fold, ReduceColumns, ReduceRows, Softmax
@@ -43,6 +45,7 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
         DepthwiseInt8(cut, True, Requantize(weight_zero_point=True)), PoolInt8(cut, True), PoolInt8(cut, False, False),
         Elementwise(Apply(Fn.TANH, (ACC,)), (Reach.FULL,)), AddInt8(), TableInt8(), ReduceRows(Fold.SUM),
         ReduceColumns(Fold.MAX), Softmax(), RowSums(), WindowSums(),
+        *(Move(core, 4, 2) for core in Core), Move(Core.RUN, 1, 0), Move(Core.EACH, 16, 1), Gather(1, 2, True),
     )  # fmt: skip
 
 

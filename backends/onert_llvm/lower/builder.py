@@ -12,7 +12,7 @@ from onert.ir.shape import static
 from onert_llvm.abi import Algorithm, KernelSpec
 from onert_llvm.target import Isa
 
-from .command import Access, Area, Command, Lowered, Pointer, Slot
+from .command import REPORT_BYTES, Access, Area, Check, Command, Lowered, Pointer, Slot
 
 
 class Lowering:
@@ -25,6 +25,7 @@ class Lowering:
         self._commands: list[Command] = []
         self._constants: list[Array] = []
         self._scratch = 0
+        self._checks: list[Check] = []
 
     def operation(self, at: int) -> Operation:
         return self.subgraph.operations[at]
@@ -49,6 +50,23 @@ class Lowering:
         self._constants.append(aligned(array))
         return Pointer(Area.CONSTANT, len(self._constants) - 1)
 
+    def scratch(self, *sizes: int) -> tuple[Access, ...]:
+        """Memory between the commands of one operation, a piece of each size in bytes; the next operation has it again.
+
+        Each comes as the access of a command that writes it.
+        """
+        found, offset = [], 0
+        for nbytes in sizes:
+            found.append(Access(Pointer(Area.SCRATCH, 0, offset), nbytes, True))
+            offset += -(-nbytes // 64) * 64
+        self._scratch = max(self._scratch, offset)
+        return tuple(found)
+
+    def check(self, operation: int, rule: str) -> Pointer:
+        """Where a kernel reports an element that broke a rule: a sentence with `{}` for the element."""
+        self._checks.append(Check(f"{self.operation(operation)}: {rule}"))
+        return Pointer(Area.REPORT, 0, REPORT_BYTES * (len(self._checks) - 1))
+
     def emit(
         self,
         operation: int,
@@ -58,11 +76,12 @@ class Lowering:
         reads: Sequence[int],
         writes: Sequence[int],
         flops: int = 0,
+        accesses: Sequence[Access] = (),
     ) -> None:
-        """A command; `reads` and `writes` are the operands it touches."""
+        """A command; `reads` and `writes` are the operands it touches, `accesses` other memory that it does."""
         if tiles <= 0:
             return
-        accesses = tuple(
+        whole = (
             Access(self.operand(i), self.subgraph.type(i).nbytes, write)
             for operands, write in ((reads, False), (writes, True))
             for i in operands
@@ -70,10 +89,10 @@ class Lowering:
         )
         grain = max(1, tiles // (8 * self.threads)) if self.threads > 1 else tiles
         spec = KernelSpec(algorithm, self.isa)
-        self._commands.append(Command(spec, slots, tiles, grain, accesses, operation, flops))
+        self._commands.append(Command(spec, slots, tiles, grain, (*whole, *accesses), operation, flops))
 
     def done(self) -> Lowered:
-        return Lowered(tuple(self._commands), tuple(self._constants), self._scratch)
+        return Lowered(tuple(self._commands), tuple(self._constants), self._scratch, tuple(self._checks))
 
 
 def aligned(array: Array) -> Array:

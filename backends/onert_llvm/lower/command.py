@@ -11,16 +11,19 @@ from onert_llvm.abi import KernelSpec
 
 
 class Area(Enum):
-    """Where a pointer leads: a tensor of the model, an array that was packed for the kernel, or scratch memory."""
+    """Where a pointer leads: a tensor of the model, an array that was packed for the kernel, scratch memory, or the
+    reports of checks.
+    """
 
     OPERAND = "operand"
     CONSTANT = "constant"
     SCRATCH = "scratch"
+    REPORT = "report"
 
 
 @frozen
 class Pointer:
-    """`offset` bytes into an operand, a constant (by number), or the scratch memory (`index` 0)."""
+    """`offset` bytes into an operand, a constant (by number), the scratch memory or the reports (`index` 0)."""
 
     area: Area
     index: int = 0
@@ -56,10 +59,25 @@ class Command:
     flops: int = 0
 
 
+@frozen
+class Check:
+    """A rule that elements must keep, looked at by a kernel: `message` with the element that broke it put in.
+
+    Check number i has `REPORT_BYTES` of the reports, two 64-bit integers: 1 where the rule was broken, and the element.
+    They are zero before a run.
+    """
+
+    message: str
+
+
+REPORT_BYTES = 16
+
+
 @frozen(eq=False)
 class Lowered:
-    """What a sequence becomes: commands in order, the arrays packed for them, and bytes of scratch memory."""
+    """What a sequence becomes: commands in order, the arrays packed for them, bytes of scratch memory, and checks."""
 
     commands: tuple[Command, ...]
     constants: tuple[Array, ...]
     scratch: int = 0
+    checks: tuple[Check, ...] = ()

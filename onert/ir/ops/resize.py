@@ -40,7 +40,7 @@ class ResizeBilinear(Op):
         height, width = _new_size(size)
         if x.dtype in (np.int8, np.int16):
             return self._integer(x, height, width)
-        rows, columns = self._positions(height, x.shape[1]), self._positions(width, x.shape[2])
+        rows, columns = self.positions(height, x.shape[1]), self.positions(width, x.shape[2])
         down, across = rows[2][:, None, None], columns[2][:, None]
         real = x.astype(np.float32, copy=False)
         top, bottom = real[:, rows[0]], real[:, rows[1]]
@@ -51,7 +51,7 @@ class ResizeBilinear(Op):
     def evaluate_quantized(self, types: CallTypes, x: Array, size: Array) -> Array:
         return self.evaluate(x, size)
 
-    def _positions(self, count: int, inputs: int) -> tuple[Array, Array, Array]:
+    def positions(self, count: int, inputs: int) -> tuple[Array, Array, Array]:
         """For each output along an axis: the inputs before and after it, and the distance from the first."""
         scale = np.float32(inputs) / np.float32(count)
         if self.align_corners and count > 1:
@@ -108,10 +108,11 @@ class ResizeNearestNeighbor(Op):
 
     def evaluate(self, x: Array, size: Array) -> Array:
         height, width = _new_size(size)
-        rows, columns = self._nearest(height, x.shape[1]), self._nearest(width, x.shape[2])
+        rows, columns = self.nearest(height, x.shape[1]), self.nearest(width, x.shape[2])
         return x[:, rows[:, None], columns]
 
-    def _nearest(self, count: int, inputs: int) -> Array:
+    def nearest(self, count: int, inputs: int) -> Array:
+        """For each of `count` outputs along an axis of `inputs`, the input it takes."""
         scale = np.float32(inputs) / np.float32(count)
         if self.align_corners and count > 1:
             scale = np.float32(inputs - 1) / np.float32(count - 1)

@@ -147,14 +147,17 @@ class StridedSlice(Op):
             raise RuleError(f"index {index} along axis {axis} is outside of its {size} elements")
 
     def evaluate(self, x: Array, begin: Array, end: Array, strides: Array) -> Array:
-        steps = sv.values(strides)
-        require(0 not in steps, "a stride is 0")
+        return np.asarray(self.view(x, sv.values(begin), sv.values(end), sv.values(strides)), order="C")
+
+    def view(self, x: Array, begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+        """The result as a view of `x`, of which no element is read."""
+        require(0 not in strides, "a stride is 0")
         index: list[slice | int | None] = []
-        for axis, part in self._parts(x.ndim, sv.values(begin), sv.values(end), steps):
+        for axis, part in self._parts(x.ndim, begin, end, strides):
             if isinstance(part, int) and axis is not None:
                 self._index(part, x.shape[axis], axis)
             index.append(None if axis is None else part)
-        return np.asarray(x[tuple(index)], order="C")
+        return x[tuple(index)]
 
 
 def _margins(x: TensorType, paddings: TensorType) -> list[tuple[int, int]] | None:

@@ -1,0 +1,107 @@
+"""Runs subgraphs natively on tensors between guard pages, and by their operations' own meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+from cases.case import Case
+
+from onert.backend import Sequence as Operations
+from onert.backend import Settings, Tensor, Tensors
+from onert.ir import Op, Subgraph, TensorType, evaluate
+from onert.ir.builder import Builder
+from onert_llvm.backend import Llvm
+from onert_llvm.target import Isa
+
+from .harness import Array, guarded
+
+BACKEND = Llvm()
+
+
+NOTHING: Any = None
+"""No operation that runs natively asks for subgraphs or state."""
+
+
+def subgraph_of(case: Case, constant: Sequence[int] | None = None) -> Subgraph:
+    """A case's operation alone; the operands that are constant are those the case names, unless others are given."""
+    b = Builder()
+    fixed = case.constant if constant is None else constant
+    operands: list[int | None] = []
+    for i, (array, type_) in enumerate(zip(case.inputs, case.input_types(known=True), strict=True)):
+        if array is None or type_ is None:
+            operands.append(None)
+        elif i in fixed:
+            operands.append(b.constant(array, type_.quantization, dtype=type_.dtype))
+        else:
+            operands.append(b.input(evolve(type_, data=None)))
+    return b.subgraph(b.add_many(case.op, *operands, quantization=case.result_quantization))
+
+
+def single(op: Op, *operands: Any, constant: Sequence[int] = ()) -> tuple[Subgraph, list[Array]]:
+    """An operation on arrays (None for one that is absent), and the arrays that are its subgraph's inputs."""
+    case = Case("", op, operands, constant=tuple(constant))
+    return subgraph_of(case), [a for i, a in enumerate(operands) if a is not None and i not in constant]
+
+
+def why_not(subgraph: Subgraph) -> str | None:
+    """The first reason why an operation of the subgraph has no native form."""
+    found = (BACKEND.supports(o, subgraph.types(o)) for o in subgraph.operations)
+    return next((reason for reason in found if reason is not None), None)
+
+
+def natively(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int = 1, runs: int = 1) -> list[Array]:
+    """The outputs of a subgraph whose operations all have native forms; every tensor ends at a guard page."""
+    assert why_not(subgraph) is None, why_not(subgraph)
+    settings = Settings(num_threads=threads, target=isa.name)
+    sequence = Operations(subgraph, tuple(range(len(subgraph.operations))), subgraph.inputs, subgraph.outputs)
+    sequence = evolve(sequence, groups=BACKEND.fuse(sequence, settings))
+    unstored = {i for group in sequence.groups for i in group.unstored}
+    given = dict(zip(subgraph.inputs, inputs, strict=True))
+    tensors: dict[int, Tensor] = {}
+    for index, operand in enumerate(subgraph.operands):
+        if index in unstored:
+            continue
+        type_ = operand.type
+        elements = operand.data.array if operand.data is not None else given.get(index, _garbage(type_))
+        tensors[index] = Tensor(type_, guarded(np.asarray(elements), at_end=index % 2 == 0))
+    call = BACKEND.generate(sequence, settings).bind(Tensors(tensors), NOTHING)
+    for _ in range(runs):
+        call()
+    return [tensors[i].array for i in subgraph.outputs]
+
+
+def _garbage(type_: TensorType) -> Array:
+    shape = tuple(d or 0 for d in type_.shape)
+    return np.full(int(np.prod(shape)) * type_.dtype.itemsize, 0x5A, np.uint8).view(type_.dtype.numpy).reshape(shape)
+
+
+def by_meaning(subgraph: Subgraph, inputs: Sequence[Array]) -> list[Array]:
+    """The outputs of a subgraph, each operation evaluated by itself."""
+    known: dict[int, Array] = {i: o.data.array for i, o in enumerate(subgraph.operands) if o.data is not None}
+    known |= dict(zip(subgraph.inputs, inputs, strict=True))
+    for operation in subgraph.operations:
+        arrays = [None if i is None else known[i] for i in operation.inputs]
+        results = evaluate(operation.op, arrays, subgraph.types(operation))
+        known |= dict(zip(operation.outputs, results, strict=True))
+    return [known[i] for i in subgraph.outputs]
+
+
+def same(found: Sequence[Array], expected: Sequence[Array], tolerance: float = 1e-5) -> None:
+    """Equal but for floats, which may differ by `tolerance` of the range of each output."""
+    for mine, theirs in zip(found, expected, strict=True):
+        assert mine.dtype == theirs.dtype
+        assert mine.shape == theirs.shape
+        if mine.dtype.kind != "f":
+            np.testing.assert_array_equal(mine, theirs)
+            continue
+        finite = np.abs(theirs[np.isfinite(theirs)])
+        room = tolerance * float(finite.max()) if finite.size else 0.0
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=room)
+
+
+def check(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, tolerance: float = 1e-5, threads: int = 1) -> None:
+    """Native results agree with the operations' meaning."""
+    same(natively(subgraph, inputs, isa, threads), by_meaning(subgraph, inputs), tolerance)

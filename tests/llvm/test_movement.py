@@ -1,0 +1,118 @@
+"""Elements are moved as NumPy moves them, on every target and for elements of every size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onert.ir import ExecutionError, Op
+from onert.ir.ops.gather import EmbeddingLookup, Gather, GatherNd
+from onert.ir.ops.joining import Concat, Pack, Split, SplitV, Unpack
+from onert.ir.ops.layout import BatchToSpaceND, DepthToSpace, Reverse, SpaceToBatchND, SpaceToDepth, Transpose
+from onert.ir.ops.reshape import Reshape
+from onert.ir.ops.resize import ResizeNearestNeighbor
+from onert.ir.ops.slicing import BroadcastTo, Mirror, MirrorPad, Pad, Slice, StridedSlice, Tile
+from onert_llvm.target import Isa, runnable
+
+from .harness import Array
+from .natively import check, natively, single
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+TYPES = (np.int8, np.int16, np.float32, np.int64, np.complex128)
+
+
+def _numbers(*shape: int, dtype: Any = np.float32) -> Array:
+    return np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
+
+
+def _ints(*values: Any) -> Array:
+    return np.array(values, np.int32)
+
+
+X = (3, 5, 4, 6)
+WIDE = (2, 40, 3, 33)
+# operation, shape of the first operand, the others (all constant)
+MOVED: list[tuple[Op, tuple[int, ...], tuple[Array, ...]]] = [
+    (Transpose(), X, (_ints(3, 1, 0, 2),)),
+    (Transpose(), X, (_ints(0, 2, 1, 3),)),
+    (Transpose(), (37, 50), (_ints(1, 0),)),
+    (Transpose(), (1, 128, 4, 32), (_ints(0, 2, 3, 1),)),
+    (Transpose(), WIDE, (_ints(2, 3, 0, 1),)),
+    (Transpose(), (7,), (_ints(0),)),
+    (Slice(), X, (_ints(1, 0, 2, 3), _ints(2, 5, -1, 2))),
+    (Slice(), (9000,), (_ints(11), _ints(-1))),
+    (StridedSlice(), X, (_ints(2, 4, 0, 5), _ints(0, 0, 4, -7), _ints(-1, -2, 3, -1))),
+    (StridedSlice(shrink_axis_mask=2, new_axis_mask=1), X, (_ints(0, 2, 1), _ints(0, 0, 3), _ints(1, 1, 1))),
+    (Reverse(), X, (_ints(1, 3),)),
+    (Tile(), (3, 1, 5), (_ints(2, 3, 4),)),
+    (Tile(), (1, 1), (_ints(3, 70),)),
+    (BroadcastTo(), (4, 1, 3), (_ints(2, 4, 5, 3),)),
+    (BroadcastTo(), (4, 1), (_ints(4, 150),)),
+    (SpaceToDepth(2), (2, 4, 6, 5), ()),
+    (DepthToSpace(2), (2, 4, 6, 12), ()),
+    (ResizeNearestNeighbor(), (2, 3, 5, 4), (_ints(6, 15),)),
+    (ResizeNearestNeighbor(half_pixel_centers=True), (2, 3, 5, 3), (_ints(7, 4),)),
+    (ResizeNearestNeighbor(align_corners=True), (1, 8, 5, 1), (_ints(3, 9),)),
+    (Pad(), X, (_ints([0, 0], [1, 2], [3, 0], [0, 70]),)),
+    (Pad(), (2, 3, 4, 2, 2), (_ints([1, 0], [0, 0], [2, 2], [0, 1], [1, 1]),)),
+    (MirrorPad(), (2, 5, 6, 3), (_ints([0, 1], [4, 2], [0, 5], [2, 0]),)),
+    (MirrorPad(Mirror.SYMMETRIC), (4, 6), (_ints([4, 1], [0, 6]),)),
+    (SpaceToBatchND(), (2, 5, 6, 3), (_ints(2, 3), _ints([1, 2], [0, 0]))),
+    (SpaceToBatchND(), (2, 6, 3), (_ints(3), _ints([0, 0]).reshape(1, 2))),
+    (BatchToSpaceND(), (12, 3, 4, 2), (_ints(2, 3), _ints([1, 2], [0, 5]))),
+    (Reshape((-1,)), (300, 100), ()),
+]
+
+
+@ISAS
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda d: d.__name__)
+@pytest.mark.parametrize("at", range(len(MOVED)), ids=lambda i: f"{i}-{type(MOVED[i][0]).__name__}")
+def test_one_operand_moves(isa: Isa, dtype: Any, at: int) -> None:
+    op, shape, others = MOVED[at]
+    check(*single(op, _numbers(*shape, dtype=dtype), *others, constant=range(1, 1 + len(others))), isa)
+
+
+@ISAS
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda d: d.__name__)
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_tensors_are_joined_and_taken_apart(isa: Isa, dtype: Any, axis: int) -> None:
+    parts = [_numbers(3, 5, 7, dtype=dtype) + i for i in range(3)]
+    check(*single(Concat(axis), *parts), isa, threads=2)
+    check(*single(Pack(axis), *parts), isa)
+    whole = _numbers(6, 6, 6, dtype=dtype)
+    check(*single(Unpack(6, axis), whole), isa)
+    check(*single(Split(3), _ints(axis), whole, constant=(0,)), isa)
+    check(*single(SplitV(3), whole, _ints(1, -1, 3), _ints(axis), constant=(1, 2)), isa)
+
+
+@ISAS
+def test_margins_have_the_value_of_an_operand(isa: Isa) -> None:
+    margins = _ints([1, 2], [0, 3])
+    check(*single(Pad(), _numbers(4, 70), margins, np.array([7], np.float32), constant=(1,)), isa)
+
+
+@ISAS
+@pytest.mark.parametrize("dtype", [np.int8, np.float32, np.complex128], ids=lambda d: d.__name__)
+@pytest.mark.parametrize("wide", [np.int32, np.int64], ids=lambda d: d.__name__)
+def test_slices_are_picked_by_index(isa: Isa, dtype: Any, wide: Any) -> None:
+    rng = np.random.default_rng(0)
+    x = _numbers(4, 6, 5, 3, dtype=dtype)
+    indices = rng.integers(0, 4, (4, 3)).astype(wide)
+    for op in (Gather(0), Gather(1), Gather(-1), Gather(2, 1)):
+        check(*single(op, x, indices % 3), isa, threads=2)
+    check(*single(GatherNd(), x, indices), isa)
+    check(*single(GatherNd(), x, indices[0, :1]), isa)
+    if wide is np.int32:
+        check(*single(EmbeddingLookup(), indices[0], _numbers(4, 300)), isa)
+
+
+@pytest.mark.parametrize("bad", [-1, 6, 1 << 40])
+def test_an_index_that_is_outside_is_an_error_and_the_next_run_is_whole(bad: int) -> None:
+    isa = runnable()[-1]
+    good = np.array([0, 5], np.int64)
+    subgraph, (x, _) = single(Gather(0), _numbers(6, 3), good)
+    with pytest.raises(ExecutionError, match=rf"Gather: index {bad} is outside of dimension 0 of 6"):
+        natively(subgraph, [x, np.array([2, bad], np.int64)], isa)
+    np.testing.assert_array_equal(natively(subgraph, [x, good], isa, runs=2)[0], x[good])
