@@ -25,11 +25,13 @@ def _word(rows: Array, at: int, size: int = 8) -> Array:
 
 
 def _turn(x: Array, by: int) -> Array:
-    return (x >> _n(by)) | (x << _n(64 - by))
+    out: Array = (x >> _n(by)) | (x << _n(64 - by))
+    return out
 
 
 def _mix(x: Array) -> Array:
-    return x ^ (x >> _n(47))
+    out: Array = x ^ (x >> _n(47))
+    return out
 
 
 def _join(u: Array, v: Array, mul: Array | np.uint64) -> Array:
