@@ -59,6 +59,7 @@ FLOATS: dict[type[Op], Rule] = {
 BYTES: dict[type[Op], Rule] = {
     Conv2D: Rule(integer_products.why_not, integer_products.lower_convolution),
     DepthwiseConv2D: Rule(integer_products.why_not, integer_products.lower_depthwise),
+    FullyConnected: Rule(integer_products.why_not, integer_products.lower_fully_connected),
     Binary: Rule(integer_arithmetic.why_not, integer_arithmetic.lower),
 }
 _GATHERING = Rule(gathering.why_not, gathering.lower)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from onert.ir import Array
 
 from .kernels.dot import GROUP, offset
-from .kernels.requantize import FIELDS
+from .kernels.requantize import Scaling
 from .kernels.tile import Columns
 from .target import Isa
+
+Multipliers = tuple[Array, Array]
+"""Mantissas and shifts in fixed point, one of each for every column or for all (`onert.ir.fixed_point`)."""
 
 
 def pack_f32(weights: Array, columns: Columns, isa: Isa) -> tuple[Array, int]:
@@ -62,41 +67,81 @@ def pack_int8(weights: Array, columns: Columns, isa: Isa) -> tuple[Array, int]:
     return packed, rows * (width or tail)
 
 
-def pack_columns(bias: Array, multipliers: Array, shifts: Array, isa: Isa) -> Array:
-    """What `requantize` reads for each register of columns: bias, mantissa, right and left shift, a register of each.
+def scaling(bounds: Array, multipliers: Multipliers, zero_point: int) -> Scaling:
+    """How fixed-point multipliers may be applied to sums of magnitude `bounds[n]` at most."""
+    _, shifts = _per_column(multipliers, len(bounds))
+    right = np.clip(-shifts, 0, 31)
+    reach = bounds.astype(np.int64) + 1 + (1 << np.maximum(right - 1, 0)) + ((abs(zero_point) + 1) << right)
+    narrow = shifts.max(initial=-1) < 0 and reach.max(initial=0) < 1 << 31
+    return Scaling.NARROW if narrow else Scaling.WIDE
 
-    `bias[n]` is that of the accumulators (see `folded_bias`); `multipliers` and `shifts` have n elements or one.
+
+def pack_columns(how: Scaling, bias: Array, multipliers: Multipliers, zero_point: int, isa: Isa) -> Array:
+    """What `requantize` reads for each register of columns where multipliers are in fixed point.
+
+    `bias[n]` is that of the accumulators (see `folded_bias`).
     """
-    n, lanes = len(bias), isa.f32
-    fields = np.zeros((len(FIELDS), -(-n // lanes) * lanes), np.int32)
-    shifts = np.broadcast_to(np.asarray(shifts, np.int64), (n,))
-    columns = (bias, np.broadcast_to(multipliers, (n,)), np.maximum(-shifts, 0), np.maximum(shifts, 0))
-    for row, values in zip(fields, columns, strict=True):
-        row[:n] = values
-    return np.ascontiguousarray(fields.reshape(len(FIELDS), -1, lanes).transpose(1, 0, 2)).reshape(-1)
+    mantissas, shifts = (_filled(m, isa) for m in _per_column(multipliers, len(bias)))
+    start = _filled(bias, isa)
+    if how is Scaling.WIDE:
+        return _fields((start, mantissas, np.maximum(-shifts, 0), np.maximum(shifts, 0)), isa)
+    right = np.maximum(-shifts, 1)
+    added = (1 << (right - 1)) - 1 + (zero_point << right)
+    offsets = (1 << 31) - (mantissas << 32) + (added << 32)
+    odd = np.stack([mantissas[1::2] << 1, np.zeros(len(mantissas) // 2, np.int64)], 1).reshape(-1)
+    halves = [np.ascontiguousarray(offsets[i::2]).view(np.int32) for i in (0, 1)]
+    return _fields((start + (1 << 31), mantissas << 1, odd, *halves, right), isa)
 
 
-def folded_bias(
-    weights: Array,
-    bias: Array | None,
-    input_zero: int,
-    weight_zero: int,
-    isa: Isa,
-    signed: bool,
-    shifted_sums: bool = False,
-) -> Array:
+def pack_reals(bias: Array, reals: Array, isa: Isa) -> Array:
+    """The same where the multipliers are real: float64, n or one."""
+    wide = _filled(np.broadcast_to(reals, (len(bias),)).astype(np.float64), isa).view(np.int32)
+    halves = wide.reshape(-1, 2, isa.f32)
+    return _fields((_filled(bias, isa), halves[:, 0].reshape(-1), halves[:, 1].reshape(-1)), isa)
+
+
+def _per_column(multipliers: Multipliers, n: int) -> tuple[Array, Array]:
+    """Mantissas and shifts of n columns; a multiplier of 0 may have any shift."""
+    mantissas, shifts = (np.broadcast_to(np.asarray(m, np.int64), (n,)) for m in multipliers)
+    return mantissas, np.where(mantissas == 0, -1, shifts)
+
+
+def _filled(values: Array, isa: Isa) -> Array:
+    """With zeros after them, to whole registers."""
+    lanes = isa.f32
+    out = np.zeros(-(-len(values) // lanes) * lanes, np.float64 if values.dtype.kind == "f" else np.int64)
+    out[: len(values)] = values
+    return out
+
+
+def _fields(rows: Sequence[Array], isa: Isa) -> Array:
+    """Rows of 32 bits a column, a register of each after the other."""
+    fields = np.stack([(row.astype(np.int64) & 0xFFFFFFFF).astype(np.uint32) for row in rows])
+    out = np.ascontiguousarray(fields.reshape(len(rows), -1, isa.f32).transpose(1, 0, 2)).reshape(-1)
+    return out.view(np.int32)
+
+
+def folded_bias(weights: Array, bias: Array | None, input_zero: int, weight_zero: int, isa: Isa, signed: bool) -> Array:
     """The bias that makes the kernels' sums those of the true zero points, in int32 (wrapping as the sums do).
 
     `weights[taps, k, n]` or `[k, n]` are signed bytes as packed, `weight_zero` their zero point in that domain and
     `input_zero` the stored one of the activations. What is left for the kernel is to subtract `weight_zero` times the
-    sum of the activations: as stored, or (`shifted_sums`) in the domain of the dot product.
+    sum of the activations in the domain of the dot product.
     """
     w = weights.reshape(-1, weights.shape[-1]).astype(np.int64)
     moved = input_zero + offset(isa, signed)
-    total = -moved * w.sum(0) + w.shape[0] * (moved if shifted_sums else input_zero) * weight_zero
+    total = moved * (w.shape[0] * weight_zero - w.sum(0))
     wrapped = total + (0 if bias is None else bias.astype(np.int64))
     out: Array = (wrapped & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
     return out
+
+
+def sum_bounds(weights: Array, bias: Array | None, input_zero: int, weight_zero: int, signed: bool) -> Array:
+    """The largest magnitude that the sum of each column can have, its bias included; arguments as `folded_bias`."""
+    w = np.abs(weights.reshape(-1, weights.shape[-1]).astype(np.int64) - weight_zero).sum(0)
+    low, high = (-128, 127) if signed else (0, 255)
+    out: Array = w * max(input_zero - low, high - input_zero)
+    return out if bias is None else out + np.abs(bias.astype(np.int64))
 
 
 def pack_depthwise_int8(weights: Array, isa: Isa) -> Array:

@@ -26,6 +26,7 @@ from onert_llvm.kernels.dot import GROUP, dot
 from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32, PatchConvF32
 from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.patch import Patch
+from onert_llvm.kernels.requantize import Scaling
 from onert_llvm.layout import TaskLayout
 from onert_llvm.object import compile_object
 from onert_llvm.packing import pack_columns, pack_depthwise_int8, pack_f32, pack_int8, panels
@@ -209,8 +210,9 @@ class Runner:
     def _columns(self, n: int) -> dict[str, Any]:
         if not self.integer:
             return {}
-        columns = pack_columns(np.zeros(n, np.int32), np.full(n, 1518500249), np.full(n, -9), self.isa)
-        return {"columns": _aligned(columns), "zero_point": 3, "low": -128, "high": 127}
+        multipliers = np.full(n, 1518500249), np.full(n, -9)
+        columns = pack_columns(Scaling.NARROW, np.zeros(n, np.int32), multipliers, 3, self.isa)
+        return {"columns": _aligned(columns)}
 
     def _window(self, s: Shape) -> dict[str, Any]:
         pads = [max((o - 1) * s.stride + s.window - i, 0) // 2 for o, i in zip(s.out, (s.rows, s.columns), strict=True)]

@@ -6,20 +6,29 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve, frozen
+from attrs import frozen
 
 from onert.ir.fixed_point import multiply_by_quantized_multiplier, quantize_multipliers
+from onert.ir.quant import round_half_away
 from onert_llvm.abi import KernelSpec, Task
 from onert_llvm.build import I32, Kernel, Val
 from onert_llvm.kernels.depthwise_int8 import DepthwiseInt8
 from onert_llvm.kernels.dot import GROUP
 from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.patch import Patch
-from onert_llvm.kernels.requantize import Requantize, load_lanes, requantize
-from onert_llvm.kernels.row_sums import RowSums, WindowSums
+from onert_llvm.kernels.requantize import Requantize, Scaling, fixed, load_lanes, stored
 from onert_llvm.kernels.tile import Tile
 from onert_llvm.layout import TaskLayout
-from onert_llvm.packing import folded_bias, pack_columns, pack_depthwise_int8, pack_int8, panels
+from onert_llvm.packing import (
+    folded_bias,
+    pack_columns,
+    pack_depthwise_int8,
+    pack_int8,
+    pack_reals,
+    panels,
+    scaling,
+    sum_bounds,
+)
 from onert_llvm.schedule import product_tile, row_work, strip
 from onert_llvm.target import Isa, runnable
 
@@ -28,6 +37,7 @@ from .picture import PICTURES, Picture, same
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 SIGNED = pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
+ZEROS = pytest.mark.parametrize("zero", [0, -77])
 
 
 @frozen
@@ -47,13 +57,14 @@ class Layer:
         out: Array = np.clip(scaled + self.output_zero, self.low, self.high)
         return out
 
-    def slots(
-        self, weights: Array, isa: Isa, signed: bool, weight_zero: int = 0, shifted_sums: bool = False
-    ) -> dict[str, Any]:
-        folded = folded_bias(weights, self.bias, self.input_zero, weight_zero, isa, signed, shifted_sums)
-        columns = pack_columns(folded, self.mantissas, self.shifts, isa)
-        limits = {"zero_point": self.output_zero, "low": self.low, "high": self.high}
-        return {"columns": guarded(columns), **limits}
+    def scaled(self, weights: Array, isa: Isa, signed: bool, weight_zero: int = 0) -> tuple[Requantize, dict[str, Any]]:
+        bounds = sum_bounds(weights, self.bias, self.input_zero, weight_zero, signed)
+        how = scaling(bounds, (self.mantissas, self.shifts), self.output_zero)
+        folded = folded_bias(weights, self.bias, self.input_zero, weight_zero, isa, signed)
+        columns = pack_columns(how, folded, (self.mantissas, self.shifts), self.output_zero, isa)
+        kind = Requantize(how, True, weight_zero != 0)
+        values = {"zero_point": self.output_zero, "low": self.low, "high": self.high, "weight_zero": weight_zero}
+        return kind, {"columns": guarded(columns), **{n: values[n] for n in kind.slots if n in values}}
 
 
 def _layer(n: int, terms: int, signed: bool, large: bool, seed: int = 0) -> Layer:
@@ -88,26 +99,27 @@ def test_products_are_exact(isa: Isa, m: int, k: int, n: int, signed: bool, larg
     tile = product_tile(m, n, k, isa, integer=True)
     c = guarded(np.zeros((m, n), x.dtype))
     work = row_work(m, tile, panels(n, tile.columns, isa), k)
-    slots = _product_slots(c, m, n, w, tile, isa, work.mc) | layer.slots(w, isa, signed)
+    how, scale = layer.scaled(w, isa, signed)
+    assert (how.scaling is Scaling.WIDE) == large
+    slots = _product_slots(c, m, n, w, tile, isa, work.mc) | scale
     slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n}
-    run(
-        KernelSpec(GemmInt8(tile, k % GROUP[isa.dot], signed, Requantize(left=large)), isa), work.tiles, slots, pieces=2
-    )
+    run(KernelSpec(GemmInt8(tile, k % GROUP[isa.dot], signed, how), isa), work.tiles, slots, pieces=2)
     np.testing.assert_array_equal(c, layer.expected((x.astype(np.int64) - layer.input_zero) @ w.astype(np.int64)))
 
 
 @ISAS
-def test_weights_may_have_a_zero_point(isa: Isa) -> None:
-    m, k, n, zero = 9, 37, 21, -7
-    x, w, layer = _bytes((m, k), False), _bytes((k, n), True, 1), _layer(n, k, False, False)
+@SIGNED
+@pytest.mark.parametrize("k", [1, 37, 64, 130])
+def test_weights_may_have_a_zero_point(isa: Isa, k: int, signed: bool) -> None:
+    m, n, zero = 9, 21, -7
+    x, w, layer = _bytes((m, k), signed), _bytes((k, n), True, 1), _layer(n, k, signed, False)
     tile = product_tile(m, n, k, isa, integer=True)
     c = guarded(np.zeros((m, n), x.dtype))
     work = row_work(m, tile, panels(n, tile.columns, isa), k)
-    sums = x.astype(np.int32).sum(1, dtype=np.int32)
-    slots = _product_slots(c, m, n, w, tile, isa, work.mc) | layer.slots(w, isa, False, zero)
-    slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n, "row_sums": guarded(sums), "weight_zero": zero}
-    how = Requantize(weight_zero_point=True)
-    run(KernelSpec(GemmInt8(tile, k % GROUP[isa.dot], False, how), isa), work.tiles, slots)
+    how, scale = layer.scaled(w, isa, signed, zero)
+    slots = _product_slots(c, m, n, w, tile, isa, work.mc) | scale
+    slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n}
+    run(KernelSpec(GemmInt8(tile, k % GROUP[isa.dot], signed, how), isa), work.tiles, slots)
     np.testing.assert_array_equal(
         c, layer.expected((x.astype(np.int64) - layer.input_zero) @ (w.astype(np.int64) - zero))
     )
@@ -115,30 +127,33 @@ def test_weights_may_have_a_zero_point(isa: Isa) -> None:
 
 @ISAS
 @SIGNED
+@ZEROS
 @pytest.mark.parametrize("picture", PICTURES)
-def test_convolutions_are_exact(isa: Isa, picture: Picture, signed: bool) -> None:
+def test_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, signed: bool) -> None:
     n, taps, channels = 40, picture.window[0] * picture.window[1], picture.channels
     x, w = _bytes(picture.shape, signed), _bytes((taps, channels, n), True, 1)
     layer = _layer(n, taps * channels, signed, False)
     tile = product_tile(picture.rows, n, taps * channels, isa, integer=True)
     c = guarded(np.zeros((picture.rows, n), x.dtype))
     work = row_work(picture.rows, tile, panels(n, tile.columns, isa), taps * channels)
-    slots = _product_slots(c, picture.rows, n, w, tile, isa, work.mc) | layer.slots(w, isa, signed)
+    how, scale = layer.scaled(w, isa, signed, zero)
+    slots = _product_slots(c, picture.rows, n, w, tile, isa, work.mc) | scale
     slots |= picture.slots(guarded(x), guarded(np.full(channels, layer.input_zero, x.dtype))) | {
         "k": channels,
         "ldc": n,
     }
-    run(KernelSpec(ConvInt8(tile, channels % GROUP[isa.dot], signed), isa), work.tiles, slots)
+    run(KernelSpec(ConvInt8(tile, channels % GROUP[isa.dot], signed, how), isa), work.tiles, slots)
     seen = picture.windows(x, layer.input_zero).astype(np.int64) - layer.input_zero
-    np.testing.assert_array_equal(c, layer.expected(np.einsum("rtk,tkn->rn", seen, w.astype(np.int64))))
+    np.testing.assert_array_equal(c, layer.expected(np.einsum("rtk,tkn->rn", seen, w.astype(np.int64) - zero)))
 
 
 @ISAS
 @SIGNED
+@ZEROS
 @pytest.mark.parametrize(
     "picture", [same(1, (17, 13), 3, (3, 3), 2), same(2, (9, 8), 1, (10, 4), 2), same(1, (6, 20), 3, (7, 7), 2)]
 )
-def test_copied_windows_are_exact(isa: Isa, picture: Picture, signed: bool) -> None:
+def test_copied_windows_are_exact(isa: Isa, picture: Picture, zero: int, signed: bool) -> None:
     n, patch = 24, Patch(picture.window[0], picture.window[1] * picture.channels)
     x, w, layer = (
         _bytes(picture.shape, signed),
@@ -148,16 +163,17 @@ def test_copied_windows_are_exact(isa: Isa, picture: Picture, signed: bool) -> N
     tile = product_tile(picture.rows, n, patch.depth, isa, integer=True)
     c = guarded(np.zeros((picture.rows, n), x.dtype))
     work = row_work(picture.rows, tile, panels(n, tile.columns, isa), patch.depth)
-    slots = _product_slots(c, picture.rows, n, w, tile, isa, work.mc) | layer.slots(w, isa, signed) | {"ldc": n}
+    how, scale = layer.scaled(w, isa, signed, zero)
+    slots = _product_slots(c, picture.rows, n, w, tile, isa, work.mc) | scale | {"ldc": n}
     slots |= picture.slots(guarded(x), guarded(np.full(picture.channels, layer.input_zero, x.dtype)))
-    run(KernelSpec(PatchConvInt8(tile, patch, signed), isa), work.tiles, slots)
+    run(KernelSpec(PatchConvInt8(tile, patch, signed, how), isa), work.tiles, slots)
     seen = picture.windows(x, layer.input_zero).astype(np.int64).reshape(picture.rows, -1) - layer.input_zero
-    np.testing.assert_array_equal(c, layer.expected(seen @ w.astype(np.int64)))
+    np.testing.assert_array_equal(c, layer.expected(seen @ (w.astype(np.int64) - zero)))
 
 
 @ISAS
 @SIGNED
-@pytest.mark.parametrize("zero", [0, -77])
+@ZEROS
 @pytest.mark.parametrize("picture", PICTURES)
 def test_depthwise_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, signed: bool) -> None:
     taps, channels = picture.window[0] * picture.window[1], picture.channels
@@ -167,67 +183,85 @@ def test_depthwise_convolutions_are_exact(isa: Isa, picture: Picture, zero: int,
     c = guarded(np.zeros((picture.rows, channels), x.dtype))
     flat = w.reshape(taps, channels)
     slots = picture.slots(guarded(x), guarded(np.full(channels, layer.input_zero, x.dtype)))
-    slots |= layer.slots(flat, isa, signed, zero, shifted_sums=True) | {
-        "w": guarded(pack_depthwise_int8(w, isa)),
-        "c": c,
-    }
-    slots |= {"channels": channels, "ldc": channels}
-    how = Requantize(weight_zero_point=zero != 0)
-    slots |= {"weight_zero": zero} if zero else {}
+    how, scale = layer.scaled(flat, isa, signed, zero)
+    slots |= scale | {"w": guarded(pack_depthwise_int8(w, isa)), "c": c, "channels": channels, "ldc": channels}
     run(KernelSpec(DepthwiseInt8(cut, signed, how), isa), picture.images * picture.out[0], slots, pieces=2)
     seen = picture.windows(x, layer.input_zero).astype(np.int64) - layer.input_zero
     np.testing.assert_array_equal(c, layer.expected(np.einsum("rtk,tk->rk", seen, flat.astype(np.int64) - zero)))
 
 
-@ISAS
-@SIGNED
-@pytest.mark.parametrize("picture", PICTURES)
-def test_sums_of_windows_are_exact(isa: Isa, picture: Picture, signed: bool) -> None:
-    x, zero = _bytes(picture.shape, signed), 3
-    count = picture.images * picture.size[0] * picture.size[1]
-    pixels, sums = guarded(np.zeros(count, np.int32)), guarded(np.zeros(picture.rows, np.int32))
-    rows = {"x": guarded(x), "lda": picture.channels, "k": picture.channels, "out": pixels}
-    run(KernelSpec(RowSums(signed), isa), count, rows, pieces=2)
-    np.testing.assert_array_equal(pixels, x.reshape(count, -1).astype(np.int64).sum(1))
-    plain = evolve(picture, channels=1)
-    outside = guarded(np.array([zero * picture.channels], np.int32))
-    run(KernelSpec(WindowSums(), isa), picture.rows, plain.slots(pixels, outside) | {"out": sums}, pieces=2)
-    np.testing.assert_array_equal(sums, picture.windows(x, zero).sum((1, 2)))
-
-
-SCALING = TaskLayout(("columns", "x", "y"))
+SCALING = TaskLayout(("columns", "x", "y", "low", "high", "zero_point"))
 
 
 @frozen
-class Scaling:
-    """A kernel of nothing but the arithmetic of `requantize`, one sum for each column."""
+class Scaled:
+    """A kernel of nothing but the arithmetic from sums to bytes, one sum for each column."""
 
     how: Requantize
-    name: str = "scaling"
+    signed: bool = True
+    name: str = "scaled"
     layout: TaskLayout = SCALING
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with k.loop(end, begin) as i:
             at = i * k.isa.f32
             x = task.view("x", I32, 1)[at].load(k.isa.f32)
-            task.view("y", I32, 1)[at].store(requantize(self.how, x, load_lanes(k, task, at)))
+            lanes = load_lanes(k, task, self.how, at)
+            x = fixed(x, lanes) if self.how == RAW else stored(task, self.how, self.signed, x, lanes)
+            task.view("y", I32, 1)[at].store(x)
+
+
+RAW = Requantize(Scaling.WIDE)
+"""The product with the multiplier alone, without zero point and bounds."""
+
+
+def _sums(shifts: Array) -> tuple[Array, Array, Array]:
+    """Sums, mantissas and shifts in all combinations, edges among them; their number is a multiple of 16."""
+    rng = np.random.default_rng(0)
+    edges = [-(1 << 31), -(1 << 31) + 1, -(1 << 30), -3, -2, -1, 0, 1, 2, 3, (1 << 30) - 1, 1 << 30, (1 << 31) - 1]
+    mantissas = np.concatenate([[0, 1 << 30, (1 << 30) + 1, (1 << 31) - 1], rng.integers(1 << 30, 1 << 31, 40)])
+    random = rng.integers(-(1 << 31), 1 << 31, 300) >> rng.integers(0, 31, 300)
+    x, m, s = (a.ravel() for a in np.meshgrid(np.concatenate([edges, random]), mantissas, shifts))
+    whole = len(x) // 16 * 16
+    return x[:whole], m[:whole], s[:whole]
+
+
+def _scaled(isa: Isa, how: Requantize, columns: Array, x: Array, **bounds: int) -> Array:
+    found = guarded(np.zeros(len(x), np.int32))
+    limits = {"low": -128, "high": 127, "zero_point": 0} | bounds
+    slots = {"columns": guarded(columns), "x": guarded(x.astype(np.int32)), "y": found, **limits}
+    run(KernelSpec(Scaled(how), isa), len(x) // isa.f32, slots)
+    return found
 
 
 @ISAS
-@pytest.mark.parametrize("left", [False, True])
-def test_scaling_is_exact_for_every_sum_and_multiplier(isa: Isa, left: bool) -> None:
+def test_wide_scaling_is_exact_for_every_sum_and_multiplier(isa: Isa) -> None:
+    x, m, s = _sums(np.arange(-31, 8))
+    columns = pack_columns(Scaling.WIDE, np.zeros(len(x), np.int32), (m, s), 0, isa)
+    np.testing.assert_array_equal(_scaled(isa, RAW, columns, x), multiply_by_quantized_multiplier(x, m, s))
+
+
+@ISAS
+@pytest.mark.parametrize("zero", [-128, 0, 127])
+def test_narrow_scaling_is_exact_wherever_it_is_chosen(isa: Isa, zero: int) -> None:
+    x, m, s = _sums(np.arange(-24, 0))
+    chosen = [scaling(np.abs(x[i : i + 1]), (m[i], s[i]), zero) is Scaling.NARROW for i in range(0, len(x), 997)]
+    assert any(chosen)
+    assert not all(chosen)
+    reach = np.abs(x) + (1 << np.maximum(-s - 1, 0)) + ((abs(zero) + 1) << -s)
+    kept = np.flatnonzero(reach + 1 < 1 << 31)
+    x, m, s = (a[kept][: len(kept) // 16 * 16] for a in (x, m, s))
+    assert scaling(np.abs(x), (m, s), zero) is Scaling.NARROW
+    columns = pack_columns(Scaling.NARROW, np.zeros(len(x), np.int32), (m, s), zero, isa)
+    expected = np.clip(multiply_by_quantized_multiplier(x, m, s) + zero, -100, 90)
+    found = _scaled(isa, Requantize(Scaling.NARROW, clamped=True), columns, x + (1 << 31), low=-100, high=90)
+    np.testing.assert_array_equal(found, expected)
+
+
+@ISAS
+def test_real_scaling_rounds_once_and_halves_away_from_zero(isa: Isa) -> None:
     rng = np.random.default_rng(0)
-    edges = np.array(
-        [-(1 << 31), -(1 << 31) + 1, -(1 << 30), -3, -2, -1, 0, 1, 2, 3, (1 << 30) - 1, 1 << 30, (1 << 31) - 1]
-    )
-    mantissas = np.concatenate([[0, 1 << 30, (1 << 30) + 1, (1 << 31) - 1], rng.integers(1 << 30, 1 << 31, 40)])
-    shifts = np.arange(-31, 8 if left else 1)
-    random = rng.integers(-(1 << 31), 1 << 31, 30) >> rng.integers(0, 31, 30)
-    x, m, s = (a.ravel() for a in np.meshgrid(np.concatenate([edges, random]), mantissas, shifts))
-    whole = len(x) // 16 * 16
-    x, m, s = x[:whole], m[:whole], s[:whole]
-    found = guarded(np.zeros(whole, np.int32))
-    columns = pack_columns(np.zeros(whole, np.int32), m, s, isa)
-    slots = {"columns": guarded(columns), "x": guarded(x.astype(np.int32)), "y": found}
-    run(KernelSpec(Scaling(Requantize(left=left)), isa), whole // isa.f32, slots)
-    np.testing.assert_array_equal(found, multiply_by_quantized_multiplier(x, m, s))
+    x = np.concatenate([rng.integers(-(1 << 31), 1 << 31, 500) >> rng.integers(0, 31, 500), np.arange(-262, 262)])
+    reals = np.concatenate([rng.uniform(0, 2, 500) ** 20, np.full(524, 0.5)])
+    found = _scaled(isa, Requantize(Scaling.REAL), pack_reals(np.zeros(1024), reals, isa), x, zero_point=-5)
+    np.testing.assert_array_equal(found, np.clip(round_half_away(x * reals) - 5, -128, 127))

@@ -16,22 +16,23 @@ from onert_llvm.layout import TaskLayout
 from onert_llvm.target import Dot
 
 from .dot import GROUP, dot, offset
-from .requantize import SHRINKING, Requantize, bias, load_lanes, requantize, store_bytes
+from .requantize import Requantize, as_byte, bias, load_lanes, stored
 from .strip import Pixels, Strip, each_strip
 from .window import SLOTS as WINDOW
+
+NARROW = Requantize()
 
 
 @frozen
 class DepthwiseInt8:
     """Weights as `packing.pack_depthwise_int8` makes them; work tiles are rows of the output, through all images.
 
-    Where weights have a zero point, the sums of the windows are made on the way (no slot `row_sums`) and in the domain
-    of the dot product: fold the bias with `shifted_sums`.
+    Where weights have a zero point, the sums of the windows are made on the way.
     """
 
     strip: Strip
     signed: bool = True
-    requantize: Requantize = SHRINKING
+    requantize: Requantize = NARROW
 
     @property
     def name(self) -> str:
@@ -39,16 +40,16 @@ class DepthwiseInt8:
 
     @property
     def layout(self) -> TaskLayout:
-        slots = [slot for slot in self.requantize.slots if slot != "row_sums"]
-        return TaskLayout(("w", "c", "channels", "ldc", *WINDOW, *slots))
+        return TaskLayout(("w", "c", "channels", "ldc", *WINDOW, *self.requantize.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:
             sums = self._sums(k, task, pixels, c, mask)
-            lanes = load_lanes(k, task, c)
+            lanes = load_lanes(k, task, self.requantize, c)
             target = task.view("c", I8, task.i64("ldc"), 1)
             for x, total in enumerate(sums):
-                store_bytes(task, target[out + x, c], requantize(self.requantize, total, lanes), mask)
+                value = stored(task, self.requantize, self.signed, total, lanes)
+                target[out + x, c].store(as_byte(value), mask)
 
         each_strip(k, task, begin, end, self.strip, I8, body)
 
@@ -57,7 +58,7 @@ class DepthwiseInt8:
         height, width = strip.window
         padded = (task.i64("channels") + (lanes - 1)) // lanes * lanes
         weights = task.view("w", I8, padded * group, group)
-        acc = [bias(k, task, c)] * strip.across
+        acc = [bias(k, task, self.requantize, c)] * strip.across
         seen = {column: k.zeros(I32, lanes) for column in strip.columns}
         for step, ty in enumerate(range(0, height, group)):
             rows = range(ty, min(ty + group, height))

@@ -10,7 +10,7 @@ from onert_llvm.abi import Task
 from onert_llvm.build import I8, I32, I64, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
 
-from .requantize import Requantize, requantize, same_lanes, store_bytes
+from .requantize import as_byte, bounded, fixed, same_lanes
 
 _LEFT_SHIFT = 20
 """How far TFLite's addition lifts its operands before it scales them."""
@@ -22,7 +22,7 @@ _MULTIPLIER = ("mantissa", "right", "left")
 def _scaled(task: Task, k: Kernel, x: Val, which: str) -> Val:
     """`x` times one of the task's multipliers."""
     mantissa, right, left = (task.i64(f"{which}_{field}").cast(I32) for field in _MULTIPLIER)
-    return requantize(Requantize(left=True), x, same_lanes(k, mantissa, right, left))
+    return fixed(x, same_lanes(k, mantissa, right, left))
 
 
 def _multiplier(which: str) -> tuple[str, ...]:
@@ -84,7 +84,8 @@ def _pairwise(k: Kernel, task: Task, begin: Val, end: Val, signed: bool, value: 
     def vector(rows: tuple[View, View, View], at: Val, mask: Val | None) -> None:
         x, y, out = rows
         result = value(load(x, at, mask, "x_zero"), load(y, at, mask, "y_zero"))
-        store_bytes(task, out[at], result, mask)
+        result = bounded(task, True, signed, result + task.i64("zero_point").cast(I32))
+        out[at].store(as_byte(result), mask)
 
     whole = width - width % lanes
     with k.loop(end, begin) as r:

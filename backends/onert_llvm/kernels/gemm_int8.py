@@ -5,21 +5,27 @@ fully connected layers and convolutions, requantised on the way out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import I8, I32, Kernel, Val
+from onert_llvm.build import I8, I32, Kernel, Val, Var
 from onert_llvm.layout import TaskLayout
 
 from .dot import GROUP, multiply_add_int8
 from .patch import Patch, gather, padding_of
 from .product import Accumulators, accumulators
-from .requantize import SHRINKING, Requantize, bias, load_lanes, requantize, store_bytes
+from .requantize import Requantize, as_byte, bias, load_lanes, stored
+from .row_sums import add_row_sums, sum_of_lanes
 from .tile import SLOTS, Block, Tile, each_block
 from .window import SLOTS as WINDOW
 from .window import each_tap, origins
+
+NARROW = Requantize()
+Sums = Callable[[Sequence[Var]], None]
+Products = Callable[[Accumulators], None]
+"""Write the code that adds to the sums of a tile's rows, or to its accumulators."""
 
 
 @frozen
@@ -32,7 +38,7 @@ class GemmInt8:
     tile: Tile
     rest: int
     signed: bool = True
-    requantize: Requantize = SHRINKING
+    requantize: Requantize = NARROW
 
     @property
     def name(self) -> str:
@@ -43,13 +49,20 @@ class GemmInt8:
         return TaskLayout(("a", "b", "c", *SLOTS, "k", "lda", "ldc", *self.requantize.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        def product(block: Block, acc: Accumulators) -> None:
-            a = task.view("a", I8, task.i64("lda"), 1)
+        def body(block: Block) -> None:
+            a, depth = task.view("a", I8, task.i64("lda"), 1), task.i64("k")
             panel = k.view(block.panel, I8, block.vectors * k.isa.f32 * GROUP[k.isa.dot], 1)
             rows = [a[r] for r in block.rows]
-            multiply_add_int8(k, acc, rows, panel, task.i64("k"), self.rest, self.signed)
+            _finish(
+                k,
+                task,
+                block,
+                (self.requantize, self.signed),
+                lambda sums: add_row_sums(k, sums, rows, depth, self.signed),
+                lambda acc: multiply_add_int8(k, acc, rows, panel, depth, self.rest, self.signed),
+            )
 
-        each_block(k, task, begin, end, self.tile, lambda block: _finish(k, task, block, self.requantize, product))
+        each_block(k, task, begin, end, self.tile, body)
 
 
 @frozen
@@ -59,7 +72,7 @@ class ConvInt8:
     tile: Tile
     rest: int
     signed: bool = True
-    requantize: Requantize = SHRINKING
+    requantize: Requantize = NARROW
 
     @property
     def name(self) -> str:
@@ -70,38 +83,23 @@ class ConvInt8:
         return TaskLayout(("b", "c", *SLOTS, "k", "ldc", *WINDOW, *self.requantize.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        def product(block: Block, acc: Accumulators) -> None:
+        def body(block: Block) -> None:
             group, depth = GROUP[k.isa.dot], task.i64("k")
             width = block.vectors * k.isa.f32 * group
             panels = k.view(block.panel, I8, ((depth + group - 1) // group) * width, width, 1)
             windows = origins(k, task, block.rows[0], block.inside)
-            with each_tap(k, task, windows, I8) as (tap, pixels):
-                multiply_add_int8(k, acc, pixels, panels[tap], depth, self.rest, self.signed)
 
-        each_block(k, task, begin, end, self.tile, lambda block: _finish(k, task, block, self.requantize, product))
+            def add_sums(sums: Sequence[Var]) -> None:
+                with each_tap(k, task, windows, I8) as (_, pixels):
+                    add_row_sums(k, sums, pixels, depth, self.signed)
 
+            def add_products(acc: Accumulators) -> None:
+                with each_tap(k, task, windows, I8) as (tap, pixels):
+                    multiply_add_int8(k, acc, pixels, panels[tap], depth, self.rest, self.signed)
 
-def _finish(
-    k: Kernel, task: Task, block: Block, how: Requantize, product: Callable[[Block, Accumulators], None]
-) -> None:
-    """One tile from its first value to memory."""
-    columns = range(block.vectors)
-    acc = accumulators(k, [bias(k, task, block.at(j)) for j in columns], len(block.rows))
-    product(block, acc)
-    places = [block.place(task.view("c", I8, task.i64("ldc"), 1), i) for i in range(len(block.rows))]
-    corrections = [_correction(k, task, how, row) for row in block.rows]
-    for j in columns:
-        lanes = load_lanes(k, task, block.at(j))
-        for i, place in enumerate(places):
-            total = acc[i][j].get() - corrections[i]
-            store_bytes(task, place[j * k.isa.f32], requantize(how, total, lanes), block.own(j))
+            _finish(k, task, block, (self.requantize, self.signed), add_sums, add_products)
 
-
-def _correction(k: Kernel, task: Task, how: Requantize, row: Val) -> Val | int:
-    """What a row's sum times the weights' zero point adds to its products."""
-    if not how.weight_zero_point:
-        return 0
-    return task.view("row_sums", I32, 1)[row].load() * task.i64("weight_zero").cast(I32)
+        each_block(k, task, begin, end, self.tile, body)
 
 
 @frozen
@@ -114,7 +112,7 @@ class PatchConvInt8:
     tile: Tile
     patch: Patch
     signed: bool = True
-    requantize: Requantize = SHRINKING
+    requantize: Requantize = NARROW
 
     @property
     def name(self) -> str:
@@ -125,12 +123,45 @@ class PatchConvInt8:
         return TaskLayout(("b", "c", *SLOTS, "ldc", *WINDOW, *self.requantize.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        group = GROUP[k.isa.dot]
-
-        def product(block: Block, acc: Accumulators) -> None:
+        def body(block: Block) -> None:
+            group, size = GROUP[k.isa.dot], self.patch.depth
             rows = gather(k, task, block, self.patch, I8, padding_of(k, task, I8))
             panel = k.view(block.panel, I8, block.vectors * k.isa.f32 * group, 1)
-            depth = k.index(-(-self.patch.depth // group) * group)
-            multiply_add_int8(k, acc, rows, panel, depth, 0, self.signed)
+            depth = k.index(-(-size // group) * group)
+            _finish(
+                k,
+                task,
+                block,
+                (self.requantize, self.signed),
+                lambda sums: add_row_sums(k, sums, rows, k.index(size), self.signed),
+                lambda acc: multiply_add_int8(k, acc, rows, panel, depth, 0, self.signed),
+            )
 
-        each_block(k, task, begin, end, self.tile, lambda block: _finish(k, task, block, self.requantize, product))
+        each_block(k, task, begin, end, self.tile, body)
+
+
+def _finish(
+    k: Kernel, task: Task, block: Block, how: tuple[Requantize, bool], add_sums: Sums, add_products: Products
+) -> None:
+    """One tile from its first value to memory."""
+    scale, signed = how
+    columns = range(block.vectors)
+    corrections = _corrections(k, task, scale, block, add_sums)
+    acc = accumulators(k, [bias(k, task, scale, block.at(j)) for j in columns], len(block.rows))
+    add_products(acc)
+    places = [block.place(task.view("c", I8, task.i64("ldc"), 1), i) for i in range(len(block.rows))]
+    for j in columns:
+        lanes = load_lanes(k, task, scale, block.at(j))
+        for i, place in enumerate(places):
+            total = acc[i][j].get() - corrections[i]
+            place[j * k.isa.f32].store(as_byte(stored(task, scale, signed, total, lanes)), block.own(j))
+
+
+def _corrections(k: Kernel, task: Task, how: Requantize, block: Block, add_sums: Sums) -> list[Val | int]:
+    """For each row, its sum times the weights' zero point: what its products have too much."""
+    if not how.weight_zero_point:
+        return [0] * len(block.rows)
+    sums = [k.var(k.zeros(I32, k.isa.f32)) for _ in block.rows]
+    add_sums(sums)
+    zero = task.i64("weight_zero").cast(I32)
+    return [sum_of_lanes(total.get()) * zero for total in sums]

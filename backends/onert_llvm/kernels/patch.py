@@ -33,11 +33,11 @@ class Patch:
 def gather(k: Kernel, task: Task, block: Block, patch: Patch, element: ir.Type, padding: Val) -> list[View]:
     """The windows of a tile's rows, copied to the stack; what lies outside of the picture is `padding`.
 
-    Up to a register of undefined elements follows each window.
+    As many undefined elements follow each window as fill up a register of bytes, or of elements.
     """
     lanes = k.isa.f32
     pieces = range(0, patch.segment, lanes)
-    room = patch.depth + len(pieces) * lanes
+    room = -(-patch.depth // k.isa.vector_bytes) * k.isa.vector_bytes + lanes
     copies = k.view(k.scratch(element, len(block.rows) * room), element, room, 1)
     source = task.view("input", element, 1)
     fill, count = padding.splat(lanes), k.iota(I32, lanes)

@@ -1,110 +1,146 @@
-"""From 32-bit sums to stored bytes, bit for bit as TFLite rounds (`onert.ir.fixed_point`).
+"""From 32-bit sums to stored bytes, bit for bit as TFLite rounds (`onert.ir.fixed_point`, `onert.ir.ops.rescale`).
 
-With p = x · mantissa (64 bits) gemmlowp's saturating rounding doubling high multiply is floor((p + 2**30) / 2**31): its
-nudge of 1 - 2**30 for negative products and division towards zero round the same way, and a mantissa in [0, 2**31)
-cannot saturate. The division by 2**e rounds halves away from zero: with t = y - (y < 0) it is (floor(t / 2**(e - 1)) +
-1) >> 1 for e > 0, and nothing can overflow because |y| <= 2**31 - 2.
+With p = x · mantissa (64 bits) gemmlowp's saturating rounding doubling high multiply is y = floor((p + 2**30) / 2**31):
+its nudge of 1 - 2**30 for negative products and division towards zero round the same way, and a mantissa in [0, 2**31)
+cannot saturate. The division by 2**e rounds halves away from zero: floor((y - (y < 0) + 2**(e - 1)) / 2**e) for e > 0.
+
+Where the sums are known to be small (`Scaling.NARROW`) all that is added becomes part of the product's high half, the
+zero point too: hi32(2·p + 2**31 + c · 2**32) is y + c. There the test y < 0 may be x < 0, because both differ only
+where y is 0, and then 2**(e - 1) - 1 and 2**(e - 1) give the same. The sum is kept as x + 2**31 without a sign, so that
+2 · mantissa fits the factors of an unsigned product; what that adds is subtracted with the same constant.
 """
 
 from __future__ import annotations
 
+from enum import Enum
+
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import I8, I32, I64, Kernel, Val, View, vec
+from onert_llvm.build import F64, I8, I32, I64, Kernel, Val, vec
 
-SLOTS = ("columns", "zero_point", "low", "high")
-"""`columns`:
 
-what `packing.pack_columns` makes. The result is clamped to [`low`, `high`] after the zero point was added.
-"""
+class Scaling(Enum):
+    """How sums are multiplied, and what each register of columns finds in slot `columns`: 32 bits a lane, in order.
 
-FIELDS = ("bias", "mantissa", "right", "left")
-"""What each register of columns finds in `columns`, one after the other, 32 bits a lane."""
+    `NARROW`: a fixed-point multiplier below 1/2 on sums so small that nothing overflows; the zero point is part of it.
+    `WIDE`: any fixed-point multiplier on any sum. `REAL`: a float64 multiplier, rounded once, halves away from zero.
+    """
+
+    NARROW = ("bias", "even", "odd", "even_offset", "odd_offset", "right")
+    WIDE = ("bias", "mantissa", "right", "left")
+    REAL = ("bias", "first_half", "second_half")
 
 
 @frozen
 class Requantize:
-    """`left`: some multiplier is 1 or more, and sums are shifted left before they are multiplied.
+    """`scaling` says how; `clamped`: the results are bounded by more than their type.
 
-    `weight_zero_point`: weights have a zero point, so rows need their sums (slots `row_sums`, `weight_zero`).
+    `weight_zero_point`: weights have a zero point, so that rows need their sums (slot `weight_zero`).
     """
 
-    left: bool = False
+    scaling: Scaling = Scaling.NARROW
+    clamped: bool = False
     weight_zero_point: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
-        return (*SLOTS, *(("row_sums", "weight_zero") if self.weight_zero_point else ()))
+        """`columns` is what `packing.pack_columns` makes; the result is clamped to [`low`, `high`]."""
+        return (
+            "columns",
+            *(() if self.scaling is Scaling.NARROW else ("zero_point",)),
+            *(("low", "high") if self.clamped else ()),
+            *(("weight_zero",) if self.weight_zero_point else ()),
+        )
 
 
-SHRINKING = Requantize()
-"""Every multiplier is below 1 and weights have no zero point."""
-
-
-@frozen(eq=False)
-class Lanes:
-    """The parameters of one register of columns."""
-
-    bias: Val
-    even: Val
-    odd: Val
-    right: Val
-    left: Val
-
-
-def load_lanes(k: Kernel, task: Task, column: Val) -> Lanes:
+def load_lanes(k: Kernel, task: Task, how: Requantize, column: Val) -> dict[str, Val]:
     """The parameters of the columns from `column` on, which begins a register."""
-    lanes = k.isa.f32
-    fields = task.view("columns", I32, len(FIELDS), 1)[column]
-    bias, mantissa, right, left = (fields[i * lanes].load(lanes) for i in range(len(FIELDS)))
-    return Lanes(bias, _low(mantissa), _high(mantissa), right, left)
+    names = how.scaling.value
+    fields = task.view("columns", I32, len(names), 1)[column]
+    return {name: fields[i * k.isa.f32].load(k.isa.f32) for i, name in enumerate(names)}
 
 
-def bias(k: Kernel, task: Task, column: Val) -> Val:
+def bias(k: Kernel, task: Task, how: Requantize, column: Val) -> Val:
     """The bias of the columns from `column` on: where their accumulators start."""
-    return task.view("columns", I32, len(FIELDS), 1)[column].load(k.isa.f32)
+    return task.view("columns", I32, len(how.scaling.value), 1)[column].load(k.isa.f32)
 
 
-def same_lanes(k: Kernel, mantissa: Val, right: Val, left: Val) -> Lanes:
-    """The parameters of columns that share one multiplier, given as scalars of 32 bits; no bias."""
-    spread = mantissa.splat(k.isa.f32)
-    zero = k.zeros(I32, k.isa.f32)
-    return Lanes(zero, _low(spread), _high(spread), right.splat(k.isa.f32), left.splat(k.isa.f32))
+def stored(task: Task, how: Requantize, signed: bool, x: Val, lanes: dict[str, Val]) -> Val:
+    """The sums `x` times the columns' multipliers with the zero point, clamped: 32-bit values that fit a byte."""
+    if how.scaling is Scaling.NARROW:
+        return bounded(task, how.clamped, signed, _narrow(x, lanes))
+    scaled = _real(x, lanes) if how.scaling is Scaling.REAL else fixed(x, lanes)
+    return bounded(task, how.clamped, signed, scaled + task.i64("zero_point").cast(I32))
+
+
+def bounded(task: Task, clamped: bool, signed: bool, x: Val) -> Val:
+    """`x` between the task's bounds, or between those of its type."""
+    if clamped:
+        return x.clamp(*(task.i64(name).cast(I32).splat(x.lanes) for name in ("low", "high")))
+    return x.clamp(-128, 127) if signed else x.clamp(0, 255)
+
+
+def same_lanes(k: Kernel, mantissa: Val, right: Val, left: Val) -> dict[str, Val]:
+    """The parameters of `fixed` for columns that share one multiplier, given as scalars of 32 bits."""
+    found = {"mantissa": mantissa, "right": right, "left": left}
+    return {name: value.splat(k.isa.f32) for name, value in found.items()}
 
 
 def _pairs(x: Val) -> Val:
     return x.bits(vec(I64, x.lanes // 2))
 
 
-def _low(x: Val) -> Val:
-    """The even lanes as 64 bits."""
-    return (_pairs(x) << 32) >> 32
+def _interleaved(even: Val, odd: Val, like: Val, high: bool) -> Val:
+    """One half of each of two registers of 64 bits: the even lanes from the first, the odd from the second."""
+    lanes = like.lanes
+    order = [i + (1 if high else 0) if i % 2 == 0 else lanes + i for i in range(lanes)]
+    return even.bits(like.type).shuffle(order, odd.bits(like.type))
 
 
-def _high(x: Val) -> Val:
-    """The odd lanes as 64 bits."""
-    return _pairs(x) >> 32
+def _narrow(x: Val, lanes: dict[str, Val]) -> Val:
+    """`x` holds sums plus 2**31."""
+    low = 0xFFFFFFFF
+    even = (_pairs(x) & low) * (_pairs(lanes["even"]) & low) + _pairs(lanes["even_offset"])
+    odd = _pairs(x).lshr(32) * (_pairs(lanes["odd"]) & low) + _pairs(lanes["odd_offset"])
+    return (_interleaved(even, odd, x, high=True) - (x >> 31)) >> lanes["right"]
 
 
-def requantize(how: Requantize, x: Val, lanes: Lanes) -> Val:
-    """`x` times the columns' multipliers, in 32 bits."""
-    return _scaled(x << lanes.left if how.left else x, lanes.even, lanes.odd, lanes.right)
-
-
-def _scaled(x: Val, even_mantissa: Val, odd_mantissa: Val, right: Val) -> Val:
-    """`x` times the mantissas, over 2 to the power of 31 and `right`, rounded as gemmlowp does."""
-    even = (_low(x) * even_mantissa + (1 << 30)).lshr(31)
-    odd = (_high(x) * odd_mantissa + (1 << 30)) << 1
-    mixed = [i if i % 2 == 0 else x.lanes + i for i in range(x.lanes)]
-    y = even.bits(x.type).shuffle(mixed, odd.bits(x.type))
-    shifts = right > 0
+def fixed(x: Val, lanes: dict[str, Val]) -> Val:
+    """`x` times a fixed-point multiplier, whatever both are."""
+    x, right = x << lanes["left"], lanes["right"]
+    mantissa = lanes["mantissa"]
+    even = (((_pairs(x) << 32) >> 32) * ((_pairs(mantissa) << 32) >> 32) + (1 << 30)).lshr(31)
+    odd = ((_pairs(x) >> 32) * (_pairs(mantissa) >> 32) + (1 << 30)) << 1
+    y = _interleaved(even, odd, x, high=False)
     t = (y + (y >> 31)) >> (right - 1).max(0)
-    return shifts.select((t + 1) >> 1, y)
+    return (right > 0).select((t + 1) >> 1, y)
 
 
-def store_bytes(task: Task, out: View, x: Val, mask: Val | None) -> None:
-    """Add the zero point, clamp, and store the low bytes."""
-    shifted = x + task.i64("zero_point").cast(I32)
-    kept = shifted.clamp(task.i64("low").cast(I32).splat(x.lanes), task.i64("high").cast(I32).splat(x.lanes))
-    out.store(kept.cast(I8), mask)
+_BEYOND = float(1 << 30)
+"""Beyond any byte and zero point, and well inside of 32 bits."""
+
+
+def _real(x: Val, lanes: dict[str, Val]) -> Val:
+    half = x.lanes // 2
+    parts = []
+    for i, name in enumerate(("first_half", "second_half")):
+        wide = x.shuffle(list(range(i * half, (i + 1) * half))).cast(F64)
+        real = wide * lanes[name].bits(vec(F64, half))
+        parts.append(nearest(real.clamp(-_BEYOND, _BEYOND)).cast(I32))
+    return parts[0].shuffle(list(range(x.lanes)), parts[1])
+
+
+_BELOW_HALF = {"float": 0.49999997019767761, "double": 0.49999999999999994}
+"""The numbers before 1/2: added to a number just below a half they do not round up to a whole one."""
+
+
+def nearest(x: Val) -> Val:
+    """A float that truncates to the integer nearest to `x`, halves away from zero."""
+    t = x.lane(0).type if x.lanes > 1 else x.type
+    return x + x.like(_BELOW_HALF[str(t)]).call("copysign", x)
+
+
+def as_byte(x: Val) -> Val:
+    """The low bytes, which hold the whole value."""
+    return x.cast(I8)

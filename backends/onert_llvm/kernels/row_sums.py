@@ -1,70 +1,47 @@
-"""Sums of stored activations, which weights with a zero point need beside their products."""
+"""Sums of the rows that a product multiplies: weights with a zero point subtract so many times this from each row.
+
+The bytes are added in the domain of the dot product, whole registers at a time.
+"""
 
 from __future__ import annotations
 
-from attrs import frozen
+from collections.abc import Sequence
 
-from onert_llvm.abi import Task
-from onert_llvm.build import I8, I32, Kernel, Val
-from onert_llvm.layout import TaskLayout
+from onert_llvm.build import I8, I16, I32, Kernel, Val, Var, View
+from onert_llvm.target import Dot
 
-from .window import SLOTS as WINDOW
-from .window import each_tap, origin
+from .dot import GROUP, dot, offset
 
 
-@frozen
-class RowSums:
-    """`out[row] = sum of x[row, :k]` in 32 bits; rows are `lda` bytes apart and the work tiles."""
-
-    signed: bool = False
-
-    @property
-    def name(self) -> str:
-        return "row_sums"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "lda", "k", "out"))
-
-    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        lanes, depth = k.isa.f32, task.i64("k")
-        whole = depth - depth % lanes
-        with k.loop(end, begin) as r:
-            row = task.view("x", I8, task.i64("lda"), 1)[r]
-            total = k.var(k.zeros(I32, lanes))
-            with k.loop(whole, step=lanes) as at:
-                total.set(total.get() + row[at].load(lanes).cast(I32, self.signed))
-            with k.when(whole < depth):
-                rest = row[whole].load(lanes, k.mask(lanes, depth - whole))
-                total.set(total.get() + rest.cast(I32, self.signed))
-            task.view("out", I32, 1)[r].store(_sum_of_lanes(total.get()))
+def add_row_sums(k: Kernel, sums: Sequence[Var], rows: Sequence[View], depth: Val, signed: bool) -> None:
+    """`sums[i] += rows[i][:depth]` in 32-bit lanes whose sum is meant; no byte beyond a row is read."""
+    width = k.isa.f32 * GROUP[k.isa.dot]
+    whole = depth - depth % width
+    ones = k.const(I8, 1).splat(width)
+    with k.loop(whole, step=width) as p:
+        for total, row in zip(sums, rows, strict=True):
+            total.set(_added(k, total.get(), row[p].load(width), ones, signed))
+    if k.isa.vector_bytes == 64:  # AVX-512: part of a register of bytes is read in one go
+        with k.when(whole < depth):
+            mask = k.iota(I8, width) < (depth - whole).cast(I8).splat(width)
+            for total, row in zip(sums, rows, strict=True):
+                part = row[whole].load(width, mask)
+                total.set(_added(k, total.get(), part, mask.select(ones, 0), signed))
+        return
+    with k.loop(depth, whole) as p:
+        for total, row in zip(sums, rows, strict=True):
+            one = row[p].load().cast(I32, signed=signed) + offset(k.isa, signed)
+            total.set(total.get() + (k.iota(I32, k.isa.f32) < 1).select(one.splat(k.isa.f32), 0))
 
 
-@frozen
-class WindowSums:
-    """`out[pixel] = sum over the window's taps` of a picture with one 32-bit channel; work tiles are output pixels.
-
-    From the `RowSums` of a picture's pixels it makes those of a convolution's windows; `zero` points to the sum of a
-    pixel outside of the picture.
-    """
-
-    @property
-    def name(self) -> str:
-        return "window_sums"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("out", *WINDOW))
-
-    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        with k.loop(end, begin) as pixel:
-            total = k.var(k.const(I32, 0))
-            with each_tap(k, task, [origin(k, task, pixel)], I32) as (_, (seen,)):
-                total.set(total.get() + seen[0].load())
-            task.view("out", I32, 1)[pixel].store(total.get())
+def _added(k: Kernel, total: Val, values: Val, ones: Val, signed: bool) -> Val:
+    if k.isa.dot is Dot.MADD:
+        return dot(k, total, values.cast(I16, signed=signed), ones.cast(I16))
+    return dot(k, total, values ^ -128 if offset(k.isa, signed) else values, ones)
 
 
-def _sum_of_lanes(x: Val) -> Val:
+def sum_of_lanes(x: Val) -> Val:
+    """One sum from all lanes, halves onto halves."""
     while x.lanes > 2:
         half = x.lanes // 2
         x = x.shuffle(list(range(half))) + x.shuffle(list(range(half, x.lanes)))

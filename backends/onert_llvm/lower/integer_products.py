@@ -1,157 +1,203 @@
-"""Convolutions of 8-bit integers with constant weights, in TFLite's exact arithmetic."""
+"""Convolutions and fully connected layers of 8-bit integers with constant filters, in TFLite's exact arithmetic."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from attrs import evolve, frozen
 
-from onert.ir import Array, CallTypes, DType, RuleError, TensorType
-from onert.ir.ops.activation import Activation
+from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.conv import Conv2D
 from onert.ir.ops.depthwise import DepthwiseConv2D
-from onert.ir.ops.rescale import filter_multipliers
+from onert.ir.ops.fully_connected import FullyConnected
 from onert_llvm.abi import Algorithm
 from onert_llvm.kernels.depthwise_int8 import DepthwiseInt8
 from onert_llvm.kernels.dot import GROUP
 from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.requantize import Requantize
-from onert_llvm.packing import folded_bias, pack_columns, pack_depthwise_int8, pack_int8, panels
+from onert_llvm.kernels.tile import Tile
+from onert_llvm.packing import pack_depthwise_int8, pack_int8, panels
 from onert_llvm.schedule import product_tile, row_work, strip
 
+from . import integer_filters as filters
 from .builder import Lowering
 from .command import Slot
-from .products import MOST_PATCH_CHANNELS, MOST_PATCH_DEPTH, plane
+from .integer_filters import Filter, Outputs
+from .products import MOST_PATCH_CHANNELS, MOST_PATCH_DEPTH, Plane, plane
 
-_BYTES = (DType.INT8, DType.UINT8)
+MOST_GROUPS = 256
+"""Groups of a convolution: each is a kernel's call."""
 
 
-def why_not(op: Conv2D | DepthwiseConv2D, types: CallTypes) -> str | None:
-    """Why this backend does not run the integer convolution; None where it does."""
-    x, weight, output = types.input(0), types.input(1), types.output
+def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
+    """Why this backend does not run the integer layer; None where it does."""
+    x, weight = types.input(0), types.input(1)
     bias = types.inputs[2] if len(types.inputs) > 2 else None
-    if x.dtype not in _BYTES or weight.dtype is not x.dtype or output.dtype is not x.dtype:
-        return "only 8-bit activations with 8-bit weights are native"
-    if weight.value is None or (bias is not None and (bias.value is None or bias.dtype is not DType.INT32)):
-        return "weights and bias are not constants of 8 and 32 bits"
-    if any(t.quantization is None for t in (x, weight, output)):
-        return "a tensor has no quantisation"
+    reason = filters.why_not(x, weight, bias, types.output)
+    if reason is not None:
+        return reason
     if op.activation.value.function is not None:
         return f"activation {op.activation.name} has no integer form"
-    if 0 in (x.shape + weight.shape + output.shape):
-        return "a tensor has no elements"
-    if weight.shape[3] != x.shape[3]:
-        return "grouped convolutions and depthwise ones with a multiplier are not native"
-    try:
-        centred(weight)
-    except RuleError as error:
-        return str(error)
+    if isinstance(op, Conv2D) and (x.shape[3] or 0) // (weight.shape[3] or 1) > MOST_GROUPS:
+        return f"it has more than {MOST_GROUPS} groups"
+    if isinstance(op, DepthwiseConv2D) and x.shape[3] not in (1, weight.shape[3]):
+        return "depthwise convolutions of several channels with a multiplier are not native"
     return None
 
 
-def centred(weight: TensorType) -> Array:
-    """The weights less their zero point as signed bytes; RuleError where these do not hold them."""
-    assert weight.quantization is not None
-    assert weight.value is not None
-    zero = weight.quantization.zero_points[0]
-    difference = weight.value.astype(np.int16) - zero
-    if difference.min() < -128 or difference.max() > 127:
-        raise RuleError("weights less their zero point do not fit 8 bits")
-    return difference.astype(np.int8)
+@frozen(eq=False)
+class Layer:
+    """A layer of bytes, or one group of a convolution: from `first` on in each pixel it reads, `part` of the outputs.
+
+    `filter` is `[height, width, channels, n]`.
+    """
+
+    operation: int
+    source: int
+    result: int
+    outputs: Outputs
+    filter: Filter
+    part: slice = slice(None)
+    first: int = 0
+
+    @property
+    def signed(self) -> bool:
+        return self.outputs.types.input(0).dtype is DType.INT8
+
+    def padding(self, channels: int) -> Array:
+        """A pixel outside of the picture."""
+        x = self.outputs.types.input(0)
+        return np.full(channels, x.zero_point, x.dtype.numpy)
 
 
-def _columns(
-    lowering: Lowering, operation: int, weights: Array, activation: Activation
-) -> tuple[dict[str, Slot], Requantize]:
-    """The slots of requantisation for `weights[taps, k, n]`, and its kind."""
-    types = lowering.subgraph.types(lowering.operation(operation))
-    x, weight, output = types.input(0), types.input(1), types.output
-    bias = types.inputs[2] if len(types.inputs) > 2 else None
-    mantissas, shifts = filter_multipliers(x, weight, output)
-    signed = x.dtype is DType.INT8
-    folded = folded_bias(weights, None if bias is None else bias.value, x.zero_point, 0, lowering.isa, signed)
-    low, high = activation.bounds(output)
-    slots: dict[str, Slot] = {
-        "columns": lowering.constant(pack_columns(folded, mantissas, shifts, lowering.isa)),
-        "zero_point": output.zero_point,
-        "low": low,
-        "high": high,
-    }
-    return slots, Requantize(left=bool(np.any(shifts > 0)))
-
-
-def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A convolution: a plain product, copied windows, or windows gathered tap by tap."""
-    (at,) = operations
+def _layer(lowering: Lowering, at: int, real: bool = False) -> Layer:
+    """A layer as the model has it, but for the filter's order."""
     operation = lowering.operation(at)
     op = operation.op
-    assert isinstance(op, Conv2D)
-    source, kernel, result = operation.used[0], operation.used[1], operation.outputs[0]
-    w = centred(lowering.type(kernel))
-    n, kh, kw, c = w.shape
-    geometry = plane(op, lowering.shape(source), w.shape, lowering.shape(result))
-    taps = w.transpose(1, 2, 3, 0).reshape(kh * kw, c, n)
-    patched = c <= MOST_PATCH_CHANNELS and kw > 1 and op.dilation_width == 1 and kh * kw * c <= MOST_PATCH_DEPTH
-    weights = np.ascontiguousarray(taps.reshape(1, -1, n) if patched else taps)
+    assert isinstance(op, Conv2D | DepthwiseConv2D | FullyConnected)
+    outputs = Outputs(lowering.subgraph.types(operation), op.activation, real)
+    source, kernel = operation.used[:2]
+    return Layer(at, source, operation.outputs[0], outputs, filters.stored(lowering.type(kernel)))
+
+
+@frozen(eq=False)
+class Cut:
+    """How a product is cut into tiles, and the slots that say so."""
+
+    tile: Tile
+    how: Requantize
+    slots: dict[str, Slot]
+    tiles: int
+
+
+def _cut(lowering: Lowering, layer: Layer, m: int, taps: Filter) -> Cut:
+    """A product of `m` rows with a filter `[taps, k, n]`."""
     isa = lowering.isa
-    terms = kh * kw * c
-    tile = product_tile(geometry.rows, n, terms, isa, integer=True)
-    packed, panel_bytes = pack_int8(weights, tile.columns, isa)
-    count = panels(n, tile.columns, isa)
-    work = row_work(geometry.rows, tile, count, terms, lowering.threads)
-    columns, how = _columns(lowering, at, weights, op.activation)
-    x = lowering.type(source)
-    signed = x.dtype is DType.INT8
+    count, depth, n = taps.values.shape
+    tile = product_tile(m, n, count * depth, isa, integer=True)
+    packed, panel_bytes = pack_int8(taps.values, tile.columns, isa)
+    across = panels(n, tile.columns, isa)
+    work = row_work(m, tile, across, count * depth, lowering.threads)
+    columns, how = layer.outputs.scaled(lowering, taps, layer.part)
     slots: dict[str, Slot] = {
         **columns,
         "b": lowering.constant(packed),
-        "c": lowering.operand(result),
-        "m": geometry.rows,
+        "c": lowering.operand(layer.result, layer.part.start or 0),
+        "m": m,
         "n": n,
         "mc": work.mc,
-        "panels": count,
+        "panels": across,
         "panel_bytes": panel_bytes,
-        "ldc": n,
+        "ldc": lowering.shape(layer.result)[-1],
     }
+    return Cut(tile, how, slots, work.tiles)
+
+
+def _emit(
+    lowering: Lowering, layer: Layer, algorithm: Algorithm, slots: dict[str, Slot], tiles: int, flops: int
+) -> None:
+    lowering.emit(layer.operation, algorithm, slots, tiles, (layer.source,), (layer.result,), flops)
+
+
+def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A convolution, group by group."""
+    (at,) = operations
+    op = lowering.operation(at).op
+    assert isinstance(op, Conv2D)
+    layer = _layer(lowering, at)
+    weights = layer.filter.values
+    geometry = plane(op, lowering.shape(layer.source), weights.shape, lowering.shape(layer.result))
+    n, inner = weights.shape[0], weights.shape[3]
+    groups = geometry.channels // inner
+    for g in range(groups):
+        part = slice(g * n // groups, (g + 1) * n // groups) if groups > 1 else slice(None)
+        own = layer.filter.ordered(weights[part].transpose(1, 2, 3, 0))
+        _convolve(lowering, evolve(layer, filter=own, part=part, first=g * inner), geometry)
+
+
+def _convolve(lowering: Lowering, layer: Layer, geometry: Plane) -> None:
+    """A plain product, copied windows, or windows gathered tap by tap."""
+    kh, kw, c, n = layer.filter.values.shape
+    few = c == geometry.channels <= MOST_PATCH_CHANNELS and kw > 1
+    patched = few and geometry.dilation[1] == 1 and kh * kw * c <= MOST_PATCH_DEPTH
+    shape = (1, kh * kw * c, n) if patched else (kh * kw, c, n)
+    cut = _cut(lowering, layer, geometry.rows, layer.filter.ordered(layer.filter.values.reshape(shape)))
+    source, rest = lowering.operand(layer.source, layer.first), c % GROUP[lowering.isa.dot]
+    slots: dict[str, Slot] = dict(cut.slots)
     algorithm: Algorithm
     if geometry.pointwise:
-        algorithm = GemmInt8(tile, c % GROUP[isa.dot], signed, how)
-        slots |= {"a": lowering.operand(source), "k": c, "lda": c}
+        algorithm = GemmInt8(cut.tile, rest, layer.signed, cut.how)
+        slots |= {"a": source, "k": c, "lda": geometry.channels}
     else:
-        zero = lowering.constant(np.full(c, x.zero_point, x.dtype.numpy))
-        slots |= geometry.slots | {"input": lowering.operand(source), "zero": zero}
+        slots |= geometry.slots | {"input": source, "zero": lowering.constant(layer.padding(c))}
         if patched:
-            algorithm = PatchConvInt8(tile, Patch(kh, kw * c), signed, how)
+            algorithm = PatchConvInt8(cut.tile, Patch(kh, kw * c), layer.signed, cut.how)
         else:
-            algorithm = ConvInt8(tile, c % GROUP[isa.dot], signed, how)
+            algorithm = ConvInt8(cut.tile, rest, layer.signed, cut.how)
             slots["k"] = c
-    lowering.emit(at, algorithm, slots, work.tiles, (source,), (result,), 2 * geometry.rows * terms * n)
+    _emit(lowering, layer, algorithm, slots, cut.tiles, 2 * geometry.rows * kh * kw * c * n)
+
+
+def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A fully connected layer, whose sums TFLite scales by a real number."""
+    (at,) = operations
+    layer = _layer(lowering, at, real=True)
+    n, depth = layer.filter.values.shape
+    m = int(np.prod(lowering.shape(layer.source), dtype=np.int64)) // depth
+    cut = _cut(lowering, layer, m, layer.filter.ordered(layer.filter.values.T[None]))
+    slots = cut.slots | {"a": lowering.operand(layer.source), "k": depth, "lda": depth}
+    algorithm = GemmInt8(cut.tile, depth % GROUP[lowering.isa.dot], layer.signed, cut.how)
+    _emit(lowering, layer, algorithm, slots, cut.tiles, 2 * m * depth * n)
 
 
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A depthwise convolution."""
+    """A depthwise convolution; that of a single channel is a plain one."""
     (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
+    op = lowering.operation(at).op
     assert isinstance(op, DepthwiseConv2D)
-    source, kernel, result = operation.used[0], operation.used[1], operation.outputs[0]
-    w = centred(lowering.type(kernel))
-    _, kh, kw, c = w.shape
-    geometry = plane(op, lowering.shape(source), w.shape, lowering.shape(result))
-    columns, how = _columns(lowering, at, w.reshape(kh * kw, 1, c), op.activation)
-    cut = strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], c, lowering.isa)
-    x = lowering.type(source)
+    layer = _layer(lowering, at)
+    x, result = lowering.shape(layer.source), lowering.shape(layer.result)
+    _, kh, kw, n = layer.filter.values.shape
+    if x[3] == 1:
+        single = layer.filter.ordered(layer.filter.values.reshape(kh, kw, 1, n))
+        _convolve(lowering, evolve(layer, filter=single), plane(op, x, (n, kh, kw, 1), result))
+        return
+    geometry = plane(op, x, (1, kh, kw, n), result)
+    columns, how = layer.outputs.scaled(lowering, layer.filter.ordered(layer.filter.values.reshape(kh * kw, 1, n)))
+    cut = strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], n, lowering.isa)
+    weights = layer.filter.values.reshape(kh, kw, n)
     slots: dict[str, Slot] = {
         **geometry.slots,
         **columns,
-        "w": lowering.constant(pack_depthwise_int8(w.reshape(kh, kw, c), lowering.isa)),
-        "c": lowering.operand(result),
-        "channels": c,
-        "ldc": c,
-        "input": lowering.operand(source),
-        "zero": lowering.constant(np.full(c, x.zero_point, x.dtype.numpy)),
+        "w": lowering.constant(pack_depthwise_int8(weights, lowering.isa)),
+        "c": lowering.operand(layer.result),
+        "channels": n,
+        "ldc": n,
+        "input": lowering.operand(layer.source),
+        "zero": lowering.constant(layer.padding(n)),
     }
-    algorithm = DepthwiseInt8(cut, x.dtype is DType.INT8, how)
+    algorithm = DepthwiseInt8(cut, layer.signed, how)
     tiles = geometry.images * geometry.out[0]
-    lowering.emit(at, algorithm, slots, tiles, (source,), (result,), 2 * geometry.rows * kh * kw * c)
+    _emit(lowering, layer, algorithm, slots, tiles, 2 * geometry.rows * kh * kw * n)

@@ -1,0 +1,92 @@
+"""Constant filters of 8-bit layers: as signed bytes, and what brings their sums to the result's scale."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import Array, CallTypes, DType, TensorType
+from onert.ir.ops.activation import Activation
+from onert.ir.ops.rescale import filter_multipliers, filter_ratios
+from onert_llvm.kernels.requantize import Requantize, Scaling
+from onert_llvm.packing import folded_bias, pack_columns, pack_reals, scaling, sum_bounds
+
+from .builder import Lowering
+from .command import Slot
+
+BYTES = (DType.INT8, DType.UINT8)
+_FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
+
+
+def why_not(x: TensorType, weight: TensorType, bias: TensorType | None, result: TensorType) -> str | None:
+    """Why a layer of these types is not native, whatever its shape; None where it is."""
+    if x.dtype not in BYTES or weight.dtype not in _FILTERS or result.dtype is not x.dtype:
+        return "only 8-bit activations with filters of 8 bits or less are native"
+    if weight.value is None or (bias is not None and (bias.value is None or bias.dtype is not DType.INT32)):
+        return "filter and bias are not constants of 8 and 32 bits"
+    if any(t.quantization is None for t in (x, weight, result)):
+        return "a tensor has no quantisation"
+    if 0 in (x.shape + weight.shape + result.shape):
+        return "a tensor has no elements"
+    return None
+
+
+@frozen(eq=False)
+class Filter:
+    """Signed bytes in the order of the model, and the zero point that is still to be subtracted from them."""
+
+    values: Array
+    zero: int
+
+    def ordered(self, values: Array) -> Filter:
+        """The same elements in another order or shape."""
+        return Filter(np.ascontiguousarray(values), self.zero)
+
+
+def stored(weight: TensorType) -> Filter:
+    """A constant filter: less its zero point where bytes hold the difference, else as it is stored."""
+    assert weight.quantization is not None
+    assert weight.value is not None
+    zero = weight.quantization.zero_points[0]
+    wide = weight.value.astype(np.int16)
+    centred = wide - np.int16(zero)
+    if centred.min() >= -128 and centred.max() <= 127:
+        return Filter(centred.astype(np.int8), 0)
+    moved = 128 if weight.dtype is DType.UINT8 else 0
+    return Filter((wide - moved).astype(np.int8), zero - moved)
+
+
+@frozen(eq=False)
+class Outputs:
+    """What the columns of some outputs need: types on both sides, the activation, whether TFLite rounds but once."""
+
+    types: CallTypes
+    activation: Activation
+    real: bool = False
+
+    def scaled(
+        self, lowering: Lowering, weights: Filter, part: slice = slice(None)
+    ) -> tuple[dict[str, Slot], Requantize]:
+        """The slots of requantisation for the outputs `part`, and its kind; `weights.values[taps, k, n]` are theirs."""
+        x, weight, result = self.types.input(0), self.types.input(1), self.types.output
+        bias = self._bias(part)
+        signed, isa = x.dtype is DType.INT8, lowering.isa
+        folded = folded_bias(weights.values, bias, x.zero_point, weights.zero, isa, signed)
+        low, high = self.activation.bounds(result)
+        slots: dict[str, Slot] = {"low": low, "high": high, "weight_zero": weights.zero}
+        if self.real:
+            reals = filter_ratios(x, weight, result)
+            how = Scaling.REAL
+            columns = pack_reals(folded, reals[part] if len(reals) > 1 else reals, isa)
+        else:
+            mantissas, shifts = (m[part] if len(m) > 1 else m for m in filter_multipliers(x, weight, result))
+            bounds = sum_bounds(weights.values, bias, x.zero_point, weights.zero, signed)
+            how = scaling(bounds, (mantissas, shifts), result.zero_point)
+            columns = pack_columns(how, folded, (mantissas, shifts), result.zero_point, isa)
+        slots |= {"columns": lowering.constant(columns), "zero_point": result.zero_point}
+        kind = Requantize(how, (low, high) != result.dtype.limits, weights.zero != 0)
+        return {name: slots[name] for name in kind.slots}, kind
+
+    def _bias(self, part: slice) -> Array | None:
+        bias = self.types.inputs[2] if len(self.types.inputs) > 2 else None
+        return None if bias is None or bias.value is None else bias.value.reshape(-1)[part]
