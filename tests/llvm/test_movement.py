@@ -45,6 +45,8 @@ MOVED: list[tuple[Op, tuple[int, ...], tuple[Array, ...]]] = [
     (Slice(), (9000,), (_ints(11), _ints(-1))),
     (StridedSlice(), X, (_ints(2, 4, 0, 5), _ints(0, 0, 4, -7), _ints(-1, -2, 3, -1))),
     (StridedSlice(shrink_axis_mask=2, new_axis_mask=1), X, (_ints(0, 2, 1), _ints(0, 0, 3), _ints(1, 1, 1))),
+    (StridedSlice(shrink_axis_mask=1), (7,), (_ints(5), _ints(6), _ints(1))),
+    (StridedSlice(shrink_axis_mask=3), (4, 7), (_ints(3, -1), _ints(4, 0), _ints(1, 1))),
     (Reverse(), X, (_ints(1, 3),)),
     (Tile(), (3, 1, 5), (_ints(2, 3, 4),)),
     (Tile(), (1, 1), (_ints(3, 70),)),
@@ -85,6 +87,13 @@ def test_tensors_are_joined_and_taken_apart(isa: Isa, dtype: Any, axis: int) -> 
     check(*single(Unpack(6, axis), whole), isa)
     check(*single(Split(3), _ints(axis), whole, constant=(0,)), isa)
     check(*single(SplitV(3), whole, _ints(1, -1, 3), _ints(axis), constant=(1, 2)), isa)
+
+
+@ISAS
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda d: d.__name__)
+def test_scalars_are_packed_and_unpacked(isa: Isa, dtype: Any) -> None:
+    check(*single(Pack(0), *(np.array(i, dtype) for i in (3, 1, 2))), isa)
+    check(*single(Unpack(3, 0), _numbers(3, dtype=dtype)), isa)
 
 
 @ISAS

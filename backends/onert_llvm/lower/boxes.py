@@ -12,7 +12,7 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.lib.stride_tricks import as_strided
 
-from onert.ir import Array
+from onert.ir import Array, BackendError
 from onert_llvm.kernels.move import ELEMENTS, Core, Move
 from onert_llvm.target import Isa
 
@@ -25,11 +25,15 @@ _PIECE = 1 << 14
 
 @frozen
 class Side:
-    """A view of a tensor's memory, and where that memory is. `start` is the address that stands for its first byte."""
+    """A view of a tensor's memory, and where that memory is.
+
+    `start` is the address that stands for the first of its `nbytes` bytes.
+    """
 
     pointer: Pointer
     view: Array
     start: int
+    nbytes: int
 
     def at(self, view: Array) -> Side:
         """Another view of the same memory."""
@@ -40,12 +44,20 @@ class Side:
         """Bytes from the tensor's first to the view's first element."""
         return int(self.view.__array_interface__["data"][0]) - self.start
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first byte of the tensor that the view reaches, and the one behind the last."""
+        reaches = [stride * (size - 1) for size, stride in zip(self.view.shape, self.view.strides, strict=True)]
+        low, high = (sum(r for r in reaches if (r < 0) is negative) for negative in (True, False))
+        return self.offset + low, self.offset + high + self.view.dtype.itemsize
+
 
 def side(pointer: Pointer, shape: Sequence[int], itemsize: int) -> Side:
     """A whole tensor at a pointer, as it lies in memory."""
     one = np.empty(1, f"V{itemsize}")
     steps = [itemsize * int(np.prod(shape[i + 1 :], dtype=np.int64)) for i in range(len(shape))]
-    return Side(pointer, as_strided(one, tuple(shape), steps), one.ctypes.data)
+    nbytes = itemsize * int(np.prod(tuple(shape), dtype=np.int64))
+    return Side(pointer, as_strided(one, tuple(shape), steps), one.ctypes.data, nbytes)
 
 
 def operand(lowering: Lowering, index: int) -> Side:
@@ -84,6 +96,10 @@ def move(lowering: Lowering, at: int, source: Side, target: Side, reads: Sequenc
     assert source.view.shape == target.view.shape
     if 0 in target.view.shape:
         return
+    for each in (source, target):
+        first, last = each.span
+        if not 0 <= first < last <= each.nbytes:
+            raise BackendError(f"a copy would touch bytes {first} to {last} of {each.nbytes}")
     itemsize = target.view.dtype.itemsize
     axes = axes_of(source.view, target.view)
     _emit(lowering, at, (source, target), (source.offset, target.offset), axes, itemsize, reads)
@@ -119,14 +135,8 @@ def _emit(
     for i, axis in enumerate(outer):
         slots |= {f"size{i}": axis.size, f"source{i}": axis.source, f"target{i}": axis.target}
     tiles = int(np.prod([a.size for a in outer], dtype=np.int64))
-    written = Access(sides[1].pointer, _extent(sides[1]), True)
+    written = Access(sides[1].pointer, sides[1].span[1], True)
     lowering.emit(at, Move(core, unit, len(outer)), slots, tiles, reads, (), accesses=(written,))
-
-
-def _extent(target: Side) -> int:
-    """Bytes from the tensor's start that a box may reach."""
-    reach = sum(max(s, 0) * (n - 1) for n, s in zip(target.view.shape, target.view.strides, strict=True))
-    return int(target.offset + reach + target.view.dtype.itemsize)
 
 
 def _cut(

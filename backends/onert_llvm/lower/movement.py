@@ -139,7 +139,7 @@ def _pack(lowering: Lowering, at: int, op: Pack) -> None:
     whole = operand(lowering, operation.outputs[0])
     axis = normalize_axis(op.axis, whole.view.ndim)
     for number, index in enumerate(operation.used):
-        place = whole.view[(slice(None),) * axis + (number,)]
+        place = whole.view[(*(slice(None),) * axis, number, ...)]
         move(lowering, at, operand(lowering, index), whole.at(place), (index,))
 
 
@@ -149,7 +149,7 @@ def _unpack(lowering: Lowering, at: int, op: Unpack) -> None:
     whole = operand(lowering, source)
     axis = normalize_axis(op.axis, whole.view.ndim)
     for number, index in enumerate(operation.outputs):
-        place = whole.view[(slice(None),) * axis + (number,)]
+        place = whole.view[(*(slice(None),) * axis, number, ...)]
         move(lowering, at, whole.at(place), operand(lowering, index), (source,))
 
 

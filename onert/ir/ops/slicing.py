@@ -157,7 +157,7 @@ class StridedSlice(Op):
             if isinstance(part, int) and axis is not None:
                 self._index(part, x.shape[axis], axis)
             index.append(None if axis is None else part)
-        return x[tuple(index)]
+        return x[(*index, ...)]  # the dots make it a view even where no axis is left
 
 
 def _margins(x: TensorType, paddings: TensorType) -> list[tuple[int, int]] | None:

@@ -1,0 +1,97 @@
+"""Every model that is at hand loads, compiles and runs on every backend, and answers as LiteRT does.
+
+Floats lie within 1e-4 of the output's range of what one of LiteRT's kernels gives, integers are those of its reference
+kernels. Models with state run ten steps.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from shared_material import SHARED, needs_shared
+
+import onert
+from onert.ir import Array
+
+litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+
+FOLDER = SHARED / "models"
+MODELS = (
+    sorted(str(p.relative_to(FOLDER).with_suffix("")) for p in FOLDER.glob("*/*.tflite")) if SHARED.is_dir() else []
+)
+STEPS = 10
+BACKENDS: dict[str, dict[str, Any]] = {
+    "reference": {"backends": ("reference",), "num_threads": 1},
+    "default, 1 thread": {"num_threads": 1},
+    "default, 2 threads": {"num_threads": 2},
+}
+
+
+def _stateful(package: onert.Package) -> bool:
+    return any(operand.variable for graph in package.model.subgraphs for operand in graph.operands)
+
+
+def _random(detail: dict[str, Any], rng: np.random.Generator) -> Array:
+    """Elements for an input. Integers of more than 16 bits are indices mostly, so they are small."""
+    shape, dtype = tuple(detail["shape"]), np.dtype(detail["dtype"])
+    if dtype.kind == "f":
+        return rng.uniform(-1, 1, shape).astype(dtype)
+    if dtype.itemsize > 2 or dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(dtype)
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, shape, endpoint=True).astype(dtype)
+
+
+@cache
+def _steps(name: str, kernels: str) -> list[tuple[list[Array], list[Array]]]:
+    """Inputs and LiteRT's outputs, step by step."""
+    made = litert.Interpreter(
+        str(FOLDER / f"{name}.tflite"),
+        experimental_op_resolver_type=getattr(litert.OpResolverType, kernels),
+        num_threads=1,
+    )
+    made.allocate_tensors()
+    rng, found = np.random.default_rng(5), []
+    for _ in range(STEPS if _stateful(onert.load(FOLDER / f"{name}.tflite")) else 1):
+        inputs = [_random(detail, rng) for detail in made.get_input_details()]
+        for detail, array in zip(made.get_input_details(), inputs, strict=True):
+            made.set_tensor(detail["index"], array)
+        made.invoke()
+        found.append((inputs, [made.get_tensor(detail["index"]) for detail in made.get_output_details()]))
+    return found
+
+
+def _run(name: str, steps: list[list[Array]], options: dict[str, Any]) -> list[list[Array]]:
+    execution = onert.Execution(onert.compile(onert.load(FOLDER / f"{name}.tflite"), **options))
+    return [list(execution.run(inputs).values()) for inputs in steps]
+
+
+def _distance(mine: list[list[Array]], theirs: list[list[Array]]) -> float:
+    """The largest difference of floats, relative to the range of the output at that step; integers must be equal."""
+    worst = 0.0
+    for a, b in ((a, b) for m, t in zip(mine, theirs, strict=True) for a, b in zip(m, t, strict=True)):
+        assert a.shape == b.shape
+        assert a.dtype == b.dtype
+        if a.dtype.kind == "f":
+            span = max(float(np.ptp(b)), float(np.abs(b).max(initial=0)), 1e-30) if b.size else 1.0
+            worst = max(worst, float(np.abs(a.astype(np.float64) - b).max(initial=0)) / span)
+        else:
+            np.testing.assert_array_equal(a, b)
+    return worst
+
+
+@needs_shared
+@pytest.mark.parametrize("options", BACKENDS.values(), ids=BACKENDS.keys())
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_answers_as_litert_does(name: str, options: dict[str, Any]) -> None:
+    steps = _steps(name, "BUILTIN_REF")
+    mine = _run(name, [inputs for inputs, _ in steps], options)
+    distance = _distance(mine, [outputs for _, outputs in steps])
+    if distance > 1e-4:
+        others = _distance(mine, [outputs for _, outputs in _steps(name, "AUTO")])
+        assert others <= 1e-4, f"{distance:.2e} from the reference kernels, {others:.2e} from the optimised ones"
