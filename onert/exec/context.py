@@ -56,8 +56,9 @@ class Context:
         return frame
 
     def reset(self) -> None:
-        """Forget all state: variables are zero again, tables and resource variables are gone."""
-        for variables in self._variables.values():
-            for array in variables.values():
-                array[...] = 0
+        """Forget all state: variables are cleared, tables and resource variables are gone."""
+        for subgraph, variables in self._variables.items():
+            operands = self._program.routines[subgraph].subgraph.operands
+            for index, array in variables.items():
+                array[...] = operands[index].type.cleared
         self.state.clear()

@@ -66,7 +66,7 @@ class Frame:
             tensor = self._tensors[index]
             if index not in variables:
                 initial = empty(tensor.type)
-                initial[...] = 0
+                initial[...] = tensor.type.cleared
                 variables[index] = initial
             tensor.buffer = variables[index]
         self._bound = None

@@ -113,6 +113,15 @@ class TensorType:
         """The per-tensor zero point; RuleError where there is none."""
         return self._quantized().zero_point
 
+    @property
+    def cleared(self) -> int:
+        """What every element of a variable is before anything is written to it: 0, in int8 the zero point.
+
+        Source: TFLite's Subgraph::ResetVariableTensors, which looks at no other quantised type.
+        """
+        q = self.quantization
+        return q.zero_points[0] if q is not None and self.dtype is DType.INT8 else 0
+
     def _quantized(self) -> Quantization:
         if self.quantization is None:
             raise RuleError(f"a tensor of {self} has no quantisation, expected scale and zero point")
