@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,19 @@ from onert.ir import Array, DType, Quantization
 schema = pytest.importorskip("ai_edge_litert.schema_py_generated", reason="ai-edge-litert is not installed")
 interpreter = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
 
+
+class _Circle:
+    """circle's schema, a class a module, as if it were one module."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return getattr(importlib.import_module(f"circle_schema.v0_10.circle.{name}"), name)
+        except ModuleNotFoundError:
+            return getattr(importlib.import_module(f"circle_schema.v0_10.circle.{name[:-1]}"), name)
+
+
+CIRCLE = _Circle()
+
 Options = tuple[str, Mapping[str, Any]]
 """The options table's name in the schema, and its fields as the object API spells them (`strideW`)."""
 
@@ -22,7 +36,7 @@ class Graph:
     """One subgraph: tensors by number, operators in order."""
 
     def __init__(self, model: Model, name: str) -> None:
-        self.table = schema.SubGraphT()
+        self.table = model.schema.SubGraphT()
         self.table.name = name.encode()
         self.table.tensors, self.table.operators = [], []
         self.table.inputs, self.table.outputs = [], []
@@ -36,6 +50,7 @@ class Graph:
         quantization: Quantization | None = None,
     ) -> int:
         """A tensor, constant where its elements are given."""
+        schema = self._model.schema
         tensor = schema.TensorT()
         tensor.name = f"{self.table.name.decode()}_{len(self.table.tensors)}".encode()
         tensor.shape = list(shape)
@@ -69,23 +84,24 @@ class Graph:
         custom: bytes | None = None,
     ) -> None:
         """An operator; with `custom` options `code` is a custom code."""
-        operator = schema.OperatorT()
+        operator = self._model.schema.OperatorT()
         operator.opcodeIndex = self._model.code(code, custom is not None)
         operator.inputs, operator.outputs = list(inputs), list(outputs)
         if custom:
             operator.customOptions = list(custom)
         if options is not None:
-            _give_options(operator, *options)
+            _give_options(self._model.schema, operator, *options)
         self.table.operators.append(operator)
 
 
 class Model:
     """A model of one or more subgraphs, the first of which runs."""
 
-    def __init__(self) -> None:
-        self.table = schema.ModelT()
+    def __init__(self, tables: Any = schema) -> None:
+        self.schema = tables
+        self.table = tables.ModelT()
         self.table.version = 3
-        self.table.buffers = [schema.BufferT()]
+        self.table.buffers = [tables.BufferT()]
         self.table.operatorCodes, self.table.subgraphs = [], []
 
     def graph(self, name: str = "main") -> Graph:
@@ -94,6 +110,7 @@ class Model:
         return found
 
     def code(self, name: str, custom: bool) -> int:
+        schema = self.schema
         code = schema.OperatorCodeT()
         code.version = 2 if name == "BROADCAST_TO" else 1
         code.builtinCode = schema.BuiltinOperator.CUSTOM if custom else getattr(schema.BuiltinOperator, name)
@@ -103,18 +120,34 @@ class Model:
         return len(self.table.operatorCodes) - 1
 
     def buffer(self, data: Array, dtype: DType) -> int:
-        buffer = schema.BufferT()
+        buffer = self.schema.BufferT()
         buffer.data = np.frombuffer(packed(data, dtype), np.uint8)
         self.table.buffers.append(buffer)
         return len(self.table.buffers) - 1
 
-    def done(self, identifier: bytes = b"TFL3") -> bytes:
+    def signature(self, key: str, graph: Graph) -> None:
+        """A name for a subgraph, its tensors called by their numbers."""
+        found = self.schema.SignatureDefT()
+        found.signatureKey = key.encode()
+        found.subgraphIndex = self.table.subgraphs.index(graph.table)
+        found.inputs, found.outputs = (
+            [self._named(tensor) for tensor in side] for side in (graph.table.inputs, graph.table.outputs)
+        )
+        self.table.signatureDefs = [*(self.table.signatureDefs or []), found]
+
+    def _named(self, tensor: int) -> Any:
+        found = self.schema.TensorMapT()
+        found.name, found.tensorIndex = f"t{tensor}".encode(), tensor
+        return found
+
+    def done(self) -> bytes:
+        identifier = b"TFL3" if self.schema is schema else b"CIR0"
         builder = flatbuffers.Builder(1024)
         builder.Finish(self.table.Pack(builder), identifier)
         return bytes(builder.Output())
 
 
-def _give_options(operator: Any, table: str, fields: Mapping[str, Any]) -> None:
+def _give_options(schema: Any, operator: Any, table: str, fields: Mapping[str, Any]) -> None:
     """Newer operators have their table in a second union."""
     written = getattr(schema, f"{table}T")()
     for field, value in fields.items():

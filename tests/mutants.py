@@ -12,12 +12,14 @@ from cases.case import Case
 from onert.ir import Array, Context, DType, Op, Quantization, RuleError, evaluate, infer
 from onert.ir.inference import shapes_ok
 from onert.ir.ops.activation import Activation
+from onert.ir.ops.attention import Pairing
 from onert.ir.ops.dense import Combiner
 from onert.ir.ops.pool import Pooling
 from onert.ir.ops.random_numbers import Distribution
 from onert.ir.ops.reduce import Extreme, Reduction
 from onert.ir.ops.reduce_window import WindowReduction
 from onert.ir.ops.segment import SegmentReduction
+from onert.ir.ops.unary import UnaryKind
 from onert.ir.ops.window import Padding
 
 ATTRIBUTES: dict[str, tuple[Any, ...]] = {
@@ -27,6 +29,7 @@ ATTRIBUTES: dict[str, tuple[Any, ...]] = {
     "DType | None": (None, DType.INT16, DType.INT32, DType.INT8),
     "Distribution": tuple(Distribution),
     "Extreme": tuple(Extreme),
+    "Pairing": tuple(Pairing),
     "Padding": tuple(Padding),
     "Pooling": tuple(Pooling),
     "Reduction": tuple(Reduction),
@@ -35,6 +38,8 @@ ATTRIBUTES: dict[str, tuple[Any, ...]] = {
     "bool": (False, True),
     "float": (0.0, -1.0, 1e30, float("inf"), float("nan")),
     "int": (0, 1, 2, 3, -1, 1 << 16, (1 << 31) - 1, -(1 << 31), 1 << 40),
+    "UnaryKind": tuple(UnaryKind),
+    "str": ("", "->", "ab,bc->ad", "aa->a", "ab,bc", "ab,ab->", "..."),
     "tuple[float, ...]": ((), (1.0, 0.0), (float("nan"),), (0.5, 0.5, 1e30)),
 }
 TYPES = (np.float32, np.float16, np.float64, np.int8, np.uint8, np.int16, np.int32, np.int64, np.bool_, np.complex64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import graphlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,16 +27,29 @@ from onert.ir.model_inference import infer_model
 
 from .control import check_control_flow
 from .flatbuffer import Data, Table, root
+from .neighbors import Neighbors
 from .operators import Code, read_codes, read_operator
 from .registry import Format
 from .schema import slot
 from .tensors import Buffers, Details, read_tensors
 
 SCHEMA_VERSION = 3
+DETAILS: Mapping[bytes, Details] = {
+    b"TFL3": Details(blockwise=2),
+    b"CIR0": Details(blockwise=3, rows_from_buffer=True),
+}
+"""What differs between the formats of this schema, by the identifier behind a file's first four bytes."""
 
 
-def read_model(data: Data, details: Details) -> Subgraphs:
-    """The model in `data`, every operation's rules applied; ModelError with the place where it breaks one."""
+def read_model(data: Data, neighbors: Neighbors) -> Subgraphs:
+    """The model in `data`, every operation's rules applied; ModelError with the place where it breaks one.
+
+    Models beside it that its operators run are read too; their subgraphs follow its own.
+    """
+    identifier = bytes(data[4:8])
+    if identifier not in DETAILS:
+        raise ModelError(f"begins with {bytes(data[:8])!r}, expected a tflite or circle model")
+    details = DETAILS[identifier]
     model = root(data)
     version = int(model.scalar(slot("Model", "version"), "I", 0))
     if version not in (0, SCHEMA_VERSION):
@@ -46,8 +59,11 @@ def read_model(data: Data, details: Details) -> Subgraphs:
     tables = list(model.tables(slot("Model", "subgraphs")))
     if not tables:
         raise ModelError("the model has no subgraph")
-    graphs = tuple(_subgraph(i, t, codes, buffers, details) for i, t in enumerate(tables))
-    subgraphs = Subgraphs(graphs, _signatures(model, graphs), model.text(slot("Model", "description")))
+    beside = neighbors.holding(len(tables))
+    graphs = tuple(_subgraph(i, t, codes, buffers, details, beside) for i, t in enumerate(tables))
+    subgraphs = Subgraphs(
+        (*graphs, *beside.added), _signatures(model, graphs), model.text(slot("Model", "description"))
+    )
     check_control_flow(subgraphs)
     return infer_model(subgraphs)
 
@@ -56,7 +72,9 @@ def _place(index: int, name: str) -> str:
     return f"subgraph {index} '{name}'" if name else f"subgraph {index}"
 
 
-def _subgraph(index: int, table: Table, codes: Sequence[Code], buffers: Buffers, details: Details) -> Subgraph:
+def _subgraph(
+    index: int, table: Table, codes: Sequence[Code], buffers: Buffers, details: Details, beside: Neighbors
+) -> Subgraph:
     name = table.text(slot("SubGraph", "name"))
     try:
         operands = read_tensors(list(table.tables(slot("SubGraph", "tensors"))), buffers, details)
@@ -64,7 +82,7 @@ def _subgraph(index: int, table: Table, codes: Sequence[Code], buffers: Buffers,
         outputs = _indices(table, "outputs", len(operands))
         if len(set(inputs)) != len(inputs):
             raise ModelError(f"tensor {_repeated(inputs)} is an input twice")
-        reader = _Reader(operands, codes, buffers)
+        reader = _Reader(operands, codes, buffers, beside)
         for at, operator in enumerate(table.tables(slot("SubGraph", "operators"))):
             reader.read(at, operator)
         return reader.subgraph(inputs, outputs, name)
@@ -87,11 +105,14 @@ def _repeated(indices: Sequence[int]) -> int:
 class _Reader:
     """Reads the operators of one subgraph; state operands get their next values as further operands."""
 
-    def __init__(self, operands: tuple[Operand, ...], codes: Sequence[Code], buffers: Buffers) -> None:
+    def __init__(
+        self, operands: tuple[Operand, ...], codes: Sequence[Code], buffers: Buffers, beside: Neighbors
+    ) -> None:
         self.operands = list(operands)
         self.file_operands = operands
         self.codes = codes
         self.buffers = buffers
+        self.beside = beside
         self.operations: list[Operation] = []
         self.next_value: dict[int, int] = {}
 
@@ -104,7 +125,7 @@ class _Reader:
         try:
             inputs = self._ends(table, "inputs", -1)
             outputs = self._ends(table, "outputs", 0)
-            op = read_operator(table, code, self.file_operands, (inputs, outputs), self.buffers.data)
+            op = read_operator(table, code, self.file_operands, (inputs, outputs), self.buffers.data, self.beside)
             operands = [self.next_value.get(i, i) if i >= 0 else None for i in inputs]
             while operands and operands[-1] is None and len(operands) > len(op.params):
                 operands.pop()
@@ -219,13 +240,15 @@ def _signature_tensors(table: Table, side: str, key: str, graph: Subgraph) -> tu
     return tuple(found)
 
 
-def schema_format(name: str, identifier: bytes, details: Details) -> Format:
+def schema_format(name: str, identifier: bytes) -> Format:
     """The format of files of this schema that carry `identifier` behind their first four bytes."""
 
     def recognize(head: bytes, path: Path | None) -> bool:
         return head[4:8] == identifier
 
     def load(content: Data, path: Path | None) -> Package:
-        return Package((read_model(content, details),), model_names=() if path is None else (path.name,))
+        return Package(
+            (read_model(content, Neighbors(path, read_model)),), model_names=() if path is None else (path.name,)
+        )
 
     return Format(name, recognize, load)

@@ -11,6 +11,7 @@ from onert.ir.ops.custom import Python, Unsupported
 
 from .custom import CUSTOM_OPS
 from .flatbuffer import Data, Table
+from .neighbors import Neighbors
 from .schema import Field, layout, names, slot
 from .table import CUSTOM, TABLE
 from .table.builtins import BUILTINS
@@ -60,6 +61,7 @@ class FileOperator:
     outputs: tuple[TensorType, ...]
     custom_options: bytes
     position: int
+    beside: Neighbors
     options: Table | None
     fields: dict[str, Field] = field(factory=dict)
 
@@ -95,6 +97,9 @@ class FileOperator:
     def text(self, field: str) -> str:
         found = self._field(field)
         return "" if self.options is None or found is None else self.options.text(found.slot)
+
+    def model(self, location: str, signature: str) -> int:
+        return self.beside.entry(location, signature)
 
     def has(self, field: str) -> bool:
         found = self._field(field)
@@ -139,7 +144,12 @@ _WIDE_VECTORS = frozenset(
 
 
 def read_operator(
-    table: Table, code: Code, operands: Sequence[Operand], ends: tuple[Sequence[int], Sequence[int]], behind: Data
+    table: Table,
+    code: Code,
+    operands: Sequence[Operand],
+    ends: tuple[Sequence[int], Sequence[int]],
+    behind: Data,
+    beside: Neighbors,
 ) -> Op:
     """The operation of an operator whose input and output tensors are `ends`.
 
@@ -153,6 +163,7 @@ def read_operator(
         tuple(operands[o].type for o in ends[1]),
         _custom_options(table, behind),
         table.position,
+        beside,
         *_options(table, code),
     )
     if code.custom and code.name in CUSTOM_OPS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -48,9 +49,14 @@ class Buffers:
 
 @frozen
 class Details:
-    """How the file's format numbers the kinds of quantisation details; 0 where it has none of the kind."""
+    """What differs between the formats of the schema.
+
+    `blockwise` is the number of that kind of quantisation details. With `rows_from_buffer` a constant whose first
+    dimension is 1 has as many rows as its buffer holds: circle's tools write an unknown dimension as 1.
+    """
 
     blockwise: int
+    rows_from_buffer: bool = False
 
 
 def read_tensors(tables: Sequence[Table], buffers: Buffers, details: Details) -> tuple[Operand, ...]:
@@ -74,14 +80,23 @@ def _operand(table: Table, name: str, tables: Sequence[Table], buffers: Buffers,
     shape = tuple(int(d) for d in table.array(slot("Tensor", "shape"), "i"))
     if any(d < 0 for d in shape):
         raise ModelError(f"shape {shapes.text(shape)} has a negative dimension")
+    raw = buffers[int(table.scalar(slot("Tensor", "buffer"), "I", 0))]
+    if details.rows_from_buffer and block is None:
+        shape = _with_rows(shape, dtype, len(raw))
     type_ = TensorType(dtype, shape)
     shapes_ok(type_)
     quantization = _quantization(table, type_, tables, buffers, details)
     type_ = TensorType(dtype, shape, quantization)
-    raw = buffers[int(table.scalar(slot("Tensor", "buffer"), "I", 0))]
     variable = bool(table.scalar(slot("Tensor", "is_variable"), "?", False))
     data = _constant(table, raw, type_, block) if len(raw) and not variable else None
     return Operand(type_, name, data, variable, _signature(table, shape))
+
+
+def _with_rows(shape: tuple[int, ...], dtype: DType, size: int) -> tuple[int, ...]:
+    """The shape with as many rows as a buffer of so many bytes holds, where it says 1."""
+    row = math.prod(shape[1:]) * dtype.itemsize
+    whole = len(shape) > 1 and shape[0] == 1 and dtype.bits >= 8 and row > 0 and size % row == 0
+    return (max(1, size // row), *shape[1:]) if whole else shape
 
 
 def _signature(table: Table, shape: tuple[int, ...]) -> Shape | None:

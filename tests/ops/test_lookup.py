@@ -1,20 +1,22 @@
-"""Operations that look up, count, gather and draw refuse what their rules refuse; random ones go on."""
+"""Operations that look up, count, draw and decode refuse what their rules refuse; random ones go on."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import lookup
+from cases import decoder, lookup
 from cases.case import Case
 from mutants import check_mutants
 from verdict import Alone, check_case
+
+CASES = [*lookup.CASES, *decoder.CASES]
 
 
 def _name(case: Case) -> str:
     return f"{case.op.label}: {case.name}"
 
 
-@pytest.mark.parametrize("case", lookup.CASES, ids=_name)
+@pytest.mark.parametrize("case", CASES, ids=_name)
 def test_one_thing_changed_gives_a_result_or_one_sentence(case: Case) -> None:
     check_mutants(case, Alone())
 

@@ -122,6 +122,13 @@ def _along(view: Array, axis: int, start: int, size: int) -> Array:
     return view[(slice(None),) * axis + (slice(start, start + size),)]
 
 
+def _entry(view: Array, axis: int, number: int) -> Array:
+    """One index of an axis, without the axis; a view even where no axis is left."""
+    index: tuple[Any, ...] = (*(slice(None),) * axis, number, ...)
+    out: Array = view[index]
+    return out
+
+
 def _concat(lowering: Lowering, at: int, op: Concat) -> None:
     operation = lowering.operation(at)
     whole = operand(lowering, operation.outputs[0])
@@ -139,7 +146,7 @@ def _pack(lowering: Lowering, at: int, op: Pack) -> None:
     whole = operand(lowering, operation.outputs[0])
     axis = normalize_axis(op.axis, whole.view.ndim)
     for number, index in enumerate(operation.used):
-        place = whole.view[(*(slice(None),) * axis, number, ...)]
+        place = _entry(whole.view, axis, number)
         move(lowering, at, operand(lowering, index), whole.at(place), (index,))
 
 
@@ -149,7 +156,7 @@ def _unpack(lowering: Lowering, at: int, op: Unpack) -> None:
     whole = operand(lowering, source)
     axis = normalize_axis(op.axis, whole.view.ndim)
     for number, index in enumerate(operation.outputs):
-        place = whole.view[(*(slice(None),) * axis, number, ...)]
+        place = _entry(whole.view, axis, number)
         move(lowering, at, whole.at(place), operand(lowering, index), (source,))
 
 

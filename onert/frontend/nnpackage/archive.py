@@ -20,6 +20,10 @@ MAX_MEMBER = 1 << 32
 class Archive(Protocol):
     """Reads files by paths relative to the package's root."""
 
+    def path(self, inside: str) -> Path | None:
+        """Where a file lies; None where it is none of its own."""
+        ...
+
     def has(self, inside: str) -> bool: ...
 
     def read(self, inside: str) -> Data:
@@ -41,18 +45,18 @@ class Directory:
 
     root: Path
 
-    def _path(self, inside: str) -> Path:
+    def path(self, inside: str) -> Path:
         path = self.root / checked(inside)
         if not path.resolve().is_relative_to(self.root.resolve()):
             raise ModelError(f"the path {inside!r} leaves the package through a link")
         return path
 
     def has(self, inside: str) -> bool:
-        return self._path(inside).is_file()
+        return self.path(inside).is_file()
 
     def read(self, inside: str) -> Data:
         try:
-            with self._path(inside).open("rb") as file:
+            with self.path(inside).open("rb") as file:
                 if file.seek(0, io.SEEK_END) == 0:
                     return memoryview(b"")
                 return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -66,6 +70,9 @@ class Zip:
 
     file: zipfile.ZipFile
     prefix: str
+
+    def path(self, inside: str) -> Path | None:
+        return None
 
     def _name(self, inside: str) -> str:
         return f"{self.prefix}{checked(inside)}"

@@ -59,7 +59,7 @@ def _model(archive: Archive, name: str, index: int, manifest: Manifest) -> Subgr
             if manifest.model_types and manifest.model_types[index] != format_.name:
                 raise ModelError(f"{name} is a {format_.name} model, MANIFEST says {manifest.model_types[index]}")
             try:
-                return format_.load(content, None).model
+                return format_.load(content, archive.path(name)).model
             except ModelError as error:
                 raise ModelError(f"{name}: {error}") from error
     raise ModelError(f"{name} begins with {head[:8]!r}, expected a tflite or circle model")

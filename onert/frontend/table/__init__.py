@@ -1,9 +1,9 @@
 """The tables that say what each operator of TFLite and circle becomes, one family a file."""
 
-from . import compute, control, elementwise, lookup, movement
+from . import circle, compute, control, elementwise, lookup, movement
 from .importer import Table
 
-_FAMILIES = (elementwise, compute, movement, control, lookup)
+_FAMILIES = (elementwise, compute, movement, control, lookup, circle)
 
 TABLE: Table = {name: importer for family in _FAMILIES for name, importer in family.TABLE.items()}
 """Importers of builtin operators by name."""

@@ -144,6 +144,4 @@ TABLE: Table = {
     "STABLEHLO_SELECT": fixed(Select()),
     "STABLEHLO_CONVERT": lambda operator: Cast(_result_dtype(operator)),
 }
-CUSTOM: Table = {
-    "AddV2": fixed(Binary(BinaryKind.ADD)),
-}
+CUSTOM: Table = {}

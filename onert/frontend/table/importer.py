@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Protocol, TypeVar
 
-from onert.ir import ModelError, Op, TensorType
+from onert.ir import ModelError, Op, TensorType, unranked
 from onert.ir.ops.activation import Activation
 
 Member = TypeVar("Member", bound=Enum)
@@ -58,6 +58,10 @@ class Operator(Protocol):
         ...
 
     def text(self, field: str) -> str: ...
+
+    def model(self, location: str, signature: str) -> int:
+        """The subgraph that runs the model in a file beside this one; ModelError where there is none."""
+        ...
 
     def has(self, field: str) -> bool:
         """Whether the file writes this field."""
@@ -111,3 +115,8 @@ def fused(kind: Callable[..., Op], **attributes: Any) -> Importer:
         return kind(activation=activation(operator), **attributes)
 
     return build
+
+
+def loose(operator: Operator) -> tuple[TensorType, ...]:
+    """Results of which only the element types are sure: a subgraph may give other shapes than the file says."""
+    return tuple(unranked(t.dtype) for t in operator.outputs)

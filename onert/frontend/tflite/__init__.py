@@ -1,6 +1,5 @@
 """TFLite models."""
 
 from onert.frontend.model import schema_format
-from onert.frontend.tensors import Details
 
-FORMAT = schema_format("tflite", b"TFL3", Details(blockwise=2))
+FORMAT = schema_format("tflite", b"TFL3")

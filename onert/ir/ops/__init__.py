@@ -1,6 +1,8 @@
 """The operation kinds, one family a file; importing this package declares them all."""
 
+from . import attention as attention
 from . import binary as binary
+from . import binary_coding as binary_coding
 from . import comparison as comparison
 from . import control as control
 from . import conv as conv
@@ -12,6 +14,7 @@ from . import dense as dense
 from . import depthwise as depthwise
 from . import detection as detection
 from . import diagonal as diagonal
+from . import einsum as einsum
 from . import fill as fill
 from . import fully_connected as fully_connected
 from . import gather as gather

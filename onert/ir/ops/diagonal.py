@@ -13,6 +13,7 @@ from onert.ir.op import Op, require
 from onert.ir.types import TensorType
 
 from . import shape_values as sv
+from .reshape import require_one
 
 
 def _zeros(shape: tuple[int, ...], like: Array) -> Array:
@@ -69,3 +70,30 @@ class MatrixSetDiag(Op):
         along = np.arange(diagonal.shape[-1])
         out[..., along, along] = diagonal
         return out
+
+
+@frozen
+class MatrixBandPart(Op):
+    """Matrices with zeros outside of a band around their diagonals.
+
+    - `x`: numbers or booleans of rank 2 or more, `[..., rows, columns]`
+    - `lower`, `upper`: one integer each, how many diagonals below and above stay; a negative number keeps all
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, lower: TensorType, upper: TensorType) -> TensorType:
+        require(x.rank >= 2, f"x has rank {x.rank}, expected at least 2")
+        plain = not x.dtype.is_handle and (x.quantization is None or x.dtype.bits >= 32)
+        require(plain, f"MatrixBandPart is not defined on elements of type {x.dtype.text}")
+        for bound, name in ((lower, "num_lower"), (upper, "num_upper")):
+            sv.integers(bound, name)
+            require_one(bound, name)
+        return x.result(x.shape)
+
+    def evaluate(self, x: Array, lower: Array, upper: Array) -> Array:
+        rows, columns = (np.arange(n)[:, None] if i == 0 else np.arange(n) for i, n in enumerate(x.shape[-2:]))
+        above = columns - rows
+        low, high = (sv.values(bound)[0] for bound in (lower, upper))
+        kept = ((above <= high) | (high < 0)) & ((-above <= low) | (low < 0))
+        return np.where(kept, x, np.zeros((), x.dtype))

@@ -161,6 +161,34 @@ class RmsNorm(Op):
         return out.astype(x.dtype)
 
 
+@frozen
+class BatchNorm(Op):
+    """`scale * (x - mean) / sqrt(variance + epsilon) + offset`, for each channel, with statistics that are given.
+
+    Operands, floats of one type: `x`, [..., channels]; `scale`, `offset`, `mean` and `variance`, one element for each
+    channel. Result: the shape and type of `x`.
+
+    Source: TensorFlow's FusedBatchNormV3 outside of training.
+    """
+
+    epsilon: float = 1e-3
+
+    def infer(
+        self, x: TensorType, scale: TensorType, offset: TensorType, mean: TensorType, variance: TensorType
+    ) -> TensorType:
+        require(x.rank >= 1, "input is a scalar, expected at least 1 dimension")
+        _require_epsilon(self.epsilon)
+        require(x.dtype.is_float, f"input is {x}, expected floats")
+        for what, type_ in (("scale", scale), ("offset", offset), ("mean", mean), ("variance", variance)):
+            require(type_.dtype is x.dtype, f"{what} is {type_}, expected {x.dtype.text}")
+            _require_channels(what, type_, x.shape[-1])
+        return x.result(x.shape)
+
+    def evaluate(self, x: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> Array:
+        factor = scale.reshape(-1) / np.sqrt(variance.reshape(-1).astype(np.float64) + self.epsilon)
+        return ((x - mean.reshape(-1)) * factor + offset.reshape(-1)).astype(x.dtype)
+
+
 def _require_epsilon(epsilon: float) -> None:
     require(math.isfinite(epsilon) and epsilon >= 0, f"epsilon is {epsilon}, expected a finite number of at least 0")
 

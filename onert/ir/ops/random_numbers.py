@@ -151,3 +151,37 @@ class Multinomial(Op):
             below = np.cumsum(weights)
             found[:] = np.searchsorted(below, chance * below[-1], side="right")
         return out
+
+
+_SCRAMBLE = 0x02461E29_3EC8F720
+"""The key with which TensorFlow makes a key and a counter of the seeds of a stateless operation."""
+
+
+@frozen
+class StatelessUniform(Op):
+    """Random numbers in [0, 1) that hang on the seeds alone; float32.
+
+    - `shape`: integers of rank 1
+    - `seed`: two integers
+
+    Source: TensorFlow's StatelessRandomUniform (tf.random.stateless_uniform).
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, shape: TensorType, seed: TensorType) -> TensorType:
+        sv.integers(seed, "seed")
+        require(sv.length(seed) in (2, None), f"seed has {sv.length(seed)} elements, expected 2")
+        wanted = sv.integers(shape, "shape")
+        if wanted is None:
+            rank = sv.length(shape)
+            return unranked(DType.FLOAT32) if rank is None else TensorType(DType.FLOAT32, sv.unknown(rank))
+        return TensorType(DType.FLOAT32, sv.checked_shape(wanted, "shape"))
+
+    def evaluate(self, shape: Array, seed: Array) -> Array:
+        wanted = sv.checked_shape(sv.values(shape), "shape")
+        count = int(np.prod(wanted, dtype=np.int64))
+        low, high = (value & _MASK64 for value in sv.values(seed))
+        words = [int(w) for w in Philox(_SCRAMBLE, low | high << 64).blocks(1)[0]]
+        stream = Philox(words[0] | words[1] << 32, words[2] << 64 | words[3] << 96)
+        return uniform(stream.blocks(-(-count // 4)).reshape(-1))[:count].reshape(wanted)

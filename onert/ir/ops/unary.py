@@ -79,6 +79,7 @@ class UnaryKind(Enum):
     TANH = Scalar(np.tanh, complex=True)
     LOGISTIC = Scalar(_logistic)
     ELU = Scalar(lambda x: np.where(x < 0, np.expm1(x), x))
+    ERF = Scalar(lambda x: _erf(x).astype(x.dtype))
     GELU = Scalar(_gelu)
     GELU_TANH = Scalar(_gelu_tanh)
     HARD_SWISH = Scalar(_hard_swish)
@@ -103,9 +104,9 @@ _ONLY_COMPLEX = (UnaryKind.COMPLEX_ABS, UnaryKind.REAL, UnaryKind.IMAG)
 class Unary(Op):
     """One function of every element.
 
-    `kind` says which: ABS NEG SQUARE SIGN EXP LOG SQRT RSQRT CBRT SIN COS TANH LOGISTIC ELU GELU GELU_TANH HARD_SWISH
-    RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 FLOOR CEIL ROUND (halves to even) LOGICAL_NOT; COMPLEX_ABS, REAL and IMAG take a
-    complex number to a real one.
+    `kind` says which: ABS NEG SQUARE SIGN EXP LOG SQRT RSQRT CBRT SIN COS TANH LOGISTIC ELU ERF GELU GELU_TANH
+    HARD_SWISH RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 FLOOR CEIL ROUND (halves to even) LOGICAL_NOT; COMPLEX_ABS, REAL and
+    IMAG take a complex number to a real one.
 
     - `x`: any shape. Floats; integers for ABS, NEG, SQUARE, SIGN and RELUs, and wherever quantised; booleans for
       LOGICAL_NOT.

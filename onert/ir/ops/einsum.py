@@ -1,0 +1,52 @@
+"""Sums of products by Einstein's convention."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array
+from onert.ir.op import Op, require
+from onert.ir.shape import Dim
+from onert.ir.types import TensorType
+
+_EQUATION = re.compile(r"([A-Za-z]*)(,[A-Za-z]*)*->[A-Za-z]*")
+
+
+@frozen
+class Einsum(Op):
+    """Products of elements whose labels agree, summed over the labels that the result has not.
+
+    - `xs`: floats of one type, one for each group of labels in the equation (`abc,cd->abd`)
+
+    A label is one letter and stands for one dimension; a dimension of 1 does not stand for another.
+    """
+
+    equation: str
+
+    def infer(self, *xs: TensorType) -> TensorType:
+        equation = self.equation.replace(" ", "")
+        require(bool(_EQUATION.fullmatch(equation)), f"equation is {self.equation!r}, expected the form ab,bc->ac")
+        sides = equation.split("->")
+        groups = sides[0].split(",")
+        require(len(xs) == len(groups), f"there are {len(xs)} operands, the equation has {len(groups)}")
+        sizes: dict[str, Dim] = {}
+        for x, labels in zip(xs, groups, strict=True):
+            require(x.dtype is xs[0].dtype and x.dtype.is_float, f"operands are {x} and {xs[0]}, expected floats")
+            require(x.rank == len(labels), f"an operand is {x}, the equation says {labels}")
+            for label, size in zip(labels, x.shape, strict=True):
+                known = sizes.get(label)
+                require(known is None or size in (None, known), f"{label} stands for {known} and for {size}")
+                sizes[label] = size if known is None else known
+        result = sides[1]
+        require(len(set(result)) == len(result), f"the equation's result {result} has a label twice")
+        require(all(label in sizes for label in result), f"the equation's result {result} has a label of no operand")
+        require(len(sizes) <= shapes.MAX_RANK, f"the equation has {len(sizes)} labels, more than {shapes.MAX_RANK}")
+        return xs[0].result(tuple(sizes[label] for label in result))
+
+    def evaluate(self, *xs: Array) -> Array:
+        out: Array = np.einsum(self.equation.replace(" ", ""), *xs, optimize=True)
+        return out.astype(xs[0].dtype)

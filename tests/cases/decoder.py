@@ -1,0 +1,122 @@
+"""Cases of circle's operators and of ONE's custom ones."""
+
+from __future__ import annotations
+
+import numpy as np
+from formulas import floats
+
+from onert.ir.ops.attention import Attention, Pairing, RoPE
+from onert.ir.ops.binary_coding import BcqFullyConnected, BcqGather
+from onert.ir.ops.diagonal import MatrixBandPart
+from onert.ir.ops.einsum import Einsum
+from onert.ir.ops.norm import BatchNorm
+from onert.ir.ops.random_numbers import StatelessUniform
+from onert.ir.ops.unary import Unary, UnaryKind
+
+from .case import Case
+
+_EYE = np.eye(2, dtype=np.float32)
+_QUARTER = (np.float32([[[1, 1, 1, 1]]]), np.float32([[[0, 0, 0, 0]]]))
+"""Sines and cosines of a quarter of a turn."""
+_CLUSTERS = np.int32([[2, 1], [1, 1]])
+_PLANES = (np.float32([1, 2, 3]), np.int32([[0b01], [0b11], [0b10]]))
+"""Rows of 1 * (1, -1) + 2 * (1, 1), and of 3 * (-1, 1)."""
+
+CASES = [
+    Case("halves", RoPE(), (np.float32([[[1, 2, 3, 4]]]), *_QUARTER), (np.float32([[[-3, -4, 1, 2]]]),)),
+    Case(
+        "neighbours",
+        RoPE(Pairing.NEIGHBORS),
+        (np.float32([[[1, 2, 3, 4]]]), *_QUARTER),
+        (np.float32([[[-2, 1, -4, 3]]]),),
+    ),
+    Case(
+        "the second token sees the first",
+        Attention(),
+        (
+            np.float32([[[0, 0]]]),
+            _EYE,
+            _EYE,
+            _EYE,
+            _EYE,
+            np.float32([[1, 1]]),
+            np.float32([[0, 0]]),
+            None,
+            np.zeros((1, 3, 1, 2), np.float32),
+            np.float32([[3, 5], [7, 7], [9, 9]]).reshape(1, 3, 1, 2),
+            np.int32([1]),
+        ),
+        # both scores are 0: half of each value
+        (
+            np.float32([[[1.5, 2.5]]]),
+            np.zeros((1, 3, 1, 2), np.float32),
+            np.float32([[3, 5], [0, 0], [9, 9]]).reshape(1, 3, 1, 2),
+        ),
+    ),
+    Case(
+        "a mask hides the first token",
+        Attention(),
+        (
+            np.float32([[[0, 0]]]),
+            _EYE,
+            _EYE,
+            _EYE,
+            _EYE,
+            np.float32([[1, 1]]),
+            np.float32([[0, 0]]),
+            np.float32([[-np.inf, 0, -np.inf]]),
+            np.zeros((1, 3, 1, 2), np.float32),
+            np.float32([[3, 5], [7, 7], [9, 9]]).reshape(1, 3, 1, 2),
+            np.int64([1]),
+        ),
+        (
+            np.float32([[[0, 0]]]),
+            np.zeros((1, 3, 1, 2), np.float32),
+            np.float32([[3, 5], [0, 0], [9, 9]]).reshape(1, 3, 1, 2),
+        ),
+    ),
+    Case(
+        "scaled signs times columns",
+        BcqFullyConnected(2),
+        (np.float32([[1, 0], [0, 1]]), *_PLANES, np.float32([10, 20]), _CLUSTERS),
+        (np.float32([[13, 11], [17, 23]]),),
+        constant=(4,),
+    ),
+    Case("rows of scaled signs", BcqGather(2), (*_PLANES, np.int32([1]), _CLUSTERS), (np.float32([[-3, 3]]),)),
+    Case("columns of scaled signs", BcqGather(2, 1), (*_PLANES, np.int32([1]), _CLUSTERS), (np.float32([[1], [3]]),)),
+    Case("a product", Einsum("ab,bc->ca"), (np.float32([[1, 2]]), np.float32([[3], [4]])), (np.float32([[11]]),)),
+    Case("a sum", Einsum("ab->b"), (np.float32([[1, 2], [3, 4]]),), (np.float32([4, 6]),)),
+    Case(
+        "a band",
+        MatrixBandPart(),
+        (np.int32([[1, 2, 3], [4, 5, 6], [7, 8, 9]]), np.array(1), np.array(0)),
+        (np.int32([[1, 0, 0], [4, 5, 0], [0, 8, 9]]),),
+    ),
+    Case(
+        "all below",
+        MatrixBandPart(),
+        (np.int32([[1, 2], [4, 5], [7, 8]]), np.int32([-1]), np.int32([0])),
+        (np.int32([[1, 0], [4, 5], [7, 8]]),),
+    ),
+    Case(
+        "given statistics",
+        BatchNorm(0.0),
+        (np.float32([[1, 2], [3, 4]]), *(np.float32(x) for x in ([2, 1], [0, 1], [1, 2], [4, 1]))),
+        (np.float32([[0, 1], [2, 3]]),),
+    ),
+    Case(
+        "numbers of a seed",
+        StatelessUniform(),
+        (np.int32([2]), np.int32([1, 2])),
+        # tf.random.stateless_uniform([2], [1, 2]) on a CPU
+        (np.float32([0.8440604209899902, 0.19204533100128174]),),
+        constant=(0,),
+    ),
+    Case("error function", Unary(UnaryKind.ERF), (np.float32([0, 1]),), (np.float32([0, 0.8427008]),)),
+    Case(
+        "columns of more",
+        BcqFullyConnected(40),
+        (floats((40, 0)), *(np.zeros(0, t) for t in (np.float32, np.int32)), None, np.zeros((0, 2), np.int32)),
+        (np.zeros((0, 0), np.float32),),
+    ),
+]
