@@ -64,6 +64,7 @@ class FileOperator:
     beside: Neighbors
     options: Table | None
     fields: dict[str, Field] = field(factory=dict)
+    intermediates: tuple[TensorType, ...] = ()
 
     def _field(self, name: str) -> Field | None:
         return self.fields.get(name) or self.fields.get(_RENAMED.get(name, name))
@@ -165,6 +166,7 @@ def read_operator(
         table.position,
         beside,
         *_options(table, code),
+        _intermediates(table, operands),
     )
     if code.custom and code.name in CUSTOM_OPS:
         return Python(code.name, CUSTOM_OPS[code.name], operator.custom_options, operator.outputs)
@@ -172,6 +174,15 @@ def read_operator(
     if importer is None:
         return Unsupported(code.name, operator.outputs)
     return importer(operator)
+
+
+def _intermediates(table: Table, operands: Sequence[Operand]) -> tuple[TensorType, ...]:
+    """The types of the tensors that the operator names beside its ends; ModelError for one that is not there."""
+    found = tuple(int(i) for i in table.array(slot("Operator", "intermediates"), "i"))
+    for i in found:
+        if not 0 <= i < len(operands):
+            raise ModelError(f"intermediates name tensor {i}, expected 0 to {len(operands) - 1}")
+    return tuple(operands[i].type for i in found)
 
 
 def _options(table: Table, code: Code) -> tuple[Table | None, dict[str, Field]]:

@@ -32,6 +32,11 @@ class Operator(Protocol):
     def outputs(self) -> tuple[TensorType, ...]: ...
 
     @property
+    def intermediates(self) -> tuple[TensorType, ...]:
+        """The types of tensors that tell only how values inside of the operator are quantised."""
+        ...
+
+    @property
     def custom_options(self) -> bytes: ...
 
     @property
