@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import flatbuffers
@@ -33,13 +33,24 @@ Options = tuple[str, Mapping[str, Any]]
 """The options table's name in the schema, and its fields as the object API spells them (`strideW`)."""
 
 
-def one_operator(code: str, options: Options | None, types: CallTypes, constants: Mapping[int, Array]) -> bytes:
-    """A model of one builtin operator; `constants` are the inputs, by position, whose elements the file holds."""
+def one_operator(
+    code: str,
+    options: Options | bytes | None,
+    types: CallTypes,
+    constants: Mapping[int, Array],
+    variables: Collection[int] = (),
+    intermediates: Sequence[TensorType] = (),
+) -> bytes:
+    """A model of one operator; `constants` are the inputs, by position, whose elements the file holds, `variables`
+    those that are state. An operator whose options are bytes is a custom one.
+    """
     model = schema.ModelT()
     model.version = 3
     model.buffers = [schema.BufferT()]
     operator_code = schema.OperatorCodeT()
-    operator_code.builtinCode = getattr(schema.BuiltinOperator, code)
+    custom = isinstance(options, bytes)
+    operator_code.builtinCode = getattr(schema.BuiltinOperator, "CUSTOM" if custom else code)
+    operator_code.customCode = code.encode() if custom else None
     operator_code.deprecatedBuiltinCode = min(operator_code.builtinCode, 127)
     operator_code.version = 1
     model.operatorCodes = [operator_code]
@@ -49,12 +60,17 @@ def one_operator(code: str, options: Options | None, types: CallTypes, constants
     operator.inputs, operator.outputs = [], []
     for at, type_ in enumerate(types.inputs):
         operator.inputs.append(-1 if type_ is None else _tensor(model, graph, type_, constants.get(at)))
-        if type_ is not None and at not in constants:
+        if type_ is not None and at in variables:
+            graph.tensors[-1].isVariable = True
+        elif type_ is not None and at not in constants:
             graph.inputs.append(operator.inputs[-1])
+    operator.intermediates = [_tensor(model, graph, type_, None) for type_ in intermediates]
     for type_ in types.outputs:
         operator.outputs.append(_tensor(model, graph, type_, None))
     graph.outputs = list(operator.outputs)
-    if options is not None:
+    if isinstance(options, bytes):
+        operator.customOptions = np.frombuffer(options, np.uint8)
+    elif options is not None:
         _give_options(operator, *options)
     graph.operators = [operator]
     model.subgraphs = [graph]
@@ -78,16 +94,24 @@ def _give_options(operator: Any, table: str, fields: Mapping[str, Any]) -> None:
 
 def run(model: bytes, inputs: Sequence[Array], resolver: str = "BUILTIN_REF") -> list[Array]:
     """What LiteRT's kernels of a resolver give; RuntimeError or ValueError where it refuses the model."""
+    return run_again(model, [inputs], resolver)[0]
+
+
+def run_again(model: bytes, rounds: Sequence[Sequence[Array]], resolver: str = "BUILTIN_REF") -> list[list[Array]]:
+    """The same for several runs of one interpreter, which keeps its state in between."""
     found = interpreter.Interpreter(
         model_content=model,
         experimental_op_resolver_type=getattr(interpreter.OpResolverType, resolver),
         num_threads=1,
     )
     found.allocate_tensors()
-    for detail, array in zip(found.get_input_details(), inputs, strict=True):
-        found.set_tensor(detail["index"], array)
-    found.invoke()
-    return [found.get_tensor(detail["index"]) for detail in found.get_output_details()]
+    results = []
+    for inputs in rounds:
+        for detail, array in zip(found.get_input_details(), inputs, strict=True):
+            found.set_tensor(detail["index"], array)
+        found.invoke()
+        results.append([found.get_tensor(detail["index"]) for detail in found.get_output_details()])
+    return results
 
 
 def _tensor(model: Any, graph: Any, type_: TensorType, elements: Array | None) -> int:

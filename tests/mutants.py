@@ -9,7 +9,7 @@ import numpy as np
 from attrs import evolve, fields
 from cases.case import Case
 
-from onert.ir import Array, Context, DType, Op, Quantization, RuleError, evaluate, infer
+from onert.ir import Array, Context, DType, Op, Quantization, RuleError, TensorType, evaluate, infer
 from onert.ir.inference import shapes_ok
 from onert.ir.ops.activation import Activation
 from onert.ir.ops.attention import Pairing
@@ -40,6 +40,13 @@ ATTRIBUTES: dict[str, tuple[Any, ...]] = {
     "int": (0, 1, 2, 3, -1, 1 << 16, (1 << 31) - 1, -(1 << 31), 1 << 40),
     "UnaryKind": tuple(UnaryKind),
     "str": ("", "->", "ab,bc->ad", "aa->a", "ab,bc", "ab,ab->", "..."),
+    "tuple[TensorType, ...]": (
+        (),
+        (TensorType(DType.INT8, (1,)),) * 5,
+        (TensorType(DType.INT8, (1,), Quantization((1e-30,), (0,))),) * 5,
+        (TensorType(DType.INT8, (1,), Quantization((0.5,), (300,))),) * 12,
+        (TensorType(DType.INT8, (), Quantization((0.5, 1.0), (0, 0), 0)),) * 12,
+    ),
     "tuple[float, ...]": ((), (1.0, 0.0), (float("nan"),), (0.5, 0.5, 1e30)),
 }
 TYPES = (np.float32, np.float16, np.float64, np.int8, np.uint8, np.int16, np.int32, np.int64, np.bool_, np.complex64)
