@@ -9,10 +9,9 @@ from onert.ir import DType, Op, TensorType
 from onert.ir.ops.control import Call, CallOnce, If, While
 from onert.ir.ops.convert import Cast
 from onert.ir.ops.detection import DetectionPostProcess, NonMaxSuppression
-from onert.ir.ops.recurrent import SequenceLSTM
 from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
 
-from .importer import Operator, Table, activation, fixed, loose
+from .importer import Operator, Table, fixed, loose
 
 
 def _declared(operator: Operator) -> tuple[TensorType, ...]:
@@ -49,9 +48,6 @@ TABLE: Table = {
     "VAR_HANDLE": lambda operator: VarHandle(operator.text("container"), operator.text("shared_name")),
     "READ_VARIABLE": lambda operator: ReadVariable(_declared(operator)),
     "ASSIGN_VARIABLE": fixed(AssignVariable()),
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": lambda operator: SequenceLSTM(
-        activation(operator), operator.flag("time_major"), operator.number("cell_clip"), operator.number("proj_clip")
-    ),
     "NON_MAX_SUPPRESSION_V4": fixed(NonMaxSuppression()),
     "NON_MAX_SUPPRESSION_V5": fixed(NonMaxSuppression()),
     "DENSIFY": lambda operator: Cast(operator.outputs[0].dtype if operator.outputs else DType.FLOAT32),

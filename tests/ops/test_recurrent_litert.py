@@ -1,0 +1,65 @@
+"""Recurrent layers, loaded and run several times, give what LiteRT's kernels give: integers bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import litert_peer as litert
+import numpy as np
+import pytest
+import recurrent_trials as trials
+from recurrent_trials import Trial
+
+import onert
+from onert.ir import Array
+
+
+def _ours(model: bytes, rounds: Iterable[tuple[Array, ...]]) -> list[list[Array]]:
+    execution = onert.Execution(onert.compile(onert.load(model), backends=("reference",)))
+    return [list(execution.run(inputs).values()) for inputs in rounds]
+
+
+def _check(trial: Trial) -> None:
+    model = litert.one_operator(
+        trial.code, trial.options, trial.types, trial.constants, trial.variables, trial.intermediates
+    )
+    theirs = litert.run_again(model, trial.rounds)
+    for at, (mine, other) in enumerate(zip(_ours(model, trial.rounds), theirs, strict=True)):
+        for a, b in zip(mine, other, strict=True):
+            assert a.dtype == b.dtype
+            assert a.shape == b.shape
+            if a.dtype.kind == "f":
+                largest = max(float(np.abs(b).max(initial=0)), 1.0)
+                np.testing.assert_allclose(a, b, rtol=0, atol=trial.tolerance * largest, err_msg=f"run {at}")
+            else:
+                np.testing.assert_array_equal(a, b, err_msg=f"run {at}")
+
+
+def _named(*families: Iterable[Trial]) -> list[Any]:
+    return [pytest.param(t, id=f"{t.code} {t.name}") for family in families for t in family]
+
+
+@pytest.mark.parametrize("trial", _named(trials.svdf()))
+def test_filters_over_features_and_time_are_litert_s(trial: Trial) -> None:
+    _check(trial)
+
+
+@pytest.mark.parametrize("trial", _named(trials.rnn(), trials.bidirectional_rnn()))
+def test_recurrent_layers_are_litert_s(trial: Trial) -> None:
+    _check(trial)
+
+
+@pytest.mark.parametrize("trial", _named(trials.lstm(), trials.diagonal_lstm(), trials.basic_lstm()))
+def test_lstm_layers_are_litert_s(trial: Trial) -> None:
+    _check(trial)
+
+
+@pytest.mark.parametrize("trial", _named(trials.bidirectional_lstm()))
+def test_lstm_layers_in_both_directions_are_litert_s(trial: Trial) -> None:
+    _check(trial)
+
+
+@pytest.mark.parametrize("trial", _named(trials.integer_lstm(), trials.narrow_lstm()))
+def test_lstm_layers_of_integers_are_litert_s(trial: Trial) -> None:
+    _check(trial)
