@@ -1,6 +1,7 @@
 """The operation kinds, one family a file; importing this package declares them all."""
 
 from . import attention as attention
+from . import audio as audio
 from . import binary as binary
 from . import binary_coding as binary_coding
 from . import comparison as comparison
@@ -27,6 +28,7 @@ from . import lstm_basic as lstm_basic
 from . import lstm_bidirectional as lstm_bidirectional
 from . import matmul as matmul
 from . import norm as norm
+from . import numeric_verify as numeric_verify
 from . import permute as permute
 from . import pool as pool
 from . import projection as projection

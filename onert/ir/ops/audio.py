@@ -1,0 +1,132 @@
+"""From sound to features: spectrograms and mel-frequency cepstral coefficients."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir.dtype import Array, DType
+from onert.ir.op import Op, require
+from onert.ir.shape import Dim, num_elements
+from onert.ir.types import TensorType
+
+_LARGEST_WINDOW = 1 << 24
+_MOST_BANDS = 1 << 12
+_FLOOR = 1e-12
+"""The least magnitude of a band, so that it has a logarithm."""
+
+
+@frozen
+class AudioSpectrogram(Op):
+    """The power of each frequency in windows that slide over sound.
+
+    Operand: `x` [samples, channels]. Result: [channels, frames, frequencies]: each frame begins `stride` samples behind
+    the one before and covers `window_size` of them, weighted by a periodic Hann window and padded with zeros to a power
+    of two, of which frequencies are half and one more; squared magnitudes, or without `magnitude_squared` their roots.
+    Element type: float32; the transform is computed in float64.
+
+    Source: TFLite's custom operation AudioSpectrogram, kernels/internal/spectrogram.cc.
+    """
+
+    window_size: int = 2
+    stride: int = 1
+    magnitude_squared: bool = False
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(x.rank == 2, f"x has rank {x.rank}, expected 2")
+        require(x.dtype is DType.FLOAT32, f"x holds {x.dtype.text}, expected f32")
+        known = 2 <= self.window_size <= _LARGEST_WINDOW
+        require(known, f"window_size is {self.window_size}, expected 2 to {_LARGEST_WINDOW}")
+        require(self.stride >= 1, f"stride is {self.stride}, expected at least 1")
+        return x.result((x.shape[1], self._frames(x.shape[0]), self._length // 2 + 1))
+
+    @property
+    def _length(self) -> int:
+        """Of the transform: the next power of two."""
+        return 1 << (self.window_size - 1).bit_length()
+
+    def _frames(self, samples: Dim) -> Dim:
+        if samples is None:
+            return None
+        return 0 if samples < self.window_size else 1 + (samples - self.window_size) // self.stride
+
+    def evaluate(self, x: Array) -> Array:
+        samples, channels = x.shape
+        frames = self._frames(samples)
+        out = np.zeros((channels, frames or 0, self._length // 2 + 1), np.float32)
+        if not out.size:
+            return out
+        phase = 2.0 * np.pi * np.arange(self.window_size) / self.window_size
+        window = 0.5 - 0.5 * np.cos(phase)
+        for channel in range(channels):
+            cuts = np.lib.stride_tricks.sliding_window_view(x[:, channel], self.window_size)[:: self.stride]
+            for at, cut in enumerate(cuts):
+                spectrum = np.fft.rfft(cut * window, self._length)
+                out[channel, at] = spectrum.real**2 + spectrum.imag**2
+        return out if self.magnitude_squared else np.sqrt(out)
+
+
+@frozen
+class Mfcc(Op):
+    """Mel-frequency cepstral coefficients: logarithms of the sums of magnitudes in bands, through a cosine transform.
+
+    Operands: `x` [channels, frames, frequencies], squared magnitudes; `rate`: one int32, samples a second. Result:
+    [channels, frames, `coefficients`]. There are `bands` triangular bands, which overlap by halves and lie evenly on
+    the mel scale between `lower` and `upper` hertz. Where `upper` is at or beyond the highest frequency's end, all
+    coefficients are 0, as they are in TFLite. Element type: float32; computed in float64.
+
+    Source: TFLite's custom operation Mfcc, kernels/internal/mfcc.cc, mfcc_mel_filterbank.cc, mfcc_dct.cc.
+    """
+
+    upper: float = 4000.0
+    lower: float = 20.0
+    bands: int = 40
+    coefficients: int = 13
+
+    def infer(self, x: TensorType, rate: TensorType) -> TensorType:
+        require(x.rank == 3, f"x has rank {x.rank}, expected 3")
+        require(x.dtype is DType.FLOAT32, f"x holds {x.dtype.text}, expected f32")
+        require(rate.dtype is DType.INT32, f"rate holds {rate.dtype.text}, expected i32")
+        require(num_elements(rate.shape) in (1, None), f"rate is {rate}, expected one element")
+        require(all(d is None or d > 0 for d in x.shape), f"x is {x}, expected no empty dimension")
+        require(x.shape[2] is None or x.shape[2] >= 2, f"x has {x.shape[2]} frequencies, expected at least 2")
+        interval = 0 <= self.lower < self.upper <= 1 << 31
+        require(interval, f"bands lie from {self.lower} to {self.upper} Hz, expected an interval")
+        within = 1 <= self.coefficients <= self.bands <= _MOST_BANDS
+        require(within, f"there are {self.coefficients} coefficients of {self.bands} bands, expected 1 to as many")
+        return x.result((*x.shape[:2], self.coefficients))
+
+    def evaluate(self, x: Array, rate: Array) -> Array:
+        hertz = int(rate.reshape(-1)[0])
+        require(hertz > 0, f"rate is {hertz}, expected at least 1")
+        width = 0.5 * hertz / (x.shape[2] - 1)
+        first, last = int(1.5 + self.lower / width), int(self.upper / width)
+        if last >= x.shape[2]:
+            return np.zeros((*x.shape[:2], self.coefficients), np.float32)
+        magnitudes = np.sqrt(x[..., first : last + 1].astype(np.float64))
+        energy = self._gather(magnitudes, np.arange(first, last + 1) * width)
+        logarithms = np.log(np.maximum(energy, _FLOOR))
+        turns = np.arange(self.coefficients)[:, None] * (np.arange(self.bands) + 0.5)
+        cosines = np.sqrt(2.0 / self.bands) * np.cos(turns * (np.pi / self.bands))
+        out: Array = (logarithms @ cosines.T).astype(np.float32)
+        return out
+
+    def _gather(self, magnitudes: Array, hertz: Array) -> Array:
+        """The sums in each band; a frequency counts in the two bands between whose centres it lies."""
+        edges = np.linspace(_mel(self.lower), _mel(self.upper), self.bands + 2)
+        mels = _mel(hertz)
+        above = np.searchsorted(edges[1:], mels, side="left")
+        above = np.minimum(above, self.bands)
+        share = (edges[above + 1] - mels) / (edges[above + 1] - edges[above])
+        out = np.zeros((*magnitudes.shape[:2], self.bands))
+        for at, (band, part) in enumerate(zip(above, share, strict=True)):
+            value = magnitudes[..., at]
+            if band > 0:
+                out[..., band - 1] += value * part
+            if band < self.bands:
+                out[..., band] += value - value * part
+        return out
+
+
+def _mel(hertz: float | Array) -> Array:
+    return np.asarray(1127.0 * np.log1p(np.asarray(hertz) / 700.0))
