@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
 
 import numpy as np
 from attrs import frozen
 
-from onert.backend import Tensors
+from onert.backend import HasParts, Part, Tensors
 from onert.ir import Array, Context, ExecutionError
 
 from .kernels.copy import CopyRows
@@ -46,26 +48,37 @@ def bind(kernel: NativeKernel, tensors: Tensors) -> Callable[[], None]:
     program = _program(kernel, commands, tasks, place)
     count, address = len(commands), program.ctypes.data
     keep = (tasks, program, scratch, place)
+    operations = tuple(command.operation for command in commands)
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
-    run: Callable[[], None]
     if kernel.threads <= 1:
         alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
-        run = _Alone(alone, address, count, keep)
+        run: _Alone | _Together = _Alone(alone, address, count, keep, operations)
     else:
         together = ctypes.CFUNCTYPE(None, pointer, pointer, integer)(kernel.pool["onert_pool_run"])
-        run = _Together(together, kernel, address, count, keep)
+        run = _Together(together, kernel, address, count, keep, operations)
     return _Checked(run, lowered.checks, reports) if lowered.checks else run
 
 
 class _Alone:
     """Runs the commands on the calling thread."""
 
-    __slots__ = ("_arguments", "_keep", "_run")
+    __slots__ = ("_arguments", "_keep", "_operations", "_run")
 
-    def __init__(self, run: Callable[[int, int], None], address: int, count: int, keep: object) -> None:
+    def __init__(
+        self, run: Callable[[int, int], None], address: int, count: int, keep: object, operations: tuple[int, ...]
+    ) -> None:
         self._run = run
         self._arguments = (address, count)
         self._keep = keep
+        self._operations = operations
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The commands of each operation by themselves."""
+        return tuple(
+            Part((at,), _Alone(self._run, self._arguments[0] + skipped, count, self._keep, (at,) * count))
+            for at, skipped, count in _stretches(self._operations)
+        )
 
     def __call__(self) -> None:
         self._run(*self._arguments)
@@ -74,16 +87,31 @@ class _Alone:
 class _Together:
     """Runs the commands on a borrowed pool of threads."""
 
-    __slots__ = ("_address", "_count", "_keep", "_kernel", "_run")
+    __slots__ = ("_address", "_count", "_keep", "_kernel", "_operations", "_run")
 
     def __init__(
-        self, run: Callable[[int, int, int], None], kernel: NativeKernel, address: int, count: int, keep: object
+        self,
+        run: Callable[[int, int, int], None],
+        kernel: NativeKernel,
+        address: int,
+        count: int,
+        keep: object,
+        operations: tuple[int, ...],
     ) -> None:
         self._run = run
+        self._operations = operations
         self._kernel = kernel
         self._address = address
         self._count = count
         self._keep = keep
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The commands of each operation by themselves."""
+        return tuple(
+            Part((at,), _Together(self._run, self._kernel, self._address + skipped, count, self._keep, (at,) * count))
+            for at, skipped, count in _stretches(self._operations)
+        )
 
     def __call__(self) -> None:
         pool = POOLS.take(self._kernel.pool, self._kernel.threads)
@@ -98,18 +126,35 @@ class _Checked:
 
     __slots__ = ("_checks", "_reports", "_run")
 
-    def __init__(self, run: Callable[[], None], checks: Sequence[Check], reports: Array) -> None:
+    def __init__(self, run: HasParts, checks: Sequence[Check], reports: Array) -> None:
         self._run = run
         self._checks = checks
         self._reports = reports
 
     def __call__(self) -> None:
-        self._run()
+        self._after(self._run)
+
+    def _after(self, run: Callable[[], None]) -> None:
+        run()
         if self._reports.any():
             number = int(self._reports[:, 0].argmax())
             element = int(self._reports[number, 1])
             self._reports[:] = 0
             raise ExecutionError(self._checks[number].message.format(element))
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of the run, checked after each."""
+        return tuple(Part(p.operations, partial(self._after, p.call)) for p in self._run.parts)
+
+
+def _stretches(operations: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Commands in a row for one operation: which, how many bytes of commands come before, how many commands."""
+    start = 0
+    for at, row in groupby(operations):
+        count = len(list(row))
+        yield at, start * _WORDS * 8, count
+        start += count
 
 
 class _Places:

@@ -2,7 +2,7 @@
 
 from .backend import API_VERSION, Backend, EmitsObject, Settings
 from .evaluating import EvaluatingKernel
-from .kernel import Group, Kernel, Sequence
+from .kernel import Group, HasParts, Kernel, Part, Sequence
 from .memory import HOST, ArenaPlan, Buffer, HostMemory, Memory, Placement, require_room
 from .program import Program, Routine, Step, TensorInfo
 from .tensor import Tensor, Tensors
@@ -16,9 +16,11 @@ __all__ = [
     "EmitsObject",
     "EvaluatingKernel",
     "Group",
+    "HasParts",
     "HostMemory",
     "Kernel",
     "Memory",
+    "Part",
     "Placement",
     "Program",
     "Routine",

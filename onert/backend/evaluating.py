@@ -19,7 +19,7 @@ from onert.ir import (
 )
 from onert.ir.inference import declare, shapes_ok
 
-from .kernel import Sequence
+from .kernel import Part, Sequence
 from .memory import require_room
 from .tensor import Tensors
 
@@ -33,13 +33,26 @@ class EvaluatingKernel:
     sequence: Sequence
 
     def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
-        calls = [_call(self.sequence, operation, tensors, context) for operation in self.sequence.body]
+        return Evaluating(
+            tuple(
+                Part((at,), _call(self.sequence, self.sequence.subgraph.operations[at], tensors, context))
+                for at in self.sequence.operations
+            )
+        )
 
-        def run() -> None:
-            for call in calls:
-                call()
 
-        return run
+class Evaluating:
+    """A sequence bound to tensors: a part for each operation."""
+
+    __slots__ = ("_calls", "parts")
+
+    def __init__(self, parts: tuple[Part, ...]) -> None:
+        self.parts = parts
+        self._calls = tuple(part.call for part in parts)
+
+    def __call__(self) -> None:
+        for call in self._calls:
+            call()
 
 
 def _call(sequence: Sequence, operation: Operation, tensors: Tensors, context: Context) -> Callable[[], None]:

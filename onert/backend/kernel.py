@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from attrs import frozen
 
@@ -45,6 +45,27 @@ class Sequence:
         return tuple(self.subgraph.operations[i] for i in self.operations)
 
 
+@frozen(eq=False)
+class Part:
+    """A piece of a bound sequence that can be run alone: which operations, and the call that runs them."""
+
+    operations: tuple[int, ...]
+    call: Callable[[], None]
+
+
+@runtime_checkable
+class HasParts(Protocol):
+    """What `bind` returns, where it can also be run piece by piece: observers then time each piece.
+
+    Running the parts in order is the same as calling it.
+    """
+
+    @property
+    def parts(self) -> tuple[Part, ...]: ...
+
+    def __call__(self) -> None: ...
+
+
 class Kernel(Protocol):
     """A compiled sequence. It is shared by every execution of a program, so it keeps nothing of any of them."""
 
@@ -53,5 +74,6 @@ class Kernel(Protocol):
 
         Called once for every execution, and again whenever a buffer of one of the tensors has moved. What it returns
         raises RuleError or ExecutionError for elements that break a rule; it never reads or writes outside its tensors.
+        It may have `parts` (`HasParts`).
         """
         ...

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
+from itertools import accumulate
 
-from attrs import frozen
+from attrs import field, frozen
 
 from onert.ir import DType, Quantization, Shape, Subgraph, TensorType
 
 from .kernel import Kernel, Sequence
-from .memory import ArenaPlan, Memory
+from .memory import HOST, ArenaPlan, Memory
 
 
 @frozen
@@ -39,7 +41,8 @@ class Step:
 class Routine:
     """One compiled subgraph: kernels in an order that is right, and where every tensor lies.
 
-    `dependencies[i]` are the steps that must have run before step i. `memories` gives each operand's memory space.
+    `dependencies[i]` are the steps that must have run before step i; where the executor keeps no order, of the steps
+    that are ready the one with the highest of `ranks` goes first. `memories` gives each operand's memory space.
     `arenas` holds, by the space's name, where each operand lies that has a place before the run: what operations make
     with a static type. Inputs, outputs, constants, variables (which outlive a call of the subgraph) and dynamic tensors
     have none; an `unstored` operand of a group has no tensor at all.
@@ -50,6 +53,21 @@ class Routine:
     dependencies: tuple[tuple[int, ...], ...]
     arenas: Mapping[str, ArenaPlan]
     memories: Mapping[int, Memory]
+    ranks: tuple[float, ...] = ()
+
+    @cached_property
+    def followers(self) -> tuple[tuple[int, ...], ...]:
+        """The steps that wait for each step."""
+        found: list[list[int]] = [[] for _ in self.steps]
+        for step, needed in enumerate(self.dependencies):
+            for other in needed:
+                found[other].append(step)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def is_chain(self) -> bool:
+        """Whether the steps can only run one after the other, in their order."""
+        return all(step - 1 in needed for step, needed in enumerate(self.dependencies) if step)
 
 
 @frozen
@@ -57,6 +75,7 @@ class Program:
     """A compiled model. It holds no state: any number of executions may run it at once.
 
     `specialize` gives the program for other input shapes (by position), from a cache where it was made before.
+    `recordings` are files that every execution writes: "trace", "table" or "minmax", and where.
     """
 
     name: str
@@ -69,6 +88,7 @@ class Program:
     max_iterations: int | None
     specialize: Callable[[Mapping[int, tuple[int, ...]]], Program]
     notes: tuple[str, ...] = ()
+    recordings: Mapping[str, str] = field(factory=dict)
 
     def describe(self) -> str:
         """What runs where, and the memory it takes, in lines for people."""
@@ -90,6 +110,17 @@ class Program:
     @property
     def main(self) -> Routine:
         return self.routines[self.entry]
+
+    @cached_property
+    def arena_offsets(self) -> tuple[int, ...]:
+        """Where the host arena of each routine starts in one buffer for them all, and how long that is."""
+        sizes = [r.arenas[HOST.name].size if HOST.name in r.arenas else 0 for r in self.routines]
+        return tuple(accumulate((size + -size % HOST.alignment for size in sizes), initial=0))
+
+    @property
+    def arena_bytes(self) -> int:
+        """The bytes of host memory that an execution needs for its arenas, each subgraph's once."""
+        return self.arena_offsets[-1]
 
     @property
     def memory_plan(self) -> Mapping[str, ArenaPlan]:

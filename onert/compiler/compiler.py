@@ -15,7 +15,7 @@ from onert.ir.model_inference import infer_model
 
 from .effects import subgraph_effects
 from .entry import Entry, enter, infos
-from .options import Options
+from .options import Options, recordings
 from .pipeline import optimize
 from .routine import compile_routine
 from .scheduler.manual import choices
@@ -76,6 +76,7 @@ class _Compilation:
             max_iterations=self.options.max_iterations,
             specialize=specialize,
             notes=notes,
+            recordings=recordings(self.options),
         )
 
     def routines(self, model: Subgraphs, entry: int) -> tuple[tuple[Routine, ...], tuple[str, ...]]:

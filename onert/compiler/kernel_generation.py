@@ -24,9 +24,11 @@ def fuse(part: Part, settings: Settings) -> Part:
     return evolve(part, sequence=evolve(sequence, groups=groups))
 
 
-def generate(parts: Sequence[Part], settings: Settings) -> tuple[Step, ...]:
+def generate(parts: Sequence[Part], settings: Sequence[Settings]) -> tuple[Step, ...]:
     """The kernels, in the order of the parts; BackendError, naming backend and operations, where one fails."""
-    return tuple(Step(part.backend.name, part.sequence, _kernel(part, settings)) for part in parts)
+    return tuple(
+        Step(part.backend.name, part.sequence, _kernel(part, own)) for part, own in zip(parts, settings, strict=True)
+    )
 
 
 def _kernel(part: Part, settings: Settings) -> Kernel:

@@ -86,10 +86,10 @@ def in_any_order(
     """
     if len(dependencies) > MOST_STEPS or len(tensors) > MOST_TENSORS:
         return None
-    return PartialOrder(_done_before(subgraph, tensors, timeline, _reachability(dependencies)))
+    return PartialOrder(_done_before(subgraph, tensors, timeline, reachability(dependencies)))
 
 
-def _reachability(dependencies: Sequence[Sequence[int]]) -> Mask:
+def reachability(dependencies: Sequence[Sequence[int]]) -> Mask:
     """`[a, b]`: whether step `a` must have run before step `b`."""
     before = np.zeros((len(dependencies), len(dependencies)), np.bool_)
     for step, needed in enumerate(dependencies):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from attrs import Attribute, evolve, field, fields, frozen
@@ -47,6 +48,9 @@ class Options:
     - `optimize`: whether the optional passes run; `disabled_passes` names some that do not
     - `target`: what backends generate code for: "native", or a target triple
     - `extra`: settings that only one backend knows
+    - `workspace_dir`: where files are written and read that have no path of their own
+    - `tracing`, `minmax_dump`: every execution writes a trace and a table of times, the ranges of its tensors
+    - `graph_dot_dump`: 1 writes the lowered subgraphs as dot files, 2 also what they were before
     - `fixed`: the explicit fields; None: those that differ from their default
     """
 
@@ -98,3 +102,14 @@ class Options:
     def settings(self) -> Settings:
         """What backends are told."""
         return Settings(num_threads=self.num_threads, target=self.target, extra=self.extra)
+
+
+def recordings(options: Options) -> dict[str, str]:
+    """The files that executions write, by what they hold."""
+    folder = Path(options.workspace_dir)
+    found: dict[str, str] = {}
+    if options.tracing:
+        found |= {"trace": str(folder / "trace.chrome.json"), "table": str(folder / "trace.table.md")}
+    if options.minmax_dump:
+        found["minmax"] = str(folder / "minmax.json")
+    return found

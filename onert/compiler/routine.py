@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onert.backend import Backend, Routine
+from attrs import evolve
+
+from onert.backend import Backend, Routine, Settings
 from onert.ir import Effect, Subgraph
 
+from .concurrency import guessed_costs, ranks, threads_for
 from .effects import predecessors
 from .kernel_generation import fuse, generate
 from .linearize import linearize
@@ -29,18 +32,27 @@ def compile_routine(
 
     `effects` are those of running each of the model's subgraphs.
     """
-    settings = options.settings
     concurrent = options.executor != "Linear"
     assignment = assign(subgraph, backends, choices)
     permuter = next((backend for backend in backends if backend.name == BUILTIN), None)
     lowered = lower(subgraph, assignment.backends, permuter)
     parts = partition(lowered, predecessors(lowered.subgraph, effects), concurrent=concurrent)
-    parts = tuple(fuse(part, settings) for part in parts)
+    dependencies = tuple(part.dependencies for part in parts)
+    settings = _settings(options, dependencies)
+    parts = tuple(fuse(part, own) for part, own in zip(parts, settings, strict=True))
     timeline = linearize([part.sequence for part in parts], len(lowered.subgraph.operations))
     registration = register(lowered.subgraph, lowered.memories, timeline)
-    dependencies = tuple(part.dependencies for part in parts)
     arenas = plan_arenas(
         lowered.subgraph, registration, timeline, dependencies if concurrent else None, options.planner
     )
     steps = generate(parts, settings)
-    return Routine(lowered.subgraph, steps, dependencies, arenas, lowered.memories), assignment.notes
+    order = ranks(dependencies, guessed_costs(steps)) if concurrent else ()
+    return Routine(lowered.subgraph, steps, dependencies, arenas, lowered.memories, order), assignment.notes
+
+
+def _settings(options: Options, dependencies: Sequence[Sequence[int]]) -> list[Settings]:
+    """What backends are told, for each step: steps that run at a time share the threads."""
+    if options.executor != "Parallel":
+        return [options.settings] * len(dependencies)
+    shares = threads_for(dependencies, options.num_threads)
+    return [evolve(options.settings, num_threads=threads) for threads in shares]

@@ -1,59 +1,60 @@
-"""What kernels that run subgraphs or keep state are given."""
+"""What one execution owns beside its entry's memory: subgraphs' frames, variables, state."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import RLock
 from typing import Any
+from weakref import WeakSet, WeakValueDictionary
 
 from onert.backend import Program
 from onert.ir import Array, ExecutionError
 
 from .executors import executor
-from .frame import Frame
+from .frame import Frame, Watch
+from .stop import Stop
 
 MAX_DEPTH = 64
 """How deep subgraphs may call one another; models nest a handful, and every level holds an arena."""
 
 
-class Context:
-    """The subgraphs and the state of one execution.
+class Instance:
+    """The frames, the variables and the state of one execution; steps that run at a time may ask for them."""
 
-    `state` holds resource variables, tables and the like by their keys. A subgraph's frame is kept for the next call; a
-    subgraph that is entered again while it runs gets another frame.
-    """
-
-    def __init__(self, program: Program, state: dict[Any, Any]) -> None:
-        self._program = program
-        self._idle: dict[int, list[Frame]] = {}
-        self._depth = 0
-        self._variables: dict[int, dict[int, Array]] = {}
-        self._run = executor(program.executor)
+    def __init__(self, program: Program, stop: Stop, state: dict[Any, Any], watch: Watch | None) -> None:
+        self.program = program
+        self._watch = watch
+        self._execute = executor(program.executor, program.num_threads, stop)
         self.state = state
+        self._variables: dict[int, dict[int, Array]] = {}
+        # Frames are held by their callers, from the entry's down: a circle would keep arenas until it is collected.
+        self._frames: WeakSet[Frame] = WeakSet()
+        self._placed: WeakValueDictionary[int, Frame] = WeakValueDictionary()
+        self._arena: Array | None = None
+        self._lock = RLock()
 
-    @property
-    def max_iterations(self) -> int | None:
-        return self._program.max_iterations
+    def frame(self, subgraph: int, depth: int = 0) -> Frame:
+        """A new frame for a subgraph, which shares the subgraph's variables with every other one.
 
-    def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Run a subgraph on `inputs`; its results are the caller's own. ExecutionError when nested too deep."""
-        if self._depth >= MAX_DEPTH:
-            raise ExecutionError(f"subgraphs call one another more than {MAX_DEPTH} deep")
-        idle = self._idle.setdefault(subgraph, [])
-        frame = idle.pop() if idle else self.frame(subgraph)
-        self._depth += 1
-        try:
-            frame.give(inputs)
-            self._run(frame)
-            return frame.take()
-        finally:
-            self._depth -= 1
-            idle.append(frame)
-
-    def frame(self, subgraph: int) -> Frame:
-        """A new frame for a subgraph, which shares the subgraph's variables with every other one."""
-        frame = Frame(self._program.routines[subgraph], self)
-        frame.share_variables(self._variables.setdefault(subgraph, {}))
+        The first frame of a subgraph lies in the execution's arena, another (of a subgraph that is entered while it
+        runs) has memory of its own.
+        """
+        with self._lock:
+            frame = Frame(self.program.routines[subgraph], Context(self, depth + 1), self._execute, self._watch)
+            frame.share_variables(self._variables.setdefault(subgraph, {}))
+            self._frames.add(frame)
+            if self._arena is not None and self._placed.setdefault(subgraph, frame) is frame:
+                frame.settle(self._arena, self.program.arena_offsets[subgraph])
+            else:
+                frame.settle_alone()
         return frame
+
+    def settle(self, arena: Array) -> None:
+        """Let the frames lie in `arena` from now on; called between runs."""
+        with self._lock:
+            self._arena = arena
+            for subgraph, frame in self._placed.items():
+                frame.settle(arena, self.program.arena_offsets[subgraph])
 
     def reset(self) -> None:
         """Forget all state: variables are cleared, tables and resource variables are gone."""
@@ -62,3 +63,44 @@ class Context:
             for index, array in variables.items():
                 array[...] = operands[index].type.cleared
         self.state.clear()
+
+    def close(self) -> None:
+        """Give back what lies in memory spaces other than the host's."""
+        for frame in self._frames:
+            frame.close()
+
+
+class Context:
+    """What kernels that run subgraphs or keep state are given, at one depth of calls.
+
+    A subgraph's frame is kept for the next call; a subgraph that is entered again while it runs gets another frame.
+    """
+
+    def __init__(self, instance: Instance, depth: int) -> None:
+        self._instance = instance
+        self._depth = depth
+        self._idle: dict[int, list[Frame]] = {}
+
+    @property
+    def state(self) -> dict[Any, Any]:
+        return self._instance.state
+
+    @property
+    def max_iterations(self) -> int | None:
+        return self._instance.program.max_iterations
+
+    def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Run a subgraph on `inputs`; its results are the caller's own. ExecutionError when nested too deep."""
+        if self._depth > MAX_DEPTH:
+            raise ExecutionError(f"subgraphs call one another more than {MAX_DEPTH} deep")
+        idle = self._idle.setdefault(subgraph, [])
+        try:
+            frame = idle.pop()  # another thread may have taken the last one since anyone looked
+        except IndexError:
+            frame = self._instance.frame(subgraph, self._depth)
+        try:
+            frame.give(inputs)
+            frame.execute(frame)
+            return frame.take()
+        finally:
+            idle.append(frame)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from types import TracebackType
 from typing import Any, Self
+from weakref import finalize
 
 import numpy as np
 
@@ -14,9 +15,15 @@ from onert.backend import Program, TensorInfo
 from onert.ir import Array, ExecutionError
 from onert.ir import shape as shapes
 
-from .context import Context
-from .executors import executor
+from .accompanied import Accompanied
+from .arena import SharedArena, callers_arena
+from .asynchronous import RunFuture
+from .context import Instance
 from .frame import Frame, empty
+from .observers.observer import Observer
+from .observers.recording import recorders
+from .observers.watching import Watching
+from .stop import Stop
 
 Inputs = Mapping[str, Any] | Sequence[Any]
 
@@ -27,29 +34,56 @@ class Execution:
     It owns the arenas, the variables and the tables of the run, so that any number of executions of one program may run
     at once; one execution runs one inference at a time. Arrays given with `set_input` and `set_output` are used in
     place and kept alive.
+
+    - `state`: lets executions of programs of one model share resource variables and tables (its signatures', one after
+      the other); without it an execution has its own, and forgets it with a change of input shapes.
+    - `arena`: where tensors between the inputs and the outputs lie. None: in memory of the execution's own. A
+      `SharedArena`: in one that executions on one thread share. A buffer: in the caller's memory, of at least
+      `program.arena_bytes` from a multiple of 64 on; what else uses it between runs is the caller's affair.
+    - `observers`: told of every piece of every run, whatever the executor; none cost nothing.
     """
 
-    def __init__(self, program: Program, state: dict[Any, Any] | None = None) -> None:
-        """`state` lets executions of programs of one model share resource variables and tables (its signatures', one
-        after the other); without it an execution has its own, and forgets it with a change of input shapes."""
+    def __init__(
+        self,
+        program: Program,
+        state: dict[Any, Any] | None = None,
+        *,
+        arena: Any = None,
+        observers: Sequence[Observer] = (),
+    ) -> None:
         self._base = program
         self._state = state
+        self._arena = arena
         self._shapes: dict[int, tuple[int, ...]] = {}
         self._lock = Lock()
+        self._stop = Stop()
         self._worker: ThreadPoolExecutor | None = None
         self._closed = False
         self._own_inputs: dict[int, Array] = {}
         self._copied: dict[int, tuple[Array, Array]] = {}
         self._given: set[int] = set()
         self._own_outputs: set[int] = set()
+        self._unready = True
+        own = recorders(program.recordings)
+        watching = Watching((*observers, *own)) if observers or own else None
+        self._watching = watching
+        self._finish = finalize(self, _close, watching.observers if watching is not None else ())
         self._enter(program)
 
     def _enter(self, program: Program) -> None:
         """Make this the program that runs."""
+        instance = Instance(program, self._stop, {} if self._state is None else self._state, self._watching)
+        if isinstance(self._arena, SharedArena):
+            self._arena.admit(instance, program.arena_bytes)
+        elif self._arena is not None:
+            instance.settle(callers_arena(self._arena, program.arena_bytes))
+        frame = instance.frame(program.entry)
         self.program = program
-        self._context = Context(program, {} if self._state is None else self._state)
-        self._frame: Frame = self._context.frame(program.entry)
-        self._run = executor(program.executor)
+        self._instance = instance
+        self._frame: Frame = frame
+        shared = self._arena if isinstance(self._arena, SharedArena) else None
+        plain = self._watching is None and shared is None
+        self._run: Callable[[Frame], None] = frame.execute if plain else Accompanied(program, shared, self._watching)
 
     # ---- inputs
 
@@ -76,6 +110,7 @@ class Execution:
         self._own_inputs.clear()
         self._own_outputs.clear()
         self._copied = copied
+        self._unready = True
         self._given = set(kept)
         self._enter(program)
         for i, buffer in kept.items():
@@ -91,6 +126,7 @@ class Execution:
         position = self._input(name)
         array = self._fitting(position, array)
         self._idle()
+        self._unready = True
         self._copied.pop(position, None)
         operand = self._operand_in(position)
         if self._in_place(array):
@@ -173,25 +209,71 @@ class Execution:
 
     # ---- runs
 
-    def execute(self) -> None:
-        """Run once. ExecutionError where an input is missing, an element breaks a rule, or a run is under way."""
-        if not self._lock.acquire(blocking=False):
-            raise ExecutionError("this execution is running; use one execution for each thread")
+    def execute(self, timeout: float | None = None) -> None:
+        """Run once. ExecutionError where an input is missing, an element breaks a rule, or a run is under way.
+
+        With `timeout`, RunTimeoutError at the first step that would begin later than so many seconds from now.
+        """
+        # Every statement here is paid for by each run of the smallest model.
+        lock = self._lock
+        if not lock.acquire(False):
+            self._refuse()
         try:
-            if len(self._given) != len(self.program.inputs):
-                self._refuse_missing()
-            for source, target in self._copied.values():
-                np.copyto(target, source)
+            if timeout is not None or self._stop.armed:
+                self._stop.start(timeout)
+            if self._unready:
+                self._prepare()
             self._run(self._frame)
         finally:
-            self._lock.release()
+            lock.release()
 
-    def execute_async(self) -> Future[None]:
-        """Run once in a thread of this execution's own; the future raises what `execute` would."""
-        self._require_open()
-        if self._worker is None:
-            self._worker = ThreadPoolExecutor(1, thread_name_prefix="onert-execution")
-        return self._worker.submit(self.execute)
+    def _once(self) -> None:
+        if self._unready:
+            self._prepare()
+        self._run(self._frame)
+
+    def _prepare(self) -> None:
+        """Copy inputs that cannot be used in place; ExecutionError where one is missing."""
+        if len(self._given) != len(self.program.inputs):
+            self._refuse_missing()
+        for source, target in self._copied.values():
+            np.copyto(target, source)
+        self._unready = bool(self._copied)
+
+    def execute_async(
+        self, callback: Callable[[Future[None]], object] | None = None, *, timeout: float | None = None
+    ) -> Future[None]:
+        """Run once in a thread of this execution's own; the future raises what `execute` would.
+
+        `callback` is called with the future, once, whatever comes of the run; the execution is free again by then.
+        Until then its inputs and outputs stay as they are. `timeout` counts from now on. `cancel` of the future ends a
+        run that is under way before its next step.
+        """
+        if isinstance(self._arena, SharedArena):
+            raise ExecutionError(
+                "an execution in a shared arena runs on the thread that made the arena, not in another"
+            )
+        if not self._lock.acquire(blocking=False):
+            self._refuse()
+        try:
+            if self._worker is None:
+                self._worker = ThreadPoolExecutor(1, thread_name_prefix="onert-execution")
+            self._stop.start(timeout)
+            future = RunFuture(self._stop, self._lock.release)
+            if callback is not None:
+                future.add_done_callback(callback)
+            self._worker.submit(future.fulfil, self._once)
+        except BaseException:
+            self._lock.release()
+            raise
+        return future
+
+    def cancel(self) -> bool:
+        """End the run under way before its next step, from any thread; False where there is none."""
+        if not self._lock.locked() or self._closed:
+            return False
+        self._stop.cancel()
+        return True
 
     def run(self, inputs: Inputs = ()) -> dict[str, Array]:
         """Give inputs by name or in order, run once, and get every output by name; the arrays are the caller's own."""
@@ -220,14 +302,19 @@ class Execution:
     def reset_variables(self) -> None:
         """Let all state start anew: variables, tables, random generators."""
         self._idle()
-        self._context.reset()
+        self._instance.reset()
 
     def close(self) -> None:
-        """Wait for a run under way and refuse others. Memory is freed with the last reference."""
-        self._closed = True
+        """Wait for a run under way and refuse others. What lies elsewhere than in host memory is given back."""
+        if self._closed:
+            return
         if self._worker is not None:
             self._worker.shutdown()
             self._worker = None
+        self._lock.acquire()  # kept: no run begins any more
+        self._closed = True
+        self._instance.close()
+        self._finish()
 
     def __enter__(self) -> Self:
         return self
@@ -263,6 +350,15 @@ class Execution:
         self._require_open()
         if self._lock.locked():
             raise ExecutionError("this execution is running; change its inputs and outputs between runs")
+
+    def _refuse(self) -> None:
+        self._require_open()
+        raise ExecutionError("this execution is running; use one execution for each thread")
+
+
+def _close(observers: Sequence[Observer]) -> None:
+    for observer in observers:
+        observer.close()
 
 
 def _position(side: str, name: str | int, infos: Sequence[TensorInfo]) -> int:

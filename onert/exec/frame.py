@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from weakref import finalize
 
 import numpy as np
 
-from onert.backend import HOST, Routine, Tensor, Tensors
+from onert.backend import HOST, Buffer, Memory, Routine, Tensor, Tensors
 from onert.ir import Array, Context, ExecutionError, TensorType
 from onert.ir import shape as shapes
+
+Calls = tuple[Callable[[], None], ...]
+Watch = Callable[[Routine, Tensors, Calls], Calls]
+"""Makes other calls of those bound to a routine's tensors: they do the same, and tell who watches."""
 
 
 class Frame:
@@ -18,16 +23,21 @@ class Frame:
     changed.
     """
 
-    def __init__(self, routine: Routine, context: Context) -> None:
+    def __init__(
+        self, routine: Routine, context: Context, execute: Callable[[Frame], None], watch: Watch | None
+    ) -> None:
         self.routine = routine
+        self.execute = execute
         self._context = context
-        self._arenas = {name: plan.memory.allocate(plan.size) for name, plan in routine.arenas.items()}
+        self._watch = watch
+        self._allocated: list[tuple[Memory, Buffer]] = []
         self._tensors: dict[int, Tensor] = {}
         self._make_constants()
         self._make_planned()
         self._make_rest()
         self.tensors = Tensors(self._tensors)
-        self._bound: tuple[Callable[[], None], ...] | None = None
+        self._bound: Calls | None = None
+        self._free = finalize(self, _free, self._allocated)
 
     def _make_constants(self) -> None:
         for index, operand in enumerate(self.routine.subgraph.operands):
@@ -37,15 +47,17 @@ class Frame:
             if memory.name == HOST.name:
                 self._tensors[index] = Tensor(operand.type, operand.data.array)
             else:
-                buffer = memory.view(memory.allocate(operand.type.nbytes), 0, operand.type)
+                buffer = memory.view(self._allocate(memory, operand.type.nbytes), 0, operand.type)
                 memory.copy_in(operand.data.array, buffer, operand.type)
                 self._tensors[index] = Tensor(operand.type, buffer, memory)
 
     def _make_planned(self) -> None:
+        """What is planned; in host memory without a buffer until the frame settles somewhere."""
         for name, plan in self.routine.arenas.items():
+            arena = None if name == HOST.name else self._allocate(plan.memory, plan.size)
             for index, placement in plan.placements.items():
                 type_ = self.routine.subgraph.type(index)
-                buffer = plan.memory.view(self._arenas[name], placement.offset, type_)
+                buffer = None if arena is None else plan.memory.view(arena, placement.offset, type_)
                 self._tensors[index] = Tensor(type_, buffer, plan.memory)
 
     def _make_rest(self) -> None:
@@ -57,6 +69,31 @@ class Frame:
             tensor = self._tensors[index]
             if tensor.buffer is None and not tensor.dynamic:
                 tensor.buffer = empty(tensor.type)
+
+    def _allocate(self, memory: Memory, nbytes: int) -> Buffer:
+        buffer = memory.allocate(nbytes)
+        self._allocated.append((memory, buffer))
+        return buffer
+
+    def settle(self, arena: Array, start: int) -> None:
+        """Let what is planned in host memory lie in `arena` from byte `start` on."""
+        plan = self.routine.arenas.get(HOST.name)
+        if plan is not None:
+            for index, placement in plan.placements.items():
+                tensor = self._tensors[index]
+                tensor.buffer = HOST.view(arena, start + placement.offset, tensor.type)
+        self._bound = None
+
+    def settle_alone(self) -> None:
+        """Let it lie in memory of the frame's own."""
+        plan = self.routine.arenas.get(HOST.name)
+        if plan is not None:
+            self.settle(HOST.allocate(plan.size), 0)
+
+    def close(self) -> None:
+        """Give back what lies elsewhere than in host memory; the frame is not run again."""
+        self._bound = None
+        self._free()
 
     def share_variables(self, variables: dict[int, Array]) -> None:
         """Let this frame's variables lie where another's do; the first frame makes them."""
@@ -105,10 +142,13 @@ class Frame:
         return tuple(found)
 
     @property
-    def calls(self) -> tuple[Callable[[], None], ...]:
+    def calls(self) -> Calls:
         """The steps, bound to where the tensors lie now."""
         if self._bound is None:
-            self._bound = tuple(step.kernel.bind(self.tensors, self._context) for step in self.routine.steps)
+            bound = tuple(step.kernel.bind(self.tensors, self._context) for step in self.routine.steps)
+            if self._watch is not None:
+                bound = self._watch(self.routine, self.tensors, bound)
+            self._bound = bound
         return self._bound
 
     def update_state(self) -> None:
@@ -119,6 +159,12 @@ class Frame:
 
     def _name(self) -> str:
         return f"'{self.routine.subgraph.name}'"
+
+
+def _free(allocated: list[tuple[Memory, Buffer]]) -> None:
+    while allocated:
+        memory, buffer = allocated.pop()
+        memory.free(buffer)
 
 
 def empty(type_: TensorType) -> Array:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from onert.exec.frame import Frame
+from onert.exec.stop import Stop
 
 
-def linear(frame: Frame) -> None:
-    """Run every step once, then let variables take their new values."""
-    for call in frame.calls:
-        call()
-    if frame.routine.subgraph.state:
-        frame.update_state()
+def linear(threads: int, stop: Stop) -> Callable[[Frame], None]:
+    """Runs every step once, then lets variables take their new values. Threads are the kernels' own affair."""
+
+    def run(frame: Frame) -> None:
+        for call in frame.calls:
+            if stop.armed:
+                stop.check()
+            call()
+        if frame.routine.subgraph.state:
+            frame.update_state()
+
+    return run

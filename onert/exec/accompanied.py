@@ -1,0 +1,45 @@
+"""Runs that are more than running the steps: in a shared arena, or watched."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from time import perf_counter_ns
+
+from attrs import frozen
+
+from onert.backend import Program
+
+from .arena import SharedArena
+from .frame import Frame
+from .observers.watching import Watching
+
+
+@frozen(eq=False)
+class Accompanied:
+    """Runs a program's frame once: the arena is its own meanwhile, and observers are told."""
+
+    program: Program
+    arena: SharedArena | None
+    watching: Watching | None
+
+    def __call__(self, frame: Frame) -> None:
+        with self.arena.running() if self.arena is not None else nullcontext():
+            if self.watching is None:
+                frame.execute(frame)
+            else:
+                self._watched(frame, self.watching)
+
+    def _watched(self, frame: Frame, watching: Watching) -> None:
+        for observer in watching.observers:
+            observer.run_begins(self.program, frame.tensors)
+        failed: BaseException | None = None
+        start = perf_counter_ns()
+        try:
+            frame.execute(frame)
+        except BaseException as error:
+            failed = error
+            raise
+        finally:
+            end = perf_counter_ns()
+            for observer in watching.observers:
+                observer.run_ends(self.program, start, end, failed)

@@ -1,0 +1,89 @@
+"""Where the arenas of an execution lie: in memory of its own, in memory that is shared, or in the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import current_thread
+from typing import Any, Protocol
+from weakref import WeakSet
+
+import numpy as np
+
+from onert.backend import HOST
+from onert.ir import Array, ExecutionError
+
+
+class Tenant(Protocol):
+    """What lies in an arena and can lie in another."""
+
+    def settle(self, arena: Array) -> None: ...
+
+
+class SharedArena:
+    """One arena for all executions that are given it, which one thread runs in turn.
+
+    It is as large as the largest of them needs; when it grows, it moves, and everything in it with it. Only the thread
+    that made it may run them, and none while another runs.
+    """
+
+    def __init__(self) -> None:
+        self._thread = current_thread()
+        self._buffer = HOST.allocate(0)
+        self._tenants: WeakSet[Tenant] = WeakSet()
+        self._busy = False
+
+    @property
+    def nbytes(self) -> int:
+        """How large it has grown."""
+        return self._buffer.nbytes
+
+    def admit(self, tenant: Tenant, nbytes: int) -> None:
+        """Let a tenant lie in the arena, which grows where it must. ExecutionError in the wrong thread."""
+        self._require_thread()
+        self._require_idle()
+        self._tenants.add(tenant)
+        if nbytes > self._buffer.nbytes:
+            self._buffer = HOST.allocate(nbytes)
+            for each in self._tenants:
+                each.settle(self._buffer)
+        else:
+            tenant.settle(self._buffer)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While a tenant runs. ExecutionError in the wrong thread, or while another tenant runs."""
+        self._require_thread()
+        self._require_idle()
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
+
+    def _require_thread(self) -> None:
+        if current_thread() is not self._thread:
+            raise ExecutionError(
+                f"the shared arena is thread {self._thread.name!r}'s, this is {current_thread().name!r}; "
+                "executions in it run on the thread that made it"
+            )
+
+    def _require_idle(self) -> None:
+        if self._busy:
+            raise ExecutionError("another execution is running in the shared arena")
+
+
+def callers_arena(given: Any, nbytes: int) -> Array:
+    """The caller's memory as an arena of `nbytes`; ExecutionError where it is too small, read-only or scattered."""
+    try:
+        view = memoryview(given)
+    except TypeError as error:
+        raise ExecutionError(f"the arena is a {type(given).__name__}, expected a SharedArena or a buffer") from error
+    if view.readonly or not view.c_contiguous:
+        raise ExecutionError("the arena is given as a buffer that is read-only or not contiguous")
+    raw: Array = np.frombuffer(view.cast("B") if view.nbytes else bytearray(0), np.uint8)
+    start = -raw.ctypes.data % HOST.alignment
+    if raw.nbytes - start < nbytes:
+        lost = f", of which {start} lie before the first multiple of {HOST.alignment}" if start else ""
+        raise ExecutionError(f"the arena given has {raw.nbytes} bytes{lost}; the program needs {nbytes}")
+    return raw[start : start + nbytes]

@@ -1,0 +1,86 @@
+"""The smallest and the largest element of every tensor: what quantisation is calibrated with."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+from attrs import define
+
+from onert.backend import Program, Tensor, Tensors
+from onert.ir import ExecutionError, Subgraph, dequantize
+
+from .observer import Observer, Work
+
+
+@define
+class Range:
+    """Over `runs` times that a tensor was made; real numbers where it is quantised.
+
+    NaN and infinities count for nothing.
+    """
+
+    low: float
+    high: float
+    runs: int = 1
+
+
+class MinMax(Observer):
+    """Records ranges by the tensor's name, or by its number where it has none; inputs among them.
+
+    Tensors that a backend keeps out of memory are not seen. Where `path` is given the ranges are written there, as
+    JSON, when the execution is closed.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self._path = None if path is None else Path(path)
+        self.ranges: dict[str, Range] = {}
+        self._lock = Lock()
+
+    def run_begins(self, program: Program, tensors: Tensors) -> None:
+        subgraph = program.main.subgraph
+        for operand in subgraph.inputs:
+            self._record(subgraph, operand, tensors[operand])
+
+    def ends(self, work: Work, tensors: Tensors, start: int, end: int) -> None:
+        subgraph = work.routine.subgraph
+        for at in work.operations:
+            for operand in subgraph.operations[at].outputs:
+                if operand in tensors:
+                    self._record(subgraph, operand, tensors[operand])
+
+    def _record(self, subgraph: Subgraph, operand: int, tensor: Tensor) -> None:
+        if tensor.buffer is None or tensor.type.dtype.is_handle or tensor.type.dtype.numpy.kind == "c":
+            return
+        array = tensor.array
+        if tensor.declared.quantization is not None and tensor.type.dtype.is_integer:
+            array = dequantize(array, tensor.declared.quantization)
+        numbers = array.astype(np.float64).ravel()
+        numbers = numbers[np.isfinite(numbers)]
+        if not len(numbers):
+            return
+        low, high = float(numbers.min()), float(numbers.max())
+        name = subgraph.operands[operand].name or f"{subgraph.name or 'main'}:{operand}"
+        with self._lock:
+            known = self.ranges.get(name)
+            if known is None:
+                self.ranges[name] = Range(low, high)
+            else:
+                known.low, known.high, known.runs = min(known.low, low), max(known.high, high), known.runs + 1
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write `{name: {"min", "max", "runs"}}`; ExecutionError where that is not possible."""
+        target = Path(path)
+        rows = {name: {"min": r.low, "max": r.high, "runs": r.runs} for name, r in self.ranges.items()}
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+        except OSError as error:
+            raise ExecutionError(f"the ranges cannot be written to {target}: {error.strerror or error}") from error
+
+    def close(self) -> None:
+        if self._path is not None:
+            self.write(self._path)

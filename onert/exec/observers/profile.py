@@ -1,0 +1,80 @@
+"""A table of what each operation takes."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from attrs import define, frozen
+
+from onert.backend import Tensors
+
+from .observer import Observer, Work
+
+
+@frozen
+class ProfileRow:
+    """One piece: how often it ran, its mean time in microseconds, and its share of the time of all pieces.
+
+    `gflops` are thousand millions of multiplications and additions a second, `gbytes` of bytes read and written.
+    """
+
+    label: str
+    backend: str
+    runs: int
+    microseconds: float
+    share: float
+    flops: int
+    nbytes: int
+    gflops: float
+    gbytes: float
+
+
+@define
+class _Total:
+    work: Work
+    runs: int = 0
+    nanoseconds: int = 0
+
+
+class Profile(Observer):
+    """Adds up the time of each piece over all runs.
+
+    An operation that runs a subgraph holds that subgraph's time too, and is left out of the sum that shares are of.
+    """
+
+    def __init__(self) -> None:
+        self._totals: dict[tuple[int, tuple[int, ...]], _Total] = {}
+        self._lock = Lock()
+
+    def ends(self, work: Work, tensors: Tensors, start: int, end: int) -> None:
+        with self._lock:
+            total = self._totals.setdefault((id(work.routine), work.operations), _Total(work))
+            total.runs += 1
+            total.nanoseconds += end - start
+
+    @property
+    def rows(self) -> tuple[ProfileRow, ...]:
+        """What took longest first."""
+        whole = sum(t.nanoseconds for t in self._totals.values() if not _calls(t.work)) or 1
+        found = []
+        for total in sorted(self._totals.values(), key=lambda t: -t.nanoseconds):
+            mean = total.nanoseconds / total.runs
+            found.append(
+                ProfileRow(
+                    label=total.work.label,
+                    backend=total.work.backend,
+                    runs=total.runs,
+                    microseconds=mean / 1e3,
+                    share=total.nanoseconds / whole,
+                    flops=total.work.flops,
+                    nbytes=total.work.nbytes,
+                    gflops=total.work.flops / mean if mean else 0.0,
+                    gbytes=total.work.nbytes / mean if mean else 0.0,
+                )
+            )
+        return tuple(found)
+
+
+def _calls(work: Work) -> bool:
+    """Whether it runs other pieces, whose time its own includes."""
+    return any(work.routine.subgraph.operations[at].op.subgraphs for at in work.operations)

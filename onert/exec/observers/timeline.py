@@ -1,0 +1,118 @@
+"""The memory in use while a program runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import Lock
+from time import perf_counter_ns
+
+from attrs import frozen
+
+from onert.backend import HOST, Program, Routine, Tensors
+
+from .observer import Observer, Work
+
+
+@frozen
+class Sample:
+    """From `time` on, in nanoseconds, `nbytes` are in use in a memory space."""
+
+    time: int
+    space: str
+    nbytes: int
+
+
+class MemoryTimeline(Observer):
+    """Bytes of the tensors in use: from the piece that makes one to the last that reads it.
+
+    Counted as the plan counts: inputs, outputs, constants and variables lie outside, each tensor takes whole multiples
+    of its space's alignment, tensors that share memory count once. Dynamic tensors count with the bytes they have.
+    """
+
+    def __init__(self) -> None:
+        self.samples: list[Sample] = []
+        self._in_use: dict[int, _InUse] = {}  # by the identity of a frame's tensors, which outlive a run
+        self._lock = Lock()
+
+    @property
+    def peaks(self) -> Mapping[str, int]:
+        """The most bytes in use in each memory space."""
+        found: dict[str, int] = {}
+        for sample in self.samples:
+            found[sample.space] = max(found.get(sample.space, 0), sample.nbytes)
+        return found
+
+    def run_begins(self, program: Program, tensors: Tensors) -> None:
+        with self._lock:
+            self._in_use.clear()
+
+    def begins(self, work: Work, tensors: Tensors) -> None:
+        with self._lock:
+            in_use = self._in_use.get(id(tensors))
+            if in_use is None or in_use.complete:
+                in_use = self._in_use[id(tensors)] = _InUse(work.routine)
+            in_use.make(work, tensors)
+            self._sample()
+
+    def ends(self, work: Work, tensors: Tensors, start: int, end: int) -> None:
+        with self._lock:
+            in_use = self._in_use[id(tensors)]
+            in_use.make(work, tensors)  # dynamic tensors have their bytes now
+            in_use.release(work)
+            self._sample()
+
+    def _sample(self) -> None:
+        totals: dict[str, int] = {}
+        for in_use in self._in_use.values():
+            for space, nbytes in in_use.live.values():
+                totals[space] = totals.get(space, 0) + nbytes
+        known = {sample.space: sample.nbytes for sample in self.samples[-8:]}
+        now = perf_counter_ns()
+        for space in {*totals, *known}:
+            if totals.get(space, 0) != known.get(space):
+                self.samples.append(Sample(now, space, totals.get(space, 0)))
+
+
+class _InUse:
+    """The tensors of one subgraph that are in use during one run of it, by the operand whose memory they are in."""
+
+    def __init__(self, routine: Routine) -> None:
+        self._subgraph = routine.subgraph
+        self._roots = {
+            operand: place.root for plan in routine.arenas.values() for operand, place in plan.placements.items()
+        }
+        self._waiting: dict[int, set[int]] = {}
+        for operand in range(len(self._subgraph.operands)):
+            users = self._waiting.setdefault(self._roots.get(operand, operand), set())
+            users.update(self._subgraph.uses.get(operand, ()))
+            users.update(at for at in (self._subgraph.definitions.get(operand),) if at is not None)
+        self._forever = {self._roots.get(operand, operand) for operand in self._subgraph.kept}
+        self._left = len(self._subgraph.operations)
+        self.live: dict[int, tuple[str, int]] = {}
+
+    @property
+    def complete(self) -> bool:
+        return self._left == 0
+
+    def make(self, work: Work, tensors: Tensors) -> None:
+        for at in work.operations:
+            for operand in self._subgraph.operations[at].outputs:
+                if operand not in tensors or operand in self._subgraph.outputs:
+                    continue
+                tensor = tensors[operand]
+                if operand in self._roots:
+                    size = tensor.type.nbytes
+                    size += -size % tensor.memory.alignment
+                    self.live[self._roots[operand]] = (tensor.memory.name, size)
+                elif tensor.dynamic and tensor.buffer is not None:
+                    self.live[operand] = (HOST.name, tensor.array.nbytes)
+
+    def release(self, work: Work) -> None:
+        self._left -= len(work.operations)
+        for at in work.operations:
+            operation = self._subgraph.operations[at]
+            for operand in (*operation.used, *operation.outputs):
+                root = self._roots.get(operand, operand)
+                self._waiting[root].discard(at)
+                if not self._waiting[root] and root not in self._forever:
+                    self.live.pop(root, None)

@@ -1,0 +1,50 @@
+"""Stopping a run between its steps."""
+
+from __future__ import annotations
+
+import time
+
+from onert.ir import ExecutionError
+
+
+class RunCancelledError(ExecutionError):
+    """The run was cancelled between two steps; outputs hold nothing of use, state is as before the run."""
+
+
+class RunTimeoutError(ExecutionError, TimeoutError):
+    """The run took longer than it was given, and ended between two steps."""
+
+
+class Stop:
+    """What may end the run of one execution early.
+
+    Executors look at `armed` before each step, which costs next to nothing, and call `check` where it is set.
+    """
+
+    __slots__ = ("_cancelled", "_deadline", "_seconds", "armed")
+
+    def __init__(self) -> None:
+        self.armed = False
+        self._cancelled = False
+        self._deadline = 0.0
+        self._seconds: float | None = None
+
+    def start(self, seconds: float | None) -> None:
+        """For a new run: not cancelled, to end `seconds` from now where that is given."""
+        self._cancelled = False
+        self._seconds = seconds
+        if seconds is not None:
+            self._deadline = time.monotonic() + seconds
+        self.armed = seconds is not None
+
+    def cancel(self) -> None:
+        """Let the run end before its next step; from any thread."""
+        self._cancelled = True
+        self.armed = True
+
+    def check(self) -> None:
+        """Raise where the run is to end now."""
+        if self._cancelled:
+            raise RunCancelledError("the run was cancelled")
+        if self._seconds is not None and time.monotonic() >= self._deadline:
+            raise RunTimeoutError(f"the run did not end within {self._seconds:g} seconds")
