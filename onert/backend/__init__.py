@@ -1,6 +1,7 @@
 """What a backend implements and what it is given: the contract that a third party reads."""
 
 from .backend import API_VERSION, Backend, EmitsObject, Settings
+from .emission import Blueprint, CodeTarget, EntryPoint, ObjectCode, Place, Region, Symbol
 from .evaluating import EvaluatingKernel
 from .kernel import Group, HasParts, Kernel, Part, Sequence
 from .memory import HOST, ArenaPlan, Buffer, HostMemory, Memory, Placement, require_room
@@ -12,21 +13,28 @@ __all__ = [
     "HOST",
     "ArenaPlan",
     "Backend",
+    "Blueprint",
     "Buffer",
+    "CodeTarget",
     "EmitsObject",
+    "EntryPoint",
     "EvaluatingKernel",
     "Group",
     "HasParts",
     "HostMemory",
     "Kernel",
     "Memory",
+    "ObjectCode",
     "Part",
+    "Place",
     "Placement",
     "Program",
+    "Region",
     "Routine",
     "Sequence",
     "Settings",
     "Step",
+    "Symbol",
     "Tensor",
     "TensorInfo",
     "Tensors",

@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from onert.ir import CallTypes, Operation
 
+from .emission import Blueprint, ObjectCode
 from .kernel import Group, Kernel, Sequence
 from .memory import HOST, Memory
 
@@ -56,8 +57,12 @@ class Backend:
 
 @runtime_checkable
 class EmitsObject(Protocol):
-    """A backend that can also produce relocatable machine code for a target."""
+    """A backend that can also produce relocatable machine code ahead of time, for this machine or another."""
 
-    def emit_object(self, sequence: Sequence, settings: Settings, symbol: str) -> bytes:
-        """An object file that defines `symbol`, the sequence's entry."""
+    def emit_object(self, blueprint: Blueprint, settings: Settings) -> ObjectCode:
+        """The object file of a blueprint; BackendError for a target that is not known.
+
+        Equal blueprints give equal bytes. Nothing is global in the object but the entries, the configuration and what
+        `ObjectCode.functions` names.
+        """
         ...

@@ -2,35 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from attrs import evolve
+from attrs import evolve, frozen
 
-from onert.backend import Backend, Routine, Settings
+from onert.backend import ArenaPlan, Backend, Routine, Settings
 from onert.ir import Effect, Subgraph
 
 from .concurrency import guessed_costs, ranks, threads_for
 from .effects import predecessors
 from .kernel_generation import fuse, generate
 from .linearize import linearize
-from .lowering import lower
+from .lowering import Lowered, lower
 from .memory_plan import plan_arenas
 from .options import Options
-from .partition import partition
+from .partition import Part, partition
 from .scheduler.manual import BUILTIN, Choices, assign
 from .tensor_registration import register
 
 
-def compile_routine(
+@frozen
+class Plan:
+    """A subgraph on its way to a routine: which backend runs what in which order, and where every tensor lies.
+
+    `settings` are what each part's backend is told, `notes` the scheduler's.
+    """
+
+    lowered: Lowered
+    parts: tuple[Part, ...]
+    settings: tuple[Settings, ...]
+    arenas: Mapping[str, ArenaPlan]
+    notes: tuple[str, ...]
+
+    @property
+    def dependencies(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(part.dependencies for part in self.parts)
+
+
+def plan_routine(
     subgraph: Subgraph,
     effects: Sequence[Effect],
     backends: Sequence[Backend],
     choices: Choices,
     options: Options,
-) -> tuple[Routine, tuple[str, ...]]:
-    """The routine of a subgraph that the pipeline has prepared, and the scheduler's notes.
+) -> Plan:
+    """All that comes before kernels are generated, for a subgraph that the pipeline has prepared.
 
-    `effects` are those of running each of the model's subgraphs.
+    `effects` are those of running each of the model's subgraphs. CompileError names every operation without a backend.
     """
     concurrent = options.executor != "Linear"
     assignment = assign(subgraph, backends, choices)
@@ -45,9 +63,23 @@ def compile_routine(
     arenas = plan_arenas(
         lowered.subgraph, registration, timeline, dependencies if concurrent else None, options.planner
     )
-    steps = generate(parts, settings)
-    order = ranks(dependencies, guessed_costs(steps)) if concurrent else ()
-    return Routine(lowered.subgraph, steps, dependencies, arenas, lowered.memories, order), assignment.notes
+    return Plan(lowered, parts, tuple(settings), arenas, assignment.notes)
+
+
+def compile_routine(
+    subgraph: Subgraph,
+    effects: Sequence[Effect],
+    backends: Sequence[Backend],
+    choices: Choices,
+    options: Options,
+) -> tuple[Routine, tuple[str, ...]]:
+    """The routine of a subgraph that the pipeline has prepared, and the scheduler's notes: a plan, and its kernels."""
+    plan = plan_routine(subgraph, effects, backends, choices, options)
+    steps = generate(plan.parts, plan.settings)
+    dependencies = plan.dependencies
+    order = ranks(dependencies, guessed_costs(steps)) if options.executor != "Linear" else ()
+    lowered = plan.lowered
+    return Routine(lowered.subgraph, steps, dependencies, plan.arenas, lowered.memories, order), plan.notes
 
 
 def _settings(options: Options, dependencies: Sequence[Sequence[int]]) -> list[Settings]:
