@@ -30,7 +30,7 @@ class Isa:
 
     `vector_bytes` is the width of a register, `registers` how many there are, `masks` whether loads and stores of part
     of a register cost one instruction, `fma` whether multiply-add rounds once, `dot` the instruction for integer
-    products.
+    products, `abi` the convention for calls where a triple leaves a choice.
     """
 
     name: str
@@ -42,6 +42,16 @@ class Isa:
     fma: bool
     masks: bool
     dot: Dot
+    abi: str = ""
+
+    @property
+    def architecture(self) -> str:
+        """The triple's first part."""
+        return self.triple.split("-", 1)[0]
+
+    @property
+    def pointer_bytes(self) -> int:
+        return 4 if self.architecture.startswith(("arm", "thumb", "wasm32")) else 8
 
     def lanes(self, bits: int) -> int:
         """How many elements of so many bits a register holds."""
@@ -54,6 +64,8 @@ class Isa:
 
 
 _LINUX_X86, _LINUX_ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
+_LINUX_ARM32, _BARE_ARM32 = "armv7-unknown-linux-gnueabihf", "thumbv7em-unknown-none-eabihf"
+_LINUX_RISCV, _WASM = "riscv64-unknown-linux-gnu", "wasm32-unknown-unknown"
 
 ISAS = (
     Isa("x86-64", _LINUX_X86, "x86-64", "", 16, 16, False, False, Dot.MADD),
@@ -63,8 +75,18 @@ ISAS = (
     Isa("x86-64-v4-vnni", _LINUX_X86, "x86-64-v4", "-prefer-256-bit,+avx512vnni", 64, 32, True, True, Dot.VNNI),
     Isa("aarch64", _LINUX_ARM, "generic", "+neon", 16, 32, True, False, Dot.MADD),
     Isa("aarch64-dotprod", _LINUX_ARM, "generic", "+neon,+dotprod", 16, 32, True, False, Dot.SDOT),
+    Isa("armv7", _LINUX_ARM32, "generic", "+neon", 16, 16, False, False, Dot.MADD),
+    Isa("armv7-vfpv4", _LINUX_ARM32, "cortex-a7", "", 16, 16, True, False, Dot.MADD),
+    Isa("cortex-m4", _BARE_ARM32, "cortex-m4", "", 16, 8, True, False, Dot.MADD),
+    Isa("riscv64", _LINUX_RISCV, "generic-rv64", "+m,+a,+f,+d,+c", 16, 8, True, False, Dot.MADD, "lp64d"),
+    Isa("riscv64-v", _LINUX_RISCV, "generic-rv64", "+m,+a,+f,+d,+c,+v", 16, 32, True, True, Dot.MADD, "lp64d"),
+    Isa("wasm32", _WASM, "generic", "+simd128", 16, 16, False, False, Dot.MADD),
 )
-"""Every target, of one architecture from the least to the most able."""
+"""Every target, of one architecture from the least to the most able.
+
+Where an instruction set has no vectors (Cortex-M4, RISC-V without V) the code generator computes lane by lane, and the
+registers counted here are those that hold four lanes.
+"""
 
 _NEEDS = {
     "x86-64": (),

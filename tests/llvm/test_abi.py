@@ -51,10 +51,14 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
 
 @pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
 def test_every_target_has_code_for_every_kernel(isa: Isa) -> None:
-    known = {"x86_64": {1, 2, 4}, "aarch64": {275, 277, 278, 282, 283, 284, 285, 286, 299}}[isa.triple.split("-")[0]]
+    known = {"x86_64": {1, 2, 4}, "aarch64": {275, 277, 278, 282, 283, 284, 285, 286, 299}}.get(isa.architecture)
     for algorithm in _algorithms(isa):
         spec = KernelSpec(algorithm, isa)
-        found = parse(compile_object(build(spec), isa))
+        made = compile_object(build(spec), isa)
+        if known is None:  # for bundles alone: never loaded into this process
+            assert made.startswith((b"\x7fELF", b"\0asm"))
+            continue
+        found = parse(made)
         assert [s.name for s in found.symbols if s.exported] == [spec.symbol]
         assert {r.kind for r in found.relocations} <= known, algorithm
         assert all(r.symbol.section is not None for r in found.relocations), algorithm

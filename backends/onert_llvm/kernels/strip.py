@@ -50,7 +50,7 @@ class Pixels:
         """The channel of the pixel in a row of the window, `column` pixels from the first."""
         if self.affine:
             return self.rows[row][column, channel]
-        place = self.rows[row][self.strip.columns.index(column)].load(align=8)
+        place = self.rows[row][self.strip.columns.index(column)].load(align=4)
         return self.k.view(place, self.element, 1)[channel]
 
 
@@ -97,7 +97,7 @@ def _fill(task: Task, strip: Strip, table: View, rows: tuple[View, ...], top: Va
     for i, row in enumerate(rows):
         seen = (top + task.i64("dilation_h") * i).ult(task.i64("in_h"))
         for j, c in enumerate(strip.columns):
-            table[i, j].store((seen & across[j]).select(row[c].address, zero))
+            table[i, j].store((seen & across[j]).select(row[c].address, zero), align=4)
 
 
 def _channels(k: Kernel, task: Task, strip: Strip, out: Val, pixels: Pixels, body: Body) -> None:
