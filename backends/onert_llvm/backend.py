@@ -8,7 +8,7 @@ from collections.abc import Sequence as Many
 
 from attrs import frozen
 
-from onert.backend import Backend, Group, Kernel, Sequence, Settings
+from onert.backend import Backend, Blueprint, Group, Kernel, ObjectCode, Sequence, Settings
 from onert.ir import CallTypes, DType, Op, Operation
 from onert.ir.ops.binary import Binary
 from onert.ir.ops.conv import Conv2D
@@ -25,11 +25,14 @@ from onert.ir.ops.slicing import MirrorPad, Pad
 
 from . import code
 from .cache import Cache, default_directory
+from .emit_object import emit
 from .lower import elementwise, fusion, gathering, integer_arithmetic, integer_products, movement, products
 from .lower.builder import Lowering
+from .lower.command import Lowered
 from .lower.views import VIEWS
 from .native_kernel import NativeKernel
-from .target import target
+from .target import Isa, target
+from .target_choice import choose
 
 WhyNot = Callable[..., str | None]
 Lower = Callable[[Lowering, Many[int]], None]
@@ -99,11 +102,23 @@ class Llvm(Backend):
 
     def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
         isa = target(settings.target)
-        lowering = Lowering(sequence.subgraph, isa, settings)
-        for group in sequence.groups:
-            first = sequence.subgraph.operations[group.operations[0]]
-            rule(first.op, sequence.subgraph.types(first)).lower(lowering, group.operations)
-        lowered = lowering.done()
+        lowered = _lowered(sequence, isa, settings)
         cache = Cache(default_directory(os.environ))
         kernels = code.addresses((command.spec for command in lowered.commands), cache)
         return NativeKernel(lowered, kernels, code.pool(isa, cache), settings.num_threads)
+
+    def emit_object(self, blueprint: Blueprint, settings: Settings) -> ObjectCode:
+        """The object of a blueprint: the code that `generate` would load, with entry points that call it."""
+        wanted = blueprint.target
+        isa = choose(wanted.triple, wanted.cpu, wanted.features)
+        lowered = [[_lowered(sequence, isa, settings) for sequence in entry.sequences] for entry in blueprint.entries]
+        return emit(blueprint, isa, lowered)
+
+
+def _lowered(sequence: Sequence, isa: Isa, settings: Settings) -> Lowered:
+    """The commands of a sequence for a target."""
+    lowering = Lowering(sequence.subgraph, isa, settings)
+    for group in sequence.groups:
+        first = sequence.subgraph.operations[group.operations[0]]
+        rule(first.op, sequence.subgraph.types(first)).lower(lowering, group.operations)
+    return lowering.done()

@@ -43,7 +43,7 @@ def bind(kernel: NativeKernel, tensors: Tensors) -> Callable[[], None]:
     scratch = aligned(np.zeros(max(lowered.scratch, 1), np.uint8))
     reports = np.zeros((max(len(lowered.checks), 1), REPORT_BYTES // 8), np.int64)
     place = _Places(lowered, tensors, scratch, reports)
-    commands = [command for command in lowered.commands if not _idle(command, place)]
+    commands = [command for command in lowered.commands if not is_idle(command, place)]
     tasks = _tasks(commands, place)
     program = _program(kernel, commands, tasks, place)
     count, address = len(commands), program.ctypes.data
@@ -193,7 +193,7 @@ def _tasks(commands: Sequence[Command], place: _Places) -> Array:
     return np.array(slots, np.uint64)
 
 
-def _idle(command: Command, place: _Places) -> bool:
+def is_idle(command: Command, place: Callable[[Pointer], object]) -> bool:
     """Whether a command copies memory onto itself: a reshape whose result shares its operand's memory."""
     if not isinstance(command.spec.algorithm, CopyRows):
         return False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
+from importlib import resources
 
 import llvmlite.binding as llvm
 from llvmlite import ir
@@ -10,6 +12,9 @@ from llvmlite import ir
 from onert.ir import BackendError
 
 from .target import Isa
+
+_LEVEL = 2
+"""How hard the code generator of a whole object tries; that of kernels alone is the same."""
 
 
 def new_module(isa: Isa, name: str = "") -> ir.Module:
@@ -44,6 +49,45 @@ def assembly(module: ir.Module, isa: Isa, opt: int = 2) -> str:
     return str(machine.emit_assembly(parsed))
 
 
+def link(
+    texts: Sequence[str], isa: Isa, exported: Collection[str], relocation: str, listings: Collection[str] = ()
+) -> tuple[bytes, Mapping[str, str]]:
+    """One relocatable object of several modules: what is not `exported` is visible in it alone.
+
+    Beside it the wanted listings: "ir" and "asm" as text. BackendError where modules do not fit together.
+    """
+    machine = _machine(isa, _LEVEL, relocation)
+    parsed = _linked(texts, isa, machine, exported)
+    found = {"ir": str(parsed)} if "ir" in listings else {}
+    code = bytes(machine.emit_object(parsed))
+    if "asm" in listings:  # from modules of its own: generating code changes them
+        found["asm"] = str(machine.emit_assembly(_linked(texts, isa, machine, exported)))
+    return code, found
+
+
+def _linked(texts: Sequence[str], isa: Isa, machine: llvm.TargetMachine, exported: Collection[str]) -> llvm.ModuleRef:
+    try:
+        whole, *others = (llvm.parse_assembly(text) for text in texts)
+        for module in (whole, *others):
+            module.triple, module.data_layout = isa.triple, str(machine.target_data)
+        for module in others:
+            whole.link_in(module)
+        whole.verify()
+    except RuntimeError as error:
+        raise BackendError(f"the modules do not make a valid object: {error}") from error
+    for function in whole.functions:
+        if not function.is_declaration and function.name not in exported:
+            function.linkage = "internal"
+    return whole
+
+
+def support(isa: Isa) -> tuple[str, ...]:
+    """Modules with what the code generator calls for lack of an instruction, so that no library is needed for it."""
+    files = ("division.ll",) if isa.pointer_bytes == 4 and not isa.architecture.startswith("wasm") else ()
+    native = resources.files("onert_llvm").joinpath("native")
+    return tuple(native.joinpath(name).read_text(encoding="utf-8") for name in files)
+
+
 def code_generator() -> str:
     """Names the version of the code generator: objects of different ones are not interchangeable."""
     return "llvm-" + ".".join(str(part) for part in llvm.llvm_version_info)
@@ -61,10 +105,10 @@ def _prepare(module: ir.Module, isa: Isa, opt: int) -> tuple[llvm.ModuleRef, llv
 
 
 @cache
-def _machine(isa: Isa, opt: int) -> llvm.TargetMachine:
+def _machine(isa: Isa, opt: int, reloc: str = "pic") -> llvm.TargetMachine:
     _initialize()
     found = llvm.Target.from_triple(isa.triple)
-    return found.create_target_machine(isa.cpu, isa.features, opt, reloc="pic", codemodel="small", printmc=False)
+    return found.create_target_machine(isa.cpu, isa.features, opt, reloc=reloc, codemodel="small", abiname=isa.abi)
 
 
 @cache

@@ -1,0 +1,88 @@
+"""The constants of an object file: every distinct array once, laid out for the file of weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from attrs import frozen
+
+from onert.backend import Place, Region, Symbol
+from onert.ir import Array
+
+_SMALL = 256
+"""Arrays below so many bytes fill the gaps that the alignment of the others leaves."""
+
+_ALIGNMENT, _SMALL_ALIGNMENT = 64, 16
+
+Key = tuple[int, int, str, int]
+"""The numbers of an entry point and one of its sequences, an area of memory, and the number of an array in it."""
+
+
+@frozen(eq=False)
+class Constants:
+    """The bytes of all constants, where each array lies in them, and their names."""
+
+    data: bytes
+    offsets: Mapping[Key, int]
+    symbols: tuple[Symbol, ...]
+
+
+def lay_out(arrays: Iterable[tuple[Key, str, Array]]) -> Constants:
+    """Arrays with the keys by which they are found again and their names.
+
+    Equal arrays lie in one place, and a small one where another begins with its bytes. An array starts at a multiple of
+    64 bytes, a small one of 16.
+    """
+    given = [(key, name, np.ascontiguousarray(array)) for key, name, array in arrays]
+    contents = [array.tobytes() for _, _, array in given]
+    place = _places(dict.fromkeys(contents))
+    size = max((place[c] + len(c) for c in contents), default=0)
+    data = bytearray(-(-size // _ALIGNMENT) * _ALIGNMENT)
+    for content, offset in place.items():
+        data[offset : offset + len(content)] = content
+    offsets = {key: place[content] for (key, _, _), content in zip(given, contents, strict=True)}
+    symbols = {
+        (name, place[content]): Symbol(name, Place(Region.CONSTANTS, place[content]), array.size)
+        for (_, name, array), content in zip(given, contents, strict=True)
+    }
+    return Constants(bytes(data), offsets, tuple(sorted(_named_apart(symbols.values()), key=lambda s: s.place.offset)))
+
+
+def _places(contents: Iterable[bytes]) -> dict[bytes, int]:
+    """An offset for every content, in the order given; small ones go where there is room."""
+    large = [c for c in contents if len(c) >= _SMALL]
+    small = sorted((c for c in contents if len(c) < _SMALL), key=len, reverse=True)
+    place: dict[bytes, int] = {}
+    gaps: list[tuple[int, int]] = []
+    end = 0
+    for content in large:
+        place[content] = end
+        filled = end + len(content)
+        end = -(-filled // _ALIGNMENT) * _ALIGNMENT
+        gaps.append((-(-filled // _SMALL_ALIGNMENT) * _SMALL_ALIGNMENT, end))
+    for content in small:
+        same = next((o for other, o in place.items() if len(other) < _SMALL and other.startswith(content)), None)
+        if same is not None:
+            place[content] = same
+            continue
+        found = next((i for i, (start, stop) in enumerate(gaps) if stop - start >= len(content)), None)
+        start, stop = (end, end) if found is None else gaps.pop(found)
+        place[content] = start
+        after = -(-(start + len(content)) // _SMALL_ALIGNMENT) * _SMALL_ALIGNMENT
+        if found is None:
+            end = after
+        else:
+            gaps.insert(found, (after, stop))
+    return place
+
+
+def _named_apart(symbols: Iterable[Symbol]) -> list[Symbol]:
+    """The symbols with a number behind a name that another has too."""
+    seen: dict[str, int] = {}
+    found = []
+    for symbol in symbols:
+        count = seen[symbol.name] = seen.get(symbol.name, 0) + 1
+        name = symbol.name if count == 1 else f"{symbol.name}#{count}"
+        found.append(Symbol(name, symbol.place, symbol.elements))
+    return found

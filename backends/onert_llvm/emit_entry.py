@@ -1,0 +1,140 @@
+"""Entry points: functions that fill the tasks of a run's commands and call their kernels.
+
+A task is a template of the command's numbers. It is copied to the stack, and the addresses, each one of the three
+regions' plus a constant, are put in. So an entry keeps nothing between calls, and any number of them may run at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+from llvmlite import ir
+
+from onert.backend import EntryPoint, Place, Region
+
+from .build import I8, I32, I64, PTR
+from .build.types import VOID
+from .lower.command import REPORT_BYTES
+from .target import Isa
+
+
+@frozen
+class Report:
+    """So many bytes into the reports of checks, which lie on the stack while an entry runs."""
+
+    offset: int
+
+
+Slots = tuple[int | Place | Report, ...]
+
+
+@frozen
+class Bound:
+    """A command with all that is known of its task: the kernel's symbol, 64 bits or a place for each slot, tiles."""
+
+    symbol: str
+    slots: Slots
+    tiles: int
+
+
+Bases = Mapping[Region | type[Report], ir.Value]
+"""Where each region, and the reports, begin."""
+
+_WORDS = REPORT_BYTES // 8
+
+
+class Entries:
+    """The entry points of a module, and the templates that they share."""
+
+    def __init__(self, module: ir.Module, isa: Isa) -> None:
+        self._module = module
+        self._isa = isa
+        self._templates: dict[Slots, ir.GlobalVariable] = {}
+        self._copy = _define_copy(module)
+
+    def define(self, entry: EntryPoint, commands: Sequence[Bound], checks: int, first_code: int) -> None:
+        """`int symbol(uint8_t *constants, uint8_t *mutables, uint8_t *activations)`.
+
+        The first of so many `checks` that is broken makes it return `first_code` and more for later ones, else 0.
+        """
+        function = ir.Function(self._module, ir.FunctionType(I32, [PTR] * 3), entry.symbol)
+        function.attributes.add("nounwind")
+        regions = dict(zip(Region, function.args, strict=True))
+        for region, argument in regions.items():
+            argument.name = region.value
+        b = ir.IRBuilder(function.append_basic_block("entry"))
+        task = _on_stack(b, max((len(c.slots) for c in commands), default=1))
+        reports = _on_stack(b, _WORDS * checks) if checks else None
+        for word in range(_WORDS * checks):
+            b.store(I64(0), b.gep(reports, [I32(word)], source_etype=I64), align=8)
+        for command in commands:
+            self._fill(b, task, command.slots, {**regions, Report: reports})
+            b.call(self._kernel(command.symbol), [task, I64(0), I64(command.tiles)])
+        for update in entry.subgraph.state:
+            sides = [_address(b, regions, entry.places[i]) for i in (update.variable, update.source)]
+            b.call(self._copy, [*sides, I64(entry.subgraph.type(update.variable).nbytes)])
+        code = I32(0)
+        for check in reversed(range(checks)):
+            broken = b.load(b.gep(reports, [I32(_WORDS * check)], source_etype=I64), typ=I64, align=8)
+            code = b.select(b.icmp_unsigned("!=", broken, I64(0)), I32(first_code + check), code)
+        b.ret(code)
+
+    def _fill(self, b: ir.IRBuilder, task: ir.Value, slots: Slots, regions: Bases) -> None:
+        template = self._template(tuple(slot if isinstance(slot, int) else 0 for slot in slots))
+        b.call(self._copy, [task, template, I64(8 * len(slots))])
+        for at, slot in enumerate(slots):
+            if not isinstance(slot, int):
+                here = b.gep(task, [I32(at)], source_etype=I64)
+                b.store(_address(b, regions, slot), here, align=8)
+
+    def _template(self, numbers: Slots) -> ir.GlobalVariable:
+        found = self._templates.get(numbers)
+        if found is None:
+            t = ir.ArrayType(I64, len(numbers))
+            found = ir.GlobalVariable(self._module, t, f"task{len(self._templates)}")
+            found.initializer = ir.Constant(t, list(numbers))
+            found.global_constant, found.linkage, found.align = True, "private", 16
+            found.type = PTR
+            self._templates[numbers] = found
+        return found
+
+    def _kernel(self, symbol: str) -> ir.Function:
+        found = self._module.globals.get(symbol)
+        return found or ir.Function(self._module, ir.FunctionType(VOID, [PTR, I64, I64]), symbol)
+
+
+def _on_stack(b: ir.IRBuilder, words: int) -> ir.Value:
+    found = b.alloca(ir.ArrayType(I64, words))
+    found.align = 16
+    found.type = PTR
+    return found
+
+
+def _address(b: ir.IRBuilder, bases: Bases, place: Place | Report) -> ir.Value:
+    base = bases[Report if isinstance(place, Report) else place.region]
+    return b.gep(base, [I64(place.offset)], source_etype=I8) if place.offset else base
+
+
+def _define_copy(module: ir.Module) -> ir.Function:
+    """`copy(target, source, bytes)`: whole words, then what is left byte by byte; no library is called."""
+    function = ir.Function(module, ir.FunctionType(VOID, [PTR, PTR, I64]), "onert.copy")
+    function.linkage = "internal"
+    function.attributes.add("nounwind")
+    target, source, nbytes = function.args
+    b = ir.IRBuilder(function.append_basic_block("entry"))
+    words = b.and_(nbytes, I64(-8))
+    for start, stop, t in ((I64(0), words, I64), (words, nbytes, I8)):
+        before, loop, done = b.block, b.append_basic_block("loop"), b.append_basic_block("done")
+        b.cbranch(b.icmp_unsigned("<", start, stop), loop, done)
+        b.position_at_end(loop)
+        at = b.phi(I64)
+        at.add_incoming(start, before)
+        value = b.load(b.gep(source, [at], source_etype=I8), typ=t, align=t.width // 8)
+        b.store(value, b.gep(target, [at], source_etype=I8), align=t.width // 8)
+        following = b.add(at, I64(t.width // 8))
+        at.add_incoming(following, loop)
+        b.cbranch(b.icmp_unsigned("<", following, stop), loop, done)
+        b.position_at_end(done)
+    b.ret_void()
+    return function

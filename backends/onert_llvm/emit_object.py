@@ -1,0 +1,102 @@
+"""Whole entry points as one object file: the commands of their sequences, and the kernels that these call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attrs import frozen
+
+from onert.backend import Blueprint, EntryPoint, ObjectCode, Place, Region
+from onert.ir import Array
+
+from .abi import build
+from .emit_constants import Constants, Key, lay_out
+from .emit_entry import Bound, Entries, Report
+from .emit_table import define_configuration
+from .layout import slot_bits
+from .lower.command import REPORT_BYTES, Area, Lowered, Pointer
+from .native_kernel import is_idle
+from .object import link, new_module, support
+from .target import Isa
+
+
+def emit(blueprint: Blueprint, isa: Isa, lowered: Sequence[Sequence[Lowered]]) -> ObjectCode:
+    """The object of a blueprint, given what each sequence of each of its entries was lowered to."""
+    arena = -(-blueprint.activation_bytes // blueprint.alignment) * blueprint.alignment
+    parts = [
+        _Part((number, at), entry, part, arena, sum(len(other.checks) for other in sequences[:at]))
+        for number, (entry, sequences) in enumerate(zip(blueprint.entries, lowered, strict=True))
+        for at, part in enumerate(sequences)
+    ]
+    constants = lay_out(array for part in parts for array in part.arrays())
+    scratch = max((part.lowered.scratch for part in parts), default=0)
+    activation_bytes = arena + scratch if scratch else blueprint.activation_bytes
+    symbols = (*blueprint.symbols, *constants.symbols)
+    module = new_module(isa, blueprint.name)
+    entries = Entries(module, isa)
+    errors: list[str] = []
+    for number, entry in enumerate(blueprint.entries):
+        own = [part for part in parts if part.key[0] == number]
+        checks = [check.message for part in own for check in part.lowered.checks]
+        commands = [command for part in own for command in part.bound(constants)]
+        entries.define(entry, commands, len(checks), len(errors) + 1)
+        errors += checks
+    if blueprint.configuration:
+        define_configuration(module, isa, blueprint, symbols, len(constants.data), activation_bytes)
+    specs = {command.spec.symbol: command.spec for part in parts for command in part.lowered.commands}
+    texts = [str(module), *(str(build(spec)) for spec in specs.values()), *support(isa)]
+    exported = {f"{blueprint.name}_config", *(entry.symbol for entry in blueprint.entries)}
+    code, listings = link(texts, isa, exported, blueprint.target.relocation, blueprint.listings)
+    return ObjectCode(code, constants.data, symbols, activation_bytes, isa.name, tuple(errors), listings=listings)
+
+
+@frozen(eq=False)
+class _Part:
+    """One sequence of an entry.
+
+    `scratch` is where its scratch memory begins in activations, `check` the number of its first check in the entry.
+    """
+
+    key: tuple[int, int]
+    entry: EntryPoint
+    lowered: Lowered
+    scratch: int
+    check: int
+
+    def arrays(self) -> Iterator[tuple[Key, str, Array]]:
+        """The arrays that commands read: constants of the model under their own names, packed ones under their use."""
+        operands = self.entry.subgraph.operands
+        for command in self.lowered.commands:
+            made = self.entry.subgraph.operations[command.operation].outputs[0]
+            for slot, value in command.slots.items():
+                if not isinstance(value, Pointer):
+                    continue
+                if value.area is Area.CONSTANT:
+                    name = f"{operands[made].name or f'tensor {made}'}/{slot}"
+                    yield self._key(value), name, self.lowered.constants[value.index]
+                elif value.area is Area.OPERAND:
+                    data = operands[value.index].data
+                    if data is not None:
+                        yield self._key(value), operands[value.index].name or f"tensor {value.index}", data.array
+
+    def bound(self, constants: Constants) -> Iterator[Bound]:
+        """The commands with a place for every pointer, without those that copy memory onto itself."""
+
+        def place(pointer: Pointer) -> Place | Report:
+            if pointer.area is Area.REPORT:
+                return Report(REPORT_BYTES * self.check + pointer.offset)
+            if self._key(pointer) in constants.offsets:
+                return Place(Region.CONSTANTS, constants.offsets[self._key(pointer)] + pointer.offset)
+            if pointer.area is Area.SCRATCH:
+                return Place(Region.ACTIVATIONS, self.scratch + pointer.offset)
+            start = self.entry.places[pointer.index]
+            return Place(start.region, start.offset + pointer.offset)
+
+        for command in self.lowered.commands:
+            if not is_idle(command, place):
+                values = (command.slots[name] for name in command.spec.layout.names)
+                slots = tuple(place(v) if isinstance(v, Pointer) else slot_bits(v) for v in values)
+                yield Bound(command.spec.symbol, slots, command.tiles)
+
+    def _key(self, pointer: Pointer) -> Key:
+        return (*self.key, pointer.area.value, pointer.index)
