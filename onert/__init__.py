@@ -6,6 +6,7 @@ outputs = onert.Execution(program).run({"x": array})
 """
 
 from onert.backend import Program, TensorInfo
+from onert.bundle import Bundle, bundle, load_bundle
 from onert.compiler import Options
 from onert.exec import Execution
 from onert.frontend import custom_op
@@ -16,6 +17,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BackendError",
+    "Bundle",
     "CompileError",
     "Execution",
     "ExecutionError",
@@ -27,7 +29,9 @@ __all__ = [
     "Program",
     "SignatureRunner",
     "TensorInfo",
+    "bundle",
     "compile",
     "custom_op",
     "load",
+    "load_bundle",
 ]

@@ -1,0 +1,84 @@
+"""What a bundle's header says, read back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import frozen
+
+from onert.backend import TensorInfo
+from onert.ir import DType, ExecutionError, Quantization
+
+from .plan import Role, Variable
+
+_SIZE = re.compile(r"^ \*   (constants|mutables|activations) (\d+) bytes", re.MULTILINE)
+_ALIGNMENT = re.compile(r"^ \* Memory areas, each at a multiple of (\d+) bytes", re.MULTILINE)
+_TARGET = re.compile(r"^/\* Bundle (\w+) for (\S+), made by onert\.$", re.MULTILINE)
+_ERROR = re.compile(r'^ \*   (\d+): ("(?:[^"\\]|\\.)*")$', re.MULTILINE)
+_ENTRY = re.compile(r"^ \* Entry point (\w+):$", re.MULTILINE)
+_VARIABLE = re.compile(
+    r'^ \*   (input|output|state) ("(?:[^"\\]|\\.)*") (\w+)\[([\d, ]*)\]'
+    r"(?: scale (\S+) zero point (-?\d+))?: (\d+) elements, (\d+) bytes at (\d+)$"
+)
+
+
+@frozen
+class Description:
+    """A bundle as its header describes it.
+
+    Bytes of the memory areas, the variables of each entry point, and what error codes mean (`{}` for the element).
+    """
+
+    name: str
+    target: str
+    constants: int
+    mutables: int
+    activations: int
+    alignment: int
+    variables: tuple[Variable, ...]
+    errors: Mapping[int, str]
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(variable.entry for variable in self.variables))
+
+
+def read(path: Path) -> Description:
+    """The description in a header; ExecutionError where it is none of onert's."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExecutionError(f"{path} cannot be read: {error}") from error
+    text = text.partition("\n */")[0]
+    first, alignment = _TARGET.search(text), _ALIGNMENT.search(text)
+    sizes = {kind: int(size) for kind, size in _SIZE.findall(text)}
+    if first is None or alignment is None or len(sizes) != 3:
+        raise ExecutionError(f"{path} is not the header of a bundle")
+    return Description(
+        first[1],
+        first[2],
+        **sizes,
+        alignment=int(alignment[1]),
+        variables=variables(text),
+        errors={int(code): json.loads(message) for code, message in _ERROR.findall(text)},
+    )
+
+
+def variables(text: str) -> tuple[Variable, ...]:
+    """The variables that lines of the form of `header.describe` give, each with the entry point above it."""
+    found: list[Variable] = []
+    entry = ""
+    for line in text.splitlines():
+        opened, match = _ENTRY.match(line), _VARIABLE.match(line)
+        if opened is not None:
+            entry = opened[1]
+        elif match is not None:
+            role, name, dtype, dims, scale, zero, _, _, offset = match.groups()
+            shape = tuple(int(d) for d in dims.split(",") if d.strip())
+            q = Quantization((float(scale),), (int(zero),)) if scale else None
+            info = TensorInfo(json.loads(name), DType.from_text(dtype), shape, q)
+            found.append(Variable(entry, Role(role), info, int(offset)))
+    return tuple(found)

@@ -1,0 +1,202 @@
+"""Making a bundle: from programs to files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+
+from attrs import field, frozen
+
+from onert import compiler
+from onert.backend import Blueprint, CodeTarget, EmitsObject, Program
+from onert.backend.registry import load_backend
+from onert.compiler.options import Options
+from onert.ir import CompileError, Package
+
+from .header import header, initializer
+from .names import apart, identifier
+from .plan import ALIGNMENT, Plan, plan
+from .write import write_all
+
+BACKEND = "llvm"
+
+
+class Api(Enum):
+    """How a C program finds its way about: by macros alone, by `NAME_config` at run time, or by both."""
+
+    STATIC = "static"
+    DYNAMIC = "dynamic"
+    BOTH = "both"
+
+
+@frozen
+class Files:
+    """A bundle that was written: its files by suffix ("o", "weights", "h" ...), sizes in bytes, and what it runs on."""
+
+    name: str
+    paths: Mapping[str, Path]
+    constants: int
+    mutables: int
+    activations: int
+    target: str
+
+
+Source = Program | Package
+
+
+@frozen
+class Request:
+    """What the user chose; the fields are those of `bundle`."""
+
+    name: str | None = None
+    entry: str | None = None
+    api: Api = Api.DYNAMIC
+    target: CodeTarget = field(factory=CodeTarget)
+    listings: frozenset[str] = frozenset()
+    shapes: Mapping[int | str, tuple[int, ...]] = field(factory=dict)
+    signatures: tuple[str, ...] = ()
+    threads: int = 1
+
+
+def bundle(
+    source: Source | Mapping[str, Source],
+    directory: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    entry: str | None = None,
+    api: str | Api = Api.DYNAMIC,
+    target: str | None = None,
+    cpu: str | None = None,
+    features: str | None = None,
+    relocation: str = "pic",
+    shapes: Mapping[int | str, Sequence[int]] | None = None,
+    signatures: Sequence[str] = (),
+    threads: int = 1,
+    save_asm: bool = False,
+    save_ir: bool = False,
+) -> Files:
+    """Write a program, or what a package compiles to, as a bundle into a directory, which is made where it is missing.
+
+    Several programs or packages by the names of their entry points, or several `signatures` of one package, make a
+    bundle with as many entry points that share constants. `shapes` are those of inputs that the model leaves open, by
+    name or position. `target` is a triple ("aarch64-linux-gnu") or one of onert's target names, `cpu` a processor
+    ("native" for this machine's), `features` like "+avx2,+fma"; without them code for the least processor of this
+    machine's architecture. With more than one thread the object starts a pool of its own.
+
+    CompileError, one sentence, for what cannot be bundled; BackendError for an unknown target. Nothing is left behind
+    where it fails.
+    """
+    if relocation not in ("pic", "static"):
+        raise CompileError(f"relocation is {relocation!r}, expected pic or static")
+    known = [kind.value for kind in Api]
+    if (api.value if isinstance(api, Api) else api) not in known:
+        raise CompileError(f"api is {api!r}, expected one of {', '.join(known)}")
+    if threads < 1:
+        raise CompileError(f"threads is {threads}, expected at least 1")
+    wanted = Request(
+        name,
+        entry,
+        Api(api),
+        CodeTarget(target, cpu, features, relocation),
+        frozenset(kind for kind, chosen in (("asm", save_asm), ("ir", save_ir)) if chosen),
+        {k: tuple(int(d) for d in v) for k, v in (shapes or {}).items()},
+        tuple(signatures),
+        threads,
+    )
+    return _written(_programs(source, wanted), Path(directory), wanted, _name(source, name))
+
+
+def _name(source: Source | Mapping[str, Source], name: str | None) -> str:
+    if name is not None:
+        return _symbol("name", name)
+    first = next(iter(source.values()), None) if isinstance(source, Mapping) else source
+    return identifier(Path(first.name).stem if first is not None and first.name else "bundle")
+
+
+def _symbol(option: str, name: str) -> str:
+    """A name that goes into C as it is; CompileError for one that C does not accept."""
+    if identifier(name) != name:
+        raise CompileError(f"{option} is {name!r}, expected a C identifier such as {identifier(name)!r}")
+    return name
+
+
+def _programs(source: Source | Mapping[str, Source], wanted: Request) -> dict[str, Program]:
+    """Programs by the symbols of their entry points."""
+    name = _name(source, wanted.name)
+    if isinstance(source, Mapping):
+        if not source:
+            raise CompileError("no program is given to bundle, expected at least one")
+        return {_symbol("an entry point", key): _program(given, wanted, None) for key, given in source.items()}
+    if len(wanted.signatures) < 2:
+        symbol = _symbol("entry", wanted.entry) if wanted.entry is not None else name
+        return {symbol: _program(source, wanted, next(iter(wanted.signatures), None))}
+    found: dict[str, Program] = {}
+    for key in wanted.signatures:
+        found[apart(f"{wanted.entry or name}_{identifier(key)}", found)] = _program(source, wanted, key)
+    return found
+
+
+def _program(source: Source, wanted: Request, signature: str | None) -> Program:
+    """The program of one entry point; from a package it is compiled without any backend's code."""
+    if isinstance(source, Program):
+        if signature is not None:
+            raise CompileError("signatures are given with a program, expected a package to choose them from")
+        if not wanted.shapes:
+            return source
+        names = [info.name for info in source.inputs]
+        return source.specialize({_position(names, key): shape for key, shape in wanted.shapes.items()})
+    options = Options(backends=("reference",), signature=signature, input_shapes=wanted.shapes, num_threads=1)
+    plain = Package(source.models, source.name, source.inputs, source.outputs, source.connections)
+    return compiler.compile(plain, options, (load_backend("reference"), load_backend("builtin")))
+
+
+def _position(names: Sequence[str], key: int | str) -> int:
+    if isinstance(key, str) and key not in names:
+        raise CompileError(f"there is no input {key!r}, expected one of {', '.join(names)}")
+    return names.index(key) if isinstance(key, str) else key
+
+
+def _written(programs: Mapping[str, Program], directory: Path, wanted: Request, name: str) -> Files:
+    backend = load_backend(BACKEND)
+    if not isinstance(backend, EmitsObject):
+        raise CompileError(f"backend {backend.name} makes no object files")
+    options = Options(num_threads=wanted.threads)
+    planned = plan(programs, backend, options)
+    static, dynamic = wanted.api is not Api.DYNAMIC, wanted.api is not Api.STATIC
+    blueprint = _blueprint(name, planned, wanted, dynamic)
+    made = backend.emit_object(blueprint, options.settings)
+    contents: dict[str, bytes] = {
+        "o": made.code,
+        "weights": made.constants,
+        "h": header(name, planned, made, dynamic=dynamic).encode(),
+    }
+    if static:
+        contents["weights.bin"] = made.constants
+        contents["weights.txt"] = initializer(made.constants).encode()
+    suffixes = {"asm": "s", "ir": "ll"}
+    contents |= {suffixes[kind]: text.encode() for kind, text in made.listings.items()}
+    paths = write_all(directory, {f"{name}.{suffix}": content for suffix, content in contents.items()})
+    return Files(
+        name,
+        dict(zip(contents, paths, strict=True)),
+        len(made.constants),
+        planned.mutable_bytes,
+        made.activation_bytes,
+        made.target,
+    )
+
+
+def _blueprint(name: str, planned: Plan, wanted: Request, configuration: bool) -> Blueprint:
+    return Blueprint(
+        name,
+        planned.entries,
+        tuple(variable.symbol for variable in planned.variables),
+        planned.mutable_bytes,
+        planned.activation_bytes,
+        wanted.target,
+        ALIGNMENT,
+        configuration,
+        wanted.listings,
+    )

@@ -1,0 +1,164 @@
+"""Running a bundle from Python through its C entry."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onert.backend import HOST, TensorInfo
+from onert.ir import Array, ExecutionError
+
+from .description import Description, read
+from .plan import Role, Variable
+
+_COMPILERS = ("cc", "gcc", "clang")
+
+
+class Bundle:
+    """A bundle in this process: its code, its constants, and one set of memory areas.
+
+    One call at a time; a second bundle made by `another` shares code and constants and may run beside it.
+    """
+
+    def __init__(self, description: Description, library: ctypes.CDLL, constants: Array) -> None:
+        self.description = description
+        self._library = library
+        self._constants = constants
+        self._mutables = HOST.allocate(max(description.mutables, 1))
+        self._activations = HOST.allocate(max(description.activations, 1))
+        self._areas = tuple(area.ctypes.data for area in (constants, self._mutables, self._activations))
+        self._functions = {entry: _function(library, entry) for entry in description.entries}
+
+    def another(self) -> Bundle:
+        """The same code and constants with memory areas, and so state, of its own."""
+        return Bundle(self.description, self._library, self._constants)
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The entry points' names; the first is what `run` runs when no other is named."""
+        return self.description.entries
+
+    def inputs(self, entry: str | None = None) -> tuple[TensorInfo, ...]:
+        return tuple(variable.info for variable in self._of(entry, Role.INPUT))
+
+    def outputs(self, entry: str | None = None) -> tuple[TensorInfo, ...]:
+        return tuple(variable.info for variable in self._of(entry, Role.OUTPUT))
+
+    def array(self, name: str) -> Array:
+        """The elements of an input, an output or a state by name, where they lie: writing to it sets them."""
+        for variable in self.description.variables:
+            if variable.info.name == name:
+                return self._view(variable)
+        known = ", ".join(repr(v.info.name) for v in self.description.variables)
+        raise ExecutionError(f"the bundle has no variable {name!r}, expected one of {known}")
+
+    def call(self, entry: str | None = None) -> None:
+        """Run an entry point on what lies in its inputs; ExecutionError with the code where it does not return 0."""
+        name = self._entry(entry)
+        code = self._functions[name](*self._areas)
+        if code != 0:
+            said = self.description.errors.get(code, "an element breaks a rule of the model").replace("{}", "an element")
+            raise ExecutionError(f"{name} returned error code {code}: {said}")
+
+    def run(self, inputs: Mapping[str, Any] | Sequence[Any] = (), entry: str | None = None) -> dict[str, Array]:
+        """Inputs by name or in order in, every output by name out; the arrays are the caller's own."""
+        wanted = self._of(entry, Role.INPUT)
+        given = dict(inputs) if isinstance(inputs, Mapping) else self._ordered(wanted, inputs)
+        names = {variable.info.name for variable in wanted}
+        if given.keys() != names:
+            odd = ", ".join(sorted(map(repr, given.keys() ^ names)))
+            raise ExecutionError(f"inputs {odd} are missing or not the bundle's")
+        for variable in wanted:
+            array = np.asarray(given[variable.info.name])
+            info = variable.info
+            if array.dtype != info.dtype.numpy or array.shape != info.shape:
+                raise ExecutionError(
+                    f"input {info.name!r} is given {array.dtype}{list(array.shape)}, expected "
+                    f"{info.dtype.numpy}{list(info.shape)}"
+                )
+            self._view(variable)[...] = array
+        self.call(entry)
+        return {variable.info.name: self._view(variable).copy() for variable in self._of(entry, Role.OUTPUT)}
+
+    def _ordered(self, wanted: Sequence[Variable], given: Sequence[Any]) -> dict[str, Any]:
+        if len(given) != len(wanted):
+            raise ExecutionError(f"{len(given)} inputs are given, expected {len(wanted)}")
+        return {variable.info.name: array for variable, array in zip(wanted, given, strict=True)}
+
+    def _of(self, entry: str | None, role: Role) -> list[Variable]:
+        name = self._entry(entry)
+        return [v for v in self.description.variables if v.entry == name and v.role is role]
+
+    def _entry(self, entry: str | None) -> str:
+        if entry is None:
+            return self.entries[0]
+        if entry not in self._functions:
+            raise ExecutionError(f"the bundle has no entry point {entry!r}, expected one of {', '.join(self.entries)}")
+        return entry
+
+    def _view(self, variable: Variable) -> Array:
+        return HOST.view(self._mutables, variable.offset, variable.info.type)
+
+
+def load_bundle(directory: str | os.PathLike[str], name: str | None = None) -> Bundle:
+    """The bundle in a directory, linked by the system's linker; `name` where there are several.
+
+    ExecutionError where files are missing or do not belong together, and where the linker refuses: code for another
+    machine, or not relocatable.
+    """
+    folder = Path(directory)
+    headers = sorted(folder.glob("*.h")) if name is None else [folder / f"{name}.h"]
+    if len(headers) != 1:
+        found = ", ".join(header.stem for header in headers) or "none"
+        raise ExecutionError(f"{folder} holds the bundles {found}, expected one, or a name to choose by")
+    description = read(headers[0])
+    weights = _content(folder / f"{description.name}.weights")
+    if len(weights) != description.constants:
+        raise ExecutionError(
+            f"{description.name}.weights has {len(weights)} bytes, expected {description.constants} as the header says"
+        )
+    constants = HOST.allocate(max(len(weights), 1))
+    constants[: len(weights)] = np.frombuffer(weights, np.uint8)
+    return Bundle(description, _library(folder / f"{description.name}.o"), constants)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ExecutionError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _library(path: Path) -> ctypes.CDLL:
+    """The object as a shared object, loaded."""
+    compiler = next((found for found in map(shutil.which, _COMPILERS) if found is not None), None)
+    if compiler is None:
+        raise ExecutionError(f"no linker is installed, expected one of {', '.join(_COMPILERS)}")
+    with tempfile.TemporaryDirectory(prefix="onert-bundle-") as scratch:
+        shared = Path(scratch) / f"{path.stem}.so"
+        command = [compiler, "-shared", "-o", str(shared), str(path), "-lm", "-lpthread"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            said = " ".join(done.stderr.split()) or f"exit status {done.returncode}"
+            raise ExecutionError(f"{path} cannot be linked for this machine: {said}")
+        try:
+            return ctypes.CDLL(str(shared))
+        except OSError as error:
+            raise ExecutionError(f"{path} cannot be loaded: {error}") from error
+
+
+def _function(library: ctypes.CDLL, symbol: str) -> Any:
+    try:
+        function = getattr(library, symbol)
+    except AttributeError as error:
+        raise ExecutionError(f"the object has no function {symbol}, which the header names") from error
+    function.argtypes, function.restype = [ctypes.c_void_p] * 3, ctypes.c_int
+    return function

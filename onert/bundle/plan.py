@@ -1,0 +1,162 @@
+"""What goes into a bundle: entry points of compiled programs, and where their tensors lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+
+from attrs import evolve, frozen
+
+from onert.backend import Backend, EntryPoint, Place, Program, Region, Symbol, TensorInfo
+from onert.compiler.effects import subgraph_effects
+from onert.compiler.options import Options
+from onert.compiler.routine import plan_routine
+from onert.compiler.scheduler.manual import Choices
+from onert.ir import CompileError, Subgraph, Subgraphs
+
+ALIGNMENT = 64
+
+
+class Role(Enum):
+    """What callers do with a variable: write it before a call, read it after one, or let it alone between calls."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    STATE = "state"
+
+
+@frozen
+class Variable:
+    """A tensor of an entry point that callers see, `offset` bytes into mutables."""
+
+    entry: str
+    role: Role
+    info: TensorInfo
+    offset: int
+
+    @property
+    def symbol(self) -> Symbol:
+        elements = self.info.type.nbytes // self.info.dtype.itemsize
+        return Symbol(self.info.name, Place(Region.MUTABLES, self.offset), elements)
+
+
+@frozen
+class Plan:
+    """Entry points with one layout of mutables: all inputs, then all outputs, then all state.
+
+    `activation_bytes` is the largest arena of all; `live_bytes` the most that is alive in it at one time.
+    """
+
+    entries: tuple[EntryPoint, ...]
+    variables: tuple[Variable, ...]
+    mutable_bytes: int
+    activation_bytes: int
+    live_bytes: int
+
+
+@frozen
+class _Draft:
+    """An entry point whose variables have no place yet."""
+
+    entry: EntryPoint
+    operands: tuple[tuple[int, Role, TensorInfo], ...]
+    arena: int
+    live: int
+
+
+def plan(programs: Mapping[str, Program], backend: Backend, options: Options) -> Plan:
+    """The plan of programs by the symbols of their entry points, for a backend that runs all of each.
+
+    CompileError where a shape is not known, and with every operation that the backend does not run.
+    """
+    drafts = [_draft(symbol, program, backend, options) for symbol, program in programs.items()]
+    variables: list[Variable] = []
+    places: list[dict[int, Place]] = [dict(draft.entry.places) for draft in drafts]
+    shared = _shared_names(drafts)
+    end = 0
+    for role in Role:
+        for draft, own in zip(drafts, places, strict=True):
+            for operand, info in _in_role(draft, role):
+                if operand in own:
+                    variables.append(_variable(draft, role, info, own[operand].offset, shared))
+                    continue
+                own[operand] = Place(Region.MUTABLES, end)
+                variables.append(_variable(draft, role, info, end, shared))
+                end += -(-info.type.nbytes // ALIGNMENT) * ALIGNMENT
+    return Plan(
+        tuple(evolve(draft.entry, places=own) for draft, own in zip(drafts, places, strict=True)),
+        tuple(variables),
+        end,
+        max(draft.arena for draft in drafts),
+        max(draft.live for draft in drafts),
+    )
+
+
+def _in_role(draft: _Draft, wanted: Role) -> Iterator[tuple[int, TensorInfo]]:
+    return ((operand, info) for operand, role, info in draft.operands if role is wanted)
+
+
+def _variable(draft: _Draft, role: Role, info: TensorInfo, offset: int, shared: frozenset[str]) -> Variable:
+    name = f"{draft.entry.symbol}/{info.name}" if info.name in shared else info.name
+    return Variable(draft.entry.symbol, role, evolve(info, name=name), offset)
+
+
+def _shared_names(drafts: Sequence[_Draft]) -> frozenset[str]:
+    """The names that variables of more than one entry point have: there the entry point's name goes before them."""
+    owners: dict[str, set[str]] = {}
+    for draft in drafts:
+        for _, _, info in draft.operands:
+            owners.setdefault(info.name, set()).add(draft.entry.symbol)
+    return frozenset(name for name, symbols in owners.items() if len(symbols) > 1)
+
+
+def _draft(symbol: str, program: Program, backend: Backend, options: Options) -> _Draft:
+    graph = program.main.subgraph
+    operands = tuple(_operands(program))
+    _require_static(graph, operands)
+    model = Subgraphs(tuple(routine.subgraph for routine in program.routines))
+    try:
+        planned = plan_routine(graph, subgraph_effects(model), (backend,), Choices(), options)
+    except CompileError as error:
+        raise CompileError(f"{symbol} cannot be bundled: {error}") from error
+    arena = next(iter(planned.arenas.values()), None)
+    placements = {} if arena is None else arena.placements
+    entry = EntryPoint(
+        symbol,
+        planned.lowered.subgraph,
+        tuple(part.sequence for part in planned.parts),
+        {operand: Place(Region.ACTIVATIONS, p.offset) for operand, p in placements.items()},
+    )
+    return _Draft(entry, operands, 0 if arena is None else arena.size, 0 if arena is None else arena.lower_bound)
+
+
+def _operands(program: Program) -> Iterator[tuple[int, Role, TensorInfo]]:
+    """The operands that callers see, by the names under which they know them."""
+    graph = program.main.subgraph
+    for role, operands, infos in (
+        (Role.INPUT, graph.inputs, program.inputs),
+        (Role.OUTPUT, graph.outputs, program.outputs),
+    ):
+        for number, (operand, info) in enumerate(zip(operands, infos, strict=True)):
+            yield operand, role, info if info.name else evolve(info, name=f"{role.value}{number}")
+    for operand in _state(graph):
+        t = graph.type(operand)
+        name = graph.operands[operand].name or f"state {operand}"
+        yield operand, Role.STATE, TensorInfo(name, t.dtype, t.shape, t.quantization)
+
+
+def _state(graph: Subgraph) -> list[int]:
+    """The variables of a subgraph that something in it reads or writes."""
+    touched = {update.variable for update in graph.state} | {i for o in graph.operations for i in o.used}
+    return [i for i, operand in enumerate(graph.operands) if operand.variable and i in touched]
+
+
+def _require_static(graph: Subgraph, operands: Iterable[tuple[int, Role, TensorInfo]]) -> None:
+    for operand, _, info in operands:
+        t = graph.type(operand)
+        if t.dtype.is_handle:
+            raise CompileError(f"{info.name!r} has elements of type {t.dtype.text}, which C has no room for")
+        if not t.is_static:
+            raise CompileError(
+                f"{info.name!r} has type {t}, expected a shape that is known before the run: give the inputs shapes"
+            )

@@ -1,0 +1,54 @@
+"""Writing files so that they are there whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from onert.ir import CompileError
+
+
+def write_all(directory: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    """The files by name, in a directory that is made where it is missing; their paths.
+
+    All are written under other names first and renamed when the last is whole. CompileError where that fails; what was
+    begun is then removed.
+    """
+    made = [d for d in (directory, *directory.parents) if not d.exists()]
+    begun: list[Path] = []
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for content in contents.values():
+            begun.append(_written(directory, content))
+        paths = [directory / name for name in contents]
+        for path in paths:
+            if path.is_dir():
+                raise IsADirectoryError(None, "there is a directory of that name", str(path))
+        for temporary, path in zip(begun, paths, strict=True):
+            temporary.replace(path)
+    except OSError as error:
+        for path in begun:
+            path.unlink(missing_ok=True)
+        for path in made:
+            with contextlib.suppress(OSError):  # not made yet, or not empty
+                path.rmdir()
+        raise CompileError(f"the bundle cannot be written to {directory}: {error.strerror or error}") from error
+    return paths
+
+
+def _written(directory: Path, content: bytes) -> Path:
+    """A new file in the directory, with the mode that a plain new file has."""
+    handle, name = tempfile.mkstemp(dir=directory, prefix=".bundle-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return Path(name)

@@ -1,0 +1,134 @@
+"""`onert_bundle`: a model as an object file, its weights and a C header."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+import onert
+from onert.bundle import Files
+from onert.bundle.names import apart, identifier
+from onert.ir import OnertError
+
+from .arguments import UsageError, shapes
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(
+        prog="onert_bundle", description="Compile models ahead of time into an object file, weights and a C header."
+    )
+    out.add_argument("models", metavar="MODEL", nargs="+", help=".tflite, .circle, or an nnpackage (directory or zip)")
+    out.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="where the files go")
+    out.add_argument("--name", metavar="N", help="what files and symbols are called (default: the model's file name)")
+    out.add_argument(
+        "--entry",
+        action="append",
+        default=[],
+        metavar="N",
+        help="the entry point's name (default: the bundle's); with several models once for each",
+    )
+    out.add_argument(
+        "--signature",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="a signature to run; several make as many entries",
+    )
+    out.add_argument("--api", choices=("static", "dynamic", "both"), default="dynamic", help="(default: dynamic)")
+    out.add_argument("--shape", metavar="S", help="[index, [dims], ...]: shapes of inputs that the model leaves open")
+    code = out.add_argument_group("code")
+    code.add_argument("--target", metavar="TRIPLE", help="such as aarch64-linux-gnu (default: this machine's)")
+    code.add_argument("--cpu", metavar="C", help="LLVM's name of a processor, or native (default: the least able)")
+    code.add_argument("--features", metavar="F", help="such as +avx2,+fma")
+    code.add_argument("--relocation", choices=("pic", "static"), default="pic", help="(default: pic)")
+    code.add_argument("--threads", type=int, default=1, metavar="N", help="threads that share a run (default: 1)")
+    code.add_argument("--save-asm", action="store_true", help="keep the code as assembler text too")
+    code.add_argument("--save-ir", action="store_true", help="keep the code as LLVM's text too")
+    out.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    out.add_argument("-v", "--verbose_level", type=int, default=0, metavar="N", help="2: tracebacks")
+    return out
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status 0 when done, 1 when a model cannot be bundled, 2 for wrong usage."""
+    options = parser().parse_args(arguments)
+    try:
+        files = _bundle(options)
+    except UsageError as error:
+        print(f"onert_bundle: {error}", file=sys.stderr)
+        return 2
+    except OnertError as error:
+        if options.verbose_level >= 2:
+            traceback.print_exc()
+        print(f"onert_bundle: {error}", file=sys.stderr)
+        return 1
+    print(_json(files) if options.json else _text(files))
+    return 0
+
+
+def _bundle(options: argparse.Namespace) -> Files:
+    models, entries = options.models, options.entry
+    if len(models) > 1 and options.signature:
+        raise UsageError(f"--signature is given with {len(models)} models, expected one")
+    if entries and len(entries) != len(models):
+        raise UsageError(f"--entry is given {len(entries)} times, expected once for each of {len(models)} models")
+    packages = [onert.load(model) for model in models]
+    source: onert.Package | dict[str, onert.Package] = packages[0]
+    if len(packages) > 1:
+        source = dict(zip(entries or _entries(models), packages, strict=True))
+    return onert.bundle(
+        source,
+        options.output,
+        name=options.name,
+        entry=entries[0] if len(models) == 1 and entries else None,
+        api=options.api,
+        target=options.target,
+        cpu=options.cpu,
+        features=options.features,
+        relocation=options.relocation,
+        shapes=shapes(options.shape, "--shape"),
+        signatures=options.signature,
+        threads=options.threads,
+        save_asm=options.save_asm,
+        save_ir=options.save_ir,
+    )
+
+
+def _entries(models: Sequence[str]) -> list[str]:
+    """Names of entry points after those of the models' files."""
+    found: list[str] = []
+    for model in models:
+        found.append(apart(identifier(Path(model).stem), found))
+    return found
+
+
+def _text(files: Files) -> str:
+    lines = [f"{files.name} for {files.target}"]
+    lines += [f"  {path}  {path.stat().st_size} bytes" for path in files.paths.values()]
+    lines.append(
+        f"  memory: constants {files.constants}, mutables {files.mutables}, activations {files.activations} bytes"
+    )
+    return "\n".join(lines)
+
+
+def _json(files: Files) -> str:
+    return json.dumps(
+        {
+            "name": files.name,
+            "target": files.target,
+            "files": {suffix: str(path) for suffix, path in files.paths.items()},
+            "memory": {
+                "constants": files.constants,
+                "mutables": files.mutables,
+                "activations": files.activations,
+            },
+        }
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
