@@ -20,19 +20,20 @@ Multipliers = tuple[Array, Array]
 def pack_f32(weights: Array, columns: Columns, isa: Isa) -> tuple[Array, int]:
     """Panels of `weights[taps, k, n]` (or `[k, n]`) in float32, and the bytes from one to the next.
 
-    A panel is `[taps, k, width]`, its columns filled up with zeros to whole registers. The tail is packed to its own
-    width.
+    A panel is `[taps, k, width]`. The tail is packed to its own width, which need not fill its last register: that
+    reads on into the next row, whose elements fall into lanes that nobody stores, and zeros follow the last row.
     """
     taps, depth, n = weights.shape if weights.ndim == 3 else (1, *weights.shape)
     w = np.asarray(weights, np.float32).reshape(taps * depth, n)
     width, tail = columns.vectors * isa.f32, columns.tail * isa.f32
     full = n // width if width else 0
-    packed = np.zeros(taps * depth * (full * width + tail), np.float32)
+    rest = n - full * width
+    packed = np.zeros(taps * depth * n + tail - rest, np.float32)
     split = full * width * taps * depth
     if full:
         packed[:split].reshape(full, -1, width)[:] = w[:, : full * width].reshape(-1, full, width).transpose(1, 0, 2)
-    if tail:
-        packed[split:].reshape(-1, tail)[:, : n - full * width] = w[:, full * width :]
+    if rest:
+        packed[split : taps * depth * n].reshape(-1, rest)[:] = w[:, full * width :]
     return packed, taps * depth * (width or tail) * 4
 
 

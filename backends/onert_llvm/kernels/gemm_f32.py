@@ -39,7 +39,7 @@ class GemmF32:
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def product(block: Block, acc: Accumulators) -> None:
             a = task.view("a", F32, task.i64("lda"), 1)
-            panel = k.view(block.panel, F32, block.vectors * k.isa.f32, 1)
+            panel = k.view(block.panel, F32, block.width, 1)
             multiply_add(k, acc, [a[r] for r in block.rows], panel, task.i64("k"), self.tile.split)
 
         each_block(k, task, begin, end, self.tile, lambda block: _finish(k, task, block, self.epilogue, product))
@@ -65,8 +65,8 @@ class ConvF32:
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def product(block: Block, acc: Accumulators) -> None:
-            width, depth = block.vectors * k.isa.f32, task.i64("k")
-            panels = k.view(block.panel, F32, depth * width, width, 1)
+            depth = task.i64("k")
+            panels = k.view(block.panel, F32, depth * block.width, block.width, 1)
             windows = origins(k, task, block.rows[0], block.inside)
             with each_tap(k, task, windows, F32) as (tap, pixels):
                 multiply_add(k, acc, pixels, panels[tap], depth, self.tile.split)
@@ -113,7 +113,7 @@ class PatchConvF32:
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def product(block: Block, acc: Accumulators) -> None:
             rows = gather(k, task, block, self.patch, F32, k.f32(0.0))
-            panel = k.view(block.panel, F32, block.vectors * k.isa.f32, 1)
+            panel = k.view(block.panel, F32, block.width, 1)
             multiply_add(k, acc, rows, panel, k.index(self.patch.depth))
 
         each_block(k, task, begin, end, self.tile, lambda block: _finish(k, task, block, self.epilogue, product))

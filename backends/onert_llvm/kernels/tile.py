@@ -59,7 +59,8 @@ rows, columns, rows in a work tile, panels, and bytes from one packed panel to t
 class Block:
     """One tile whose code is being written: its rows, the first of its columns, and its part of the packed operand.
 
-    Rows beyond the last are the last row again; what they give is stored to spare memory.
+    Rows beyond the last are the last row again; what they give is stored to spare memory. `width` is the panel's number
+    of columns, which for a tail need not fill its registers.
     """
 
     k: Kernel
@@ -70,6 +71,7 @@ class Block:
     mask: Val | None
     panel: Val
     spare: View
+    width: Val | int
 
     def own(self, vector: int) -> Val | None:
         """The mask of one of the tile's registers, None where all of its lanes are columns."""
@@ -122,10 +124,11 @@ def _row_blocks(
     lanes = k.isa.f32
     column = panel * (tile.columns.widest * lanes)
     address = task.view("b", I8, task.i64("panel_bytes"))[panel].address
-    mask = k.mask(lanes, task.i64("n") - column - (vectors - 1) * lanes) if masked else None
+    width = task.i64("n") - column if masked else vectors * lanes
+    mask = k.mask(lanes, width - (vectors - 1) * lanes) if isinstance(width, Val) else None
     with k.loop(last, first, step=tile.mr, nonempty=True) as m:
         rows, inside = [m], [m < last]
         for i in range(1, tile.mr):
             inside.append(m + i < last)
             rows.append(inside[-1].select(m + i, rows[-1]))
-        body(Block(k, tuple(rows), tuple(inside), column, vectors, mask, address, spare))
+        body(Block(k, tuple(rows), tuple(inside), column, vectors, mask, address, spare, width))
