@@ -56,6 +56,8 @@ def link(
 
     Beside it the wanted listings: "ir" and "asm" as text. BackendError where modules do not fit together.
     """
+    if isa.architecture == "wasm32":
+        relocation = "static"  # anything else is for WebAssembly's dynamic linking, which engines do not know
     machine = _machine(isa, _LEVEL, relocation)
     parsed = _linked(texts, isa, machine, exported)
     found = {"ir": str(parsed)} if "ir" in listings else {}

@@ -65,7 +65,9 @@ class Bundle:
         name = self._entry(entry)
         code = self._functions[name](*self._areas)
         if code != 0:
-            said = self.description.errors.get(code, "an element breaks a rule of the model").replace("{}", "an element")
+            said = self.description.errors.get(code, "an element breaks a rule of the model").replace(
+                "{}", "an element"
+            )
             raise ExecutionError(f"{name} returned error code {code}: {said}")
 
     def run(self, inputs: Mapping[str, Any] | Sequence[Any] = (), entry: str | None = None) -> dict[str, Array]:

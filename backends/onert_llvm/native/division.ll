@@ -2,11 +2,12 @@
 ;
 ; Source of names and registers: Run-time ABI for the Arm Architecture, section 4.3. A quotient and a remainder come back
 ; in r0 to r3, which is where the code generator puts a struct of as many words. Dividing by zero gives zero, remainder
-; the dividend. Shift and subtract, as many rounds as the quotient has bits: sizes and indices have few.
+; the dividend. Shift and subtract, as many rounds as the quotient has bits: sizes and indices have few. The functions
+; are made local to the object when it is put together.
 
 declare i64 @llvm.ctlz.i64(i64, i1)
 
-define internal { i32, i32, i32, i32 } @__aeabi_uldivmod(i64 %n, i64 %d) nounwind {
+define { i32, i32, i32, i32 } @__aeabi_uldivmod(i64 %n, i64 %d) nounwind {
 entry:
   %zero = icmp eq i64 %d, 0
   %less = icmp ult i64 %n, %d
@@ -51,7 +52,7 @@ done:
 
 declare i32 @llvm.ctlz.i32(i32, i1)
 
-define internal { i32, i32 } @__aeabi_uidivmod(i32 %n, i32 %d) nounwind {
+define { i32, i32 } @__aeabi_uidivmod(i32 %n, i32 %d) nounwind {
 entry:
   %zero = icmp eq i32 %d, 0
   %less = icmp ult i32 %n, %d
@@ -86,13 +87,13 @@ done:
   ret { i32, i32 } %b
 }
 
-define internal { i32, i32 } @__aeabi_uidiv(i32 %n, i32 %d) nounwind {
+define { i32, i32 } @__aeabi_uidiv(i32 %n, i32 %d) nounwind {
   %both = call { i32, i32 } @__aeabi_uidivmod(i32 %n, i32 %d)
   ret { i32, i32 } %both
 }
 
 ; Signed: the quotient of the sizes, negative where the signs differ; the remainder has the dividend's sign.
-define internal { i32, i32 } @__aeabi_idivmod(i32 %n, i32 %d) nounwind {
+define { i32, i32 } @__aeabi_idivmod(i32 %n, i32 %d) nounwind {
   %nsign = ashr i32 %n, 31
   %dsign = ashr i32 %d, 31
   %nflip = xor i32 %n, %nsign
@@ -112,12 +113,12 @@ define internal { i32, i32 } @__aeabi_idivmod(i32 %n, i32 %d) nounwind {
   ret { i32, i32 } %b
 }
 
-define internal { i32, i32 } @__aeabi_idiv(i32 %n, i32 %d) nounwind {
+define { i32, i32 } @__aeabi_idiv(i32 %n, i32 %d) nounwind {
   %both = call { i32, i32 } @__aeabi_idivmod(i32 %n, i32 %d)
   ret { i32, i32 } %both
 }
 
-define internal { i32, i32, i32, i32 } @__aeabi_ldivmod(i64 %n, i64 %d) nounwind {
+define { i32, i32, i32, i32 } @__aeabi_ldivmod(i64 %n, i64 %d) nounwind {
   %nsign = ashr i64 %n, 63
   %dsign = ashr i64 %d, 63
   %nflip = xor i64 %n, %nsign
