@@ -13,10 +13,10 @@ from onert_llvm.elf import parse
 from onert_llvm.kernels.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.depthwise_int8 import DepthwiseInt8
 from onert_llvm.kernels.dot import GROUP
-from onert_llvm.kernels.elementwise import Elementwise, Reach
+from onert_llvm.kernels.elementwise import Elementwise
 from onert_llvm.kernels.elementwise_int8 import AddInt8, TableInt8
 from onert_llvm.kernels.epilogue import ACC, Epilogue
-from onert_llvm.kernels.expression import Apply, Fn, clamp, hard_swish
+from onert_llvm.kernels.expression import Apply, Fn, Kind, Leaf, clamp, hard_swish
 from onert_llvm.kernels.gather import Gather
 from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32, PatchConvF32
 from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
@@ -43,9 +43,12 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
         GemmInt8(whole, 33 % GROUP[isa.dot]), ConvInt8(whole, 1, False, Requantize(True, True)),
         PatchConvInt8(whole, PATCH),
         DepthwiseInt8(cut, True, Requantize(weight_zero_point=True)), PoolInt8(cut, True), PoolInt8(cut, False, False),
-        Elementwise(Apply(Fn.TANH, (ACC,)), (Reach.FULL,)), AddInt8(), TableInt8(), ReduceRows(Fold.SUM),
+        Elementwise(Apply(Fn.TANH, (ACC,)), (True,)), AddInt8(), TableInt8(), ReduceRows(Fold.SUM),
         ReduceColumns(Fold.MAX), Softmax(), RowSums(), WindowSums(),
         *(Move(core, 4, 2) for core in Core), Move(Core.RUN, 1, 0), Move(Core.EACH, 16, 1), Gather(1, 2, True),
+        *(Elementwise(Apply(fn, (ACC,)), (True,), 2, True) for fn in (Fn.FLOOR, Fn.ROUND, Fn.SIN, Fn.ELU, Fn.LOG)),
+        *(Elementwise(Apply(Fn.CAST, (ACC,), kind), (True,)) for kind in Kind),
+        *(Elementwise(Apply(Fn.CAST, (Leaf("x", kind),), Kind.F32), (True,)) for kind in Kind),
     )  # fmt: skip
 
 

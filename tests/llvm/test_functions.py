@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from onert_llvm.abi import KernelSpec
-from onert_llvm.kernels.elementwise import Elementwise, Reach
+from onert_llvm.kernels.elementwise import Elementwise
 from onert_llvm.kernels.expression import Apply, Fn, Leaf, clamp, hard_swish
 from onert_llvm.target import Isa, runnable
 
@@ -26,6 +26,12 @@ BOUNDS: list[tuple[Fn, Callable[[Array], Array], tuple[float, float], float]] = 
     (Fn.LOGISTIC, lambda x: 1 / (1 + np.exp(-x)), (-87.0, 90.0), 4),
     (Fn.ERF, _erf, (-5.0, 5.0), 3),
     (Fn.LOG, np.log, (1e-45, 3e38), 2),
+    (Fn.SIN, np.sin, (-1e6, 1e6), 1),
+    (Fn.COS, np.cos, (-1e6, 1e6), 1),
+    (Fn.ELU, lambda x: np.where(x < 0, np.expm1(x), x), (-87.0, 10.0), 3),
+    (Fn.FLOOR, np.floor, (-3e38, 3e38), 0),
+    (Fn.CEIL, np.ceil, (-3e38, 3e38), 0),
+    (Fn.ROUND, np.rint, (-3e38, 3e38), 0),
     (Fn.SQRT, np.sqrt, (0.0, 3e38), 0.5),
     (Fn.RSQRT, lambda x: 1 / np.sqrt(x), (1e-37, 3e38), 1.5),
 ]
@@ -33,8 +39,8 @@ BOUNDS: list[tuple[Fn, Callable[[Array], Array], tuple[float, float], float]] = 
 
 def _apply(isa: Isa, fn: Fn, x: Array) -> Array:
     out = guarded(np.zeros_like(x))
-    spec = KernelSpec(Elementwise(Apply(fn, (X,)), (Reach.FULL,)), isa)
-    run(spec, 1, {"out": out, "out_step": 0, "width": x.size, "x": guarded(x), "x_step": 0})
+    spec = KernelSpec(Elementwise(Apply(fn, (X,)), (True,)), isa)
+    run(spec, 1, {"out": out, "width": x.size, "x": guarded(x), "x_step0": 0})
     return out
 
 
@@ -83,9 +89,9 @@ def test_chains_are_one_loop_over_operands_that_repeat(isa: Isa, width: int) -> 
     gate, scale = rng.standard_normal(5).astype(np.float32), np.array([0.5], np.float32)
     inner = Apply(Fn.ADD, (X, Leaf("bias")))
     tree = Apply(Fn.MUL, (Apply(Fn.MUL, (hard_swish(inner), Leaf("gate"))), Leaf("scale")))
-    spec = KernelSpec(Elementwise(tree, (Reach.FULL, Reach.ROW, Reach.COLUMN, Reach.SCALAR)), isa)
+    spec = KernelSpec(Elementwise(tree, (True, True, False, False)), isa)
     out = guarded(np.zeros_like(x))
-    steps = {"out_step": width, "x_step": width, "bias_step": 0, "gate_step": 1, "scale_step": 0}
+    steps = {"x_step0": width, "bias_step0": 0, "gate_step0": 1, "scale_step0": 0}
     operands = {"x": guarded(x), "bias": guarded(bias), "gate": guarded(gate), "scale": guarded(scale)}
     run(spec, 5, {"out": out, "width": width, **steps, **operands}, pieces=2)
     y = x.astype(np.float64) + bias

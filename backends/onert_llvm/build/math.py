@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .kernel import Kernel
-from .types import F32, I32, vec
+from .types import F32, F64, I32, vec
 from .value import Val
 
 _ROUND = 12582912.0
 """1.5 * 2**23: adding it leaves the nearest integer in the low bits of the sum."""
+
+_ROUND_WIDE = 6755399441055744.0
+"""1.5 * 2**52: the same in float64."""
 
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
 _EXP = (0.49999994, 0.1666652, 0.041668393, 0.008368781, 0.0013814467)
@@ -31,21 +34,40 @@ _ERF_FAR = (
     0.0001822212216211483, -1.1295509338378906, -0.6332746744155884, -0.10835909843444824, 0.02517024241387844,
     -0.004190266598016024, 0.00043840944999828935, -2.1435218513943255e-05,
 )  # fmt: skip
+_HALF_PI_HIGH, _HALF_PI_LOW = 1.570796325802803, 9.920935796805404e-10
+"""Half of pi in two parts, the first of 29 bits: exact in float64 times up to 24 bits."""
+_SIN = (-1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800)
+_COS = (-1 / 2, 1 / 24, -1 / 720, 1 / 40320, -1 / 3628800)
+"""Taylor's series after the first term; their error up to a quarter of pi is below 2**-33."""
 
 
 def floor(k: Kernel, x: Val) -> Val:
     """The greatest integer that is not above `x`; exact."""
-    return x.call("floor")
+    if _rounds(k):
+        return x.call("floor")
+    near = round_even(k, x)
+    return _signed_as((near > x).select(near - 1.0, near), x)
 
 
 def ceil(k: Kernel, x: Val) -> Val:
     """The least integer that is not below `x`; exact."""
-    return x.call("ceil")
+    if _rounds(k):
+        return x.call("ceil")
+    near = round_even(k, x)
+    return _signed_as((near < x).select(near + 1.0, near), x)
 
 
 def round_even(k: Kernel, x: Val) -> Val:
     """The nearest integer, halves to even; exact."""
-    return x.call("rint")
+    if _rounds(k):
+        return x.call("rint")
+    size = x.call("fabs")
+    return (size < 8388608.0).select(_signed_as(size + 8388608.0 - 8388608.0, x), x)
+
+
+def _rounds(k: Kernel) -> bool:
+    """Whether the target has instructions that round: those that multiply and add at once came later."""
+    return k.isa.fma
 
 
 def polynomial(k: Kernel, x: Val, coefficients: Sequence[float]) -> Val:
@@ -66,6 +88,50 @@ def exp(k: Kernel, x: Val) -> Val:
     p = k.fma(polynomial(k, r, _EXP) * r, r, r) + 1.0
     half = n >> 1
     return p * _power(half) * _power(n - half)
+
+
+def expm1(k: Kernel, x: Val) -> Val:
+    """`exp(x) - 1`, within 3 ulp for `x` of at least -87 and below 88."""
+    x = (x > 88.0).select(x.like(88.0), (x < -87.0).select(x.like(-87.0), x))
+    shifted = x * 1.4426950408889634 + _ROUND
+    n = _bits(shifted) - _bits(x.like(_ROUND))
+    whole = shifted - _ROUND
+    r = k.fma(whole, x.like(-_LN2_LOW), k.fma(whole, x.like(-_LN2_HIGH), x))
+    p = k.fma(polynomial(k, r, _EXP) * r, r, r)
+    scale = _power(n)
+    return k.fma(p, scale, scale - 1.0)
+
+
+def sin(k: Kernel, x: Val) -> Val:
+    """The sine, within 1 ulp for arguments up to 2**20 in size; beyond 2**23 some number in [-1, 1]."""
+    return _circular(k, x, 0)
+
+
+def cos(k: Kernel, x: Val) -> Val:
+    """The cosine, within 1 ulp for arguments up to 2**20 in size; beyond 2**23 some number in [-1, 1]."""
+    return _circular(k, x, 1)
+
+
+def _circular(k: Kernel, x: Val, quarters: int) -> Val:
+    """The sine so many quarters of a turn on: in float64, the argument less its quarter turns."""
+    wide = x.cast(F64)
+    turns = wide * 0.6366197723675814 + _ROUND_WIDE - _ROUND_WIDE
+    turns = (turns.call("fabs") < 8388608.0).select(turns, wide - wide)
+    r = wide - turns * _HALF_PI_HIGH - turns * _HALF_PI_LOW
+    r = (r > 0.8).select(r.like(0.8), (r < -0.8).select(r.like(-0.8), r))
+    square = r * r
+    sine = r + r * square * _horner(square, _SIN)
+    cosine = square * _horner(square, _COS) + 1.0
+    quarter = turns.saturated(I32) + quarters
+    value = (quarter & 1).ne(0).select(cosine, sine)
+    return (quarter & 2).ne(0).select(-value, value).cast(F32)
+
+
+def _horner(x: Val, coefficients: Sequence[float]) -> Val:
+    total = x.like(coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        total = total * x + c
+    return total
 
 
 def log(k: Kernel, x: Val) -> Val:
@@ -119,4 +185,5 @@ def _power(n: Val) -> Val:
 
 
 def _signed_as(size: Val, x: Val) -> Val:
+    """A number with the sign of `x`: `size` has that sign or is positive."""
     return (_bits(size) | (_bits(x) & -0x80000000)).bits(x.type)

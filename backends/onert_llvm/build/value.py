@@ -92,6 +92,10 @@ class Val:
     def __mod__(self, other: Val | int) -> Val:
         return Val(self.b, self.b.urem(self.v, self.like(other).v))
 
+    def quotient(self, other: Val | int) -> Val:
+        """Divided as signed integers, truncated; by 0, or the least by -1, the process ends."""
+        return Val(self.b, self.b.sdiv(self.v, self.like(other).v))
+
     def __neg__(self) -> Val:
         return Val(self.b, self.b.fneg(self.v) if self.is_float else self.b.neg(self.v))
 
@@ -217,6 +221,12 @@ class Val:
         else:
             f = b.sext if signed else b.zext
         return Val(b, f(self.v, t))
+
+    def saturated(self, to: ir.Type, signed: bool = True) -> Val:
+        """Floats as integers: truncated towards zero, beyond the range the nearest there is, 0 for not-a-number."""
+        t = vec(to, self.lanes)
+        name = f"llvm.{'fptosi' if signed else 'fptoui'}.sat.{mangle(t)}.{mangle(self.type)}"
+        return intrinsic(self.b, name, t, self)
 
     def _both(self, other: Val | Number, integer: str, real: str) -> Val:
         kind = other if isinstance(other, Val) and other.lanes > self.lanes else self

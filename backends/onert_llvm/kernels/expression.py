@@ -6,32 +6,92 @@ from collections.abc import Callable
 from enum import Enum
 
 from attrs import frozen
+from llvmlite import ir
 
-from onert_llvm.build import Kernel, Val
+from onert_llvm.build import F32, I1, I8, I16, I32, I64, Kernel, Val, View, vec
 from onert_llvm.build import math as vm
 
 
+class Kind(Enum):
+    """The element types of values. A boolean is a byte in memory, 0 or 1, and one bit in a register."""
+
+    F32 = "f32"
+    I64 = "i64"
+    I32 = "i32"
+    I16 = "i16"
+    I8 = "i8"
+    U8 = "u8"
+    BOOL = "bool"
+
+    @property
+    def memory(self) -> ir.Type:
+        return _MEMORY[self]
+
+    @property
+    def register(self) -> ir.Type:
+        return I1 if self is Kind.BOOL else _MEMORY[self]
+
+    @property
+    def signed(self) -> bool:
+        return self not in (Kind.U8, Kind.BOOL)
+
+    def load(self, place: View, lanes: int, mask: Val | None) -> Val:
+        """Elements of this kind from memory."""
+        found = place.load(lanes, mask)
+        return found.ne(0) if self is Kind.BOOL else found
+
+    def store(self, value: Val, place: View, mask: Val | None) -> None:
+        """Elements of this kind to memory."""
+        place.store(value.cast(I8, signed=False) if self is Kind.BOOL else value, mask)
+
+
+_MEMORY = {Kind.F32: F32, Kind.I64: I64, Kind.I32: I32, Kind.I16: I16, Kind.I8: I8, Kind.U8: I8, Kind.BOOL: I8}
+
+
 class Fn(Enum):
-    """A function of float32 lanes."""
+    """A function of lanes: of float32, of integers, or of either; relations and logic give booleans.
+
+    `MIN` and `MAX` give the second where the first is not a number, `MINIMUM` and `MAXIMUM` not-a-number where either
+    is none. `QUOTIENT` truncates; its divisor is neither 0 nor -1. `CAST` converts: floats truncate and saturate.
+    """
 
     ADD = "add"
     SUB = "sub"
     MUL = "mul"
     DIV = "div"
+    QUOTIENT = "quotient"
     MIN = "min"
     MAX = "max"
+    MINIMUM = "minimum"
+    MAXIMUM = "maximum"
     NEG = "neg"
     ABS = "abs"
+    SIGN = "sign"
     SQRT = "sqrt"
     RSQRT = "rsqrt"
     EXP = "exp"
+    ELU = "elu"
     LOG = "log"
+    SIN = "sin"
+    COS = "cos"
     TANH = "tanh"
     LOGISTIC = "logistic"
     ERF = "erf"
     FLOOR = "floor"
     CEIL = "ceil"
     ROUND = "round"
+    EQ = "eq"
+    NE = "ne"
+    LT = "lt"
+    LE = "le"
+    GT = "gt"
+    GE = "ge"
+    NOT = "not"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    SELECT = "select"
+    CAST = "cast"
 
 
 @frozen
@@ -39,49 +99,98 @@ class Leaf:
     """An input of the tree by name; whoever evaluates the tree knows what it is."""
 
     name: str
+    kind: Kind = Kind.F32
 
 
 @frozen
 class Const:
     """A number."""
 
-    value: float
+    value: float | int
+    kind: Kind = Kind.F32
 
 
 @frozen
 class Apply:
-    """A function of the values of other trees."""
+    """A function of the values of other trees; `kind` is that of its result."""
 
     fn: Fn
     args: tuple[Expr, ...]
+    kind: Kind = Kind.F32
 
 
 Expr = Leaf | Const | Apply
+
+
+def _nan_or(value: Val, *sources: Val) -> Val:
+    """`value`, or the last of the sources that is not a number."""
+    for source in sources:
+        value = source.ne(source).select(source, value)
+    return value
+
+
+def _maximum(k: Kernel, a: Val, b: Val) -> Val:
+    return _nan_or(a.max(b), a) if a.is_float else a.max(b)
+
+
+def _minimum(k: Kernel, a: Val, b: Val) -> Val:
+    return _nan_or(a.min(b), a) if a.is_float else a.min(b)
+
+
+def _sign(k: Kernel, a: Val) -> Val:
+    return (a > 0).select(a.like(1), (a < 0).select(a.like(-1), a))
+
 
 _EMIT: dict[Fn, Callable[..., Val]] = {
     Fn.ADD: lambda k, a, b: a + b,
     Fn.SUB: lambda k, a, b: a - b,
     Fn.MUL: lambda k, a, b: a * b,
     Fn.DIV: lambda k, a, b: a / b,
+    Fn.QUOTIENT: lambda k, a, b: a.quotient(b),
     Fn.MIN: lambda k, a, b: a.min(b),
     Fn.MAX: lambda k, a, b: a.max(b),
+    Fn.MINIMUM: _minimum,
+    Fn.MAXIMUM: _maximum,
     Fn.NEG: lambda k, a: -a,
-    Fn.ABS: lambda k, a: a.call("fabs"),
+    Fn.ABS: lambda k, a: a.call("fabs") if a.is_float else a.max(-a),
+    Fn.SIGN: _sign,
     Fn.SQRT: lambda k, a: a.call("sqrt"),
     Fn.RSQRT: lambda k, a: a.like(1.0) / a.call("sqrt"),
     Fn.EXP: vm.exp,
+    Fn.ELU: lambda k, a: (a < 0.0).select(vm.expm1(k, a), a),
     Fn.LOG: vm.log,
+    Fn.SIN: vm.sin,
+    Fn.COS: vm.cos,
     Fn.TANH: vm.tanh,
     Fn.LOGISTIC: vm.logistic,
     Fn.ERF: vm.erf,
     Fn.FLOOR: vm.floor,
     Fn.CEIL: vm.ceil,
     Fn.ROUND: vm.round_even,
+    Fn.EQ: lambda k, a, b: a.eq(b),
+    Fn.NE: lambda k, a, b: a.ne(b),
+    Fn.LT: lambda k, a, b: a < b,
+    Fn.LE: lambda k, a, b: a <= b,
+    Fn.GT: lambda k, a, b: a > b,
+    Fn.GE: lambda k, a, b: a >= b,
+    Fn.NOT: lambda k, a: a ^ a.like(1),
+    Fn.AND: lambda k, a, b: a & b,
+    Fn.OR: lambda k, a, b: a | b,
+    Fn.XOR: lambda k, a, b: a ^ b,
+    Fn.SELECT: lambda k, a, b, c: a.select(b, c),
 }
 
 
-def evaluate(k: Kernel, tree: Expr, leaf: Callable[[str], Val], kind: Val) -> Val:
-    """The tree's value in lanes like those of `kind`; equal subtrees are computed once."""
+def _cast(x: Val, old: Kind, new: Kind) -> Val:
+    if new is Kind.BOOL:
+        return x.ne(0)
+    if old is Kind.F32 and new is not Kind.F32:
+        return x.saturated(new.register, new.signed)
+    return x.cast(new.register, old.signed)
+
+
+def evaluate(k: Kernel, tree: Expr, leaf: Callable[[str], Val], like: Val) -> Val:
+    """The tree's value in as many lanes as `like` has; equal subtrees are computed once."""
     done: dict[Expr, Val] = {}
 
     def value(e: Expr) -> Val:
@@ -89,7 +198,9 @@ def evaluate(k: Kernel, tree: Expr, leaf: Callable[[str], Val], kind: Val) -> Va
             if isinstance(e, Leaf):
                 done[e] = leaf(e.name)
             elif isinstance(e, Const):
-                done[e] = kind.like(e.value)
+                done[e] = k.const(vec(e.kind.register, like.lanes), e.value)
+            elif e.fn is Fn.CAST:
+                done[e] = _cast(value(e.args[0]), e.args[0].kind, e.kind)
             else:
                 done[e] = _EMIT[e.fn](k, *(value(a) for a in e.args))
         return done[e]
@@ -99,18 +210,23 @@ def evaluate(k: Kernel, tree: Expr, leaf: Callable[[str], Val], kind: Val) -> Va
 
 def leaves(tree: Expr) -> tuple[str, ...]:
     """The names of the tree's inputs, each once, in the order of their first use."""
+    return tuple(kinds(tree))
+
+
+def kinds(tree: Expr) -> dict[str, Kind]:
+    """The kinds of the tree's inputs by name, in the order of their first use."""
     if isinstance(tree, Leaf):
-        return (tree.name,)
+        return {tree.name: tree.kind}
     if isinstance(tree, Const):
-        return ()
-    return tuple(dict.fromkeys(name for a in tree.args for name in leaves(a)))
+        return {}
+    return {name: kind for a in tree.args for name, kind in kinds(a).items()}
 
 
 def clamp(x: Expr, low: float | None, high: float | None) -> Expr:
-    """`x` kept between two bounds, either of which may be missing."""
+    """`x` kept between two bounds, either of which may be missing; what is not a number stays so."""
     if low is not None:
-        x = Apply(Fn.MAX, (x, Const(low)))
-    return x if high is None else Apply(Fn.MIN, (x, Const(high)))
+        x = Apply(Fn.MAX, (Const(low, x.kind), x), x.kind)
+    return x if high is None else Apply(Fn.MIN, (Const(high, x.kind), x), x.kind)
 
 
 def hard_swish(x: Expr) -> Expr:

@@ -1,70 +1,123 @@
-"""Chains of element-wise operations in float32 as one loop."""
+"""Chains of element-wise operations as one loop."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from attrs import frozen
 
 from onert.ir import CallTypes, Op
-from onert_llvm.kernels.elementwise import Elementwise, Reach
+from onert.ir.ops.select import Select
+from onert_llvm.kernels.elementwise import Elementwise
 from onert_llvm.kernels.expression import Apply, Const, Expr, Leaf, leaves
 
 from .builder import Lowering
 from .command import Slot
-from .expressions import expression, spread, supported
+from .expressions import KINDS, expression, supported
 
 WIDE = 1024
 """Elements that a row has at least where rows do not matter."""
+
+_PIECE = 1 << 12
+"""Elements of a row in a work tile where rows are long."""
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
     """Why this backend does not run an operation as an element-wise loop; None where it does."""
     if not supported(op, types):
         return "it has no native form for these element types"
-    whole = types.output.shape
-    if 0 in whole:
-        return "a tensor has no elements"
-    for t in types.inputs:
-        if t is not None and spread(t.shape, whole) is None:
-            return "its operands broadcast in a way that has no native form"
-    return None
+    return "a tensor has no elements" if 0 in types.output.shape else None
+
+
+@frozen
+class _Operand:
+    """A tensor that a loop reads: its name in the tree and its strides along the result's axes, in elements."""
+
+    name: str
+    operand: int
+    strides: tuple[int, ...]
 
 
 def lower_elementwise(lowering: Lowering, operations: Sequence[int]) -> None:
     """The group as one kernel: the tree of all its operations over the tensors it reads."""
     trees: dict[int, Expr] = {}
-    slots: dict[str, Slot] = {}
-    reaches: dict[str, Reach] = {}
-    reads: list[int] = []
+    found: dict[tuple[int, tuple[int, ...]], _Operand] = {}
     result = lowering.operation(operations[-1]).outputs[0]
     whole = lowering.shape(result)
 
-    def leaf(operand: int) -> Expr:
-        how = spread(lowering.shape(operand), whole)
-        assert how is not None
-        if how is Reach.SCALAR and lowering.subgraph.operands[operand].is_constant:
-            return Const(float(lowering.elements(operand).reshape(())))
-        name = f"x{operand}"
-        reaches[name] = how
-        slots[name] = lowering.operand(operand)
-        reads.append(operand)
-        return Leaf(name)
+    def leaf(operand: int, shape: tuple[int, ...]) -> Expr:
+        kind = KINDS[lowering.type(operand).dtype]
+        if lowering.subgraph.operands[operand].is_constant and int(np.prod(shape)) == 1:
+            return Const(lowering.elements(operand).reshape(()).item(), kind)
+        key = (operand, shape)
+        if key not in found:
+            found[key] = _Operand(f"i{len(found)}", operand, _strides(shape, whole))
+        return Leaf(found[key].name, kind)
 
     for at in operations:
         operation = lowering.operation(at)
-        args = [trees[i] if i in trees else leaf(i) for i in operation.used]
-        trees[operation.outputs[0]] = expression(operation.op, args)
-    rows, width = matrix(whole, flat=all(how in (Reach.FULL, Reach.SCALAR) for how in reaches.values()))
-    number = {name: f"i{at}" for at, name in enumerate(reaches)}
-    tree = _renamed(trees[result], number)
-    slots = {number[name]: slot for name, slot in slots.items()}
-    steps = {Reach.FULL: width, Reach.ROW: 0, Reach.COLUMN: 1, Reach.SCALAR: 0}
-    slots |= {f"{number[name]}_step": steps[how] for name, how in reaches.items()}
-    slots |= {"out": lowering.operand(result), "out_step": width, "width": width}
-    by_number = {number[name]: how for name, how in reaches.items()}
-    algorithm = Elementwise(tree, tuple(by_number[name] for name in leaves(tree)))
-    lowering.emit(operations[0], algorithm, slots, rows, reads, (result,), rows * width * len(operations))
+        shapes = operand_shapes(operation.op, [lowering.shape(i) for i in operation.used])
+        args = [trees[i] if i in trees else leaf(i, shape) for i, shape in zip(operation.used, shapes, strict=True)]
+        trees[operation.outputs[0]] = expression(operation.op, args, lowering.subgraph.types(operation))
+    tree, names = _numbered(trees[result])
+    operands = [(names[o.name], o) for o in found.values() if o.name in names]
+    _emit(lowering, operations, tree, operands, result)
+
+
+def operand_shapes(op: Op, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The shapes with which operands broadcast: a condition that chooses rows has dimensions of 1 behind."""
+    if isinstance(op, Select) and op.rows and len(shapes[0]) == 1 and len(shapes[1]) > 1:
+        return [shapes[0] + (1,) * (len(shapes[1]) - 1), *shapes[1:]]
+    return list(shapes)
+
+
+def _strides(own: tuple[int, ...], whole: tuple[int, ...]) -> tuple[int, ...]:
+    """A dense tensor's strides under results that it broadcasts to: 0 where it repeats."""
+    padded = (1,) * (len(whole) - len(own)) + own
+    steps = [int(np.prod(padded[i + 1 :], dtype=np.int64)) for i in range(len(padded))]
+    return tuple(0 if d == 1 else s for d, s in zip(padded, steps, strict=True))
+
+
+def _emit(
+    lowering: Lowering,
+    operations: Sequence[int],
+    tree: Expr,
+    operands: Sequence[tuple[str, _Operand]],
+    result: int,
+) -> None:
+    axes = _axes(lowering.shape(result), [o.strides for _, o in operands])
+    (width, inner), outer = axes[-1], axes[:-1] or [(1, (0,) * len(operands))]
+    wide = {name: step == 1 for (name, _), step in zip(operands, inner, strict=True)}
+    slots: dict[str, Slot] = {"out": lowering.operand(result), "width": width}
+    rows = int(np.prod([size for size, _ in outer], dtype=np.int64))
+    tiles, cut = rows, width > 2 * _PIECE
+    if cut:
+        slots |= {"piece": _PIECE, "pieces": -(-width // _PIECE)}
+        tiles = rows * -(-width // _PIECE)
+    slots |= {f"size{i}": size for i, (size, _) in enumerate(outer) if i}
+    for at, (name, operand) in enumerate(operands):
+        slots[name] = lowering.operand(operand.operand)
+        slots |= {f"{name}_step{i}": steps[at] for i, (_, steps) in enumerate(outer)}
+    algorithm = Elementwise(tree, tuple(wide[name] for name in leaves(tree)), len(outer), cut)
+    reads = tuple(dict.fromkeys(o.operand for _, o in operands))
+    lowering.emit(operations[0], algorithm, slots, tiles, reads, (result,), rows * width * len(operations))
+
+
+def _axes(shape: tuple[int, ...], strides: Sequence[tuple[int, ...]]) -> list[tuple[int, tuple[int, ...]]]:
+    """The result's axes with the strides of all operands: none of size 1, those that continue one another as one.
+
+    The last has strides of 1 and 0 only: operands are dense.
+    """
+    found: list[tuple[int, tuple[int, ...]]] = []
+    for at, size in enumerate(shape):
+        if size == 1:
+            continue
+        steps = tuple(s[at] for s in strides)
+        if found and all(o == i * size for o, i in zip(found[-1][1], steps, strict=True)):
+            size *= found.pop()[0]
+        found.append((size, steps))
+    return found or [(1, (0,) * len(strides))]
 
 
 def matrix(shape: tuple[int, ...], flat: bool) -> tuple[int, int]:
@@ -76,10 +129,17 @@ def matrix(shape: tuple[int, ...], flat: bool) -> tuple[int, int]:
     return int(np.prod(shape[:at], dtype=np.int64)), width
 
 
-def _renamed(tree: Expr, number: dict[str, str]) -> Expr:
-    """The tree with its leaves numbered, so that equal chains of different tensors are one kernel."""
+def _numbered(tree: Expr) -> tuple[Expr, dict[str, str]]:
+    """The tree with its leaves named in the order of their use, so that equal chains of different tensors are one
+    kernel; and each old name's new one.
+    """
+    names = {name: f"i{at}" for at, name in enumerate(leaves(tree))}
+    return _renamed(tree, names), names
+
+
+def _renamed(tree: Expr, names: dict[str, str]) -> Expr:
     if isinstance(tree, Leaf):
-        return Leaf(number[tree.name])
+        return Leaf(names[tree.name], tree.kind)
     if isinstance(tree, Const):
         return tree
-    return Apply(tree.fn, tuple(_renamed(a, number) for a in tree.args))
+    return Apply(tree.fn, tuple(_renamed(a, names) for a in tree.args), tree.kind)

@@ -45,7 +45,7 @@ def tail(lowering: Lowering, operations: Sequence[int], activation: Activation, 
                 args.append(tree)
             else:
                 args.append(_leaf(lowering, operand, operation.outputs[0], width, slots, reads, columns, names))
-        tree = expression(operation.op, args)
+        tree = expression(operation.op, args, lowering.subgraph.types(operation))
         current = operation.outputs[0]
     return Tail(Epilogue(tree, bias is not None, tuple(columns)), slots, tuple(reads), current)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from attrs import define, field
 
 from onert.backend import Group
-from onert.ir import Operation, Subgraph
+from onert.ir import CallTypes, Operation, Subgraph
 from onert.ir.ops.binary import Binary, PRelu
 from onert_llvm.kernels.elementwise import Reach
 
@@ -22,10 +22,14 @@ Anchors = Callable[[Operation], bool]
 
 @define
 class _Open:
-    """A group that may still grow: its operations, the operand it ends in, the tensors it reads beside the chain."""
+    """A group that may still grow: its operations, the operand it ends in, the tensors it reads beside the chain.
+
+    One that begins with an anchor stays in float32, and reads tensors in ways that epilogues have.
+    """
 
     operations: list[int]
     result: int
+    anchored: bool
     others: set[int] = field(factory=set)
     closed: bool = False
 
@@ -43,10 +47,10 @@ def groups(subgraph: Subgraph, operations: Sequence[int], is_anchor: Anchors) ->
         operation = subgraph.operations[at]
         group = _joined(subgraph, at, operation, making, inside)
         if group is None:
-            group = _Open([at], operation.outputs[0] if operation.outputs else -1)
+            group = _Open([at], operation.outputs[0] if operation.outputs else -1, is_anchor(operation))
             found.append(group)
             group.closed = len(operation.outputs) != 1 or not (
-                is_anchor(operation) or expressions.supported(operation.op, subgraph.types(operation))
+                group.anchored or expressions.supported(operation.op, subgraph.types(operation))
             )
             group.others = set(operation.used)
         if operation.outputs:
@@ -80,7 +84,7 @@ def _joined(
             or source in subgraph.kept
             or subgraph.type(source).shape != types.output.shape
             or len(group.others | set(others)) > MOST_MATRICES + 2
-            or not all(_spreads(subgraph, i, types.output.shape) for i in others)
+            or (group.anchored and not _fits(subgraph, operation, types, others))
             or (isinstance(operation.op, PRelu) and operation.inputs[0] != source)
             or (operation.used.count(source) > 1 and not isinstance(operation.op, Binary))
         ):
@@ -90,6 +94,11 @@ def _joined(
         group.others |= set(others)
         return group
     return None
+
+
+def _fits(subgraph: Subgraph, operation: Operation, types: CallTypes, others: Sequence[int]) -> bool:
+    """Whether an operation can be part of an epilogue."""
+    return expressions.real(operation.op, types) and all(_spreads(subgraph, i, types.output.shape) for i in others)
 
 
 def _spreads(subgraph: Subgraph, operand: int, shape: tuple[int | None, ...]) -> bool:

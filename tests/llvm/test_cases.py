@@ -1,0 +1,62 @@
+"""Every case of every operation that has a native form gives natively what it must, on every target."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import cases
+import pytest
+from cases.case import Case
+
+from onert.ir import RuleError
+from onert_llvm.target import runnable
+
+from .natively import by_meaning, natively, same, subgraph_of, why_not
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+
+
+def _cases() -> list[tuple[str, Case]]:
+    found = []
+    for module in pkgutil.iter_modules(cases.__path__):
+        family = importlib.import_module(f"cases.{module.name}")
+        found += [(f"{module.name}-{case.name}", case) for case in getattr(family, "CASES", ())]
+    return found
+
+
+def _small(case: Case) -> tuple[int, ...]:
+    """The operands that a model would hold as constants: those that are small or integers, but for the first."""
+    kinds = [(i, a) for i, a in enumerate(case.inputs) if a is not None]
+    return tuple({*case.constant, *(i for i, a in kinds if a.ndim <= 1 and a.dtype.kind in "iu")})
+
+
+def _variants() -> list[tuple[str, Case, tuple[int, ...]]]:
+    """Each case with the operands constant that it says, with all small ones, and with all but the first."""
+    found = []
+    for name, case in _cases():
+        rest = tuple(i for i, a in enumerate(case.inputs) if a is not None and i)
+        for constant in dict.fromkeys((case.constant, _small(case), rest)):
+            try:
+                reason = why_not(subgraph_of(case, constant))
+            except RuleError:
+                continue
+            if reason is None:
+                found.append((f"{name}-{len(constant)}", case, constant))
+    return found
+
+
+VARIANTS = _variants()
+
+
+def test_most_kinds_of_operation_have_a_case_that_runs_natively() -> None:
+    assert len({type(case.op) for _, case, _ in VARIANTS}) > 20
+
+
+@ISAS
+@pytest.mark.parametrize(("name", "case", "constant"), VARIANTS, ids=[v[0] for v in VARIANTS])
+def test_a_case_runs_natively(isa: object, name: str, case: Case, constant: tuple[int, ...]) -> None:
+    subgraph = subgraph_of(case, constant)
+    inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in constant]
+    found = natively(subgraph, inputs, isa)  # type: ignore[arg-type]
+    same(found, by_meaning(subgraph, inputs))
