@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Many
 
 from attrs import frozen
 
 from onert.backend import Backend, Blueprint, Group, Kernel, ObjectCode, Sequence, Settings
 from onert.ir import CallTypes, DType, Op, Operation
-from onert.ir.ops.binary import Binary
+from onert.ir.ops.binary import Binary, PRelu
+from onert.ir.ops.comparison import Comparison
 from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.convert import Bitcast
+from onert.ir.ops.convert import Bitcast, Cast, Quantize
 from onert.ir.ops.copy import Copy
 from onert.ir.ops.depthwise import DepthwiseConv2D
 from onert.ir.ops.fully_connected import FullyConnected
@@ -22,11 +23,12 @@ from onert.ir.ops.layout import BatchToSpaceND, SpaceToBatchND
 from onert.ir.ops.reshape import ExpandDims, Reshape, Squeeze
 from onert.ir.ops.resize import ResizeNearestNeighbor
 from onert.ir.ops.slicing import MirrorPad, Pad
+from onert.ir.ops.unary import LeakyRelu, Unary
 
 from . import code
 from .cache import Cache, default_directory
 from .emit_object import emit
-from .lower import elementwise, fusion, gathering, integer_arithmetic, integer_products, movement, products
+from .lower import elementwise, fusion, gathering, integer_arithmetic, integer_products, movement, products, tables
 from .lower.builder import Lowering
 from .lower.command import Lowered
 from .lower.views import VIEWS
@@ -65,6 +67,11 @@ BYTES: dict[type[Op], Rule] = {
     FullyConnected: Rule(integer_products.why_not, integer_products.lower_fully_connected),
     Binary: Rule(integer_arithmetic.why_not, integer_arithmetic.lower),
 }
+ELEMENTWISE: tuple[type[Op], ...] = (Unary, LeakyRelu, Binary, PRelu, Comparison, Quantize, Cast)
+"""Kinds that are functions of elements, and so of bytes where they are given such."""
+
+TABLES = (Rule(tables.why_no_map, tables.lower_map), Rule(tables.why_no_pairs, tables.lower_pairs))
+"""What takes any function of one or two bytes."""
 _GATHERING = Rule(gathering.why_not, gathering.lower)
 _MOVED = (Reshape, Squeeze, ExpandDims, Copy, Bitcast, Concat, Split, SplitV, Pack, Unpack, Pad, MirrorPad)
 ANY: dict[type[Op], Rule] = {
@@ -76,14 +83,21 @@ ANY: dict[type[Op], Rule] = {
 
 
 def rule(op: Op, types: CallTypes) -> Rule:
-    """The rule for an operation, which may still say why it does not apply."""
+    """The rule for an operation: the first that applies, else the first of its kind, which says why it does not."""
+    possible = list(_rules(op, types))
+    return next((r for r in possible if r.why_not(op, types) is None), possible[0])
+
+
+def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     kind = type(op)
     if kind in ANY:
-        return ANY[kind]
-    dtype = types.outputs[0].dtype if types.outputs else DType.FLOAT32
-    if dtype in (DType.INT8, DType.UINT8) and kind in BYTES:
-        return BYTES[kind]
-    return FLOATS.get(kind, _ELEMENTWISE)
+        yield ANY[kind]
+    if any(t is not None and t.dtype in (DType.INT8, DType.UINT8) for t in (*types.inputs, *types.outputs)):
+        if kind in BYTES:
+            yield BYTES[kind]
+        if kind in ELEMENTWISE:
+            yield from TABLES
+    yield FLOATS.get(kind, _ELEMENTWISE)
 
 
 class Llvm(Backend):

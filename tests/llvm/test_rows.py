@@ -1,4 +1,4 @@
-"""Pooling, reductions, softmax and integer arithmetic of elements agree with NumPy on every target."""
+"""Pooling, reductions and softmax agree with NumPy on every target."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onert.ir.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from onert_llvm.abi import KernelSpec
-from onert_llvm.kernels.elementwise_int8 import AddInt8, MultiplyInt8, TableInt8
 from onert_llvm.kernels.pool import PoolF32, PoolInt8
 from onert_llvm.kernels.reduce import Fold, ReduceColumns, ReduceRows, Softmax
 from onert_llvm.schedule import strip
@@ -109,46 +107,3 @@ def test_softmax_in_place(isa: Isa, width: int) -> None:
     run(KernelSpec(Softmax(), isa), 4, slots, pieces=2)
     powers = np.exp(np.float32(0.7) * (x - x.max(1, keepdims=True)).astype(np.float64))
     np.testing.assert_allclose(data, powers / powers.sum(1, keepdims=True), atol=2e-7, rtol=1e-5)
-
-
-def _multiplier(which: str, real: float) -> tuple[dict[str, int], tuple[int, int]]:
-    m = quantize_multiplier(real)
-    slots = {f"{which}_mantissa": m.mantissa, f"{which}_right": max(-m.shift, 0), f"{which}_left": max(m.shift, 0)}
-    return slots, (m.mantissa, m.shift)
-
-
-@ISAS
-@SIGNED
-@pytest.mark.parametrize("repeat", [False, True])
-@pytest.mark.parametrize("width", [1, 16, 37])
-def test_addition_and_multiplication_of_bytes(isa: Isa, signed: bool, repeat: bool, width: int) -> None:
-    rng = np.random.default_rng(width)
-    limits = np.iinfo(np.int8 if signed else np.uint8)
-    x, y = (rng.integers(limits.min, limits.max + 1, (n, width)).astype(limits.dtype) for n in (6, 1 if repeat else 6))
-    out = guarded(np.zeros_like(x))
-    zeros: dict[str, int] = {"x_zero": limits.min + 3, "y_zero": 77, "zero_point": limits.max - 100}
-    slots: dict[str, Any] = {"x": guarded(x), "y": guarded(y), "y_step": 0 if repeat else width, "out": out}
-    slots |= {"width": width, "low": limits.min, "high": limits.max, **zeros}
-    (sx, mx), (sy, my), (so, mo) = _multiplier("x", 0.5), _multiplier("y", 0.31), _multiplier("out", 3.1e-6)
-    a, b = x.astype(np.int64) - zeros["x_zero"], y.astype(np.int64) - zeros["y_zero"]
-    lifted = [multiply_by_quantized_multiplier(v << 20, *m) for v, m in ((a, mx), (b, my))]
-    for subtract in (False, True):
-        total = lifted[0] - lifted[1] if subtract else lifted[0] + lifted[1]
-        expected = multiply_by_quantized_multiplier(total, *mo) + zeros["zero_point"]
-        run(KernelSpec(AddInt8(signed, subtract), isa), 6, slots | sx | sy | so, pieces=2)
-        np.testing.assert_array_equal(out, np.clip(expected, limits.min, limits.max))
-    scale, pair = _multiplier("out", 0.007)
-    run(KernelSpec(MultiplyInt8(signed), isa), 6, slots | scale)
-    expected = multiply_by_quantized_multiplier(a * b, *pair) + zeros["zero_point"]
-    np.testing.assert_array_equal(out, np.clip(expected, limits.min, limits.max))
-
-
-@ISAS
-@pytest.mark.parametrize("size", [1, 63, 64, 130])
-def test_tables_of_bytes(isa: Isa, size: int) -> None:
-    rng = np.random.default_rng(0)
-    x, table = rng.integers(-128, 128, size).astype(np.int8), rng.integers(-128, 128, 256).astype(np.int8)
-    out = guarded(np.zeros_like(x))
-    slots = {"x": guarded(x), "out": out, "table": guarded(table), "size": size}
-    run(KernelSpec(TableInt8(), isa), -(-size // 64), slots, pieces=2)
-    np.testing.assert_array_equal(out, table[x.view(np.uint8)])

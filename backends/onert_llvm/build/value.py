@@ -228,6 +228,11 @@ class Val:
         name = f"llvm.{'fptosi' if signed else 'fptoui'}.sat.{mangle(t)}.{mangle(self.type)}"
         return intrinsic(self.b, name, t, self)
 
+    def rounded_even(self) -> Val:
+        """Floats as the nearest 32-bit integers, halves to even; what these cannot hold becomes some integer."""
+        t = vec(I32, self.lanes)
+        return intrinsic(self.b, f"llvm.lrint.{mangle(t)}.{mangle(self.type)}", t, self)
+
     def _both(self, other: Val | Number, integer: str, real: str) -> Val:
         kind = other if isinstance(other, Val) and other.lanes > self.lanes else self
         emit = getattr(self.b, real if self.is_float else integer)

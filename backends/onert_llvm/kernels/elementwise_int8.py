@@ -1,4 +1,4 @@
-"""Element-wise arithmetic on 8-bit integers, bit for bit as TFLite computes it, and tables of 256 results."""
+"""Functions of two 8-bit operands that broadcast, bit for bit as TFLite computes them."""
 
 from __future__ import annotations
 
@@ -7,60 +7,98 @@ from collections.abc import Callable
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import I8, I32, I64, Kernel, Val, View
+from onert_llvm.build import F32, I8, I32, I64, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
 
-from .requantize import as_byte, bounded, fixed, same_lanes
+from . import grid
+from .requantize import Requantize, Scaling, as_byte, bounded, fixed, load_lanes, stored
 
 _LEFT_SHIFT = 20
 """How far TFLite's addition lifts its operands before it scales them."""
 
-_RESULT = ("out", "width", "zero_point", "low", "high")
-_MULTIPLIER = ("mantissa", "right", "left")
-
-
-def _scaled(task: Task, k: Kernel, x: Val, which: str) -> Val:
-    """`x` times one of the task's multipliers."""
-    mantissa, right, left = (task.i64(f"{which}_{field}").cast(I32) for field in _MULTIPLIER)
-    return fixed(x, same_lanes(k, mantissa, right, left))
-
-
-def _multiplier(which: str) -> tuple[str, ...]:
-    return tuple(f"{which}_{field}" for field in _MULTIPLIER)
+SINGLE = (False, False)
+OPERANDS = ("x", "y")
 
 
 @frozen
-class AddInt8:
-    """`x + y` (or `x - y`) of equal shapes; each operand has a zero point and a multiplier, so has the sum.
+class AffineInt8:
+    """`x · x_factor + y · y_factor + offset` in float32, rounded to the nearest integer: a sum or a difference.
 
-    Work tiles are rows of `width` elements, all of them neighbours in memory; a step of 0 repeats one row of y.
+    The caller has found numbers with which all 65536 results are right. A product and a sum are one operation where the
+    target has it. Work tiles are rows of `width` elements, the result's neighbours in memory; `single` says of which
+    operand a row has but one element. Without `clamped` the results are bounded by their type.
     """
 
     signed: bool = True
-    subtract: bool = False
+    clamped: bool = False
+    single: tuple[bool, bool] = SINGLE
 
     @property
     def name(self) -> str:
-        return "add_int8"
+        return "affine_int8"
 
     @property
     def layout(self) -> TaskLayout:
-        scales = (*_multiplier("x"), *_multiplier("y"), *_multiplier("out"))
-        return TaskLayout((*_RESULT, "x", "y", "y_step", "x_zero", "y_zero", *scales))
+        bounds = ("low", "high") if self.clamped else ()
+        return TaskLayout((*grid.slots(OPERANDS), "out", "width", "x_factor", "y_factor", "offset", *bounds))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        def value(x: Val, y: Val) -> Val:
-            a, b = _scaled(task, k, x << _LEFT_SHIFT, "x"), _scaled(task, k, y << _LEFT_SHIFT, "y")
-            return _scaled(task, k, a - b if self.subtract else a + b, "out")
+        factors = [task.f32(n).splat(k.isa.f32) for n in ("x_factor", "y_factor", "offset")]
 
-        _pairwise(k, task, begin, end, self.signed, value)
+        def value(x: Val, y: Val) -> Val:
+            total = affine(k, x.cast(F32), y.cast(F32), factors)
+            return bounded(task, self.clamped, self.signed, total)
+
+        _pairwise(k, task, begin, end, self.signed, self.single, value)
+
+
+def affine(k: Kernel, x: Val, y: Val, factors: list[Val]) -> Val:
+    """The integer nearest to the affine function of two floats; the order of the operations is part of the contract."""
+    return k.fma(y, factors[1], k.fma(x, factors[0], factors[2])).rounded_even()
+
+
+@frozen
+class SumInt8:
+    """`x + y` (or `x - y`) in fixed point: for the scales whose sums `AffineInt8` cannot give exactly.
+
+    `x_columns` and `y_columns` point to one register of `Scaling.WIDE`, `columns` to one of the result's scaling.
+    """
+
+    requantize: Requantize
+    signed: bool = True
+    subtract: bool = False
+    single: tuple[bool, bool] = SINGLE
+
+    @property
+    def name(self) -> str:
+        return "sum_int8"
+
+    @property
+    def layout(self) -> TaskLayout:
+        own = ("out", "width", "x_zero", "y_zero", "x_columns", "y_columns")
+        return TaskLayout((*grid.slots(OPERANDS), *own, *self.requantize.slots))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        wide = Requantize(Scaling.WIDE)
+        x_lanes, y_lanes = (load_lanes(k, task, wide, k.index(0), f"{n}_columns") for n in OPERANDS)
+        lanes = load_lanes(k, task, self.requantize, k.index(0))
+
+        def value(x: Val, y: Val) -> Val:
+            a = fixed((x - task.i64("x_zero").cast(I32)) << _LEFT_SHIFT, x_lanes)
+            b = fixed((y - task.i64("y_zero").cast(I32)) << _LEFT_SHIFT, y_lanes)
+            total = lanes["bias"] + (a - b if self.subtract else a + b)
+            return stored(task, self.requantize, self.signed, total, lanes)
+
+        _pairwise(k, task, begin, end, self.signed, self.single, value)
 
 
 @frozen
 class MultiplyInt8:
-    """`x * y` of equal shapes, scaled once; work tiles as in `AddInt8`."""
+    """`x * y`, scaled once; `columns` points to one register. Work tiles as in `AffineInt8`."""
 
+    requantize: Requantize
     signed: bool = True
+    single: tuple[bool, bool] = SINGLE
 
     @property
     def name(self) -> str:
@@ -68,61 +106,102 @@ class MultiplyInt8:
 
     @property
     def layout(self) -> TaskLayout:
-        return TaskLayout((*_RESULT, "x", "y", "y_step", "x_zero", "y_zero", *_multiplier("out")))
+        return TaskLayout((*grid.slots(OPERANDS), "out", "width", "x_zero", "y_zero", *self.requantize.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        _pairwise(k, task, begin, end, self.signed, lambda x, y: _scaled(task, k, x * y, "out"))
+        lanes = load_lanes(k, task, self.requantize, k.index(0))
+
+        def value(x: Val, y: Val) -> Val:
+            a, b = x - task.i64("x_zero").cast(I32), y - task.i64("y_zero").cast(I32)
+            return stored(task, self.requantize, self.signed, lanes["bias"] + a * b, lanes)
+
+        _pairwise(k, task, begin, end, self.signed, self.single, value)
 
 
-def _pairwise(k: Kernel, task: Task, begin: Val, end: Val, signed: bool, value: Callable[[Val, Val], Val]) -> None:
-    """Write the loop over rows and registers around a function of two operands less their zero points."""
+def _pairwise(
+    k: Kernel,
+    task: Task,
+    begin: Val,
+    end: Val,
+    signed: bool,
+    single: tuple[bool, bool],
+    value: Callable[[Val, Val], Val],
+) -> None:
+    """Write the loop over rows and registers around a function of two operands in 32 bits."""
     lanes, width = k.isa.f32, task.i64("width")
-
-    def load(row: View, at: Val, mask: Val | None, zero: str) -> Val:
-        return row[at].load(lanes, mask).cast(I32, signed=signed) - task.i64(zero).cast(I32)
-
-    def vector(rows: tuple[View, View, View], at: Val, mask: Val | None) -> None:
-        x, y, out = rows
-        result = value(load(x, at, mask, "x_zero"), load(y, at, mask, "y_zero"))
-        result = bounded(task, True, signed, result + task.i64("zero_point").cast(I32))
-        out[at].store(as_byte(result), mask)
-
     whole = width - width % lanes
     with k.loop(end, begin) as r:
-        x, y = task.view("x", I8, width, 1)[r], task.view("y", I8, task.i64("y_step"), 1)[r]
-        rows = x, y, task.view("out", I8, width, 1)[r]
+        out = task.view("out", I8, width, 1)[r]
+        rows = grid.rows_at(k, task, OPERANDS, I8, r)
+        once = [
+            row[0].load().cast(I32, signed).splat(lanes) if s else None for row, s in zip(rows, single, strict=True)
+        ]
+
+        def load(i: int, at: Val, mask: Val | None) -> Val:
+            return once[i] or rows[i][at].load(lanes, mask).cast(I32, signed)
+
+        def vector(at: Val, mask: Val | None) -> None:
+            out[at].store(as_byte(value(load(0, at, mask), load(1, at, mask))), mask)
+
         with k.loop(whole, step=lanes) as at:
-            vector(rows, at, None)
+            vector(at, None)
         with k.when(whole < width):
-            vector(rows, whole, k.mask(lanes, width - whole))
+            vector(whole, k.mask(lanes, width - whole))
 
 
 @frozen
-class TableInt8:
-    """`out = table[x]` for bytes: any function of one quantised element. Work tiles are runs of 64 elements.
+class PairTable:
+    """`out = table[x, y]` for two bytes: any function of two quantised elements.
 
-    `size` is the number of elements; the table's first entry belongs to the byte 0, that of -1 is the last.
+    The table's row belongs to x, both count from the byte 0 up to that of -1. Work tiles as in `AffineInt8`.
+    """
+
+    single: tuple[bool, bool] = SINGLE
+
+    @property
+    def name(self) -> str:
+        return "pair_table"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout((*grid.slots(OPERANDS), "out", "width", "table"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        width, table = task.i64("width"), task.view("table", I8, 256, 1)
+        steps = [0 if s else 1 for s in self.single]
+        with k.loop(end, begin) as r:
+            out = task.view("out", I8, width, 1)[r]
+            rows = grid.rows_at(k, task, OPERANDS, I8, r)
+            with k.loop(width) as at:
+                x, y = (_index(row[at * step]) for row, step in zip(rows, steps, strict=True))
+                out[at].store(table[x, y].load())
+
+
+@frozen
+class MapBytes:
+    """`out = table[x]`: any function of one quantised element. Work tiles are rows of `width`, `x_step` and `out_step`
+    bytes apart; the table's first entry belongs to the byte 0, that of -1 is the last.
     """
 
     @property
     def name(self) -> str:
-        return "table_int8"
+        return "map_bytes"
 
     @property
     def layout(self) -> TaskLayout:
-        return TaskLayout(("out", "x", "table", "size"))
+        return TaskLayout(("out", "out_step", "x", "x_step", "width", "table"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        x, out, table = (task.view(n, I8, 1) for n in ("x", "out", "table"))
-        last = (end * 64).min(task.i64("size"))
-        first = begin * 64
-        paired = last - (last - first) % 4
+        table, width = task.view("table", I8, 1), task.i64("width")
+        paired = width - width % 4
+        with k.loop(end, begin) as r:
+            x, out = (task.view(n, I8, task.i64(f"{n}_step"), 1)[r] for n in ("x", "out"))
+            with k.loop(paired, step=4) as at:
+                for i in range(4):
+                    out[at + i].store(table[_index(x[at + i])].load())
+            with k.loop(width, paired) as at:
+                out[at].store(table[_index(x[at])].load())
 
-        def one(at: Val) -> None:
-            out[at].store(table[x[at].load().cast(I64, signed=False)].load())
 
-        with k.loop(paired, first, step=4) as at:
-            for i in range(4):
-                one(at + i)
-        with k.loop(last, paired) as at:
-            one(at)
+def _index(place: View) -> Val:
+    return place.load().cast(I64, signed=False)

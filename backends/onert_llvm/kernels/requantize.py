@@ -54,10 +54,10 @@ class Requantize:
         )
 
 
-def load_lanes(k: Kernel, task: Task, how: Requantize, column: Val) -> dict[str, Val]:
+def load_lanes(k: Kernel, task: Task, how: Requantize, column: Val, slot: str = "columns") -> dict[str, Val]:
     """The parameters of the columns from `column` on, which begins a register."""
     names = how.scaling.value
-    fields = task.view("columns", I32, len(names), 1)[column]
+    fields = task.view(slot, I32, len(names), 1)[column]
     return {name: fields[i * k.isa.f32].load(k.isa.f32) for i, name in enumerate(names)}
 
 
@@ -79,12 +79,6 @@ def bounded(task: Task, clamped: bool, signed: bool, x: Val) -> Val:
     if clamped:
         return x.clamp(*(task.i64(name).cast(I32).splat(x.lanes) for name in ("low", "high")))
     return x.clamp(-128, 127) if signed else x.clamp(0, 255)
-
-
-def same_lanes(k: Kernel, mantissa: Val, right: Val, left: Val) -> dict[str, Val]:
-    """The parameters of `fixed` for columns that share one multiplier, given as scalars of 32 bits."""
-    found = {"mantissa": mantissa, "right": right, "left": left}
-    return {name: value.splat(k.isa.f32) for name, value in found.items()}
 
 
 def _pairs(x: Val) -> Val:

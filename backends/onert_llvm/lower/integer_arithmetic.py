@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from attrs import frozen
 
-from onert.ir import CallTypes, DType
-from onert.ir.fixed_point import quantize_multiplier
+from onert.ir import Array, CallTypes, DType, TensorType
+from onert.ir.fixed_point import quantize_multipliers
 from onert.ir.ops.binary import Binary, BinaryKind
 from onert_llvm.abi import Algorithm
-from onert_llvm.kernels.elementwise import Reach
-from onert_llvm.kernels.elementwise_int8 import AddInt8, MultiplyInt8
+from onert_llvm.kernels.elementwise_int8 import OPERANDS, AffineInt8, MultiplyInt8, SumInt8
+from onert_llvm.kernels.requantize import Requantize, Scaling
+from onert_llvm.packing import pack_columns, scaling
+from onert_llvm.target import Isa
 
+from .broadcast import grid
 from .builder import Lowering
 from .command import Slot
-from .elementwise import matrix
-from .expressions import spread
+from .integer_filters import BYTES
+from .tables import all_bytes, pair_table
 
 _KINDS = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL)
 _LEFT = 20
@@ -28,11 +32,13 @@ def why_not(op: Binary, types: CallTypes) -> str | None:
     x, y, output = types.input(0), types.input(1), types.output
     if op.kind not in _KINDS:
         return "it has no native integer form"
-    if x.dtype not in (DType.INT8, DType.UINT8) or y.dtype is not x.dtype or output.dtype is not x.dtype:
+    if x.dtype not in BYTES or y.dtype is not x.dtype or output.dtype is not x.dtype:
         return "only 8-bit operands are native"
-    if any(t.quantization is None for t in (x, y, output)) or op.activation.value.function is not None:
+    scaled = all(t.quantization is not None and t.quantization.per_tensor for t in (x, y, output))
+    if not scaled or op.activation.value.function is not None:
         return "its quantisation or activation has no integer form"
-    if 0 in output.shape or x.shape != output.shape or spread(y.shape, output.shape) not in (Reach.FULL, Reach.ROW):
+    shapes = [tuple(d or 0 for d in t.shape) for t in (output, x, y)]
+    if 0 in shapes[0] or grid(shapes[0], shapes[1:]) is None:
         return "its operands broadcast in a way that has no native form"
     return None
 
@@ -44,41 +50,124 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     op = operation.op
     assert isinstance(op, Binary)
     types = lowering.subgraph.types(operation)
-    x, y, out = types.input(0), types.input(1), types.output
-    how = spread(y.shape, out.shape)
-    result = operation.outputs[0]
-    rows, width = matrix(lowering.shape(result), flat=how is Reach.FULL)
-    low, high = op.activation.bounds(out)
+    x, y, result = operation.used[0], operation.used[-1], operation.outputs[0]
+    found = grid(lowering.shape(result), [lowering.shape(x), lowering.shape(y)])
+    assert found is not None
+    low, high = op.activation.bounds(types.output)
+    form = _Form((low, high) != types.output.dtype.limits, (found.single[0], found.single[1]))
+    algorithm, own = _product(lowering, types, form) if op.kind is BinaryKind.MUL else _sum(lowering, op, types, form)
     slots: dict[str, Slot] = {
-        "x": lowering.operand(operation.used[0]),
-        "y": lowering.operand(operation.used[-1]),
-        "y_step": width if how is Reach.FULL else 0,
-        "x_zero": x.zero_point,
-        "y_zero": y.zero_point,
+        **found.slots(OPERANDS),
+        **own,
+        "x": lowering.operand(x),
+        "y": lowering.operand(y),
+        "x_zero": types.input(0).zero_point,
+        "y_zero": types.input(1).zero_point,
         "out": lowering.operand(result),
-        "width": width,
-        "zero_point": out.zero_point,
+        "zero_point": types.output.zero_point,
         "low": low,
         "high": high,
     }
-    signed = x.dtype is DType.INT8
-    algorithm: Algorithm
-    if op.kind is BinaryKind.MUL:
-        algorithm = MultiplyInt8(signed)
-        slots |= _multiplier("out", float(np.float32(x.scale) * np.float32(y.scale) / np.float32(out.scale)))
-    else:
-        algorithm = AddInt8(signed, op.kind is BinaryKind.SUB)
-        twice = 2.0 * max(x.scale, y.scale)
-        slots |= _multiplier("x", x.scale / twice) | _multiplier("y", y.scale / twice)
-        slots |= _multiplier("out", twice / ((1 << _LEFT) * out.scale))
-    lowering.emit(at, algorithm, slots, rows, operation.used, (result,), rows * width)
+    used: dict[str, Slot] = {name: slots[name] for name in algorithm.layout.names}
+    lowering.emit(at, algorithm, used, found.rows, operation.used, (result,), found.rows * found.width)
 
 
-def _multiplier(side: str, real: float) -> dict[str, Slot]:
-    """The slots of a fixed-point multiplier."""
-    found = quantize_multiplier(real)
-    return {
-        f"{side}_mantissa": found.mantissa,
-        f"{side}_right": max(-found.shift, 0),
-        f"{side}_left": max(found.shift, 0),
-    }
+@frozen
+class _Form:
+    """Whether results are bounded by more than their type, and which operand has but one element for each row."""
+
+    clamped: bool
+    single: tuple[bool, bool]
+
+
+def _sum(lowering: Lowering, op: Binary, types: CallTypes, form: _Form) -> tuple[Algorithm, dict[str, Slot]]:
+    """A sum or a difference: in floats where these are exact, else in fixed point."""
+    signed = types.output.dtype is DType.INT8
+    factors = affine_factors(op, types, lowering.isa)
+    if factors is not None:
+        named: dict[str, Slot] = dict(zip(("x_factor", "y_factor", "offset"), factors, strict=True))
+        return AffineInt8(signed, form.clamped, form.single), named
+    x, y, out = types.input(0), types.input(1), types.output
+    twice = 2.0 * max(x.scale, y.scale)
+    bound = 1 << 29  # both sides are at most 2**28 after TFLite has halved the larger scale
+    how, columns = _register(lowering, twice / ((1 << _LEFT) * out.scale), bound, out)
+    slots: dict[str, Slot] = {"columns": columns}
+    for name, side in zip(OPERANDS, (x, y), strict=True):
+        multiplier = quantize_multipliers([side.scale / twice])
+        wide = pack_columns(Scaling.WIDE, np.zeros(lowering.isa.f32, np.int64), multiplier, 0, lowering.isa)
+        slots[f"{name}_columns"] = lowering.constant(wide)
+    kind = Requantize(how, form.clamped)
+    return SumInt8(kind, signed, op.kind is BinaryKind.SUB, form.single), slots
+
+
+def _product(lowering: Lowering, types: CallTypes, form: _Form) -> tuple[Algorithm, dict[str, Slot]]:
+    x, y, out = types.input(0), types.input(1), types.output
+    real = float(np.float32(x.scale) * np.float32(y.scale) / np.float32(out.scale))
+    how, columns = _register(lowering, real, 1 << 18, out)
+    kind = Requantize(how, form.clamped)
+    return MultiplyInt8(kind, out.dtype is DType.INT8, form.single), {"columns": columns}
+
+
+def _register(lowering: Lowering, real: float, bound: int, result: TensorType) -> tuple[Scaling, Slot]:
+    """One register of a multiplier for values of magnitude `bound` at most."""
+    multiplier = quantize_multipliers([real])
+    how = scaling(np.array([bound]), multiplier, result.zero_point)
+    same = np.zeros(lowering.isa.f32, np.int64)
+    return how, lowering.constant(pack_columns(how, same, multiplier, result.zero_point, lowering.isa))
+
+
+_STEPS = 8
+"""How far the search for factors goes, in steps of 2**-18 of the offset."""
+
+
+def affine_factors(op: Binary, types: CallTypes, isa: Isa) -> tuple[float, float, float] | None:
+    """Factors of x and y and an offset in float32 with which `AffineInt8` gives every result; None if none is found.
+
+    All 65536 results are compared. First candidates are held against those that lie near a half alone.
+    """
+    x, y, out = types.input(0), types.input(1), types.output
+    exact = pair_table(op, types)
+    a, b = (all_bytes(t).astype(np.float64) for t in (x, y))
+    sign = 1 if op.kind is BinaryKind.ADD else -1
+    real = (np.float32(x.scale / out.scale), np.float32(sign * y.scale / out.scale))
+    start = out.zero_point - x.zero_point * float(real[0]) - y.zero_point * float(real[1])
+    sums = a[:, None] * float(real[0]) + b * float(real[1]) + start
+    if np.abs(sums).max() >= 1 << 13 or min(np.abs(real)) < 2.0**-16:
+        return None  # float64 would not hold what a trial computes
+    bounds = op.activation.bounds(out)
+    inside = (sums > bounds[0] - 1) & (sums < bounds[1] + 1)
+    rows, columns = np.nonzero(inside & (np.abs(sums - np.floor(sums) - 0.5) < 2.0**-12))
+    near = _Trial(a[rows], b[columns], exact[rows, columns].astype(np.float64), bounds, isa.fma)
+    whole = _Trial(a[:, None], b[None, :], exact.astype(np.float64), bounds, isa.fma)
+    steps = sorted(range(-_STEPS, _STEPS + 1), key=abs)
+    nearby = [(r, np.nextafter(r, np.float32(0)), np.nextafter(r, 2 * r)) for r in real]
+    for p in nearby[0]:
+        for q in nearby[1]:
+            for step in steps:
+                factors = (p, q, np.float32(start + step * 2.0**-18))
+                if near.agrees(*factors) and whole.agrees(*factors):
+                    return float(p), float(q), float(factors[2])
+    return None
+
+
+@frozen(eq=False)
+class _Trial:
+    """Pairs of operands, their exact results, and how the target computes."""
+
+    x: Array
+    y: Array
+    exact: Array
+    bounds: tuple[int, int]
+    fma: bool
+
+    def agrees(self, p: np.float32, q: np.float32, offset: np.float32) -> bool:
+        total = self._added(self.y, q, self._added(self.x, p, np.float64(offset)))
+        return bool(np.array_equal(np.clip(np.rint(total), *self.bounds), self.exact))
+
+    def _added(self, x: Array, factor: np.float32, to: Array | np.float64) -> Array:
+        """`x * factor + to` in float32: all of it is exact in float64, where nothing is rounded before the end."""
+        product = x * np.float64(factor)
+        if not self.fma:
+            product = product.astype(np.float32).astype(np.float64)
+        out: Array = np.asarray(product + to).astype(np.float32).astype(np.float64)
+        return out

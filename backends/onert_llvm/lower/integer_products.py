@@ -16,6 +16,7 @@ from onert_llvm.kernels.depthwise_int8 import DepthwiseInt8
 from onert_llvm.kernels.dot import GROUP
 from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.patch import Patch
+from onert_llvm.kernels.repeat import RepeatBytes
 from onert_llvm.kernels.requantize import Requantize
 from onert_llvm.kernels.tile import Tile
 from onert_llvm.packing import pack_depthwise_int8, pack_int8, panels
@@ -23,7 +24,7 @@ from onert_llvm.schedule import product_tile, row_work, strip
 
 from . import integer_filters as filters
 from .builder import Lowering
-from .command import Slot
+from .command import Access, Slot
 from .integer_filters import Filter, Outputs
 from .products import MOST_PATCH_CHANNELS, MOST_PATCH_DEPTH, Plane, plane
 
@@ -42,8 +43,6 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> 
         return f"activation {op.activation.name} has no integer form"
     if isinstance(op, Conv2D) and (x.shape[3] or 0) // (weight.shape[3] or 1) > MOST_GROUPS:
         return f"it has more than {MOST_GROUPS} groups"
-    if isinstance(op, DepthwiseConv2D) and x.shape[3] not in (1, weight.shape[3]):
-        return "depthwise convolutions of several channels with a multiplier are not native"
     return None
 
 
@@ -173,21 +172,22 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
 
 
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A depthwise convolution; that of a single channel is a plain one."""
+    """A depthwise convolution; that of a single channel is a plain one, one with a multiplier repeats its channels."""
     (at,) = operations
     op = lowering.operation(at).op
     assert isinstance(op, DepthwiseConv2D)
     layer = _layer(lowering, at)
-    x, result = lowering.shape(layer.source), lowering.shape(layer.result)
+    (*image, c), result = lowering.shape(layer.source), lowering.shape(layer.result)
     _, kh, kw, n = layer.filter.values.shape
-    if x[3] == 1:
+    if c == 1:
         single = layer.filter.ordered(layer.filter.values.reshape(kh, kw, 1, n))
-        _convolve(lowering, evolve(layer, filter=single), plane(op, x, (n, kh, kw, 1), result))
+        _convolve(lowering, evolve(layer, filter=single), plane(op, (*image, 1), (n, kh, kw, 1), result))
         return
-    geometry = plane(op, x, (1, kh, kw, n), result)
+    geometry = plane(op, (*image, n), (1, kh, kw, n), result)
     columns, how = layer.outputs.scaled(lowering, layer.filter.ordered(layer.filter.values.reshape(kh * kw, 1, n)))
     cut = strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], n, lowering.isa)
     weights = layer.filter.values.reshape(kh, kw, n)
+    repeated = _repeated(lowering, layer, n // c) if n > c else None
     slots: dict[str, Slot] = {
         **geometry.slots,
         **columns,
@@ -195,9 +195,31 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         "c": lowering.operand(layer.result),
         "channels": n,
         "ldc": n,
-        "input": lowering.operand(layer.source),
+        "input": lowering.operand(layer.source) if repeated is None else repeated.pointer,
         "zero": lowering.constant(layer.padding(n)),
     }
-    algorithm = DepthwiseInt8(cut, layer.signed, how)
-    tiles = geometry.images * geometry.out[0]
-    _emit(lowering, layer, algorithm, slots, tiles, 2 * geometry.rows * kh * kw * n)
+    lowering.emit(
+        at,
+        DepthwiseInt8(cut, layer.signed, how),
+        slots,
+        geometry.images * geometry.out[0],
+        (layer.source,),
+        (layer.result,),
+        2 * geometry.rows * kh * kw * n,
+        () if repeated is None else (repeated,),
+    )
+
+
+def _repeated(lowering: Lowering, layer: Layer, times: int) -> Access:
+    """The input with each channel as often as it has filters, as memory to be read."""
+    shape = lowering.shape(layer.source)
+    rows, width = shape[0] * shape[1], shape[2] * shape[3]
+    (access,) = lowering.scratch(rows * width * times)
+    slots: dict[str, Slot] = {
+        "x": lowering.operand(layer.source),
+        "out": access.pointer,
+        "width": width,
+        "times": times,
+    }
+    lowering.emit(layer.operation, RepeatBytes(), slots, rows, (layer.source,), (), accesses=(access,))
+    return evolve(access, write=False)

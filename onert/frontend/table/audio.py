@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from onert.ir import ModelError, Op
@@ -12,7 +13,7 @@ from .control import flexible_map
 from .importer import Operator, Table
 
 
-def _number(options: dict[str, Any], key: str) -> float:
+def _number(options: Mapping[str, Any], key: str) -> float:
     """A number among custom options; 0 where it is missing, as FlexBuffers reads it."""
     value = options.get(key, 0)
     if not isinstance(value, int | float) or not abs(value) < 1 << 31:

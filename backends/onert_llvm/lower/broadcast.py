@@ -1,0 +1,86 @@
+"""Operands that broadcast, as rows with at most three outer dimensions (`kernels.grid`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from onert_llvm.kernels.grid import DIMENSIONS
+
+from .command import Slot
+from .elementwise import WIDE
+
+Shape = tuple[int, ...]
+
+
+@frozen
+class Grid:
+    """The result's outer dimensions, the elements of its rows, and for each operand where its rows are.
+
+    `single`: the operand has but one element for each row.
+    """
+
+    outer: tuple[int, int, int]
+    width: int
+    strides: tuple[tuple[int, int, int], ...]
+    single: tuple[bool, ...]
+
+    @property
+    def rows(self) -> int:
+        return self.outer[0] * self.outer[1] * self.outer[2]
+
+    def slots(self, names: Sequence[str]) -> dict[str, Slot]:
+        """The slots that `grid.slots` lists, but for the operands' addresses."""
+        found: dict[str, Slot] = {"middle": self.outer[1], "inner": self.outer[2], "width": self.width}
+        for name, strides in zip(names, self.strides, strict=True):
+            found |= {f"{name}_{i}": stride for i, stride in enumerate(strides)}
+        return found
+
+
+def grid(result: Shape, operands: Sequence[Shape]) -> Grid | None:
+    """How operands of these shapes lie under a result; None where they broadcast along too many dimensions."""
+    padded = [(1,) * (len(result) - len(shape)) + shape for shape in operands]
+    merged = _merged(result, padded)
+    (*outer, (width, repeats)) = merged
+    if not outer and not any(repeats):
+        outer, width = _cut(result, repeats, width)
+    if len(outer) > DIMENSIONS:
+        return None
+    outer = [(1, repeats)] * (DIMENSIONS - len(outer)) + outer
+    strides = []
+    for i, repeated in enumerate(repeats):
+        steps, step = [], 1 if repeated else width
+        for size, repeat in reversed(outer):
+            steps.append(0 if repeat[i] else step)
+            step *= 1 if repeat[i] else size
+        strides.append((steps[2], steps[1], steps[0]))
+    sizes = [size for size, _ in outer]
+    return Grid((sizes[0], sizes[1], sizes[2]), width, tuple(strides), repeats)
+
+
+_Axis = tuple[int, tuple[bool, ...]]
+"""A dimension's size, and which operands repeat along it."""
+
+
+def _merged(result: Shape, operands: Sequence[Shape]) -> list[_Axis]:
+    """The dimensions, neighbours put together along which the same operands repeat; at least one."""
+    found: list[_Axis] = []
+    for at, size in enumerate(result):
+        repeats = tuple(shape[at] != size for shape in operands)
+        if size == 1:
+            continue
+        if found and found[-1][1] == repeats:
+            size *= found.pop()[0]
+        found.append((size, repeats))
+    return found or [(1, (False,) * len(operands))]
+
+
+def _cut(result: Shape, repeats: tuple[bool, ...], total: int) -> tuple[list[_Axis], int]:
+    """All elements as rows that are long enough, so that several threads may share them."""
+    width = 1
+    for size in reversed(result):
+        width *= size
+        if width >= WIDE:
+            break
+    return [(total // width, repeats)], width

@@ -1,0 +1,137 @@
+"""Functions of one or two bytes as tables of all their results: whatever the operation, as the reference has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import Array, CallTypes, DType, Op, RuleError, TensorType, evaluate
+from onert_llvm.kernels.elementwise_int8 import OPERANDS, MapBytes, PairTable
+
+from .broadcast import grid
+from .builder import Lowering
+from .command import Slot
+from .elementwise import matrix
+from .integer_filters import BYTES
+
+_STORED = (DType.INT8, DType.UINT8, DType.BOOL)
+
+
+def all_bytes(type_: TensorType) -> Array:
+    """Every stored value, in the order of the unsigned byte that it is."""
+    return np.arange(256, dtype=np.uint8).view(type_.dtype.numpy)
+
+
+def why_no_map(op: Op, types: CallTypes) -> str | None:
+    """Why an operation is no function of one byte; None where it is."""
+    if len(types.outputs) != 1 or types.output.dtype not in _STORED or 0 in types.output.shape:
+        return "its results are not bytes"
+    at = _variable(types)
+    if at is None:
+        return "it is not a function of one tensor of bytes"
+    try:
+        table(op, types, at)
+    except RuleError as error:
+        return str(error)
+    return None
+
+
+def _variable(types: CallTypes) -> int | None:
+    """The only operand that is not one known element; it is of bytes and of the result's shape."""
+    open_ = [i for i, t in enumerate(types.inputs) if t is not None and (t.value is None or t.value.size != 1)]
+    if len(open_) != 1:
+        return None
+    found = types.input(open_[0])
+    fits = found.dtype in BYTES and found.shape == types.output.shape and _one_scale(found) and _one_scale(types.output)
+    return open_[0] if fits else None
+
+
+def _one_scale(type_: TensorType) -> bool:
+    return type_.quantization is None or type_.quantization.per_tensor
+
+
+def table(op: Op, types: CallTypes, at: int) -> Array:
+    """The results of an operation for every byte as operand `at`, the others one constant element each."""
+    inputs: list[Array | None] = []
+    for i, t in enumerate(types.inputs):
+        value = None if t is None else t.value
+        inputs.append(all_bytes(types.input(at)) if i == at else None if value is None else value.reshape(1))
+    found = [
+        None if t is None or a is None else evolve(t, shape=a.shape, data=None)
+        for t, a in zip(types.inputs, inputs, strict=True)
+    ]
+    (out,) = evaluate(op, inputs, CallTypes(tuple(found), (evolve(types.output, shape=(256,), data=None),)))
+    return out
+
+
+def lower_map(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A function of one byte, element by element."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    types = lowering.subgraph.types(operation)
+    position = _variable(types)
+    assert position is not None
+    source, target = operation.inputs[position], operation.outputs[0]
+    assert source is not None
+    rows, width = matrix(lowering.shape(target), flat=True)
+    slots: dict[str, Slot] = {
+        "x": lowering.operand(source),
+        "out": lowering.operand(target),
+        "x_step": width,
+        "out_step": width,
+        "width": width,
+        "table": lowering.constant(table(operation.op, types, position)),
+    }
+    lowering.emit(at, MapBytes(), slots, rows, (source,), (target,), rows * width)
+
+
+def why_no_pairs(op: Op, types: CallTypes) -> str | None:
+    """Why an operation is no function of two bytes; None where it is."""
+    if len(types.outputs) != 1 or types.output.dtype not in _STORED or 0 in types.output.shape:
+        return "its results are not bytes"
+    if len(types.inputs) != 2 or any(t is None or t.dtype not in BYTES or not _one_scale(t) for t in types.inputs):
+        return "it is not a function of two tensors of bytes"
+    if grid(_shape(types.output), [_shape(types.input(i)) for i in (0, 1)]) is None:
+        return "its operands broadcast in a way that has no native form"
+    if all(types.input(i).quantization is not None for i in (0, 1)):
+        return None  # goes through arithmetic that is defined for all
+    try:
+        pair_table(op, types)
+    except RuleError as error:
+        return str(error)
+    return None
+
+
+def _shape(type_: TensorType) -> tuple[int, ...]:
+    return tuple(d or 0 for d in type_.shape)
+
+
+def pair_table(op: Op, types: CallTypes) -> Array:
+    """The results of an operation for every two bytes, a row for each of the first."""
+    values = [all_bytes(types.input(i)) for i in (0, 1)]
+    inputs = [np.repeat(values[0], 256), np.tile(values[1], 256)]
+    plain = tuple(evolve(types.input(i), shape=(65536,), data=None) for i in (0, 1))
+    (out,) = evaluate(op, inputs, CallTypes(plain, (evolve(types.output, shape=(65536,), data=None),)))
+    return out.reshape(256, 256)
+
+
+def lower_pairs(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A function of two bytes, element by element."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    types = lowering.subgraph.types(operation)
+    x, y = operation.used[0], operation.used[-1]
+    result = operation.outputs[0]
+    found = grid(lowering.shape(result), [lowering.shape(x), lowering.shape(y)])
+    assert found is not None
+    slots: dict[str, Slot] = {
+        **found.slots(OPERANDS),
+        "x": lowering.operand(x),
+        "y": lowering.operand(y),
+        "out": lowering.operand(result),
+        "table": lowering.constant(pair_table(operation.op, types)),
+    }
+    algorithm = PairTable((found.single[0], found.single[1]))
+    lowering.emit(at, algorithm, slots, found.rows, operation.used, (result,), found.rows * found.width)

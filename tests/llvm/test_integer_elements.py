@@ -1,0 +1,142 @@
+"""Functions of stored bytes, one or two, broadcast in any way, give the reference's results on every target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from cases.case import Case
+
+from onert.ir import CallTypes, DType, Op, Quantization, TensorType
+from onert.ir.ops.activation import Activation
+from onert.ir.ops.binary import Binary, BinaryKind, PRelu
+from onert.ir.ops.comparison import Comparison, ComparisonKind
+from onert.ir.ops.convert import Cast, Quantize
+from onert.ir.ops.unary import LeakyRelu, Unary, UnaryKind
+from onert_llvm.lower.integer_arithmetic import affine_factors
+from onert_llvm.target import Isa, runnable
+
+from .harness import Array
+from .natively import check, subgraph_of
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+SIGNED = pytest.mark.parametrize("dtype", [np.int8, np.uint8], ids=["int8", "uint8"])
+SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+    ((3, 37), (3, 37)),
+    ((2, 3, 4, 5, 6), (2, 3, 4, 5, 6)),
+    ((2, 5, 37), (37,)),
+    ((4, 7, 16), (4, 7, 1)),
+    ((1, 5, 1, 33), (2, 1, 4, 33)),
+    ((2, 3, 4, 5), (2, 1, 4, 1)),
+    ((1,), (3, 70)),
+    ((2, 600), ()),
+    ((1, 1), (1, 1)),
+]
+SCALES = [(0.05, 0.04, 0.09), (0.02, 0.3, 0.11), (0.25, 0.125, 0.5), (1.0, 0.01, 0.007)]
+
+
+def _bytes(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Array:
+    info = np.iinfo(dtype)
+    return np.random.default_rng(seed).integers(info.min, info.max, shape, endpoint=True).astype(dtype)
+
+
+def _scale(scale: float, zero: int, dtype: Any) -> Quantization:
+    return Quantization((float(np.float32(scale)),), (zero + (128 if dtype == np.uint8 else 0),))
+
+
+def _case(op: Op, operands: list[Array], scales: list[Quantization | None], *constant: int) -> Case:
+    *inputs, result = scales
+    return Case("", op, tuple(operands), quantization=tuple(inputs), result_quantization=(result,), constant=constant)
+
+
+def _run(case: Case, isa: Isa) -> None:
+    check(subgraph_of(case), [a for i, a in enumerate(case.inputs) if a is not None and i not in case.constant], isa)
+
+
+@ISAS
+@SIGNED
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+@pytest.mark.parametrize("kind", [BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL])
+def test_arithmetic_broadcasts(isa: Isa, dtype: Any, shapes: Any, kind: BinaryKind) -> None:
+    scales = [_scale(s, z, dtype) for s, z in ((0.05, 3), (0.021, -20), (0.062, 7))]
+    operands = [_bytes(shape, dtype, i) for i, shape in enumerate(shapes)]
+    _run(_case(Binary(kind), operands, [*scales]), isa)
+    _run(_case(Binary(kind, Activation.RELU6), operands[::-1], [*scales], 1), isa)
+
+
+@ISAS
+@pytest.mark.parametrize("dtype", [np.int8])
+@pytest.mark.parametrize("scales", SCALES, ids=str)
+@pytest.mark.parametrize("kind", [BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL])
+def test_arithmetic_is_exact_for_every_two_bytes(isa: Isa, dtype: Any, scales: Any, kind: BinaryKind) -> None:
+    every = np.arange(-128, 128).astype(dtype)
+    found = [_scale(s, z, dtype) for s, z in zip(scales, (3, -7, 11), strict=True)]
+    _run(_case(Binary(kind), [every[:, None], every], [*found]), isa)
+
+
+def test_sums_whose_halves_are_exact_are_left_to_fixed_point() -> None:
+    """Halves go away from zero on both sides, which no affine function of floats does."""
+    isa = runnable()[-1]
+    known = []
+    for scales in SCALES:
+        types = [TensorType(DType.INT8, (8,), _scale(s, 0, np.int8)) for s in scales]
+        known.append(affine_factors(Binary(BinaryKind.ADD), CallTypes((types[0], types[1]), (types[2],)), isa))
+    assert known[2] is None
+    assert any(known)
+
+
+@ISAS
+@SIGNED
+@pytest.mark.parametrize(
+    "kind",
+    [BinaryKind.DIV, BinaryKind.MAXIMUM, BinaryKind.SQUARED_DIFFERENCE, BinaryKind.POW, BinaryKind.FLOOR_MOD],
+)
+def test_other_functions_of_two_bytes(isa: Isa, dtype: Any, kind: BinaryKind) -> None:
+    operands = [_bytes((4, 1, 30), dtype), _bytes((3, 30), dtype, 1)]
+    _run(_case(Binary(kind), operands, [_scale(s, z, dtype) for s, z in ((0.05, 3), (0.021, 1), (0.02, 7))]), isa)
+
+
+@ISAS
+@SIGNED
+def test_plain_bytes_wrap_and_compare(isa: Isa, dtype: Any) -> None:
+    operands = [_bytes((4, 30), dtype), _bytes((30,), dtype, 1)]
+    for op in (Binary(BinaryKind.ADD), Binary(BinaryKind.MINIMUM), Comparison(ComparisonKind.LESS_EQUAL)):
+        _run(_case(op, operands, [None, None, None]), isa)
+
+
+@ISAS
+@SIGNED
+@pytest.mark.parametrize("kind", ComparisonKind)
+def test_comparisons_across_scales(isa: Isa, dtype: Any, kind: ComparisonKind) -> None:
+    operands = [_bytes((4, 30), dtype), _bytes((4, 1), dtype, 1)]
+    _run(_case(Comparison(kind), operands, [_scale(0.05, 3, dtype), _scale(0.021, -4, dtype), None]), isa)
+
+
+@ISAS
+@SIGNED
+def test_prelu(isa: Isa, dtype: Any) -> None:
+    scales = [_scale(s, z, dtype) for s, z in ((0.05, 3), (0.01, -4), (0.05, 7))]
+    _run(_case(PRelu(), [_bytes((2, 5, 6, 7), dtype), _bytes((1, 1, 7), dtype, 1)], [*scales], 1), isa)
+
+
+_FUNCTIONS = [k for k in UnaryKind if k.value.integers or (not k.value.booleans and k.name not in ("REAL", "IMAG"))]
+
+
+@ISAS
+@SIGNED
+@pytest.mark.parametrize("kind", [k for k in _FUNCTIONS if k is not UnaryKind.COMPLEX_ABS])
+def test_functions_of_one_byte(isa: Isa, dtype: Any, kind: UnaryKind) -> None:
+    every = np.arange(256).astype(np.uint8).view(dtype)
+    _run(_case(Unary(kind), [np.resize(every, (3, 7, 19))], [_scale(0.05, 3, dtype), _scale(0.07, -9, dtype)]), isa)
+
+
+@ISAS
+@SIGNED
+def test_other_scales_types_and_slopes(isa: Isa, dtype: Any) -> None:
+    x, scales = _bytes((5, 131), dtype), [_scale(0.05, 3, dtype), _scale(0.07, -9, dtype)]
+    _run(_case(LeakyRelu(0.3), [x], [*scales]), isa)
+    _run(_case(Quantize(DType.from_numpy(np.dtype(dtype))), [x], [*scales]), isa)
+    other = np.uint8 if dtype == np.int8 else np.int8
+    _run(_case(Quantize(DType.from_numpy(np.dtype(other))), [x], [scales[0], _scale(0.05, 3, other)]), isa)
+    _run(_case(Cast(DType.BOOL), [x], [None, None]), isa)

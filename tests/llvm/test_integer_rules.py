@@ -1,0 +1,38 @@
+"""Operations on bytes run natively and give the reference's results to the bit, whatever the target."""
+
+from __future__ import annotations
+
+import compute_trials as trials
+import pytest
+from cases.case import Case
+
+from onert.ir import DType
+from onert_llvm.target import runnable
+
+from .natively import check, subgraph_of, why_not
+
+BYTES = (DType.INT8, DType.UINT8)
+
+
+def _on_bytes(case: Case) -> bool:
+    """Whether an 8-bit operation is meant: bytes in and bytes out, or one of both."""
+    types = case.types()
+    return any(t is not None and t.dtype in BYTES for t in (types.inputs[0], *types.outputs))
+
+
+CASES = [case for make in (trials.convolutions, trials.products) for case in make() if _on_bytes(case)]
+NOT_NATIVE = ("BatchMatMul",)
+
+
+@pytest.mark.parametrize(
+    ("position", "case"), list(enumerate(CASES)), ids=[f"{case.op.label}: {case.name}" for case in CASES]
+)
+def test_results_are_those_of_the_reference(position: int, case: Case) -> None:
+    subgraph = subgraph_of(case)
+    if case.op.label in NOT_NATIVE:
+        assert why_not(subgraph)
+        return
+    inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in case.constant]
+    *others, best = runnable()
+    for isa in (best, *others[position % max(len(others), 1) :][:1]):
+        check(subgraph, inputs, isa)
