@@ -59,7 +59,7 @@ class Instance:
     def reset(self) -> None:
         """Forget all state: variables are cleared, tables and resource variables are gone."""
         for subgraph, variables in self._variables.items():
-            operands = self._program.routines[subgraph].subgraph.operands
+            operands = self.program.routines[subgraph].subgraph.operands
             for index, array in variables.items():
                 array[...] = operands[index].type.cleared
         self.state.clear()

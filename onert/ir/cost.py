@@ -13,9 +13,12 @@ from .ops.conv import Conv2D
 from .ops.conv3d import Conv3D, TransposeConv3D
 from .ops.depthwise import DepthwiseConv2D
 from .ops.fully_connected import FullyConnected
+from .ops.gru import GRU
+from .ops.lstm import LSTM
+from .ops.lstm_bidirectional import BidirectionalLSTM
 from .ops.matmul import BatchMatMul
 from .ops.pool import Pool2D
-from .ops.recurrent import SequenceLSTM
+from .ops.rnn import RNN, BidirectionalRNN
 from .ops.transpose_conv import TransposeConv2D, TransposeConvBias2D
 from .types import CallTypes, TensorType
 
@@ -96,5 +99,5 @@ _FLOPS: Mapping[type[Op], Callable[[Any, CallTypes], int]] = {
     TransposeConv3D: _scattered,
     BatchMatMul: _products,
     Pool2D: _windows,
-    SequenceLSTM: _gates,
+    **dict.fromkeys((LSTM, BidirectionalLSTM, GRU, RNN, BidirectionalRNN), _gates),
 }

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from onert.frontend.flexible import flexible_map
 from onert.ir import ModelError, Op
 from onert.ir.ops.audio import AudioSpectrogram, Mfcc
 from onert.ir.ops.numeric_verify import NumericVerify
 
-from .control import flexible_map
 from .importer import Operator, Table
 
 
