@@ -69,6 +69,7 @@ _UNARY: Mapping[UnaryKind, tuple[Callable[[Expr], Expr], tuple[Kind, ...]]] = {
     UnaryKind.SQUARE: (_square, _NUMBERS),
     UnaryKind.SIGN: (_unary(Fn.SIGN), _NUMBERS),
     UnaryKind.EXP: (_unary(Fn.EXP), _REALS),
+    UnaryKind.ERF: (_unary(Fn.ERF), _REALS),
     UnaryKind.LOG: (_unary(Fn.LOG), _REALS),
     UnaryKind.SQRT: (_unary(Fn.SQRT), _REALS),
     UnaryKind.RSQRT: (_unary(Fn.RSQRT), _REALS),
