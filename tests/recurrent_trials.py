@@ -18,7 +18,7 @@ _ACTIVATIONS = {"NONE": 0, "RELU": 1, "RELU_N1_TO_1": 2, "RELU6": 3, "TANH": 4}
 
 @frozen(eq=False)
 class Trial:
-    """A model of one operator and the inputs of its runs; `steady` says that a sum's order cannot change much."""
+    """A model of one operator, the inputs of its runs, and how far from LiteRT's a float may be, relative to 1."""
 
     name: str
     code: str
@@ -244,6 +244,35 @@ def lstm() -> Iterator[Trial]:
         trial = draw.trial(code, table, fields, [floats(*ends, outputs)])
         # Normalisation multiplies what differs between the cells, however little that is.
         yield evolve(trial, tolerance=1e-4) if normal else trial
+
+
+def long_hybrid() -> Iterator[Trial]:
+    """Sequences so long that one other rounding would show; sizes for which LiteRT computes whole vectors."""
+    for kind, form in product(KINDS[1:], FORMS):
+        coupled, peephole, projection, normal = form
+        words = [w for w, f in zip(("coupled", "peephole", "projection", "normalised"), form, strict=True) if f]
+        draw = Draw(" ".join((kind, "long", *words)), kind)
+        inputs, cells, outputs = 24, 48, 32 if projection else 48
+        draw.input((1, 40, inputs))
+        _lstm_layer(draw, inputs, cells, outputs, coupled, peephole, projection)
+        draw.state((1, outputs))
+        draw.state((1, cells))
+        if normal:
+            for gate in range(4):
+                draw.none() if coupled and gate == 0 else draw.real((cells,), 0.5)
+        table = "UnidirectionalSequenceLSTMOptions"
+        results = [floats(1, 40, outputs)]
+        trial = draw.trial("UNIDIRECTIONAL_SEQUENCE_LSTM", table, {"fusedActivationFunction": 4}, results, runs=2)
+        yield evolve(trial, tolerance=0.0)
+    for kind in KINDS[1:]:
+        draw = Draw(f"{kind} long", kind)
+        draw.input((1, 40, 24))
+        _rnn_layer(draw, 24, 48)
+        draw.state((1, 48))
+        trial = draw.trial(
+            "UNIDIRECTIONAL_SEQUENCE_RNN", "SequenceRNNOptions", {"fusedActivationFunction": 4}, [floats(1, 40, 48)]
+        )
+        yield evolve(trial, tolerance=0.0)
 
 
 def diagonal_lstm() -> Iterator[Trial]:

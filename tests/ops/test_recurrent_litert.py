@@ -55,6 +55,11 @@ def test_lstm_layers_are_litert_s(trial: Trial) -> None:
     _check(trial)
 
 
+@pytest.mark.parametrize("trial", _named(trials.long_hybrid()))
+def test_long_sequences_with_integer_weights_are_litert_s_to_the_last_bit(trial: Trial) -> None:
+    _check(trial)
+
+
 @pytest.mark.parametrize("trial", _named(trials.bidirectional_lstm()))
 def test_lstm_layers_in_both_directions_are_litert_s(trial: Trial) -> None:
     _check(trial)

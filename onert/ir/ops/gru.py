@@ -10,7 +10,8 @@ from onert.ir.op import Op, require
 from onert.ir.shape import Dim
 from onert.ir.types import TensorType
 
-from .recurrent import logistic, require_dtype, require_shape, scan
+from .recurrent import require_dtype, require_shape, scan
+from .recurrent_functions import EXACT
 
 
 @frozen
@@ -77,8 +78,8 @@ class GRU(Op):
             before = state[0] @ state_weights.T
             before = before if state_bias is None else before + state_bias
             (x_z, x_r, x_c), (h_z, h_r, h_c) = np.split(given[at], 3, axis=-1), np.split(before, 3, axis=-1)
-            update = logistic(x_z + h_z)
-            return (state[0] * update + (1 - update) * np.tanh(x_c + logistic(x_r + h_r) * h_c),)
+            update = EXACT.logistic(x_z + h_z)
+            return (state[0] * update + (1 - update) * np.tanh(x_c + EXACT.logistic(x_r + h_r) * h_c),)
 
         outputs, (last,) = scan(step, len(x), (h.reshape(x.shape[1], state_weights.shape[1]),))
         return outputs if self.return_sequences else last[None]

@@ -14,8 +14,8 @@ from onert.ir.types import CallTypes, TensorType
 
 from .lstm_functions import logistic, multiply, rescale, tanh
 from .lstm_integer import power_of_two, saturate, scaled
-from .recurrent import logistic as real_logistic
 from .recurrent import require_dtype, require_per_tensor, require_shape
+from .recurrent_functions import EXACT
 from .rescale import exact
 
 _STATE_BITS = 4
@@ -75,8 +75,8 @@ class BasicLSTM(Op):
         both = np.concatenate([x, h], axis=1)
         gates = both @ weights.T + bias
         entry, update, forget, output = np.split(gates, 4, axis=1)
-        state = real_logistic(entry) * np.tanh(update) + real_logistic(forget) * c
-        y = real_logistic(output) * np.tanh(state)
+        state = EXACT.logistic(entry) * np.tanh(update) + EXACT.logistic(forget) * c
+        y = EXACT.logistic(output) * np.tanh(state)
         return y, state, both, gates, y, state
 
     def evaluate_quantized(

@@ -14,7 +14,7 @@ from onert.ir.types import TensorType
 
 from .activation import Activation
 from .lstm_parts import CELL, FORGET, INPUT, OUTPUT, Parts, needed
-from .recurrent import Quantizer, Rows, Weights, logistic, real, scan, weights
+from .recurrent import Quantizer, Rows, Weights, real, scan, weights
 
 _EPSILON = np.float32(1e-8)
 
@@ -43,10 +43,15 @@ class _Gate:
             z = z + self.peephole * c
         if self.norm is None:
             return z
-        centred = z - z.mean(-1, keepdims=True)
-        deviation = np.sqrt((centred * centred).mean(-1, keepdims=True) + _EPSILON)
-        out: Array = centred / deviation * self.norm + self.bias
+        centred = z - _mean(z)
+        out: Array = centred * (np.float32(1) / np.sqrt(_mean(centred * centred) + _EPSILON)) * self.norm + self.bias
         return out
+
+
+def _mean(x: Array) -> Array:
+    """Along the last axis, summed from the first element on as the kernels do."""
+    out: Array = np.cumsum(x, -1)[..., -1:] / np.float32(x.shape[-1])
+    return out
 
 
 @frozen(eq=False)
@@ -79,16 +84,16 @@ class Cell:
         return outputs, h, c
 
     def _step(self, given: list[Array], h: Array, c: Array) -> tuple[Array, Array]:
-        before = self.quantizer.rows(h)
+        before, functions = self.quantizer.rows(h), self.quantizer.functions
 
         def gate(at: int) -> Array:
             return needed(self.gates[at]).value(given[at], before, c)
 
-        forget = logistic(gate(FORGET))
-        entry = 1 - forget if self.gates[INPUT] is None else logistic(gate(INPUT))
-        c = forget * c + entry * self.activation.apply(gate(CELL))
+        forget = functions.logistic(gate(FORGET))
+        entry = 1 - forget if self.gates[INPUT] is None else functions.logistic(gate(INPUT))
+        c = forget * c + entry * functions.activate(self.activation, gate(CELL))
         c = _clip(c, self.cell_clip)
-        h = logistic(gate(OUTPUT)) * self.activation.apply(c)
+        h = functions.logistic(gate(OUTPUT)) * functions.activate(self.activation, c)
         if self.projection is not None:
             h = self.projection.times(self.quantizer.rows(h))
             h = h if self.projection_bias is None else self.projection_bias + h

@@ -18,6 +18,7 @@ from onert.ir.shape import Dim, Shape, compatible, num_elements, text
 from onert.ir.types import TensorType
 
 from .hybrid import QuantizedRows, filter_values, quantize_rows
+from .recurrent_functions import APPROXIMATE, EXACT, Functions
 from .rescale import exact_type
 
 EIGHT_BITS = frozenset({DType.INT8, DType.UINT8})
@@ -37,6 +38,11 @@ class Quantizer:
 
     integers: bool = False
     asymmetric: bool = False
+
+    @property
+    def functions(self) -> Functions:
+        """How a layer with such weights computes its activations."""
+        return APPROXIMATE if self.integers else EXACT
 
     def rows(self, x: Array) -> Rows:
         """The rows of `x`, any shape with the vectors along its last axis."""
@@ -81,11 +87,6 @@ def real(array: Array, type_: TensorType | None = None) -> Array:
     if type_ is None or type_.dtype not in EIGHT_BITS:
         return array
     out: Array = np.float32(type_.scale) * filter_values(array).astype(np.float32)
-    return out
-
-
-def logistic(x: Array) -> Array:
-    out: Array = 1 / (1 + np.exp(-x))
     return out
 
 

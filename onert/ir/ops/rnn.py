@@ -47,7 +47,7 @@ class _Cell:
 
         def step(at: int, state: tuple[Array, ...]) -> tuple[Array, ...]:
             before: Rows = self.quantizer.rows(state[0])
-            return (self.activation.apply(given[at] + self.recurrent.times(before)),)
+            return (self.quantizer.functions.activate(self.activation, given[at] + self.recurrent.times(before)),)
 
         outputs, (last,) = scan(step, len(x), (h,), backward=backward)
         return outputs, last
