@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from collections.abc import Sequence as Many
-
-from attrs import frozen
+from collections.abc import Iterator
 
 from onert.backend import Backend, Blueprint, Group, Kernel, ObjectCode, Sequence, Settings
-from onert.ir import CallTypes, DType, Op, Operation
-from onert.ir.ops.binary import Binary, PRelu
-from onert.ir.ops.comparison import Comparison
+from onert.ir import CallTypes, Op, Operation
 from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.convert import Bitcast, Cast, Quantize
+from onert.ir.ops.convert import Bitcast
 from onert.ir.ops.copy import Copy
 from onert.ir.ops.depthwise import DepthwiseConv2D
 from onert.ir.ops.fully_connected import FullyConnected
@@ -23,35 +18,18 @@ from onert.ir.ops.layout import BatchToSpaceND, SpaceToBatchND
 from onert.ir.ops.reshape import ExpandDims, Reshape, Squeeze
 from onert.ir.ops.resize import ResizeNearestNeighbor
 from onert.ir.ops.slicing import MirrorPad, Pad
-from onert.ir.ops.unary import LeakyRelu, Unary
 
 from . import code
 from .cache import Cache, default_directory
 from .emit_object import emit
-from .lower import elementwise, fusion, gathering, integer_arithmetic, integer_products, movement, products, tables
+from .lower import byte_rules, elementwise, fusion, gathering, movement, products
 from .lower.builder import Lowering
 from .lower.command import Lowered
+from .lower.rule import Rule
 from .lower.views import VIEWS
 from .native_kernel import NativeKernel
 from .target import Isa, target
 from .target_choice import choose
-
-WhyNot = Callable[..., str | None]
-Lower = Callable[[Lowering, Many[int]], None]
-
-
-@frozen
-class Rule:
-    """How operations of some kind and element types become commands.
-
-    `why_not` gives the reason why one is not run. After an `anchor` a chain of element-wise operations may follow in
-    the same kernel.
-    """
-
-    why_not: WhyNot
-    lower: Lower
-    anchor: bool = False
-
 
 _ELEMENTWISE = Rule(elementwise.why_not, elementwise.lower_elementwise)
 _MOVEMENT = Rule(movement.why_not, movement.lower)
@@ -61,17 +39,6 @@ FLOATS: dict[type[Op], Rule] = {
     DepthwiseConv2D: Rule(products.why_not, products.lower_depthwise, anchor=True),
     FullyConnected: Rule(products.why_not, products.lower_fully_connected, anchor=True),
 }
-BYTES: dict[type[Op], Rule] = {
-    Conv2D: Rule(integer_products.why_not, integer_products.lower_convolution),
-    DepthwiseConv2D: Rule(integer_products.why_not, integer_products.lower_depthwise),
-    FullyConnected: Rule(integer_products.why_not, integer_products.lower_fully_connected),
-    Binary: Rule(integer_arithmetic.why_not, integer_arithmetic.lower),
-}
-ELEMENTWISE: tuple[type[Op], ...] = (Unary, LeakyRelu, Binary, PRelu, Comparison, Quantize, Cast)
-"""Kinds that are functions of elements, and so of bytes where they are given such."""
-
-TABLES = (Rule(tables.why_no_map, tables.lower_map), Rule(tables.why_no_pairs, tables.lower_pairs))
-"""What takes any function of one or two bytes."""
 _GATHERING = Rule(gathering.why_not, gathering.lower)
 _MOVED = (Reshape, Squeeze, ExpandDims, Copy, Bitcast, Concat, Split, SplitV, Pack, Unpack, Pad, MirrorPad)
 ANY: dict[type[Op], Rule] = {
@@ -79,7 +46,7 @@ ANY: dict[type[Op], Rule] = {
     **dict.fromkeys((Gather, GatherNd, EmbeddingLookup), _GATHERING),
     ResizeNearestNeighbor: Rule(gathering.why_not, gathering.lower_nearest),
 }
-"""Rules by the kind of operation: for float32, for 8-bit integers, and for elements of any type."""
+"""Rules by the kind of operation: for float32, and for elements of any type."""
 
 
 def rule(op: Op, types: CallTypes) -> Rule:
@@ -92,11 +59,7 @@ def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     kind = type(op)
     if kind in ANY:
         yield ANY[kind]
-    if any(t is not None and t.dtype in (DType.INT8, DType.UINT8) for t in (*types.inputs, *types.outputs)):
-        if kind in BYTES:
-            yield BYTES[kind]
-        if kind in ELEMENTWISE:
-            yield from TABLES
+    yield from byte_rules.rules(op, types)
     yield FLOATS.get(kind, _ELEMENTWISE)
 
 

@@ -12,7 +12,8 @@ from onert.ir import CallTypes, DType, Op, Quantization, TensorType
 from onert.ir.ops.activation import Activation
 from onert.ir.ops.binary import Binary, BinaryKind, PRelu
 from onert.ir.ops.comparison import Comparison, ComparisonKind
-from onert.ir.ops.convert import Cast, Quantize
+from onert.ir.ops.convert import Cast, Dequantize, Quantize
+from onert.ir.ops.joining import Concat
 from onert.ir.ops.unary import LeakyRelu, Unary, UnaryKind
 from onert_llvm.lower.integer_arithmetic import affine_factors
 from onert_llvm.target import Isa, runnable
@@ -140,3 +141,28 @@ def test_other_scales_types_and_slopes(isa: Isa, dtype: Any) -> None:
     other = np.uint8 if dtype == np.int8 else np.int8
     _run(_case(Quantize(DType.from_numpy(np.dtype(other))), [x], [scales[0], _scale(0.05, 3, other)]), isa)
     _run(_case(Cast(DType.BOOL), [x], [None, None]), isa)
+
+
+@ISAS
+@SIGNED
+@pytest.mark.parametrize("size", [1, 15, 16, 4099])
+def test_floats_become_bytes_and_bytes_floats(isa: Isa, dtype: Any, size: int) -> None:
+    scale = _scale(0.05, 3, dtype)
+    reals = (np.random.default_rng(0).standard_normal(size) * 4).astype(np.float32)
+    halves = (np.arange(size, dtype=np.float32) - size // 2 + np.float32(0.5)) * np.float32(0.05)
+    odd = np.resize(np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 0.0], np.float32), size)
+    for x in (reals, halves, odd):
+        _run(_case(Quantize(DType.from_numpy(np.dtype(dtype))), [x], [None, scale]), isa)
+    x = _bytes((size,), dtype)
+    _run(_case(Dequantize(), [x], [scale, None]), isa)
+    _run(_case(Cast(DType.FLOAT32), [x], [None, None]), isa)
+
+
+@ISAS
+@SIGNED
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_bytes_of_several_scales_are_joined(isa: Isa, dtype: Any, axis: int) -> None:
+    operands = [_bytes((2, 3, 21), dtype, i) for i in range(3)]
+    scales = [_scale(s, z, dtype) for s, z in ((0.05, 3), (0.021, 1), (0.05, 3))]
+    for activation in (Activation.NONE, Activation.RELU6):
+        _run(_case(Concat(axis, activation), operands, [*scales, scales[0]]), isa)

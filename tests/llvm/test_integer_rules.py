@@ -20,8 +20,23 @@ def _on_bytes(case: Case) -> bool:
     return any(t is not None and t.dtype in BYTES for t in (types.inputs[0], *types.outputs))
 
 
-CASES = [case for make in (trials.convolutions, trials.products) for case in make() if _on_bytes(case)]
-NOT_NATIVE = ("BatchMatMul",)
+MADE = (
+    trials.convolutions,
+    trials.products,
+    trials.pools,
+    trials.reductions,
+    trials.softmaxes,
+    trials.resizes,
+)
+CASES = [case for make in MADE for case in make() if _on_bytes(case)]
+NOT_NATIVE = ("BatchMatMul", "LogSoftmax", "L2Normalization", "Reduce.PROD")
+
+
+def _has_no_native_form(case: Case) -> bool:
+    """What is left to the reference: some kinds, results of 16 bits, axes that are not neighbours."""
+    types = case.types()
+    scattered = case.op.label.startswith("Reduce.") and "(3, 1)" in case.name
+    return case.op.label in NOT_NATIVE or types.output.dtype is DType.INT16 or scattered
 
 
 @pytest.mark.parametrize(
@@ -29,7 +44,7 @@ NOT_NATIVE = ("BatchMatMul",)
 )
 def test_results_are_those_of_the_reference(position: int, case: Case) -> None:
     subgraph = subgraph_of(case)
-    if case.op.label in NOT_NATIVE:
+    if _has_no_native_form(case):
         assert why_not(subgraph)
         return
     inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in case.constant]

@@ -233,6 +233,11 @@ class Val:
         t = vec(I32, self.lanes)
         return intrinsic(self.b, f"llvm.lrint.{mangle(t)}.{mangle(self.type)}", t, self)
 
+    def leading_zeros(self) -> Val:
+        """How many zero bits lie before the first one; all of them for 0."""
+        full = f"llvm.ctlz.{mangle(self.type)}"
+        return intrinsic(self.b, full, self.type, self, Val(self.b, I1(0)))
+
     def _both(self, other: Val | Number, integer: str, real: str) -> Val:
         kind = other if isinstance(other, Val) and other.lanes > self.lanes else self
         emit = getattr(self.b, real if self.is_float else integer)

@@ -12,6 +12,7 @@ from onert_llvm.layout import TaskLayout
 
 from .epilogue import ACC
 from .expression import Expr, evaluate
+from .reduce_int8 import average
 from .strip import Pixels, Strip, each_strip
 from .window import SLOTS as WINDOW
 
@@ -91,7 +92,7 @@ class PoolInt8:
                 if self.mean:
                     wide = [t.cast(I32, signed=self.signed) for t in taps]
                     count = task.view("count", I32, 1)[pixels.position + x].load().splat(k.isa.f32)
-                    value = _rounded(reduce(lambda a, b: a + b, wide), count)
+                    value = average(reduce(lambda a, b: a + b, wide), count)
                 else:
                     best = reduce(lambda a, b: a.max(b) if self.signed else a.umax(b), taps)
                     value = best.cast(I32, signed=self.signed)
@@ -99,10 +100,3 @@ class PoolInt8:
                 target[out + x, c].store(kept.cast(I8), mask)
 
         each_strip(k, task, begin, end, self.strip, I8, body)
-
-
-def _rounded(total: Val, count: Val) -> Val:
-    """`total / count`, halves away from zero."""
-    half = count >> 1
-    nudged = (total > 0).select(total + half, total - half)
-    return (nudged.cast(F32) / count.cast(F32)).cast(I32)

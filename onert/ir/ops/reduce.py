@@ -11,6 +11,7 @@ from attrs import frozen
 
 from onert.ir.dtype import Array, DType
 from onert.ir.fixed_point import (
+    Multiplier,
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_64,
     quantize_multiplier,
@@ -118,10 +119,8 @@ class Reduce(Op):
         centred = sums - before.zero_point * count
         if self.kind is Reduction.SUM:
             return rescale_exactly(centred, np.asarray(before.scale / after.scale), after, after.dtype.limits)
-        multiplier = quantize_multiplier(before.scale / after.scale)
-        shift = max(min(count.bit_length() - 1, 32, 31 + multiplier.shift), 0)
-        mantissa = (multiplier.mantissa << shift) // count
-        mean = multiply_by_quantized_multiplier(centred, mantissa, multiplier.shift - shift) + after.zero_point
+        multiplier = mean_multiplier(before, after, count)
+        mean = multiply_by_quantized_multiplier(centred, multiplier.mantissa, multiplier.shift) + after.zero_point
         out: Array = np.clip(mean, *after.dtype.limits).astype(x.dtype)
         return out
 
@@ -180,6 +179,13 @@ class ArgReduce(Op):
         at = normalize_axis(int(axis.reshape(-1)[0]), x.ndim)
         function = np.argmax if self.kind is Extreme.MAX else np.argmin
         return np.asarray(function(x, axis=at)).astype(self.output.numpy)
+
+
+def mean_multiplier(before: TensorType, after: TensorType, count: int) -> Multiplier:
+    """What brings the sum of `count` stored integers less their zero points to the mean on the result's scale."""
+    multiplier = quantize_multiplier(before.scale / after.scale)
+    shift = max(min(count.bit_length() - 1, 32, 31 + multiplier.shift), 0)
+    return Multiplier((multiplier.mantissa << shift) // count, multiplier.shift - shift)
 
 
 def axes_of(elements: Array, rank: int) -> tuple[int, ...]:

@@ -63,7 +63,7 @@ class ResizeBilinear(Op):
         return np.minimum(low, inputs - 1), high, at - low.astype(np.float32)
 
     def _integer(self, x: Array, height: int, width: int) -> Array:
-        rows, columns = self._steps(height, x.shape[1]), self._steps(width, x.shape[2])
+        rows, columns = self.steps(height, x.shape[1]), self.steps(width, x.shape[2])
         down, across = rows[2][:, None, None], columns[2][:, None]
         wide = x.astype(np.int64)
         top, bottom = wide[:, rows[0]], wide[:, rows[1]]
@@ -74,8 +74,8 @@ class ResizeBilinear(Op):
         out: Array = np.where(total > 0, magnitude, -magnitude).astype(x.dtype)
         return out
 
-    def _steps(self, count: int, inputs: int) -> tuple[Array, Array, Array]:
-        """The same in integers: distances in steps of 1/1024."""
+    def steps(self, count: int, inputs: int) -> tuple[Array, Array, Array]:
+        """The same for signed bytes and int16: distances in steps of 1/1024."""
         scale = (1024 * inputs + count // 2) // count
         if self.align_corners and count > 1:
             scale = (1024 * (inputs - 1) + (count - 1) // 2) // (count - 1)

@@ -61,7 +61,7 @@ class Softmax(Op):
         before, after = types.input(0), types.output
         if not x.size:
             return np.zeros(x.shape, after.dtype.numpy)
-        if self.beta <= 0 or not _has(after, *_SOFTMAX_RESULTS[after.dtype]):
+        if not self.in_fixed_point(after):
             return _through_float(self.evaluate, types, x)
         if before.dtype is DType.INT16:
             return self._table(before.scale, x)
@@ -71,6 +71,10 @@ class Softmax(Op):
         values = rounding_divide_by_pot(multiply(exps, scale), exponent)
         low, high = after.dtype.limits
         return np.where(kept, np.clip(values + low, low, high), low).astype(after.dtype.numpy)
+
+    def in_fixed_point(self, result: TensorType) -> bool:
+        """Whether quantised elements are computed in fixed point, and not through floats."""
+        return self.beta > 0 and _has(result, *_SOFTMAX_RESULTS[result.dtype])
 
     def _table(self, scale: float, x: Array) -> Array:
         """int16: exponentials and the reciprocal of their sum from tables with interpolation."""
@@ -166,15 +170,24 @@ def _input_scaling(real: float) -> tuple[int, int, int]:
     return multiplier.mantissa, multiplier.shift, -radius
 
 
-def _exponentials(x: Array, real: float) -> tuple[Array, Array, Array]:
-    """Which elements count, exp(real * (x - largest)) in Q0, and the sums along the last axis in Q12."""
+def exponentials(real: float) -> tuple[Array, Array, Array]:
+    """For elements 0, 1, ... 255 stored steps of `real` below the largest: which count, exp in Q0, and exp in Q12.
+
+    In Q12, which is what is added up, those that do not count are 0.
+    """
     mantissa, shift, smallest = _input_scaling(real)
-    difference = x.astype(np.int64) - x.max(axis=-1, keepdims=True)
+    difference = -np.arange(256, dtype=np.int64)
     kept = difference >= smallest
     scaled = multiply_by_quantized_multiplier(np.maximum(difference, smallest), mantissa, shift)
     exps = exp_of_negative(scaled)
-    sums = np.where(kept, rescale(exps, 0, 12), 0).sum(axis=-1, keepdims=True)
-    return kept, exps, np.minimum(sums, INT32_MAX)
+    return kept, exps, np.where(kept, rescale(exps, 0, 12), 0)
+
+
+def _exponentials(x: Array, real: float) -> tuple[Array, Array, Array]:
+    """Which elements count, exp(real * (x - largest)) in Q0, and the sums along the last axis in Q12."""
+    below = x.max(axis=-1, keepdims=True).astype(np.int64) - x
+    kept, exps, shares = (table[below] for table in exponentials(real))
+    return kept, exps, np.minimum(shares.sum(axis=-1, keepdims=True), INT32_MAX)
 
 
 def _table(function: Callable[[Array], Array], scale: float, zero_point: int) -> Array:

@@ -1,0 +1,206 @@
+"""Pooling and reductions of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import CallTypes, DType, TensorType
+from onert.ir.ops.pool import Pool2D, Pooling
+from onert.ir.ops.reduce import Reduce, Reduction, axes_of, mean_multiplier
+from onert.ir.ops.window import Padding, Window
+from onert_llvm.abi import Algorithm
+from onert_llvm.kernels.pool import PoolInt8
+from onert_llvm.kernels.reduce_int8 import Ending, Gather, ReduceColumnsInt8, ReduceRowsInt8
+from onert_llvm.kernels.requantize import Requantize, Scaling
+from onert_llvm.kernels.window_pool_int8 import WindowPoolInt8
+from onert_llvm.packing import pack_columns, pack_reals, scaling
+from onert_llvm.schedule import strip
+
+from .builder import Lowering
+from .command import Slot
+from .integer_filters import BYTES
+from .products import Plane
+
+MOST_TAPS = 16
+"""Elements of a window whose loads are all written out."""
+
+_MOST_COUNTED = 1 << 15
+"""Elements of an average: the sum, and half of the count, stay below 2**24."""
+
+
+def why_no_pool(op: Pool2D, types: CallTypes) -> str | None:
+    """Why this backend does not pool the bytes; None where it does."""
+    x, out = types.input(0), types.output
+    if x.dtype not in BYTES or op.kind is Pooling.L2:
+        return "only the average and the greatest of bytes are native"
+    if out.quantization is None or not out.quantization.per_tensor or op.activation.value.function is not None:
+        return "its quantisation or activation has no integer form"
+    if 0 in (x.shape + out.shape):
+        return "a tensor has no elements"
+    area = op.filter_height * op.filter_width
+    return None if area <= _MOST_COUNTED else f"its window has {area} elements, expected at most {_MOST_COUNTED}"
+
+
+def _covers(op: Pool2D, types: CallTypes) -> bool:
+    """Whether one window covers the whole picture and nothing else."""
+    x, out = types.input(0).shape, types.output.shape
+    return (op.filter_height, op.filter_width) == x[1:3] and out[1:3] == (1, 1)
+
+
+def lower_pool(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Windows that slide, or one that covers all."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, Pool2D)
+    types = lowering.subgraph.types(operation)
+    x, out = lowering.shape(operation.used[0]), lowering.shape(operation.outputs[0])
+    low, high = op.activation.bounds(types.output)
+    average, signed = op.kind is Pooling.AVERAGE, types.output.dtype is DType.INT8
+    if _covers(op, types):
+        gather = Gather.AVERAGE if average else Gather.MAX
+        clamped = (low, high) != types.output.dtype.limits
+        ending = Ending(gather, Requantize(clamped=clamped), signed)
+        slots: dict[str, Slot] = {"count": x[1] * x[2], "low": low, "high": high}
+        _reduce(lowering, at, _Block(x[0], x[1] * x[2], x[3]), ending, slots)
+        return
+    windows = [
+        Window(op.filter_height, op.stride_height, 1, op.padding),
+        Window(op.filter_width, op.stride_width, 1, op.padding),
+    ]
+    plane = _plane(x, out, windows)
+    cut = strip(plane.window, op.stride_width, 1, out[2], x[3], lowering.isa)
+    padding = 0 if average else types.output.dtype.limits[0]
+    slots = {
+        **plane.slots,
+        "input": lowering.operand(operation.used[0]),
+        "zero": lowering.constant(np.full(x[3], padding, types.output.dtype.numpy)),
+        "c": lowering.operand(operation.outputs[0]),
+        "channels": x[3],
+        "ldc": x[3],
+        "low": low,
+        "high": high,
+    }
+    if average:
+        inside = [_inside(w, size) for w, size in zip(windows, x[1:3], strict=True)]
+        slots["count"] = lowering.constant((inside[0][:, None] * inside[1]).astype(np.int32))
+    flops = int(np.prod(out, dtype=np.int64)) * op.filter_height * op.filter_width
+    small = op.filter_height * op.filter_width <= MOST_TAPS
+    algorithm = PoolInt8(cut, average, signed) if small else WindowPoolInt8(average, signed)
+    lowering.emit(at, algorithm, slots, out[0] * out[1], operation.used, operation.outputs, flops)
+
+
+def _plane(x: Sequence[int], out: Sequence[int], windows: Sequence[Window]) -> Plane:
+    rows, columns = windows
+    return Plane(
+        x[0],
+        (x[1], x[2]),
+        x[3],
+        (out[1], out[2]),
+        (rows.size, columns.size),
+        (rows.stride, columns.stride),
+        (1, 1),
+        (rows.before(x[1]), columns.before(x[2])),
+    )
+
+
+def _inside(window: Window, inputs: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """How many elements of each window along an axis are inputs."""
+    starts = np.arange(window.outputs(inputs), dtype=np.int64) * window.stride
+    starts -= window.before(inputs) if window.padding is Padding.SAME else 0
+    return np.minimum(starts + window.size, inputs) - np.maximum(starts, 0)
+
+
+def why_no_reduction(op: Reduce, types: CallTypes) -> str | None:
+    """Why this backend does not reduce the bytes; None where it does."""
+    x, axes, out = types.input(0), types.input(1), types.output
+    if x.dtype not in BYTES or op.kind not in _GATHER:
+        return "this reduction of these elements has no native form"
+    if axes.value is None or 0 in x.shape:
+        return "the axes are not constant or there are no elements"
+    if _block(x, axes) is None:
+        return "its axes do not lie side by side"
+    scaled = all(t.quantization is not None and t.quantization.per_tensor for t in (x, out))
+    if _GATHER[op.kind] is Gather.SCALED:
+        block = _block(x, axes)
+        return None if scaled and block is not None and block.count < 1 << 22 else "its sums have no native form"
+    return None if x.quantization == out.quantization else "its results are brought to another scale"
+
+
+_GATHER = {
+    Reduction.MEAN: Gather.SCALED,
+    Reduction.SUM: Gather.SCALED,
+    Reduction.MAX: Gather.MAX,
+    Reduction.MIN: Gather.MIN,
+}
+
+
+@frozen
+class _Block:
+    """Elements as `[outer, count, inner]`, of which the middle goes."""
+
+    outer: int
+    count: int
+    inner: int
+
+
+def _block(x: TensorType, axes: TensorType) -> _Block | None:
+    assert axes.value is not None
+    at = axes_of(axes.value, x.rank)
+    shape = [d or 0 for d in x.shape]
+    real = [i for i in at if shape[i] != 1]
+    if not real:
+        return _Block(int(np.prod(shape, dtype=np.int64)), 1, 1)
+    first, last = real[0], real[-1]
+    if any(shape[i] != 1 and i not in at for i in range(first, last)):
+        return None
+    sizes = (shape[:first], shape[first : last + 1], shape[last + 1 :])
+    return _Block(*(int(np.prod(s, dtype=np.int64)) for s in sizes))
+
+
+def lower_reduction(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A reduction along neighbouring axes."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, Reduce)
+    types = lowering.subgraph.types(operation)
+    before, after = types.input(0), types.output
+    block = _block(before, types.input(1))
+    assert block is not None
+    gather, signed = _GATHER[op.kind], after.dtype is DType.INT8
+    if gather is not Gather.SCALED:
+        _reduce(lowering, at, block, Ending(gather, Requantize(), signed), {})
+        return
+    isa = lowering.isa
+    bias = np.full(isa.f32, -before.zero_point * block.count, np.int64)
+    if op.kind is Reduction.SUM:
+        how = Scaling.REAL
+        columns = pack_reals(bias, np.array([before.scale / after.scale]), isa)
+    else:
+        multiplier = mean_multiplier(before, after, block.count)
+        pair = np.array([multiplier.mantissa]), np.array([multiplier.shift])
+        how = scaling(np.array([block.count * 255]), pair, after.zero_point)
+        columns = pack_columns(how, bias, pair, after.zero_point, isa)
+    slots: dict[str, Slot] = {"columns": lowering.constant(columns), "zero_point": after.zero_point}
+    _reduce(lowering, at, block, Ending(gather, Requantize(how), signed), slots)
+
+
+def _reduce(lowering: Lowering, at: int, block: _Block, ending: Ending, own: dict[str, Slot]) -> None:
+    operation = lowering.operation(at)
+    source, target = operation.used[0], operation.outputs[0]
+    slots: dict[str, Slot] = {"x": lowering.operand(source), "out": lowering.operand(target)}
+    algorithm: Algorithm
+    if block.inner == 1:
+        algorithm, tiles = ReduceRowsInt8(ending), block.outer
+        slots["width"] = block.count
+    else:
+        chunks = -(-block.inner // (lowering.isa.f32 * ReduceColumnsInt8.CHUNK))
+        algorithm, tiles = ReduceColumnsInt8(ending), block.outer * chunks
+        slots |= {"rows": block.count, "width": block.inner, "chunks": chunks}
+    slots |= {name: own[name] for name in ending.slots}
+    flops = block.outer * block.count * block.inner
+    lowering.emit(at, algorithm, slots, tiles, (source,), (target,), flops)
