@@ -7,46 +7,18 @@ from collections.abc import Iterator
 
 from onert.backend import Backend, Blueprint, Group, Kernel, ObjectCode, Sequence, Settings
 from onert.ir import CallTypes, Op, Operation
-from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.convert import Bitcast
-from onert.ir.ops.copy import Copy
-from onert.ir.ops.depthwise import DepthwiseConv2D
-from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.gather import EmbeddingLookup, Gather, GatherNd
-from onert.ir.ops.joining import Concat, Pack, Split, SplitV, Unpack
-from onert.ir.ops.layout import BatchToSpaceND, SpaceToBatchND
-from onert.ir.ops.reshape import ExpandDims, Reshape, Squeeze
-from onert.ir.ops.resize import ResizeNearestNeighbor
-from onert.ir.ops.slicing import MirrorPad, Pad
 
 from . import code
 from .cache import Cache, default_directory
 from .emit_object import emit
-from .lower import byte_rules, elementwise, fusion, gathering, movement, products
+from .float_rules import ANY, ELEMENT_WISE, FLOATS
+from .lower import byte_rules, fusion
 from .lower.builder import Lowering
 from .lower.command import Lowered
 from .lower.rule import Rule
-from .lower.views import VIEWS
 from .native_kernel import NativeKernel
 from .target import Isa, target
 from .target_choice import choose
-
-_ELEMENTWISE = Rule(elementwise.why_not, elementwise.lower_elementwise)
-_MOVEMENT = Rule(movement.why_not, movement.lower)
-
-FLOATS: dict[type[Op], Rule] = {
-    Conv2D: Rule(products.why_not, products.lower_convolution, anchor=True),
-    DepthwiseConv2D: Rule(products.why_not, products.lower_depthwise, anchor=True),
-    FullyConnected: Rule(products.why_not, products.lower_fully_connected, anchor=True),
-}
-_GATHERING = Rule(gathering.why_not, gathering.lower)
-_MOVED = (Reshape, Squeeze, ExpandDims, Copy, Bitcast, Concat, Split, SplitV, Pack, Unpack, Pad, MirrorPad)
-ANY: dict[type[Op], Rule] = {
-    **dict.fromkeys((*_MOVED, SpaceToBatchND, BatchToSpaceND, *VIEWS), _MOVEMENT),
-    **dict.fromkeys((Gather, GatherNd, EmbeddingLookup), _GATHERING),
-    ResizeNearestNeighbor: Rule(gathering.why_not, gathering.lower_nearest),
-}
-"""Rules by the kind of operation: for float32, and for elements of any type."""
 
 
 def rule(op: Op, types: CallTypes) -> Rule:
@@ -60,7 +32,7 @@ def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     if kind in ANY:
         yield ANY[kind]
     yield from byte_rules.rules(op, types)
-    yield FLOATS.get(kind, _ELEMENTWISE)
+    yield FLOATS.get(kind, ELEMENT_WISE)
 
 
 class Llvm(Backend):
@@ -75,7 +47,12 @@ class Llvm(Backend):
 
     def fuse(self, sequence: Sequence, settings: Settings) -> tuple[Group, ...]:
         subgraph = sequence.subgraph
-        return fusion.groups(subgraph, sequence.operations, lambda o: rule(o.op, subgraph.types(o)).anchor)
+        rules = {
+            at: rule(subgraph.operations[at].op, subgraph.types(subgraph.operations[at])) for at in sequence.operations
+        }
+        anchors = {at for at, found in rules.items() if found.anchor}
+        chained = {at for at, found in rules.items() if found is ELEMENT_WISE}
+        return fusion.groups(subgraph, sequence.operations, anchors, chained)
 
     def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
         isa = target(settings.target)

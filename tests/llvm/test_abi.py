@@ -21,11 +21,12 @@ from onert_llvm.kernels.gather import Gather
 from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32, PatchConvF32
 from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.move import Core, Move
+from onert_llvm.kernels.normalize import Norm, Normalize, Softmax
 from onert_llvm.kernels.patch import Patch
-from onert_llvm.kernels.pool import PoolF32, PoolInt8
-from onert_llvm.kernels.reduce import Fold, ReduceColumns, ReduceRows, Softmax
-from onert_llvm.kernels.requantize import Requantize
-from onert_llvm.kernels.row_sums import RowSums, WindowSums
+from onert_llvm.kernels.pool import Gathering, PoolF32, PoolInt8, WindowPoolF32
+from onert_llvm.kernels.reduce import ArgColumns, Fold, ReduceColumns, ReduceRows
+from onert_llvm.kernels.requantize import Requantize, Scaling
+from onert_llvm.kernels.resize import ResizeBilinear
 from onert_llvm.layout import TaskLayout
 from onert_llvm.object import compile_object
 from onert_llvm.schedule import product_tile, row_work, strip
@@ -40,12 +41,15 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
     swish = Epilogue(hard_swish(ACC), bias=True)
     return (
         GemmF32(real, swish), ConvF32(real), PatchConvF32(real, PATCH), DepthwiseF32(cut, swish), PoolF32(cut, True),
-        GemmInt8(whole, 33 % GROUP[isa.dot]), ConvInt8(whole, 1, False, Requantize(True, True)),
+        GemmInt8(whole, 33 % GROUP[isa.dot]), ConvInt8(whole, 1, False, Requantize(Scaling.WIDE, True)),
         PatchConvInt8(whole, PATCH),
         DepthwiseInt8(cut, True, Requantize(weight_zero_point=True)), PoolInt8(cut, True), PoolInt8(cut, False, False),
         Elementwise(Apply(Fn.TANH, (ACC,)), (True,)), AddInt8(), TableInt8(), ReduceRows(Fold.SUM),
-        ReduceColumns(Fold.MAX), Softmax(), RowSums(), WindowSums(),
+        ReduceColumns(Fold.MAX),
         *(Move(core, 4, 2) for core in Core), Move(Core.RUN, 1, 0), Move(Core.EACH, 16, 1), Gather(1, 2, True),
+        Softmax(), Softmax(logarithm=True), *(Normalize(norm, True, True) for norm in Norm), ResizeBilinear(),
+        *(WindowPoolF32(gathering) for gathering in Gathering), ArgColumns(True, Kind.I8, True),
+        *(ReduceColumns(Fold.MIN, 1, kind) for kind in Kind), *(ReduceRows(Fold.MAX, kind) for kind in Kind),
         *(Elementwise(Apply(fn, (ACC,)), (True,), 2, True) for fn in (Fn.FLOOR, Fn.ROUND, Fn.SIN, Fn.ELU, Fn.LOG)),
         *(Elementwise(Apply(Fn.CAST, (ACC,), kind), (True,)) for kind in Kind),
         *(Elementwise(Apply(Fn.CAST, (Leaf("x", kind),), Kind.F32), (True,)) for kind in Kind),

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from onert_llvm.abi import KernelSpec
+from onert_llvm.kernels.normalize import Softmax
 from onert_llvm.kernels.pool import PoolF32, PoolInt8
-from onert_llvm.kernels.reduce import Fold, ReduceColumns, ReduceRows, Softmax
+from onert_llvm.kernels.reduce import Fold, ReduceColumns, ReduceRows
 from onert_llvm.schedule import strip
 from onert_llvm.target import Isa, runnable
 
@@ -21,7 +22,7 @@ SIGNED = pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
 MEAN = pytest.mark.parametrize("mean", [True, False], ids=["mean", "max"])
 WIDTHS = pytest.mark.parametrize("width", [1, 3, 16, 31, 64, 65, 200])
 POOLED = [p for p in PICTURES if p.dilation == (1, 1) and p.pads < p.window]
-NUMPY: dict[Fold, Any] = {Fold.SUM: np.sum, Fold.MAX: np.max, Fold.MIN: np.min}
+NUMPY: dict[Fold, Any] = {Fold.SUM: np.sum, Fold.PROD: np.prod, Fold.MAX: np.max, Fold.MIN: np.min}
 
 
 def _counts(picture: Picture) -> Array:
@@ -92,7 +93,7 @@ def test_reductions(isa: Isa, width: int, fold: Fold) -> None:
     slots: dict[str, Any] = {"in": guarded(x), "width": width, "scale": 0.5}
     run(KernelSpec(ReduceRows(fold), isa), 15, slots | {"step": width, "out": rows}, pieces=2)
     np.testing.assert_allclose(rows.reshape(3, 5), NUMPY[fold](x.astype(np.float64), 2) / 2, atol=1e-5)
-    chunks = -(-width // (isa.f32 * ReduceColumns.CHUNK))
+    chunks = -(-width // (isa.f32 * 4))
     down = slots | {"rows": 5, "chunks": chunks, "out": columns}
     run(KernelSpec(ReduceColumns(fold), isa), 3 * chunks, down, pieces=2)
     np.testing.assert_allclose(columns, NUMPY[fold](x.astype(np.float64), 1) / 2, atol=1e-5)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from enum import Enum
+from functools import partial, reduce
+from itertools import product
 
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import F32, I8, I32, Kernel, Val
+from onert_llvm.build import F32, I8, I32, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
 
 from .epilogue import ACC
 from .expression import Expr, evaluate
+from .normalize import each_register
 from .reduce_int8 import average
 from .strip import Pixels, Strip, each_strip
 from .window import SLOTS as WINDOW
@@ -46,11 +49,18 @@ class PoolF32:
         return TaskLayout((*_SLOTS, *(("scale",) if self.mean else ())))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        s = self.strip
+
         def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:
             target = task.view("c", F32, task.i64("ldc"), 1)
-            for x in range(self.strip.across):
-                seen = [pixels.at(row, column, c).load(k.isa.f32, mask) for row, column in _taps(pixels, x)]
-                value = reduce(lambda a, b: a + b if self.mean else a.max(b), seen)
+            values: list[Val | None] = [None] * s.across
+            for row in range(s.window[0]):
+                seen = {column: pixels.at(row, column, c).load(k.isa.f32, mask) for column in s.columns}
+                for x, t in product(range(s.across), range(s.window[1])):
+                    tap, so_far = seen[x * s.stride + t * s.dilation], values[x]
+                    values[x] = tap if so_far is None else so_far + tap if self.mean else so_far.max(tap)
+            for x, value in enumerate(values):
+                assert value is not None
                 if self.mean:
                     value = value * task.view("scale", F32, 1)[pixels.position + x].load()
                 target[out + x, c].store(_followed(k, self.tree, value), mask)
@@ -60,6 +70,71 @@ class PoolF32:
 
 def _followed(k: Kernel, tree: Expr, value: Val) -> Val:
     return evaluate(k, tree, lambda _: value, value)
+
+
+class Gathering(Enum):
+    """What the elements of a window become."""
+
+    MEAN = "mean"
+    GREATEST = "greatest"
+    ROOT_MEAN_SQUARE = "root mean square"
+
+
+@frozen
+class WindowPoolF32:
+    """Float32 pooling with a window of any size, its taps in loops; `tree` follows.
+
+    Work tiles are rows of the output, through all images. Pixels outside of the picture take no part.
+    """
+
+    gathering: Gathering
+    tree: Expr = ACC
+
+    @property
+    def name(self) -> str:
+        return "window_pool_f32"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("c", "channels", *WINDOW))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        channels = task.i64("channels")
+        with k.loop(end, begin) as line:
+            image, y = line // task.i64("out_h"), line % task.i64("out_h")
+            top = y * task.i64("stride_h") - task.i64("pad_h")
+            rows = (top.max(0), (top + task.i64("kernel_h")).min(task.i64("in_h")))
+            source = task.view("input", F32, task.i64("image"), task.i64("row"), task.i64("pixel"), 1)[image]
+            with k.loop(task.i64("out_w"), nonempty=True) as x:
+                left = x * task.i64("stride_w") - task.i64("pad_w")
+                columns = (left.max(0), (left + task.i64("kernel_w")).min(task.i64("in_w")))
+                count = (rows[1] - rows[0]) * (columns[1] - columns[0])
+                share = (k.f32(1.0) / count.cast(F32)).splat(k.isa.f32)
+                out = task.view("c", F32, task.i64("out_w") * channels, channels, 1)[line, x]
+                each_register(k, channels, partial(self._register, k, source, rows, columns, share, out))
+
+    def _register(
+        self,
+        k: Kernel,
+        source: View,
+        rows: tuple[Val, Val],
+        columns: tuple[Val, Val],
+        share: Val,
+        out: View,
+        c: Val,
+        mask: Val | None,
+    ) -> None:
+        greatest, lanes = self.gathering is Gathering.GREATEST, k.isa.f32
+        total = k.var(k.const(k.zeros(F32, lanes).type, float("-inf") if greatest else 0.0))
+        with k.loop(rows[1], rows[0]) as y, k.loop(columns[1], columns[0]) as x:
+            tap = source[y, x, c].load(lanes, mask)
+            if greatest:
+                total.set(total.get().max(tap))
+            else:
+                total.set(total.get() + (tap if self.gathering is Gathering.MEAN else tap * tap))
+        value = total.get() if greatest else total.get() * share
+        value = value.call("sqrt") if self.gathering is Gathering.ROOT_MEAN_SQUARE else value
+        out[c].store(_followed(k, self.tree, value), mask)
 
 
 @frozen

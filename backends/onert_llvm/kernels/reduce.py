@@ -1,63 +1,88 @@
-"""Reductions in float32, over the columns of a matrix or over its rows, and softmax."""
+"""Reductions over the columns of a matrix or over its rows."""
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import ClassVar
 
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import F32, Kernel, Val, Var, View
-from onert_llvm.build.math import exp
+from onert_llvm.build import I32, I64, Kernel, Val, Var, View, vec
 from onert_llvm.layout import TaskLayout
+
+from .expression import Kind
 
 
 class Fold(Enum):
-    """How elements are put together, from which value on."""
+    """How elements are put together."""
 
-    SUM = 0.0
-    MAX = float("-inf")
-    MIN = float("inf")
+    SUM = "sum"
+    PROD = "prod"
+    MAX = "max"
+    MIN = "min"
 
-    def join(self, a: Val, b: Val) -> Val:
+    def start(self, kind: Kind) -> float | int:
+        """What does not change an element that it is put together with."""
+        if self in (Fold.SUM, Fold.PROD):
+            return 0 if self is Fold.SUM else 1
+        if kind is Kind.F32:
+            return float("-inf" if self is Fold.MAX else "inf")
+        bits = int(kind.memory.width)
+        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if kind.signed else (0, (1 << bits) - 1)
+        return low if self is Fold.MAX else high
+
+    def join(self, a: Val, b: Val, kind: Kind = Kind.F32) -> Val:
         if self is Fold.SUM:
             return a + b
-        return a.max(b) if self is Fold.MAX else a.min(b)
+        if self is Fold.PROD:
+            return a * b
+        if kind.signed:
+            return a.max(b) if self is Fold.MAX else a.min(b)
+        return a.umax(b) if self is Fold.MAX else a.umin(b)
 
 
-def fold_lanes(fold: Fold, x: Val) -> Val:
+def fold_lanes(fold: Fold, x: Val, kind: Kind = Kind.F32) -> Val:
     """One value from all lanes, halves onto halves."""
     while x.lanes > 2:
         half = x.lanes // 2
-        x = fold.join(x.shuffle(list(range(half))), x.shuffle(list(range(half, x.lanes))))
-    return fold.join(x.lane(0), x.lane(1))
+        x = fold.join(x.shuffle(list(range(half))), x.shuffle(list(range(half, x.lanes))), kind)
+    return fold.join(x.lane(0), x.lane(1), kind)
 
 
-def fold_row(k: Kernel, fold: Fold, row: View, width: Val) -> Val:
+def fold_row(k: Kernel, fold: Fold, row: View, width: Val, kind: Kind = Kind.F32) -> Val:
     """One value from `width` neighbours: four sums side by side, then the rest, then the lanes."""
     lanes, ways = k.isa.f32, 4
-    sums = [k.var(k.const(k.zeros(F32, lanes).type, fold.value)) for _ in range(ways)]
+    start = k.const(vec(kind.memory, lanes), fold.start(kind))
+    sums = [k.var(start) for _ in range(ways)]
     block = width - width % (lanes * ways)
     with k.loop(block, step=lanes * ways) as at:
         for i, s in enumerate(sums):
-            s.set(fold.join(s.get(), row[at + i * lanes].load(lanes)))
+            s.set(fold.join(s.get(), row[at + i * lanes].load(lanes), kind))
     whole = width - width % lanes
     with k.loop(whole, block, step=lanes) as at:
-        sums[0].set(fold.join(sums[0].get(), row[at].load(lanes)))
+        sums[0].set(fold.join(sums[0].get(), row[at].load(lanes), kind))
     with k.when(whole < width):
         mask = k.mask(lanes, width - whole)
         rest = row[whole].load(lanes, mask)
-        sums[0].set(fold.join(sums[0].get(), mask.select(rest, rest.like(fold.value))))
-    first, second = fold.join(sums[0].get(), sums[1].get()), fold.join(sums[2].get(), sums[3].get())
-    return fold_lanes(fold, fold.join(first, second))
+        sums[0].set(fold.join(sums[0].get(), mask.select(rest, start), kind))
+    first, second = (fold.join(sums[i].get(), sums[i + 1].get(), kind) for i in (0, 2))
+    return fold_lanes(fold, fold.join(first, second, kind), kind)
+
+
+def scaled(task: Task, total: Val) -> Val:
+    """A float total times the task's scale; integers as they are."""
+    return total * task.f32("scale").splat(total.lanes) if total.is_float else total
 
 
 @frozen
 class ReduceRows:
-    """`out[row] = scale * fold of in[row, :width]`; work tiles are rows, `step` elements apart."""
+    """`out[row] = scale * fold of in[row, :width]`; work tiles are rows, `step` elements apart.
+
+    Only floats are scaled.
+    """
 
     fold: Fold
+    kind: Kind = Kind.F32
 
     @property
     def name(self) -> str:
@@ -69,20 +94,22 @@ class ReduceRows:
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with k.loop(end, begin) as row:
-            total = fold_row(k, self.fold, task.view("in", F32, task.i64("step"), 1)[row], task.i64("width"))
-            task.view("out", F32, 1)[row].store(total * task.f32("scale"))
+            source = task.view("in", self.kind.memory, task.i64("step"), 1)[row]
+            total = fold_row(k, self.fold, source, task.i64("width"), self.kind)
+            task.view("out", self.kind.memory, 1)[row].store(scaled(task, total))
 
 
 @frozen
 class ReduceColumns:
     """`out[block, column] = scale * fold over rows of in[block, row, column]`, all of `width` columns.
 
-    Work tile t is block t // chunks and its columns from (t % chunks) * `CHUNK` registers on.
+    Work tile t is block t // chunks and `vectors` registers of its columns from (t % chunks) * vectors on. Only floats
+    are scaled.
     """
 
     fold: Fold
-
-    CHUNK: ClassVar[int] = 4
+    vectors: int = 4
+    kind: Kind = Kind.F32
 
     @property
     def name(self) -> str:
@@ -95,61 +122,76 @@ class ReduceColumns:
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width, rows = k.isa.f32, task.i64("width"), task.i64("rows")
         with k.loop(end, begin) as t:
-            block, first = t // task.i64("chunks"), (t % task.i64("chunks")) * (lanes * self.CHUNK)
-            source = task.view("in", F32, rows * width, width, 1)[block]
-            out = task.view("out", F32, width, 1)[block]
-            with k.either(first + lanes * self.CHUNK <= width) as (then, otherwise):
+            block, first = t // task.i64("chunks"), (t % task.i64("chunks")) * (lanes * self.vectors)
+            source = task.view("in", self.kind.memory, rows * width, width, 1)[block]
+            out = task.view("out", self.kind.memory, width, 1)[block]
+            with k.either(first + lanes * self.vectors <= width) as (then, otherwise):
                 with then:
-                    self._columns(k, task, source, out, first, self.CHUNK, None)
+                    self._columns(k, task, source, out, first, self.vectors, None)
                 with otherwise, k.loop(width, first, step=lanes) as column:
                     self._columns(k, task, source, out, column, 1, k.mask(lanes, width - column))
 
     def _columns(
         self, k: Kernel, task: Task, source: View, out: View, column: Val, count: int, mask: Val | None
     ) -> None:
-        lanes = k.isa.f32
-        start = k.const(k.zeros(F32, lanes).type, self.fold.value)
-        sums: list[Var] = [k.var(start) for _ in range(count)]
-        with k.loop(task.i64("rows")) as row:
-            for i, s in enumerate(sums):
-                s.set(self.fold.join(s.get(), source[row, column + i * lanes].load(lanes, mask)))
-        for i, s in enumerate(sums):
-            out[column + i * lanes].store(s.get() * task.f32("scale"), mask)
+        """Several rows at a time where there are few registers, so that additions need not wait for one another."""
+        lanes, rows, ways = k.isa.f32, task.i64("rows"), max(1, 8 // count)
+        start = k.const(vec(self.kind.memory, lanes), self.fold.start(self.kind))
+        sums: list[list[Var]] = [[k.var(start) for _ in range(count)] for _ in range(ways)]
+
+        def add(row: Val, part: list[Var]) -> None:
+            for i, s in enumerate(part):
+                s.set(self.fold.join(s.get(), source[row, column + i * lanes].load(lanes, mask), self.kind))
+
+        whole = rows - rows % ways
+        with k.loop(whole, step=ways) as row:
+            for i, part in enumerate(sums):
+                add(row + i, part)
+        with k.loop(rows, whole) as row:
+            add(row, sums[0])
+        for i in range(count):
+            total = sums[0][i].get()
+            for part in sums[1:]:
+                total = self.fold.join(total, part[i].get(), self.kind)
+            out[column + i * lanes].store(scaled(task, total), mask)
 
 
 @frozen
-class Softmax:
-    """`exp(beta * (x - max)) / sum` of each row of `width`; work tiles are rows. `out` may be `in`."""
+class ArgColumns:
+    """`out[block, column]` = the row of the greatest (least) of in[block, :, column], the first of equals.
+
+    Work tile t is block t // chunks and a register of its columns; `wide` says that results are 64-bit integers.
+    """
+
+    greatest: bool
+    kind: Kind
+    wide: bool
 
     @property
     def name(self) -> str:
-        return "softmax"
+        return "arg_columns"
 
     @property
     def layout(self) -> TaskLayout:
-        return TaskLayout(("in", "step", "width", "out", "out_step", "beta"))
+        return TaskLayout(("in", "rows", "width", "chunks", "out"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        lanes, width = k.isa.f32, task.i64("width")
-        beta = task.f32("beta").splat(lanes)
-        whole = width - width % lanes
-        with k.loop(end, begin) as r:
-            row = task.view("in", F32, task.i64("step"), 1)[r]
-            out = task.view("out", F32, task.i64("out_step"), 1)[r]
-            top = fold_row(k, Fold.MAX, row, width).splat(lanes)
-            total = k.var(k.zeros(F32, lanes))
-            with k.loop(whole, step=lanes) as at:
-                e = exp(k, (row[at].load(lanes) - top) * beta)
-                out[at].store(e)
-                total.set(total.get() + e)
-            with k.when(whole < width):
-                mask = k.mask(lanes, width - whole)
-                e = exp(k, (row[whole].load(lanes, mask) - top) * beta)
-                out[whole].store(e, mask)
-                total.set(total.get() + mask.select(e, 0.0))
-            scale = (k.f32(1.0) / fold_lanes(Fold.SUM, total.get())).splat(lanes)
-            with k.loop(whole, step=lanes) as at:
-                out[at].store(out[at].load(lanes) * scale)
-            with k.when(whole < width):
-                mask = k.mask(lanes, width - whole)
-                out[whole].store(out[whole].load(lanes, mask) * scale, mask)
+        lanes, width, rows = k.isa.f32, task.i64("width"), task.i64("rows")
+        result = I64 if self.wide else I32
+        with k.loop(end, begin) as t:
+            block, first = t // task.i64("chunks"), (t % task.i64("chunks")) * lanes
+            mask = k.mask(lanes, width - first)
+            column = task.view("in", self.kind.memory, rows * width, width, 1)[block, 0, first]
+            best, place = k.var(self._load(column, lanes, mask)), k.var(k.zeros(I32, lanes))
+            with k.loop(rows, start=1) as row:
+                here = k.view(column.address, self.kind.memory, width)[row]
+                value = self._load(here, lanes, mask)
+                better = value > best.get() if self.greatest else value < best.get()
+                best.set(better.select(value, best.get()))
+                place.set(better.select(row.cast(I32).splat(lanes), place.get()))
+            out = task.view("out", result, width, 1)[block, first]
+            out.store(place.get().cast(result), mask)
+
+    def _load(self, place: View, lanes: int, mask: Val) -> Val:
+        found = place.load(lanes, mask)
+        return found if self.kind in (Kind.F32, Kind.I64) else found.cast(I32, self.kind.signed)

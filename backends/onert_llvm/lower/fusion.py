@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 
 from attrs import define, field
 
@@ -16,8 +16,6 @@ from . import expressions
 MOST_FUSED = 12
 MOST_MATRICES = 3
 """Bounds of one kernel: operations in it, and tensors that it reads beside the first."""
-
-Anchors = Callable[[Operation], bool]
 
 
 @define
@@ -34,24 +32,24 @@ class _Open:
     closed: bool = False
 
 
-def groups(subgraph: Subgraph, operations: Sequence[int], is_anchor: Anchors) -> tuple[Group, ...]:
+def groups(
+    subgraph: Subgraph, operations: Sequence[int], anchors: Collection[int], chained: Collection[int]
+) -> tuple[Group, ...]:
     """The groups of a sequence, each placed where its last operation stood.
 
-    An element-wise operation joins the group that makes one of its inputs where nothing else reads that input and the
-    shapes are the same; the input is then never stored.
+    `anchors` may begin a group, `chained` are the element-wise operations that loops can chain. Such an operation joins
+    the group that makes one of its inputs where nothing else reads that input and the shapes are the same; the input is
+    then never stored.
     """
     found: list[_Open] = []
     making: dict[int, _Open] = {}
-    inside = set(operations)
     for at in operations:
         operation = subgraph.operations[at]
-        group = _joined(subgraph, at, operation, making, inside)
+        group = _joined(subgraph, at, operation, making) if at in chained else None
         if group is None:
-            group = _Open([at], operation.outputs[0] if operation.outputs else -1, is_anchor(operation))
+            group = _Open([at], operation.outputs[0] if operation.outputs else -1, at in anchors)
             found.append(group)
-            group.closed = len(operation.outputs) != 1 or not (
-                group.anchored or expressions.supported(operation.op, subgraph.types(operation))
-            )
+            group.closed = len(operation.outputs) != 1 or not (group.anchored or at in chained)
             group.others = set(operation.used)
         if operation.outputs:
             making[operation.outputs[0]] = group
@@ -67,13 +65,9 @@ def groups(subgraph: Subgraph, operations: Sequence[int], is_anchor: Anchors) ->
     )
 
 
-def _joined(
-    subgraph: Subgraph, at: int, operation: Operation, making: dict[int, _Open], inside: set[int]
-) -> _Open | None:
+def _joined(subgraph: Subgraph, at: int, operation: Operation, making: dict[int, _Open]) -> _Open | None:
     """The group that this element-wise operation joins; None where there is none."""
     types = subgraph.types(operation)
-    if len(operation.outputs) != 1 or not expressions.supported(operation.op, types):
-        return None
     for source in operation.used:
         group = making.get(source)
         if group is None or group.closed or group.result != source or len(group.operations) >= MOST_FUSED:

@@ -1,0 +1,154 @@
+"""Rows brought to one scale: softmax and its logarithm, and norms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from attrs import frozen
+
+from onert_llvm.abi import Task
+from onert_llvm.build import F32, Kernel, Val, View
+from onert_llvm.build.math import exp, log
+from onert_llvm.layout import TaskLayout
+
+from .reduce import Fold, fold_lanes, fold_row
+
+
+def each_register(k: Kernel, width: Val, body: Callable[[Val, Val | None], None]) -> None:
+    """`body(at, mask)` for every register of a row."""
+    lanes = k.isa.f32
+    whole = width - width % lanes
+    with k.loop(whole, step=lanes) as at:
+        body(at, None)
+    with k.when(whole < width):
+        body(whole, k.mask(lanes, width - whole))
+
+
+def sum_of(k: Kernel, width: Val, term: Callable[[Val, Val | None], Val]) -> Val:
+    """The sum of a row of terms, as one number."""
+    total = k.var(k.zeros(F32, k.isa.f32))
+
+    def add(at: Val, mask: Val | None) -> None:
+        value = term(at, mask)
+        total.set(total.get() + (value if mask is None else mask.select(value, 0.0)))
+
+    each_register(k, width, add)
+    return fold_lanes(Fold.SUM, total.get())
+
+
+@frozen
+class Softmax:
+    """`exp(beta * (x - max)) / sum` of each row of `width`; work tiles are rows. `out` may be `in`.
+
+    With `logarithm` its logarithm: `beta * (x - max) - log(sum)`.
+    """
+
+    logarithm: bool = False
+
+    @property
+    def name(self) -> str:
+        return "softmax"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("in", "step", "width", "out", "out_step", "beta"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        lanes, width = k.isa.f32, task.i64("width")
+        beta = task.f32("beta").splat(lanes)
+        with k.loop(end, begin) as r:
+            row = task.view("in", F32, task.i64("step"), 1)[r]
+            out = task.view("out", F32, task.i64("out_step"), 1)[r]
+            top = fold_row(k, Fold.MAX, row, width).splat(lanes)
+            if self.logarithm:
+                self._logarithm(k, row, out, width, top, beta)
+            else:
+                self._ratio(k, row, out, width, top, beta)
+
+    def _ratio(self, k: Kernel, row: View, out: View, width: Val, top: Val, beta: Val) -> None:
+        lanes = k.isa.f32
+
+        def power(at: Val, mask: Val | None) -> Val:
+            e = exp(k, (row[at].load(lanes, mask) - top) * beta)
+            out[at].store(e, mask)
+            return e
+
+        scale = (k.f32(1.0) / sum_of(k, width, power)).splat(lanes)
+        each_register(k, width, lambda at, mask: out[at].store(out[at].load(lanes, mask) * scale, mask))
+
+    def _logarithm(self, k: Kernel, row: View, out: View, width: Val, top: Val, beta: Val) -> None:
+        lanes = k.isa.f32
+        total = sum_of(k, width, lambda at, mask: exp(k, (row[at].load(lanes, mask) - top) * beta))
+        less = log(k, total).splat(lanes)
+        each_register(k, width, lambda at, mask: out[at].store((row[at].load(lanes, mask) - top) * beta - less, mask))
+
+
+class Norm(Enum):
+    """What a row is divided by, `s` its mean square.
+
+    `LENGTH`: the square root of the sum of squares, at least `epsilon`. `ROOT_MEAN_SQUARE`: the root of `s + epsilon`.
+    `LAYER`: the mean is taken off first, then as the one before.
+    """
+
+    LENGTH = "length"
+    ROOT_MEAN_SQUARE = "root mean square"
+    LAYER = "layer"
+
+
+@frozen
+class Normalize:
+    """Each row of `width` by its norm; then times `gamma` and plus `beta`, where it has them, element by element.
+
+    `share` is one over the width. Work tiles are rows, dense on both sides.
+    """
+
+    norm: Norm
+    gamma: bool = False
+    beta: bool = False
+
+    @property
+    def name(self) -> str:
+        return "normalize"
+
+    @property
+    def layout(self) -> TaskLayout:
+        extra = (name for name in ("gamma", "beta") if getattr(self, name))
+        return TaskLayout(("in", "out", "width", "share", "epsilon", *extra))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        with k.loop(end, begin) as r:
+            row, out = (task.view(side, F32, task.i64("width"), 1)[r] for side in ("in", "out"))
+            self._row(k, task, row, out, task.i64("width"))
+
+    def _row(self, k: Kernel, task: Task, row: View, out: View, width: Val) -> None:
+        lanes = k.isa.f32
+        mean = k.zeros(F32, lanes)
+        if self.norm is Norm.LAYER:
+            mean = (fold_row(k, Fold.SUM, row, width) * task.f32("share")).splat(lanes)
+
+        def centred(at: Val, mask: Val | None) -> Val:
+            found = row[at].load(lanes, mask)
+            return found - mean if self.norm is Norm.LAYER else found
+
+        def square(at: Val, mask: Val | None) -> Val:
+            found = centred(at, mask)
+            return found * found
+
+        factor = self._factor(k, task, sum_of(k, width, square)).splat(lanes)
+
+        def store(at: Val, mask: Val | None) -> None:
+            value = centred(at, mask) * factor
+            if self.gamma:
+                value = value * task.view("gamma", F32, 1)[at].load(lanes, mask)
+            if self.beta:
+                value = value + task.view("beta", F32, 1)[at].load(lanes, mask)
+            out[at].store(value, mask)
+
+        each_register(k, width, store)
+
+    def _factor(self, k: Kernel, task: Task, squares: Val) -> Val:
+        one = k.f32(1.0)
+        if self.norm is Norm.LENGTH:
+            return one / squares.call("sqrt").max(task.f32("epsilon"))
+        return one / (squares * task.f32("share") + task.f32("epsilon")).call("sqrt")

@@ -1,0 +1,111 @@
+"""Reductions, norms, pooling and resizing in float32 agree with their meaning on every target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onert.ir import DType, Op
+from onert.ir.ops.activation import Activation
+from onert.ir.ops.norm import L2Normalization, RmsNorm
+from onert.ir.ops.pool import Pool2D, Pooling
+from onert.ir.ops.reduce import ArgReduce, Extreme, Reduce, Reduction
+from onert.ir.ops.resize import ResizeBilinear
+from onert.ir.ops.softmax import LogSoftmax, Softmax
+from onert.ir.ops.window import Padding
+from onert_llvm.target import Isa, runnable
+
+from .harness import Array
+from .natively import check, single, why_not
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+
+
+def _draw(*shape: int) -> Array:
+    return np.random.default_rng(len(shape)).normal(size=shape).astype(np.float32)
+
+
+def _ints(*values: Any) -> Array:
+    return np.array(values, np.int32)
+
+
+AXES = [(0,), (1,), (-1,), (1, 2), (0, 2), (0, 1, 3), (1, 3), (0, 1, 2, 3), ()]
+TYPES = (np.float32, np.int32, np.int64, np.bool_)
+
+
+@ISAS
+@pytest.mark.parametrize("kind", list(Reduction), ids=lambda k: k.name)
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda d: d.__name__)
+def test_any_axes_are_reduced(isa: Isa, kind: Reduction, dtype: Any) -> None:
+    logical = kind in (Reduction.ANY, Reduction.ALL)
+    if logical != (dtype is np.bool_) or (kind is Reduction.MEAN and dtype is not np.float32):
+        return
+    x = _draw(3, 4, 5, 35)
+    x = 1 + x / 50 if kind is Reduction.PROD else x * 3
+    x = x > 1.5 if dtype is np.bool_ else x.astype(dtype)
+    for axes in AXES:
+        check(*single(Reduce(kind, keep_dims=len(axes) == 2), x, _ints(*axes), constant=(1,)), isa, threads=2)
+    check(*single(Reduce(kind), x[:, :1], _ints(1), constant=(1,)), isa)
+
+
+@ISAS
+def test_booleans_are_reduced_as_numbers(isa: Isa) -> None:
+    x = _draw(4, 5, 50) > -1.5
+    for kind in (Reduction.SUM, Reduction.PROD, Reduction.MAX, Reduction.MIN):
+        check(*single(Reduce(kind), x, _ints(1, 2), constant=(1,)), isa)
+
+
+@ISAS
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8, np.int32, np.int64], ids=lambda d: d.__name__)
+@pytest.mark.parametrize("kind", list(Extreme), ids=lambda k: k.name)
+def test_places_of_extremes(isa: Isa, dtype: Any, kind: Extreme) -> None:
+    x = (_draw(4, 5, 35) * 3 + (100 if dtype is np.uint8 else 0)).astype(dtype)
+    for axis, wide in ((0, DType.INT64), (1, DType.INT32), (-1, DType.INT64)):
+        check(*single(ArgReduce(kind, wide), x, np.array(axis, np.int32), constant=(1,)), isa)
+
+
+ROWS: list[Op] = [Softmax(), Softmax(0.3), LogSoftmax(), L2Normalization(), RmsNorm(1e-3)]
+
+
+@ISAS
+@pytest.mark.parametrize("op", ROWS, ids=lambda op: op.label)
+@pytest.mark.parametrize("width", [1, 7, 16, 33, 200])
+def test_rows_are_brought_to_one_scale(isa: Isa, op: Op, width: int) -> None:
+    check(*single(op, _draw(3, 4, width) * 5), isa, threads=2)
+    if isinstance(op, RmsNorm):
+        check(*single(op, _draw(6, width), _draw(width), _draw(1, width)[0]), isa)
+
+
+POOLS = [
+    (2, 2, 2, 2, Padding.VALID), (3, 3, 1, 1, Padding.SAME), (3, 2, 2, 1, Padding.SAME), (7, 9, 1, 1, Padding.VALID),
+    (5, 6, 2, 3, Padding.SAME), (20, 20, 1, 1, Padding.SAME), (20, 20, 30, 30, Padding.SAME),
+    (1, 1, 2, 2, Padding.SAME),
+]  # fmt: skip
+
+
+@ISAS
+@pytest.mark.parametrize("kind", list(Pooling), ids=lambda k: k.name)
+@pytest.mark.parametrize(("height", "width", "down", "across", "padding"), POOLS)
+@pytest.mark.parametrize("channels", [1, 16, 37])
+def test_pooling(
+    isa: Isa, kind: Pooling, height: int, width: int, down: int, across: int, padding: Padding, channels: int
+) -> None:
+    for activation in (Activation.NONE, Activation.RELU6):
+        op = Pool2D(kind, height, width, padding, down, across, activation)
+        check(*single(op, _draw(2, 7, 9, channels)), isa, threads=2)
+
+
+@ISAS
+@pytest.mark.parametrize("size", [(1, 1), (7, 3), (10, 18), (13, 9)])
+@pytest.mark.parametrize("channels", [1, 21, 64])
+def test_resizing(isa: Isa, size: tuple[int, int], channels: int) -> None:
+    for op in (ResizeBilinear(), ResizeBilinear(align_corners=True), ResizeBilinear(half_pixel_centers=True)):
+        check(*single(op, _draw(2, 5, 9, channels), _ints(*size), constant=(1,)), isa, threads=2)
+
+
+def test_what_has_no_native_form_says_why() -> None:
+    axis = np.array(0, np.int32)
+    assert why_not(single(Reduce(Reduction.SUM, True), _draw(3), axis)[0]) == "a shape is not known before the run"
+    assert why_not(single(Softmax(), _draw(3).astype(np.float64))[0]) == "only float32 is native"
