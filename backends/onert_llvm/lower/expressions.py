@@ -63,7 +63,7 @@ def _gelu_tanh(x: Expr) -> Expr:
     return Apply(Fn.MUL, (_times(x, 0.5), _plus(Apply(Fn.TANH, (inside,)), Const(1.0))))
 
 
-_UNARY: Mapping[UnaryKind, tuple[Callable[[Expr], Expr], tuple[Kind, ...]]] = {
+UNARY: Mapping[UnaryKind, tuple[Callable[[Expr], Expr], tuple[Kind, ...]]] = {
     UnaryKind.ABS: (_unary(Fn.ABS), _NUMBERS),
     UnaryKind.NEG: (_unary(Fn.NEG), _NUMBERS),
     UnaryKind.SQUARE: (_square, _NUMBERS),
@@ -77,6 +77,7 @@ _UNARY: Mapping[UnaryKind, tuple[Callable[[Expr], Expr], tuple[Kind, ...]]] = {
     UnaryKind.COS: (_unary(Fn.COS), _REALS),
     UnaryKind.TANH: (_unary(Fn.TANH), _REALS),
     UnaryKind.LOGISTIC: (_unary(Fn.LOGISTIC), _REALS),
+    UnaryKind.ERF: (_unary(Fn.ERF), _REALS),
     UnaryKind.ELU: (_unary(Fn.ELU), _REALS),
     UnaryKind.HARD_SWISH: (hard_swish, _REALS),
     UnaryKind.RELU: (lambda x: clamp(x, 0, None), _NUMBERS),
@@ -116,7 +117,7 @@ def _divided(x: Expr, y: Expr) -> Expr:
     return Apply(Fn.DIV if x.kind is Kind.F32 else Fn.QUOTIENT, (x, y), x.kind)
 
 
-_BINARY: Mapping[BinaryKind, tuple[Callable[[Expr, Expr], Expr], tuple[Kind, ...]]] = {
+BINARY: Mapping[BinaryKind, tuple[Callable[[Expr, Expr], Expr], tuple[Kind, ...]]] = {
     BinaryKind.ADD: (_binary(Fn.ADD), _NUMBERS),
     BinaryKind.SUB: (_binary(Fn.SUB), _NUMBERS),
     BinaryKind.MUL: (_binary(Fn.MUL), _NUMBERS),
@@ -178,7 +179,7 @@ def supported(op: Op, types: CallTypes) -> bool:
         return False
     kind = KINDS[present[0].dtype]
     if isinstance(op, Unary):
-        return op.kind in _UNARY and kind in _UNARY[op.kind][1]
+        return op.kind in UNARY and kind in UNARY[op.kind][1]
     if isinstance(op, Binary):
         return _supported_binary(op, types, kind)
     return kind in (_NUMBERS if isinstance(op, AddN) else _REALS) and isinstance(op, AddN | LeakyRelu | PRelu)
@@ -187,7 +188,7 @@ def supported(op: Op, types: CallTypes) -> bool:
 def _supported_binary(op: Binary, types: CallTypes, kind: Kind) -> bool:
     if op.kind is BinaryKind.POW:
         return kind is Kind.F32 and _power(types) is not None and op.activation is Activation.NONE
-    if op.kind not in _BINARY or kind not in _BINARY[op.kind][1]:
+    if op.kind not in BINARY or kind not in BINARY[op.kind][1]:
         return False
     if kind is not Kind.F32:
         if op.kind in _DIVISIONS and not _harmless(types):
@@ -211,7 +212,7 @@ def _power(types: CallTypes) -> Callable[[Expr], Expr] | None:
 def expression(op: Op, args: list[Expr], types: CallTypes) -> Expr:
     """The tree of a supported operation on trees."""
     if isinstance(op, Unary):
-        return _UNARY[op.kind][0](args[0])
+        return UNARY[op.kind][0](args[0])
     if isinstance(op, Binary):
         return _of_binary(op, args, types)
     if isinstance(op, Comparison):
@@ -237,7 +238,7 @@ def _of_binary(op: Binary, args: list[Expr], types: CallTypes) -> Expr:
         power = _power(types)
         assert power is not None
         return power(args[0])
-    found = activated(_BINARY[op.kind][0](args[0], args[1]), op.activation)
+    found = activated(BINARY[op.kind][0](args[0], args[1]), op.activation)
     assert found is not None
     return found
 
