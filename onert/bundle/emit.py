@@ -112,7 +112,7 @@ def _name(source: Source | Mapping[str, Source], name: str | None) -> str:
     if name is not None:
         return _symbol("name", name)
     first = next(iter(source.values()), None) if isinstance(source, Mapping) else source
-    return identifier(Path(first.name).stem if first is not None and first.name else "bundle")
+    return identifier(first.name if first is not None and first.name else "bundle")
 
 
 def _symbol(option: str, name: str) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+import numpy as np
+
 from onert.backend import ObjectCode
 from onert.ir import DType
 
 from .names import apart, identifier
-from .plan import ALIGNMENT, Plan, Variable
+from .plan import ALIGNMENT, Plan, Role, Variable
 
 C_TYPES = {
     DType.FLOAT32: "float",
@@ -101,6 +103,7 @@ def header(name: str, plan: Plan, made: ObjectCode, *, dynamic: bool) -> str:
         "\n".join(_macros(upper, plan, made)),
         '#ifdef __cplusplus\nextern "C" {\n#endif\n',
         *_functions(plan, made),
+        *_reset(name, plan),
         *([f"/* Sizes and symbols. */\nextern const BundleConfig {name}_config;\n"] if dynamic else []),
         "#ifdef __cplusplus\n}\n#endif\n",
         "#endif\n",
@@ -206,6 +209,25 @@ def _functions(plan: Plan, made: ObjectCode) -> Iterator[str]:
             "/* Ends this bundle's threads; the next call of an entry point starts them again. */\n"
             f"void {function}(void);\n"
         )
+
+
+def _reset(name: str, plan: Plan) -> Iterator[str]:
+    """A function that lets all state begin anew, where there is any."""
+    state = [variable for variable in plan.variables if variable.role is Role.STATE]
+    if not state:
+        return
+    yield "/* Lets all state begin anew; to be called before the first run. */"
+    yield f"static inline void {name}_reset(uint8_t *mutableWeightVars) {{"
+    yield "  size_t i;"
+    for variable in state:
+        first, nbytes = variable.offset, variable.info.type.nbytes
+        cleared = np.full(1, variable.info.type.cleared, variable.info.dtype.numpy).tobytes()
+        values = ", ".join(str(byte) for byte in cleared)
+        yield f"  for (i = 0; i < {nbytes}; ++i) {{"
+        yield f"    static const uint8_t element[] = {{{values}}};"
+        yield f"    mutableWeightVars[{first} + i] = element[i % {len(cleared)}];"
+        yield "  }"
+    yield "}\n"
 
 
 def initializer(constants: bytes) -> str:

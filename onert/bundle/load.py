@@ -36,6 +36,13 @@ class Bundle:
         self._activations = HOST.allocate(max(description.activations, 1))
         self._areas = tuple(area.ctypes.data for area in (constants, self._mutables, self._activations))
         self._functions = {entry: _function(library, entry) for entry in description.entries}
+        self.reset()
+
+    def reset(self) -> None:
+        """Let all state begin anew."""
+        for variable in self.description.variables:
+            if variable.role is Role.STATE:
+                self._view(variable)[...] = variable.info.type.cleared
 
     def another(self) -> Bundle:
         """The same code and constants with memory areas, and so state, of its own."""
