@@ -1,0 +1,22 @@
+// Runs a bundle for wasm32 once over files: node run.mjs MODULE ENTRY WEIGHTS MUTABLES_IN MUTABLES_OUT.
+// Sizes come from NAME_config in the module's memory: five 32-bit numbers. Exit status: what the entry returned.
+import { readFileSync, writeFileSync } from "node:fs";
+import { argv, exit } from "node:process";
+
+const [, , path, entry, weights, given, made] = argv;
+const { instance } = await WebAssembly.instantiate(readFileSync(path), {});
+const { memory, __heap_base: heap, ...exported } = instance.exports;
+const config = new Uint32Array(memory.buffer, exported[`${entry}_config`].value, 5);
+const [constants, mutables, activations, alignment] = config;
+const up = (n) => Math.ceil(n / alignment) * alignment;
+const first = up(heap.value);
+const second = first + up(constants);
+const third = second + up(mutables);
+const need = Math.ceil((third + up(activations)) / 65536) - memory.buffer.byteLength / 65536;
+if (need > 0) memory.grow(need);
+const bytes = new Uint8Array(memory.buffer);
+bytes.set(readFileSync(weights), first);
+bytes.set(readFileSync(given), second);
+const code = exported[entry](first, second, third);
+writeFileSync(made, bytes.subarray(second, second + mutables));
+exit(code);

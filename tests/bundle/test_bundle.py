@@ -1,0 +1,313 @@
+"""Bundles are what their page says: files, symbols, sizes, errors."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onert
+from onert.ir import Package
+
+from . import toys
+from .machines import HOST, call, compile_program, defined, needs_compiler, run, undefined
+
+pytestmark = needs_compiler
+
+
+class Entry(ctypes.Structure):
+    """SymbolTableEntry."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("offset", ctypes.c_size_t),
+        ("size", ctypes.c_size_t),
+        ("kind", ctypes.c_char),
+    )
+
+
+class Config(ctypes.Structure):
+    """BundleConfig."""
+
+    _fields_ = (
+        *((name, ctypes.c_size_t) for name in ("constants", "mutables", "activations", "alignment", "count")),
+        ("table", ctypes.POINTER(Entry)),
+    )
+
+
+def test_its_files_are_those_of_the_page(tmp_path: Path) -> None:
+    files = onert.bundle(toys.network(), tmp_path / "build" / "deep")
+    assert sorted(path.name for path in (tmp_path / "build" / "deep").iterdir()) == ["net.h", "net.o", "net.weights"]
+    assert files.paths["weights"].stat().st_size == files.constants
+    assert files.target == "x86-64"
+
+
+def test_the_static_interface_has_the_weights_as_text_too(tmp_path: Path) -> None:
+    files = onert.bundle(toys.network(), tmp_path, api="static", save_asm=True, save_ir=True)
+    assert sorted(files.paths) == ["h", "ll", "o", "s", "weights", "weights.bin", "weights.txt"]
+    assert files.paths["weights"].read_bytes() == files.paths["weights.bin"].read_bytes()
+    lines = files.paths["weights.txt"].read_text().splitlines()
+    assert lines[0].count(",") == 20
+    values = bytes(int(word, 16) for line in lines for word in line.split(",") if word.strip())
+    assert values == files.paths["weights"].read_bytes()
+    assert "net_config" not in defined(HOST, files.paths["o"])
+
+
+@pytest.mark.parametrize("package", [toys.network(), toys.lookup(), toys.counter()], ids=lambda p: p.name)
+def test_a_loaded_bundle_gives_the_reference_results(tmp_path: Path, package: Package) -> None:
+    onert.bundle(package, tmp_path)
+    loaded = onert.load_bundle(tmp_path)
+    inputs = [np.array([0, 4, 2, 2], np.int32)] if package.name == "lookup" else toys.random_inputs(loaded.inputs())
+    for found, wanted in zip(loaded.run(inputs).values(), toys.reference(package, inputs), strict=True):
+        toys.require_close(found, wanted)
+
+
+def test_the_configuration_is_laid_out_as_on_the_page(tmp_path: Path) -> None:
+    files = onert.bundle(toys.network(), tmp_path)
+    call("gcc", "-shared", files.paths["o"], "-o", tmp_path / "net.so", "-lm")
+    config = Config.in_dll(ctypes.CDLL(str(tmp_path / "net.so")), "net_config")
+    assert (config.constants, config.mutables, config.activations, config.alignment) == (
+        files.constants, files.mutables, files.activations, 64,
+    )  # fmt: skip
+    table = [(e.name.decode(), e.offset, e.size, ord(e.kind)) for e in config.table[: config.count]]
+    assert table[:2] == [("gpu_0/data", 0, 9 * 7 * 3, 1), ("output_0", 768, 7 * 5 * 6, 1)]
+    assert all(kind == 0 for _, _, _, kind in table[2:])
+    assert len({name for name, *_ in table}) == len(table)
+    (bias,) = (row for row in table if row[0] == "conv/b")
+    weights = files.paths["weights"].read_bytes()
+    stored = np.frombuffer(weights, np.float32, bias[2], bias[1])
+    assert stored.tolist() == toys.network().model.primary.operands[2].data.array.tolist()  # type: ignore[union-attr]
+
+
+def test_nothing_else_is_visible_and_only_libraries_of_c_are_needed(tmp_path: Path) -> None:
+    files = onert.bundle(toys.network(), tmp_path)
+    assert defined(HOST, files.paths["o"]) == {"net", "net_config"}
+    assert undefined(HOST, files.paths["o"]) <= {"floorf", "ceilf", "rintf"}
+
+
+@pytest.mark.parametrize("api", ["static", "dynamic", "both"])
+@pytest.mark.parametrize(
+    "compiler",
+    [
+        ("gcc", "-std=c99", "-xc"),
+        ("gcc", "-std=c11", "-xc"),
+        ("g++", "-std=c++11", "-xc++"),
+        ("g++", "-std=c++20", "-xc++"),
+    ],
+    ids=lambda c: c[1][5:],
+)
+def test_the_header_is_c_and_cpp(tmp_path: Path, api: str, compiler: tuple[str, ...]) -> None:
+    for package in (toys.network("Odd */ name ö\n"), toys.counter(), toys.lookup()):
+        files = onert.bundle(package, tmp_path, api=api)
+        source = tmp_path / "main.c"
+        source.write_text(f'#include "{files.name}.h"\n#include "{files.name}.h"\nint main(void) {{ return 0; }}\n')
+        call(*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c", source, "-o", tmp_path / "main.o")
+
+
+def test_a_program_finds_its_way_by_macros_alone(tmp_path: Path) -> None:
+    package = toys.network()
+    onert.bundle(package, tmp_path, api="static")
+    source = tmp_path / "main.c"
+    source.write_text(
+        "#include <stdio.h>\n"
+        "static GLOW_MEM_ALIGN(NET_MEM_ALIGN) uint8_t constants[NET_CONSTANT_MEM_SIZE] = {\n"
+        '#include "net.weights.txt"\n'
+        "};\n"
+        "static GLOW_MEM_ALIGN(NET_MEM_ALIGN) uint8_t mutables[NET_MUTABLE_MEM_SIZE];\n"
+        "static GLOW_MEM_ALIGN(NET_MEM_ALIGN) uint8_t activations[NET_ACTIVATIONS_MEM_SIZE];\n"
+        "int main(void) {\n"
+        "  static const int shape[NET_output_0_RANK] = NET_output_0_SHAPE;\n"
+        "  NET_gpu_0_data_TYPE *data = (NET_gpu_0_data_TYPE *)GLOW_GET_ADDR(mutables, NET_gpu_0_data);\n"
+        "  int i;\n"
+        "  for (i = 0; i < NET_gpu_0_data_SIZE; ++i) data[i] = (float)i / NET_gpu_0_data_SIZE;\n"
+        "  if (net(constants, mutables, activations) != GLOW_SUCCESS || shape[3] != 6) return 1;\n"
+        "  for (i = 0; i < NET_output_0_SIZE; ++i)\n"
+        '    printf("%.9g\\n", ((float *)GLOW_GET_ADDR(mutables, NET_output_0))[i]);\n'
+        "  return 0;\n"
+        "}\n"
+    )
+    compile_program(HOST, tmp_path, "net", source, tmp_path / "main")
+    found = np.array(call(tmp_path / "main").split(), np.float32)
+    given = (np.arange(9 * 7 * 3, dtype=np.float32) / np.float32(9 * 7 * 3)).reshape(1, 9, 7, 3)
+    (wanted,) = toys.reference(package, [given])
+    toys.require_close(found, wanted.reshape(-1))
+
+
+def test_symbols_are_looked_up_by_their_whole_names(tmp_path: Path) -> None:
+    onert.bundle(toys.network(), tmp_path)
+    source = tmp_path / "main.c"
+    source.write_text(
+        "int main(void) {\n"
+        '  const SymbolTableEntry *data = bundle_find_symbol(&CONFIG, "gpu_0/data");\n'
+        "  if (data == 0 || data->kind != 1 || data->size != 189) return 1;\n"
+        '  return bundle_find_symbol(&CONFIG, "gpu_0") != 0 || bundle_find_symbol(&CONFIG, "gpu_0/data1") != 0;\n'
+        "}\n"
+    )
+    compile_program(HOST, tmp_path, "net", source, tmp_path / "main")
+    call(tmp_path / "main")
+
+
+def test_two_bundles_link_into_one_program(tmp_path: Path) -> None:
+    for name, seed in (("one", 0), ("two", 1)):
+        onert.bundle(toys.network(name, seed), tmp_path)
+    source = tmp_path / "main.c"
+    source.write_text(
+        '#include "one.h"\n#include "two.h"\n'
+        "int main(void) { return (void *)one == (void *)two || one_config.numSymbols != two_config.numSymbols; }\n"
+    )
+    call("gcc", "-Wall", "-Werror", source, tmp_path / "one.o", tmp_path / "two.o", "-o", tmp_path / "main", "-lm")
+    call(tmp_path / "main")
+    for name, seed in (("one", 0), ("two", 1)):
+        loaded = onert.load_bundle(tmp_path, name)
+        inputs = toys.random_inputs(loaded.inputs())
+        toys.require_close(*loaded.run(inputs).values(), *toys.reference(toys.network(name, seed), inputs))
+
+
+def test_a_bad_element_is_an_error_code(tmp_path: Path) -> None:
+    onert.bundle(toys.lookup(), tmp_path)
+    loaded = onert.load_bundle(tmp_path)
+    with pytest.raises(onert.ExecutionError, match=r"returned error code 1: .*Gather"):
+        loaded.run([np.array([0, 5, 1, 1], np.int32)])
+    assert loaded.run([np.array([0, 1, 2, 3], np.int32)])
+    assert run(HOST, tmp_path, [np.array([-1, 0, 0, 0], np.int32)])[0] == 1
+
+
+def test_state_lies_in_mutables_and_begins_anew(tmp_path: Path) -> None:
+    onert.bundle(toys.counter(), tmp_path)
+    loaded = onert.load_bundle(tmp_path)
+    ones = np.ones(3, np.float32)
+    for _ in range(2):
+        totals = [next(iter(loaded.run([ones]).values())).tolist() for _ in range(3)]
+        assert totals == [[1, 1, 1], [2, 2, 2], [3, 3, 3]]
+        assert loaded.array("total").tolist() == [3, 3, 3]
+        loaded.reset()
+    assert "counter_reset" in (tmp_path / "counter.h").read_text()
+
+
+def test_calls_with_memory_of_their_own_run_at_once(tmp_path: Path) -> None:
+    package = toys.network()
+    onert.bundle(package, tmp_path)
+    first = onert.load_bundle(tmp_path)
+    bundles = [first, *(first.another() for _ in range(3))]
+    wanted = [toys.reference(package, toys.random_inputs(first.inputs(), seed)) for seed in range(4)]
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(200):
+            (found,) = bundles[number].run(toys.random_inputs(first.inputs(), number)).values()
+            if not np.allclose(found, wanted[number][0], atol=1e-4):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
+    script = (
+        "import sys, pathlib; sys.path[:0] = eval(sys.argv[2]); import onert; from bundle import toys;"
+        "onert.bundle(toys.network(), sys.argv[1], api='both', save_ir=True)"
+    )
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        command = [
+            sys.executable,
+            "-c",
+            script,
+            str(tmp_path / seed),
+            repr([*sys.path, str(Path(__file__).parents[1])]),
+        ]
+        subprocess.run(command, check=True, env=environment, cwd=tmp_path)
+    names = sorted(path.name for path in (tmp_path / "1").iterdir())
+    assert len(names) == 6
+    for name in names:
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name
+
+
+def test_open_shapes_are_pinned(tmp_path: Path) -> None:
+    package = toys.network(batch=None)
+    with pytest.raises(onert.CompileError, match="give the inputs shapes"):
+        onert.bundle(package, tmp_path)
+    for source in (package, onert.compile(package, num_threads=1)):
+        onert.bundle(source, tmp_path, shapes={"gpu_0/data": (2, 9, 7, 3)})
+        loaded = onert.load_bundle(tmp_path)
+        inputs = toys.random_inputs(loaded.inputs())
+        assert inputs[0].shape == (2, 9, 7, 3)
+        shapes = {"input_shapes": {0: (2, 9, 7, 3)}}
+        toys.require_close(*loaded.run(inputs).values(), *toys.reference(package, inputs, **shapes))
+
+
+def test_several_entry_points_share_constants(tmp_path: Path) -> None:
+    one = onert.bundle(toys.network(), tmp_path / "one")
+    both = onert.bundle({"first": toys.network(), "second": toys.network()}, tmp_path / "both", name="pair")
+    assert both.constants == one.constants
+    assert both.mutables == 2 * one.mutables
+    assert defined(HOST, both.paths["o"]) == {"first", "second", "pair_config"}
+    loaded = onert.load_bundle(tmp_path / "both")
+    for entry in loaded.entries:
+        assert loaded.inputs(entry)[0].name == f"{entry}/gpu_0/data"
+        inputs = toys.random_inputs(loaded.inputs(entry))
+        toys.require_close(*loaded.run(inputs, entry).values(), *toys.reference(toys.network(), inputs))
+
+
+BAD: list[tuple[str, Callable[[Path], Any]]] = [
+    ("is for none of the architectures", lambda p: onert.bundle(toys.network(), p, target="pdp11")),
+    ("for the system 'darwin'", lambda p: onert.bundle(toys.network(), p, target="x86_64-apple-darwin")),
+    ("the processor 'pentium' is not known", lambda p: onert.bundle(toys.network(), p, target="x86_64", cpu="pentium")),
+    ("the feature 'avx2' is not known", lambda p: onert.bundle(toys.network(), p, target="x86_64", features="avx2")),
+    ("cannot be taken from", lambda p: onert.bundle(toys.network(), p, target="x86-64-v3", features="-avx2")),
+    ("relocation is 'rwpi'", lambda p: onert.bundle(toys.network(), p, relocation="rwpi")),
+    ("api is 'fancy'", lambda p: onert.bundle(toys.network(), p, api="fancy")),
+    ("threads is 0", lambda p: onert.bundle(toys.network(), p, threads=0)),
+    ("name is 'a-b', expected a C identifier", lambda p: onert.bundle(toys.network(), p, name="a-b")),
+    ("entry is 'int'", lambda p: onert.bundle(toys.network(), p, entry="int")),
+    ("no program is given", lambda p: onert.bundle({}, p)),
+    ("there is no signature 'serve'", lambda p: onert.bundle(toys.network(), p, signatures=["serve"])),
+    ("there is no input 'y'", lambda p: onert.bundle(toys.network(), p, shapes={"y": (1,)})),
+]
+
+
+@pytest.mark.parametrize(("sentence", "bad"), BAD, ids=[sentence for sentence, _ in BAD])
+def test_bad_calls_are_one_sentence_and_leave_nothing(
+    tmp_path: Path, sentence: str, bad: Callable[[Path], Any]
+) -> None:
+    with pytest.raises(onert.OnertError) as raised:
+        bad(tmp_path / "out")
+    assert sentence in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_cannot_be_written_is_left_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("here")
+    with pytest.raises(onert.CompileError, match=r"cannot be written to .*Not a directory"):
+        onert.bundle(toys.network(), tmp_path / "file" / "out")
+    (tmp_path / "net.h").mkdir()
+    with pytest.raises(onert.CompileError, match="cannot be written"):
+        onert.bundle(toys.network(), tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "net.h"]
+
+
+def test_what_is_no_bundle_is_not_loaded(tmp_path: Path) -> None:
+    with pytest.raises(onert.ExecutionError, match="holds the bundles none"):
+        onert.load_bundle(tmp_path)
+    (tmp_path / "net.h").write_text("#define X")
+    with pytest.raises(onert.ExecutionError, match="is not the header of a bundle"):
+        onert.load_bundle(tmp_path)
+    files = onert.bundle(toys.network(), tmp_path, target="aarch64-linux-gnu")
+    with pytest.raises(onert.ExecutionError, match="cannot be linked for this machine"):
+        onert.load_bundle(tmp_path)
+    files.paths["weights"].write_bytes(b"short")
+    with pytest.raises(onert.ExecutionError, match="has 5 bytes, expected"):
+        onert.load_bundle(tmp_path)

@@ -1,0 +1,80 @@
+"""Small models made by hand, with what the reference backend says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import onert
+from onert.ir import DType, Package, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.conv import Conv2D
+from onert.ir.ops.fully_connected import FullyConnected
+from onert.ir.ops.gather import Gather
+from onert.ir.ops.unary import Unary, UnaryKind
+
+Array = np.ndarray[Any, Any]
+FLOAT = DType.FLOAT32
+
+
+def _normal(seed: int, *shape: int) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def network(name: str = "net", seed: int = 0, batch: int | None = 1) -> Package:
+    """A convolution, an activation, and a layer over each pixel's channels: two tensors beside input and output."""
+    b = Builder()
+    x = b.input(TensorType(FLOAT, (batch, 9, 7, 3)), "gpu_0/data")
+    weights, bias = b.constant(_normal(seed, 10, 3, 3, 3), name="conv/w"), b.constant(_normal(seed, 10), name="conv/b")
+    y = b.add(Unary(UnaryKind.TANH), b.add(Conv2D(), x, weights, bias))
+    y = b.add(FullyConnected(keep_dims=True), y, b.constant(_normal(seed, 6, 10), name="fc/w"), None)
+    return Package((b.model([y]),), name)
+
+
+def lookup() -> Package:
+    """Rows of a table by indices that the caller gives."""
+    b = Builder()
+    at = b.input(TensorType(DType.INT32, (4,)), "at")
+    return Package((b.model([b.add(Gather(0), b.constant(_normal(1, 5, 3), name="table"), at)]),), "lookup")
+
+
+def counter() -> Package:
+    """The sum of all inputs so far."""
+    b = Builder()
+    x = b.input(TensorType(FLOAT, (3,)), "x")
+    total = b.variable(TensorType(FLOAT, (3,)), "total")
+    added = b.add(Binary(BinaryKind.ADD), x, total)
+    b.update(total, added)
+    return Package((b.model([added]),), "counter")
+
+
+def reference(source: Package, inputs: list[Array], **options: Any) -> list[Array]:
+    """What the reference backend makes of the inputs."""
+    program = onert.compile(source, backends=("reference",), num_threads=1, **options)
+    return list(onert.Execution(program).run(inputs).values())
+
+
+def random_inputs(infos: tuple[onert.TensorInfo, ...], seed: int = 0) -> list[Array]:
+    """Any bytes for integers, -1 to 1 for floats."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for info in infos:
+        shape = tuple(d or 1 for d in info.shape)
+        if info.dtype.is_integer:
+            found.append(rng.integers(*info.dtype.limits, shape, info.dtype.numpy, endpoint=True))
+        else:
+            found.append(rng.uniform(-1, 1, shape).astype(info.dtype.numpy))
+    return found
+
+
+def require_close(found: Array, wanted: Array) -> None:
+    """Floats within 1e-5 of the range of what is wanted; all else equal."""
+    assert found.dtype == wanted.dtype
+    assert found.shape == wanted.shape
+    if wanted.dtype.kind == "f":
+        span = float(np.ptp(wanted)) or 1.0
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * span)
+    else:
+        np.testing.assert_array_equal(found, wanted)
