@@ -66,7 +66,7 @@ class Llvm(Backend):
         wanted = blueprint.target
         isa = choose(wanted.triple, wanted.cpu, wanted.features)
         lowered = [[_lowered(sequence, isa, settings) for sequence in entry.sequences] for entry in blueprint.entries]
-        return emit(blueprint, isa, lowered)
+        return emit(blueprint, isa, lowered, settings.num_threads)
 
 
 def _lowered(sequence: Sequence, isa: Isa, settings: Settings) -> Lowered:

@@ -6,7 +6,7 @@ import ctypes
 import hashlib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import metadata, resources
+from importlib import metadata
 from pathlib import Path
 from threading import Lock
 
@@ -15,6 +15,7 @@ from onert.ir import BackendError
 from .abi import KernelSpec, build
 from .cache import Cache
 from .image import Image, load
+from .native import pool_text
 from .object import compile_object, compile_text
 from .target import Isa
 
@@ -66,8 +67,6 @@ _C_LIBRARY = (
     "pthread_join",
     "sched_yield",
 )
-_PAUSE = {"x86_64": "call void @llvm.x86.sse2.pause()", "aarch64": "call void @llvm.aarch64.hint(i32 1)"}
-_DECLARE = {"x86_64": "declare void @llvm.x86.sse2.pause()", "aarch64": "declare void @llvm.aarch64.hint(i32)"}
 
 
 def pool(isa: Isa, store: Cache | None) -> Mapping[str, int]:
@@ -81,9 +80,7 @@ def pool(isa: Isa, store: Cache | None) -> Mapping[str, int]:
 
 
 def _pool_object(isa: Isa, store: Cache | None) -> bytes:
-    architecture = isa.triple.split("-", 1)[0]
-    source = resources.files("onert_llvm").joinpath("native/pool.ll").read_text(encoding="utf-8")
-    text = source.replace("@PAUSE@", _PAUSE[architecture]) + _DECLARE[architecture] + "\n"
+    text = pool_text(isa)
     key = Cache.key(_generator(), text, isa.triple)
     found = store.load(key) if store is not None else None
     if found is not None:

@@ -16,7 +16,6 @@ from onert.backend import EntryPoint, Place, Region
 from .build import I8, I32, I64, PTR
 from .build.types import VOID
 from .lower.command import REPORT_BYTES
-from .target import Isa
 
 
 @frozen
@@ -31,12 +30,25 @@ Slots = tuple[int | Place | Report, ...]
 
 @frozen
 class Bound:
-    """A command with all that is known of its task: the kernel's symbol, 64 bits or a place for each slot, tiles."""
+    """A command with all that is known of its task: the kernel's symbol, 64 bits or a place for each slot, tiles.
+
+    `grain` and `sync` are for threads that share it: as in `native/pool.ll`.
+    """
 
     symbol: str
     slots: Slots
     tiles: int
+    grain: int
+    sync: bool
 
+    @property
+    def shared_bytes(self) -> int:
+        """What it takes of memory that threads share: a row of the program, and its task."""
+        return _ROW + -(-8 * len(self.slots) // 16) * 16
+
+
+_ROW = 128
+"""Bytes of a command in a program: `native/pool.ll`'s `Command` on a 64-bit target."""
 
 Bases = Mapping[Region | type[Report], ir.Value]
 """Where each region, and the reports, begin."""
@@ -45,11 +57,14 @@ _WORDS = REPORT_BYTES // 8
 
 
 class Entries:
-    """The entry points of a module, and the templates that they share."""
+    """The entry points of a module, and the templates that they share.
 
-    def __init__(self, module: ir.Module, isa: Isa) -> None:
+    With `shared`, an offset in activations, threads share the commands, whose program is made there at each run.
+    """
+
+    def __init__(self, module: ir.Module, shared: int | None) -> None:
         self._module = module
-        self._isa = isa
+        self._shared = shared
         self._templates: dict[Slots, ir.GlobalVariable] = {}
         self._copy = _define_copy(module)
 
@@ -64,13 +79,11 @@ class Entries:
         for region, argument in regions.items():
             argument.name = region.value
         b = ir.IRBuilder(function.append_basic_block("entry"))
-        task = _on_stack(b, max((len(c.slots) for c in commands), default=1))
         reports = _on_stack(b, _WORDS * checks) if checks else None
         for word in range(_WORDS * checks):
             b.store(I64(0), b.gep(reports, [I32(word)], source_etype=I64), align=8)
-        for command in commands:
-            self._fill(b, task, command.slots, {**regions, Report: reports})
-            b.call(self._kernel(command.symbol), [task, I64(0), I64(command.tiles)])
+        run = self._alone if self._shared is None else self._together
+        run(b, commands, {**regions, Report: reports})
         for update in entry.subgraph.state:
             sides = [_address(b, regions, entry.places[i]) for i in (update.variable, update.source)]
             b.call(self._copy, [*sides, I64(entry.subgraph.type(update.variable).nbytes)])
@@ -79,6 +92,27 @@ class Entries:
             broken = b.load(b.gep(reports, [I32(_WORDS * check)], source_etype=I64), typ=I64, align=8)
             code = b.select(b.icmp_unsigned("!=", broken, I64(0)), I32(first_code + check), code)
         b.ret(code)
+
+    def _alone(self, b: ir.IRBuilder, commands: Sequence[Bound], bases: Bases) -> None:
+        """One command after the other, with one task that is filled for each."""
+        task = _on_stack(b, max((len(c.slots) for c in commands), default=1))
+        for command in commands:
+            self._fill(b, task, command.slots, bases)
+            b.call(self._kernel(command.symbol), [task, I64(0), I64(command.tiles)])
+
+    def _together(self, b: ir.IRBuilder, commands: Sequence[Bound], bases: Bases) -> None:
+        """A program of rows and tasks for `onert.together`."""
+        program = _address(b, bases, Place(Region.ACTIVATIONS, self._shared or 0))
+        at = _ROW * len(commands)
+        for number, command in enumerate(commands):
+            task = b.gep(program, [I64(at)], source_etype=I8)
+            at += command.shared_bytes - _ROW
+            self._fill(b, task, command.slots, bases)
+            numbers = (I64(command.tiles), I64(command.grain), I64(int(command.sync)), *[I64(0)] * 4)
+            for word, value in enumerate((self._kernel(command.symbol), task, *numbers)):
+                b.store(value, b.gep(program, [I64(_ROW // 8 * number + word)], source_etype=I64), align=8)
+        together = self._declared("onert.together", [PTR, I64])
+        b.call(together, [program, I64(len(commands))])
 
     def _fill(self, b: ir.IRBuilder, task: ir.Value, slots: Slots, regions: Bases) -> None:
         template = self._template(tuple(slot if isinstance(slot, int) else 0 for slot in slots))
@@ -100,8 +134,12 @@ class Entries:
         return found
 
     def _kernel(self, symbol: str) -> ir.Function:
+        return self._declared(symbol, [PTR, I64, I64])
+
+    def _declared(self, symbol: str, parameters: Sequence[ir.Type]) -> ir.Function:
+        """A function of another module."""
         found = self._module.globals.get(symbol)
-        return found or ir.Function(self._module, ir.FunctionType(VOID, [PTR, I64, I64]), symbol)
+        return found or ir.Function(self._module, ir.FunctionType(VOID, parameters), symbol)
 
 
 def _on_stack(b: ir.IRBuilder, words: int) -> ir.Value:

@@ -15,39 +15,52 @@ from .emit_entry import Bound, Entries, Report
 from .emit_table import define_configuration
 from .layout import slot_bits
 from .lower.command import REPORT_BYTES, Area, Lowered, Pointer
-from .native_kernel import is_idle
-from .object import link, new_module, support
+from .native import pool_text, support_texts, together_text
+from .native_kernel import barriers, is_idle
+from .object import link, new_module
 from .target import Isa
 
 
-def emit(blueprint: Blueprint, isa: Isa, lowered: Sequence[Sequence[Lowered]]) -> ObjectCode:
+def emit(blueprint: Blueprint, isa: Isa, lowered: Sequence[Sequence[Lowered]], threads: int = 1) -> ObjectCode:
     """The object of a blueprint, given what each sequence of each of its entries was lowered to."""
-    arena = -(-blueprint.activation_bytes // blueprint.alignment) * blueprint.alignment
+    arena = _aligned(blueprint.activation_bytes, blueprint.alignment)
     parts = [
         _Part((number, at), entry, part, arena, sum(len(other.checks) for other in sequences[:at]))
         for number, (entry, sequences) in enumerate(zip(blueprint.entries, lowered, strict=True))
         for at, part in enumerate(sequences)
     ]
     constants = lay_out(array for part in parts for array in part.arrays())
+    own = [[part for part in parts if part.key[0] == number] for number in range(len(blueprint.entries))]
+    commands = [[command for part in some for command in part.bound(constants)] for some in own]
     scratch = max((part.lowered.scratch for part in parts), default=0)
     activation_bytes = arena + scratch if scratch else blueprint.activation_bytes
+    shared = None
+    if threads > 1:
+        shared = _aligned(activation_bytes, blueprint.alignment)
+        activation_bytes = shared + max(sum(c.shared_bytes for c in some) for some in commands)
     symbols = (*blueprint.symbols, *constants.symbols)
     module = new_module(isa, blueprint.name)
-    entries = Entries(module, isa)
+    entries = Entries(module, shared)
     errors: list[str] = []
-    for number, entry in enumerate(blueprint.entries):
-        own = [part for part in parts if part.key[0] == number]
-        checks = [check.message for part in own for check in part.lowered.checks]
-        commands = [command for part in own for command in part.bound(constants)]
-        entries.define(entry, commands, len(checks), len(errors) + 1)
+    for entry, some, run in zip(blueprint.entries, own, commands, strict=True):
+        checks = [check.message for part in some for check in part.lowered.checks]
+        entries.define(entry, run, len(checks), len(errors) + 1)
         errors += checks
     if blueprint.configuration:
         define_configuration(module, isa, blueprint, symbols, len(constants.data), activation_bytes)
     specs = {command.spec.symbol: command.spec for part in parts for command in part.lowered.commands}
-    texts = [str(module), *(str(build(spec)) for spec in specs.values()), *support(isa)]
-    exported = {f"{blueprint.name}_config", *(entry.symbol for entry in blueprint.entries)}
+    texts = [str(module), *(str(build(spec)) for spec in specs.values()), *support_texts(isa)]
+    functions: tuple[str, ...] = ()
+    if threads > 1:
+        texts += [pool_text(isa), together_text(blueprint.name, threads)]
+        functions = (f"{blueprint.name}_stop",)
+    exported = {f"{blueprint.name}_config", *functions, *(entry.symbol for entry in blueprint.entries)}
     code, listings = link(texts, isa, exported, blueprint.target.relocation, blueprint.listings)
-    return ObjectCode(code, constants.data, symbols, activation_bytes, isa.name, tuple(errors), listings=listings)
+    return ObjectCode(code, constants.data, symbols, activation_bytes, isa.name, tuple(errors), functions, listings)
+
+
+def _aligned(nbytes: int, alignment: int) -> int:
+    return -(-nbytes // alignment) * alignment
 
 
 @frozen(eq=False)
@@ -92,11 +105,19 @@ class _Part:
             start = self.entry.places[pointer.index]
             return Place(start.region, start.offset + pointer.offset)
 
-        for command in self.lowered.commands:
-            if not is_idle(command, place):
-                values = (command.slots[name] for name in command.spec.layout.names)
-                slots = tuple(place(v) if isinstance(v, Pointer) else slot_bits(v) for v in values)
-                yield Bound(command.spec.symbol, slots, command.tiles)
+        def address(pointer: Pointer) -> int:
+            """Places as numbers: each kind so far from the others that no two overlap."""
+            found = place(pointer)
+            kind = len(Region) if isinstance(found, Report) else list(Region).index(found.region)
+            return (kind << 48) + found.offset
+
+        commands = [command for command in self.lowered.commands if not is_idle(command, place)]
+        first = self.key[1] > 0  # of a later sequence: it waits for all of those before
+        for command, clash in zip(commands, barriers(commands, address), strict=True):
+            sync, first = clash or first, False
+            values = (command.slots[name] for name in command.spec.layout.names)
+            slots = tuple(place(v) if isinstance(v, Pointer) else slot_bits(v) for v in values)
+            yield Bound(command.spec.symbol, slots, command.tiles, command.grain, sync)
 
     def _key(self, pointer: Pointer) -> Key:
         return (*self.key, pointer.area.value, pointer.index)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from importlib import resources
 
 import llvmlite.binding as llvm
 from llvmlite import ir
@@ -81,13 +80,6 @@ def _linked(texts: Sequence[str], isa: Isa, machine: llvm.TargetMachine, exporte
         if not function.is_declaration and function.name not in exported:
             function.linkage = "internal"
     return whole
-
-
-def support(isa: Isa) -> tuple[str, ...]:
-    """Modules with what the code generator calls for lack of an instruction, so that no library is needed for it."""
-    files = ("division.ll",) if isa.pointer_bytes == 4 and not isa.architecture.startswith("wasm") else ()
-    native = resources.files("onert_llvm").joinpath("native")
-    return tuple(native.joinpath(name).read_text(encoding="utf-8") for name in files)
 
 
 def code_generator() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -76,6 +77,11 @@ class Bundle:
                 "{}", "an element"
             )
             raise ExecutionError(f"{name} returned error code {code}: {said}")
+
+    def stop(self) -> None:
+        """End the threads of a bundle that was made with several; the next call starts them again."""
+        with contextlib.suppress(AttributeError):  # a bundle of one thread has no such function
+            getattr(self._library, f"{self.description.name}_stop")()
 
     def run(self, inputs: Mapping[str, Any] | Sequence[Any] = (), entry: str | None = None) -> dict[str, Array]:
         """Inputs by name or in order in, every output by name out; the arrays are the caller's own."""

@@ -214,6 +214,29 @@ def test_calls_with_memory_of_their_own_run_at_once(tmp_path: Path) -> None:
     assert not wrong
 
 
+def test_threads_share_a_run_and_leave_when_told(tmp_path: Path) -> None:
+    package = toys.network()
+    files = onert.bundle(package, tmp_path, threads=3)
+    assert defined(HOST, files.paths["o"]) == {"net", "net_config", "net_stop"}
+    inputs = toys.random_inputs(onert.compile(package, num_threads=1).inputs)
+    (wanted,) = toys.reference(package, inputs)
+    for _ in range(3):
+        code, (found,) = run(HOST, tmp_path, inputs)
+        assert code == 0
+        toys.require_close(found, wanted)
+    script = (
+        "import os, sys; sys.path[:0] = eval(sys.argv[2]); import onert; from bundle import toys;"
+        "b = onert.load_bundle(sys.argv[1]); x = toys.random_inputs(b.inputs());"
+        "tasks = lambda: len(os.listdir('/proc/self/task'));"
+        "before = tasks(); first, = b.run(x).values(); assert tasks() == before + 2;"
+        "child = os.fork(); again, = b.run(x).values(); assert (again == first).all();"
+        "child or os._exit(0); assert os.waitpid(child, 0)[1] == 0;"
+        "b.stop(); assert tasks() == before; again, = b.run(x).values(); assert (again == first).all()"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path), repr([*sys.path, str(Path(__file__).parents[1])])]
+    subprocess.run(command, check=True, timeout=100, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+
+
 def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
     script = (
         "import sys, pathlib; sys.path[:0] = eval(sys.argv[2]); import onert; from bundle import toys;"

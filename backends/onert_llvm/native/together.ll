@@ -1,0 +1,68 @@
+; An object's own pool of threads, joined to `pool.ll`: it starts with the first run and is used by one run at a time; a
+; run that meets another works alone on its thread. After a fork the child starts threads of its own.
+;
+; `@THREADS@` is replaced by how many threads share a run, `@NAME@` by the bundle's name. 320 words are more than a pool
+; takes on any 64-bit target.
+
+@onert.pool = internal global [320 x i64] zeroinitializer, align 64
+@onert.handles = internal global [@THREADS@ x i64] zeroinitializer, align 8
+@onert.busy = internal global i32 0, align 4
+@onert.owner = internal global i32 0, align 4
+
+declare i32 @getpid()
+declare void @onert_run(ptr, i64)
+declare void @onert_pool_run(ptr, ptr, i64)
+declare i64 @onert_pool_start(ptr, i64, i64, ptr)
+declare void @onert_pool_stop(ptr, ptr)
+
+define void @onert.together(ptr %commands, i64 %count) nounwind {
+entry:
+  %try = cmpxchg ptr @onert.busy, i32 0, i32 1 acquire monotonic
+  %mine = extractvalue { i32, i1 } %try, 1
+  br i1 %mine, label %look, label %alone
+alone:
+  call void @onert_run(ptr %commands, i64 %count)
+  ret void
+look:
+  %process = call i32 @getpid()
+  %owner = load i32, ptr @onert.owner, align 4
+  %started = icmp eq i32 %process, %owner
+  br i1 %started, label %run, label %clear
+clear:
+  %i = phi i64 [ 0, %look ], [ %next, %clear ]
+  %word = getelementptr i64, ptr @onert.pool, i64 %i
+  store volatile i64 0, ptr %word, align 8
+  %next = add i64 %i, 1
+  %end = icmp eq i64 %next, 320
+  br i1 %end, label %start, label %clear
+start:
+  %threads = call i64 @onert_pool_start(ptr @onert.pool, i64 @THREADS@, i64 20000, ptr @onert.handles)
+  store i32 %process, ptr @onert.owner, align 4
+  br label %run
+run:
+  call void @onert_pool_run(ptr @onert.pool, ptr %commands, i64 %count)
+  store atomic i32 0, ptr @onert.busy release, align 4
+  ret void
+}
+
+; End the threads, unless a run is using them.
+define void @@NAME@_stop() nounwind {
+entry:
+  %try = cmpxchg ptr @onert.busy, i32 0, i32 1 acquire monotonic
+  %mine = extractvalue { i32, i1 } %try, 1
+  br i1 %mine, label %look, label %done
+look:
+  %process = call i32 @getpid()
+  %owner = load i32, ptr @onert.owner, align 4
+  %started = icmp eq i32 %process, %owner
+  br i1 %started, label %stop, label %free
+stop:
+  call void @onert_pool_stop(ptr @onert.pool, ptr @onert.handles)
+  store i32 0, ptr @onert.owner, align 4
+  br label %free
+free:
+  store atomic i32 0, ptr @onert.busy release, align 4
+  br label %done
+done:
+  ret void
+}
