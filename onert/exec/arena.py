@@ -64,7 +64,7 @@ class SharedArena:
     def _require_thread(self) -> None:
         if current_thread() is not self._thread:
             raise ExecutionError(
-                f"the shared arena is thread {self._thread.name!r}'s, this is {current_thread().name!r}; "
+                f"the shared arena belongs to thread {self._thread.name!r}, this is {current_thread().name!r}; "
                 "executions in it run on the thread that made it"
             )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from time import perf_counter_ns
 
@@ -51,14 +51,16 @@ class MemoryTimeline(Observer):
             in_use = self._in_use.get(id(tensors))
             if in_use is None or in_use.complete:
                 in_use = self._in_use[id(tensors)] = _InUse(work.routine)
-            in_use.make(work, tensors)
+            in_use.make(_groups(work)[0], tensors)
             self._sample()
 
     def ends(self, work: Work, tensors: Tensors, start: int, end: int) -> None:
         with self._lock:
             in_use = self._in_use[id(tensors)]
-            in_use.make(work, tensors)  # dynamic tensors have their bytes now
-            in_use.release(work)
+            for operations in _groups(work):
+                in_use.make(operations, tensors)  # dynamic tensors have their bytes now
+                self._sample()
+                in_use.release(operations)
             self._sample()
 
     def _sample(self) -> None:
@@ -71,6 +73,14 @@ class MemoryTimeline(Observer):
         for space in {*totals, *known}:
             if totals.get(space, 0) != known.get(space):
                 self.samples.append(Sample(now, space, totals.get(space, 0)))
+
+
+def _groups(work: Work) -> list[tuple[int, ...]]:
+    """The operations of a piece by what its kernel runs as one: of a piece that is a whole sequence no one sees when
+    each begins, but in which order they do."""
+    known = frozenset(work.operations)
+    groups = work.routine.steps[work.step].sequence.groups
+    return [group.operations for group in groups if not known.isdisjoint(group.operations)]
 
 
 class _InUse:
@@ -94,8 +104,8 @@ class _InUse:
     def complete(self) -> bool:
         return self._left == 0
 
-    def make(self, work: Work, tensors: Tensors) -> None:
-        for at in work.operations:
+    def make(self, operations: Sequence[int], tensors: Tensors) -> None:
+        for at in operations:
             for operand in self._subgraph.operations[at].outputs:
                 if operand not in tensors or operand in self._subgraph.outputs:
                     continue
@@ -107,9 +117,9 @@ class _InUse:
                 elif tensor.dynamic and tensor.buffer is not None:
                     self.live[operand] = (HOST.name, tensor.array.nbytes)
 
-    def release(self, work: Work) -> None:
-        self._left -= len(work.operations)
-        for at in work.operations:
+    def release(self, operations: Sequence[int]) -> None:
+        self._left -= len(operations)
+        for at in operations:
             operation = self._subgraph.operations[at]
             for operand in (*operation.used, *operation.outputs):
                 root = self._roots.get(operand, operand)

@@ -1,0 +1,101 @@
+"""A backend whose kernels wait, meet, or fail on demand, and graphs of equal branches for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Barrier
+
+from attrs import field, frozen
+from compiler.toy import Draft, NumPyKernel, ToyAdd, ToyBackend, ToyScale
+
+from onert.backend import Program, Sequence, Settings, Tensors
+from onert.compiler import Options, compile
+from onert.ir import Context, ExecutionError, Package, Subgraph, Subgraphs
+
+
+@frozen(eq=False)
+class SlowKernel:
+    """Does something before the sequence runs."""
+
+    inner: NumPyKernel
+    before: Callable[[Sequence], None]
+
+    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
+        run = self.inner.bind(tensors, context)
+
+        def slowly() -> None:
+            self.before(self.inner.sequence)
+            run()
+
+        return slowly
+
+
+class SlowBackend(ToyBackend):
+    """Calls `before` with each sequence that is about to run; every operation is a step of its own."""
+
+    def __init__(self, before: Callable[[Sequence], None]) -> None:
+        super().__init__("slow", [ToyScale], single=True)
+        self.before = before
+
+    def generate(self, sequence: Sequence, settings: Settings) -> SlowKernel:  # type: ignore[override]
+        return SlowKernel(super().generate(sequence, settings), self.before)
+
+
+def sleeping(seconds: float) -> Callable[[Sequence], None]:
+    """Waits with the interpreter's lock released, as native code computes."""
+    return lambda sequence: time.sleep(seconds)
+
+
+@frozen
+class Meeting:
+    """Lets kernels go on only when as many as expected have begun: proof that they run at a time."""
+
+    parties: int
+    barrier: Barrier = field()
+
+    @barrier.default
+    def _make(self) -> Barrier:
+        return Barrier(self.parties, timeout=20)
+
+    def __call__(self, sequence: Sequence) -> None:
+        self.barrier.wait()
+
+
+def failing(sequence: Sequence) -> None:
+    """Fails where the factor of a scale is 13."""
+    if any(getattr(operation.op, "factor", None) == 13.0 for operation in sequence.body):
+        raise ExecutionError("thirteen")
+
+
+def branches(count: int, length: int = 1, factor: float = 2.0) -> Subgraph:
+    """`count` independent chains of `length` scales of one input, added up."""
+    d = Draft()
+    x = d.input(4, name="x")
+    ends = []
+    for branch in range(count):
+        end = x
+        for _ in range(length):
+            end = d.op(ToyScale(factor + branch), end)
+        ends.append(end)
+    total = ends[0]
+    for end in ends[1:]:
+        total = d.op(ToyAdd(), total, end)
+    return d.graph(total)
+
+
+def chain(*factors: float) -> Subgraph:
+    """Scales one after the other."""
+    d = Draft()
+    x = d.input(4, name="x")
+    for factor in factors:
+        x = d.op(ToyScale(factor), x)
+    return d.graph(x)
+
+
+def compiled(
+    graph: Subgraph, before: Callable[[Sequence], None], executor: str = "Linear", threads: int = 2, **options: object
+) -> Program:
+    """The program of a graph of scales and additions on a backend that does something before each scale."""
+    chosen = Options(executor=executor, num_threads=threads, optimize=False, **options)  # type: ignore[arg-type]
+    return compile(Package((Subgraphs((graph,)),), "slow"), chosen, [SlowBackend(before), ToyBackend("builtin")])

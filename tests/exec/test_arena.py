@@ -1,0 +1,123 @@
+"""Claims about where an execution's arenas lie: of its own, shared by a thread, or the caller's."""
+
+from __future__ import annotations
+
+from threading import Thread, current_thread
+
+import numpy as np
+import pytest
+from compiler.toy import Draft, ToyScale
+
+import onert
+from onert.exec import Execution, SharedArena
+from onert.ir import ExecutionError
+
+from .slow import branches, chain, compiled, sleeping
+
+ONES = np.ones(4, np.float32)
+
+
+def wide(width: int) -> onert.Program:
+    d = Draft()
+    x = d.input(width, name="x")
+    return compiled(d.graph(d.op(ToyScale(3.0), d.op(ToyScale(2.0), x))), sleeping(0))
+
+
+def test_executions_of_one_thread_share_an_arena_as_large_as_the_largest_needs() -> None:
+    arena = SharedArena()
+    programs = [wide(width) for width in (16, 1000, 100)]
+    executions = [Execution(program, arena=arena) for program in programs]
+    assert arena.nbytes == max(program.arena_bytes for program in programs) == 4032
+    for _ in range(2):
+        for execution, width in zip(executions, (16, 1000, 100), strict=True):
+            (out,) = execution.run([np.arange(width, dtype=np.float32)]).values()
+            np.testing.assert_array_equal(out, 6 * np.arange(width, dtype=np.float32))
+
+
+def test_an_arena_that_grows_takes_along_what_lies_in_it() -> None:
+    arena = SharedArena()
+    small = Execution(wide(16), arena=arena)
+    small.set_input(0, np.ones(16, np.float32))
+    small.execute()
+    before = small._frame.tensors[1].buffer
+    large = Execution(wide(1000), arena=arena)
+    assert not np.shares_memory(before, small._frame.tensors[1].buffer)
+    assert np.shares_memory(large._frame.tensors[1].buffer, small._frame.tensors[1].buffer)
+    before[:] = np.nan
+    small.execute()
+    assert small.get_output(0).tolist() == [6.0] * 16
+
+
+def test_a_shape_that_needs_more_lets_the_shared_arena_grow() -> None:
+    d = Draft()
+    x = d.input(None, name="x")
+    program = compiled(d.graph(d.op(ToyScale(3.0), d.op(ToyScale(2.0), x))), sleeping(0))
+    arena = SharedArena()
+    execution = Execution(program, arena=arena)
+    assert arena.nbytes == 0
+    for size in (100, 10):
+        assert execution.run([np.ones(size, np.float32)]).popitem()[1].tolist() == [6.0] * size
+        assert arena.nbytes == 448
+
+
+def test_another_thread_is_refused() -> None:
+    arena = SharedArena()
+    execution = Execution(wide(16), arena=arena)
+    found: list[str] = []
+
+    def work() -> None:
+        for act in (lambda: execution.run([np.ones(16, np.float32)]), lambda: Execution(wide(16), arena=arena)):
+            try:
+                act()
+            except ExecutionError as error:
+                found.append(str(error))
+
+    other = Thread(target=work, name="other")
+    other.start()
+    other.join(20)
+    sentence = f"the shared arena belongs to thread {current_thread().name!r}, this is 'other'"
+    assert [text.startswith(sentence) for text in found] == [True, True]
+    with pytest.raises(ExecutionError, match="runs on the thread that made the arena"):
+        execution.execute_async()
+
+
+def test_one_execution_may_not_run_inside_another_in_the_same_arena() -> None:
+    arena = SharedArena()
+    inner = Execution(wide(16), arena=arena)
+    outer = Execution(compiled(chain(2.0), lambda s: inner.run([np.ones(16, np.float32)]) and None), arena=arena)
+    with pytest.raises(ExecutionError, match="another execution is running in the shared arena"):
+        outer.run([ONES])
+
+
+def test_the_caller_s_memory_is_used_and_nothing_else() -> None:
+    program = compiled(branches(3), sleeping(0), "Parallel")
+    buffer = np.zeros(program.arena_bytes + 63, np.uint8)
+    execution = Execution(program, arena=buffer)
+    assert execution.run([ONES]).popitem()[1].tolist() == [9.0] * 4
+    assert buffer.any()
+    planned = program.memory_plan["host"].placements
+    assert planned
+    assert all(np.shares_memory(execution._frame.tensors[i].buffer, buffer) for i in planned)
+    buffer[:] = 0x7F  # between runs the memory is the caller's
+    assert execution.run([ONES]).popitem()[1].tolist() == [9.0] * 4
+
+
+def test_any_writable_buffer_will_do() -> None:
+    program = wide(16)
+    raw = bytearray(program.arena_bytes + 64)
+    assert Execution(program, arena=raw).run([np.ones(16, np.float32)]).popitem()[1].tolist() == [6.0] * 16
+
+
+@pytest.mark.parametrize(
+    ("arena", "sentence"),
+    [
+        (lambda n: np.zeros(64 + n, np.uint8)[: n - 1], "the arena given has .* bytes.*; the program needs 64"),
+        (lambda n: bytes(n + 64), "read-only or not contiguous"),
+        (lambda n: np.zeros(2 * n + 128, np.uint8)[::2], "read-only or not contiguous"),
+        (lambda n: 5, "the arena is a int, expected a SharedArena or a buffer"),
+    ],
+)
+def test_memory_that_will_not_do_is_refused(arena, sentence: str) -> None:  # type: ignore[no-untyped-def]
+    program = wide(16)
+    with pytest.raises(ExecutionError, match=sentence):
+        Execution(program, arena=arena(program.arena_bytes))

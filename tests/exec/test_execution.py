@@ -1,0 +1,326 @@
+"""Claims about executions: what may be done when, runs in the background, cancellation, timeouts, buffers in place."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import tracemalloc
+import weakref
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future, wait
+from threading import Event, Lock, Thread
+
+import numpy as np
+import pytest
+from compiler.toy import Draft, ToyAdd, ToyBackend, ToyScale
+
+import onert
+from onert.backend import Program, Sequence
+from onert.compiler import Options, compile
+from onert.exec import Execution, RunCancelledError, RunTimeoutError
+from onert.ir import ExecutionError, Package, Subgraphs
+
+from .slow import branches, chain, compiled, failing, sleeping
+
+ONES = np.ones(4, np.float32)
+
+
+class Gate:
+    """A kernel waits here until it is opened."""
+
+    def __init__(self) -> None:
+        self.reached, self.opened = Event(), Event()
+        self.passed = 0
+
+    def __call__(self, sequence: Sequence) -> None:
+        self.reached.set()
+        assert self.opened.wait(20)
+        self.passed += 1
+
+
+def given(program: Program) -> Execution:
+    execution = Execution(program)
+    execution.set_input(0, ONES)
+    return execution
+
+
+# ---- runs in the background
+
+
+def test_an_asynchronous_run_gives_what_a_synchronous_one_gives() -> None:
+    execution = given(compiled(branches(2), sleeping(0)))
+    execution.execute()
+    wanted = execution.get_output(0)
+    assert execution.execute_async().result(20) is None
+    assert execution.get_output(0).tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
+def test_a_callback_fires_once_whatever_comes_of_the_run(executor: str) -> None:
+    told: list[Future[None]] = []
+    for graph, before in ((branches(2), sleeping(0)), (branches(2, factor=12.0), failing)):
+        execution = given(compiled(graph, before, executor))
+        future = execution.execute_async(told.append)
+        wait([future], 20)
+        execution.close()
+        assert told == [future]
+        told.clear()
+
+
+def test_the_execution_is_free_again_when_a_callback_fires() -> None:
+    execution = given(compiled(chain(2.0), sleeping(0)))
+    done = Event()
+
+    def again(future: Future[None]) -> None:
+        execution.set_input(0, 3 * ONES)
+        execution.execute()
+        done.set()
+
+    execution.execute_async(again).result(20)
+    assert done.wait(20)
+    assert execution.get_output(0).tolist() == [6.0] * 4
+
+
+def test_the_error_of_a_run_is_the_future_s() -> None:
+    with pytest.raises(ExecutionError, match="thirteen"):
+        given(compiled(chain(13.0), failing)).execute_async().result(20)
+
+
+def test_ten_thousand_runs_over_eight_threads_call_back_once_each_and_leave_no_memory_behind() -> None:
+    d = Draft()
+    x, y = d.input(64, name="x"), d.input(64, name="y")
+    graph = d.graph(d.op(ToyAdd(), d.op(ToyScale(2.0), x), y))
+    program = compile(Package((Subgraphs((graph,)),)), Options(num_threads=1), [ToyBackend("builtin")])
+    rounds, warm_up = 1250, 250
+    calls = [0] * 8
+    wrong: list[str] = []
+    held: list[int] = []
+    barrier = threading.Barrier(8, action=lambda: held.append(_traced()))
+
+    def work(thread: int) -> None:
+        execution = Execution(program)
+        a, b = np.zeros(64, np.float32), np.full(64, thread, np.float32)
+        execution.set_input(0, a)
+        execution.set_input(1, b)
+        lock = Lock()
+
+        def count(future: Future[None]) -> None:
+            with lock:
+                calls[thread] += 1
+
+        for number in range(rounds):
+            if number == warm_up:
+                barrier.wait(60)
+            a[:] = number
+            execution.execute_async(count).result(60)
+            if execution.get_output(0).tolist() != [2.0 * number + thread] * 64:
+                wrong.append(f"run {number} of thread {thread}")
+        barrier.wait(60)
+        execution.close()
+
+    tracemalloc.start()
+    try:
+        threads = [Thread(target=work, args=(i,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+    finally:
+        tracemalloc.stop()
+    assert wrong == []
+    assert calls == [rounds] * 8
+    assert held[1] - held[0] < 64 * 1024
+
+
+def _traced() -> int:
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
+def test_an_execution_that_is_dropped_gives_its_memory_back_at_once() -> None:
+    program = compiled(chain(2.0, 3.0), sleeping(0))
+    gc.disable()
+    try:
+        freed = Event()
+        execution = given(program)
+        execution.execute()
+        arena = execution._frame.tensors[1].buffer
+        while arena.base is not None:
+            arena = arena.base
+        weakref.finalize(arena, freed.set)
+        del arena, execution
+        assert freed.is_set()
+    finally:
+        gc.enable()
+
+
+# ---- cancellation and timeouts
+
+
+@pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
+def test_a_run_under_way_is_cancelled_before_its_next_step(executor: str) -> None:
+    gate = Gate()
+    execution = given(compiled(chain(2.0, 3.0, 4.0), gate, executor))
+    told: list[Future[None]] = []
+    future = execution.execute_async(told.append)
+    assert gate.reached.wait(20)
+    assert future.cancel()
+    gate.opened.set()
+    with pytest.raises(RunCancelledError, match="the run was cancelled"):
+        future.result(20)
+    assert gate.passed == 1
+    assert told == [future]
+    assert not future.cancel()
+    execution.execute()  # the next run is whole
+    assert execution.get_output(0).tolist() == [24.0] * 4
+
+
+def test_a_synchronous_run_is_cancelled_from_another_thread() -> None:
+    gate = Gate()
+    execution = given(compiled(chain(2.0, 3.0), gate))
+    assert not execution.cancel()
+
+    def cancel() -> None:
+        assert gate.reached.wait(20)
+        assert execution.cancel()
+        gate.opened.set()
+
+    other = Thread(target=cancel)
+    other.start()
+    with pytest.raises(RunCancelledError):
+        execution.execute()
+    other.join(20)
+
+
+def test_a_run_that_has_not_begun_is_cancelled_like_any_future() -> None:
+    gate = Gate()
+    blocked = given(compiled(chain(2.0), gate))
+    told: list[Future[None]] = []
+    first = blocked.execute_async()
+    assert gate.reached.wait(20)
+    # The thread of the execution is busy until the gate opens, so that this run is still to come.
+    waiting = given(compiled(chain(2.0), sleeping(0)))
+    waiting._worker = blocked._worker
+    future = waiting.execute_async(told.append)
+    assert future.cancel()
+    assert future.cancelled()
+    assert told == [future]
+    waiting.execute()
+    with pytest.raises(CancelledError):
+        future.result()
+    gate.opened.set()
+    first.result(20)
+
+
+def test_a_loop_is_cancelled_between_its_rounds() -> None:
+    execution = given(compiled(chain(*[2.0] * 50), sleeping(0.01)))
+    future = execution.execute_async()
+    time.sleep(0.05)
+    future.cancel()
+    with pytest.raises(RunCancelledError):
+        future.result(20)
+
+
+def test_a_run_ends_when_its_time_is_over() -> None:
+    execution = given(compiled(chain(*[2.0] * 50), sleeping(0.01)))
+    with pytest.raises(RunTimeoutError, match=r"the run did not end within 0\.05 seconds"):
+        execution.execute(timeout=0.05)
+    with pytest.raises(TimeoutError):
+        execution.execute_async(timeout=0.05).result(20)
+    execution.execute()  # without a limit
+
+
+def test_a_cancelled_run_leaves_state_as_it_was() -> None:
+    d = Draft()
+    x, total = d.input(4, name="x"), d.variable(4)
+    new = d.op(ToyAdd(), d.op(ToyScale(1.0), x), total)
+    graph = d.graph(d.op(ToyScale(10.0), new), state=[(total, new)])
+    execution = given(compiled(graph, sleeping(0.02)))
+    execution.execute()
+    with pytest.raises(RunTimeoutError):
+        execution.execute(timeout=0.001)
+    execution.execute()
+    assert execution.get_output(0).tolist() == [20.0] * 4
+
+
+# ---- states
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda e: e.execute(),
+        lambda e: e.execute_async(),
+        lambda e: e.run([ONES]),
+        lambda e: e.set_input(0, ONES),
+        lambda e: e.set_input_shape(0, (5,)),
+        lambda e: e.set_output(0, np.zeros(4, np.float32)),
+        lambda e: e.reset_variables(),
+    ],
+)
+def test_what_may_not_be_done_now_is_refused_with_the_reason(act: Callable[[Execution], object]) -> None:
+    gate = Gate()
+    execution = given(compiled(chain(2.0), gate))
+    future = execution.execute_async()
+    assert gate.reached.wait(20)
+    with pytest.raises(ExecutionError, match="this execution is running"):
+        act(execution)
+    gate.opened.set()
+    future.result(20)
+    execution.close()
+    with pytest.raises(ExecutionError, match="this execution is closed"):
+        act(execution)
+    execution.close()  # once more does nothing
+
+
+def test_a_run_without_its_inputs_names_them() -> None:
+    execution = Execution(compiled(chain(2.0), sleeping(0)))
+    with pytest.raises(ExecutionError, match="no elements are given for input 'x'"):
+        execution.execute()
+    with pytest.raises(ExecutionError, match="no elements are given for input 'x'"):
+        execution.execute_async().result(20)
+
+
+def test_an_output_has_nothing_to_read_before_the_first_run() -> None:
+    d = Draft()
+    x = d.input(None, name="x")
+    program = compile(
+        Package((Subgraphs((d.graph(d.op(ToyScale(2.0), x)),)),)), Options(num_threads=1), [ToyBackend("builtin")]
+    )
+    with pytest.raises(ExecutionError, match="has no elements before the first run"):
+        Execution(program).get_output(0)
+
+
+# ---- buffers
+
+
+def test_inputs_and_outputs_are_used_in_place() -> None:
+    execution = Execution(compiled(chain(2.0), sleeping(0)))
+    x, y = np.ones(4, np.float32), np.zeros(4, np.float32)
+    execution.set_input(0, x)
+    execution.set_output(0, y)
+    execution.execute()
+    assert y.tolist() == [2.0] * 4
+    x[:] = 5
+    execution.execute()
+    assert y.tolist() == [10.0] * 4
+    assert execution.get_output(0) is y
+
+
+def test_executions_of_one_program_run_at_once_and_do_not_mix() -> None:
+    program = compiled(branches(2), sleeping(0.001), "Parallel")
+    results: dict[int, list[float]] = {}
+
+    def work(number: int) -> None:
+        execution = onert.Execution(program)
+        for _ in range(10):
+            (out,) = execution.run([np.full(4, number, np.float32)]).values()
+        results[number] = out.tolist()
+
+    threads = [Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert results == {i: [5.0 * i] * 4 for i in range(8)}
