@@ -13,9 +13,13 @@ from onert.compiler.variables import EXECUTORS
 @pytest.mark.parametrize("backend", ["llvm", "reference"])
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_plans_equal_the_bound_and_are_never_worse_than_wic(executor: str, backend: str) -> None:
-    found = [arena.measured(path, executor, backend, ("Best", "WIC")) for path in arena.models()]
-    rows = [row for row in found if row is not None]
+    found = {path: arena.measured(path, executor, backend, ("Best",)) for path in arena.models()}
+    rows = {path: row for path, row in found.items() if row is not None}
     assert len(rows) >= 29
-    assert all(row.bound <= row.sizes["Best"] <= row.sizes["WIC"] for row in rows)
-    missed = [row.model for row in rows if not row.met]
+    assert all(row.bound <= row.sizes["Best"] for row in rows.values())
+    missed = [path for path, row in rows.items() if not row.met]  # a plan that meets the bound is as good as any
     assert len(missed) <= 0.05 * len(rows), missed
+    for path in missed:
+        wic = arena.measured(path, executor, backend, ("WIC",))
+        assert wic is not None
+        assert rows[path].sizes["Best"] <= wic.sizes["WIC"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from random import Random
 
 from .claims import Claims, Fit, Planner, height, lowest_gap, place, tightest_gap
@@ -34,11 +35,15 @@ def best(claims: Claims) -> list[int]:
 def _plans(claims: Claims) -> Iterator[list[int]]:
     for planner in CANDIDATES:
         yield planner(claims)
-    rounds = EFFORT // (sum(len(near) for near in claims.neighbours) + len(claims) + 1)
+    tries = EFFORT // (sum(len(near) for near in claims.neighbours) + len(claims) + 1)
+    yield from islice(_search(claims, tries), tries)
+
+
+def _search(claims: Claims, tries: int) -> Iterator[list[int]]:
     for order in ORDERS:
         for fit in (lowest_gap, tightest_gap):
-            yield from _promoted(claims, order(claims), fit, min(PROMOTIONS, rounds))
-    yield from _exchanged(claims, by_size(claims), rounds)
+            yield from _promoted(claims, order(claims), fit, PROMOTIONS)
+    yield from _exchanged(claims, by_size(claims), tries)
 
 
 def _promoted(claims: Claims, order: Sequence[int], fit: Fit, rounds: int) -> Iterator[list[int]]:
