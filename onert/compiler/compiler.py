@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from threading import RLock
 
 from attrs import evolve
@@ -13,11 +14,13 @@ from onert.ir import CompileError, ModelError, Package, Shape, Subgraphs
 from onert.ir.link import link
 from onert.ir.model_inference import infer_model
 
+from .dot import dot, write_dots
 from .effects import subgraph_effects
 from .entry import Entry, enter, infos
 from .options import Options, recordings
 from .pipeline import optimize
 from .routine import compile_routine
+from .scheduler.exec_time import FILE, load
 from .scheduler.manual import choices
 
 KEPT_PROGRAMS = 8
@@ -45,6 +48,7 @@ class _Compilation:
         self.options = options
         self.backends = backends
         self.choices = choices(entry.subgraph, options)
+        self.measured = load(Path(options.workspace_dir) / FILE) if options.use_scheduler else None
         self.programs: OrderedDict[tuple[Shape, ...], Program] = OrderedDict()
         self.lock = RLock()
 
@@ -65,6 +69,8 @@ class _Compilation:
 
         entry = evolve(entry, model=_prepared(entry, self.options))
         routines, notes = self.routines(entry.model, entry.index)
+        if self.options.graph_dot_dump:
+            write_dots(Path(self.options.workspace_dir), _graphs(entry.model, routines, self.options.graph_dot_dump))
         return Program(
             name=self.name,
             routines=routines,
@@ -88,7 +94,7 @@ class _Compilation:
         for index, subgraph in enumerate(model.subgraphs):
             chosen = self.choices if index == entry else evolve(self.choices, by_location={})
             try:
-                routine, said = compile_routine(subgraph, effects, self.backends, chosen, self.options)
+                routine, said = compile_routine(subgraph, effects, self.backends, chosen, self.options, self.measured)
             except CompileError as error:
                 missing.append(str(error))
                 continue
@@ -106,6 +112,14 @@ def _prepared(entry: Entry, options: Options) -> Subgraphs:
         return evolve(model, subgraphs=tuple(optimize(subgraph, options) for subgraph in model.subgraphs))
     except ModelError as error:
         raise CompileError(str(error)) from error
+
+
+def _graphs(model: Subgraphs, routines: Sequence[Routine], level: int) -> dict[str, str]:
+    """Lowered subgraphs as dot files' texts by their stems; from level 2 on those before lowering as well."""
+    found = {f"after_lower_subg-{at}": dot(routine.subgraph, routine) for at, routine in enumerate(routines)}
+    if level > 1:
+        found |= {f"before_lower_subg-{at}": dot(subgraph) for at, subgraph in enumerate(model.subgraphs)}
+    return found
 
 
 def _summary(index: int, routine: Routine) -> str:

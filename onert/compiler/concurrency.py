@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from onert.backend import Step
 from onert.ir.cost import cost
 
 from .liveness import MOST_STEPS, reachability
+from .scheduler.exec_time import ExecTimes
 
 BYTES_PER_FLOP = 4
 """Memory traffic that takes about as long as one multiplication and addition: what a rough guess goes by."""
@@ -51,4 +53,14 @@ def guessed_costs(steps: Sequence[Step]) -> list[float]:
         subgraph = step.sequence.subgraph
         each = [cost(operation.op, subgraph.types(operation)) for operation in step.sequence.body]
         found.append(sum(c.flops + c.nbytes / BYTES_PER_FLOP for c in each))
+    return found
+
+
+def measured_costs(steps: Sequence[Step], known: ExecTimes) -> list[float]:
+    """What each step takes by measured times; what was not measured counts as nothing."""
+    found = []
+    for step in steps:
+        subgraph = step.sequence.subgraph
+        times = [known.operation(step.backend, o.op, subgraph.types(o)) for o in step.sequence.body]
+        found.append(sum(time for time in times if time is not None and isfinite(time)))
     return found

@@ -49,6 +49,7 @@ class Options:
     - `target`: what backends generate code for: "native", or a target triple
     - `extra`: settings that only one backend knows
     - `workspace_dir`: where files are written and read that have no path of their own
+    - `use_scheduler`: backends are chosen by the measured times in `exec_time.json` in the workspace
     - `tracing`, `minmax_dump`: every execution writes a trace and a table of times, the ranges of its tensors
     - `graph_dot_dump`: 1 writes the lowered subgraphs as dot files, 2 also what they were before
     - `fixed`: the explicit fields; None: those that differ from their default
@@ -69,6 +70,7 @@ class Options:
     target: str = "native"
     extra: Mapping[str, str] = field(factory=dict)
     workspace_dir: str = "."
+    use_scheduler: bool = False
     tracing: bool = False
     profiling: bool = False
     minmax_dump: bool = False

@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 from onert.backend import ArenaPlan, Backend, Routine, Settings
 from onert.ir import Effect, Subgraph
 
-from .concurrency import guessed_costs, ranks, threads_for
+from .concurrency import guessed_costs, measured_costs, ranks, threads_for
 from .effects import predecessors
 from .kernel_generation import fuse, generate
 from .linearize import linearize
@@ -17,6 +17,8 @@ from .lowering import Lowered, lower
 from .memory_plan import plan_arenas
 from .options import Options
 from .partition import Part, partition
+from .scheduler.exec_time import ExecTimes
+from .scheduler.he import assign_measured
 from .scheduler.manual import BUILTIN, Choices, assign
 from .tensor_registration import register
 
@@ -45,13 +47,18 @@ def plan_routine(
     backends: Sequence[Backend],
     choices: Choices,
     options: Options,
+    measured: ExecTimes | None = None,
 ) -> Plan:
     """All that comes before kernels are generated, for a subgraph that the pipeline has prepared.
 
-    `effects` are those of running each of the model's subgraphs. CompileError names every operation without a backend.
+    With `measured` times the heterogeneous scheduler assigns backends, else the manual one. `effects` are those of
+    running each of the model's subgraphs. CompileError names every operation without a backend.
     """
     concurrent = options.executor != "Linear"
-    assignment = assign(subgraph, backends, choices)
+    if measured is None:
+        assignment = assign(subgraph, backends, choices)
+    else:
+        assignment = assign_measured(subgraph, backends, choices, options, measured)
     permuter = next((backend for backend in backends if backend.name == BUILTIN), None)
     lowered = lower(subgraph, assignment.backends, permuter)
     parts = partition(lowered, predecessors(lowered.subgraph, effects), concurrent=concurrent)
@@ -72,12 +79,14 @@ def compile_routine(
     backends: Sequence[Backend],
     choices: Choices,
     options: Options,
+    measured: ExecTimes | None = None,
 ) -> tuple[Routine, tuple[str, ...]]:
     """The routine of a subgraph that the pipeline has prepared, and the scheduler's notes: a plan, and its kernels."""
-    plan = plan_routine(subgraph, effects, backends, choices, options)
+    plan = plan_routine(subgraph, effects, backends, choices, options, measured)
     steps = generate(plan.parts, plan.settings)
     dependencies = plan.dependencies
-    order = ranks(dependencies, guessed_costs(steps)) if options.executor != "Linear" else ()
+    costs = guessed_costs(steps) if measured is None else measured_costs(steps, measured)
+    order = ranks(dependencies, costs) if options.executor != "Linear" else ()
     lowered = plan.lowered
     return Routine(lowered.subgraph, steps, dependencies, plan.arenas, lowered.memories, order), plan.notes
 

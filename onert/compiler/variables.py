@@ -111,6 +111,7 @@ _VARIABLES: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
     "OP_BACKEND_MAP": ("op_backend_map", _map),
     "NUM_THREADS": ("num_threads", _threads),
     "WORKSPACE_DIR": ("workspace_dir", _name),
+    "USE_SCHEDULER": ("use_scheduler", _flag),
     "TRACING_MODE": ("tracing", _flag),
     "PROFILING_MODE": ("profiling", _flag),
     "MINMAX_DUMP": ("minmax_dump", _flag),

@@ -60,6 +60,13 @@ def parser() -> argparse.ArgumentParser:
     report.add_argument(
         "-v", "--verbose_level", type=int, default=0, metavar="N", help="1: what runs where, 2: tracebacks"
     )
+    report.add_argument("--trace", type=Path, metavar="FILE", help="write a trace for Perfetto or Chrome")
+    report.add_argument("--profile", action="store_true", help="print the time of each operation")
+    report.add_argument(
+        "--profile-backends",
+        action="store_true",
+        help="measure every operation on every backend, write exec_time.json in WORKSPACE_DIR, and run nothing else",
+    )
     report.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     return out
 

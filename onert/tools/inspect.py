@@ -6,14 +6,17 @@ import argparse
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 import onert
+from onert.backend import Program
 from onert.compiler import describe
-from onert.ir import OnertError, Package
+from onert.compiler.plan_svg import plan_svg
+from onert.ir import ExecutionError, OnertError, Package
 from onert.ir.text import text
 
 
@@ -22,6 +25,8 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("model", metavar="MODEL", help=".tflite, .circle, or an nnpackage (directory or zip)")
     out.add_argument("--ops", action="store_true", help="the operations: what runs where, with types")
     out.add_argument("--plan", action="store_true", help="the memory plan: where each tensor lies")
+    out.add_argument("--svg", type=Path, metavar="FILE", help="draw the memory plan: tensors over time and offset")
+    out.add_argument("--executor", metavar="NAME", help="Linear, Dataflow or Parallel")
     out.add_argument("--signature", metavar="KEY", help="the signature to compile for --ops and --plan")
     out.add_argument("--backends", metavar="A;B", help="backends by preference")
     out.add_argument("-v", "--verbose_level", type=int, default=0, metavar="N", help="2: tracebacks")
@@ -33,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         package = onert.load(options.model)
-        if options.ops or options.plan:
+        if options.ops or options.plan or options.svg is not None:
             _tables(options, package)
         else:
             for model in package.models:
@@ -53,6 +58,8 @@ def _tables(options: argparse.Namespace, package: Package) -> None:
     chosen: dict[str, Any] = {"signature": options.signature}
     if options.backends:
         chosen["backends"] = tuple(name for name in options.backends.split(";") if name)
+    if options.executor:
+        chosen["executor"] = options.executor
     program = onert.compile(package, **chosen)
     console = Console()
     if options.ops:
@@ -62,6 +69,18 @@ def _tables(options: argparse.Namespace, package: Package) -> None:
             _print(console, describe.plan_table(program.main.subgraph, plan))
         for line in describe.memory_lines(program):
             print(line)
+    if options.svg is not None:
+        _draw(options.svg, program)
+
+
+def _draw(path: Path, program: Program) -> None:
+    """A picture of the memory plan; with several memory spaces a file for each, named after it."""
+    for name, plan in program.memory_plan.items():
+        target = path if len(program.memory_plan) == 1 else path.with_stem(f"{path.stem}.{name}")
+        try:
+            target.write_text(plan_svg(program.main, plan, f"{program.name or 'model'}, {name}"), encoding="utf-8")
+        except OSError as error:
+            raise ExecutionError(f"{target} cannot be written: {error.strerror or error}") from error
 
 
 def _print(console: Console, table: describe.Table) -> None:

@@ -15,9 +15,12 @@ import numpy as np
 
 import onert
 from onert.backend import Program, TensorInfo
+from onert.compiler import Options
+from onert.exec.observers import Observer, Profile, Trace
 from onert.ir import Array, ExecutionError, OnertError, dequantize, quantize
 
 from . import inputs as sources
+from . import profiling
 from .arguments import UsageError, check, parser, shapes
 from .classes import read_labels, top_classes
 from .measure import Measurements, phase_lines, write_report
@@ -50,9 +53,14 @@ def _run(options: argparse.Namespace) -> None:
     say = (lambda line: print(line, file=sys.stderr)) if options.json else print
     with measured.phase("MODEL_LOAD"):
         package = onert.load(options.model)
+    if options.profile_backends:
+        for line in profiling.profile_backends(package, Options.from_environment(**_choices(options))):
+            say(line)
+        return
     with measured.phase("COMPILE"):
         program = onert.compile(package, **_choices(options))
-    execution = onert.Execution(program)
+    profile = Profile()
+    execution = onert.Execution(program, observers=_observers(options, profile))
     for index, shape in shapes(options.shape_run, "--shape_run").items():
         execution.set_input_shape(index, shape)
     if options.verbose_level >= 1:
@@ -63,6 +71,9 @@ def _run(options: argparse.Namespace) -> None:
     infos = execution.program.outputs
     best = _best(options, infos, outputs)
     _dump(options, execution.program, used, outputs)
+    execution.close()
+    if options.profile:
+        say(str(profiling.profile_table(profile)))
     if options.write_report:
         names = (Path(sys.argv[0]).stem or "onert_run", Path(options.model).stem, options.backends or "default")
         write_report(Path("-".join(names).replace(";", "+") + ".csv"), measured, names)
@@ -72,6 +83,16 @@ def _run(options: argparse.Namespace) -> None:
         print(json.dumps(_summary(options, execution.program, measured, outputs, best)))
     else:
         _print_outputs(infos, outputs, best)
+
+
+def _observers(options: argparse.Namespace, profile: Profile) -> list[Observer]:
+    """Who watches the runs: times of operations include what watching takes."""
+    found: list[Observer] = []
+    if options.trace is not None:
+        found.append(Trace(options.trace))
+    if options.profile:
+        found.append(profile)
+    return found
 
 
 def _choices(options: argparse.Namespace) -> dict[str, Any]:

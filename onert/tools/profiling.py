@@ -1,0 +1,57 @@
+"""Tables of times: of the operations of a run, and of all backends for the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from onert.backend.registry import available, load_backends
+from onert.compiler import Options
+from onert.compiler.describe import Table
+from onert.compiler.scheduler.exec_time import FAILED, FILE, ExecTimes, load, merged, save
+from onert.exec.observers import Profile
+from onert.ir import Package
+from onert.runtime.measuring import measure
+
+
+def profile_table(profile: Profile) -> Table:
+    """What each operation took, the longest first."""
+    rows = [
+        (
+            row.label,
+            row.backend,
+            str(row.runs),
+            f"{row.microseconds:.1f}",
+            f"{row.share:.1%}",
+            str(row.flops),
+            f"{row.gflops:.2f}",
+            str(row.nbytes),
+            f"{row.gbytes:.2f}",
+        )
+        for row in profile.rows
+    ]
+    return Table(("operation", "backend", "runs", "us", "share", "flop", "GFLOP/s", "bytes", "GB/s"), tuple(rows))
+
+
+def profile_backends(package: Package, options: Options) -> Iterator[str]:
+    """Measure a package on the backends that are named, else on all that are installed; lines that say what was found.
+
+    `exec_time.json` in the workspace keeps what other models gave.
+    """
+    options = options.with_config(package.config)
+    backends = load_backends(options.backends or tuple(available()))
+    path = Path(options.workspace_dir) / FILE
+    outcome = measure(package, backends, options)
+    save(merged(load(path) if path.exists() else ExecTimes(), outcome.measurements), path)
+    best: dict[str, dict[str, float]] = {}
+    for backend, name, _, _, microseconds in outcome.measurements:
+        if "->" in name and microseconds < FAILED:
+            best.setdefault(name, {})[backend] = microseconds
+    names = [backend.name for backend in backends if any(backend.name in times for times in best.values())]
+    rows = tuple(
+        (name, *(f"{times[backend]:.1f}" if backend in times else "-" for backend in names))
+        for name, times in best.items()
+    )
+    yield str(Table(("operation", *(f"{name} us" for name in names)), rows))
+    yield from outcome.notes
+    yield f"{len(outcome.measurements)} times written to {path}"
