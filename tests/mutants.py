@@ -13,7 +13,10 @@ from onert.ir import Array, Context, DType, Op, Quantization, RuleError, TensorT
 from onert.ir.inference import shapes_ok
 from onert.ir.ops.activation import Activation
 from onert.ir.ops.attention import Pairing
+from onert.ir.ops.binary import BinaryKind
 from onert.ir.ops.dense import Combiner
+from onert.ir.ops.hlo_gather import BitGenerator
+from onert.ir.ops.hlo_products import Places
 from onert.ir.ops.pool import Pooling
 from onert.ir.ops.random_numbers import Distribution
 from onert.ir.ops.reduce import Extreme, Reduction
@@ -24,6 +27,9 @@ from onert.ir.ops.window import Padding
 
 ATTRIBUTES: dict[str, tuple[Any, ...]] = {
     "Activation": tuple(Activation),
+    "BinaryKind | None": tuple(BinaryKind),
+    "BitGenerator": tuple(BitGenerator),
+    "bool | None": (False, True),
     "Combiner": tuple(Combiner),
     "DType": (DType.INT32, DType.INT64, DType.INT8, DType.FLOAT32, DType.STRING),
     "DType | None": (None, DType.INT16, DType.INT32, DType.INT8),
@@ -38,6 +44,7 @@ ATTRIBUTES: dict[str, tuple[Any, ...]] = {
     "bool": (False, True),
     "float": (0.0, -1.0, 1e30, float("inf"), float("nan")),
     "int": (0, 1, 2, 3, -1, 1 << 16, (1 << 31) - 1, -(1 << 31), 1 << 40),
+    "Places": (Places(0, 1, ()), Places(0, 0, (1, 2)), Places(-1, 1, (2, 3)), Places(1, 3, (0, 2))),
     "UnaryKind": tuple(UnaryKind),
     "str": ("", "->", "ab,bc->ad", "aa->a", "ab,bc", "ab,ab->", "..."),
     "tuple[TensorType, ...]": (
@@ -47,6 +54,8 @@ ATTRIBUTES: dict[str, tuple[Any, ...]] = {
         (TensorType(DType.INT8, (1,), Quantization((0.5,), (300,))),) * 12,
         (TensorType(DType.INT8, (), Quantization((0.5, 1.0), (0, 0), 0)),) * 12,
     ),
+    "tuple[bool, ...]": ((), (True,), (True, True), (False,) * 3),
+    "tuple[int, ...]": ((), (0,), (1,), (0, 0), (2, 1), (-1, 3), (1 << 40, 1), (1 << 62, -(1 << 62)), (0, 1, 2)),
     "tuple[float, ...]": ((), (1.0, 0.0), (float("nan"),), (0.5, 0.5, 1e30)),
 }
 TYPES = (np.float32, np.float16, np.float64, np.int8, np.uint8, np.int16, np.int32, np.int64, np.bool_, np.complex64)

@@ -25,6 +25,7 @@ from onert.ir import (
 from onert.ir import shape as shapes
 from onert.ir.model_inference import infer_model
 
+from .bodies import recognize_bodies
 from .control import check_control_flow
 from .flatbuffer import Data, Table, root
 from .neighbors import Neighbors
@@ -65,7 +66,7 @@ def read_model(data: Data, neighbors: Neighbors) -> Subgraphs:
         (*graphs, *beside.added), _signatures(model, graphs), model.text(slot("Model", "description"))
     )
     check_control_flow(subgraphs)
-    return infer_model(subgraphs)
+    return infer_model(recognize_bodies(subgraphs))
 
 
 def _place(index: int, name: str) -> str:

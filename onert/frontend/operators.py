@@ -91,6 +91,10 @@ class FileOperator:
         wide = field in _WIDE_VECTORS
         return tuple(int(x) for x in self.options.array(found.slot, "q" if wide else "i"))
 
+    def flags(self, field: str) -> tuple[bool, ...]:
+        found = self._field(field)
+        return () if self.options is None or found is None else tuple(map(bool, self.options.array(found.slot, "?")))
+
     def numbers(self, field: str) -> tuple[float, ...]:
         found = self._field(field)
         return () if self.options is None or found is None else tuple(map(float, self.options.array(found.slot, "f")))

@@ -97,12 +97,12 @@ class _Inference:
         if not operation.op.subgraphs:
             return infer_operation(subgraph, operation, types)
         inputs = [None if i is None else evolve(types[i], data=subgraph.operands[i].data) for i in operation.inputs]
-        infer(operation.op, inputs)  # the operation's own rules; what it gives is what its subgraphs give
+        infer(operation.op, inputs)  # the operation's own rules
         calls = operation.op.calls(len(inputs))
         for index in set(operation.op.subgraphs) - {call.subgraph for call in calls}:
             self.enter(index, tuple(self.model[index].type(i) for i in self.model[index].inputs))
         if not any(call.gives for call in calls):
-            return tuple(subgraph.type(o) for o in operation.outputs)
+            return infer_operation(subgraph, operation, types)
         results = self.called(operation, tuple(types[i] for i in operation.used))
         declared = [subgraph.type(o) for o in operation.outputs]
         if len(results) != len(declared):

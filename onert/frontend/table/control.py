@@ -44,7 +44,6 @@ TABLE: Table = {
     ),
     "CALL": lambda operator: Call(operator.integer("subgraph"), loose(operator)),
     "CALL_ONCE": lambda operator: CallOnce(operator.integer("init_subgraph_index")),
-    "STABLEHLO_COMPOSITE": lambda operator: Call(operator.integer("decomposition_subgraph_index"), loose(operator)),
     "VAR_HANDLE": lambda operator: VarHandle(operator.text("container"), operator.text("shared_name")),
     "READ_VARIABLE": lambda operator: ReadVariable(_declared(operator)),
     "ASSIGN_VARIABLE": fixed(AssignVariable()),

@@ -58,6 +58,10 @@ class Operator(Protocol):
         """A vector of integers; empty where it or the table is missing."""
         ...
 
+    def flags(self, field: str) -> tuple[bool, ...]:
+        """A vector of booleans; empty where it or the table is missing."""
+        ...
+
     def numbers(self, field: str) -> tuple[float, ...]:
         """A vector of floating-point numbers; empty where it or the table is missing."""
         ...

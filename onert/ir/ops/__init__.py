@@ -21,6 +21,10 @@ from . import fully_connected as fully_connected
 from . import gather as gather
 from . import gru as gru
 from . import hash_tables as hash_tables
+from . import hlo as hlo
+from . import hlo_bodies as hlo_bodies
+from . import hlo_gather as hlo_gather
+from . import hlo_products as hlo_products
 from . import joining as joining
 from . import layout as layout
 from . import lstm as lstm

@@ -207,3 +207,45 @@ class CallOnce(Op):
             context.state[key] = True
             context.call(self.subgraph, ())
         return ()
+
+
+@frozen
+class Case(Op):
+    """Runs one of several subgraphs on the same operands: the one of a number, the last for any other number.
+
+    - `index`: one int32
+    - `xs`: the inputs of all subgraphs; the results are the outputs of the one that runs
+    """
+
+    branches: tuple[int, ...]
+    results: tuple[TensorType, ...] = ()
+
+    def infer(self, index: TensorType, *xs: TensorType) -> tuple[TensorType, ...]:
+        require(bool(self.branches), "there is no branch, expected at least one")
+        fits = index.dtype is DType.INT32 and shapes.num_elements(index.shape) in (1, None)
+        require(fits, f"the branch's number is {index}, expected one i32")
+        return declared(self.results)
+
+    @property
+    def subgraphs(self) -> tuple[int, ...]:
+        return self.branches
+
+    def calls(self, inputs: int) -> tuple[declarations.Call, ...]:
+        return tuple(declarations.Call(branch, tuple(range(1, inputs))) for branch in self.branches)
+
+    def renumber(self, number: Mapping[int, int]) -> Case:
+        return evolve(self, branches=tuple(number[branch] for branch in self.branches))
+
+    def check_subgraphs(
+        self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
+    ) -> str | None:
+        for at, graph in enumerate(called):
+            problem = _ends_fit(inputs[1:], caller, graph.inputs, graph, f"branch {at}'s inputs")
+            problem = problem or _ends_fit(outputs, caller, graph.outputs, graph, f"branch {at}'s outputs")
+            if problem is not None:
+                return problem
+        return None
+
+    def evaluate_in(self, context: Context, types: CallTypes, index: Array, *xs: Array) -> tuple[Array, ...]:
+        at = int(index.reshape(()))
+        return context.call(self.branches[at if 0 <= at < len(self.branches) else -1], xs)

@@ -29,11 +29,14 @@ class Philox:
         """The stream further on."""
         return Philox(self.key, (self.counter + blocks) % (1 << 128))
 
-    def blocks(self, count: int) -> Array:
-        """The next blocks, `[count, 4]` of uint32; the stream itself stays where it is."""
+    def blocks(self, count: int, *, carry: bool = True) -> Array:
+        """The next blocks, `[count, 4]` of uint32; the stream itself stays where it is.
+
+        Without `carry` the counter's lower half wraps by itself.
+        """
         low, high = self.counter & _MASK64, self.counter >> 64
         lows = np.uint64(low) + np.arange(count, dtype=np.uint64)
-        highs = np.full(count, high, np.uint64) + (lows < np.uint64(low))
+        highs = np.full(count, high, np.uint64) + (carry & (lows < np.uint64(low)))
         mask, half = np.uint64(_MASK32), np.uint64(32)
         c = [lows & mask, lows >> half, highs & mask, highs >> half]
         keys = [self.key & _MASK32, self.key >> 32]
