@@ -1,0 +1,93 @@
+"""The LeNet example does what its page says, by one `make` or by CMake."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from shared_material import REPOSITORY, SHARED, needs_shared
+
+import onert
+
+from .machines import call, needs_compiler
+
+LENET = REPOSITORY / "docs" / "examples" / "lenet"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "backends")])}
+TOOL = f"{sys.executable} -m onert.tools.bundle"
+
+pytestmark = needs_compiler
+needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where `make` built it, and its output."""
+    folder = tmp_path_factory.mktemp("lenet")
+    command = ["make", "-C", str(LENET), f"BUILD={folder}", f"ONERT_BUNDLE={TOOL}"]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (folder / "said").write_text(done.stdout)
+    return folder
+
+
+@needs_make
+def test_one_make_classifies_the_images(build: Path) -> None:
+    found = re.findall(r"images/(\d)\.png\nResult: (\d)\nConfidence: (\d\.\d+)\n", (build / "said").read_text())
+    assert len(found) == 10
+    for digit, result, confidence in found:
+        assert digit == result
+        assert float(confidence) > 0.9
+
+
+@needs_make
+def test_its_memory_is_that_of_caffes_lenet(build: Path) -> None:
+    macros = dict(re.findall(r"#define LENET_MNIST_(\w+) +(\d+)$", (build / "lenet_mnist.h").read_text(), re.MULTILINE))
+    assert macros["MUTABLE_MEM_SIZE"] == "3200"
+    assert int(macros["ACTIVATIONS_MEM_SIZE"]) <= 57600
+    assert abs(int(macros["CONSTANT_MEM_SIZE"]) - 1724672) <= 64
+    assert macros["MEM_ALIGN"] == "64"
+    assert (macros["data"], macros["softmax"]) == ("0", "3136")
+
+
+@needs_make
+@needs_shared
+def test_it_reads_digits_that_others_wrote(build: Path) -> None:
+    images = sorted((SHARED / "data" / "mnist").glob("*.png"))
+    said = call(build / "lenet_mnist_standalone", build / "lenet_mnist.weights", *images)
+    found = re.findall(r"/(\d)_\d+\.png\nResult: (\d)", said)
+    assert len(found) == 10
+    assert sum(digit == result for digit, result in found) >= 9  # trained on another people's digits: sevens differ
+
+
+@needs_make
+def test_a_file_that_is_no_image_is_one_sentence(build: Path, tmp_path: Path) -> None:
+    (tmp_path / "cut.png").write_bytes((LENET / "images" / "3.png").read_bytes()[:60])
+    (tmp_path / "text").write_text("no image")
+    files = [tmp_path / "cut.png", tmp_path / "text", tmp_path / "nothing", LENET / "images" / "3.png"]
+    command = [build / "lenet_mnist_standalone", build / "lenet_mnist.weights", *files]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 3
+    assert "Result: 3" in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+def test_it_builds_with_cmake(tmp_path: Path) -> None:
+    tool = tmp_path / "onert_bundle"
+    tool.write_text(f"#!/bin/sh\nPYTHONPATH='{ENVIRONMENT['PYTHONPATH']}' exec {TOOL} \"$@\"\n")
+    tool.chmod(0o755)
+    call("cmake", "-S", LENET, "-B", tmp_path / "out", f"-DONERT_BUNDLE={tool}")
+    call("cmake", "--build", tmp_path / "out")
+    weights = tmp_path / "out" / "lenet_mnist_bundle" / "lenet_mnist.weights"
+    assert "Result: 5" in call(tmp_path / "out" / "lenet_mnist_standalone", weights, LENET / "images" / "5.png")
+
+
+def test_the_bundle_gives_the_models_own_answers(tmp_path: Path) -> None:
+    onert.bundle(onert.load(LENET / "lenet_mnist.tflite"), tmp_path, signatures=["serving_default"])
+    loaded = onert.load_bundle(tmp_path)
+    assert [info.name for info in (*loaded.inputs(), *loaded.outputs())] == ["data", "softmax"]
