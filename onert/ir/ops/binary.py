@@ -106,6 +106,18 @@ class BinaryKind(Enum):
     SHIFT_RIGHT = Pair(_shift(left=False), floats=False)
 
 
+_STORED = (
+    BinaryKind.FLOOR_DIV,
+    BinaryKind.FLOOR_MOD,
+    BinaryKind.BITWISE_AND,
+    BinaryKind.BITWISE_OR,
+    BinaryKind.BITWISE_XOR,
+    BinaryKind.SHIFT_LEFT,
+    BinaryKind.SHIFT_RIGHT,
+)
+"""What TFLite defines on plain integers only: scales are not looked at."""
+
+
 @frozen
 class Binary(Op):
     """One function of two elements, shapes broadcast against each other, then an activation.
@@ -118,7 +130,8 @@ class Binary(Op):
     - `x`, `y`: of one element type; shapes broadcast
 
     Quantised ADD, SUB, MUL and SQUARED_DIFFERENCE use TFLite's fixed-point arithmetic; MAXIMUM and MINIMUM of equally
-    quantised operands compare what is stored; others go through float32.
+    quantised operands compare what is stored, FLOOR_DIV, FLOOR_MOD and bitwise functions take what is stored; others go
+    through float32.
     """
 
     kind: BinaryKind
@@ -149,7 +162,7 @@ class Binary(Op):
         a, b, result = types.input(0), types.input(1), types.output
         if a.quantization is None or b.quantization is None or result.quantization is None:
             return self.evaluate(x, y)
-        if a.dtype in (DType.INT32, DType.INT64):
+        if a.dtype in (DType.INT32, DType.INT64) or self.kind in _STORED:
             return self.evaluate(x, y)
         fixed = exact.FIXED.get(self.kind.name)
         if fixed is not None:

@@ -14,6 +14,7 @@ from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.types import CallTypes, TensorType
 
+from . import unary_int16 as int16
 from . import unary_quantized as exact
 
 
@@ -97,6 +98,8 @@ class UnaryKind(Enum):
 
 
 _PARTS = {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}
+_INT16 = {UnaryKind.LOGISTIC: int16.logistic, UnaryKind.TANH: int16.tanh}
+_INTERPOLATED = (UnaryKind.EXP, UnaryKind.LOG, UnaryKind.GELU, UnaryKind.GELU_TANH, UnaryKind.RSQRT)
 _ONLY_COMPLEX = (UnaryKind.COMPLEX_ABS, UnaryKind.REAL, UnaryKind.IMAG)
 
 
@@ -112,7 +115,8 @@ class Unary(Op):
       LOGICAL_NOT.
 
     Quantised elements are computed as LiteRT's reference kernels do: with a table of 256 float results where it has
-    one, with fixed-point multipliers for ABS, RELUs, HARD_SWISH and RSQRT.
+    one, interpolated in a table for int16, with fixed-point multipliers for ABS, RELUs, HARD_SWISH and RSQRT. NEG takes
+    stored integers as they are.
     """
 
     kind: UnaryKind
@@ -137,9 +141,15 @@ class Unary(Op):
         source, result = types.input(0), types.output
         if source.quantization is None or result.quantization is None:
             return self.evaluate(x)
+        if self.kind is UnaryKind.NEG:
+            return self.evaluate(x)
         fixed = exact.FIXED.get(self.kind.name)
         if fixed is not None:
             return fixed(x, source, result)
+        if source.dtype is DType.INT16 and self.kind in _INT16:
+            return _INT16[self.kind](x, source, result)
+        if source.dtype is DType.INT16 and self.kind in _INTERPOLATED:
+            return int16.through_interpolation(self.evaluate, x, source, result)
         return exact.through_table(self.evaluate, x, source, result)
 
 

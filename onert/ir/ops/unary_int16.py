@@ -1,0 +1,106 @@
+"""Functions of one int16 element, as LiteRT's reference kernels interpolate them in tables.
+
+Sources: TFLite's kernels/internal/common.h (LUTPopulate, LUTLookup), kernels/internal/reference/integer_ops/{logistic,
+tanh}.h and the preparation in kernels/activations.cc.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from onert.ir.dtype import Array
+from onert.ir.quant import round_half_away
+from onert.ir.types import TensorType
+
+_STEPS = 512
+
+
+def _logistic_at(place: Array) -> Array:
+    out: Array = 65536 / (1 + np.exp(-place / 24))
+    return out
+
+
+def _logistic_table() -> Array:
+    """The logistic function of n / 24 as fractions of 65536, raised by half of what a line to the next lacks halfway.
+
+    The last entry is the largest number there is.
+    """
+    n = np.arange(257, dtype=np.float64)
+    lacks = _logistic_at(n + 0.5) - (_logistic_at(n) + _logistic_at(n + 1)) / 2
+    table = np.floor(_logistic_at(n) + lacks / 2 + 0.5)
+    return np.where(n < 255, table, 65535).astype(np.int64)
+
+
+_SIGMOID = _logistic_table()
+
+
+def through_interpolation(
+    function: Callable[[Array], Array], x: Array, source: TensorType, result: TensorType
+) -> Array:
+    """The function between 513 places evenly spread over all of int16, corrected by half the error in their middles."""
+    scale, zero = np.float32(source.scale), source.zero_point
+    low, high = scale * np.float32(-32768 - zero), scale * np.float32(32767 - zero)
+    step = (high - low) / np.float32(_STEPS)
+    out_low = np.float32(result.scale) * np.float32(-32768 - result.zero_point)
+    out_high = np.float32(result.scale) * np.float32(32767 - result.zero_point)
+    inverse = np.float32(65536) / (out_high - out_low)
+    at = low + np.arange(_STEPS, dtype=np.float32) * step
+    following = low + np.arange(1, _STEPS + 1, dtype=np.float32) * step
+    places = (at, following, at + step / np.float32(2))
+    values, nexts, middles = (_finite(function(points), out_low) * inverse for points in places)
+    between = _rounded((nexts + _rounded(values)) / np.float32(2))
+    bias = _rounded((between - _rounded(middles)) / np.float32(2))
+    last = _rounded(_finite(function(high.reshape(1)), out_low) * inverse)
+    table = np.concatenate([_rounded(values) - bias, last])
+    whole = np.clip(np.nan_to_num(table.astype(np.float64), nan=32767), -32768, 32767).astype(np.int64)
+    index, offset = 256 + (x.astype(np.int64) >> 7), x.astype(np.int64) & 127
+    slope = whole[index + 1] - whole[index]
+    out: Array = whole[index] + ((slope * offset + 64) >> 7)
+    return out.astype(np.int16)
+
+
+def _finite(x: Array, low: np.float32) -> Array:
+    """Where the function has no value, or the lowest there is, stands the lowest number that the result can hold."""
+    real = np.asarray(x).astype(np.float32)
+    return np.where(np.isnan(real) | (real == -np.inf), low, real)
+
+
+def _rounded(x: Array) -> Array:
+    return round_half_away(x.astype(np.float64)).astype(np.float32)
+
+
+def _scaled(x: Array, source: TensorType) -> Array:
+    """The element in units of 3 / 4 of 2**-12, in integers; exact where the scale is a fitting power of two."""
+    exponent = math.log2(source.scale) + 12
+    if exponent in (0, 1):
+        return x.astype(np.int64) * (3 << int(exponent))
+    multiplier, shift = float(np.float32(source.scale)) * 4096.0 * 3.0, 0
+    while multiplier <= 32767.0 / 2.0 and shift <= 30:
+        multiplier, shift = multiplier * 2.0, shift + 1
+    return (x.astype(np.int64) * int(multiplier) + ((1 << shift) >> 1)) >> shift
+
+
+def _interpolated(size: Array, bits: int, most: int) -> Array:
+    """The table's logistic function of a magnitude whose lower `bits` are a fraction."""
+    at = np.minimum(size >> bits, 255)
+    value = (_SIGMOID[at] << bits) + (size & ((1 << bits) - 1)) * (_SIGMOID[at + 1] - _SIGMOID[at])
+    return np.where(size >> bits >= 255, most, value)
+
+
+def logistic(x: Array, source: TensorType, result: TensorType) -> Array:
+    """The result's scale is 2**-15, whatever the file says."""
+    scaled = _scaled(x, source)
+    value = _interpolated(np.abs(scaled), 9, 0x7FFF << 10)
+    both = np.where(scaled >= 0, value + (1 << 9), (1 << 25) - value + (1 << 9) - 1)
+    return (both >> 10).astype(np.int16)
+
+
+def tanh(x: Array, source: TensorType, result: TensorType) -> Array:
+    """The result's scale is 2**-15, whatever the file says: 2 logistic(2 x) - 1."""
+    scaled = _scaled(x, source)
+    value = _interpolated(np.abs(scaled), 8, 0xFFFF << 8)
+    both = np.where(scaled >= 0, value - (1 << 23) + (1 << 7), -value + (1 << 23) + (1 << 7) - 1)
+    return (both >> 8).astype(np.int16)

@@ -1,0 +1,124 @@
+"""Every operator in every element type in which LiteRT was seen to run it: one of its kernels agrees.
+
+Integers agree exactly; quantised ones may be 1 apart, as LiteRT's own two kernels are.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from dtype_recipes import RECIPES, Kind, Recipe, build, of
+from model_writer import LiteRt
+from shared_material import SHARED, needs_shared
+
+import onert
+from onert.ir import Array
+
+PROBES = SHARED / "reference" / "tflite_ops.json"
+
+UNSCALED = "integers without a scale stand for no real numbers; LiteRT computes with a scale of 0"
+UNWRITTEN = "LiteRT leaves the result unwritten, or writes elements of half their size"
+KNOWN: dict[tuple[str, str], str] = {
+    **{
+        (code, kind): UNSCALED
+        for code, kinds in {
+            "BATCH_MATMUL": ("int8", "int16"),
+            "DEQUANTIZE": ("int8", "uint8", "int16"),
+            "DIV": ("int8", "uint8", "int16"),
+            "ELU": ("int8",),
+            "EXP": ("int8", "int16"),
+            "GELU": ("int8", "uint8", "int16"),
+            "HARD_SWISH": ("int8", "uint8"),
+            "LEAKY_RELU": ("int8", "uint8", "int16"),
+            "MEAN": ("int8", "uint8", "int16"),
+            "MUL": ("int8", "uint8"),
+            "PRELU": ("int8", "uint8", "int16"),
+            "RELU": ("int8", "uint8", "int16"),
+            "RELU6": ("int8", "uint8", "int16"),
+            "RELU_0_TO_1": ("int8", "uint8"),
+            "RELU_N1_TO_1": ("int8", "uint8"),
+            "SUM": ("int8", "uint8", "int16"),
+            "TANH": ("int8", "uint8"),
+        }.items()
+        for kind in kinds
+    },
+    **{
+        (code, kind): UNWRITTEN
+        for code in ("MATRIX_DIAG", "MATRIX_SET_DIAG")
+        for kind in ("float16", "bfloat16", "float64", "bool")
+    },
+    ("NOT_EQUAL", "int16"): "LiteRT leaves the result unwritten",
+    ("PRELU", "int16q"): "LiteRT reads the alphas as if they were int8",
+}
+"""Pairs that are not compared, because what LiteRT gives is no result, each with its reason."""
+
+
+def _probed() -> list[tuple[str, str]]:
+    """Operators and element types that a LiteRT kernel ran; for CAST pairs of types."""
+    if not PROBES.is_file():
+        return []
+    found = []
+    for op in json.loads(PROBES.read_text(encoding="utf-8"))["ops"]:
+        kinds = dict.fromkeys([*(op.get("probed_ok") or ()), *(op.get("probed_ref_ok") or ())])
+        found += [(op["name"], kind) for kind in kinds]
+        found += [(op["name"], pair) for pair in op.get("probed_cast_pairs") or ()]
+    return found
+
+
+def _model(code: str, kind: str) -> tuple[bytes, list[Array]]:
+    if code != "CAST":
+        return build(code, Kind(kind), RECIPES[code])
+    source, target = kind.split(">")
+    recipe = Recipe((of(3, 4, role="small"),), (((3, 4), None),), ("CastOptions", {}))
+    return build(code, Kind(source), recipe, Kind(target).dtype)
+
+
+def _agree(mine: Array, theirs: Array, slack: int) -> bool:
+    if mine.dtype != theirs.dtype or mine.shape != theirs.shape:
+        return False
+    if mine.dtype.kind in "iu":
+        return bool(np.all(np.abs(mine.astype(np.int64) - theirs.astype(np.int64)) <= slack))
+    if mine.dtype.kind == "b":
+        return bool(np.array_equal(mine, theirs))
+    if mine.dtype.kind == "c":
+        return bool(np.allclose(mine, theirs, rtol=1e-6, atol=1e-6))
+    a, b = mine.astype(np.float64), theirs.astype(np.float64)
+    scale = np.abs(b).max(initial=1e-30, where=np.isfinite(b))
+    near = {2: 2e-2, 4: 1e-5, 8: 1e-12}[mine.dtype.itemsize]
+    return bool(np.allclose(a, b, rtol=0, atol=near * scale, equal_nan=True))
+
+
+def _litert(model: bytes, inputs: list[Array]) -> list[list[Array]]:
+    """What each kernel gives that runs."""
+    found = []
+    for resolver in ("BUILTIN_WITHOUT_DEFAULT_DELEGATES", "BUILTIN_REF"):
+        try:
+            found.append(LiteRt(model, resolver)(*inputs))
+        except (RuntimeError, ValueError):
+            continue
+    return found
+
+
+@needs_shared
+@pytest.mark.parametrize(("code", "kind"), [pytest.param(c, k, id=f"{c} {k}") for c, k in _probed()])
+def test_some_kernel_of_litert_agrees(code: str, kind: str) -> None:
+    if (code, kind) in KNOWN:
+        pytest.skip(KNOWN[code, kind])
+    model, inputs = _model(code, kind)
+    theirs = _litert(model, inputs)
+    assert theirs, "neither kernel runs the model of the recipe"
+    program = onert.compile(onert.load(model), backends=("reference",))
+    mine: list[Any] = list(onert.Execution(program).run(inputs).values())
+    slack = 1 if kind.endswith("q") else 0
+    assert any(all(_agree(a, b, slack) for a, b in zip(mine, found, strict=True)) for found in theirs), (
+        [a.tolist() for a in mine],
+        [[b.tolist() for b in found] for found in theirs],
+    )
+
+
+@needs_shared
+def test_known_differences_are_of_pairs_that_are_probed() -> None:
+    assert not set(KNOWN) - set(_probed())
