@@ -7,7 +7,7 @@ tanh}.h and the preparation in kernels/activations.cc.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -44,17 +44,13 @@ def through_interpolation(
     scale, zero = np.float32(source.scale), source.zero_point
     low, high = scale * np.float32(-32768 - zero), scale * np.float32(32767 - zero)
     step = (high - low) / np.float32(_STEPS)
-    out_low = np.float32(result.scale) * np.float32(-32768 - result.zero_point)
-    out_high = np.float32(result.scale) * np.float32(32767 - result.zero_point)
-    inverse = np.float32(65536) / (out_high - out_low)
     at = low + np.arange(_STEPS, dtype=np.float32) * step
     following = low + np.arange(1, _STEPS + 1, dtype=np.float32) * step
-    places = (at, following, at + step / np.float32(2))
-    values, nexts, middles = (_finite(function(points), out_low) * inverse for points in places)
-    between = _rounded((nexts + _rounded(values)) / np.float32(2))
-    bias = _rounded((between - _rounded(middles)) / np.float32(2))
-    last = _rounded(_finite(function(high.reshape(1)), out_low) * inverse)
-    table = np.concatenate([_rounded(values) - bias, last])
+    places = (at, following, at + step / np.float32(2), high.reshape(1))
+    table = _table([_finite(function(p), result) for p in places], result)
+    if not np.isfinite(table).all():  # beyond float32, where LiteRT's own table overflows, results saturate
+        wide = [_finite(function(p.astype(np.float64)), result) for p in places]
+        table = np.where(np.isfinite(table), table, _table(wide, result))
     whole = np.clip(np.nan_to_num(table.astype(np.float64), nan=32767), -32768, 32767).astype(np.int64)
     index, offset = 256 + (x.astype(np.int64) >> 7), x.astype(np.int64) & 127
     slope = whole[index + 1] - whole[index]
@@ -62,14 +58,25 @@ def through_interpolation(
     return out.astype(np.int16)
 
 
-def _finite(x: Array, low: np.float32) -> Array:
+def _table(reals: Sequence[Array], result: TensorType) -> Array:
+    """Real results (at each place, at the next one, between them, at the end) as stored numbers, not yet bounded."""
+    values, nexts, middles, last = reals
+    low, high = (np.float32(result.scale) * np.float32(end - result.zero_point) for end in (-32768, 32767))
+    inverse = np.float32(65536) / (high - low)
+    first, following, middle = (x * inverse for x in (values, nexts, middles))
+    between = _rounded((following + _rounded(first)) / np.float32(2))
+    bias = _rounded((between - _rounded(middle)) / np.float32(2))
+    return np.concatenate([_rounded(first) - bias, _rounded(last * inverse)])
+
+
+def _finite(x: Array, result: TensorType) -> Array:
     """Where the function has no value, or the lowest there is, stands the lowest number that the result can hold."""
-    real = np.asarray(x).astype(np.float32)
-    return np.where(np.isnan(real) | (real == -np.inf), low, real)
+    low = np.float32(result.scale) * np.float32(-32768 - result.zero_point)
+    return np.where(np.isnan(x) | (x == -np.inf), low, x).astype(x.dtype)
 
 
 def _rounded(x: Array) -> Array:
-    return round_half_away(x.astype(np.float64)).astype(np.float32)
+    return round_half_away(x.astype(np.float64)).astype(x.dtype)
 
 
 def _scaled(x: Array, source: TensorType) -> Array:
