@@ -11,7 +11,7 @@ from onert_llvm.build import F32, I8, I32, I64, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
 
 from . import grid
-from .requantize import Requantize, Scaling, as_byte, bounded, fixed, load_lanes, stored
+from .requantize import Requantize, Scaling, as_byte, bounded, load_lanes, scaled, stored
 
 _LEFT_SHIFT = 20
 """How far TFLite's addition lifts its operands before it scales them."""
@@ -61,10 +61,12 @@ def affine(k: Kernel, x: Val, y: Val, factors: list[Val]) -> Val:
 class SumInt8:
     """`x + y` (or `x - y`) in fixed point: for the scales whose sums `AffineInt8` cannot give exactly.
 
-    `x_columns` and `y_columns` point to one register of `Scaling.WIDE`, `columns` to one of the result's scaling.
+    `columns`, `x_columns` and `y_columns` point to one register each of a multiplier; `sides` says of which scaling
+    those of the operands are, None where it is 1/2.
     """
 
     requantize: Requantize
+    sides: tuple[Scaling | None, Scaling | None]
     signed: bool = True
     subtract: bool = False
     single: tuple[bool, bool] = SINGLE
@@ -79,17 +81,23 @@ class SumInt8:
         return TaskLayout((*grid.slots(OPERANDS), *own, *self.requantize.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        wide = Requantize(Scaling.WIDE)
-        x_lanes, y_lanes = (load_lanes(k, task, wide, k.index(0), f"{n}_columns") for n in OPERANDS)
         lanes = load_lanes(k, task, self.requantize, k.index(0))
+        lift = [self._lifted(k, task, name, how) for name, how in zip(OPERANDS, self.sides, strict=True)]
 
         def value(x: Val, y: Val) -> Val:
-            a = fixed((x - task.i64("x_zero").cast(I32)) << _LEFT_SHIFT, x_lanes)
-            b = fixed((y - task.i64("y_zero").cast(I32)) << _LEFT_SHIFT, y_lanes)
+            a, b = lift[0](x), lift[1](y)
             total = lanes["bias"] + (a - b if self.subtract else a + b)
             return stored(task, self.requantize, self.signed, total, lanes)
 
         _pairwise(k, task, begin, end, self.signed, self.single, value)
+
+    def _lifted(self, k: Kernel, task: Task, name: str, how: Scaling | None) -> Callable[[Val], Val]:
+        """An operand less its zero point, on the common scale; the product with 1/2 is exact."""
+        zero = task.i64(f"{name}_zero").cast(I32)
+        if how is None:
+            return lambda x: (x - zero) << (_LEFT_SHIFT - 1)
+        lanes = load_lanes(k, task, Requantize(how), k.index(0), f"{name}_columns")
+        return lambda x: scaled(how, lanes["bias"] + ((x - zero) << _LEFT_SHIFT), lanes)
 
 
 @frozen
@@ -201,6 +209,29 @@ class MapBytes:
                     out[at + i].store(table[_index(x[at + i])].load())
             with k.loop(width, paired) as at:
                 out[at].store(table[_index(x[at])].load())
+
+
+@frozen
+class ShiftBytes:
+    """`out = x + by`, wrapped: bytes whose zero point moves from signed to unsigned. Work tiles as in `MapBytes`."""
+
+    @property
+    def name(self) -> str:
+        return "shift_bytes"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("out", "out_step", "x", "x_step", "width", "by"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        lanes, width = k.isa.vector_bytes, task.i64("width")
+        by, whole = task.i64("by").cast(I8), width - width % k.isa.vector_bytes
+        with k.loop(end, begin) as r:
+            x, out = (task.view(n, I8, task.i64(f"{n}_step"), 1)[r] for n in ("x", "out"))
+            with k.loop(whole, step=lanes) as at:
+                out[at].store(x[at].load(lanes) + by)
+            with k.loop(width, whole) as at:
+                out[at].store(x[at].load() + by)
 
 
 def _index(place: View) -> Val:

@@ -68,10 +68,17 @@ def bias(k: Kernel, task: Task, how: Requantize, column: Val) -> Val:
 
 def stored(task: Task, how: Requantize, signed: bool, x: Val, lanes: dict[str, Val]) -> Val:
     """The sums `x` times the columns' multipliers with the zero point, clamped: 32-bit values that fit a byte."""
-    if how.scaling is Scaling.NARROW:
-        return bounded(task, how.clamped, signed, _narrow(x, lanes))
-    scaled = _real(x, lanes) if how.scaling is Scaling.REAL else fixed(x, lanes)
-    return bounded(task, how.clamped, signed, scaled + task.i64("zero_point").cast(I32))
+    real = scaled(how.scaling, x, lanes)
+    if how.scaling is not Scaling.NARROW:
+        real = real + task.i64("zero_point").cast(I32)
+    return bounded(task, how.clamped, signed, real)
+
+
+def scaled(how: Scaling, x: Val, lanes: dict[str, Val]) -> Val:
+    """The sums times the columns' multipliers, and the zero point where it is part of them."""
+    if how is Scaling.NARROW:
+        return _narrow(x, lanes)
+    return _real(x, lanes) if how is Scaling.REAL else fixed(x, lanes)
 
 
 def bounded(task: Task, clamped: bool, signed: bool, x: Val) -> Val:

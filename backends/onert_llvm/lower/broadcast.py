@@ -59,6 +59,24 @@ def grid(result: Shape, operands: Sequence[Shape]) -> Grid | None:
     return Grid((sizes[0], sizes[1], sizes[2]), width, tuple(strides), repeats)
 
 
+def longer(found: Grid, which: int) -> tuple[Grid, int]:
+    """The grid with longer rows, if operand `which`, of which all rows read the same, is put side by side; how often.
+
+    Once where that does not help, or where another operand repeats too.
+    """
+    same = not found.single[which] and not any(found.strides[which]) and found.outer[:2] == (1, 1)
+    plain = all(
+        i == which or (not found.single[i] and steps[2] == found.width) for i, steps in enumerate(found.strides)
+    )
+    rows = found.outer[2]
+    times = next((t for t in range(min(WIDE // found.width, rows), 0, -1) if rows % t == 0), 1)
+    if not (same and plain and times > 1):
+        return found, 1
+    width = found.width * times
+    strides = tuple((0, 0, 0) if i == which else (0, 0, width) for i in range(len(found.strides)))
+    return Grid((1, 1, rows // times), width, strides, found.single), times
+
+
 _Axis = tuple[int, tuple[bool, ...]]
 """A dimension's size, and which operands repeat along it."""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import frozen
 
-from onert.ir import Array, CallTypes, DType, TensorType
+from onert.ir import Array, CallTypes, DType
 from onert.ir.fixed_point import quantize_multipliers
 from onert.ir.ops.binary import Binary, BinaryKind
 from onert_llvm.abi import Algorithm
@@ -16,7 +16,7 @@ from onert_llvm.kernels.requantize import Requantize, Scaling
 from onert_llvm.packing import pack_columns, scaling
 from onert_llvm.target import Isa
 
-from .broadcast import grid
+from .broadcast import grid, longer
 from .builder import Lowering
 from .command import Slot
 from .integer_filters import BYTES
@@ -53,14 +53,20 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     x, y, result = operation.used[0], operation.used[-1], operation.outputs[0]
     found = grid(lowering.shape(result), [lowering.shape(x), lowering.shape(y)])
     assert found is not None
+    places = [lowering.operand(x), lowering.operand(y)]
+    for i, operand in enumerate((x, y)):
+        if lowering.subgraph.operands[operand].is_constant:
+            found, times = longer(found, i)
+            if times > 1:
+                places[i] = lowering.constant(np.tile(lowering.elements(operand).reshape(-1), times))
     low, high = op.activation.bounds(types.output)
     form = _Form((low, high) != types.output.dtype.limits, (found.single[0], found.single[1]))
     algorithm, own = _product(lowering, types, form) if op.kind is BinaryKind.MUL else _sum(lowering, op, types, form)
     slots: dict[str, Slot] = {
         **found.slots(OPERANDS),
         **own,
-        "x": lowering.operand(x),
-        "y": lowering.operand(y),
+        "x": places[0],
+        "y": places[1],
         "x_zero": types.input(0).zero_point,
         "y_zero": types.input(1).zero_point,
         "out": lowering.operand(result),
@@ -90,30 +96,30 @@ def _sum(lowering: Lowering, op: Binary, types: CallTypes, form: _Form) -> tuple
     x, y, out = types.input(0), types.input(1), types.output
     twice = 2.0 * max(x.scale, y.scale)
     bound = 1 << 29  # both sides are at most 2**28 after TFLite has halved the larger scale
-    how, columns = _register(lowering, twice / ((1 << _LEFT) * out.scale), bound, out)
+    how, columns = _register(lowering, twice / ((1 << _LEFT) * out.scale), bound, out.zero_point)
     slots: dict[str, Slot] = {"columns": columns}
+    sides = []
     for name, side in zip(OPERANDS, (x, y), strict=True):
-        multiplier = quantize_multipliers([side.scale / twice])
-        wide = pack_columns(Scaling.WIDE, np.zeros(lowering.isa.f32, np.int64), multiplier, 0, lowering.isa)
-        slots[f"{name}_columns"] = lowering.constant(wide)
+        scale, slots[f"{name}_columns"] = _register(lowering, side.scale / twice, 1 << 28, 0)
+        sides.append(None if side.scale * 2.0 == twice else scale)
     kind = Requantize(how, form.clamped)
-    return SumInt8(kind, signed, op.kind is BinaryKind.SUB, form.single), slots
+    return SumInt8(kind, (sides[0], sides[1]), signed, op.kind is BinaryKind.SUB, form.single), slots
 
 
 def _product(lowering: Lowering, types: CallTypes, form: _Form) -> tuple[Algorithm, dict[str, Slot]]:
     x, y, out = types.input(0), types.input(1), types.output
     real = float(np.float32(x.scale) * np.float32(y.scale) / np.float32(out.scale))
-    how, columns = _register(lowering, real, 1 << 18, out)
+    how, columns = _register(lowering, real, 1 << 18, out.zero_point)
     kind = Requantize(how, form.clamped)
     return MultiplyInt8(kind, out.dtype is DType.INT8, form.single), {"columns": columns}
 
 
-def _register(lowering: Lowering, real: float, bound: int, result: TensorType) -> tuple[Scaling, Slot]:
+def _register(lowering: Lowering, real: float, bound: int, zero_point: int) -> tuple[Scaling, Slot]:
     """One register of a multiplier for values of magnitude `bound` at most."""
     multiplier = quantize_multipliers([real])
-    how = scaling(np.array([bound]), multiplier, result.zero_point)
+    how = scaling(np.array([bound]), multiplier, zero_point)
     same = np.zeros(lowering.isa.f32, np.int64)
-    return how, lowering.constant(pack_columns(how, same, multiplier, result.zero_point, lowering.isa))
+    return how, lowering.constant(pack_columns(how, same, multiplier, zero_point, lowering.isa))
 
 
 _STEPS = 8

@@ -11,13 +11,10 @@ from onert.ir import Array, CallTypes, TensorType, evaluate
 from onert.ir.ops.activation import Activation
 from onert.ir.ops.joining import Concat
 from onert.ir.shape import normalize_axis
-from onert_llvm.kernels.copy import CopyRows
-from onert_llvm.kernels.elementwise_int8 import MapBytes
 
 from .builder import Lowering
-from .command import Slot
 from .integer_filters import BYTES
-from .tables import all_bytes
+from .tables import all_bytes, map_rows
 
 
 def why_not(op: Concat, types: CallTypes) -> str | None:
@@ -43,16 +40,14 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     offset = 0
     for source in operation.used:
         width = int(np.prod(lowering.shape(source)[axis:], dtype=np.int64))
-        table = _table(op, lowering.type(source), out)
-        to = lowering.operand(target, offset)
-        if np.array_equal(table, all_bytes(out)):
-            slots: dict[str, Slot] = {"source": lowering.operand(source), "target": to, "width": width}
-            slots |= {"source_step": width, "target_step": step}
-            lowering.emit(at, CopyRows(), slots, rows, (source,), (target,))
-        else:
-            slots = {"x": lowering.operand(source), "x_step": width, "out": to, "out_step": step, "width": width}
-            slots["table"] = lowering.constant(table)
-            lowering.emit(at, MapBytes(), slots, rows, (source,), (target,), rows * width)
+        map_rows(
+            lowering,
+            at,
+            _table(op, lowering.type(source), out),
+            (source, lowering.operand(source), width),
+            (target, lowering.operand(target, offset), step),
+            (rows, width),
+        )
         offset += width
 
 

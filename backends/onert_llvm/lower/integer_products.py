@@ -91,14 +91,14 @@ class Cut:
     tiles: int
 
 
-def _cut(lowering: Lowering, layer: Layer, m: int, taps: Filter) -> Cut:
-    """A product of `m` rows with a filter `[taps, k, n]`."""
+def _cut(lowering: Lowering, layer: Layer, m: int, taps: Filter, row_bytes: int) -> Cut:
+    """A product of `m` rows, each of which reads `row_bytes` that no other does, with a filter `[taps, k, n]`."""
     isa = lowering.isa
     count, depth, n = taps.values.shape
     tile = product_tile(m, n, count * depth, isa, integer=True)
     packed, panel_bytes = pack_int8(taps.values, tile.columns, isa)
     across = panels(n, tile.columns, isa)
-    work = row_work(m, tile, across, count * depth, lowering.threads)
+    work = row_work(m, tile, across, row_bytes, lowering.threads)
     columns, how = layer.outputs.scaled(lowering, taps, layer.part)
     slots: dict[str, Slot] = {
         **columns,
@@ -142,7 +142,8 @@ def _convolve(lowering: Lowering, layer: Layer, geometry: Plane) -> None:
     few = c == geometry.channels <= MOST_PATCH_CHANNELS and kw > 1
     patched = few and geometry.dilation[1] == 1 and kh * kw * c <= MOST_PATCH_DEPTH
     shape = (1, kh * kw * c, n) if patched else (kh * kw, c, n)
-    cut = _cut(lowering, layer, geometry.rows, layer.filter.ordered(layer.filter.values.reshape(shape)))
+    own = geometry.channels * geometry.stride[0] * geometry.stride[1]
+    cut = _cut(lowering, layer, geometry.rows, layer.filter.ordered(layer.filter.values.reshape(shape)), own)
     source, rest = lowering.operand(layer.source, layer.first), c % GROUP[lowering.isa.dot]
     slots: dict[str, Slot] = dict(cut.slots)
     algorithm: Algorithm
@@ -165,7 +166,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     layer = _layer(lowering, at, real=True)
     n, depth = layer.filter.values.shape
     m = int(np.prod(lowering.shape(layer.source), dtype=np.int64)) // depth
-    cut = _cut(lowering, layer, m, layer.filter.ordered(layer.filter.values.T[None]))
+    cut = _cut(lowering, layer, m, layer.filter.ordered(layer.filter.values.T[None]), depth)
     slots = cut.slots | {"a": lowering.operand(layer.source), "k": depth, "lda": depth}
     algorithm = GemmInt8(cut.tile, depth % GROUP[lowering.isa.dot], layer.signed, cut.how)
     _emit(lowering, layer, algorithm, slots, cut.tiles, 2 * m * depth * n)

@@ -8,11 +8,13 @@ import numpy as np
 from attrs import evolve
 
 from onert.ir import Array, CallTypes, DType, Op, RuleError, TensorType, evaluate
-from onert_llvm.kernels.elementwise_int8 import OPERANDS, MapBytes, PairTable
+from onert_llvm.abi import Algorithm
+from onert_llvm.kernels.copy import CopyRows
+from onert_llvm.kernels.elementwise_int8 import OPERANDS, MapBytes, PairTable, ShiftBytes
 
 from .broadcast import grid
 from .builder import Lowering
-from .command import Slot
+from .command import Pointer, Slot
 from .elementwise import matrix
 from .integer_filters import BYTES
 
@@ -76,15 +78,40 @@ def lower_map(lowering: Lowering, operations: Sequence[int]) -> None:
     source, target = operation.inputs[position], operation.outputs[0]
     assert source is not None
     rows, width = matrix(lowering.shape(target), flat=True)
-    slots: dict[str, Slot] = {
-        "x": lowering.operand(source),
-        "out": lowering.operand(target),
-        "x_step": width,
-        "out_step": width,
-        "width": width,
-        "table": lowering.constant(table(operation.op, types, position)),
-    }
-    lowering.emit(at, MapBytes(), slots, rows, (source,), (target,), rows * width)
+    map_rows(
+        lowering,
+        at,
+        table(operation.op, types, position),
+        (source, lowering.operand(source), width),
+        (target, lowering.operand(target), width),
+        (rows, width),
+    )
+
+
+Rows = tuple[int, Pointer, int]
+"""An operand, where its rows begin, and the bytes from one to the next."""
+
+
+def map_rows(lowering: Lowering, at: int, results: Array, source: Rows, target: Rows, size: tuple[int, int]) -> None:
+    """A table's results for rows of bytes: copied or moved as a whole where the table says no more than that."""
+    rows, width = size
+    unsigned = results.view(np.uint8)
+    by = int(unsigned[0])
+    if np.array_equal(unsigned, all_bytes_from(0)):
+        slots: dict[str, Slot] = {"source": source[1], "source_step": source[2], "target": target[1]}
+        algorithm: Algorithm = CopyRows()
+        slots |= {"target_step": target[2], "width": width}
+    else:
+        slots = {"x": source[1], "x_step": source[2], "out": target[1], "out_step": target[2], "width": width}
+        shifts = np.array_equal(unsigned, all_bytes_from(by))
+        algorithm = ShiftBytes() if shifts else MapBytes()
+        slots |= {"by": by} if shifts else {"table": lowering.constant(results)}
+    lowering.emit(at, algorithm, slots, rows, (source[0],), (target[0],), rows * width)
+
+
+def all_bytes_from(first: int) -> Array:
+    """All bytes, counted on from one and around."""
+    return (np.arange(256) + first).astype(np.uint8)
 
 
 def why_no_pairs(op: Op, types: CallTypes) -> str | None:
