@@ -52,7 +52,7 @@ def grid(result: Shape, operands: Sequence[Shape]) -> Grid | None:
     for i, repeated in enumerate(repeats):
         steps, step = [], 1 if repeated else width
         for size, repeat in reversed(outer):
-            steps.append(0 if repeat[i] else step)
+            steps.append(0 if repeat[i] or size == 1 else step)
             step *= 1 if repeat[i] else size
         strides.append((steps[2], steps[1], steps[0]))
     sizes = [size for size, _ in outer]
