@@ -284,6 +284,19 @@ def test_several_entry_points_share_constants(tmp_path: Path) -> None:
         toys.require_close(*loaded.run(inputs, entry).values(), *toys.reference(toys.network(), inputs))
 
 
+def test_signatures_are_entry_points(tmp_path: Path) -> None:
+    package = toys.halves()
+    alone = onert.bundle(package, tmp_path / "one", signatures=["encode"])
+    files = onert.bundle(package, tmp_path / "both", signatures=["encode", "decode:0"])
+    assert files.constants == alone.constants
+    loaded = onert.load_bundle(tmp_path / "both")
+    assert loaded.entries == ("halves_encode", "halves_decode_0")
+    for entry, key in zip(loaded.entries, ("encode", "decode:0"), strict=True):
+        assert [info.name for info in loaded.inputs(entry)] == [f"{entry}/x"]
+        inputs = toys.random_inputs(loaded.inputs(entry))
+        toys.require_close(*loaded.run(inputs, entry).values(), *toys.reference(package, inputs, signature=key))
+
+
 BAD: list[tuple[str, Callable[[Path], Any]]] = [
     ("is for none of the architectures", lambda p: onert.bundle(toys.network(), p, target="pdp11")),
     ("for the system 'darwin'", lambda p: onert.bundle(toys.network(), p, target="x86_64-apple-darwin")),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import onert
-from onert.ir import DType, Package, TensorType
+from onert.ir import DType, Package, Signature, SignatureTensor, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.binary import Binary, BinaryKind
 from onert.ir.ops.conv import Conv2D
@@ -48,6 +48,21 @@ def counter() -> Package:
     added = b.add(Binary(BinaryKind.ADD), x, total)
     b.update(total, added)
     return Package((b.model([added]),), "counter")
+
+
+def halves() -> Package:
+    """Two signatures that share a table and the name of an input."""
+    table = _normal(3, 7, 5)
+    graphs, signatures = [], []
+    for number, key in enumerate(("encode", "decode:0")):
+        b = Builder(key)
+        x = b.input(TensorType(FLOAT, (1, 5)), f"{key}_x")
+        y = b.add(FullyConnected(), x, b.constant(table, name="table"), None)
+        y = b.add(Unary(UnaryKind.TANH if number else UnaryKind.ABS), y)
+        graphs.append(b.model([y]).primary)
+        names = SignatureTensor("x", x), SignatureTensor("y", y)
+        signatures.append(Signature(key, number, names[:1], names[1:]))
+    return Package((Subgraphs(tuple(graphs), tuple(signatures)),), "halves")
 
 
 def reference(source: Package, inputs: list[Array], **options: Any) -> list[Array]:
