@@ -4,17 +4,19 @@ from .backend import API_VERSION, Backend, EmitsObject, Settings
 from .emission import Blueprint, CodeTarget, EntryPoint, ObjectCode, Place, Region, Symbol
 from .evaluating import EvaluatingKernel
 from .kernel import Group, HasParts, Kernel, Part, Sequence
-from .memory import HOST, ArenaPlan, Buffer, HostMemory, Memory, Placement, require_room
+from .memory import CHANNELS_FIRST, HOST, ArenaPlan, Buffer, HostMemory, Memory, Placement, require_room
 from .program import Program, Routine, Step, TensorInfo
 from .tensor import Tensor, Tensors
 
 __all__ = [
     "API_VERSION",
+    "CHANNELS_FIRST",
     "HOST",
     "ArenaPlan",
     "Backend",
     "Blueprint",
     "Buffer",
+    "ChannelsFirstMemory",
     "CodeTarget",
     "EmitsObject",
     "EntryPoint",

@@ -84,6 +84,32 @@ class HostMemory:
 HOST = HostMemory()
 
 
+class ChannelsFirstMemory(HostMemory):
+    """Host memory for backends that want pictures as [batch, channels, height, width].
+
+    Buffers of tensors with four dimensions are arrays in that order, whatever they hold; going in and out changes the
+    order, so that permutes do where such a backend meets another. Operations keep the axes of their own definition: a
+    kernel for this memory knows where they are.
+    """
+
+    name = "host-channels-first"
+
+    def view(self, arena: Array, offset: int, type_: TensorType) -> Array:
+        if type_.rank != 4:
+            return super().view(arena, offset, type_)
+        n, h, w, c = type_.shape
+        return super().view(arena, offset, TensorType(type_.dtype, (n, c, h, w)))
+
+    def copy_in(self, source: Array, target: Array, type_: TensorType) -> None:
+        super().copy_in(source.transpose(0, 3, 1, 2) if type_.rank == 4 else source, target, type_)
+
+    def copy_out(self, source: Array, type_: TensorType) -> Array:
+        return source.transpose(0, 2, 3, 1) if type_.rank == 4 else source
+
+
+CHANNELS_FIRST = ChannelsFirstMemory()
+
+
 @frozen
 class Placement:
     """Where a tensor lies in its arena, in bytes; `root` is the operand whose memory it shares (itself mostly)."""

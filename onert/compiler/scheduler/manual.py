@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import field, frozen
 
-from onert.backend import Backend
+from onert.backend import HOST, Backend
 from onert.compiler.options import Options
 from onert.ir import BackendError, CallTypes, CompileError, OnertError, Operation, Subgraph
 from onert.ir.ops.permute import Permute
@@ -125,7 +125,14 @@ def _candidates(operation: Operation, by_name: Mapping[str, Backend], chosen: Ch
 
 
 def why_not(backend: Backend, operation: Operation, types: CallTypes) -> str | None:
-    """Why the backend cannot run the operation, None where it can; BackendError when asking fails."""
+    """Why the backend cannot run the operation, None where it can; BackendError when asking fails.
+
+    Only in host memory can a tensor lie whose size is not known before the run.
+    """
+    if backend.memory.name != HOST.name:
+        for type_ in (*types.inputs, *types.outputs):
+            if type_ is not None and not (type_.is_static and not type_.dtype.is_handle):
+                return f"a tensor of {type_} cannot lie in {backend.memory.name} memory"
     try:
         return backend.supports(operation, types)
     except OnertError:

@@ -1,0 +1,56 @@
+"""`python -m onert.backend.testing package.module:Backend`: a table of trials and claims.
+
+Exit status 1 where one fails.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+from onert.backend.backend import Backend
+from onert.backend.registry import load_backend
+from onert.ir import OnertError
+
+from .claims import CLAIMS, hold
+from .trial import Misaligned, Skipped, align
+from .trials import TRIALS
+
+
+def verdicts(backend: Backend) -> Iterator[tuple[str, str, str]]:
+    """For each claim and each trial its name, "held", "skipped" or "FAILED", and why."""
+    for claim in CLAIMS:
+        try:
+            hold(backend, claim)
+            yield claim.__name__, "held", ""
+        except (Misaligned, OnertError) as error:
+            yield claim.__name__, "FAILED", str(error)
+    for trial in TRIALS:
+        try:
+            align(backend, trial)
+            yield trial.name, "held", ""
+        except Skipped as reason:
+            yield trial.name, "skipped", str(reason)
+        except (Misaligned, OnertError) as error:
+            yield trial.name, "FAILED", str(error)
+
+
+def main(arguments: Sequence[str]) -> int:
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m onert.backend.testing NAME or package.module:Backend\n")
+        return 2
+    try:
+        backend = load_backend(arguments[0])
+    except OnertError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    counts = {"held": 0, "skipped": 0, "FAILED": 0}
+    for name, verdict, why in verdicts(backend):
+        counts[verdict] += 1
+        sys.stdout.write(f"{verdict:<8} {name}{f': {why}' if why else ''}\n")
+    sys.stdout.write(f"{', '.join(f'{count} {verdict}' for verdict, count in counts.items())}\n")
+    return 1 if counts["FAILED"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,105 @@
+"""A sequence on a test bench: tensors in the backend's own memory, among bytes that no one may touch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from attrs import evolve, field, frozen
+
+from onert.backend.backend import Backend, Settings
+from onert.backend.kernel import Sequence as OperationSequence
+from onert.backend.memory import HOST
+from onert.backend.tensor import Tensor, Tensors
+from onert.ir import Array, Context, Subgraph
+
+GUARD = 256
+"""Bytes before, between and behind the tensors, filled with a pattern that must still be there after a run."""
+_PATTERN = 0xA5
+
+
+@frozen
+class Alone:
+    """A context without subgraphs."""
+
+    state: dict[Any, Any] = field(factory=dict)
+    max_iterations: int | None = None
+
+    def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        raise NotImplementedError("the kit's sequences run no subgraphs")
+
+
+class Bench:
+    """All operations of a subgraph as one sequence of a backend, generated and bound; closed by `with`."""
+
+    def __init__(self, backend: Backend, subgraph: Subgraph, settings: Settings) -> None:
+        self.backend = backend
+        self.subgraph = subgraph
+        self.memory = backend.memory
+        whole = _sequence(subgraph)
+        self.sequence = evolve(whole, groups=backend.fuse(whole, settings))
+        self.unstored = {operand for group in self.sequence.groups for operand in group.unstored}
+        self._offsets, self._size = self._layout()
+        self._arena = self.memory.allocate(self._size)
+        self.tensors = self._tensors()
+        self.context: Context = Alone()
+        self.kernel = backend.generate(self.sequence, settings)
+        self.call: Callable[[], None] = self.kernel.bind(self.tensors, self.context)
+
+    def _layout(self) -> tuple[Mapping[int, int], int]:
+        offsets, at = {}, GUARD
+        for operand in range(len(self.subgraph.operands)):
+            if operand not in self.unstored:
+                at += -at % self.memory.alignment
+                offsets[operand] = at
+                at += self.subgraph.type(operand).nbytes + GUARD
+        return offsets, at
+
+    def _tensors(self) -> Tensors:
+        if self.memory.name == HOST.name:
+            self._arena[:] = _PATTERN
+        found = {}
+        for operand, offset in self._offsets.items():
+            type_ = self.subgraph.type(operand)
+            data = self.subgraph.operands[operand].data
+            if data is not None and self.memory.name == HOST.name:
+                found[operand] = Tensor(type_, data.array)
+                continue
+            tensor = found[operand] = Tensor(type_, self.memory.view(self._arena, offset, type_), self.memory)
+            if data is not None:
+                tensor.assign(data.array)
+        return Tensors(found)
+
+    def run(self, inputs: Sequence[Array], call: Callable[[], None] | None = None) -> tuple[Array, ...]:
+        """The outputs for these inputs."""
+        for operand, array in zip(self.subgraph.inputs, inputs, strict=True):
+            self.tensors[operand].assign(array)
+        (call or self.call)()
+        return tuple(self.tensors[operand].array.copy() for operand in self.subgraph.outputs)
+
+    def guards_hold(self) -> bool:
+        """Whether nothing outside of the tensors was written; true where the memory cannot be looked at."""
+        if self.memory.name != HOST.name:
+            return True
+        free = np.ones(self._size, np.bool_)
+        for operand, offset in self._offsets.items():
+            free[offset : offset + self.subgraph.type(operand).nbytes] = False
+        return bool((np.asarray(self._arena)[: self._size][free] == _PATTERN).all())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.memory.free(self._arena)
+
+
+def _sequence(subgraph: Subgraph) -> OperationSequence:
+    made = {o for operation in subgraph.operations for o in operation.outputs}
+    read = dict.fromkeys(i for operation in subgraph.operations for i in operation.used if i not in made)
+    return OperationSequence(
+        subgraph, tuple(range(len(subgraph.operations))), tuple(read), tuple(dict.fromkeys(subgraph.outputs)), "kit"
+    )

@@ -1,0 +1,65 @@
+"""A backend that wants pictures with channels first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from attrs import frozen
+
+from onert.backend import CHANNELS_FIRST, Backend, Memory, Sequence, Settings, Tensors
+from onert.ir import Array, CallTypes, Context, Operation
+from onert.ir.ops.activation import Activation
+from onert.ir.ops.binary import Binary
+from onert.ir.ops.pool import Pool2D, Pooling
+from onert.ir.ops.window import Padding
+
+
+class ChannelsFirst(Backend):
+    """Pools and adds pictures of floats as [batch, channels, height, width]."""
+
+    def __init__(self, name: str = "channels_first") -> None:
+        self.name = name  # type: ignore[misc]
+
+    @property
+    def memory(self) -> Memory:
+        return CHANNELS_FIRST
+
+    def supports(self, operation: Operation, types: CallTypes) -> str | None:
+        op = operation.op
+        if any(t is None or t.rank != 4 or not t.dtype.is_float or not t.is_static for t in types.inputs):
+            return "only pictures of floats are run"
+        if isinstance(op, Pool2D):
+            plain = op.kind is Pooling.MAX and op.padding is Padding.VALID and op.activation is Activation.NONE
+            return None if plain else "only plain maxima are pooled"
+        if isinstance(op, Binary):
+            same = types.inputs[0] == types.inputs[1] and op.activation is Activation.NONE
+            return None if same else "only pictures of one shape are joined"
+        return f"there is no {op.label}"
+
+    def generate(self, sequence: Sequence, settings: Settings) -> ChannelsFirstKernel:
+        return ChannelsFirstKernel(sequence)
+
+
+@frozen(eq=False)
+class ChannelsFirstKernel:
+    """A sequence on arrays as they lie in memory."""
+
+    sequence: Sequence
+
+    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
+        def run() -> None:
+            for operation in self.sequence.body:
+                given: list[Array] = [tensors[i].buffer for i in operation.used]
+                out: Array = tensors[operation.outputs[0]].buffer
+                assert out.flags.c_contiguous
+                op = operation.op
+                if isinstance(op, Pool2D):
+                    (x,) = given
+                    windows = np.lib.stride_tricks.sliding_window_view(x, (op.filter_height, op.filter_width), (2, 3))
+                    out[...] = windows[:, :, :: op.stride_height, :: op.stride_width].max((4, 5))
+                else:
+                    assert isinstance(op, Binary)
+                    out[...] = op.kind.value.numpy(*given)
+
+        return run

@@ -1,0 +1,175 @@
+"""Claims about the conformance kit: it passes backends that are right, and catches each way of being wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from attrs import evolve, frozen
+from shared_material import REPOSITORY
+
+from onert.backend import Backend, Group, Sequence, Settings, Tensors
+from onert.backend.registry import load_backend
+from onert.backend.testing import CLAIMS, TRIALS, Misaligned, Skipped, Trial, align, hold
+from onert.ir import CallTypes, Context, Operation
+from onert.ir.ops.binary import Binary, BinaryKind
+
+
+@pytest.mark.parametrize("trial", TRIALS, ids=str)
+@pytest.mark.parametrize("name", ["llvm", "reference"])
+def test_the_project_s_own_backends_are_aligned(name: str, trial: Trial) -> None:
+    try:
+        align(load_backend(name), trial)
+    except Skipped as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__)
+@pytest.mark.parametrize("name", ["llvm", "reference", "builtin"])
+def test_the_project_s_own_backends_keep_the_contract(name: str, claim: Callable[[Backend], None]) -> None:
+    hold(load_backend(name), claim)
+
+
+def test_trials_have_names_of_their_own_and_the_same_numbers_every_time() -> None:
+    assert len({trial.name for trial in TRIALS}) == len(TRIALS) > 200
+    one, two = TRIALS[0].inputs(), TRIALS[0].inputs()
+    assert [a.tobytes() for a in one] == [a.tobytes() for a in two]
+
+
+Do = Callable[[Sequence, Tensors], None]
+
+
+@frozen(eq=False)
+class Wrong(Backend):
+    """Adds floats, and then does something that it must not."""
+
+    then: Do
+    name = "wrong"
+
+    def supports(self, operation: Operation, types: CallTypes) -> str | None:
+        op = operation.op
+        plain = all(t is not None and t.is_static and t.dtype.is_float for t in types.inputs)
+        return None if plain and op == Binary(BinaryKind.ADD) else "only plain additions"
+
+    def generate(self, sequence: Sequence, settings: Settings) -> WrongKernel:
+        return WrongKernel(sequence, self.then)
+
+
+@frozen(eq=False)
+class WrongKernel:
+    sequence: Sequence
+    then: Do
+
+    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
+        def run() -> None:
+            for operation in self.sequence.body:
+                (a, b), (out,) = operation.used, operation.outputs
+                np.add(tensors[a].array, tensors[b].array, out=tensors[out].array)
+            self.then(self.sequence, tensors)
+
+        return run
+
+
+def result(sequence: Sequence, tensors: Tensors) -> np.ndarray:  # type: ignore[type-arg]
+    return tensors[sequence.outputs[0]].array
+
+
+def wrong_number(sequence: Sequence, tensors: Tensors) -> None:
+    result(sequence, tensors).reshape(-1)[-1] += 0.01
+
+
+def overrun(sequence: Sequence, tensors: Tensors) -> None:
+    array = result(sequence, tensors)
+    behind = np.lib.stride_tricks.as_strided(array.reshape(-1), (array.size + 1,), (4,))
+    behind[-1] = 0.0
+
+
+def changed_operand(sequence: Sequence, tensors: Tensors) -> None:
+    tensors[sequence.inputs[0]].array[...] = 0
+
+
+ADD = next(trial for trial in TRIALS if trial.name == "ADD f32 (3, 5)")
+
+
+@pytest.mark.parametrize(
+    ("then", "sentence"),
+    [
+        (wrong_number, r"result 0 differs in 1 of 15 elements, first at \(2, 4\)"),
+        (overrun, "writes outside of its results"),
+        (changed_operand, "changes its operand 0"),
+    ],
+)
+def test_a_kernel_that_does_wrong_is_caught(then: Do, sentence: str) -> None:
+    align(Wrong(lambda sequence, tensors: None), ADD)
+    with pytest.raises(Misaligned, match=sentence):
+        align(Wrong(then), ADD)
+
+
+def held(backend: Backend) -> dict[str, str]:
+    """What is wrong, by claim."""
+    found = {}
+    for claim in CLAIMS:
+        try:
+            hold(backend, claim)
+        except Misaligned as error:
+            found[claim.__name__] = str(error)
+    return found
+
+
+def test_a_backend_that_breaks_the_contract_is_caught() -> None:
+    right = Wrong(lambda sequence, tensors: None)
+    assert held(right) == {}
+
+    class Old(Wrong):
+        api_version = 0
+
+    class Silent(Wrong):
+        def supports(self, operation: Operation, types: CallTypes) -> str | None:
+            return "" if super().supports(operation, types) else None
+
+    class Forgetful(Wrong):
+        def fuse(self, sequence: Sequence, settings: Settings) -> tuple[Group, ...]:
+            return (Group(sequence.operations[:1]),)
+
+        def supports(self, operation: Operation, types: CallTypes) -> str | None:
+            return None if isinstance(operation.op, Binary) else "only two operands"
+
+    class Sticky(Wrong):
+        def generate(self, sequence: Sequence, settings: Settings) -> StickyKernel:  # type: ignore[override]
+            return StickyKernel(super().generate(sequence, settings))
+
+    nothing = right.then
+    assert held(Old(nothing)) == {"it_says_who_it_is": "it is made for version 0, this is 1"}
+    assert set(held(Silent(nothing))) == {"it_answers_for_every_operation"}
+    assert held(Forgetful(nothing))["it_runs_sequences"] == "fuse answers operations [0], expected each of 0, 1, 2 once"
+    assert "its_kernels_serve_many_executions" in held(Sticky(nothing))
+
+
+class StickyKernel:
+    """Keeps the first tensors it was bound to."""
+
+    def __init__(self, inner: WrongKernel) -> None:
+        self._inner = inner
+        self._first: Tensors | None = None
+
+    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
+        self._first = self._first or tensors
+        return self._inner.bind(self._first, context)
+
+
+def test_a_tolerance_is_relative_for_floats_and_in_units_for_integers() -> None:
+    loose = evolve(ADD, tolerance=0.1)
+    align(Wrong(wrong_number), loose)
+
+
+def test_the_kit_runs_at_a_shell() -> None:
+    command = [sys.executable, "-m", "onert.backend.testing"]
+    done = subprocess.run([*command, "reference"], capture_output=True, text=True, check=False, cwd=REPOSITORY)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == f"{len(TRIALS) + len(CLAIMS)} held, 0 skipped, 0 FAILED"
+    missing = subprocess.run([*command, "nowhere:X"], capture_output=True, text=True, check=False, cwd=REPOSITORY)
+    assert missing.returncode == 1
+    assert "backend 'nowhere:X' at nowhere:X cannot be loaded: ModuleNotFoundError" in missing.stderr

@@ -1,0 +1,223 @@
+"""Claims about backends that do not share memory: what is copied, when, and what is given back."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from onert.backend import CHANNELS_FIRST, HOST, Backend, Program
+from onert.backend.registry import load_backends
+from onert.backend.testing import CLAIMS, TRIALS, Skipped, align, hold
+from onert.compiler import Options, compile
+from onert.exec import Execution
+from onert.ir import Array, DType, ExecutionError, Package, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.permute import Permute
+from onert.ir.ops.pool import Pool2D, Pooling
+from onert.ir.ops.softmax import Softmax
+from onert.ir.ops.unary import Unary, UnaryKind
+
+from .channels_first import ChannelsFirst
+from .remote import Device, RemoteBackend, device
+
+ADD, MUL = Binary(BinaryKind.ADD), Binary(BinaryKind.MUL)
+EXECUTORS = ("Linear", "Dataflow", "Parallel")
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Device]:
+    with device() as found:
+        yield found
+
+
+@pytest.fixture
+def remote(machine: Device) -> Iterator[RemoteBackend]:
+    """The device's backend; afterwards nothing is left on the device."""
+    backend = RemoteBackend(machine)
+    yield backend
+    gc.collect()
+    assert machine.ask("arenas")[1:] == (0, 0)
+
+
+def mixed() -> Subgraphs:
+    """The device's operations around one that it does not have."""
+    b = Builder()
+    x, y = (b.input(TensorType(DType.FLOAT32, (4, 8)), name) for name in "xy")
+    both = b.add(ADD, x, y)
+    product = b.add(MUL, both, x)
+    shares = b.add(Softmax(), product)  # on the host
+    bent = b.add(Unary(UnaryKind.TANH), b.add(ADD, b.add(MUL, shares, both), product))
+    return b.model([bent, product])
+
+
+def inputs() -> list[Array]:
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal((4, 8)).astype(np.float32) for _ in range(2)]
+
+
+def compiled(model: Subgraphs, *backends: Backend, **options: object) -> Program:
+    chosen = Options(num_threads=2, optimize=False, **options)  # type: ignore[arg-type]
+    return compile(Package((model,), "mixed"), chosen, (*backends, *load_backends(["reference"])))
+
+
+def permutes(program: Program) -> list[tuple[str, str]]:
+    return [(o.op.source, o.op.target) for o in program.main.subgraph.operations if isinstance(o.op, Permute)]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_backend_in_another_process_gives_the_same_bits(remote: RemoteBackend, executor: str) -> None:
+    wanted = Execution(compiled(mixed())).run(inputs())
+    program = compiled(mixed(), remote, executor=executor)
+    assert {step.backend for step in program.main.steps} == {"remote", "builtin", "reference"}
+    with Execution(program) as execution:
+        for _ in range(3):
+            got = execution.run(inputs())
+            assert [a.tobytes() for a in got.values()] == [a.tobytes() for a in wanted.values()]
+
+
+def test_the_memory_really_is_elsewhere(remote: RemoteBackend) -> None:
+    program = compiled(mixed(), remote)
+    with Execution(program) as execution:
+        execution.run(inputs())
+        pid, arenas, nbytes = remote.device.ask("arenas")
+        assert pid != os.getpid()
+        assert arenas == 1
+        assert nbytes == program.memory_plan["device"].size == program.memory_plan["device"].lower_bound
+
+
+def test_copies_are_made_only_where_memories_meet_and_each_once(remote: RemoteBackend) -> None:
+    program = compiled(mixed(), remote)
+    # In: x and y, and what the host makes. Out: `product`, once for the host's operation and as an output, and `bent`.
+    assert sorted(permutes(program)) == [("device", "host")] * 2 + [("host", "device")] * 3
+    with Execution(program) as execution:
+        execution.run(inputs())
+        remote.memory.copies.clear()
+        execution.run(inputs())
+        assert sorted(remote.memory.copies) == ["in"] * 3 + ["out"] * 2
+
+
+def test_what_stays_on_the_device_is_never_copied(remote: RemoteBackend) -> None:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (16,)), "x")
+    end = x
+    for _ in range(6):
+        end = b.add(ADD, b.add(Unary(UnaryKind.TANH), end), x)
+    program = compiled(b.model([end]), remote)
+    assert permutes(program) == [("host", "device"), ("device", "host")]
+    assert program.memory_plan["device"].lower_bound == 3 * 64
+
+
+def test_memory_is_given_back_when_an_execution_is_closed_resized_or_dropped(remote: RemoteBackend) -> None:
+    program = compiled(mixed(), remote)
+    execution = Execution(program)
+    execution.run(inputs())
+    assert remote.device.ask("arenas")[1] == 1
+    execution.close()
+    assert remote.device.ask("arenas")[1] == 0
+    dropped = Execution(program)
+    dropped.run(inputs())
+    del dropped
+    assert remote.device.ask("arenas")[1] == 0
+
+
+def test_executions_on_a_device_run_from_many_threads(remote: RemoteBackend) -> None:
+    program = compiled(mixed(), remote, executor="Parallel")
+    wanted = [a.tobytes() for a in Execution(compiled(mixed())).run(inputs()).values()]
+
+    def work(_: int) -> list[bytes]:
+        with Execution(program) as execution:
+            for _ in range(5):
+                found = execution.run(inputs())
+            return [a.tobytes() for a in found.values()]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(found == wanted for found in pool.map(work, range(8)))
+
+
+def test_a_device_without_room_says_so(remote: RemoteBackend) -> None:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1 << 18,)), "x")
+    program = compiled(b.model([b.add(ADD, b.add(Unary(UnaryKind.TANH), x), x)]), remote)
+    with pytest.raises(ExecutionError, match="the device refuses allocate: MemoryError: "):
+        Execution(program)
+    gc.collect()
+
+
+def test_a_device_that_goes_away_is_an_error_and_no_hang() -> None:
+    with device() as machine:
+        execution = Execution(compiled(mixed(), RemoteBackend(machine), executor="Parallel"))
+        execution.run(inputs())
+        machine.process.kill()
+        machine.process.join(20)
+        with pytest.raises(ExecutionError, match="the device has gone away"):
+            execution.run(inputs())
+        execution._frame._free.detach()  # nothing is left to give back
+
+
+def test_tensors_of_unknown_size_stay_on_the_host(remote: RemoteBackend) -> None:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (None, 8)), "x")
+    program = compiled(b.model([b.add(ADD, b.add(Unary(UnaryKind.TANH), x), x)]), remote)
+    assert {step.backend for step in program.main.steps} == {"reference"}
+    assert any("cannot lie in device memory" in note for note in program.notes)
+    with Execution(program) as execution:
+        (out,) = execution.run([np.zeros((3, 8), np.float32)]).values()
+        assert out.shape == (3, 8)
+        assert "remote" in {step.backend for step in execution.program.main.steps}  # for this shape it is known
+
+
+# ---- layouts
+
+
+def pictures() -> Subgraphs:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 6, 8, 3)), "x")
+    pooled = b.add(Pool2D(Pooling.MAX, 2, 2, stride_height=2, stride_width=2), x)
+    summed = b.add(ADD, pooled, pooled)
+    softened = b.add(Softmax(), summed)
+    return b.model([b.add(MUL, softened, summed)])
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_backend_that_wants_channels_first_gets_them(executor: str) -> None:
+    x = np.random.default_rng(0).standard_normal((2, 6, 8, 3)).astype(np.float32)
+    wanted = Execution(compiled(pictures())).run([x])
+    program = compiled(pictures(), ChannelsFirst(), executor=executor)
+    execution = Execution(program)
+    for _ in range(2):
+        got = execution.run([x])
+        assert [a.tobytes() for a in got.values()] == [a.tobytes() for a in wanted.values()]
+    inside = [i for i, memory in program.main.memories.items() if memory is CHANNELS_FIRST]
+    shapes = {execution._frame.tensors[i].buffer.shape for i in inside if i in execution._frame.tensors}
+    assert shapes == {(2, 3, 6, 8), (2, 3, 3, 4)}
+
+
+def test_backends_of_one_layout_pass_pictures_on_as_they_are() -> None:
+    options = {"op_backend": {"Pool2D": "one", "ADD": "other", "MUL": "one"}}
+    program = compiled(pictures(), ChannelsFirst("one"), ChannelsFirst("other"), **options)
+    first, host = CHANNELS_FIRST.name, HOST.name
+    assert {step.backend for step in program.main.steps} >= {"one", "other"}
+    assert sorted(permutes(program)) == sorted([(host, first), (first, host), (host, first), (first, host)])
+
+
+# ---- the kit on such backends
+
+
+def test_the_conformance_kit_holds_backends_with_memory_of_their_own(remote: RemoteBackend) -> None:
+    for backend in (remote, ChannelsFirst()):
+        for claim in CLAIMS:
+            hold(backend, claim)
+        counts = {"run": 0, "skipped": 0}
+        for trial in TRIALS:
+            try:
+                align(backend, trial)
+                counts["run"] += 1
+            except Skipped:
+                counts["skipped"] += 1
+        assert counts["run"] >= 4
