@@ -159,3 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         show(rows, Console(width=None if sys.stdout.isatty() else 160))
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
