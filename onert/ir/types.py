@@ -120,7 +120,10 @@ class TensorType:
         Source: TFLite's Subgraph::ResetVariableTensors, which looks at no other quantised type.
         """
         q = self.quantization
-        return q.zero_points[0] if q is not None and self.dtype is DType.INT8 else 0
+        if q is None or self.dtype is not DType.INT8:
+            return 0
+        low, high = self.dtype.limits
+        return min(max(q.zero_points[0], low), high)  # a file may name a zero point that no element can be
 
     def _quantized(self) -> Quantization:
         if self.quantization is None:

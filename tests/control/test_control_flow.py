@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import onert
-from onert.ir import DType, ExecutionError, Op, Package, Subgraph, Subgraphs, TensorType
+from onert.ir import DType, ExecutionError, Op, Package, Quantization, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.binary import Binary, BinaryKind
 from onert.ir.ops.comparison import Comparison, ComparisonKind
 from onert.ir.ops.control import Call, CallOnce, If, While
 from onert.ir.ops.joining import Concat
+from onert.ir.ops.reshape import Reshape
 from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
 
 _ONE = TensorType(DType.INT32, ())
@@ -152,3 +153,11 @@ def test_subgraphs_that_call_one_another_are_refused() -> None:
     graph = b.subgraph([b.add(Call(0, (_ONE,)), b.input(_ONE, "x"))])
     with pytest.raises(onert.OnertError, match="circle"):
         _run(graph, inputs=[np.int32(1)])
+
+
+def test_a_variable_starts_at_the_zero_point_or_as_near_as_its_elements_come() -> None:
+    for zero, start in ((3, 3), (255, 127)):
+        b = Builder()
+        state = b.variable(TensorType(DType.INT8, (2,), Quantization((0.5,), (zero,))))
+        b.update(state, b.constant(np.zeros(2, np.int8)))
+        assert _run(b.subgraph([b.add(Reshape((2,)), state)]), inputs=[]) == [[start, start]]

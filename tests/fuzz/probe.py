@@ -1,0 +1,74 @@
+"""Loads, compiles and runs mutants, in a process of its own that a crash may end.
+
+    python -m fuzz.probe FIRST COUNT MODEL...
+
+Prints a line for each seed before it starts, then how it ended: `result`, `refused`, or the exception that nobody should
+see.
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fuzz.mutate import mutant
+
+import onert
+
+SECONDS = 30
+"""Longer than any honest run of these small models, compiled and on a busy machine."""
+BYTES = 6 << 30
+
+
+def _input(info: onert.TensorInfo) -> Any:
+    shape = tuple(d or 1 for d in info.shape)
+    if info.dtype.is_handle:
+        made = np.empty(shape, object)
+        made[...] = b""
+        return made
+    if np.prod(shape, dtype=np.float64) * info.dtype.itemsize > BYTES / 4:
+        raise onert.ExecutionError("the input is larger than what this probe gives")
+    return np.zeros(shape, info.dtype.numpy)
+
+
+def attempt(model: bytes, backends: Sequence[str]) -> str:
+    """How one mutant ended."""
+    try:
+        program = onert.compile(onert.load(model), backends=tuple(backends), num_threads=1, max_iterations=100)
+        onert.Execution(program).run([_input(info) for info in program.inputs])
+    except onert.OnertError as error:
+        sentence = str(error)
+        return "refused" if sentence.strip() and "\n" not in sentence else f"NO SENTENCE {sentence!r}"
+    return "result"
+
+
+def _late(signum: int, frame: object) -> None:
+    raise TimeoutError(f"more than {SECONDS} seconds")
+
+
+def main(arguments: Sequence[str]) -> None:
+    first, count = int(arguments[0]), int(arguments[1])
+    corpus = [Path(p).read_bytes() for p in arguments[2:]]
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    signal.signal(signal.SIGALRM, _late)
+    np.seterr(all="ignore")
+    for seed in range(first, first + count):
+        print(seed, end=" ", flush=True)
+        signal.alarm(SECONDS)
+        try:
+            # Every fourth on the backend that has no native code: what both refuse must be refused alike.
+            print(attempt(mutant(seed, corpus[seed % len(corpus)]), ("reference",) if seed % 4 == 0 else ()))
+        except BaseException:  # whatever it is, it is the finding
+            print("ESCAPED", repr(traceback.format_exc(limit=-3)))
+        finally:
+            signal.alarm(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

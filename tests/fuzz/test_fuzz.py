@@ -1,0 +1,43 @@
+"""Two thousand broken models end in a result or in one sentence: no crash, no hang, no other exception."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from shared_material import REPOSITORY, SHARED
+
+pytest.importorskip("ai_edge_litert", reason="ai-edge-litert's schema writes the mutants")
+
+BATCH = 250
+MUTANTS = 2000
+START = int(os.environ.get("ONERT_FUZZ_SEED", "0"))
+"""The first seed; each finding names its own, which alone makes it again."""
+
+
+def corpus() -> list[str]:
+    """Small models of many kinds: the shipped ones, and the cases of others where they are."""
+    found = sorted((REPOSITORY / "nnpackage/examples").glob("*/*.tflite"))
+    for folder in ("nnapi", "glow_tflite"):
+        found += sorted(p for p in (SHARED / "conformance" / folder).glob("*.tflite") if p.stat().st_size < 20_000)
+    return [str(path) for path in found]
+
+
+@pytest.mark.parametrize("first", range(START, START + MUTANTS, BATCH))
+def test_mutants_end_in_a_result_or_one_sentence(first: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fuzz.probe", str(first), str(BATCH), *corpus()],
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        timeout=1500,
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, f"the process ended with {done.returncode} at seed {lines[-1:]}: {done.stderr[-2000:]}"
+    assert len(lines) == BATCH
+    findings = [line for line in lines if line.split(" ", 1)[1] not in ("result", "refused")]
+    assert not findings, "\n".join(findings)
