@@ -26,6 +26,7 @@ from . import hlo_bodies as hlo_bodies
 from . import hlo_gather as hlo_gather
 from . import hlo_products as hlo_products
 from . import joining as joining
+from . import landmarks as landmarks
 from . import layout as layout
 from . import lstm as lstm
 from . import lstm_basic as lstm_basic
@@ -53,3 +54,4 @@ from . import svdf as svdf
 from . import transpose_conv as transpose_conv
 from . import unary as unary
 from . import unpool as unpool
+from . import verify_quantized as verify_quantized

@@ -1,0 +1,56 @@
+"""Cases of regions found by landmarks, warped images and what verifies other operations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onert.ir import Quantization
+from onert.ir.ops.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
+from onert.ir.ops.verify_quantized import BroadcastGradientArgs, NumericVerify
+
+from .case import Case
+
+_SHIFT = np.float32([[[1, 0, 0, 1], [0, 1, 0, 0.5], [0, 0, 1, 0], [0, 0, 0, 1]]])
+_IMAGE = np.float32([[1, 2, 3], [4, 5, 6], [7, 8, 9]]).reshape(1, 3, 3, 1)
+
+CASES = [
+    Case(
+        "a region that is not turned",
+        LandmarksToMatrix(0, 1, (0, 1, 2), 4, 2),
+        (np.float32([[[0, 0, 9], [8, 0, 9], [8, 4, 9]]]),),
+        # 8 by 4 onto 4 by 2: every step is 2, the corner is the region's
+        (np.float32([[[2, 0, 0, 0], [0, 2, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]]),),
+    ),
+    Case(
+        "a region turned by a quarter",
+        LandmarksToMatrix(0, 1, (0, 1, 2), 4, 2),
+        (np.float32([[[0, 0], [0, 8], [-4, 8]]]),),
+        (np.float32([[[0, -2, 0, 0], [2, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]]),),
+    ),
+    Case("points", TransformLandmarks(), (np.float32([[[1, 2, 7]]]), _SHIFT), (np.float32([[[2, 2.5, 7]]]),)),
+    Case(
+        "features between rows, 0 outside",
+        TransformTensor(2, 2),
+        (_IMAGE, _SHIFT),
+        (np.float32([[3.5, 4.5], [6.5, 7.5]]).reshape(1, 2, 2, 1),),
+    ),
+    Case(
+        "an image taken from half a place to the left",
+        DenseImageWarp(),
+        (_IMAGE, np.broadcast_to(np.float32([0, 0.5]), (1, 3, 3, 2)).copy()),
+        (np.float32([[1, 1.5, 2.5], [4, 4.5, 5.5], [7, 7.5, 8.5]]).reshape(1, 3, 3, 1),),
+    ),
+    Case(
+        "differences",
+        NumericVerify(),
+        (np.int8([2, 4]), np.float32([0.75, 2])),
+        (np.float32([0.25, 0]),),
+        (Quantization((0.5,), (0,)),),
+    ),
+    Case(
+        "axes of gradients",
+        BroadcastGradientArgs(),
+        (np.int32([2, 1, 3]), np.int32([4, 3])),
+        (np.int32([1]), np.int32([0])),
+    ),
+]

@@ -1,0 +1,93 @@
+"""Custom operators of MediaPipe and of LiteRT's further kernels, read from files and run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from flatbuffers import flexbuffers
+from model_writer import LiteRt, Model
+
+import onert
+from onert.ir import Array, DType, Quantization
+
+SCALE = Quantization((0.5,), (3,))
+
+
+def _flexible(**options: Any) -> bytes:
+    builder = flexbuffers.Builder()
+    builder.MapFromElements(options)
+    return bytes(builder.Finish())
+
+
+def _run(code: str, inputs: list[Array], shape: tuple[int, ...], custom: bytes) -> Array:
+    model = Model()
+    graph = model.graph()
+    given = [graph.input(DType.from_numpy(a.dtype), a.shape) for a in inputs]
+    out = graph.tensor(DType.FLOAT32, shape)
+    graph.operator(code, given, [out], custom=custom)
+    graph.outputs(out)
+    found: Array = next(iter(onert.Execution(onert.compile(onert.load(model.done()))).run(inputs).values()))
+    return found
+
+
+def test_a_region_s_matrix_leads_its_landmarks_into_the_picture() -> None:
+    landmarks = np.random.default_rng(1).uniform(0, 100, (1, 6, 3)).astype(np.float32)
+    options = {"left_rotation_idx": 0, "right_rotation_idx": 3, "subset_idxs": [1, 2, 4, 5]}
+    options |= {"output_width": 16, "output_height": 8, "scale_x": 1.5, "scale_y": 1.25}
+    matrix = _run("Landmarks2TransformMatrix", [landmarks], (1, 4, 4), _flexible(**options))
+    inside = np.linalg.solve(matrix[0], [*landmarks[0, :, :2].T, np.zeros(6), np.ones(6)])[:2].T
+    subset = inside[[1, 2, 4, 5]]
+    margin = np.array([16 - 16 / 1.5, 8 - 8 / 1.25]) / 2
+    np.testing.assert_allclose(subset.min(0), margin, atol=1e-3)
+    np.testing.assert_allclose(subset.max(0), [16, 8] - margin, atol=1e-3)
+    np.testing.assert_allclose(inside[0, 1], inside[3, 1], atol=1e-3)  # side by side
+    back = _run("TransformLandmarks", [inside[None].astype(np.float32), matrix], (1, 6, 2), b"\0")
+    np.testing.assert_allclose(back[0], landmarks[0, :, :2], atol=1e-2)
+
+
+def test_features_of_a_region() -> None:
+    features = np.random.default_rng(2).normal(size=(1, 5, 6, 2)).astype(np.float32)
+    matrix = np.eye(4, dtype=np.float32)[None].copy()
+    matrix[0, 0, 3] = 2
+    options = _flexible(output_width=3, output_height=5)
+    np.testing.assert_allclose(
+        _run("TransformTensorBilinear", [features, matrix], (1, 5, 3, 2), options), features[:, :, 2:5]
+    )
+
+
+def _verifying(**options: Any) -> bytes:
+    model = Model()
+    graph = model.graph()
+    x, exact = graph.input(DType.INT8, (3,), SCALE), graph.input(DType.FLOAT32, (3,))
+    out = graph.tensor(DType.FLOAT32, (3,))
+    graph.operator("NumericVerify", [x, exact], [out], custom=_flexible(**options))
+    graph.outputs(out)
+    return model.done()
+
+
+def test_numeric_verify_is_litert_s() -> None:
+    x, exact = np.int8([3, 5, -7]), np.float32([0.25, 1, -5.5])
+    model = _verifying(tolerance=5.0, log_if_failed=False)
+    mine = next(iter(onert.Execution(onert.compile(onert.load(model))).run([x, exact]).values()))
+    np.testing.assert_array_equal(mine, LiteRt(model)(x, exact)[0])
+
+
+def test_numeric_verify_refuses_what_is_too_far() -> None:
+    execution = onert.Execution(onert.compile(onert.load(_verifying(tolerance=5.0, log_if_failed=False))))
+    with pytest.raises(onert.OnertError, match="more than the tolerance"):
+        execution.run([np.int8([3, 5, -7]), np.float32([9, 1, -5])])
+
+
+def test_all_operators_that_nothing_implements_are_named_at_once() -> None:
+    model = Model()
+    graph = model.graph()
+    x = graph.input(DType.FLOAT32, (3,))
+    for code in ("FlexErf", "FlexRoll"):
+        out = graph.tensor(DType.FLOAT32, (3,))
+        graph.operator(code, [x], [out], custom=b"\0")
+        x = out
+    graph.outputs(x)
+    with pytest.raises(onert.CompileError, match=r"2 operations have no backend.*FlexErf.*FlexRoll"):
+        onert.compile(onert.load(model.done()))
