@@ -9,6 +9,7 @@ from attrs import field, frozen
 from onert.backend import HOST, Backend
 from onert.compiler.options import Options
 from onert.ir import BackendError, CallTypes, CompileError, OnertError, Operation, Subgraph
+from onert.ir.ops.custom import Unsupported
 from onert.ir.ops.permute import Permute
 
 BUILTIN = "builtin"
@@ -77,6 +78,8 @@ class _Refusal:
     reasons: tuple[str, ...]
 
     def __str__(self) -> str:
+        if isinstance(self.operation.op, Unsupported):
+            return f"{self.operation}: nothing implements {self.operation.op.label} (onert.custom_op can)"
         return f"{self.operation}: {'; '.join(self.reasons)}"
 
 

@@ -44,7 +44,7 @@ class Activation(Enum):
         if clamp.function is not None:
             return clamp.function(x).astype(x.dtype, copy=False)
         if clamp.low is not None:
-            x = np.maximum(x, x.dtype.type(clamp.low))
+            x = np.maximum(x, x.dtype.type(0 if x.dtype.kind == "u" else clamp.low))
         if clamp.high is not None:
             x = np.minimum(x, x.dtype.type(clamp.high))
         return x

@@ -56,7 +56,8 @@ def _hard_swish(x: Array) -> Array:
 
 def _clip(low: float, high: float | None) -> Callable[[Array], Array]:
     def apply(x: Array) -> Array:
-        bounded = np.maximum(x, x.dtype.type(low))
+        least = 0 if x.dtype.kind == "u" else low  # unsigned numbers have no negative ones
+        bounded = np.maximum(x, x.dtype.type(least))
         out: Array = bounded if high is None else np.minimum(bounded, x.dtype.type(high))
         return out
 

@@ -1,0 +1,86 @@
+"""Writes docs/ops.md, the table of operators by element type and backend: `python tests/ops_table.py > docs/ops.md`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from dtype_recipes import RECIPES, Kind, Recipe, build, of
+
+import onert
+from onert.frontend.table import CUSTOM, TABLE
+from onert.frontend.table.builtins import BUILTINS
+from onert.ir import DType
+from onert_llvm import Llvm
+from onert_reference import Reference
+
+KINDS = (
+    "float32",
+    "float16",
+    "bfloat16",
+    "float64",
+    "int8q",
+    "uint8q",
+    "int16q",
+    "int8",
+    "uint8",
+    "int16",
+    "int32",
+    "int64",
+    "uint32",
+    "bool",
+)
+CAST = Recipe((of(3, 4),), (((3, 4), DType.FLOAT32),), ("CastOptions", {}))
+
+HEAD = """# Operators
+
+Which operators run, in which element types, on which backend. Written by `python tests/ops_table.py > docs/ops.md`; a
+test fails when it is not up to date.
+
+The reference backend runs whatever has a meaning; where the backend `llvm` has native code for an operator with static
+shapes, it runs there, else on the reference backend. `q` stands for quantised. The types are those of the first operand
+of a model of just this operator (a CAST goes to float32); `tests/conformance/test_dtypes.py` holds what LiteRT runs of
+them to LiteRT's kernels. Operators of which no type is told (with state, subgraphs, strings, or several types at once)
+run on the reference backend by the rules on their page in `onert/ir/ops`.
+
+| operator | reference | llvm, natively |
+|---|---|---|
+"""
+
+
+def _runs(code: str, kind: str) -> tuple[bool, bool]:
+    """Whether the reference backend runs an operator in an element type, and whether there is native code."""
+    recipe = CAST if code == "CAST" else RECIPES[code]
+    try:
+        model, _ = build(code, Kind(kind), recipe)
+        graph = onert.load(model).model.primary
+    except onert.OnertError:
+        return False, False
+    operation = graph.operations[0]
+    types = graph.types(operation)
+    return Reference().supports(operation, types) is None, Llvm().supports(operation, types) is None
+
+
+def _row(code: str) -> str:
+    if code not in TABLE:
+        return f"| {code} | not implemented | |"
+    if code not in RECIPES and code != "CAST":
+        return f"| {code} | yes | |"
+    found = {kind: _runs(code, kind) for kind in KINDS}
+    reference = " ".join(kind for kind, (runs, _) in found.items() if runs)
+    native = " ".join(kind for kind, (_, natively) in found.items() if natively)
+    return f"| {code} | {reference} | {native} |"
+
+
+def lines() -> Iterator[str]:
+    """The page, line by line."""
+    yield from HEAD.rstrip("\n").split("\n")
+    yield from (_row(code) for code in BUILTINS if code not in ("CUSTOM", "DELEGATE"))
+    yield ""
+    yield "Custom operators with an implementation: " + ", ".join(f"`{code}`" for code in sorted(CUSTOM)) + "."
+    yield "Any other runs as a Python function that `onert.custom_op` registers; without one an error names it, with"
+    yield "all others that nothing implements."
+
+
+if __name__ == "__main__":
+    sys.stdout.writelines(f"{line}\n" for line in lines())
