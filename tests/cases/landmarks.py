@@ -6,7 +6,9 @@ import numpy as np
 
 from onert.ir import Quantization
 from onert.ir.ops.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
+from onert.ir.ops.unpool import MaxPoolWithIndices
 from onert.ir.ops.verify_quantized import BroadcastGradientArgs, NumericVerify
+from onert.ir.ops.window import Padding
 
 from .case import Case
 
@@ -14,6 +16,15 @@ _SHIFT = np.float32([[[1, 0, 0, 1], [0, 1, 0, 0.5], [0, 0, 1, 0], [0, 0, 0, 1]]]
 _IMAGE = np.float32([[1, 2, 3], [4, 5, 6], [7, 8, 9]]).reshape(1, 3, 3, 1)
 
 CASES = [
+    Case(
+        "largest elements and where they stand",
+        MaxPoolWithIndices(2, 2, Padding.VALID, 1, 1),
+        (np.concatenate([_IMAGE, -_IMAGE]),),
+        (
+            np.float32([5, 6, 8, 9, -1, -2, -4, -5]).reshape(2, 2, 2, 1),
+            np.int32([4, 5, 7, 8, 0, 1, 3, 4]).reshape(2, 2, 2, 1),
+        ),
+    ),
     Case(
         "a region that is not turned",
         LandmarksToMatrix(0, 1, (0, 1, 2), 4, 2),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from onert.frontend.flexible import Map, flag, flexible_map, integer, number
-from onert.ir import ModelError, Op
+from onert.frontend.flexible import Map, flag, flexible_map, integer, number, text
+from onert.ir import DType, ModelError, Op
 from onert.ir.ops.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
+from onert.ir.ops.unpool import MaxPoolWithIndices
 from onert.ir.ops.verify_quantized import BroadcastGradientArgs, NumericVerify
+from onert.ir.ops.window import Padding
 
 from .importer import Operator, Table, fixed
 
@@ -40,11 +42,32 @@ def _verify(operator: Operator) -> Op:
     return NumericVerify(number(options, "tolerance", 5.0), flag(options, "log_if_failed"))
 
 
+def _pool(operator: Operator) -> Op:
+    """Sizes and strides are of all four dimensions; those of the batch and the channels are 1."""
+    options = flexible_map(operator.custom_options)
+    size, strides = _indices(options, "ksize"), _indices(options, "strides")
+    if len(size) != 4 or len(strides) != 4:
+        raise ModelError(f"ksize is {list(size)} and strides {list(strides)}, expected 4 numbers each")
+    padding = text(options, "padding")
+    if padding not in ("SAME", "VALID"):
+        raise ModelError(f"padding is {padding!r}, expected SAME or VALID")
+    return MaxPoolWithIndices(
+        filter_height=size[1],
+        filter_width=size[2],
+        padding=Padding[padding],
+        stride_height=strides[1],
+        stride_width=strides[2],
+        index=operator.outputs[1].dtype if len(operator.outputs) > 1 else DType.INT32,
+        batched=flag(options, "include_batch_in_index"),
+    )
+
+
 TABLE: Table = {}
 CUSTOM: Table = {
     "BroadcastGradientArgs": fixed(BroadcastGradientArgs()),
     "DenseImageWarp": fixed(DenseImageWarp()),
     "Landmarks2TransformMatrix": _matrix,
+    "MaxPoolWithArgmax": _pool,
     "NumericVerify": _verify,
     "TransformLandmarks": fixed(TransformLandmarks()),
     "TransformTensorBilinear": _tensor,

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from attrs import frozen
 
-from onert.ir.dtype import Array
+from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.shape import Dim
 from onert.ir.types import TensorType
@@ -72,6 +72,43 @@ class MaxPoolWithArgmax2D(IndexedPool):
             largest[target] = np.where(better, part, largest[target])
             places[target] = np.where(better, row.index * self.filter_width + column.index, places[target])
         return self.activation.apply(largest), (places + 0.1).astype(x.dtype)
+
+
+@frozen
+class MaxPoolWithIndices(IndexedPool):
+    """The largest element of each window of one channel, and its place in the whole tensor.
+
+    Operand: `x` [batch, height, width, channels], floats. Results, both [batch, output height, output width, channels]:
+    the elements; and as `index` the place of the first largest in row-major order, counted from its batch item's first
+    element, or with `batched` from the tensor's.
+
+    Source: TensorFlow's MaxPoolWithArgmax, LiteRT's kernels/perception.
+    """
+
+    index: DType = DType.INT32
+    batched: bool = False
+
+    def infer(self, x: TensorType) -> tuple[TensorType, TensorType]:
+        self._check(x)
+        require(self.index in (DType.INT32, DType.INT64), f"places are {self.index.text}, expected i32 or i64")
+        height = output_dim(x.shape[1], self.filter_height, self.stride_height, 1, self.padding)
+        width = output_dim(x.shape[2], self.filter_width, self.stride_width, 1, self.padding)
+        shape = (x.shape[0], height, width, x.shape[3])
+        return x.result(shape), TensorType(self.index, shape)
+
+    def evaluate(self, x: Array) -> tuple[Array, Array]:
+        rows, columns = self._windows()
+        shape = (x.shape[0], rows.outputs(x.shape[1]), columns.outputs(x.shape[2]), x.shape[3])
+        own = np.arange(x.size).reshape(x.shape)
+        own = own if self.batched or not x.size else own % (x.size // len(x))
+        largest = np.full(shape, -np.inf, x.dtype)
+        places = np.zeros(shape, np.int64)
+        for row, column in product(list(rows.taps(x.shape[1])), list(columns.taps(x.shape[2]))):
+            target, source = (slice(None), row.target, column.target), (slice(None), row.source, column.source)
+            better = x[source] > largest[target]
+            largest[target] = np.where(better, x[source], largest[target])
+            places[target] = np.where(better, own[source], places[target])
+        return self.activation.apply(largest), places.astype(self.index.numpy)
 
 
 @frozen
