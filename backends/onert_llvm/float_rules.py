@@ -11,6 +11,7 @@ from onert.ir.ops.fully_connected import FullyConnected
 from onert.ir.ops.gather import EmbeddingLookup, Gather, GatherNd
 from onert.ir.ops.joining import Concat, Pack, Split, SplitV, Unpack
 from onert.ir.ops.layout import BatchToSpaceND, SpaceToBatchND
+from onert.ir.ops.matmul import BatchMatMul
 from onert.ir.ops.norm import L2Normalization, RmsNorm
 from onert.ir.ops.pool import Pool2D
 from onert.ir.ops.reduce import ArgReduce, Reduce
@@ -18,8 +19,20 @@ from onert.ir.ops.reshape import ExpandDims, Reshape, Squeeze
 from onert.ir.ops.resize import ResizeBilinear, ResizeNearestNeighbor
 from onert.ir.ops.slicing import MirrorPad, Pad
 from onert.ir.ops.softmax import LogSoftmax, Softmax
+from onert.ir.ops.transpose_conv import TransposeConv2D, TransposeConvBias2D
 
-from .lower import elementwise, gathering, movement, pooling, products, reductions, resize
+from .lower import (
+    depthwise,
+    elementwise,
+    gathering,
+    matmul,
+    movement,
+    pooling,
+    products,
+    reductions,
+    resize,
+    transposed,
+)
 from .lower.rule import Rule
 from .lower.views import VIEWS
 
@@ -34,8 +47,10 @@ _SOFTMAX = Rule(reductions.why_not_rows, reductions.lower_softmax)
 
 FLOATS: dict[type[Op], Rule] = {
     Conv2D: Rule(products.why_not, products.lower_convolution, anchor=True),
-    DepthwiseConv2D: Rule(products.why_not, products.lower_depthwise, anchor=True),
+    DepthwiseConv2D: Rule(depthwise.why_not, depthwise.lower, anchor=True),
     FullyConnected: Rule(products.why_not, products.lower_fully_connected, anchor=True),
+    BatchMatMul: Rule(matmul.why_not, matmul.lower, anchor=True),
+    **dict.fromkeys((TransposeConv2D, TransposeConvBias2D), Rule(transposed.why_not, transposed.lower)),
     Pool2D: Rule(pooling.why_not, pooling.lower),
     ResizeBilinear: Rule(resize.why_not, resize.lower),
     Reduce: Rule(reductions.why_not, reductions.lower),

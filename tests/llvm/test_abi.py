@@ -14,12 +14,13 @@ from onert_llvm.kernels.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.depthwise_int8 import DepthwiseInt8
 from onert_llvm.kernels.dot import GROUP
 from onert_llvm.kernels.elementwise import Elementwise
-from onert_llvm.kernels.elementwise_int8 import AddInt8, TableInt8
+from onert_llvm.kernels.elementwise_int8 import AffineInt8, MapBytes, PairTable
 from onert_llvm.kernels.epilogue import ACC, Epilogue
 from onert_llvm.kernels.expression import Apply, Fn, Kind, Leaf, clamp, hard_swish
 from onert_llvm.kernels.gather import Gather
 from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32, PatchConvF32
 from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
+from onert_llvm.kernels.matmul_f32 import MatMulF32
 from onert_llvm.kernels.move import Core, Move
 from onert_llvm.kernels.normalize import Norm, Normalize, Softmax
 from onert_llvm.kernels.patch import Patch
@@ -40,11 +41,12 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
     cut = strip((3, 3), 1, 1, 7, 20, isa)
     swish = Epilogue(hard_swish(ACC), bias=True)
     return (
-        GemmF32(real, swish), ConvF32(real), PatchConvF32(real, PATCH), DepthwiseF32(cut, swish), PoolF32(cut, True),
+        GemmF32(real, swish), ConvF32(real), ConvF32(real, packed=False), MatMulF32(real),
+        MatMulF32(real, swish, False), PatchConvF32(real, PATCH), DepthwiseF32(cut, swish), PoolF32(cut, True),
         GemmInt8(whole, 33 % GROUP[isa.dot]), ConvInt8(whole, 1, False, Requantize(Scaling.WIDE, True)),
         PatchConvInt8(whole, PATCH),
         DepthwiseInt8(cut, True, Requantize(weight_zero_point=True)), PoolInt8(cut, True), PoolInt8(cut, False, False),
-        Elementwise(Apply(Fn.TANH, (ACC,)), (True,)), AddInt8(), TableInt8(), ReduceRows(Fold.SUM),
+        Elementwise(Apply(Fn.TANH, (ACC,)), (True,)), AffineInt8(), PairTable(), MapBytes(), ReduceRows(Fold.SUM),
         ReduceColumns(Fold.MAX),
         *(Move(core, 4, 2) for core in Core), Move(Core.RUN, 1, 0), Move(Core.EACH, 16, 1), Gather(1, 2, True),
         Softmax(), Softmax(logarithm=True), *(Normalize(norm, True, True) for norm in Norm), ResizeBilinear(),

@@ -1,11 +1,10 @@
 """Matrix products in float32: fully connected layers, 1x1 convolutions, and convolutions of any window.
 
-`C[m, n] = epilogue(Σ A[m, k] · B[k, n])`. A is read as it lies, B is packed by `pack_f32`.
+`C[m, n] = epilogue(Σ A[m, k] · B[k, n])`. A is read as it lies, B is packed by `pack_f32`; where it is not `packed` its
+rows lie one after the other, and a register's bytes may be read behind the last.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from attrs import frozen
 
@@ -13,9 +12,10 @@ from onert_llvm.abi import Task
 from onert_llvm.build import F32, Kernel, Val
 from onert_llvm.layout import TaskLayout
 
-from .epilogue import PLAIN, Epilogue, row_windows
+from .epilogue import PLAIN, Epilogue
+from .finish import finish
 from .patch import Patch, gather
-from .product import Accumulators, accumulators, multiply_add
+from .product import Accumulators, multiply_add
 from .tile import SLOTS, Block, Tile, each_block
 from .window import SLOTS as WINDOW
 from .window import each_tap, origins
@@ -27,6 +27,7 @@ class GemmF32:
 
     tile: Tile
     epilogue: Epilogue = PLAIN
+    packed: bool = True
 
     @property
     def name(self) -> str:
@@ -39,10 +40,10 @@ class GemmF32:
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def product(block: Block, acc: Accumulators) -> None:
             a = task.view("a", F32, task.i64("lda"), 1)
-            panel = k.view(block.panel, F32, block.width, 1)
+            panel = k.view(block.panel, F32, block.width if self.packed else task.i64("n"), 1)
             multiply_add(k, acc, [a[r] for r in block.rows], panel, task.i64("k"), self.tile.split)
 
-        each_block(k, task, begin, end, self.tile, lambda block: _finish(k, task, block, self.epilogue, product))
+        each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product))
 
 
 @frozen
@@ -54,6 +55,7 @@ class ConvF32:
 
     tile: Tile
     epilogue: Epilogue = PLAIN
+    packed: bool = True
 
     @property
     def name(self) -> str:
@@ -66,29 +68,13 @@ class ConvF32:
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def product(block: Block, acc: Accumulators) -> None:
             depth = task.i64("k")
-            panels = k.view(block.panel, F32, depth * block.width, block.width, 1)
+            width = block.width if self.packed else task.i64("n")
+            panels = k.view(block.panel, F32, depth * width, width, 1)
             windows = origins(k, task, block.rows[0], block.inside)
             with each_tap(k, task, windows, F32) as (tap, pixels):
                 multiply_add(k, acc, pixels, panels[tap], depth, self.tile.split)
 
-        each_block(k, task, begin, end, self.tile, lambda block: _finish(k, task, block, self.epilogue, product))
-
-
-def _finish(
-    k: Kernel, task: Task, block: Block, epilogue: Epilogue, product: Callable[[Block, Accumulators], None]
-) -> None:
-    """One tile from its first value to memory."""
-    columns = range(block.vectors)
-    start = [epilogue.start(k, task, block.at(j), k.isa.f32, block.own(j)) for j in columns]
-    acc = accumulators(k, start, len(block.rows))
-    product(block, acc)
-    c = task.view("c", F32, task.i64("ldc"), 1)
-    for i in range(len(block.rows)):
-        out = block.place(c, i)
-        others = {n: block.place(v, i) for n, v in row_windows(k, task, epilogue.matrices).items()}
-        for j in columns:
-            value = epilogue.apply(k, task, acc[i][j].get(), block.at(j), j * k.isa.f32, others, block.own(j))
-            out[j * k.isa.f32].store(value, block.own(j))
+        each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product))
 
 
 @frozen
@@ -101,6 +87,7 @@ class PatchConvF32:
     tile: Tile
     patch: Patch
     epilogue: Epilogue = PLAIN
+    packed: bool = True
 
     @property
     def name(self) -> str:
@@ -113,7 +100,7 @@ class PatchConvF32:
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def product(block: Block, acc: Accumulators) -> None:
             rows = gather(k, task, block, self.patch, F32, k.f32(0.0))
-            panel = k.view(block.panel, F32, block.width, 1)
+            panel = k.view(block.panel, F32, block.width if self.packed else task.i64("n"), 1)
             multiply_add(k, acc, rows, panel, k.index(self.patch.depth))
 
-        each_block(k, task, begin, end, self.tile, lambda block: _finish(k, task, block, self.epilogue, product))
+        each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product))

@@ -15,29 +15,38 @@ def accumulators(k: Kernel, start: Sequence[Val], rows: int) -> list[list[Var]]:
     return [[k.var(s) for s in start] for _ in range(rows)]
 
 
-def multiply_add(k: Kernel, acc: Accumulators, rows: Sequence[View], panel: View, depth: Val, split: int = 1) -> None:
+def multiply_add(
+    k: Kernel,
+    acc: Accumulators,
+    rows: Sequence[View],
+    panel: View,
+    depth: Val,
+    split: int = 1,
+    mask: Val | None = None,
+) -> None:
     """`acc[i][j] += rows[i][p] * panel[p, j]` for p below `depth`, in float32.
 
-    With `split` > 1 so many sums are kept apart: with few rows they hide the latency of the additions.
+    With `split` > 1 so many sums are kept apart: with few rows they hide the latency of the additions. `mask` says
+    which lanes of a row's last register may be read, all where it is None.
     """
     sums = [acc] + [[[k.var(k.zeros(F32, k.isa.f32)) for _ in row] for row in acc] for _ in range(split - 1)]
     whole = depth - depth % split if split > 1 else depth
     with k.loop(whole, step=split, nonempty=split == 1) as p:
         for s, part in enumerate(sums):
-            _step(k, part, rows, panel, p + s)
+            _step(k, part, rows, panel, p + s, mask)
     if split == 1:
         return
     with k.loop(depth, whole) as p:
-        _step(k, acc, rows, panel, p)
+        _step(k, acc, rows, panel, p, mask)
     for part in sums[1:]:
         for row, extra in zip(acc, part, strict=True):
             for x, y in zip(row, extra, strict=True):
                 x.set(x.get() + y.get())
 
 
-def _step(k: Kernel, acc: Accumulators, rows: Sequence[View], panel: View, p: Val) -> None:
-    lanes = k.isa.f32
-    b = [panel[p, j * lanes].load(lanes) for j in range(len(acc[0]))]
+def _step(k: Kernel, acc: Accumulators, rows: Sequence[View], panel: View, p: Val, mask: Val | None) -> None:
+    lanes, last = k.isa.f32, len(acc[0]) - 1
+    b = [panel[p, j * lanes].load(lanes, mask if j == last else None) for j in range(last + 1)]
     for row, sums in zip(rows, acc, strict=True):
         a = row[p].load().splat(lanes)
         for bj, x in zip(b, sums, strict=True):

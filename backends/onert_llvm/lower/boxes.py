@@ -17,7 +17,7 @@ from onert_llvm.kernels.move import ELEMENTS, Core, Move
 from onert_llvm.target import Isa
 
 from .builder import Lowering
-from .command import Access, Pointer, Slot
+from .command import Access, Area, Pointer, Slot
 
 _PIECE = 1 << 14
 """Bytes that a work tile moves at most, where a box can be cut so."""
@@ -135,8 +135,10 @@ def _emit(
     for i, axis in enumerate(outer):
         slots |= {f"size{i}": axis.size, f"source{i}": axis.source, f"target{i}": axis.target}
     tiles = int(np.prod([a.size for a in outer], dtype=np.int64))
-    written = Access(sides[1].pointer, sides[1].span[1], True)
-    lowering.emit(at, Move(core, unit, len(outer)), slots, tiles, reads, (), accesses=(written,))
+    touched = [Access(sides[1].pointer, sides[1].span[1], True)]
+    if sides[0].pointer.area is Area.SCRATCH:
+        touched.append(Access(sides[0].pointer, sides[0].span[1]))
+    lowering.emit(at, Move(core, unit, len(outer)), slots, tiles, reads, (), accesses=touched)
 
 
 def _cut(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.ir.ops.activation import Activation
 from onert_llvm.kernels.elementwise import Reach
@@ -12,18 +12,37 @@ from onert_llvm.kernels.epilogue import ACC, Epilogue
 from onert_llvm.kernels.expression import Const, Expr, Leaf
 
 from .builder import Lowering
-from .command import Slot
+from .command import Access, Pointer, Slot
 from .expressions import activated, expression, spread
 
 
 @frozen
 class Tail:
-    """An epilogue, the slots it adds, the tensors it reads, and the operand that the whole group makes."""
+    """An epilogue, the slots it adds, the tensors it reads, and where the results go.
+
+    That is the operand that the whole group makes, or scratch memory in `accesses`.
+    """
 
     epilogue: Epilogue
     slots: dict[str, Slot]
     reads: tuple[int, ...]
-    result: int
+    place: Pointer
+    writes: tuple[int, ...]
+    accesses: tuple[Access, ...] = ()
+
+    @property
+    def result(self) -> int:
+        """The operand that the group makes."""
+        return self.writes[0]
+
+    def from_column(self, column: int) -> Tail:
+        """The same for the results from a column on."""
+        slots = {n: _moved(v, 4 * column) if isinstance(v, Pointer) else v for n, v in self.slots.items()}
+        return evolve(self, slots=slots, place=_moved(self.place, 4 * column))
+
+
+def _moved(pointer: Pointer, nbytes: int) -> Pointer:
+    return evolve(pointer, offset=pointer.offset + nbytes)
 
 
 def tail(lowering: Lowering, operations: Sequence[int], activation: Activation, bias: int | None, width: int) -> Tail:
@@ -47,7 +66,9 @@ def tail(lowering: Lowering, operations: Sequence[int], activation: Activation, 
                 args.append(_leaf(lowering, operand, operation.outputs[0], width, slots, reads, columns, names))
         tree = expression(operation.op, args, lowering.subgraph.types(operation))
         current = operation.outputs[0]
-    return Tail(Epilogue(tree, bias is not None, tuple(columns)), slots, tuple(reads), current)
+    return Tail(
+        Epilogue(tree, bias is not None, tuple(columns)), slots, tuple(reads), lowering.operand(current), (current,)
+    )
 
 
 def _leaf(

@@ -22,7 +22,7 @@ from onert_llvm.schedule import strip
 from .builder import Lowering
 from .command import Slot
 from .integer_filters import BYTES
-from .products import Plane
+from .plane import Plane
 
 MOST_TAPS = 16
 """Elements of a window whose loads are all written out."""

@@ -26,7 +26,7 @@ from . import integer_filters as filters
 from .builder import Lowering
 from .command import Access, Slot
 from .integer_filters import Filter, Outputs
-from .products import MOST_PATCH_CHANNELS, MOST_PATCH_DEPTH, Plane, plane
+from .plane import MOST_PATCH_CHANNELS, MOST_PATCH_DEPTH, Plane, plane
 
 MOST_GROUPS = 256
 """Groups of a convolution: each is a kernel's call."""

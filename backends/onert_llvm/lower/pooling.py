@@ -19,7 +19,7 @@ from onert_llvm.schedule import strip
 from .builder import Lowering
 from .command import Slot
 from .expressions import activated
-from .products import Plane
+from .plane import Plane
 
 MOST_TAPS = 16
 """Elements of a window whose taps are written out."""

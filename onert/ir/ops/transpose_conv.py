@@ -131,9 +131,13 @@ class TransposeConvBias2D(Op):
     def evaluate(self, x: Array, weight: Array, bias: Array) -> Array:
         steps = (self.stride_height, self.stride_width)
         windows = [Window(weight.shape[1 + i], steps[i], 1, Padding.VALID) for i in (0, 1)]
-        befores = [self._padding(x.shape[1 + i], weight.shape[1 + i], steps[i]) // 2 for i in (0, 1)]
+        befores = [self.before(x.shape[1 + i], weight.shape[1 + i], steps[i]) for i in (0, 1)]
         sizes = [self._output(x.shape[1 + i], weight.shape[1 + i], steps[i]) or 0 for i in (0, 1)]
         return convolve_transposed(x, weight.transpose(1, 2, 3, 0), windows, sizes, befores) + bias.reshape(-1)
+
+    def before(self, size: int, window: int, stride: int) -> int:
+        """The elements in front of the result that fall away along an axis of `size` inputs."""
+        return self._padding(size, window, stride) // 2
 
     def _padding(self, size: int, window: int, stride: int) -> int:
         return max(0, window - 1 - (size - 1) % stride) if self.padding is Padding.SAME else 0

@@ -1,0 +1,82 @@
+"""The geometry of windows over pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from onert.ir.ops.conv import Conv2D
+from onert.ir.ops.depthwise import DepthwiseConv2D
+from onert.ir.ops.window import Window
+
+from .command import Slot
+
+MOST_PATCH_CHANNELS = 4
+MOST_PATCH_DEPTH = 512
+"""Windows of few channels are copied together first: up to so many channels, and elements of a window."""
+
+
+@frozen
+class Plane:
+    """The geometry of a window over a picture, as the slots of window kernels name it."""
+
+    images: int
+    size: tuple[int, int]
+    channels: int
+    out: tuple[int, int]
+    window: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    pads: tuple[int, int]
+
+    @property
+    def taps(self) -> int:
+        """Elements of a window in one channel."""
+        return self.window[0] * self.window[1]
+
+    def patched(self, channels: int) -> bool:
+        """Whether windows of so many channels are copied together: where these are few, and all that there are."""
+        few = channels == self.channels <= MOST_PATCH_CHANNELS and self.taps * channels <= MOST_PATCH_DEPTH
+        return few and self.window[1] > 1 and self.dilation[1] == 1
+
+    @property
+    def rows(self) -> int:
+        return self.images * self.out[0] * self.out[1]
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether windows are single pixels, one after the other: a plain product of matrices."""
+        return self.window == self.stride == (1, 1) and self.size == self.out and self.pads == (0, 0)
+
+    @property
+    def slots(self) -> dict[str, Slot]:
+        (h, w), c = self.size, self.channels
+        pairs = {
+            "in": self.size,
+            "out": self.out,
+            "kernel": self.window,
+            "stride": self.stride,
+            "dilation": self.dilation,
+            "pad": self.pads,
+        }
+        both: dict[str, Slot] = {
+            f"{name}_{axis}": pair[i] for name, pair in pairs.items() for i, axis in enumerate("hw")
+        }
+        return both | {"pixel": c, "row": w * c, "image": h * w * c}
+
+
+def plane(op: Conv2D | DepthwiseConv2D, x: Sequence[int], weight: Sequence[int], out: Sequence[int]) -> Plane:
+    """The geometry of a convolution on NHWC; weights are `[n, height, width, channels]`."""
+    rows = Window(weight[1], op.stride_height, op.dilation_height, op.padding)
+    columns = Window(weight[2], op.stride_width, op.dilation_width, op.padding)
+    return Plane(
+        x[0],
+        (x[1], x[2]),
+        x[3],
+        (out[1], out[2]),
+        (weight[1], weight[2]),
+        (op.stride_height, op.stride_width),
+        (op.dilation_height, op.dilation_width),
+        (rows.before(x[1]), columns.before(x[2])),
+    )
