@@ -77,17 +77,19 @@ def scaling(bounds: Array, multipliers: Multipliers, zero_point: int) -> Scaling
     return Scaling.NARROW if narrow else Scaling.WIDE
 
 
-def pack_columns(how: Scaling, bias: Array, multipliers: Multipliers, zero_point: int, isa: Isa) -> Array:
+def pack_columns(
+    how: Scaling, bias: Array, multipliers: Multipliers, zero_point: int, isa: Isa, rectified: bool = False
+) -> Array:
     """What `requantize` reads for each register of columns where multipliers are in fixed point.
 
-    `bias[n]` is that of the accumulators (see `folded_bias`).
+    `bias[n]` is that of the accumulators (see `folded_bias`), `rectified` as in `Requantize`.
     """
     mantissas, shifts = (_filled(m, isa) for m in _per_column(multipliers, len(bias)))
     start = _filled(bias, isa)
     if how is Scaling.WIDE:
         return _fields((start, mantissas, np.maximum(-shifts, 0), np.maximum(shifts, 0)), isa)
     right = np.maximum(-shifts, 1)
-    added = (1 << (right - 1)) - 1 + (zero_point << right)
+    added = (1 << (right - 1)) - (0 if rectified else 1) + (zero_point << right)
     offsets = (1 << 31) - (mantissas << 32) + (added << 32)
     odd = np.stack([mantissas[1::2] << 1, np.zeros(len(mantissas) // 2, np.int64)], 1).reshape(-1)
     halves = [np.ascontiguousarray(offsets[i::2]).view(np.int32) for i in (0, 1)]

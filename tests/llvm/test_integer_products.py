@@ -256,6 +256,10 @@ def test_narrow_scaling_is_exact_wherever_it_is_chosen(isa: Isa, zero: int) -> N
     expected = np.clip(multiply_by_quantized_multiplier(x, m, s) + zero, -100, 90)
     found = _scaled(isa, Requantize(Scaling.NARROW, clamped=True), columns, x + (1 << 31), low=-100, high=90)
     np.testing.assert_array_equal(found, expected)
+    columns = pack_columns(Scaling.NARROW, np.zeros(len(x), np.int32), (m, s), zero, isa, rectified=True)
+    how = Requantize(Scaling.NARROW, clamped=True, rectified=True)
+    found = _scaled(isa, how, columns, x + (1 << 31), low=zero, high=127)
+    np.testing.assert_array_equal(found, np.clip(multiply_by_quantized_multiplier(x, m, s) + zero, zero, 127))
 
 
 @ISAS

@@ -7,7 +7,8 @@ cannot saturate. The division by 2**e rounds halves away from zero: floor((y - (
 Where the sums are known to be small (`Scaling.NARROW`) all that is added becomes part of the product's high half, the
 zero point too: hi32(2·p + 2**31 + c · 2**32) is y + c. There the test y < 0 may be x < 0, because both differ only
 where y is 0, and then 2**(e - 1) - 1 and 2**(e - 1) give the same. The sum is kept as x + 2**31 without a sign, so that
-2 · mantissa fits the factors of an unsigned product; what that adds is subtracted with the same constant.
+2 · mantissa fits the factors of an unsigned product; what that adds is subtracted with the same constant. Where results
+below the zero point are clamped to it, the sign does not matter at all: without its correction they are below it too.
 """
 
 from __future__ import annotations
@@ -36,12 +37,14 @@ class Scaling(Enum):
 class Requantize:
     """`scaling` says how; `clamped`: the results are bounded by more than their type.
 
-    `weight_zero_point`: weights have a zero point, so that rows need their sums (slot `weight_zero`).
+    `weight_zero_point`: weights have a zero point, so that rows need their sums (slot `weight_zero`). `rectified`: no
+    result is below the zero point, which makes `NARROW` scaling cheaper.
     """
 
     scaling: Scaling = Scaling.NARROW
     clamped: bool = False
     weight_zero_point: bool = False
+    rectified: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -68,16 +71,16 @@ def bias(k: Kernel, task: Task, how: Requantize, column: Val) -> Val:
 
 def stored(task: Task, how: Requantize, signed: bool, x: Val, lanes: dict[str, Val]) -> Val:
     """The sums `x` times the columns' multipliers with the zero point, clamped: 32-bit values that fit a byte."""
-    real = scaled(how.scaling, x, lanes)
+    real = scaled(how.scaling, x, lanes, how.rectified)
     if how.scaling is not Scaling.NARROW:
         real = real + task.i64("zero_point").cast(I32)
     return bounded(task, how.clamped, signed, real)
 
 
-def scaled(how: Scaling, x: Val, lanes: dict[str, Val]) -> Val:
+def scaled(how: Scaling, x: Val, lanes: dict[str, Val], rectified: bool = False) -> Val:
     """The sums times the columns' multipliers, and the zero point where it is part of them."""
     if how is Scaling.NARROW:
-        return _narrow(x, lanes)
+        return _narrow(x, lanes, rectified)
     return _real(x, lanes) if how is Scaling.REAL else fixed(x, lanes)
 
 
@@ -99,12 +102,13 @@ def _interleaved(even: Val, odd: Val, like: Val, high: bool) -> Val:
     return even.bits(like.type).shuffle(order, odd.bits(like.type))
 
 
-def _narrow(x: Val, lanes: dict[str, Val]) -> Val:
+def _narrow(x: Val, lanes: dict[str, Val], rectified: bool) -> Val:
     """`x` holds sums plus 2**31."""
     low = 0xFFFFFFFF
     even = (_pairs(x) & low) * (_pairs(lanes["even"]) & low) + _pairs(lanes["even_offset"])
     odd = _pairs(x).lshr(32) * (_pairs(lanes["odd"]) & low) + _pairs(lanes["odd_offset"])
-    return (_interleaved(even, odd, x, high=True) - (x >> 31)) >> lanes["right"]
+    y = _interleaved(even, odd, x, high=True)
+    return (y if rectified else y - (x >> 31)) >> lanes["right"]
 
 
 def fixed(x: Val, lanes: dict[str, Val]) -> Val:

@@ -74,6 +74,7 @@ class Outputs:
         folded = folded_bias(weights.values, bias, x.zero_point, weights.zero, isa, signed)
         low, high = self.activation.bounds(result)
         slots: dict[str, Slot] = {"low": low, "high": high, "weight_zero": weights.zero}
+        rectified = False
         if self.real:
             reals = filter_ratios(x, weight, result)
             how = Scaling.REAL
@@ -82,9 +83,10 @@ class Outputs:
             mantissas, shifts = (m[part] if len(m) > 1 else m for m in filter_multipliers(x, weight, result))
             bounds = sum_bounds(weights.values, bias, x.zero_point, weights.zero, signed)
             how = scaling(bounds, (mantissas, shifts), result.zero_point)
-            columns = pack_columns(how, folded, (mantissas, shifts), result.zero_point, isa)
+            rectified = how is Scaling.NARROW and low >= result.zero_point
+            columns = pack_columns(how, folded, (mantissas, shifts), result.zero_point, isa, rectified)
         slots |= {"columns": lowering.constant(columns), "zero_point": result.zero_point}
-        kind = Requantize(how, (low, high) != result.dtype.limits, weights.zero != 0)
+        kind = Requantize(how, (low, high) != result.dtype.limits, weights.zero != 0, rectified)
         return {name: slots[name] for name in kind.slots}, kind
 
     def _bias(self, part: slice) -> Array | None:
