@@ -152,11 +152,10 @@ def _state(graph: Subgraph) -> list[int]:
 
 
 def _require_static(graph: Subgraph, operands: Iterable[tuple[int, Role, TensorInfo]]) -> None:
-    for operand, _, info in operands:
+    for operand, role, info in operands:
         t = graph.type(operand)
         if t.dtype.is_handle:
             raise CompileError(f"{info.name!r} has elements of type {t.dtype.text}, which C has no room for")
         if not t.is_static:
-            raise CompileError(
-                f"{info.name!r} has type {t}, expected a shape that is known before the run: give the inputs shapes"
-            )
+            more = ": give it one" if role is Role.INPUT else ", whatever the inputs hold"
+            raise CompileError(f"{info.name!r} has type {t}, expected a shape that is known before the run{more}")

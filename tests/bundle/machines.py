@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -46,9 +47,9 @@ class Machine:
 
 _ARM = ("arm-linux-gnueabihf-gcc", "-static")
 _RISCV = ("riscv64-linux-gnu-gcc", "-static")
-HOST = Machine("x86-64", "x86-64", ("gcc",), ())
+HOST = Machine("host", f"{platform.machine()}-linux-gnu", ("gcc",), ())
 MACHINES = (
-    Machine("x86-64", "x86_64-linux-gnu", ("gcc",), ()),
+    HOST,
     Machine("aarch64", "aarch64-linux-gnu", ("aarch64-linux-gnu-gcc", "-static"), ("qemu-aarch64",)),
     Machine("aarch64-dotprod", "aarch64-dotprod", ("aarch64-linux-gnu-gcc", "-static"), ("qemu-aarch64",)),
     Machine("armv7", "armv7-linux-gnueabihf", _ARM, ("qemu-arm",)),
@@ -57,15 +58,18 @@ MACHINES = (
     Machine("riscv64-v", "riscv64-v", _RISCV, ("qemu-riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0")),
     Machine("wasm32", "wasm32", ("wasm-ld",), ("node",)),
 )
-every_machine = pytest.mark.parametrize(
-    "machine",
-    [
-        pytest.param(
-            m, id=m.name, marks=pytest.mark.skipif(m.missing is not None, reason=f"{m.missing} is not installed")
-        )
-        for m in MACHINES
-    ],
-)
+
+
+def _on(machines: Sequence[Machine]) -> pytest.MarkDecorator:
+    """A test for each machine, skipped where a tool is missing."""
+    found = [(m, pytest.mark.skipif(m.missing is not None, reason=f"{m.missing} is not installed")) for m in machines]
+    return pytest.mark.parametrize("machine", [pytest.param(m, id=m.name, marks=mark) for m, mark in found])
+
+
+every_machine = _on(MACHINES)
+every_sound_machine = _on([m for m in MACHINES if m.name != "riscv64-v"])
+"""Those that run any code: QEMU 7.2 aborts in its own translator (decode_save_opc) on some of RISC-V's vector code."""
+
 needs_compiler = pytest.mark.skipif(HOST.missing is not None, reason="gcc is not installed")
 
 

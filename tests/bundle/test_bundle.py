@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -47,7 +48,7 @@ def test_its_files_are_those_of_the_page(tmp_path: Path) -> None:
     files = onert.bundle(toys.network(), tmp_path / "build" / "deep")
     assert sorted(path.name for path in (tmp_path / "build" / "deep").iterdir()) == ["net.h", "net.o", "net.weights"]
     assert files.paths["weights"].stat().st_size == files.constants
-    assert files.target == "x86-64"
+    assert files.target in ("x86-64", "aarch64")
 
 
 def test_the_static_interface_has_the_weights_as_text_too(tmp_path: Path) -> None:
@@ -105,6 +106,8 @@ def test_nothing_else_is_visible_and_only_libraries_of_c_are_needed(tmp_path: Pa
     ids=lambda c: c[1][5:],
 )
 def test_the_header_is_c_and_cpp(tmp_path: Path, api: str, compiler: tuple[str, ...]) -> None:
+    if shutil.which(compiler[0]) is None:
+        pytest.skip(f"{compiler[0]} is not installed")
     for package in (toys.network("Odd */ name ö\n"), toys.counter(), toys.lookup()):
         files = onert.bundle(package, tmp_path, api=api)
         source = tmp_path / "main.c"
@@ -260,7 +263,7 @@ def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_open_shapes_are_pinned(tmp_path: Path) -> None:
     package = toys.network(batch=None)
-    with pytest.raises(onert.CompileError, match="give the inputs shapes"):
+    with pytest.raises(onert.CompileError, match="known before the run: give it one"):
         onert.bundle(package, tmp_path)
     for source in (package, onert.compile(package, num_threads=1)):
         onert.bundle(source, tmp_path, shapes={"gpu_0/data": (2, 9, 7, 3)})
@@ -341,7 +344,7 @@ def test_what_is_no_bundle_is_not_loaded(tmp_path: Path) -> None:
     (tmp_path / "net.h").write_text("#define X")
     with pytest.raises(onert.ExecutionError, match="is not the header of a bundle"):
         onert.load_bundle(tmp_path)
-    files = onert.bundle(toys.network(), tmp_path, target="aarch64-linux-gnu")
+    files = onert.bundle(toys.network(), tmp_path, target="riscv64-linux-gnu")
     with pytest.raises(onert.ExecutionError, match="cannot be linked for this machine"):
         onert.load_bundle(tmp_path)
     files.paths["weights"].write_bytes(b"short")

@@ -19,7 +19,8 @@ LENET = str(REPOSITORY / "docs" / "examples" / "lenet" / "lenet_mnist.tflite")
 
 
 def test_it_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([LENET, "-o", str(tmp_path), "--api", "both", "--save-asm", "--save-ir", "--cpu", "x86-64-v3"]) == 0
+    code = ["--target", "x86_64", "--cpu", "x86-64-v3", "--save-asm", "--save-ir"]
+    assert main([LENET, "-o", str(tmp_path), "--api", "both", *code]) == 0
     said = capsys.readouterr()
     assert said.out.startswith("lenet_mnist for x86-64-v3\n")
     assert said.err == ""
