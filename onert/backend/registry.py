@@ -15,6 +15,8 @@ ALWAYS = ("builtin", "reference")
 """What is loaded behind every choice: copies and control flow, and every operation in NumPy."""
 PREFERRED = ("llvm",)
 """What is tried first where the user names nothing; other plugins run only what they are asked to."""
+OWN = {"builtin": "onert_builtin:Builtin", "reference": "onert_reference:Reference", "llvm": "onert_llvm:Llvm"}
+"""The project's own backends: a plugin under one of their names does not take their place unasked."""
 
 
 def available() -> Mapping[str, tuple[metadata.EntryPoint, ...]]:
@@ -31,12 +33,20 @@ def load_backends(names: Iterable[str] = ()) -> tuple[Backend, ...]:
     """The backends of these names or import paths in order, the best installed where there are none.
 
     `builtin` and `reference` follow where they are not named. BackendError for a name that nothing is installed under,
-    a clash, an import that fails, or a backend made for another version of the contract.
+    a clash, an import that fails, or a backend made for another version of the contract. What no one named is this
+    project's own, whatever else is installed under its name.
     """
     installed = available()
-    chosen = list(names) or [name for name in PREFERRED if name in installed]
-    wanted = dict.fromkeys((*chosen, *ALWAYS))
-    return tuple(load_backend(name, installed) for name in wanted)
+    named = dict.fromkeys(names)
+    found = [load_backend(name, installed) for name in named]
+    for name in (*(PREFERRED if not named else ()), *ALWAYS):
+        own = tuple(entry for entry in installed.get(name, ()) if entry.value == OWN[name])
+        if name not in named and (own or name in ALWAYS):
+            found.append(load_backend(name, {name: own}))
+    for at, backend in enumerate(found):
+        if backend.name in (other.name for other in found[:at]):
+            raise BackendError(f"two backends call themselves {backend.name!r}; choose one of them")
+    return tuple(found)
 
 
 def load_backend(name: str, installed: Mapping[str, tuple[metadata.EntryPoint, ...]] | None = None) -> Backend:
@@ -50,7 +60,10 @@ def load_backend(name: str, installed: Mapping[str, tuple[metadata.EntryPoint, .
     if len(entries) > 1:
         places = " and ".join(entry.value for entry in entries)
         raise BackendError(f"several backends are called {name!r}: {places}; name one by its import path")
-    return _made(name, entries[0].value)
+    made = _made(name, entries[0].value)
+    if made.name != name:
+        raise BackendError(f"backend {name!r} at {entries[0].value} calls itself {made.name!r}, expected {name!r}")
+    return made
 
 
 def _made(name: str, path: str) -> Backend:
@@ -58,10 +71,15 @@ def _made(name: str, path: str) -> Backend:
     module, _, attribute = path.partition(":")
     try:
         made = getattr(importlib.import_module(module), attribute)()
-    except Exception as error:  # a plugin is a stranger's code: any of its failures is its own, told in one sentence
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # a plugin is a stranger's code: any of its failures is its own, told in one sentence
         raise BackendError(f"backend {name!r} at {path} cannot be loaded: {type(error).__name__}: {error}") from error
     if not isinstance(made, Backend):
         raise BackendError(f"backend {name!r} at {path} is a {type(made).__name__}, expected an onert.backend.Backend")
+    if not isinstance(getattr(made, "name", None), str):
+        raise BackendError(f"backend {name!r} at {path} has no name")
     if made.api_version != API_VERSION:
         raise BackendError(
             f"backend {name!r} at {path} is made for version {made.api_version} of the contract, this is {API_VERSION}"

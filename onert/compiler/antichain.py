@@ -6,7 +6,7 @@ import numpy as np
 
 from .planner.claims import Integers, Mask
 
-MOST = 1 << 9
+MOST = 1 << 10
 """How many tensors the exact bound is worked out for."""
 
 

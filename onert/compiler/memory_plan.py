@@ -16,7 +16,7 @@ from .planner import PLANNERS, Claims
 from .planner.claims import Integers, height, neighbours
 from .tensor_registration import Registration, members
 
-MOST_PAIRS = 1 << 22
+MOST_PAIRS = 1 << 21
 """How many pairs of tensors alive at a time a plan is made for; with more, every tensor has memory of its own."""
 
 

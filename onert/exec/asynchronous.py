@@ -9,6 +9,12 @@ from threading import Lock
 from .stop import Stop
 
 
+def _release(future: Future[None]) -> None:
+    """A callback that holds on to nothing, the future least of all."""
+    assert isinstance(future, RunFuture)
+    future.release()
+
+
 class RunFuture(Future[None]):
     """The future of a run. Callbacks fire once each, when the run has ended, failed or was cancelled.
 
@@ -21,7 +27,7 @@ class RunFuture(Future[None]):
         self._stop = stop
         self._release = release
         self._releasing = Lock()
-        self.add_done_callback(lambda _: self.release())
+        self.add_done_callback(_release)
 
     def release(self) -> None:
         """Let the execution go, once."""

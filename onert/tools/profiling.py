@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from onert.backend.registry import available, load_backends
+from onert.backend import Backend
+from onert.backend.registry import available, load_backend, load_backends
 from onert.compiler import Options
 from onert.compiler.describe import Table
 from onert.compiler.scheduler.exec_time import FAILED, FILE, ExecTimes, load, merged, save
 from onert.exec.observers import Profile
-from onert.ir import Package
+from onert.ir import BackendError, Package
 from onert.runtime.measuring import measure
 
 
@@ -38,8 +39,8 @@ def profile_backends(package: Package, options: Options) -> Iterator[str]:
 
     `exec_time.json` in the workspace keeps what other models gave.
     """
-    options = options.with_config(package.config)
-    backends = load_backends(options.backends or tuple(available()))
+    backends, broken = _loaded(options.backends)
+    yield from broken
     path = Path(options.workspace_dir) / FILE
     outcome = measure(package, backends, options)
     save(merged(load(path) if path.exists() else ExecTimes(), outcome.measurements), path)
@@ -55,3 +56,16 @@ def profile_backends(package: Package, options: Options) -> Iterator[str]:
     yield str(Table(("operation", *(f"{name} us" for name in names)), rows))
     yield from outcome.notes
     yield f"{len(outcome.measurements)} times written to {path}"
+
+
+def _loaded(names: tuple[str, ...]) -> tuple[tuple[Backend, ...], list[str]]:
+    """The backends of these names; where there are none all that are installed, and why some of those do not load."""
+    broken: list[str] = []
+    if not names:
+        for name in available():
+            try:
+                load_backend(name)
+                names = (*names, name)
+            except BackendError as error:
+                broken.append(str(error))
+    return load_backends(names), broken

@@ -53,9 +53,11 @@ def _run(options: argparse.Namespace) -> None:
     say = (lambda line: print(line, file=sys.stderr)) if options.json else print
     with measured.phase("MODEL_LOAD"):
         package = onert.load(options.model)
-    if options.profile_backends:
-        for line in profiling.profile_backends(package, Options.from_environment(**_choices(options))):
+    chosen = Options.from_environment(**_choices(options)).with_config(package.config)
+    if options.profile_backends or chosen.profiling:
+        for line in profiling.profile_backends(package, chosen):
             say(line)
+    if options.profile_backends:
         return
     with measured.phase("COMPILE"):
         program = onert.compile(package, **_choices(options))

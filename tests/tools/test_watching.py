@@ -105,3 +105,15 @@ def test_subgraphs_are_dumped_as_dot_files(tmp_path: Path, monkeypatch: pytest.M
     assert len(re.findall(r"^ +o\d+ \[label=", text, re.MULTILINE)) == len(program.main.subgraph.operations)
     assert len(re.findall(r"subgraph cluster_", text)) == len(program.main.steps)
     assert re.search(r'^  in0 -> o0 \[label="%\d+ f32\[1, 8, 8, 1\]"\];$', text, re.MULTILINE)
+
+
+def test_profiling_mode_measures_and_then_runs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROFILING_MODE", "1")
+    monkeypatch.setenv("USE_SCHEDULER", "1")
+    assert run.main([str(DIGITS), "-v", "1"]) == 0
+    said = capsys.readouterr()
+    assert "times written to exec_time.json" in said.out
+    assert "MODEL_LOAD" in said.out
+    assert "by measured times a run takes" in said.err

@@ -33,9 +33,10 @@ def best(claims: Claims) -> list[int]:
 
 
 def _plans(claims: Claims) -> Iterator[list[int]]:
-    for planner in CANDIDATES:
+    work = sum(len(near) for near in claims.neighbours) + len(claims) + 1
+    for planner in CANDIDATES if work < EFFORT else CANDIDATES[:1]:
         yield planner(claims)
-    tries = EFFORT // (sum(len(near) for near in claims.neighbours) + len(claims) + 1)
+    tries = EFFORT // work
     yield from islice(_search(claims, tries), tries)
 
 
