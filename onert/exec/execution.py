@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
@@ -58,6 +59,7 @@ class Execution:
         self._lock = Lock()
         self._stop = Stop()
         self._worker: ThreadPoolExecutor | None = None
+        self._worker_of = 0
         self._closed = False
         self._own_inputs: dict[int, Array] = {}
         self._copied: dict[int, tuple[Array, Array]] = {}
@@ -256,8 +258,9 @@ class Execution:
         if not self._lock.acquire(blocking=False):
             self._refuse()
         try:
-            if self._worker is None:
+            if self._worker is None or self._worker_of != os.getpid():  # threads do not outlive a fork
                 self._worker = ThreadPoolExecutor(1, thread_name_prefix="onert-execution")
+                self._worker_of = os.getpid()
             self._stop.start(timeout)
             future = RunFuture(self._stop, self._lock.release)
             if callback is not None:
@@ -308,10 +311,10 @@ class Execution:
         """Wait for a run under way and refuse others. What lies elsewhere than in host memory is given back."""
         if self._closed:
             return
+        self._lock.acquire()  # after the run under way, and kept: no other begins
         if self._worker is not None:
-            self._worker.shutdown()
+            self._worker.shutdown(wait=False)  # it may be the worker's own thread that closes, in a callback
             self._worker = None
-        self._lock.acquire()  # kept: no run begins any more
         self._closed = True
         self._instance.close()
         self._finish()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 import time
 import tracemalloc
@@ -14,6 +16,7 @@ from threading import Event, Lock, Thread
 import numpy as np
 import pytest
 from compiler.toy import Draft, ToyAdd, ToyBackend, ToyScale
+from shared_material import REPOSITORY
 
 import onert
 from onert.backend import Program, Sequence
@@ -80,6 +83,41 @@ def test_the_execution_is_free_again_when_a_callback_fires() -> None:
     execution.execute_async(again).result(20)
     assert done.wait(20)
     assert execution.get_output(0).tolist() == [6.0] * 4
+
+
+def test_an_execution_may_be_closed_by_its_callback() -> None:
+    execution = given(compiled(chain(2.0), sleeping(0)))
+    done = Event()
+
+    def close(future: Future[None]) -> None:
+        execution.close()
+        done.set()
+
+    execution.execute_async(close).result(20)
+    assert done.wait(20)
+    with pytest.raises(ExecutionError, match="this execution is closed"):
+        execution.execute()
+
+
+def test_runs_go_on_in_a_process_that_was_forked() -> None:
+    code = """
+import os, numpy as np, onert
+package = onert.load("nnpackage/examples/digits_float")
+for executor in ("Linear", "Parallel"):
+    execution = onert.Execution(onert.compile(package, executor=executor, num_threads=2))
+    execution.set_input(0, np.zeros((1, 8, 8, 1), np.float32))
+    execution.execute_async().result(20)
+    wanted = execution.get_output(0)
+    child = os.fork()
+    if child == 0:
+        execution.execute_async().result(20)
+        os._exit(0 if (execution.get_output(0) == wanted).all() else 1)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60, cwd=REPOSITORY
+    )
+    assert done.stdout.split() == ["0", "0"], done.stderr
 
 
 def test_the_error_of_a_run_is_the_future_s() -> None:
@@ -201,7 +239,7 @@ def test_a_run_that_has_not_begun_is_cancelled_like_any_future() -> None:
     assert gate.reached.wait(20)
     # The thread of the execution is busy until the gate opens, so that this run is still to come.
     waiting = given(compiled(chain(2.0), sleeping(0)))
-    waiting._worker = blocked._worker
+    waiting._worker, waiting._worker_of = blocked._worker, blocked._worker_of
     future = waiting.execute_async(told.append)
     assert future.cancel()
     assert future.cancelled()
