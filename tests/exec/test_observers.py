@@ -13,7 +13,7 @@ from compiler.test_program import everything, graphs, numbers
 from compiler.test_program import program as toy_program
 from compiler.toy import Draft, ToyAdd, ToyBackend, ToyScale, ToyVeil
 from hypothesis import HealthCheck, given, settings
-from shared_material import REPOSITORY
+from shared_material import REPOSITORY, SHARED, needs_shared
 
 import onert
 from onert.exec import Execution
@@ -143,6 +143,17 @@ def test_the_timeline_of_an_ordered_run_peaks_at_the_plan_s_bound() -> None:
         assert memory.samples[-1].nbytes == 0
         times = [sample.time for sample in memory.samples]
         assert times == sorted(times)
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["yamnet_audio_classifier_with_metadata", "nmp", "kws_ref_model", "face_landmark"])
+def test_real_models_use_what_their_plan_says(name: str) -> None:
+    program = onert.compile(onert.load(next((SHARED / "models").rglob(f"{name}.tflite"))), num_threads=1)
+    memory, profile = MemoryTimeline(), Profile()
+    execution = Execution(program, observers=(memory, profile))
+    execution.run([np.zeros([d or 1 for d in info.shape], info.dtype.numpy) for info in program.inputs])
+    assert memory.peaks == {"host": program.memory_plan["host"].lower_bound}
+    assert {row.runs for row in profile.rows} == {1}
 
 
 def test_dynamic_tensors_count_with_the_bytes_they_have() -> None:

@@ -97,12 +97,12 @@ class _InUse:
             users.update(self._subgraph.uses.get(operand, ()))
             users.update(at for at in (self._subgraph.definitions.get(operand),) if at is not None)
         self._forever = {self._roots.get(operand, operand) for operand in self._subgraph.kept}
-        self._left = len(self._subgraph.operations)
+        self._left = set(range(len(self._subgraph.operations)))
         self.live: dict[int, tuple[str, int]] = {}
 
     @property
     def complete(self) -> bool:
-        return self._left == 0
+        return not self._left
 
     def make(self, operations: Sequence[int], tensors: Tensors) -> None:
         for at in operations:
@@ -118,7 +118,7 @@ class _InUse:
                     self.live[operand] = (HOST.name, tensor.array.nbytes)
 
     def release(self, operations: Sequence[int]) -> None:
-        self._left -= len(operations)
+        self._left.difference_update(operations)
         for at in operations:
             operation = self._subgraph.operations[at]
             for operand in (*operation.used, *operation.outputs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from time import perf_counter_ns
 
 from onert.backend import Group, HasParts, Part, Routine, Step, Tensors
@@ -29,14 +30,14 @@ class Watching:
         if isinstance(call, HasParts):
             parts: Iterable[Part] = call.parts
             groups = {at: group for group in step.sequence.groups for at in group.operations}
-            whole = [(groups[part.operations[0]].operations, part.call) for part in parts]
+            whole = [
+                (operations, _in_turn([part.call for part in same]))
+                for operations, same in groupby(parts, lambda part: groups[part.operations[0]].operations)
+            ]
         else:
             whole = [(step.sequence.operations, call)]
-        told = {at for operations, _ in whole for at in operations}
+        whole = _with_idle(whole, step.sequence.groups)
         pieces = [self._piece(work(routine, number, step, at), tensors, run) for at, run in whole]
-        for group in step.sequence.groups:
-            if told.isdisjoint(group.operations):
-                pieces.append(self._piece(work(routine, number, step, group.operations), tensors, _nothing))
 
         def run() -> None:
             for piece in pieces:
@@ -57,6 +58,33 @@ class Watching:
                 observer.ends(work, tensors, start, end)
 
         return run
+
+
+def _with_idle(
+    whole: list[tuple[tuple[int, ...], Call]], groups: Sequence[Group]
+) -> list[tuple[tuple[int, ...], Call]]:
+    """The pieces, and before each the groups that come before it and that nothing need be done for."""
+    told = {at for operations, _ in whole for at in operations}
+    position = {at: index for index, group in enumerate(groups) for at in group.operations}
+    idle = [(index, group.operations) for index, group in enumerate(groups) if told.isdisjoint(group.operations)]
+    found = []
+    for operations, call in whole:
+        while idle and idle[0][0] < position[operations[0]]:
+            found.append((idle.pop(0)[1], _nothing))
+        found.append((operations, call))
+    return found + [(operations, _nothing) for _, operations in idle]
+
+
+def _in_turn(calls: Sequence[Call]) -> Call:
+    """One call that makes several."""
+    if len(calls) == 1:
+        return calls[0]
+
+    def run() -> None:
+        for call in calls:
+            call()
+
+    return run
 
 
 def _nothing() -> None:
