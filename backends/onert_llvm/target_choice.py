@@ -72,7 +72,7 @@ _RISCV = Architecture(
     _like("riscv64", "generic-rv64 sifive-u54 sifive-u74 rocket-rv64")
     | _like("riscv64-v", "riscv64-v sifive-x280 sifive-p670 spacemit-x60"),
     {"v": {"masks": True, "registers": 32}},
-    frozenset(["zba", "zbb", "zbs", "zvl128b", "zvl256b", "zvl512b"]),
+    frozenset(["zba", "zbb", "zbs"]),
 )
 _WASM = Architecture(
     "wasm32-unknown-unknown",
