@@ -11,6 +11,7 @@ from onert.ir import Array
 from .kernels.dot import GROUP, offset
 from .kernels.requantize import Scaling
 from .kernels.tile import Columns
+from .kernels.weave import order
 from .target import Isa
 
 Multipliers = tuple[Array, Array]
@@ -78,14 +79,21 @@ def scaling(bounds: Array, multipliers: Multipliers, zero_point: int) -> Scaling
 
 
 def pack_columns(
-    how: Scaling, bias: Array, multipliers: Multipliers, zero_point: int, isa: Isa, rectified: bool = False
+    how: Scaling,
+    bias: Array,
+    multipliers: Multipliers,
+    zero_point: int,
+    isa: Isa,
+    rectified: bool = False,
+    places: Array | None = None,
 ) -> Array:
     """What `requantize` reads for each register of columns where multipliers are in fixed point.
 
-    `bias[n]` is that of the accumulators (see `folded_bias`), `rectified` as in `Requantize`.
+    `bias[n]` is that of the accumulators (see `folded_bias`), `rectified` as in `Requantize`; `places` says which
+    column is in which lane, if not all in order.
     """
-    mantissas, shifts = (_filled(m, isa) for m in _per_column(multipliers, len(bias)))
-    start = _filled(bias, isa)
+    mantissas, shifts = (_placed(m, places, isa) for m in _per_column(multipliers, len(bias)))
+    start = _placed(bias, places, isa)
     if how is Scaling.WIDE:
         return _fields((start, mantissas, np.maximum(-shifts, 0), np.maximum(shifts, 0)), isa)
     right = np.maximum(-shifts, 1)
@@ -96,11 +104,11 @@ def pack_columns(
     return _fields((start + (1 << 31), mantissas << 1, odd, *halves, right), isa)
 
 
-def pack_reals(bias: Array, reals: Array, isa: Isa) -> Array:
+def pack_reals(bias: Array, reals: Array, isa: Isa, places: Array | None = None) -> Array:
     """The same where the multipliers are real: float64, n or one."""
-    wide = _filled(np.broadcast_to(reals, (len(bias),)).astype(np.float64), isa).view(np.int32)
+    wide = _placed(np.broadcast_to(reals, (len(bias),)).astype(np.float64), places, isa).view(np.int32)
     halves = wide.reshape(-1, 2, isa.f32)
-    return _fields((_filled(bias, isa), halves[:, 0].reshape(-1), halves[:, 1].reshape(-1)), isa)
+    return _fields((_placed(bias, places, isa), halves[:, 0].reshape(-1), halves[:, 1].reshape(-1)), isa)
 
 
 def _per_column(multipliers: Multipliers, n: int) -> tuple[Array, Array]:
@@ -109,12 +117,12 @@ def _per_column(multipliers: Multipliers, n: int) -> tuple[Array, Array]:
     return mantissas, np.where(mantissas == 0, -1, shifts)
 
 
-def _filled(values: Array, isa: Isa) -> Array:
-    """With zeros after them, to whole registers."""
+def _placed(values: Array, places: Array | None, isa: Isa) -> Array:
+    """Each in its lane, zeros in the lanes of no column."""
     lanes = isa.f32
-    out = np.zeros(-(-len(values) // lanes) * lanes, np.float64 if values.dtype.kind == "f" else np.int64)
-    out[: len(values)] = values
-    return out
+    found = np.arange(-(-len(values) // lanes) * lanes) if places is None else places
+    wide = np.float64 if values.dtype.kind == "f" else np.int64
+    return np.where(found < len(values), values.astype(wide)[np.minimum(found, len(values) - 1)], wide(0))
 
 
 def _fields(rows: Sequence[Array], isa: Isa) -> Array:
@@ -147,14 +155,28 @@ def sum_bounds(weights: Array, bias: Array | None, input_zero: int, weight_zero:
     return out if bias is None else out + np.abs(bias.astype(np.int64))
 
 
-def pack_depthwise_int8(weights: Array, isa: Isa) -> Array:
-    """Signed bytes `weights[height, width, channels]` as `[ceil(height / group), width, channels, group]`.
+def channel_order(channels: int, wide: int, isa: Isa) -> Array:
+    """For each lane of the registers of channels, the one that it holds: woven as long as there are `wide` registers.
 
-    Channels are filled up with zeros to whole registers, rows to whole groups.
+    What is `channels` or more is none.
+    """
+    lanes = isa.f32
+    places = np.arange(-(-channels // lanes) * lanes, dtype=np.int64)
+    if wide:
+        woven = channels // (lanes * wide) * lanes * wide
+        places[:woven] = places[:woven].reshape(-1, lanes * wide)[:, order(isa)].reshape(-1)
+    return places
+
+
+def pack_depthwise_int8(weights: Array, places: Array, isa: Isa) -> Array:
+    """Signed bytes `weights[height, width, channels]` as `[ceil(height / group), width, lane, group]`.
+
+    `places` says which channel is in which lane (`channel_order`); rows are filled up with zeros to whole groups.
     """
     height, width, channels = weights.shape
-    group, lanes = GROUP[isa.dot], isa.f32
+    group = GROUP[isa.dot]
     steps = -(-height // group)
-    packed = np.zeros((steps * group, width, -(-channels // lanes) * lanes), np.int8)
-    packed[:height, :, :channels] = weights
+    packed = np.zeros((steps * group, width, len(places)), np.int8)
+    inside = np.flatnonzero(places < channels)
+    packed[:height, :, inside] = weights[:, :, places[inside]]
     return np.ascontiguousarray(packed.reshape(steps, group, width, -1).transpose(0, 2, 3, 1)).reshape(-1)

@@ -5,10 +5,11 @@ which tile, strip and work split a shape gets on a target. Pure functions of bot
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from .kernels.strip import Strip
 from .kernels.tile import Tile, columns
+from .kernels.weave import REGISTERS
 from .target import Dot, Isa
 
 _LATENCY = 4.0
@@ -77,3 +78,14 @@ def strip(window: tuple[int, int], stride: int, dilation: int, out_w: int, chann
     candidates = range(1, min(room, out_w) + 1)
     across = min(candidates, key=lambda a: (-(-out_w // a) * (a + 1.5), -a))
     return Strip(window, stride, dilation, across, channels % isa.f32 != 0)
+
+
+def byte_strip(window: tuple[int, int], stride: int, dilation: int, out_w: int, channels: int, isa: Isa) -> Strip:
+    """The same for bytes: four registers of channels together where bytes are multiplied by fours and there are any."""
+    plain = strip(window, stride, dilation, out_w, channels, isa)
+    step = isa.f32 * REGISTERS
+    if isa.dot not in (Dot.VNNI, Dot.AVX_VNNI) or channels < step:
+        return plain
+    room = (7 if stride == 1 else 3) if isa.registers >= 32 else 2
+    across = min(range(1, min(room, out_w) + 1), key=lambda a: (-(-out_w // a) * (a + 1.5), -a))
+    return evolve(plain, across=across, wide=REGISTERS, narrow=channels % step != 0)

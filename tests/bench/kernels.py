@@ -29,8 +29,8 @@ from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.requantize import Scaling
 from onert_llvm.layout import TaskLayout
 from onert_llvm.object import compile_object
-from onert_llvm.packing import pack_columns, pack_depthwise_int8, pack_f32, pack_int8, panels
-from onert_llvm.schedule import product_tile, row_work, strip
+from onert_llvm.packing import channel_order, pack_columns, pack_depthwise_int8, pack_f32, pack_int8, panels
+from onert_llvm.schedule import byte_strip, product_tile, row_work, strip
 from onert_llvm.target import Dot, Isa, target
 
 Array = np.ndarray[Any, Any]
@@ -201,9 +201,11 @@ class Runner:
 
     def _depthwise(self, shape: Shape, slots: dict[str, Any]) -> Callable[[], None]:
         c, w = shape.channels, shape.window
-        cut = strip((w, w), shape.stride, 1, shape.out[1], c, self.isa)
-        weights = self.numbers(w, w, c)
-        packed = _aligned(pack_depthwise_int8(weights, self.isa)) if self.integer else weights
+        choose = byte_strip if self.integer else strip
+        cut = choose((w, w), shape.stride, 1, shape.out[1], c, self.isa)
+        weights = packed = self.numbers(w, w, c)
+        if self.integer:
+            packed = _aligned(pack_depthwise_int8(weights, channel_order(c, cut.wide, self.isa), self.isa))
         slots |= {"w": packed, "channels": c}
         return self.bind(DepthwiseInt8(cut) if self.integer else DepthwiseF32(cut), shape.out[0], slots)
 

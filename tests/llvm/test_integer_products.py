@@ -20,6 +20,7 @@ from onert_llvm.kernels.requantize import Requantize, Scaling, fixed, load_lanes
 from onert_llvm.kernels.tile import Tile
 from onert_llvm.layout import TaskLayout
 from onert_llvm.packing import (
+    channel_order,
     folded_bias,
     pack_columns,
     pack_depthwise_int8,
@@ -29,7 +30,7 @@ from onert_llvm.packing import (
     scaling,
     sum_bounds,
 )
-from onert_llvm.schedule import product_tile, row_work, strip
+from onert_llvm.schedule import byte_strip, product_tile, row_work
 from onert_llvm.target import Isa, runnable
 
 from .harness import Array, guarded, run
@@ -57,11 +58,14 @@ class Layer:
         out: Array = np.clip(scaled + self.output_zero, self.low, self.high)
         return out
 
-    def scaled(self, weights: Array, isa: Isa, signed: bool, weight_zero: int = 0) -> tuple[Requantize, dict[str, Any]]:
+    def scaled(
+        self, weights: Array, isa: Isa, signed: bool, weight_zero: int = 0, places: Array | None = None
+    ) -> tuple[Requantize, dict[str, Any]]:
         bounds = sum_bounds(weights, self.bias, self.input_zero, weight_zero, signed)
         how = scaling(bounds, (self.mantissas, self.shifts), self.output_zero)
         folded = folded_bias(weights, self.bias, self.input_zero, weight_zero, isa, signed)
-        columns = pack_columns(how, folded, (self.mantissas, self.shifts), self.output_zero, isa)
+        scales = self.mantissas, self.shifts
+        columns = pack_columns(how, folded, scales, self.output_zero, isa, places=places)
         kind = Requantize(how, True, weight_zero != 0)
         values = {"zero_point": self.output_zero, "low": self.low, "high": self.high, "weight_zero": weight_zero}
         return kind, {"columns": guarded(columns), **{n: values[n] for n in kind.slots if n in values}}
@@ -179,12 +183,13 @@ def test_depthwise_convolutions_are_exact(isa: Isa, picture: Picture, zero: int,
     taps, channels = picture.window[0] * picture.window[1], picture.channels
     x, w = _bytes(picture.shape, signed), _bytes((*picture.window, channels), True, 1)
     layer = _layer(channels, taps, signed, False)
-    cut = strip(picture.window, picture.stride[1], picture.dilation[1], picture.out[1], channels, isa)
+    cut = byte_strip(picture.window, picture.stride[1], picture.dilation[1], picture.out[1], channels, isa)
+    places = channel_order(channels, cut.wide, isa)
     c = guarded(np.zeros((picture.rows, channels), x.dtype))
     flat = w.reshape(taps, channels)
     slots = picture.slots(guarded(x), guarded(np.full(channels, layer.input_zero, x.dtype)))
-    how, scale = layer.scaled(flat, isa, signed, zero)
-    slots |= scale | {"w": guarded(pack_depthwise_int8(w, isa)), "c": c, "channels": channels, "ldc": channels}
+    how, scale = layer.scaled(flat, isa, signed, zero, places)
+    slots |= scale | {"w": guarded(pack_depthwise_int8(w, places, isa)), "c": c, "channels": channels, "ldc": channels}
     run(KernelSpec(DepthwiseInt8(cut, signed, how), isa), picture.images * picture.out[0], slots, pieces=2)
     seen = picture.windows(x, layer.input_zero).astype(np.int64) - layer.input_zero
     np.testing.assert_array_equal(c, layer.expected(np.einsum("rtk,tk->rk", seen, flat.astype(np.int64) - zero)))

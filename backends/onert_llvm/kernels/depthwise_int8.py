@@ -11,13 +11,14 @@ from functools import reduce
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import I8, I16, I32, Kernel, Val, vec
+from onert_llvm.build import I8, I16, I32, Kernel, Val, View, vec
 from onert_llvm.layout import TaskLayout
 from onert_llvm.target import Dot
 
 from .dot import GROUP, dot, offset
-from .requantize import Requantize, as_byte, bias, load_lanes, stored
+from .requantize import Requantize, as_byte, bias, load_lanes, stored, with_zero_point
 from .strip import Pixels, Strip, each_strip
+from .weave import REGISTERS, packed, unpacked
 from .window import SLOTS as WINDOW
 
 NARROW = Requantize()
@@ -51,13 +52,46 @@ class DepthwiseInt8:
                 value = stored(task, self.requantize, self.signed, total, lanes)
                 target[out + x, c].store(as_byte(value), mask)
 
-        each_strip(k, task, begin, end, self.strip, I8, body)
+        def wide(out: Val, pixels: Pixels, c: Val, _: Val | None) -> None:
+            self._wide(k, task, out, pixels, c)
+
+        each_strip(k, task, begin, end, self.strip, I8, body, wide)
+
+    def _wide(self, k: Kernel, task: Task, out: Val, pixels: Pixels, c: Val) -> None:
+        """Four registers of channels: whole rows of bytes become words, and these bytes again (`weave`)."""
+        lanes, strip, how = k.isa.f32, self.strip, self.requantize
+        starts = [c + r * lanes for r in range(REGISTERS)]
+        acc = [[bias(k, task, how, at) for at in starts] for _ in range(strip.across)]
+        weights = self._weights(k, task)
+        minus_zero = (-task.i64("weight_zero")).cast(I8).splat(lanes * 4) if how.weight_zero_point else None
+        for step, ty in enumerate(range(0, strip.window[0], 4)):
+            rows = range(ty, min(ty + 4, strip.window[0]))
+            for column in strip.columns:
+                seen = [pixels.at(row, column, c).load(lanes * 4) for row in rows]
+                words = unpacked(k, [x ^ -128 if offset(k.isa, self.signed) else x for x in seen])
+                for x, tx in strip.reached(column):
+                    for r, word in enumerate(words):
+                        w = weights[step * strip.window[1] + tx, starts[r]].load(lanes * 4)
+                        total = dot(k, acc[x][r], word, w)
+                        acc[x][r] = total if minus_zero is None else dot(k, total, word, minus_zero)
+        for r, at in enumerate(starts):
+            parameters = load_lanes(k, task, how, at)
+            for sums in acc:
+                sums[r] = with_zero_point(task, how, sums[r], parameters)
+        target = task.view("c", I8, task.i64("ldc"), 1)
+        for x, values in enumerate(acc):
+            target[out + x, c].store(packed(k, task, how.clamped, self.signed, values))
+
+    def _weights(self, k: Kernel, task: Task) -> View:
+        """The packed weights by tap (counted in groups of rows), channel, and byte of a group."""
+        lanes, group = k.isa.f32, GROUP[k.isa.dot]
+        padded = (task.i64("channels") + (lanes - 1)) // lanes * lanes
+        return task.view("w", I8, padded * group, group)
 
     def _sums(self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None) -> list[Val]:
         lanes, strip, group = k.isa.f32, self.strip, GROUP[k.isa.dot]
         height, width = strip.window
-        padded = (task.i64("channels") + (lanes - 1)) // lanes * lanes
-        weights = task.view("w", I8, padded * group, group)
+        weights = self._weights(k, task)
         acc = [bias(k, task, self.requantize, c)] * strip.across
         seen = {column: k.zeros(I32, lanes) for column in strip.columns}
         for step, ty in enumerate(range(0, height, group)):

@@ -71,10 +71,13 @@ def bias(k: Kernel, task: Task, how: Requantize, column: Val) -> Val:
 
 def stored(task: Task, how: Requantize, signed: bool, x: Val, lanes: dict[str, Val]) -> Val:
     """The sums `x` times the columns' multipliers with the zero point, clamped: 32-bit values that fit a byte."""
+    return bounded(task, how.clamped, signed, with_zero_point(task, how, x, lanes))
+
+
+def with_zero_point(task: Task, how: Requantize, x: Val, lanes: dict[str, Val]) -> Val:
+    """The same before it is clamped."""
     real = scaled(how.scaling, x, lanes, how.rectified)
-    if how.scaling is not Scaling.NARROW:
-        real = real + task.i64("zero_point").cast(I32)
-    return bounded(task, how.clamped, signed, real)
+    return real if how.scaling is Scaling.NARROW else real + task.i64("zero_point").cast(I32)
 
 
 def scaled(how: Scaling, x: Val, lanes: dict[str, Val], rectified: bool = False) -> Val:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 from attrs import frozen
 from llvmlite import ir
@@ -16,7 +17,8 @@ class Strip:
     """`across` outputs are computed together; `window` is (height, width), `stride` and `dilation` are across.
 
     The output has at least `across` columns: the last strip of a row overlaps the one before. `masked`: the channels
-    end inside a register.
+    end inside a register. `wide`: as many registers of channels are computed together as long as there are so many, and
+    `narrow`: some are left that are not.
     """
 
     window: tuple[int, int]
@@ -24,12 +26,19 @@ class Strip:
     dilation: int
     across: int
     masked: bool
+    wide: int = 0
+    narrow: bool = True
 
     @property
     def columns(self) -> tuple[int, ...]:
         """Distances, in input pixels from the first, of the pixels that a strip sees in one row."""
         seen = {x * self.stride + t * self.dilation for x in range(self.across) for t in range(self.window[1])}
         return tuple(sorted(seen))
+
+    def reached(self, column: int) -> list[tuple[int, int]]:
+        """The outputs whose windows see a column, and the tap across at which they do."""
+        places = product(range(self.across), range(self.window[1]))
+        return [(x, t) for x, t in places if x * self.stride + t * self.dilation == column]
 
 
 @frozen(eq=False)
@@ -58,8 +67,20 @@ Body = Callable[[Val, Pixels, Val, Val | None], None]
 """Writes the code for the outputs from number `out` on: (out, pixels, channel, mask)."""
 
 
-def each_strip(k: Kernel, task: Task, begin: Val, end: Val, strip: Strip, element: ir.Type, body: Body) -> None:
-    """Write the loops around `body`; work tiles are rows of the output through all images."""
+def each_strip(
+    k: Kernel,
+    task: Task,
+    begin: Val,
+    end: Val,
+    strip: Strip,
+    element: ir.Type,
+    body: Body,
+    wide: Body | None = None,
+) -> None:
+    """Write the loops around `body`; work tiles are rows of the output through all images.
+
+    `wide` is the body for as many registers of channels as the strip says.
+    """
     height, width = strip.window[0], task.i64("out_w")
     table = k.view(k.scratch(PTR, height * len(strip.columns)), PTR, len(strip.columns), 1)
     with k.loop(end, begin) as line:
@@ -75,11 +96,11 @@ def each_strip(k: Kernel, task: Task, begin: Val, end: Val, strip: Strip, elemen
             out, position = line * width + x, y * width + x
             with k.either(inner) as (then, otherwise):
                 with then:
-                    _channels(k, task, strip, out, Pixels(k, strip, element, rows, True, position), body)
+                    _channels(k, task, strip, out, Pixels(k, strip, element, rows, True, position), body, wide)
                 with otherwise:
                     _fill(task, strip, table, rows, top, left)
                     pointers = tuple(table[i] for i in range(height))
-                    _channels(k, task, strip, out, Pixels(k, strip, element, pointers, False, position), body)
+                    _channels(k, task, strip, out, Pixels(k, strip, element, pointers, False, position), body, wide)
 
 
 def _rows(k: Kernel, task: Task, strip: Strip, element: ir.Type, image: Val, top: Val, left: Val) -> tuple[View, ...]:
@@ -100,10 +121,18 @@ def _fill(task: Task, strip: Strip, table: View, rows: tuple[View, ...], top: Va
             table[i, j].store((seen & across[j]).select(row[c].address, zero), align=4)
 
 
-def _channels(k: Kernel, task: Task, strip: Strip, out: Val, pixels: Pixels, body: Body) -> None:
+def _channels(k: Kernel, task: Task, strip: Strip, out: Val, pixels: Pixels, body: Body, wide: Body | None) -> None:
     lanes, channels = k.isa.f32, task.i64("channels")
+    start = k.index(0)
+    if wide is not None and strip.wide:
+        step = lanes * strip.wide
+        start = channels - channels % step if strip.narrow else channels
+        with k.loop(start, step=step) as c:
+            wide(out, pixels, c, None)
+        if not strip.narrow:
+            return
     whole = channels - channels % lanes if strip.masked else channels
-    with k.loop(whole, step=lanes) as c:
+    with k.loop(whole, start, step=lanes) as c:
         body(out, pixels, c, None)
     if strip.masked:
         body(out, pixels, whole, k.mask(lanes, channels - whole))

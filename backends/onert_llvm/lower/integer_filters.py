@@ -65,9 +65,12 @@ class Outputs:
     real: bool = False
 
     def scaled(
-        self, lowering: Lowering, weights: Filter, part: slice = slice(None)
+        self, lowering: Lowering, weights: Filter, part: slice = slice(None), places: Array | None = None
     ) -> tuple[dict[str, Slot], Requantize]:
-        """The slots of requantisation for the outputs `part`, and its kind; `weights.values[taps, k, n]` are theirs."""
+        """The slots of requantisation for the outputs `part`, and its kind; `weights.values[taps, k, n]` are theirs.
+
+        `places` says which of them is in which lane, if not all in order.
+        """
         x, weight, result = self.types.input(0), self.types.input(1), self.types.output
         bias = self._bias(part)
         signed, isa = x.dtype is DType.INT8, lowering.isa
@@ -78,13 +81,13 @@ class Outputs:
         if self.real:
             reals = filter_ratios(x, weight, result)
             how = Scaling.REAL
-            columns = pack_reals(folded, reals[part] if len(reals) > 1 else reals, isa)
+            columns = pack_reals(folded, reals[part] if len(reals) > 1 else reals, isa, places)
         else:
             mantissas, shifts = (m[part] if len(m) > 1 else m for m in filter_multipliers(x, weight, result))
             bounds = sum_bounds(weights.values, bias, x.zero_point, weights.zero, signed)
             how = scaling(bounds, (mantissas, shifts), result.zero_point)
             rectified = how is Scaling.NARROW and low >= result.zero_point
-            columns = pack_columns(how, folded, (mantissas, shifts), result.zero_point, isa, rectified)
+            columns = pack_columns(how, folded, (mantissas, shifts), result.zero_point, isa, rectified, places)
         slots |= {"columns": lowering.constant(columns), "zero_point": result.zero_point}
         kind = Requantize(how, (low, high) != result.dtype.limits, weights.zero != 0, rectified)
         return {name: slots[name] for name in kind.slots}, kind

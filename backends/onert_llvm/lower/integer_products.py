@@ -19,8 +19,8 @@ from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.repeat import RepeatBytes
 from onert_llvm.kernels.requantize import Requantize
 from onert_llvm.kernels.tile import Tile
-from onert_llvm.packing import pack_depthwise_int8, pack_int8, panels
-from onert_llvm.schedule import product_tile, row_work, strip
+from onert_llvm.packing import channel_order, pack_depthwise_int8, pack_int8, panels
+from onert_llvm.schedule import byte_strip, product_tile, row_work
 
 from . import integer_filters as filters
 from .builder import Lowering
@@ -185,14 +185,16 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         _convolve(lowering, evolve(layer, filter=single), plane(op, (*image, 1), (n, kh, kw, 1), result))
         return
     geometry = plane(op, (*image, n), (1, kh, kw, n), result)
-    columns, how = layer.outputs.scaled(lowering, layer.filter.ordered(layer.filter.values.reshape(kh * kw, 1, n)))
-    cut = strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], n, lowering.isa)
+    cut = byte_strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], n, lowering.isa)
+    places = channel_order(n, cut.wide, lowering.isa)
+    taps = layer.filter.ordered(layer.filter.values.reshape(kh * kw, 1, n))
+    columns, how = layer.outputs.scaled(lowering, taps, slice(None), places)
     weights = layer.filter.values.reshape(kh, kw, n)
     repeated = _repeated(lowering, layer, n // c) if n > c else None
     slots: dict[str, Slot] = {
         **geometry.slots,
         **columns,
-        "w": lowering.constant(pack_depthwise_int8(weights, lowering.isa)),
+        "w": lowering.constant(pack_depthwise_int8(weights, places, lowering.isa)),
         "c": lowering.operand(layer.result),
         "channels": n,
         "ldc": n,
