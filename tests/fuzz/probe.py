@@ -2,8 +2,8 @@
 
     python -m fuzz.probe FIRST COUNT MODEL...
 
-Prints a line for each seed: the seed before it starts, then how it ended, with `result`, `refused`, or the exception that
-nobody should see.
+Prints a line for each seed: the seed before it starts, then how it ended, which is `result`, `refused`, or the
+exception that nobody should see.
 """
 
 from __future__ import annotations
