@@ -15,6 +15,9 @@ from .target import Dot, Isa
 _LATENCY = 4.0
 """Cycles from one addition to an accumulator to the next."""
 
+_MOST_IN_LINE = 8
+"""Outputs of a tile within a row of the output: measured, more are slower."""
+
 _PER_BLOCK = 12.0
 """Cycles to begin and end a tile, beside its inner loop."""
 
@@ -42,7 +45,26 @@ def product_tile(m: int, n: int, k: int, isa: Isa, integer: bool = False) -> Til
 
     mr, wide = min(_tiles(isa, integer), key=cycles)
     few = 1 if mr * wide >= 8 or integer else 2 if mr * wide >= 4 else 4
-    return Tile(mr, columns(n, wide, isa), few)
+    cut = columns(n, wide, isa)
+    blocks = -(-m // mr)
+    stream = blocks == 1 and not integer
+    size = 4 * k * cut.widest * isa.f32
+    ahead = 0 if integer or size < 8192 else cut.widest if stream else min(4, -(-cut.widest // blocks))
+    return Tile(mr, cut, few, ahead * few, stream and ahead > 0)
+
+
+def line_tile(out_w: int, n: int, k: int, isa: Isa) -> Tile:
+    """The tile for a convolution whose tiles are neighbours in a row of `out_w` outputs."""
+
+    def cycles(candidate: tuple[int, int]) -> float:
+        mr, wide = candidate
+        cut = columns(n, wide, isa)
+        return -(-out_w // mr) * sum(
+            count * _block(mr, v, k) for count, v in ((n // (wide * isa.f32), cut.vectors), (1, cut.tail)) if v
+        )
+
+    mr, wide = min((c for c in _tiles(isa, False) if c[0] <= min(out_w, _MOST_IN_LINE)), key=cycles)
+    return Tile(mr, columns(n, wide, isa))
 
 
 def _block(mr: int, vectors: int, k: int) -> float:

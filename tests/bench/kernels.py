@@ -23,14 +23,15 @@ from onert_llvm.image import load
 from onert_llvm.kernels.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.depthwise_int8 import DepthwiseInt8
 from onert_llvm.kernels.dot import GROUP, dot
-from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32, PatchConvF32
+from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32
 from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
+from onert_llvm.kernels.line_conv_f32 import LineConvF32, Lines
 from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.requantize import Scaling
 from onert_llvm.layout import TaskLayout
 from onert_llvm.object import compile_object
 from onert_llvm.packing import channel_order, pack_columns, pack_depthwise_int8, pack_f32, pack_int8, panels
-from onert_llvm.schedule import byte_strip, product_tile, row_work, strip
+from onert_llvm.schedule import byte_strip, line_tile, product_tile, row_work, strip
 from onert_llvm.target import Dot, Isa, target
 
 Array = np.ndarray[Any, Any]
@@ -188,16 +189,27 @@ class Runner:
         weights = self.numbers(*((1, depth, n) if patch else (w * w, k, n)))
         b, step = (pack_int8 if self.integer else pack_f32)(weights, tile.columns, self.isa)
         slots |= {"b": _aligned(b), "panel_bytes": step, "m": oh * ow, "n": n, "mc": work.mc, "k": k, "lda": k}
-        slots |= {"panels": panels(n, tile.columns, self.isa), "a": slots["input"]}
+        slots |= {"panels": panels(n, tile.columns, self.isa), "a": slots["input"], "ahead": slots["b"]}
         rest = k % GROUP[self.isa.dot]
         algorithm: Algorithm
         if patch is not None:
-            algorithm = PatchConvInt8(tile, patch) if self.integer else PatchConvF32(tile, patch)
+            if not self.integer:
+                return self._lines(shape, slots)
+            algorithm = PatchConvInt8(tile, patch)
         elif w == shape.stride == 1:
             algorithm = GemmInt8(tile, rest) if self.integer else GemmF32(tile)
         else:
             algorithm = ConvInt8(tile, rest) if self.integer else ConvF32(tile)
         return self.bind(algorithm, work.tiles, slots)
+
+    def _lines(self, shape: Shape, slots: dict[str, Any]) -> Callable[[], None]:
+        depth, k = shape.window**2 * shape.channels, shape.channels
+        tile = line_tile(shape.out[1], shape.outputs, depth, self.isa)
+        b, step = pack_f32(self.numbers(depth, shape.outputs), tile.columns, self.isa)
+        count = panels(shape.outputs, tile.columns, self.isa)
+        slots |= {"b": _aligned(b), "panel_bytes": step, "panels": count}
+        algorithm = LineConvF32(tile, Lines(shape.window, shape.window * k, shape.stride * k))
+        return self.bind(algorithm, shape.out[0] * count, slots)
 
     def _depthwise(self, shape: Shape, slots: dict[str, Any]) -> Callable[[], None]:
         c, w = shape.channels, shape.window

@@ -18,8 +18,9 @@ from onert_llvm.kernels.elementwise_int8 import AffineInt8, MapBytes, PairTable
 from onert_llvm.kernels.epilogue import ACC, Epilogue
 from onert_llvm.kernels.expression import Apply, Fn, Kind, Leaf, clamp, hard_swish
 from onert_llvm.kernels.gather import Gather
-from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32, PatchConvF32
+from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32
 from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
+from onert_llvm.kernels.line_conv_f32 import LineConvF32, Lines
 from onert_llvm.kernels.matmul_f32 import MatMulF32
 from onert_llvm.kernels.move import Core, Move
 from onert_llvm.kernels.normalize import Norm, Normalize, Softmax
@@ -30,7 +31,7 @@ from onert_llvm.kernels.requantize import Requantize, Scaling
 from onert_llvm.kernels.resize import ResizeBilinear
 from onert_llvm.layout import TaskLayout
 from onert_llvm.object import compile_object
-from onert_llvm.schedule import product_tile, row_work, strip
+from onert_llvm.schedule import line_tile, product_tile, row_work, strip
 from onert_llvm.target import ISAS, Isa, target
 
 PATCH = Patch(3, 9)
@@ -38,11 +39,11 @@ PATCH = Patch(3, 9)
 
 def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
     real, whole = product_tile(50, 70, 33, isa), product_tile(50, 70, 33, isa, integer=True)
-    cut = strip((3, 3), 1, 1, 7, 20, isa)
+    cut, line = strip((3, 3), 1, 1, 7, 20, isa), line_tile(9, 40, 27, isa)
     swish = Epilogue(hard_swish(ACC), bias=True)
     return (
         GemmF32(real, swish), ConvF32(real), ConvF32(real, packed=False), MatMulF32(real),
-        MatMulF32(real, swish, False), PatchConvF32(real, PATCH), DepthwiseF32(cut, swish), PoolF32(cut, True),
+        MatMulF32(real, swish, False), LineConvF32(line, Lines(3, 9, 6)), DepthwiseF32(cut, swish), PoolF32(cut, True),
         GemmInt8(whole, 33 % GROUP[isa.dot]), ConvInt8(whole, 1, False, Requantize(Scaling.WIDE, True)),
         PatchConvInt8(whole, PATCH),
         DepthwiseInt8(cut, True, Requantize(weight_zero_point=True)), PoolInt8(cut, True), PoolInt8(cut, False, False),

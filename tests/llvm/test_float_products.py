@@ -11,11 +11,11 @@ from onert_llvm.abi import KernelSpec
 from onert_llvm.kernels.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.epilogue import ACC, Epilogue
 from onert_llvm.kernels.expression import Apply, Expr, Fn, Leaf, clamp
-from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32, PatchConvF32
-from onert_llvm.kernels.patch import Patch
+from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32
+from onert_llvm.kernels.line_conv_f32 import LineConvF32, Lines
 from onert_llvm.kernels.tile import Tile, columns
 from onert_llvm.packing import pack_f32, panels
-from onert_llvm.schedule import product_tile, row_work, strip
+from onert_llvm.schedule import line_tile, product_tile, row_work, strip
 from onert_llvm.target import Isa, runnable
 
 from .harness import Array, guarded, run
@@ -37,9 +37,10 @@ def _close(found: Array, expected: Array) -> None:
 def _product_slots(
     c: Array, m: int, n: int, packed: tuple[Array, int], tile: Tile, isa: Isa, mc: int
 ) -> dict[str, Any]:
-    b, panel_bytes = packed
+    b, panel_bytes = guarded(packed[0]), packed[1]
     return {
-        "b": guarded(b),
+        **dict.fromkeys(tile.slots, b),
+        "b": b,
         "c": c,
         "m": m,
         "n": n,
@@ -115,15 +116,16 @@ def test_convolutions_agree_with_float64(isa: Isa, picture: Picture, n: int) -> 
         same(1, (2, 2), 4, (5, 5)),
     ],
 )
-def test_copied_windows_agree_with_float64(isa: Isa, picture: Picture) -> None:
-    n, patch = 24, Patch(picture.window[0], picture.window[1] * picture.channels)
-    x, w = _numbers(picture.shape), _numbers((patch.depth, n), 1)
-    tile = product_tile(picture.rows, n, patch.depth, isa)
+def test_windows_of_few_channels_agree_with_float64(isa: Isa, picture: Picture) -> None:
+    n = 24
+    lines = Lines(picture.window[0], picture.window[1] * picture.channels, picture.stride[1] * picture.channels)
+    x, w = _numbers(picture.shape), _numbers((lines.depth, n), 1)
+    tile = line_tile(picture.out[1], n, lines.depth, isa)
     c = guarded(np.zeros((picture.rows, n), np.float32))
-    work = row_work(picture.rows, tile, panels(n, tile.columns, isa), patch.depth * 4)
-    slots = _product_slots(c, picture.rows, n, pack_f32(w, tile.columns, isa), tile, isa, work.mc)
+    slots = _product_slots(c, picture.rows, n, pack_f32(w, tile.columns, isa), tile, isa, 0)
     slots |= picture.slots(guarded(x), guarded(np.zeros(picture.channels, np.float32))) | {"ldc": n}
-    run(KernelSpec(PatchConvF32(tile, patch), isa), work.tiles, slots)
+    tiles = picture.images * picture.out[0] * panels(n, tile.columns, isa)
+    run(KernelSpec(LineConvF32(tile, lines), isa), tiles, slots, pieces=2)
     _close(c, picture.windows(x, 0).reshape(picture.rows, -1) @ w)
 
 

@@ -14,7 +14,6 @@ from onert_llvm.layout import TaskLayout
 
 from .epilogue import PLAIN, Epilogue
 from .finish import finish
-from .patch import Patch, gather
 from .product import Accumulators, multiply_add
 from .tile import SLOTS, Block, Tile, each_block
 from .window import SLOTS as WINDOW
@@ -35,13 +34,14 @@ class GemmF32:
 
     @property
     def layout(self) -> TaskLayout:
-        return TaskLayout(("a", "b", "c", *SLOTS, "k", "lda", "ldc", *self.epilogue.slots))
+        return TaskLayout(("a", "b", "c", *SLOTS, *self.tile.slots, "k", "lda", "ldc", *self.epilogue.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def product(block: Block, acc: Accumulators) -> None:
             a = task.view("a", F32, task.i64("lda"), 1)
             panel = k.view(block.panel, F32, block.width if self.packed else task.i64("n"), 1)
-            multiply_add(k, acc, [a[r] for r in block.rows], panel, task.i64("k"), self.tile.split)
+            rows = [a[r] for r in block.rows]
+            multiply_add(k, acc, rows, panel, task.i64("k"), self.tile.split, at_step=block.fetch)
 
         each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product))
 
@@ -63,7 +63,7 @@ class ConvF32:
 
     @property
     def layout(self) -> TaskLayout:
-        return TaskLayout(("b", "c", *SLOTS, "k", "ldc", *WINDOW, *self.epilogue.slots))
+        return TaskLayout(("b", "c", *SLOTS, *self.tile.slots, "k", "ldc", *WINDOW, *self.epilogue.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def product(block: Block, acc: Accumulators) -> None:
@@ -72,35 +72,9 @@ class ConvF32:
             panels = k.view(block.panel, F32, depth * width, width, 1)
             windows = origins(k, task, block.rows[0], block.inside)
             with each_tap(k, task, windows, F32) as (tap, pixels):
-                multiply_add(k, acc, pixels, panels[tap], depth, self.tile.split)
-
-        each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product))
-
-
-@frozen
-class PatchConvF32:
-    """A convolution of few channels, whose windows are copied together first; no dilation across.
-
-    The input's pixels lie next to one another. Weights are packed as `[window, n]`: one tap of `patch.depth` elements.
-    """
-
-    tile: Tile
-    patch: Patch
-    epilogue: Epilogue = PLAIN
-    packed: bool = True
-
-    @property
-    def name(self) -> str:
-        return "patch_conv_f32"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("b", "c", *SLOTS, "ldc", *WINDOW, *self.epilogue.slots))
-
-    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        def product(block: Block, acc: Accumulators) -> None:
-            rows = gather(k, task, block, self.patch, F32, k.f32(0.0))
-            panel = k.view(block.panel, F32, block.width if self.packed else task.i64("n"), 1)
-            multiply_add(k, acc, rows, panel, k.index(self.patch.depth))
+                done = tap * depth
+                multiply_add(
+                    k, acc, pixels, panels[tap], depth, self.tile.split, at_step=lambda p: block.fetch(done + p)
+                )
 
         each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product))

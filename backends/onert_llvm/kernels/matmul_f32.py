@@ -37,7 +37,7 @@ class MatMulF32:
     @property
     def layout(self) -> TaskLayout:
         own = ("a", "b", "c", "offsets", "per_batch", "k", "a_row", "a_step", "ldb", "ldc")
-        return TaskLayout((*own, *SLOTS, *self.epilogue.slots))
+        return TaskLayout((*own, *SLOTS, *self.tile.slots, *self.epilogue.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         offsets = task.view("offsets", I64, 2, 1)

@@ -56,11 +56,14 @@ def following(k: Kernel, task: Task, at: Origin) -> Origin:
     )
 
 
-def origins(k: Kernel, task: Task, first: Val, inside: tuple[Val, ...]) -> list[Origin]:
+def origins(k: Kernel, task: Task, first: Val, inside: tuple[Val | None, ...]) -> list[Origin]:
     """The windows of neighbouring output pixels; those not `inside` are the last one again."""
     found = [origin(k, task, first)]
     for valid in inside[1:]:
         old, new = found[-1], following(k, task, found[-1])
+        if valid is None:
+            found.append(new)
+            continue
         found.append(Origin(*(valid.select(n, o) for n, o in ((new.y, old.y), (new.x, old.x), (new.image, old.image)))))
     return found
 

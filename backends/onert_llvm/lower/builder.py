@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from attrs import evolve
 
 from onert.backend import Settings
 from onert.ir import Array, Operation, Subgraph, TensorType
@@ -92,7 +93,23 @@ class Lowering:
         self._commands.append(Command(spec, slots, tiles, grain, (*whole, *accesses), operation, flops))
 
     def done(self) -> Lowered:
-        return Lowered(tuple(self._commands), tuple(self._constants), self._scratch, tuple(self._checks))
+        commands = _looking_ahead(self._commands)
+        return Lowered(commands, tuple(self._constants), self._scratch, tuple(self._checks))
+
+
+def _looking_ahead(commands: Sequence[Command]) -> tuple[Command, ...]:
+    """The commands, those that fetch ahead told where the constant matrix of the next product is."""
+    found: list[Command] = []
+    following: Slot | None = None
+    for command in reversed(commands):
+        own = command.slots.get("b")
+        if "ahead" in command.spec.layout.names:
+            assert own is not None
+            command = evolve(command, slots={**command.slots, "ahead": following or own})
+        if isinstance(own, Pointer) and own.area is Area.CONSTANT:
+            following = own
+        found.append(command)
+    return tuple(reversed(found))
 
 
 def aligned(array: Array) -> Array:

@@ -62,7 +62,7 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
     b, ldb, extra = _right(lowering, operations[0], op, y, depth, n)
     offsets = np.stack([_offsets(left[:-2], batches, m * depth), _offsets(right[:-2], batches, depth * ldb)], -1)
     count = len(offsets)
-    tile = product_tile(m, n, depth, lowering.isa)
+    tile = evolve(product_tile(m, n, depth, lowering.isa), ahead=0, stream=False)
     parts = panels(n, tile.columns, lowering.isa)
     work = row_work(m, tile, parts, depth * 4, lowering.threads)
     after = tail(lowering, operations, Activation.NONE, None, n)

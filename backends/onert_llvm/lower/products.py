@@ -12,11 +12,11 @@ from onert.ir.ops.conv import Conv2D
 from onert.ir.ops.fully_connected import FullyConnected
 from onert_llvm.abi import Algorithm
 from onert_llvm.kernels.epilogue import ACC
-from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32, PatchConvF32
-from onert_llvm.kernels.patch import Patch
+from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32
+from onert_llvm.kernels.line_conv_f32 import LineConvF32, Lines
 from onert_llvm.kernels.tile import Tile
 from onert_llvm.packing import pack_f32, panels
-from onert_llvm.schedule import Work, product_tile, row_work
+from onert_llvm.schedule import Work, line_tile, product_tile, row_work
 
 from .boxes import move, operand, side
 from .builder import Lowering
@@ -58,14 +58,15 @@ class Product:
     work: Work
     m: int
     n: int
+    panels: int
     slots: dict[str, Slot]
     accesses: tuple[Access, ...] = ()
 
 
-def product(lowering: Lowering, m: int, weights: Array) -> Product:
-    """The schedule for `weights[taps, k, n]` and their packed form."""
+def product(lowering: Lowering, m: int, weights: Array, tile: Tile | None = None) -> Product:
+    """The schedule for `weights[taps, k, n]` and their packed form, with the best tile if none is given."""
     taps, depth, n = weights.shape
-    tile = product_tile(m, n, taps * depth, lowering.isa)
+    tile = tile or product_tile(m, n, taps * depth, lowering.isa)
     packed, panel_bytes = pack_f32(weights, tile.columns, lowering.isa)
     count = panels(n, tile.columns, lowering.isa)
     work = row_work(m, tile, count, taps * depth * 4, lowering.threads)
@@ -78,17 +79,17 @@ def product(lowering: Lowering, m: int, weights: Array) -> Product:
         "panel_bytes": panel_bytes,
         "ldc": n,
     }
-    return Product(tile, work, m, n, slots)
+    return Product(tile, work, m, n, count, slots)
 
 
-def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) -> Product:
+def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int, tile: Tile | None = None) -> Product:
     """The schedule for weights `[n, ...]` of `depth` elements a row that are known at run time only.
 
     They are turned to `[depth, n]` in scratch memory first.
     """
     own = operand(lowering, weight)
     n = own.view.shape[0]
-    tile = product_tile(m, n, depth, lowering.isa)
+    tile = evolve(tile or product_tile(m, n, depth, lowering.isa), ahead=0, stream=False)
     (room,) = lowering.scratch((depth * n + lowering.isa.f32) * 4)
     move(lowering, at, own.at(own.view.reshape(n, depth).T), side(room.pointer, (depth, n), 4), (weight,))
     count = panels(n, tile.columns, lowering.isa)
@@ -102,7 +103,7 @@ def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) 
         "panel_bytes": tile.columns.widest * lowering.isa.vector_bytes,
         "ldc": n,
     }
-    return Product(tile, work, m, n, slots, (evolve(room, write=False),))
+    return Product(tile, work, m, n, count, slots, (evolve(room, write=False),))
 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -118,7 +119,9 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     after = tail(lowering, operations, op.activation, bias, n)
     groups = geometry.channels // c
     if not lowering.subgraph.operands[weight].is_constant:
-        found = loose_product(lowering, operations[0], geometry.rows, weight, geometry.taps * c)
+        depth = geometry.taps * c
+        tile = line_tile(geometry.out[1], n, depth, lowering.isa) if geometry.patched(c) else None
+        found = loose_product(lowering, operations[0], geometry.rows, weight, depth, tile)
         convolve(lowering, operations[0], geometry, c, found, after, lowering.operand(x), (x, weight))
         return
     each = n // groups
@@ -134,7 +137,10 @@ def constant_product(lowering: Lowering, geometry: Plane, filters: Array) -> Pro
     """The schedule for constant filters `[n, height, width, channels]`, their packed form."""
     n, _, _, c = filters.shape
     taps = filters.transpose(1, 2, 3, 0).reshape(-1, c, n)
-    return product(lowering, geometry.rows, taps.reshape(1, -1, n) if geometry.patched(c) else taps)
+    if geometry.patched(c):
+        tile = line_tile(geometry.out[1], n, geometry.taps * c, lowering.isa)
+        return product(lowering, geometry.rows, taps.reshape(1, -1, n), tile)
+    return product(lowering, geometry.rows, taps)
 
 
 def convolve(
@@ -149,7 +155,7 @@ def convolve(
 ) -> None:
     """A convolution of `c` channels: a plain product, copied windows, or windows gathered tap by tap."""
     packed = not found.accesses
-    slots = {**after.slots, **found.slots, "c": after.place}
+    slots, tiles = {**after.slots, **found.slots, "c": after.place}, found.work.tiles
     algorithm: Algorithm
     if geometry.pointwise:
         algorithm = GemmF32(found.tile, after.epilogue, packed)
@@ -157,14 +163,15 @@ def convolve(
     else:
         slots |= geometry.slots | {"input": source, "zero": lowering.constant(np.zeros(c, np.float32))}
         if geometry.patched(c):
-            patch = Patch(geometry.window[0], geometry.window[1] * c)
-            algorithm = PatchConvF32(found.tile, patch, after.epilogue, packed)
+            lines = Lines(geometry.window[0], geometry.window[1] * c, geometry.stride[1] * c)
+            algorithm = LineConvF32(found.tile, lines, after.epilogue, packed)
+            tiles = geometry.images * geometry.out[0] * found.panels
         else:
             algorithm = ConvF32(found.tile, after.epilogue, packed)
             slots["k"] = c
     flops = 2 * geometry.rows * geometry.taps * c * found.n
     every, touched = (*reads, *after.reads), (*found.accesses, *after.accesses)
-    lowering.emit(at, algorithm, slots, found.work.tiles, every, after.writes, flops, accesses=touched)
+    lowering.emit(at, algorithm, slots, tiles, every, after.writes, flops, accesses=touched)
 
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:

@@ -1,0 +1,117 @@
+"""Convolution of few channels in float32: a tile is neighbouring outputs of a row, whose windows lie evenly in memory.
+
+The first layer of a network reads three channels, too few for the loop over channels of the general convolution. What
+one row of a window sees lies in a row, and the window of the next output begins some elements on: one address serves
+all of a tile's outputs.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from attrs import frozen
+
+from onert_llvm.abi import Task
+from onert_llvm.build import F32, I32, Kernel, Val, View
+from onert_llvm.layout import TaskLayout
+
+from .epilogue import PLAIN, Epilogue
+from .finish import finish
+from .product import Accumulators, multiply_add
+from .tile import SLOTS, Block, Panel, Tile, each_panel
+from .window import SLOTS as WINDOW
+
+
+@frozen
+class Lines:
+    """A window of `height` rows of `segment` elements (width times channels); `step` elements from one to the next."""
+
+    height: int
+    segment: int
+    step: int
+
+    @property
+    def depth(self) -> int:
+        """Elements of a window."""
+        return self.height * self.segment
+
+
+@frozen
+class LineConvF32:
+    """A convolution whose input's pixels lie next to one another; no dilation across.
+
+    Weights are packed as `[window, n]`: one tap of `lines.depth` elements; where they are not `packed` its rows lie one
+    after the other, and a register's bytes may be read behind the last. The output has at least as many columns as the
+    tile has rows. Work tile t is row t // panels of the output, through all images, by panel t % panels.
+    """
+
+    tile: Tile
+    lines: Lines
+    epilogue: Epilogue = PLAIN
+    packed: bool = True
+
+    @property
+    def name(self) -> str:
+        return "line_conv_f32"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("b", "c", *SLOTS, "ldc", *WINDOW, *self.epilogue.slots))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        reach = self._reach
+        room = reach + k.isa.f32
+        copies = k.view(k.scratch(F32, self.lines.height * room), F32, room, 1)
+        width, panels = task.i64("out_w"), task.i64("panels")
+        with k.loop(end, begin) as t:
+            line, panel = t // panels, t % panels
+            image, y = line // task.i64("out_h"), line % task.i64("out_h")
+            with k.loop(width, step=self.tile.mr, nonempty=True) as group:
+                x = group.min(width - self.tile.mr)
+                rows = self._rows(k, task, image, y, x, copies)
+                outputs = tuple(line * width + x + i for i in range(self.tile.mr))
+                each_panel(k, task, self.tile, panel, partial(self._block, k, task, rows, outputs, copies))
+
+    @property
+    def _reach(self) -> int:
+        """Elements from the first of a tile's first window's row to the last of its last."""
+        return (self.tile.mr - 1) * self.lines.step + self.lines.segment
+
+    def _rows(self, k: Kernel, task: Task, image: Val, y: Val, x: Val, copies: View) -> list[View]:
+        """Where the tile's windows begin in each row: in the picture, or in a copy with zeros around it."""
+        pixel, width = task.i64("pixel"), task.i64("in_w") * task.i64("pixel")
+        top = y * task.i64("stride_h") - task.i64("pad_h")
+        left = (x * task.i64("stride_w") - task.i64("pad_w")) * pixel
+        ys = [top + task.i64("dilation_h") * ky for ky in range(self.lines.height)]
+        source = task.view("input", F32, 1)
+        places = [source[image * task.i64("image") + row * task.i64("row") + left].address for row in ys]
+        inner = (top >= 0) & (ys[-1] < task.i64("in_h")) & (left >= 0) & (left + self._reach <= width)
+        with k.when(inner.eq(0)):
+            for ky, (row, place) in enumerate(zip(ys, places, strict=True)):
+                limit = row.ult(task.i64("in_h")).select(width, k.index(0))
+                self._copy(k, k.view(place, F32, 1), left, limit, copies[ky])
+        return [
+            k.view(inner.select(place, copies[ky].address), F32, self.lines.step, 1) for ky, place in enumerate(places)
+        ]
+
+    def _copy(self, k: Kernel, line: View, left: Val, limit: Val, target: View) -> None:
+        """The elements of a line that a tile sees, from position `left` on; zeros before 0 and from `limit` on."""
+        lanes = k.isa.f32
+        for piece in range(0, self._reach, lanes):
+            x = k.iota(I32, lanes) + (left + piece).cast(I32).splat(lanes)
+            seen = x.ult(limit.cast(I32).splat(lanes))
+            target[piece].store(line[piece].load(lanes, seen))
+
+    def _block(
+        self, k: Kernel, task: Task, rows: list[View], outputs: tuple[Val, ...], spare: View, panel: Panel
+    ) -> None:
+        def product(block: Block, acc: Accumulators) -> None:
+            width = block.width if self.packed else task.i64("n")
+            panel = k.view(block.panel, F32, width, 1)
+            for ky, row in enumerate(rows):
+                here = k.view(panel[ky * self.lines.segment].address, F32, width, 1)
+                windows = [row[i] for i in range(self.tile.mr)]
+                multiply_add(k, acc, windows, here, k.index(self.lines.segment))
+
+        block = Block(k, outputs, (None,) * self.tile.mr, panel, spare)
+        finish(k, task, block, self.epilogue, product)
