@@ -10,6 +10,7 @@ from onert.ir.ops.comparison import Comparison
 from onert.ir.ops.conv import Conv2D
 from onert.ir.ops.convert import Cast, Dequantize, Quantize
 from onert.ir.ops.depthwise import DepthwiseConv2D
+from onert.ir.ops.detection import DetectionPostProcess
 from onert.ir.ops.fully_connected import FullyConnected
 from onert.ir.ops.joining import Concat
 from onert.ir.ops.pool import Pool2D
@@ -20,6 +21,7 @@ from onert.ir.ops.unary import LeakyRelu, Unary
 
 from . import (
     conversions,
+    detection,
     integer_arithmetic,
     integer_extremes,
     integer_joining,
@@ -50,8 +52,14 @@ _TABLES = (Rule(tables.why_no_map, tables.lower_map), Rule(tables.why_no_pairs, 
 """Functions of elements are functions of bytes where they are given such, whichever they are."""
 
 
+_MIXED: dict[type[Op], Rule] = {DetectionPostProcess: Rule(detection.why_not, detection.lower)}
+"""What takes floats and bytes alike."""
+
+
 def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     """The rules that may apply to an operation that reads or makes bytes, the best first."""
+    if type(op) in _MIXED:
+        yield _MIXED[type(op)]
     if any(t is not None and t.dtype in (DType.INT8, DType.UINT8) for t in (*types.inputs, *types.outputs)):
         if type(op) in BYTES:
             yield BYTES[type(op)]
