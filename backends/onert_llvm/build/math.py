@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .kernel import Kernel
-from .types import F32, F64, I32, vec
-from .value import Val
+from .types import F32, F64, I16, I32, vec
+from .value import Val, intrinsic
 
 _ROUND = 12582912.0
 """1.5 * 2**23: adding it leaves the nearest integer in the low bits of the sum."""
@@ -21,19 +21,16 @@ _ROUND_WIDE = 6755399441055744.0
 
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
 _EXP = (0.49999994, 0.1666652, 0.041668393, 0.008368781, 0.0013814467)
-_TANH = (-0.333332986, 0.133319244, -0.0537838303, 0.0207959712, -0.00589515781)
 _LOG = (
     0.3333331346511841, -0.25000008940696716, 0.2000211924314499, -0.1666799634695053, 0.14219552278518677,
     -0.1240558922290802, 0.11888162791728973, -0.11675651371479034, 0.0674663856625557,
 )  # fmt: skip
-_ERF_NEAR = (
-    0.12837922573, -0.37612631916999817, 0.11283663660287857, -0.026857705786824226, 0.005196952261030674,
-    -0.0008097703102976084, 8.185092883650213e-05,
+_ERF = (
+    1.128379225730896, 0.6366164684295654, 0.10281441360712051, -0.01932171732187271, 0.00020571734057739377,
+    0.0012517456198111176, -0.00038100025267340243, 4.07078696298413e-05,
 )  # fmt: skip
-_ERF_FAR = (
-    0.0001822212216211483, -1.1295509338378906, -0.6332746744155884, -0.10835909843444824, 0.02517024241387844,
-    -0.004190266598016024, 0.00043840944999828935, -2.1435218513943255e-05,
-)  # fmt: skip
+"""`-log(erfc(x)) / x` from 0 to 4."""
+
 _HALF_PI_HIGH, _HALF_PI_LOW = 1.570796325802803, 9.920935796805404e-10
 """Half of pi in two parts, the first of 29 bits: exact in float64 times up to 24 bits."""
 _SIN = (-1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800)
@@ -80,26 +77,33 @@ def polynomial(k: Kernel, x: Val, coefficients: Sequence[float]) -> Val:
 
 def exp(k: Kernel, x: Val) -> Val:
     """e to the power of `x`, within 2 ulp; beyond the range infinity or zero."""
-    x = (x > 89.0).select(x.like(89.0), (x < -104.0).select(x.like(-104.0), x))
-    shifted = x * 1.4426950408889634 + _ROUND
-    n = _bits(shifted) - _bits(x.like(_ROUND))
-    whole = shifted - _ROUND
-    r = k.fma(whole, x.like(-_LN2_LOW), k.fma(whole, x.like(-_LN2_HIGH), x))
-    p = k.fma(polynomial(k, r, _EXP) * r, r, r) + 1.0
+    p, whole, n = _reduced(k, x.like(-104.0).max(x.like(89.0).min(x)))
+    p = p + 1.0
+    if k.isa.vector_bytes == 64 and x.lanes == 16:
+        return _scaled_at_once(p, whole)
     half = n >> 1
     return p * _power(half) * _power(n - half)
 
 
 def expm1(k: Kernel, x: Val) -> Val:
     """`exp(x) - 1`, within 3 ulp for `x` of at least -87 and below 88."""
-    x = (x > 88.0).select(x.like(88.0), (x < -87.0).select(x.like(-87.0), x))
-    shifted = x * 1.4426950408889634 + _ROUND
-    n = _bits(shifted) - _bits(x.like(_ROUND))
-    whole = shifted - _ROUND
-    r = k.fma(whole, x.like(-_LN2_LOW), k.fma(whole, x.like(-_LN2_HIGH), x))
-    p = k.fma(polynomial(k, r, _EXP) * r, r, r)
+    p, _, n = _reduced(k, x.like(-87.0).max(x.like(88.0).min(x)))
     scale = _power(n)
     return k.fma(p, scale, scale - 1.0)
+
+
+def _reduced(k: Kernel, x: Val) -> tuple[Val, Val, Val]:
+    """`exp(r) - 1` for what is left of `x` after whole multiples of log 2, and how many, as float and as integer."""
+    shifted = k.fma(x, x.like(1.4426950408889634), x.like(_ROUND))
+    whole = shifted - _ROUND
+    r = k.fma(whole, x.like(-_LN2_LOW), k.fma(whole, x.like(-_LN2_HIGH), x))
+    return k.fma(polynomial(k, r, _EXP) * r, r, r), whole, _bits(shifted) - _bits(x.like(_ROUND))
+
+
+def _scaled_at_once(p: Val, whole: Val) -> Val:
+    """`p` times 2 to the power of a whole number, rounded once however small: one instruction of AVX-512."""
+    every, nearest = Val(p.b, I16(-1)), Val(p.b, I32(4))
+    return intrinsic(p.b, "llvm.x86.avx512.mask.scalef.ps.512", p.type, p, whole, p.like(0.0), every, nearest)
 
 
 def sin(k: Kernel, x: Val) -> Val:
@@ -153,12 +157,10 @@ def log(k: Kernel, x: Val) -> Val:
 
 
 def tanh(k: Kernel, x: Val) -> Val:
-    """The hyperbolic tangent, within 3 ulp."""
+    """The hyperbolic tangent, within 4 ulp."""
     size = x.call("fabs")
-    square = x * x
-    near = k.fma(polynomial(k, square, _TANH) * square, x, x)
-    far = x.like(1.0) - x.like(2.0) / (exp(k, size + size) + 1.0)
-    return (size < 0.6).select(near, _signed_as(far, x))
+    e = expm1(k, x.like(20.0).min(size + size))
+    return _signed_as(e / (e + 2.0), x)
 
 
 def logistic(k: Kernel, x: Val) -> Val:
@@ -167,12 +169,9 @@ def logistic(k: Kernel, x: Val) -> Val:
 
 
 def erf(k: Kernel, x: Val) -> Val:
-    """The error function, within 3 ulp."""
-    size = x.call("fabs")
-    near = k.fma(polynomial(k, x * x, _ERF_NEAR), x, x)
-    capped = (size > 4.0).select(x.like(4.0), size)
-    far = x.like(1.0) - exp(k, polynomial(k, capped, _ERF_FAR))
-    return (size < 0.95).select(near, _signed_as(far, x))
+    """The error function, within 4 ulp."""
+    size = x.like(4.0).min(x.call("fabs"))
+    return _signed_as(-expm1(k, -(polynomial(k, size, _ERF) * size)), x)
 
 
 def _bits(x: Val) -> Val:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 from attrs import frozen
@@ -12,6 +12,7 @@ from onert_llvm.build import F32, Kernel, Val, View
 from onert_llvm.build.math import exp, log
 from onert_llvm.layout import TaskLayout
 
+from .expression import Kind
 from .reduce import Fold, fold_lanes, fold_row
 
 
@@ -27,14 +28,25 @@ def each_register(k: Kernel, width: Val, body: Callable[[Val, Val | None], None]
 
 def sum_of(k: Kernel, width: Val, term: Callable[[Val, Val | None], Val]) -> Val:
     """The sum of a row of terms, as one number."""
-    total = k.var(k.zeros(F32, k.isa.f32))
+    (total,) = folded(k, Fold.SUM, width, [term])
+    return total
+
+
+Terms = Callable[[Val, Val | None], Val]
+
+
+def folded(k: Kernel, fold: Fold, width: Val, rows: Sequence[Terms]) -> list[Val]:
+    """One number for each of several rows of terms, side by side: what one waits for, the others fill."""
+    start = k.zeros(F32, k.isa.f32).like(fold.start(Kind.F32))
+    totals = [k.var(start) for _ in rows]
 
     def add(at: Val, mask: Val | None) -> None:
-        value = term(at, mask)
-        total.set(total.get() + (value if mask is None else mask.select(value, 0.0)))
+        for total, term in zip(totals, rows, strict=True):
+            value = term(at, mask)
+            total.set(fold.join(total.get(), value if mask is None else mask.select(value, start)))
 
     each_register(k, width, add)
-    return fold_lanes(Fold.SUM, total.get())
+    return [fold_lanes(fold, total.get()) for total in totals]
 
 
 @frozen
@@ -55,33 +67,49 @@ class Softmax:
         return TaskLayout(("in", "step", "width", "out", "out_step", "beta"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        lanes, width = k.isa.f32, task.i64("width")
-        beta = task.f32("beta").splat(lanes)
-        with k.loop(end, begin) as r:
-            row = task.view("in", F32, task.i64("step"), 1)[r]
-            out = task.view("out", F32, task.i64("out_step"), 1)[r]
-            top = fold_row(k, Fold.MAX, row, width).splat(lanes)
-            if self.logarithm:
-                self._logarithm(k, row, out, width, top, beta)
-            else:
-                self._ratio(k, row, out, width, top, beta)
+        together = 4 if k.isa.registers >= 32 else 2
+        whole = end - (end - begin) % together
+        with k.loop(whole, begin, step=together) as r:
+            self._rows(k, task, [r + i for i in range(together)])
+        with k.loop(end, whole) as r:
+            self._rows(k, task, [r])
 
-    def _ratio(self, k: Kernel, row: View, out: View, width: Val, top: Val, beta: Val) -> None:
-        lanes = k.isa.f32
+    def _rows(self, k: Kernel, task: Task, numbers: Sequence[Val]) -> None:
+        lanes, width, beta = k.isa.f32, task.i64("width"), task.f32("beta").splat(k.isa.f32)
+        rows = [task.view("in", F32, task.i64("step"), 1)[n] for n in numbers]
+        outs = [task.view("out", F32, task.i64("out_step"), 1)[n] for n in numbers]
 
-        def power(at: Val, mask: Val | None) -> Val:
-            e = exp(k, (row[at].load(lanes, mask) - top) * beta)
-            out[at].store(e, mask)
-            return e
+        def element(row: View) -> Terms:
+            return lambda at, mask: row[at].load(lanes, mask)
 
-        scale = (k.f32(1.0) / sum_of(k, width, power)).splat(lanes)
-        each_register(k, width, lambda at, mask: out[at].store(out[at].load(lanes, mask) * scale, mask))
+        tops = [top.splat(lanes) for top in folded(k, Fold.MAX, width, [element(row) for row in rows])]
 
-    def _logarithm(self, k: Kernel, row: View, out: View, width: Val, top: Val, beta: Val) -> None:
-        lanes = k.isa.f32
-        total = sum_of(k, width, lambda at, mask: exp(k, (row[at].load(lanes, mask) - top) * beta))
-        less = log(k, total).splat(lanes)
-        each_register(k, width, lambda at, mask: out[at].store((row[at].load(lanes, mask) - top) * beta - less, mask))
+        def shifted(row: View, top: Val, at: Val, mask: Val | None) -> Val:
+            return (row[at].load(lanes, mask) - top) * beta
+
+        def power(row: View, out: View, top: Val) -> Terms:
+            def term(at: Val, mask: Val | None) -> Val:
+                e = exp(k, shifted(row, top, at, mask))
+                if not self.logarithm:
+                    out[at].store(e, mask)
+                return e
+
+            return term
+
+        totals = folded(k, Fold.SUM, width, [power(*each) for each in zip(rows, outs, tops, strict=True)])
+        if self.logarithm:
+            less = [log(k, total).splat(lanes) for total in totals]
+        else:
+            less = [(k.f32(1.0) / total).splat(lanes) for total in totals]
+
+        def store(at: Val, mask: Val | None) -> None:
+            for row, out, top, last in zip(rows, outs, tops, less, strict=True):
+                if self.logarithm:
+                    out[at].store(shifted(row, top, at, mask) - last, mask)
+                else:
+                    out[at].store(out[at].load(lanes, mask) * last, mask)
+
+        each_register(k, width, store)
 
 
 class Norm(Enum):
