@@ -32,6 +32,27 @@ CASES = [case for make in MADE for case in make() if _on_bytes(case)]
 NOT_NATIVE = ("BatchMatMul", "LogSoftmax", "L2Normalization", "Reduce.PROD")
 
 
+HYBRID = [c for make in (trials.convolutions, trials.products) for c in make() if c.name.startswith("hybrid")]
+
+
+def _several(case: Case) -> bool:
+    """Whether a convolution has several images, groups or a multiplier."""
+    x, weight = case.types().input(0), case.types().input(1)
+    return len(x.shape) == 4 and (x.shape[0] != 1 or weight.shape[-1] != x.shape[-1])
+
+
+@pytest.mark.parametrize(("position", "case"), list(enumerate(HYBRID)), ids=[f"{c.op.label}: {c.name}" for c in HYBRID])
+def test_dynamic_range_is_exact(position: int, case: Case) -> None:
+    subgraph = subgraph_of(case)
+    if _several(case) or case.op.label == "BatchMatMul":
+        assert why_not(subgraph)
+        return
+    inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in case.constant]
+    *others, best = runnable()
+    for isa in (best, *others[position % max(len(others), 1) :][:1]):
+        check(subgraph, inputs, isa, tolerance=0.0)
+
+
 def _has_no_native_form(case: Case) -> bool:
     """What is left to the reference: some kinds, results of 16 bits, axes that are not neighbours."""
     types = case.types()

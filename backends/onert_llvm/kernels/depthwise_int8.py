@@ -11,13 +11,15 @@ from functools import reduce
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import I8, I16, I32, Kernel, Val, View, vec
+from onert_llvm.build import F32, I8, I16, I32, Kernel, Val, View, vec
 from onert_llvm.layout import TaskLayout
 from onert_llvm.target import Dot
 
 from .dot import GROUP, dot, offset
+from .dynamic import Dynamic
+from .epilogue import row_windows
 from .requantize import Requantize, as_byte, bias, load_lanes, stored, with_zero_point
-from .strip import Pixels, Strip, each_strip
+from .strip import Body, Pixels, Strip, each_strip
 from .weave import REGISTERS, packed, unpacked
 from .window import SLOTS as WINDOW
 
@@ -33,7 +35,7 @@ class DepthwiseInt8:
 
     strip: Strip
     signed: bool = True
-    requantize: Requantize = NARROW
+    requantize: Requantize | Dynamic = NARROW
 
     @property
     def name(self) -> str:
@@ -44,22 +46,45 @@ class DepthwiseInt8:
         return TaskLayout(("w", "c", "channels", "ldc", *WINDOW, *self.requantize.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        how = self.requantize
+        if isinstance(how, Dynamic):
+            each_strip(k, task, begin, end, self.strip, I8, self._floats(k, task, how))
+        else:
+            narrow, wide = self._narrow(k, task, how), self._wide(k, task, how)
+            each_strip(k, task, begin, end, self.strip, I8, narrow, wide)
+
+    def _narrow(self, k: Kernel, task: Task, how: Requantize) -> Body:
+        """One register of channels."""
+
         def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:
-            sums = self._sums(k, task, pixels, c, mask)
-            lanes = load_lanes(k, task, self.requantize, c)
+            sums = self._sums(k, task, pixels, c, mask, bias(k, task, how, c), how.weight_zero_point)
+            lanes = load_lanes(k, task, how, c)
             target = task.view("c", I8, task.i64("ldc"), 1)
             for x, total in enumerate(sums):
-                value = stored(task, self.requantize, self.signed, total, lanes)
-                target[out + x, c].store(as_byte(value), mask)
+                target[out + x, c].store(as_byte(stored(task, how, self.signed, total, lanes)), mask)
 
-        def wide(out: Val, pixels: Pixels, c: Val, _: Val | None) -> None:
-            self._wide(k, task, out, pixels, c)
+        return body
 
-        each_strip(k, task, begin, end, self.strip, I8, body, wide)
+    def _floats(self, k: Kernel, task: Task, how: Dynamic) -> Body:
+        """One register of channels, its sums as floats."""
 
-    def _wide(self, k: Kernel, task: Task, out: Val, pixels: Pixels, c: Val) -> None:
+        def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:
+            sums = self._sums(k, task, pixels, c, mask, how.start(k, task, c), False)
+            target = task.view("c", F32, task.i64("ldc"), 1)
+            others = row_windows(k, task, how.epilogue.matrices)
+            for x, total in enumerate(sums):
+                rows = {n: View(k.b, v[out + x, c].base, F32, (1,)) for n, v in others.items()}
+                value = how.real(k, task, total, out + x, c, mask)
+                target[out + x, c].store(how.epilogue.apply(k, task, value, c, 0, rows, mask), mask)
+
+        return body
+
+    def _wide(self, k: Kernel, task: Task, how: Requantize) -> Body:
+        return lambda out, pixels, c, _: self._four(k, task, how, out, pixels, c)
+
+    def _four(self, k: Kernel, task: Task, how: Requantize, out: Val, pixels: Pixels, c: Val) -> None:
         """Four registers of channels: whole rows of bytes become words, and these bytes again (`weave`)."""
-        lanes, strip, how = k.isa.f32, self.strip, self.requantize
+        lanes, strip = k.isa.f32, self.strip
         starts = [c + r * lanes for r in range(REGISTERS)]
         acc = [[bias(k, task, how, at) for at in starts] for _ in range(strip.across)]
         weights = self._weights(k, task)
@@ -88,16 +113,19 @@ class DepthwiseInt8:
         padded = (task.i64("channels") + (lanes - 1)) // lanes * lanes
         return task.view("w", I8, padded * group, group)
 
-    def _sums(self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None) -> list[Val]:
+    def _sums(
+        self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None, start: Val, weight_zero: bool
+    ) -> list[Val]:
+        """For each output of a strip, the sum of its products, begun with `start`."""
         lanes, strip, group = k.isa.f32, self.strip, GROUP[k.isa.dot]
         height, width = strip.window
         weights = self._weights(k, task)
-        acc = [bias(k, task, self.requantize, c)] * strip.across
+        acc = [start] * strip.across
         seen = {column: k.zeros(I32, lanes) for column in strip.columns}
         for step, ty in enumerate(range(0, height, group)):
             rows = range(ty, min(ty + group, height))
             words = {column: self._word(k, pixels, rows, column, c, mask) for column in strip.columns}
-            if self.requantize.weight_zero_point:
+            if weight_zero:
                 ones = self._ones(k, len(rows))
                 seen = {column: dot(k, seen[column], word, ones) for column, word in words.items()}
             for tx in range(width):
@@ -105,7 +133,7 @@ class DepthwiseInt8:
                 w = w.cast(I16) if k.isa.dot is Dot.MADD else w
                 for x in range(strip.across):
                     acc[x] = dot(k, acc[x], words[x * strip.stride + tx * strip.dilation], w)
-        if not self.requantize.weight_zero_point:
+        if not weight_zero:
             return acc
         zero = task.i64("weight_zero").cast(I32).splat(lanes)
         reach = [[seen[x * strip.stride + tx * strip.dilation] for tx in range(width)] for x in range(strip.across)]

@@ -1,6 +1,6 @@
-"""Matrix products of 8-bit integers with exact sums:
+"""Matrix products of 8-bit integers with exact sums: fully connected layers and convolutions.
 
-fully connected layers and convolutions, requantised on the way out.
+On the way out the sums are requantised, or become floats again (`dynamic`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import I8, I32, Kernel, Val, Var
+from onert_llvm.build import F32, I8, I32, Kernel, Val, Var
 from onert_llvm.layout import TaskLayout
 
 from .dot import GROUP, multiply_add_int8
+from .dynamic import Dynamic
+from .epilogue import row_windows
 from .patch import Patch, gather, padding_of
 from .product import Accumulators, accumulators
 from .requantize import Requantize, as_byte, bias, load_lanes, stored
@@ -38,7 +40,7 @@ class GemmInt8:
     tile: Tile
     rest: int
     signed: bool = True
-    requantize: Requantize = NARROW
+    requantize: Requantize | Dynamic = NARROW
 
     @property
     def name(self) -> str:
@@ -57,7 +59,7 @@ class GemmInt8:
                 k,
                 task,
                 block,
-                (self.requantize, self.signed),
+                _Ending(self.requantize, self.signed),
                 lambda sums: add_row_sums(k, sums, rows, depth, self.signed),
                 lambda acc: multiply_add_int8(k, acc, rows, panel, depth, self.rest, self.signed),
             )
@@ -72,7 +74,7 @@ class ConvInt8:
     tile: Tile
     rest: int
     signed: bool = True
-    requantize: Requantize = NARROW
+    requantize: Requantize | Dynamic = NARROW
 
     @property
     def name(self) -> str:
@@ -97,7 +99,7 @@ class ConvInt8:
                 with each_tap(k, task, windows, I8) as (tap, pixels):
                     multiply_add_int8(k, acc, pixels, panels[tap], depth, self.rest, self.signed)
 
-            _finish(k, task, block, (self.requantize, self.signed), add_sums, add_products)
+            _finish(k, task, block, _Ending(self.requantize, self.signed), add_sums, add_products)
 
         each_block(k, task, begin, end, self.tile, body)
 
@@ -112,7 +114,7 @@ class PatchConvInt8:
     tile: Tile
     patch: Patch
     signed: bool = True
-    requantize: Requantize = NARROW
+    requantize: Requantize | Dynamic = NARROW
 
     @property
     def name(self) -> str:
@@ -132,7 +134,7 @@ class PatchConvInt8:
                 k,
                 task,
                 block,
-                (self.requantize, self.signed),
+                _Ending(self.requantize, self.signed),
                 lambda sums: add_row_sums(k, sums, rows, k.index(size), self.signed),
                 lambda acc: multiply_add_int8(k, acc, rows, panel, depth, 0, self.signed),
             )
@@ -140,21 +142,44 @@ class PatchConvInt8:
         each_block(k, task, begin, end, self.tile, body)
 
 
-def _finish(
-    k: Kernel, task: Task, block: Block, how: tuple[Requantize, bool], add_sums: Sums, add_products: Products
-) -> None:
+@frozen
+class _Ending:
+    """What becomes of the sums, and whether bytes are signed."""
+
+    how: Requantize | Dynamic
+    signed: bool
+
+
+def _finish(k: Kernel, task: Task, block: Block, ending: _Ending, add_sums: Sums, add_products: Products) -> None:
     """One tile from its first value to memory."""
-    scale, signed = how
+    if isinstance(ending.how, Dynamic):
+        _finish_floats(k, task, block, ending.how, add_products)
+        return
+    how = ending.how
     columns = range(block.vectors)
-    corrections = _corrections(k, task, scale, block, add_sums)
-    acc = accumulators(k, [bias(k, task, scale, block.at(j)) for j in columns], len(block.rows))
+    corrections = _corrections(k, task, how, block, add_sums)
+    acc = accumulators(k, [bias(k, task, how, block.at(j)) for j in columns], len(block.rows))
     add_products(acc)
     places = [block.place(task.view("c", I8, task.i64("ldc"), 1), i) for i in range(len(block.rows))]
     for j in columns:
-        lanes = load_lanes(k, task, scale, block.at(j))
+        lanes = load_lanes(k, task, how, block.at(j))
         for i, place in enumerate(places):
             total = acc[i][j].get() - corrections[i]
-            place[j * k.isa.f32].store(as_byte(stored(task, scale, signed, total, lanes)), block.own(j))
+            place[j * k.isa.f32].store(as_byte(stored(task, how, ending.signed, total, lanes)), block.own(j))
+
+
+def _finish_floats(k: Kernel, task: Task, block: Block, how: Dynamic, add_products: Products) -> None:
+    columns, lanes = range(block.vectors), k.isa.f32
+    acc = accumulators(k, [how.start(k, task, block.at(j)) for j in columns], len(block.rows))
+    add_products(acc)
+    c = task.view("c", F32, task.i64("ldc"), 1)
+    for i, row in enumerate(block.rows):
+        out = block.place(c, i)
+        others = {n: block.place(v, i) for n, v in row_windows(k, task, how.epilogue.matrices).items()}
+        for j in columns:
+            value = how.real(k, task, acc[i][j].get(), row, block.at(j), block.own(j))
+            value = how.epilogue.apply(k, task, value, block.at(j), j * lanes, others, block.own(j))
+            out[j * lanes].store(value, block.own(j))
 
 
 def _corrections(k: Kernel, task: Task, how: Requantize, block: Block, add_sums: Sums) -> list[Val | int]:

@@ -22,6 +22,7 @@ from onert.ir.ops.unary import LeakyRelu, Unary
 from . import (
     conversions,
     detection,
+    hybrid,
     integer_arithmetic,
     integer_extremes,
     integer_joining,
@@ -47,6 +48,13 @@ BYTES: dict[type[Op], Rule] = {
     **dict.fromkeys((Quantize, Dequantize, Cast), Rule(conversions.why_not, conversions.lower)),
 }
 
+_DYNAMIC: dict[type[Op], Rule] = {
+    Conv2D: Rule(hybrid.why_not, hybrid.lower_convolution, anchor=True),
+    DepthwiseConv2D: Rule(hybrid.why_not, hybrid.lower_depthwise, anchor=True),
+    FullyConnected: Rule(hybrid.why_not, hybrid.lower_fully_connected, anchor=True),
+}
+"""Floats with filters of bytes."""
+
 _ELEMENTWISE: tuple[type[Op], ...] = (Unary, LeakyRelu, Binary, PRelu, Comparison, Quantize, Cast)
 _TABLES = (Rule(tables.why_no_map, tables.lower_map), Rule(tables.why_no_pairs, tables.lower_pairs))
 """Functions of elements are functions of bytes where they are given such, whichever they are."""
@@ -61,7 +69,8 @@ def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     if type(op) in _MIXED:
         yield _MIXED[type(op)]
     if any(t is not None and t.dtype in (DType.INT8, DType.UINT8) for t in (*types.inputs, *types.outputs)):
-        if type(op) in BYTES:
-            yield BYTES[type(op)]
+        table = _DYNAMIC if types.output.dtype is DType.FLOAT32 and type(op) in _DYNAMIC else BYTES
+        if type(op) in table:
+            yield table[type(op)]
         if type(op) in _ELEMENTWISE:
             yield from _TABLES

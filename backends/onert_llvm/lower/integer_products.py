@@ -26,7 +26,7 @@ from . import integer_filters as filters
 from .builder import Lowering
 from .command import Access, Slot
 from .integer_filters import Filter, Outputs
-from .plane import MOST_PATCH_CHANNELS, MOST_PATCH_DEPTH, Plane, plane
+from .plane import Plane, plane
 
 MOST_GROUPS = 256
 """Groups of a convolution: each is a kernel's call."""
@@ -139,8 +139,7 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
 def _convolve(lowering: Lowering, layer: Layer, geometry: Plane) -> None:
     """A plain product, copied windows, or windows gathered tap by tap."""
     kh, kw, c, n = layer.filter.values.shape
-    few = c == geometry.channels <= MOST_PATCH_CHANNELS and kw > 1
-    patched = few and geometry.dilation[1] == 1 and kh * kw * c <= MOST_PATCH_DEPTH
+    patched = geometry.patched(c)
     shape = (1, kh * kw * c, n) if patched else (kh * kw, c, n)
     own = geometry.channels * geometry.stride[0] * geometry.stride[1]
     cut = _cut(lowering, layer, geometry.rows, layer.filter.ordered(layer.filter.values.reshape(shape)), own)

@@ -1,0 +1,235 @@
+"""Layers of floats with 8-bit filters: the input quantised when it is multiplied (dynamic range)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve, frozen
+
+from onert.ir import Array, CallTypes, DType
+from onert.ir.ops.conv import Conv2D
+from onert.ir.ops.depthwise import DepthwiseConv2D
+from onert.ir.ops.fully_connected import FullyConnected
+from onert.ir.ops.hybrid import filter_values
+from onert.ir.ops.rescale import filter_scales
+from onert_llvm.abi import Algorithm
+from onert_llvm.kernels.depthwise_int8 import DepthwiseInt8
+from onert_llvm.kernels.dot import GROUP
+from onert_llvm.kernels.dynamic import Dynamic, Extent, QuantizeDynamic
+from onert_llvm.kernels.epilogue import ACC
+from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
+from onert_llvm.kernels.patch import Patch
+from onert_llvm.packing import channel_order, pack_depthwise_int8, pack_int8, panels
+from onert_llvm.schedule import product_tile, row_work, strip
+
+from .builder import Lowering
+from .command import Access, Slot
+from .epilogues import Tail, tail
+from .expressions import activated
+from .plane import Plane, plane
+
+_FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
+_MOST_TERMS = (1 << 31) // (255 * 128)
+"""Products of two bytes that 32 bits hold the sum of."""
+
+_PIECE = 1 << 14
+"""Elements that are quantised as one piece."""
+
+
+def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
+    """Why this backend does not run the layer; None where it does."""
+    x, weight, out = types.input(0), types.input(1), types.output
+    bias = types.inputs[2] if len(types.inputs) > 2 else None
+    floats = [t for t in (x, bias, out) if t is not None]
+    if weight.dtype not in _FILTERS or any(t.dtype is not DType.FLOAT32 for t in floats):
+        return "only float32 with filters of 8 bits or less is native"
+    if weight.value is None or weight.quantization is None or weight.quantization.block_size is not None:
+        return "the filter is not constant, or quantised in blocks"
+    if activated(ACC, op.activation) is None:
+        return f"activation {op.activation.name} has no native form"
+    if 0 in (x.shape + weight.shape + out.shape):
+        return "a tensor has no elements"
+    if weight.value[0].size > _MOST_TERMS:
+        return "its sums do not fit 32 bits"
+    if not isinstance(op, FullyConnected) and (x.shape[0] != 1 or weight.shape[3] != x.shape[3]):
+        return "several images, groups and multipliers are not native"
+    return None
+
+
+@frozen(eq=False)
+class Quantized:
+    """An input as bytes, what was written down of each item, and the memory that holds all of it."""
+
+    asymmetric: bool
+    accesses: tuple[Access, ...]
+
+    @property
+    def slots(self) -> dict[str, Slot]:
+        _, scales, offsets, _ = self.accesses
+        found: dict[str, Slot] = {"row_scales": scales.pointer}
+        return found | ({"row_offsets": offsets.pointer} if self.asymmetric else {})
+
+    @property
+    def values(self) -> Slot:
+        return self.accesses[0].pointer
+
+    @property
+    def padding(self) -> Slot:
+        return self.accesses[3].pointer
+
+
+def _quantized(lowering: Lowering, at: int, x: int, items: int, channels: int, asymmetric: bool) -> Quantized:
+    """The commands that quantise an input item by item."""
+    total = int(np.prod(lowering.shape(x), dtype=np.int64))
+    size = total // items
+    chunks = -(-size // _PIECE)
+    tiles = items * chunks
+    *made, extents = lowering.scratch(total, 4 * items, 4 * items, items * channels, 8 * tiles)
+    pieces: dict[str, Slot] = {
+        "x": lowering.operand(x),
+        "size": size,
+        "chunk": min(size, _PIECE),
+        "chunks": chunks,
+    }
+    lowering.emit(at, Extent(), pieces | {"out": extents.pointer}, tiles, (x,), (), total, (extents,))
+    own = dict(zip(("out", "scales", "offsets", "padding"), (m.pointer for m in made), strict=True))
+    slots: dict[str, Slot] = {**pieces, **own, "extents": extents.pointer, "channels": channels}
+    accesses = (evolve(extents, write=False), *made)
+    lowering.emit(at, QuantizeDynamic(asymmetric), slots, tiles, (x,), (), 4 * total, accesses)
+    return Quantized(asymmetric, tuple(evolve(m, write=False) for m in made))
+
+
+def _columns(lowering: Lowering, weights: Array, scales: Array) -> dict[str, Slot]:
+    """The sums of the columns of `weights[taps, k, n]`, and their scales, filled up to whole registers."""
+    n, lanes = weights.shape[2], lowering.isa.f32
+    sums, factors = (np.zeros(-(-n // lanes) * lanes, t) for t in (np.int32, np.float32))
+    sums[:n] = weights.astype(np.int64).sum((0, 1))
+    factors[:n] = scales
+    return {"sums": lowering.constant(sums), "filter_scales": lowering.constant(factors)}
+
+
+def _multiply(
+    lowering: Lowering,
+    at: int,
+    source: Quantized,
+    weights: Array,
+    after: Tail,
+    how: Dynamic,
+    rows: tuple[int, int, int],
+    geometry: Plane | None,
+) -> None:
+    """The product of the bytes with `weights[taps, k, n]`; `rows`: how many, the bytes of each, and the items' step."""
+    isa = lowering.isa
+    m, row_bytes, step = rows
+    taps, depth, n = weights.shape
+    tile = product_tile(m, n, taps * depth, isa, integer=True)
+    packed, panel_bytes = pack_int8(weights, tile.columns, isa)
+    across = panels(n, tile.columns, isa)
+    work = row_work(m, tile, across, row_bytes, lowering.threads)
+    slots: dict[str, Slot] = {
+        "b": lowering.constant(packed),
+        "c": after.place,
+        "m": m,
+        "n": n,
+        "mc": work.mc,
+        "panels": across,
+        "panel_bytes": panel_bytes,
+        "ldc": n,
+        "row_step": step,
+        **source.slots,
+        **after.slots,
+    }
+    algorithm: Algorithm
+    if geometry is None or geometry.pointwise:
+        algorithm = GemmInt8(tile, depth % GROUP[isa.dot], True, how)
+        slots |= {"a": source.values, "k": depth, "lda": depth}
+    else:
+        slots |= geometry.slots | {"input": source.values, "zero": source.padding}
+        if geometry.patched(geometry.channels):
+            height, width = geometry.window
+            algorithm = PatchConvInt8(tile, Patch(height, width * geometry.channels), True, how)
+        else:
+            algorithm = ConvInt8(tile, depth % GROUP[isa.dot], True, how)
+            slots["k"] = depth
+    flops = 2 * m * taps * depth * n
+    lowering.emit(
+        at, algorithm, slots, work.tiles, after.reads, after.writes, flops, (*source.accesses, *after.accesses)
+    )
+
+
+def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A convolution: asymmetric where filters differ in scale, as TFLite has it."""
+    at = operations[0]
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, Conv2D)
+    x, kernel, bias = (*operation.inputs, None)[:3]
+    assert x is not None
+    assert kernel is not None
+    w, scales = filter_values(lowering.elements(kernel)), filter_scales(lowering.type(kernel))
+    n, kh, kw, c = w.shape
+    geometry = plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0]))
+    after = tail(lowering, operations, op.activation, bias, n)
+    asymmetric = bool((scales != scales[0]).any())
+    source = _quantized(lowering, at, x, 1, c, asymmetric)
+    shape = (1, kh * kw * c, n) if geometry.patched(c) else (kh * kw, c, n)
+    ordered = np.ascontiguousarray(w.transpose(1, 2, 3, 0).reshape(shape))
+    how = Dynamic(after.epilogue, asymmetric, filter_first=asymmetric)
+    after = evolve(after, slots=after.slots | _columns(lowering, ordered, scales))
+    row_bytes = c * op.stride_height * op.stride_width
+    _multiply(lowering, at, source, ordered, after, how, (geometry.rows, row_bytes, 0), geometry)
+
+
+def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A fully connected layer, each row quantised by itself."""
+    at = operations[0]
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, FullyConnected)
+    x, kernel, bias = (*operation.inputs, None)[:3]
+    assert x is not None
+    assert kernel is not None
+    w, scales = filter_values(lowering.elements(kernel)), filter_scales(lowering.type(kernel))
+    n, depth = w.shape
+    m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
+    after = tail(lowering, operations, op.activation, bias, n)
+    source = _quantized(lowering, at, x, m, 0, op.asymmetric_inputs)
+    ordered = np.ascontiguousarray(w.T)[None]
+    after = evolve(after, slots=after.slots | _columns(lowering, ordered, scales))
+    how = Dynamic(after.epilogue, op.asymmetric_inputs)
+    _multiply(lowering, at, source, ordered, after, how, (m, depth, 1), None)
+
+
+def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A depthwise convolution, always asymmetric."""
+    at = operations[0]
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, DepthwiseConv2D)
+    x, kernel, bias = (*operation.inputs, None)[:3]
+    assert x is not None
+    assert kernel is not None
+    w, scales = filter_values(lowering.elements(kernel)), filter_scales(lowering.type(kernel))
+    _, kh, kw, c = w.shape
+    geometry = plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0]))
+    after = tail(lowering, operations, op.activation, bias, c)
+    source = _quantized(lowering, at, x, 1, c, asymmetric=True)
+    cut = strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], c, lowering.isa)
+    places = channel_order(c, 0, lowering.isa)
+    slots: dict[str, Slot] = {
+        **geometry.slots,
+        **source.slots,
+        **after.slots,
+        **_columns(lowering, w.reshape(kh * kw, 1, c), scales),
+        "row_step": 0,
+        "w": lowering.constant(pack_depthwise_int8(w.reshape(kh, kw, c), places, lowering.isa)),
+        "c": after.place,
+        "channels": c,
+        "ldc": c,
+        "input": source.values,
+        "zero": source.padding,
+    }
+    algorithm = DepthwiseInt8(cut, True, Dynamic(after.epilogue, asymmetric=True))
+    tiles, flops = geometry.images * geometry.out[0], 2 * geometry.rows * kh * kw * c
+    lowering.emit(at, algorithm, slots, tiles, after.reads, after.writes, flops, (*source.accesses, *after.accesses))
