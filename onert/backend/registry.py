@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Mapping
-from importlib import metadata
+from functools import cached_property
 
 from onert.ir import BackendError
 
@@ -19,14 +19,24 @@ OWN = {"builtin": "onert_builtin:Builtin", "reference": "onert_reference:Referen
 """The project's own backends: a plugin under one of their names does not take their place unasked."""
 
 
-def available() -> Mapping[str, tuple[metadata.EntryPoint, ...]]:
-    """The installed backends by name, none imported; more than one entry for a name is a clash."""
-    found: dict[str, tuple[metadata.EntryPoint, ...]] = {}
+def available() -> Mapping[str, tuple[str, ...]]:
+    """The import paths of the installed backends by name, none imported; more than one for a name is a clash."""
+    import importlib.metadata as metadata  # noqa: PLC0415 # slow, and only who names a plugin needs it
+
+    found: dict[str, tuple[str, ...]] = {}
     for entry in metadata.entry_points(group=GROUP):
         others = found.get(entry.name, ())
-        if all(entry.value != other.value for other in others):  # the same package may be on the path twice
-            found[entry.name] = (*others, entry)
+        if entry.value not in others:  # the same package may be on the path twice
+            found[entry.name] = (*others, entry.value)
     return found
+
+
+class _Installed:
+    """What `available` found, looked for at most once and not before someone asks."""
+
+    @cached_property
+    def paths(self) -> Mapping[str, tuple[str, ...]]:
+        return available()
 
 
 def load_backends(names: Iterable[str] = ()) -> tuple[Backend, ...]:
@@ -36,33 +46,48 @@ def load_backends(names: Iterable[str] = ()) -> tuple[Backend, ...]:
     a clash, an import that fails, or a backend made for another version of the contract. What no one named is this
     project's own, whatever else is installed under its name.
     """
-    installed = available()
+    installed = _Installed()
     named = dict.fromkeys(names)
-    found = [load_backend(name, installed) for name in named]
+    found = [_load(name, installed) for name in named]
     for name in (*(PREFERRED if not named else ()), *ALWAYS):
-        own = tuple(entry for entry in installed.get(name, ()) if entry.value == OWN[name])
-        if name not in named and (own or name in ALWAYS):
-            found.append(load_backend(name, {name: own}))
+        if name not in named and (name in ALWAYS or _is_there(OWN[name])):
+            found.append(_made(name, OWN[name]))
     for at, backend in enumerate(found):
         if backend.name in (other.name for other in found[:at]):
             raise BackendError(f"two backends call themselves {backend.name!r}; choose one of them")
     return tuple(found)
 
 
-def load_backend(name: str, installed: Mapping[str, tuple[metadata.EntryPoint, ...]] | None = None) -> Backend:
+def _is_there(path: str) -> bool:
+    """Whether the package of an import path is installed, working or not."""
+    package, _, _ = path.partition(":")
+    try:
+        importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        return error.name != package
+    except Exception:  # whatever else is wrong is told where the backend is made
+        return True
+    return True
+
+
+def load_backend(name: str) -> Backend:
     """One backend by its name or by `package.module:Class`; BackendError as for `load_backends`."""
+    return _load(name, _Installed())
+
+
+def _load(name: str, installed: _Installed) -> Backend:
     if ":" in name:
         return _made(name, name)
-    entries = (available() if installed is None else installed).get(name, ())
-    if not entries:
-        known = ", ".join(sorted(available()))
+    paths = installed.paths.get(name, ())
+    if not paths:
+        known = ", ".join(sorted(installed.paths))
         raise BackendError(f"no backend is called {name!r}, expected one of {known} or an import path 'module:Class'")
-    if len(entries) > 1:
-        places = " and ".join(entry.value for entry in entries)
+    if len(paths) > 1:
+        places = " and ".join(paths)
         raise BackendError(f"several backends are called {name!r}: {places}; name one by its import path")
-    made = _made(name, entries[0].value)
+    made = _made(name, paths[0])
     if made.name != name:
-        raise BackendError(f"backend {name!r} at {entries[0].value} calls itself {made.name!r}, expected {name!r}")
+        raise BackendError(f"backend {name!r} at {paths[0]} calls itself {made.name!r}, expected {name!r}")
     return made
 
 

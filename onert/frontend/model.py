@@ -25,7 +25,6 @@ from onert.ir import (
 from onert.ir import shape as shapes
 from onert.ir.model_inference import infer_model
 
-from .bodies import recognize_bodies
 from .control import check_control_flow
 from .flatbuffer import Data, Table, root
 from .neighbors import Neighbors
@@ -66,7 +65,19 @@ def read_model(data: Data, neighbors: Neighbors) -> Subgraphs:
         (*graphs, *beside.added), _signatures(model, graphs), model.text(slot("Model", "description"))
     )
     check_control_flow(subgraphs)
-    return infer_model(recognize_bodies(subgraphs))
+    return infer_model(_informed(subgraphs))
+
+
+def _informed(model: Subgraphs) -> Subgraphs:
+    """The model whose operations know what the subgraphs that they run do (`Op.informed`)."""
+    graphs = []
+    for graph in model.subgraphs:
+        operations = tuple(
+            evolve(o, op=o.op.informed([model[called] for called in o.op.subgraphs])) if o.op.subgraphs else o
+            for o in graph.operations
+        )
+        graphs.append(graph if operations == graph.operations else evolve(graph, operations=operations))
+    return evolve(model, subgraphs=tuple(graphs))
 
 
 def _place(index: int, name: str) -> str:

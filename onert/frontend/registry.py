@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import mmap
-from collections.abc import Callable
-from importlib import metadata
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -14,6 +14,8 @@ from onert.ir import ModelError, Package
 from .flatbuffer import Data
 
 GROUP = "onert.frontends"
+OWN = ("onert.frontend.tflite", "onert.frontend.circle", "onert.frontend.nnpackage")
+"""The project's own formats, each `FORMAT` of a package; they are asked before those of strangers."""
 HEAD = 16
 """Bytes of a file that a format may look at to recognise it."""
 
@@ -32,7 +34,22 @@ class Format:
 
 
 def formats() -> tuple[Format, ...]:
-    """The installed formats, by entry point; ModelError where one cannot be imported."""
+    """The project's own formats and those installed by entry point; ModelError where one cannot be imported."""
+    return tuple(_formats())
+
+
+def _formats() -> Iterator[Format]:
+    """The same one after the other: what has not been asked for yet is not imported."""
+    found: list[Format] = []
+    for package in OWN:
+        found.append(importlib.import_module(package).FORMAT)
+        yield found[-1]
+    yield from (format_ for format_ in _installed() if format_ not in found)
+
+
+def _installed() -> tuple[Format, ...]:
+    import importlib.metadata as metadata  # noqa: PLC0415 # slow, and the project's own formats do without it
+
     found = []
     for entry in sorted(metadata.entry_points(group=GROUP), key=lambda e: e.name):
         try:
@@ -48,8 +65,7 @@ def load(source: Path | bytes) -> Package:
     name = str(path) if path is not None else f"{len(source)} bytes" if isinstance(source, bytes) else ""
     try:
         content = memoryview(source) if isinstance(source, bytes) else _content(source)
-        known = formats()
-        for format_ in known:
+        for format_ in _formats():
             if format_.recognize(bytes(content[:HEAD]), path):
                 package = format_.load(content, path)
                 return package if package.name else evolve(package, name=path.stem if path is not None else "model")
@@ -59,9 +75,8 @@ def load(source: Path | bytes) -> Package:
         raise ModelError(f"{name}: a directory without metadata/MANIFEST is no package")
     if not len(content):
         raise ModelError(f"{name}: the file is empty")
-    raise ModelError(
-        f"{name}: begins with {bytes(content[:8])!r}, expected one of the formats {', '.join(f.name for f in known)}"
-    )
+    known = ", ".join(format_.name for format_ in formats())
+    raise ModelError(f"{name}: begins with {bytes(content[:8])!r}, expected one of the formats {known}")
 
 
 def _content(path: Path) -> Data:

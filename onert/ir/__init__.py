@@ -1,13 +1,13 @@
 """The intermediate representation: values that describe a model, and what its operations mean."""
 
-from . import ops as ops
 from .dtype import Array, DType
 from .errors import BackendError, CompileError, ExecutionError, ModelError, OnertError, RuleError
 from .evaluate import evaluate
 from .inference import infer, infer_subgraph
-from .op import OPS, Call, Context, Effect, Op, Param, require
+from .op import Call, Context, Effect, Op, Param, require
 from .operand import Operand
 from .operation import Operation
+from .ops import OPS
 from .package import Connection, Package, Port
 from .quant import Quantization, dequantize, quantize
 from .shape import Dim, Shape

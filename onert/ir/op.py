@@ -11,9 +11,11 @@ from attrs import fields, frozen
 
 from .dtype import Array
 from .errors import RuleError
+from .flops import elementwise
+from .types import CallTypes
 
-OPS: dict[str, type[Op]] = {}
-"""Every operation kind by its class name, filled as the classes are defined."""
+DECLARED: dict[str, type[Op]] = {}
+"""Operation kinds by class name, filled as the classes are defined; `ops.OPS` has also those that no one imported."""
 
 
 @frozen
@@ -107,7 +109,7 @@ class Op:
             return  # an intermediate class of a family
         signature = list(inspect.signature(cls.infer).parameters.values())[1:]
         cls.params = tuple(Param(p.name, _optional(p), p.kind is p.VAR_POSITIONAL) for p in signature)
-        OPS[cls.__name__] = cls
+        DECLARED[cls.__name__] = cls
 
     @classmethod
     def name(cls) -> str:
@@ -141,6 +143,14 @@ class Op:
     ) -> str | None:
         """What is wrong with the subgraphs that this operation of the subgraph `caller` runs; None for nothing."""
         return None
+
+    def flops(self, types: CallTypes) -> int:
+        """Additions and multiplications of one run on static types; kinds that do more than one an element say so."""
+        return elementwise(types)
+
+    def informed(self, called: Sequence[Any]) -> Op:
+        """The same operation, knowing of the subgraphs that it runs what lets it do without them."""
+        return self
 
     @property
     def attributes(self) -> Mapping[str, Any]:

@@ -17,9 +17,10 @@ from attrs import fields, frozen
 
 from .dtype import Array, DType
 from .errors import ModelError, OnertError
-from .op import OPS, Op
+from .op import Op
 from .operand import Operand
 from .operation import Operation
+from .ops import OPS
 from .quant import Quantization
 from .shape import Shape
 from .subgraph import Signature, SignatureTensor, StateUpdate, Subgraph, Subgraphs

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from onert.ir import Quantization
+from onert.ir.ops.broadcast_gradient import BroadcastGradientArgs
 from onert.ir.ops.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
 from onert.ir.ops.unpool import MaxPoolWithIndices
-from onert.ir.ops.verify_quantized import BroadcastGradientArgs, NumericVerify
 from onert.ir.ops.window import Padding
 
 from .case import Case
@@ -50,13 +49,6 @@ CASES = [
         DenseImageWarp(),
         (_IMAGE, np.broadcast_to(np.float32([0, 0.5]), (1, 3, 3, 2)).copy()),
         (np.float32([[1, 1.5, 2.5], [4, 4.5, 5.5], [7, 7.5, 8.5]]).reshape(1, 3, 3, 1),),
-    ),
-    Case(
-        "differences",
-        NumericVerify(),
-        (np.int8([2, 4]), np.float32([0.75, 2])),
-        (np.float32([0.25, 0]),),
-        (Quantization((0.5,), (0,)),),
     ),
     Case(
         "axes of gradients",

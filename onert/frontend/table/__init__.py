@@ -1,11 +1,60 @@
 """The tables that say what each operator of TFLite and circle becomes, one family a file."""
 
-from . import audio, circle, compute, control, custom_vision, elementwise, lookup, movement, recurrent, stablehlo
-from .importer import Table
+from __future__ import annotations
 
-_FAMILIES = (elementwise, compute, movement, control, lookup, recurrent, circle, audio, stablehlo, custom_vision)
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-TABLE: Table = {name: importer for family in _FAMILIES for name, importer in family.TABLE.items()}
+from .importer import Importer
+
+FAMILIES = (
+    "elementwise",
+    "compute",
+    "movement",
+    "windows",
+    "control",
+    "recurrent",
+    "lookup",
+    "audio",
+    "circle",
+    "custom_vision",
+    "stablehlo",
+)
+"""The files of tables, those first whose operators models have most."""
+
+
+class Families(Mapping[str, Importer]):
+    """The tables of all families as one; a family is read when no earlier one has the operator that is looked for.
+
+    With its table a family brings the operation kinds that it builds, and to read them all takes longer than to read
+    most models.
+    """
+
+    def __init__(self, table: str) -> None:
+        self._table = table
+
+    def __getitem__(self, name: str) -> Importer:
+        for family in FAMILIES:
+            found = self._of(family).get(name)
+            if found is not None:
+                return found
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        for family in FAMILIES:
+            yield from self._of(family)
+
+    def __len__(self) -> int:
+        return sum(len(self._of(family)) for family in FAMILIES)
+
+    def _of(self, family: str) -> Mapping[str, Importer]:
+        module: Any = importlib.import_module(f"{__name__}.{family}")
+        found: Mapping[str, Importer] = getattr(module, self._table)
+        return found
+
+
+TABLE = Families("TABLE")
 """Importers of builtin operators by name."""
-CUSTOM: Table = {name: importer for family in _FAMILIES for name, importer in family.CUSTOM.items()}
+CUSTOM = Families("CUSTOM")
 """Importers of custom operators by custom code."""

@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable
-
 from onert.ir import DType, ModelError, Op
-from onert.ir.ops.activation import Activation
 from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.depthwise import DepthwiseConv2D
 from onert.ir.ops.fully_connected import FullyConnected
 from onert.ir.ops.matmul import BatchMatMul
 from onert.ir.ops.norm import InstanceNorm, L2Normalization, LocalResponseNormalization, RmsNorm
 from onert.ir.ops.pool import Pool2D, Pooling
 from onert.ir.ops.reduce import ArgReduce, Extreme, Reduce, Reduction
-from onert.ir.ops.reduce_window import ReduceWindow, WindowReduction
 from onert.ir.ops.resize import ResizeBilinear, ResizeNearestNeighbor
-from onert.ir.ops.scan import RFFT2D, CumSum
 from onert.ir.ops.softmax import LogSoftmax, Softmax
-from onert.ir.ops.transpose_conv import TransposeConv2D, TransposeConvBias2D
-from onert.ir.ops.unpool import MaxPoolWithArgmax2D, MaxUnpool2D
-from onert.ir.ops.window import Padding
+from onert.ir.ops.transpose_conv import TransposeConv2D
 
-from .importer import ACTIVATIONS, Importer, Operator, Table, activation, choice, fixed, fused
+from .importer import Importer, Operator, Table, activation, dilation, fixed, fused, same_or_valid
 
-_PADDINGS = (Padding.SAME, Padding.VALID)
 _INDEX_TYPES = {2: DType.INT32, 4: DType.INT64}
-
-
-def _padding(operator: Operator) -> Padding:
-    return choice(operator, "padding", _PADDINGS)
-
-
-def _dilation(operator: Operator, field: str) -> int:
-    """1 is the schema's default."""
-    return operator.integer(field) if operator.has(field) else 1
 
 
 def _result_other_than(operator: Operator, index: int) -> DType | None:
@@ -49,11 +30,11 @@ def _result_other_than(operator: Operator, index: int) -> DType | None:
 def _dilated(kind: type[Conv2D] | type[DepthwiseConv2D]) -> Importer:
     def build(operator: Operator) -> Op:
         return kind(
-            padding=_padding(operator),
+            padding=same_or_valid(operator),
             stride_height=operator.integer("stride_h"),
             stride_width=operator.integer("stride_w"),
-            dilation_height=_dilation(operator, "dilation_h_factor"),
-            dilation_width=_dilation(operator, "dilation_w_factor"),
+            dilation_height=dilation(operator, "dilation_h_factor"),
+            dilation_width=dilation(operator, "dilation_w_factor"),
             activation=activation(operator),
         )
 
@@ -62,27 +43,11 @@ def _dilated(kind: type[Conv2D] | type[DepthwiseConv2D]) -> Importer:
 
 def _transpose_conv(operator: Operator) -> Op:
     return TransposeConv2D(
-        padding=_padding(operator),
+        padding=same_or_valid(operator),
         stride_height=operator.integer("stride_h"),
         stride_width=operator.integer("stride_w"),
         activation=activation(operator),
     )
-
-
-def _spatial3d(kind: type[Conv3D] | type[TransposeConv3D]) -> Importer:
-    def build(operator: Operator) -> Op:
-        return kind(
-            padding=_padding(operator),
-            stride_depth=operator.integer("stride_d"),
-            stride_height=operator.integer("stride_h"),
-            stride_width=operator.integer("stride_w"),
-            dilation_depth=_dilation(operator, "dilation_d_factor"),
-            dilation_height=_dilation(operator, "dilation_h_factor"),
-            dilation_width=_dilation(operator, "dilation_w_factor"),
-            activation=activation(operator),
-        )
-
-    return build
 
 
 def _fully_connected(operator: Operator) -> Op:
@@ -112,7 +77,7 @@ def _pool(kind: Pooling) -> Importer:
             kind,
             filter_height=operator.integer("filter_height"),
             filter_width=operator.integer("filter_width"),
-            padding=_padding(operator),
+            padding=same_or_valid(operator),
             stride_height=operator.integer("stride_h"),
             stride_width=operator.integer("stride_w"),
             activation=activation(operator),
@@ -174,26 +139,12 @@ def _resize(kind: type[ResizeBilinear] | type[ResizeNearestNeighbor]) -> Importe
     return build
 
 
-def _cumsum(operator: Operator) -> Op:
-    return CumSum(exclusive=operator.flag("exclusive"), reverse=operator.flag("reverse"))
-
-
-def _reduce_window(operator: Operator) -> Op:
-    code, kinds = operator.integer("reduce_function"), tuple(WindowReduction)
-    if not 1 <= code <= len(kinds):
-        raise ModelError(f"reduce_function is {code}, expected 1 to {len(kinds)}")
-    return ReduceWindow(kinds[code - 1])
-
-
 TABLE: Table = {
     "ARG_MAX": _arg(Extreme.MAX),
     "ARG_MIN": _arg(Extreme.MIN),
     "AVERAGE_POOL_2D": _pool(Pooling.AVERAGE),
     "BATCH_MATMUL": _batch_matmul,
     "CONV_2D": _dilated(Conv2D),
-    "CONV_3D": _spatial3d(Conv3D),
-    "CONV_3D_TRANSPOSE": _spatial3d(TransposeConv3D),
-    "CUMSUM": _cumsum,
     "DEPTHWISE_CONV_2D": _dilated(DepthwiseConv2D),
     "FULLY_CONNECTED": _fully_connected,
     "INSTANCE_NORM": _instance_norm,
@@ -208,62 +159,11 @@ TABLE: Table = {
     "REDUCE_MAX": _reduce(Reduction.MAX),
     "REDUCE_MIN": _reduce(Reduction.MIN),
     "REDUCE_PROD": _reduce(Reduction.PROD),
-    "REDUCE_WINDOW": _reduce_window,
     "RESIZE_BILINEAR": _resize(ResizeBilinear),
     "RESIZE_NEAREST_NEIGHBOR": _resize(ResizeNearestNeighbor),
-    "RFFT2D": fixed(RFFT2D()),
     "RMS_NORM": _rms_norm,
     "SOFTMAX": _softmax,
     "SUM": _reduce(Reduction.SUM),
     "TRANSPOSE_CONV": _transpose_conv,
 }
-
-
-def _words(operator: Operator, count: int) -> tuple[int, ...]:
-    """The first 32-bit integers of options that are a C structure."""
-    if len(operator.custom_options) < 4 * count:
-        raise ModelError(f"options have {len(operator.custom_options)} bytes, expected at least {4 * count}")
-    return struct.unpack_from(f"<{count}i", operator.custom_options)
-
-
-def _word_padding(code: int) -> Padding:
-    """TfLitePadding: 1 is SAME, 2 is VALID."""
-    if code not in (1, 2):
-        raise ModelError(f"padding is {code}, expected 1 (SAME) or 2 (VALID)")
-    return _PADDINGS[code - 1]
-
-
-def _word_activation(code: int) -> Activation:
-    if not 0 <= code < len(ACTIVATIONS):
-        raise ModelError(f"activation is {code}, expected 0 to {len(ACTIVATIONS) - 1}")
-    return ACTIVATIONS[code]
-
-
-def _transpose_conv_bias(operator: Operator) -> Op:
-    """Options: TfLiteTransposeConvParams."""
-    padding, stride_width, stride_height = _words(operator, 3)
-    return TransposeConvBias2D(_word_padding(padding), stride_height, stride_width)
-
-
-def _indexed_pool(kind: Callable[..., Op]) -> Importer:
-    """Options: TfLitePoolParams."""
-
-    def build(operator: Operator) -> Op:
-        padding, stride_width, stride_height, filter_width, filter_height, fused_activation = _words(operator, 6)
-        return kind(
-            filter_height=filter_height,
-            filter_width=filter_width,
-            padding=_word_padding(padding),
-            stride_height=stride_height,
-            stride_width=stride_width,
-            activation=_word_activation(fused_activation),
-        )
-
-    return build
-
-
-CUSTOM: Table = {
-    "Convolution2DTransposeBias": _transpose_conv_bias,
-    "MaxPoolingWithArgmax2D": _indexed_pool(MaxPoolWithArgmax2D),
-    "MaxUnpooling2D": _indexed_pool(MaxUnpool2D),
-}
+CUSTOM: Table = {}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from onert.frontend.flexible import Map, flag, flexible_map, integer, number, text
 from onert.ir import DType, ModelError, Op
+from onert.ir.ops.broadcast_gradient import BroadcastGradientArgs
 from onert.ir.ops.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
 from onert.ir.ops.unpool import MaxPoolWithIndices
-from onert.ir.ops.verify_quantized import BroadcastGradientArgs, NumericVerify
 from onert.ir.ops.window import Padding
 
 from .importer import Operator, Table, fixed
@@ -37,11 +37,6 @@ def _tensor(operator: Operator) -> Op:
     return TransformTensor(integer(options, "output_height"), integer(options, "output_width"))
 
 
-def _verify(operator: Operator) -> Op:
-    options = flexible_map(operator.custom_options)
-    return NumericVerify(number(options, "tolerance", 5.0), flag(options, "log_if_failed"))
-
-
 def _pool(operator: Operator) -> Op:
     """Sizes and strides are of all four dimensions; those of the batch and the channels are 1."""
     options = flexible_map(operator.custom_options)
@@ -68,7 +63,6 @@ CUSTOM: Table = {
     "DenseImageWarp": fixed(DenseImageWarp()),
     "Landmarks2TransformMatrix": _matrix,
     "MaxPoolWithArgmax": _pool,
-    "NumericVerify": _verify,
     "TransformLandmarks": fixed(TransformLandmarks()),
     "TransformTensorBilinear": _tensor,
 }

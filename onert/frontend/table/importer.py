@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from onert.ir import ModelError, Op, TensorType, unranked
 from onert.ir.ops.activation import Activation
+from onert.ir.ops.window import Padding
 
 Member = TypeVar("Member", bound=Enum)
 
@@ -93,6 +94,7 @@ ACTIVATIONS = (
     Activation.TANH,
     Activation.SIGN_BIT,
 )
+PADDINGS = (Padding.SAME, Padding.VALID)
 
 
 def choice(operator: Operator, field: str, members: tuple[Member, ...]) -> Member:
@@ -106,6 +108,15 @@ def choice(operator: Operator, field: str, members: tuple[Member, ...]) -> Membe
 def activation(operator: Operator) -> Activation:
     """The fused activation function."""
     return choice(operator, "fused_activation_function", ACTIVATIONS)
+
+
+def same_or_valid(operator: Operator) -> Padding:
+    return choice(operator, "padding", PADDINGS)
+
+
+def dilation(operator: Operator, field: str) -> int:
+    """1 is the schema's default."""
+    return operator.integer(field) if operator.has(field) else 1
 
 
 def fixed(op: Op) -> Importer:

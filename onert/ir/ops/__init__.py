@@ -1,57 +1,39 @@
-"""The operation kinds, one family a file; importing this package declares them all."""
+"""The operation kinds, one family a file: a file here is read when something imports a kind from it.
 
-from . import attention as attention
-from . import audio as audio
-from . import binary as binary
-from . import binary_coding as binary_coding
-from . import comparison as comparison
-from . import control as control
-from . import conv as conv
-from . import conv3d as conv3d
-from . import convert as convert
-from . import copy as copy
-from . import custom as custom
-from . import dense as dense
-from . import depthwise as depthwise
-from . import detection as detection
-from . import diagonal as diagonal
-from . import einsum as einsum
-from . import fill as fill
-from . import fully_connected as fully_connected
-from . import gather as gather
-from . import gru as gru
-from . import hash_tables as hash_tables
-from . import hlo as hlo
-from . import hlo_bodies as hlo_bodies
-from . import hlo_gather as hlo_gather
-from . import hlo_products as hlo_products
-from . import joining as joining
-from . import landmarks as landmarks
-from . import layout as layout
-from . import lstm as lstm
-from . import lstm_basic as lstm_basic
-from . import lstm_bidirectional as lstm_bidirectional
-from . import matmul as matmul
-from . import norm as norm
-from . import numeric_verify as numeric_verify
-from . import permute as permute
-from . import pool as pool
-from . import projection as projection
-from . import random_numbers as random_numbers
-from . import reduce as reduce
-from . import reduce_window as reduce_window
-from . import reshape as reshape
-from . import resize as resize
-from . import rnn as rnn
-from . import scan as scan
-from . import segment as segment
-from . import select as select
-from . import skip_gram as skip_gram
-from . import slicing as slicing
-from . import softmax as softmax
-from . import state as state
-from . import svdf as svdf
-from . import transpose_conv as transpose_conv
-from . import unary as unary
-from . import unpool as unpool
-from . import verify_quantized as verify_quantized
+A process that runs one model needs few families, and reading them all takes longer than compiling most models. `OPS`
+reads the rest when it is asked for a name that it does not know yet, or for all of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+
+from onert.ir.op import DECLARED, Op
+
+
+class Kinds(Mapping[str, type[Op]]):
+    """Every operation kind by its class name: those of this package, and those that others have declared."""
+
+    def __getitem__(self, name: str) -> type[Op]:
+        if name not in DECLARED:
+            read_families()
+        return DECLARED[name]
+
+    def __iter__(self) -> Iterator[str]:
+        read_families()
+        return iter(dict(DECLARED))
+
+    def __len__(self) -> int:
+        read_families()
+        return len(DECLARED)
+
+
+def read_families() -> None:
+    """Import every file of this package, so that all its kinds are declared."""
+    for family in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{family.name}")
+
+
+OPS = Kinds()

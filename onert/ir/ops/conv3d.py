@@ -5,6 +5,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from onert.ir.dtype import Array
+from onert.ir.flops import filtered, scattered
 from onert.ir.op import Op, require
 from onert.ir.types import CallTypes, TensorType
 
@@ -78,6 +79,9 @@ class Conv3D(Spatial3D):
         )
         return x.result((x.shape[0], *sizes, weight.shape[4]))
 
+    def flops(self, types: CallTypes) -> int:
+        return filtered(types, axis=-1)
+
     def evaluate(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
         out = convolve(x, weight, self._windows(weight))
         return self.activation.apply(out if bias is None else out + bias)
@@ -113,6 +117,9 @@ class TransposeConv3D(Spatial3D):
                 f"{forward}, expected the input's {x.shape[1 + i]}",
             )
         return x.result(found)
+
+    def flops(self, types: CallTypes) -> int:
+        return scattered(types.input(2), types.input(1))
 
     def evaluate(self, output_shape: Array, weight: Array, x: Array, bias: Array | None = None) -> Array:
         filters = weight.transpose(0, 1, 2, 4, 3)

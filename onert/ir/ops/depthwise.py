@@ -6,6 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
+from onert.ir.flops import filtered
 from onert.ir.op import Op, require
 from onert.ir.types import CallTypes, TensorType
 
@@ -53,6 +54,9 @@ class DepthwiseConv2D(Op):
             )
         plane = dilated_outputs(self, x.shape[1], x.shape[2], weight.shape[1], weight.shape[2])
         return x.result((x.shape[0], *plane, outputs))
+
+    def flops(self, types: CallTypes) -> int:
+        return filtered(types, axis=-1)
 
     def evaluate(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
         out = self._products(x, weight)

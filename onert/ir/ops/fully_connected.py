@@ -8,6 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
+from onert.ir.flops import filtered
 from onert.ir.op import Op, require
 from onert.ir.shape import Dim, Shape, num_elements
 from onert.ir.types import CallTypes, TensorType
@@ -72,6 +73,9 @@ class FullyConnected(Op):
             return (None, outputs)
         require(elements % features == 0, f"input has {elements} elements, expected a multiple of {features}")
         return (elements // features, outputs)
+
+    def flops(self, types: CallTypes) -> int:
+        return filtered(types)
 
     def evaluate(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
         out = self._rows(x, weight) @ weight.T

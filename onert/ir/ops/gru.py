@@ -6,9 +6,10 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
+from onert.ir.flops import gates
 from onert.ir.op import Op, require
 from onert.ir.shape import Dim
-from onert.ir.types import TensorType
+from onert.ir.types import CallTypes, TensorType
 
 from .recurrent import require_dtype, require_shape, scan
 from .recurrent_functions import EXACT
@@ -61,6 +62,9 @@ class GRU(Op):
         require_dtype(x, DType.FLOAT32, "x")
         steps: Dim = time if self.return_sequences else 1
         return x.result((steps, batch, units))
+
+    def flops(self, types: CallTypes) -> int:
+        return gates(types)
 
     def evaluate(
         self,

@@ -25,6 +25,7 @@ from onert.ir.types import CallTypes, TensorType
 
 from .binary import Binary, BinaryKind
 from .hlo import pad, padded_size, require_axes, require_numbers, require_shape
+from .hlo_functions import gives_second, pair_function, pair_order
 from .reshape import require_one
 
 Elements = tuple[Array, ...]
@@ -64,6 +65,11 @@ class _Body(Op):
 
     def renumber(self, mapping: Mapping[int, int]) -> Self:
         return evolve(self, body=mapping[self.body])
+
+    def informed(self: Any, called: Sequence[Any]) -> Op:
+        known = pair_function(called[0])
+        informed: Op = self if known is None else evolve(self, function=known)
+        return informed
 
 
 def _require_defined(function: BinaryKind | None, x: TensorType) -> None:
@@ -276,6 +282,9 @@ class HloScatter(_Body):
         dtype = caller.type(first).dtype
         return _takes_pairs((dtype, dtype), (dtype,), called[0])
 
+    def informed(self, called: Sequence[Any]) -> Op:
+        return evolve(self, replaces=True) if gives_second(called[0]) else super().informed(called)
+
     def evaluate_in(self, context: Context, types: CallTypes, x: Array, indices: Array, updates: Array) -> Array:
         places, inside = self._places(x, indices, updates)
         at = tuple(p[inside] for p in places)
@@ -360,6 +369,9 @@ class HloSort(_Body):
     ) -> str | None:
         types = [caller.type(i).dtype for i in inputs if i is not None for _ in range(2)]
         return _takes_pairs(types, (DType.BOOL,), called[0])
+
+    def informed(self, called: Sequence[Any]) -> Op:
+        return evolve(self, descending=pair_order(called[0]))
 
     def evaluate_in(self, context: Context, types: CallTypes, *xs: Array) -> Elements:
         rows = [np.moveaxis(x, self.dimension, -1) for x in xs]

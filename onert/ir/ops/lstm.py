@@ -7,6 +7,7 @@ from typing import ClassVar
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
+from onert.ir.flops import gates
 from onert.ir.op import Op, require
 from onert.ir.types import CallTypes, TensorType
 
@@ -112,6 +113,9 @@ class LSTM(Op):
         count = len(self.intermediates)
         require(count in (5, 12), f"there are {count} intermediates, expected 5 or 12 for integers")
         return WideGates if count == 5 else NarrowGates
+
+    def flops(self, types: CallTypes) -> int:
+        return gates(types)
 
     def evaluate(self, x: Array, *rest: Array | None) -> tuple[Array, Array, Array]:
         return self._floats((x, *rest), None, Quantizer())

@@ -8,6 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
+from onert.ir.flops import gates
 from onert.ir.op import Op, require
 from onert.ir.types import CallTypes, TensorType
 
@@ -142,6 +143,9 @@ class BidirectionalLSTM(Op):
             require_float_types(layer, x, h, c)
             require_dtype(layer.weights[3], kind, "input weights")
         return tuple(sizes)
+
+    def flops(self, types: CallTypes) -> int:
+        return gates(types)
 
     def evaluate(self, *xs: Array | None) -> tuple[Array, ...]:
         return self._run(xs, None, Quantizer())

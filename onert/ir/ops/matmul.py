@@ -8,6 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
+from onert.ir.flops import products
 from onert.ir.op import Op, require
 from onert.ir.shape import broadcast
 from onert.ir.types import CallTypes, TensorType
@@ -80,6 +81,9 @@ class BatchMatMul(Op):
         else:
             require(y.dtype is x.dtype, f"operands are {x} and {y}, expected one element type")
         require(self.output in (None, x.dtype), f"result is {self.output}, expected {x.dtype.text}")
+
+    def flops(self, types: CallTypes) -> int:
+        return products(types, -2 if self.adjoint_x else -1)
 
     def evaluate(self, x: Array, y: Array) -> Array:
         left, right = self._oriented(x, y)

@@ -9,6 +9,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
+from onert.ir.flops import windows
 from onert.ir.op import Op, require
 from onert.ir.types import CallTypes, TensorType
 
@@ -62,6 +63,9 @@ class Pool2D(Op):
         height = output_dim(x.shape[1], self.filter_height, self.stride_height, 1, self.padding)
         width = output_dim(x.shape[2], self.filter_width, self.stride_width, 1, self.padding)
         return x.result((x.shape[0], height, width, x.shape[3]))
+
+    def flops(self, types: CallTypes) -> int:
+        return windows(types, self.filter_height * self.filter_width)
 
     def evaluate(self, x: Array) -> Array:
         if x.dtype.kind in "iu":

@@ -8,6 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
+from onert.ir.flops import gates
 from onert.ir.op import Op, require
 from onert.ir.types import CallTypes, TensorType
 
@@ -106,6 +107,9 @@ class RNN(Op):
         units = _check(x, weights, recurrent, bias, h, batch, "")
         return x.result(layout.result(x, units)), h.result(h.shape)
 
+    def flops(self, types: CallTypes) -> int:
+        return gates(types)
+
     def evaluate(self, x: Array, weight: Array, recurrent: Array, bias: Array, h: Array) -> tuple[Array, Array]:
         return self._run(x, Weights(weight), Weights(recurrent), bias, h, Quantizer())
 
@@ -185,6 +189,9 @@ class BidirectionalRNN(Op):
             both = None if forward is None or backward is None else forward + backward
             return (x.result((*x.shape[:2], both)), *states)
         return (x.result((*x.shape[:2], forward)), x.result((*x.shape[:2], backward)), *states)
+
+    def flops(self, types: CallTypes) -> int:
+        return gates(types)
 
     def evaluate(self, x: Array, *rest: Array | None) -> tuple[Array, ...]:
         return self._run((x, *rest), (None,) * 12, Quantizer())

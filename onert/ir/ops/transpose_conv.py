@@ -6,6 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
+from onert.ir.flops import scattered
 from onert.ir.op import Op, require
 from onert.ir.shape import Dim
 from onert.ir.types import CallTypes, TensorType
@@ -59,6 +60,9 @@ class TransposeConv2D(Op):
         )
         require(outputs in (found[3], None), f"output_shape ends with {found[3]}, expected the filter's {outputs}")
         return x.result(found)
+
+    def flops(self, types: CallTypes) -> int:
+        return scattered(types.input(2), types.input(1))
 
     def evaluate(self, output_shape: Array, weight: Array, x: Array, bias: Array | None = None) -> Array:
         out = self._products(output_shape, weight, x)
@@ -127,6 +131,9 @@ class TransposeConvBias2D(Op):
         height = self._output(x.shape[1], weight.shape[1], self.stride_height)
         width = self._output(x.shape[2], weight.shape[2], self.stride_width)
         return x.result((x.shape[0], height, width, weight.shape[0]))
+
+    def flops(self, types: CallTypes) -> int:
+        return scattered(types.input(0), types.input(1))
 
     def evaluate(self, x: Array, weight: Array, bias: Array) -> Array:
         steps = (self.stride_height, self.stride_width)

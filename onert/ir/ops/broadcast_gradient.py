@@ -1,4 +1,4 @@
-"""Operations that look at other operations' work: quantised numbers beside exact ones, shapes of gradients."""
+"""Which axes gradients of broadcast operands are summed over."""
 
 from __future__ import annotations
 
@@ -7,51 +7,11 @@ from typing import ClassVar
 import numpy as np
 from attrs import frozen
 
-from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
-from onert.ir.quant import dequantize
-from onert.ir.types import CallTypes, TensorType
+from onert.ir.types import TensorType
 
 from . import shape_values as sv
-
-
-@frozen
-class NumericVerify(Op):
-    """How far quantised numbers lie from exact ones; float32.
-
-    - `x`: quantised integers, or float16
-    - `exact`: float32 of the same shape
-
-    Unless `logs`, RuleError where a difference is more than `tolerance` times the scale. Source: LiteRT's custom
-    operator NumericVerify.
-    """
-
-    tolerance: float = 5.0
-    logs: bool = False
-
-    def infer(self, x: TensorType, exact: TensorType) -> TensorType:
-        known = x.dtype is DType.FLOAT16 or (x.dtype.is_integer and x.quantization is not None)
-        require(known, f"x is {x}, expected quantised integers or f16")
-        require(exact.dtype is DType.FLOAT32, f"exact is {exact}, expected f32")
-        require(shapes.compatible(x.shape, exact.shape), f"x is {x} beside {exact}, expected one shape")
-        return TensorType(DType.FLOAT32, exact.shape)
-
-    def evaluate(self, x: Array, exact: Array) -> Array:
-        return x.astype(np.float32) - exact
-
-    def evaluate_quantized(self, types: CallTypes, x: Array, exact: Array) -> Array:
-        quantization = types.input(0).quantization
-        if quantization is None:
-            return self.evaluate(x, exact)
-        found = self.evaluate(dequantize(x, quantization), exact)
-        if not self.logs and self.tolerance >= 0.1:
-            scales, _ = quantization.parameters(x.shape)
-            far = np.abs(found) > np.float32(self.tolerance) * scales
-            if far.any():
-                at = tuple(int(i[0]) for i in np.nonzero(far))
-                require(False, f"element {list(at)} is {found[at]} from {exact[at]}, more than the tolerance")
-        return found
 
 
 @frozen
