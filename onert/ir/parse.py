@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, NoReturn, TypeVar, get_args, get_type_hints
 
 import numpy as np
-from attrs import fields, frozen
+from attrs import fields, frozen, has
 
 from .dtype import Array, DType
 from .errors import ModelError, OnertError
@@ -324,7 +324,12 @@ class _Parser:
         return None if self.accept("-") else self.reference()
 
     def op(self, kind: type[Op], at: int) -> Op:
-        values = dict(self.listed("{", "}", lambda: self.attribute(kind)))
+        found: Op = self.record(kind, kind, at)
+        return found
+
+    def record(self, kind: type[Any], owner: type[Op], at: int) -> Any:
+        """A frozen class and its fields: an operation, or a value of one of its attributes."""
+        values = dict(self.listed("{", "}", lambda: self.attribute(owner)))
         names = {f.name for f in fields(kind)}
         if unknown := values.keys() - names:
             self._fail_at(at, f"{kind.__name__} has no attribute {', '.join(sorted(unknown))}")
@@ -357,20 +362,26 @@ class _Parser:
             return found
         at = self.here.at
         member = self.take("name", "a value")
-        known = _members(kind.__name__)
+        known = _named(kind.__name__)
         if member not in known:
             self._fail_at(at, f"{member!r} found, expected one of {', '.join(known)}")
-        return known[member]
+        named = known[member]
+        return self.record(named, kind, at) if isinstance(named, type) else named
 
 
 @cache
-def _members(kind: str) -> Mapping[str, Enum]:
-    """The members of every enumeration that an attribute of this kind may hold, as `Class.NAME`."""
-    found: dict[str, Enum] = {}
+def _named(kind: str) -> Mapping[str, Enum | type[Any]]:
+    """What an attribute of this kind may name: members of enumerations as `Class.NAME`, and classes of values."""
+    found: dict[str, Enum | type[Any]] = {}
     waiting = list(get_type_hints(OPS[kind]).values())
     while waiting:
         hint = waiting.pop()
         waiting += get_args(hint)
-        if isinstance(hint, type) and issubclass(hint, Enum) and hint is not DType:
+        if not isinstance(hint, type) or hint in (DType, TensorType):
+            continue
+        if issubclass(hint, Enum):
             found.update({f"{hint.__name__}.{m.name}": m for m in hint})
+        elif has(hint):
+            found[hint.__name__] = hint
+            waiting += get_type_hints(hint).values()
     return found

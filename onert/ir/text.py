@@ -24,6 +24,7 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
+from attrs import fields, has
 
 from .dtype import Array, DType
 from .errors import ModelError
@@ -170,4 +171,7 @@ def value_text(value: Any) -> str:
         return f"{type(value).__name__}.{value.name}"
     if isinstance(value, tuple):
         return "(" + ", ".join(map(value_text, value)) + ")"
+    if has(type(value)):
+        named = (f"{f.name}={value_text(getattr(value, f.name))}" for f in fields(type(value)))
+        return f"{type(value).__name__} {{{', '.join(named)}}}"
     raise ModelError(f"an attribute is a {type(value).__name__}, which has no text")

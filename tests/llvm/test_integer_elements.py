@@ -19,7 +19,7 @@ from onert_llvm.lower.integer_arithmetic import affine_factors
 from onert_llvm.target import Isa, runnable
 
 from .harness import Array
-from .natively import check, subgraph_of
+from .natively import check, subgraph_of, why_not
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 SIGNED = pytest.mark.parametrize("dtype", [np.int8, np.uint8], ids=["int8", "uint8"])
@@ -91,11 +91,21 @@ def test_sums_whose_halves_are_exact_are_left_to_fixed_point() -> None:
 @SIGNED
 @pytest.mark.parametrize(
     "kind",
-    [BinaryKind.DIV, BinaryKind.MAXIMUM, BinaryKind.SQUARED_DIFFERENCE, BinaryKind.POW, BinaryKind.FLOOR_MOD],
+    [BinaryKind.DIV, BinaryKind.MAXIMUM, BinaryKind.SQUARED_DIFFERENCE, BinaryKind.POW, BinaryKind.BITWISE_XOR],
 )
 def test_other_functions_of_two_bytes(isa: Isa, dtype: Any, kind: BinaryKind) -> None:
     operands = [_bytes((4, 1, 30), dtype), _bytes((3, 30), dtype, 1)]
     _run(_case(Binary(kind), operands, [_scale(s, z, dtype) for s, z in ((0.05, 3), (0.021, 1), (0.02, 7))]), isa)
+
+
+@SIGNED
+@pytest.mark.parametrize("kind", [BinaryKind.FLOOR_MOD, BinaryKind.FLOOR_DIV])
+def test_divisions_of_stored_bytes_are_left_to_the_reference_because_zero_may_come(
+    dtype: Any, kind: BinaryKind
+) -> None:
+    operands = [_bytes((4, 30), dtype), _bytes((4, 30), dtype, 1)]
+    case = _case(Binary(kind), operands, [_scale(0.05, 3, dtype)] * 3)
+    assert why_not(subgraph_of(case)) == "it has no native integer form"
 
 
 @ISAS

@@ -8,6 +8,7 @@ import numpy as np
 from attrs import evolve
 
 from onert.ir import Array, CallTypes, DType, Op, RuleError, TensorType, evaluate
+from onert.ir.ops.binary import STORED, Binary
 from onert_llvm.abi import Algorithm
 from onert_llvm.kernels.copy import CopyRows
 from onert_llvm.kernels.elementwise_int8 import OPERANDS, MapBytes, PairTable, ShiftBytes
@@ -122,7 +123,8 @@ def why_no_pairs(op: Op, types: CallTypes) -> str | None:
         return "it is not a function of two tensors of bytes"
     if grid(_shape(types.output), [_shape(types.input(i)) for i in (0, 1)]) is None:
         return "its operands broadcast in a way that has no native form"
-    if all(types.input(i).quantization is not None for i in (0, 1)):
+    on_stored = isinstance(op, Binary) and op.kind in STORED
+    if not on_stored and all(types.input(i).quantization is not None for i in (0, 1)):
         return None  # goes through arithmetic that is defined for all
     try:
         pair_table(op, types)

@@ -106,7 +106,7 @@ class BinaryKind(Enum):
     SHIFT_RIGHT = Pair(_shift(left=False), floats=False)
 
 
-_STORED = (
+STORED = (
     BinaryKind.FLOOR_DIV,
     BinaryKind.FLOOR_MOD,
     BinaryKind.BITWISE_AND,
@@ -162,7 +162,7 @@ class Binary(Op):
         a, b, result = types.input(0), types.input(1), types.output
         if a.quantization is None or b.quantization is None or result.quantization is None:
             return self.evaluate(x, y)
-        if a.dtype in (DType.INT32, DType.INT64) or self.kind in _STORED:
+        if a.dtype in (DType.INT32, DType.INT64) or self.kind in STORED:
             return self.evaluate(x, y)
         fixed = exact.FIXED.get(self.kind.name)
         if fixed is not None:
