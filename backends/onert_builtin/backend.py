@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from attrs import frozen
 
 from onert.backend import Backend, EvaluatingKernel, Kernel, Sequence, Settings, Tensors
+from onert.backend.cache import sources
 from onert.ir import CallTypes, Context, Operation
 from onert.ir.ops.permute import Permute
 
@@ -23,8 +25,21 @@ class Builtin(Backend):
         return f"{operation.op.label} is neither a copy between memory spaces nor control flow"
 
     def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
-        (operation,) = sequence.body
-        return PermuteKernel(operation) if isinstance(operation.op, Permute) else EvaluatingKernel(sequence)
+        return _kernel(sequence)
+
+    def fingerprint(self, settings: Settings) -> str:
+        return sources(Path(__file__).parent)
+
+    def keep(self, kernel: Kernel) -> tuple[()]:
+        return ()
+
+    def revive(self, kept: tuple[()], sequence: Sequence) -> Kernel:
+        return _kernel(sequence)
+
+
+def _kernel(sequence: Sequence) -> Kernel:
+    (operation,) = sequence.body
+    return PermuteKernel(operation) if isinstance(operation.op, Permute) else EvaluatingKernel(sequence)
 
 
 @frozen(eq=False)

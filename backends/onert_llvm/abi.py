@@ -72,6 +72,10 @@ class KernelSpec:
         return hashlib.sha256(f"{self.algorithm!r} {self.isa!r}".encode()).hexdigest()[:16]
 
     @property
+    def name(self) -> str:
+        return self.algorithm.name
+
+    @property
     def symbol(self) -> str:
         return f"{self.algorithm.name}_{self.digest}"
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from .cache import Cache, default_directory
+from onert.backend.cache import Cache, default_directory
 
 
 def parser() -> argparse.ArgumentParser:

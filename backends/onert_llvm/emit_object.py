@@ -48,7 +48,7 @@ def emit(blueprint: Blueprint, isa: Isa, lowered: Sequence[Sequence[Lowered]], t
         errors += checks
     if blueprint.configuration:
         define_configuration(module, isa, blueprint, symbols, len(constants.data), activation_bytes)
-    specs = {command.spec.symbol: command.spec for part in parts for command in part.lowered.commands}
+    specs = {symbol: spec for part in parts for symbol, spec in part.lowered.specs.items()}
     texts = [str(module), *(str(build(spec)) for spec in specs.values()), *support_texts(isa)]
     functions: tuple[str, ...] = ()
     if threads > 1:

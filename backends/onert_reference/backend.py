@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from onert.backend import Backend, EvaluatingKernel, Kernel, Sequence, Settings
+from onert.backend.cache import sources
 from onert.ir import CallTypes, Operation
 
 
@@ -18,4 +21,13 @@ class Reference(Backend):
         return None
 
     def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
+        return EvaluatingKernel(sequence)
+
+    def fingerprint(self, settings: Settings) -> str:
+        return sources(Path(__file__).parent)
+
+    def keep(self, kernel: Kernel) -> tuple[()]:
+        return ()
+
+    def revive(self, kept: tuple[()], sequence: Sequence) -> Kernel:
         return EvaluatingKernel(sequence)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
@@ -52,6 +52,25 @@ class Backend:
 
     def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
         """The kernel of a sequence of supported operations; BackendError where that fails."""
+        raise NotImplementedError
+
+    def fingerprint(self, settings: Settings) -> str | None:
+        """Names all that this backend's answers depend on beside the questions: its own code, the machine.
+
+        Programs that it has a part in are kept on disk under that name, and another process takes them from there
+        without asking it again. None: they are not kept.
+        """
+        return None
+
+    def keep(self, kernel: Kernel) -> Any:
+        """What `revive` makes the kernel of again in another process; None where it cannot be kept.
+
+        Values that pickle. Arrays among them are not read but mapped into memory, read-only, on a cache line.
+        """
+        return None
+
+    def revive(self, kept: Any, sequence: Sequence) -> Kernel:
+        """The kernel of an equal sequence that `keep` gave `kept` for."""
         raise NotImplementedError
 
 

@@ -1,6 +1,6 @@
 """The compiler: lowers a model onto backends and plans its memory."""
 
-from .compiler import compile
 from .options import Options
+from .programs import compile
 
 __all__ = ["Options", "compile"]

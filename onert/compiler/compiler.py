@@ -1,4 +1,4 @@
-"""The compiler: from a package to a program."""
+"""The compiler: from a package to programs."""
 
 from __future__ import annotations
 
@@ -27,22 +27,32 @@ KEPT_PROGRAMS = 8
 """How many programs for other input shapes are kept, those asked for last."""
 
 
-def compile(package: Package, options: Options, backends: Sequence[Backend]) -> Program:  # noqa: A001
-    """The program of a package on `backends`, loaded and in order of preference.
+def compilation(package: Package, options: Options, backends: Sequence[Backend]) -> Compilation:
+    """What makes the programs of a package on `backends`, loaded and in order of preference.
 
-    The package's configuration fills what `options` leave open. ModelError where the package's models do not fit
-    together, CompileError where these options or backends cannot compile it, BackendError where a backend fails.
+    ModelError where the package's models do not fit together, CompileError for a signature or an input shape that the
+    model does not have.
     """
-    options = options.with_config(package.config)
     entry = enter(link(package), options.signature)
     shapes = {entry.position(name): tuple(shape) for name, shape in options.input_shapes.items()}
-    return _Compilation(package.name, entry, options, tuple(backends)).program(shapes)
+    return Compilation(package.name, entry, options, tuple(backends), shapes)
 
 
-class _Compilation:
-    """A package on its way to a program, kept to make programs for other input shapes of."""
+class Compilation:
+    """A package on its way to a program, kept to make programs for other input shapes of.
 
-    def __init__(self, name: str, entry: Entry, options: Options, backends: tuple[Backend, ...]) -> None:
+    `shapes` are those of the inputs, by position, that differ from the model's in the first program.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        entry: Entry,
+        options: Options,
+        backends: tuple[Backend, ...],
+        shapes: Mapping[int, tuple[int, ...]],
+    ) -> None:
+        self.shapes = shapes
         self.name = name
         self.entry = entry
         self.options = options
@@ -51,6 +61,15 @@ class _Compilation:
         self.measured = load(Path(options.workspace_dir) / FILE) if options.use_scheduler else None
         self.programs: OrderedDict[tuple[Shape, ...], Program] = OrderedDict()
         self.lock = RLock()
+
+    def first(self) -> Program:
+        """The program for the input shapes of the options; CompileError, BackendError where it cannot be made."""
+        return self.program(self.shapes)
+
+    def specialize(self, shapes: Mapping[int, tuple[int, ...]]) -> Program:
+        """The program for other shapes of some inputs, by position."""
+        given = {self.entry.position(position): tuple(shape) for position, shape in shapes.items()}
+        return self.program({**self.shapes, **given})
 
     def program(self, shapes: Mapping[int, tuple[int, ...]]) -> Program:
         """The program for inputs of these shapes, the others as the model has them."""

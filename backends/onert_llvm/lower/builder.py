@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from attrs import evolve
 
 from onert.backend import Settings
 from onert.ir import Array, Operation, Subgraph, TensorType
 from onert.ir.shape import static
 from onert_llvm.abi import Algorithm, KernelSpec
+from onert_llvm.memory import aligned
 from onert_llvm.target import Isa
 
 from .command import REPORT_BYTES, Access, Area, Check, Command, Lowered, Pointer, Slot
@@ -94,7 +94,8 @@ class Lowering:
 
     def done(self) -> Lowered:
         commands = _looking_ahead(self._commands)
-        return Lowered(commands, tuple(self._constants), self._scratch, tuple(self._checks))
+        specs = {command.spec.symbol: command.spec for command in commands}
+        return Lowered(commands, tuple(self._constants), self._scratch, tuple(self._checks), specs)
 
 
 def _looking_ahead(commands: Sequence[Command]) -> tuple[Command, ...]:
@@ -110,12 +111,3 @@ def _looking_ahead(commands: Sequence[Command]) -> tuple[Command, ...]:
             following = own
         found.append(command)
     return tuple(reversed(found))
-
-
-def aligned(array: Array) -> Array:
-    """A contiguous copy that starts on a cache line."""
-    raw = np.empty(array.nbytes + 64, np.uint8)
-    start = -raw.ctypes.data % 64
-    out = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    out[...] = array
-    return out

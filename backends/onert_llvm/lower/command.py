@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
+from typing import Any, Protocol
 
 from attrs import field, frozen
 
 from onert.ir import Array
-from onert_llvm.abi import KernelSpec
+from onert_llvm.layout import TaskLayout
 
 
 class Area(Enum):
@@ -42,6 +44,28 @@ class Access:
     write: bool = False
 
 
+class Code(Protocol):
+    """What a command must know of the code that it calls: of which algorithm, under which symbol, with which slots."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def symbol(self) -> str: ...
+
+    @property
+    def layout(self) -> TaskLayout: ...
+
+
+@frozen
+class Callee:
+    """That, and nothing of how the code is made."""
+
+    name: str
+    symbol: str
+    layout: TaskLayout
+
+
 @frozen
 class Command:
     """Run a kernel over `tiles` work tiles, `grain` of them at a time.
@@ -50,7 +74,7 @@ class Command:
     additions, for profiles.
     """
 
-    spec: KernelSpec
+    spec: Code
     slots: dict[str, Slot] = field(eq=False)
     tiles: int
     grain: int
@@ -75,9 +99,13 @@ REPORT_BYTES = 16
 
 @frozen(eq=False)
 class Lowered:
-    """What a sequence becomes: commands in order, the arrays packed for them, bytes of scratch memory, and checks."""
+    """What a sequence becomes: commands in order, the arrays packed for them, bytes of scratch memory, and checks.
+
+    `specs` are the kernels that the commands call, by symbol, as long as their code may still have to be made.
+    """
 
     commands: tuple[Command, ...]
     constants: tuple[Array, ...]
     scratch: int = 0
     checks: tuple[Check, ...] = ()
+    specs: Mapping[str, Any] = field(factory=dict)

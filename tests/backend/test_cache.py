@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from onert_llvm.cache import HEADER, Cache, default_directory
+from onert.backend.cache import HEADER, Cache, default_directory
 from onert_llvm.cache_tool import main
 
 
@@ -71,7 +71,7 @@ def test_a_directory_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
 
 def test_processes_share_a_directory(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from onert_llvm.cache import Cache\n"
+        "import sys; from pathlib import Path; from onert.backend.cache import Cache\n"
         "c = Cache(Path(sys.argv[1]), limit=20 * 2064)\n"
         "for i in range(200):\n"
         "    k = Cache.key(str(i % 30)); found = c.load(k)\n"

@@ -1,4 +1,4 @@
-"""A cache of compiled code and packed weights on disk, keyed by content.
+"""A cache of compiled programs, code and packed weights on disk, keyed by content.
 
 Each entry is one file: magic, SHA-256 of the payload, payload at a 64-byte boundary. An entry is written to a temporary
 name and renamed, so that a reader sees all of it or nothing; one that is cut, changed or foreign is ignored and
@@ -29,6 +29,27 @@ def default_directory(environment: Mapping[str, str]) -> Path:
         return Path(chosen)
     base = environment.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "onert"
+
+
+def sources(package: Path) -> str:
+    """Names the state of a package's source files: their names, sizes and times of change.
+
+    That is what Python goes by too when it decides whether a file's compiled form is still that file's.
+    """
+    digest = hashlib.sha256()
+    for name, size, changed in sorted(_files(str(package), "")):
+        digest.update(f"{name} {size} {changed}\n".encode())
+    return digest.hexdigest()
+
+
+def _files(folder: str, prefix: str) -> Iterator[tuple[str, int, int]]:
+    for item in os.scandir(folder):
+        if item.is_dir():
+            if item.name != "__pycache__":
+                yield from _files(item.path, f"{prefix}{item.name}/")
+        else:
+            status = item.stat()
+            yield prefix + item.name, status.st_size, status.st_mtime_ns
 
 
 @frozen

@@ -1,0 +1,86 @@
+"""What is run natively, how operations are fused, and the kernels of sequences: all that a compiled program is past."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onert.backend import Blueprint, Group, ObjectCode, Sequence, Settings
+from onert.backend.cache import Cache
+from onert.ir import CallTypes, Op, Operation
+
+from . import code
+from .emit_object import emit
+from .float_rules import ANY, ELEMENT_WISE, FLOATS
+from .kept import KeptKernel, kept
+from .lower import byte_rules, fusion
+from .lower.builder import Lowering
+from .lower.command import Lowered
+from .lower.rule import Rule
+from .native_kernel import NativeKernel
+from .target import Isa, target
+from .target_choice import choose
+
+
+def rule(op: Op, types: CallTypes) -> Rule:
+    """The rule for an operation: the first that applies, else the first of its kind, which says why it does not."""
+    possible = list(_rules(op, types))
+    return next((r for r in possible if r.why_not(op, types) is None), possible[0])
+
+
+def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
+    kind = type(op)
+    if kind in ANY:
+        yield ANY[kind]
+    yield from byte_rules.rules(op, types)
+    yield FLOATS.get(kind, ELEMENT_WISE)
+
+
+def why_not(operation: Operation, types: CallTypes) -> str | None:
+    """Why an operation is not run natively; None where it is."""
+    if not types.outputs or any(t is not None and not t.is_static for t in (*types.inputs, *types.outputs)):
+        return "a shape is not known before the run"
+    return rule(operation.op, types).why_not(operation.op, types)
+
+
+def fuse(sequence: Sequence) -> tuple[Group, ...]:
+    """Which operations of a sequence run as one."""
+    subgraph = sequence.subgraph
+    rules = {
+        at: rule(subgraph.operations[at].op, subgraph.types(subgraph.operations[at])) for at in sequence.operations
+    }
+    anchors = {at for at, found in rules.items() if found.anchor}
+    chained = {at for at, found in rules.items() if found is ELEMENT_WISE}
+    return fusion.groups(subgraph, sequence.operations, anchors, chained)
+
+
+def generate(sequence: Sequence, settings: Settings, store: Cache) -> NativeKernel:
+    """The kernel of a sequence, its code loaded."""
+    isa = target(settings.target)
+    lowered = _lowered(sequence, isa, settings)
+    kernels = code.addresses(lowered.specs.values(), store)
+    return NativeKernel(lowered, kernels, code.pool(isa, store), settings.num_threads)
+
+
+def keep(kernel: NativeKernel, store: Cache) -> KeptKernel:
+    """The kernel with its code, which is in the store."""
+    specs = kernel.lowered.specs
+    isa = next(iter(specs.values())).isa if specs else target("native")
+    objects = {symbol: code.object_of(spec, store) for symbol, spec in specs.items()}
+    return kept(kernel, objects, isa.triple, code.pool_object(isa, store))
+
+
+def emit_object(blueprint: Blueprint, settings: Settings) -> ObjectCode:
+    """The object of a blueprint: the code that `generate` would load, with entry points that call it."""
+    wanted = blueprint.target
+    isa = choose(wanted.triple, wanted.cpu, wanted.features)
+    lowered = [[_lowered(sequence, isa, settings) for sequence in entry.sequences] for entry in blueprint.entries]
+    return emit(blueprint, isa, lowered, settings.num_threads)
+
+
+def _lowered(sequence: Sequence, isa: Isa, settings: Settings) -> Lowered:
+    """The commands of a sequence for a target."""
+    lowering = Lowering(sequence.subgraph, isa, settings)
+    for group in sequence.groups:
+        first = sequence.subgraph.operations[group.operations[0]]
+        rule(first.op, sequence.subgraph.types(first)).lower(lowering, group.operations)
+    return lowering.done()

@@ -1,0 +1,38 @@
+"""Kernels as they are kept on disk: commands, packed constants and the machine code they call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import evolve, frozen
+
+from . import linked
+from .lower.command import Callee, Lowered
+from .native_kernel import NativeKernel
+
+
+@frozen(eq=False)
+class KeptKernel:
+    """A native kernel without addresses: `objects` are object files by the symbol that they define."""
+
+    lowered: Lowered
+    objects: Mapping[str, bytes]
+    triple: str
+    pool: bytes
+    threads: int
+
+
+def kept(kernel: NativeKernel, objects: Mapping[str, bytes], triple: str, pool: bytes) -> KeptKernel:
+    """A kernel to be kept: its commands know of the code they call what it takes to call it."""
+    commands = tuple(
+        evolve(command, spec=Callee(command.spec.name, command.spec.symbol, command.spec.layout))
+        for command in kernel.lowered.commands
+    )
+    lowered = evolve(kernel.lowered, commands=commands, specs={})
+    return KeptKernel(lowered, objects, triple, pool, kernel.threads)
+
+
+def revived(kept: KeptKernel) -> NativeKernel:
+    """The kernel in this process: its code is loaded, its constants stay where they are."""
+    kernels = linked.addresses(kept.objects, lambda missing: [kept.objects[symbol] for symbol in missing])
+    return NativeKernel(kept.lowered, kernels, linked.pool(kept.triple, lambda: kept.pool), kept.threads)

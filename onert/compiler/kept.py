@@ -1,0 +1,203 @@
+"""Programs on disk: compiled once, found again by all that they depend on.
+
+A kept program is a pickle of everything but the model's own constants and the kernels. The constants are taken from the
+model again, the kernels come from what their backends keep; arrays lie beside the pickle and are mapped into memory, so
+that packed weights are neither packed nor held twice. What a program depends on, and is found by, is the model, the
+options, the sources of this package and what the backends say of themselves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import pickle
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import evolve, fields, frozen
+
+import onert.ir
+from onert.backend import HOST, Backend, Memory, Program, Routine, Step
+from onert.backend.cache import Cache, default_directory, sources
+from onert.ir import Array, BackendError, Constant, Package
+
+from .options import Options
+
+Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
+
+_ALIGNMENT = 64
+_UNFIT = (pickle.PicklingError, TypeError, AttributeError)
+"""What pickling raises for values that only this process knows, such as a user's own function."""
+
+
+@frozen(eq=False)
+class Shelf:
+    """Where the program of one package for one set of options is kept."""
+
+    cache: Cache
+    key: str
+    constants: tuple[Constant, ...]
+    backends: Mapping[str, Backend]
+
+    def take(self, specialize: Specialize) -> Program | None:
+        """The program, where it is there; `specialize` becomes what it has of that name."""
+        payload = self.cache.load(self.key)
+        if payload is None:
+            return None
+        try:
+            program, kernels = _unpacked(payload, self.constants)
+            routines = [self._revived(*each) for each in zip(program.routines, kernels, strict=True)]
+        except (BackendError, pickle.UnpicklingError, *_UNFIT):
+            return None  # it was kept by another state of things than its key says: compile it again
+        return evolve(program, routines=tuple(routines), specialize=specialize)
+
+    def _revived(self, routine: Routine, kernels: Sequence[Any]) -> Routine:
+        pairs = zip(routine.steps, kernels, strict=True)
+        steps = (evolve(s, kernel=self.backends[s.backend].revive(kernel, s.sequence)) for s, kernel in pairs)
+        return evolve(routine, steps=tuple(steps))
+
+    def put(self, program: Program) -> None:
+        """Keep a program, where all that it consists of can be kept."""
+        kernels = tuple(tuple(self._kept(step) for step in routine.steps) for routine in program.routines)
+        if any(kernel is None for each in kernels for kernel in each):
+            return
+        bare = evolve(program, routines=tuple(map(_without_kernels, program.routines)), specialize=_nothing)
+        try:
+            self.cache.store(self.key, _packed((bare, kernels), self))
+        except _UNFIT:
+            return
+
+    def _kept(self, step: Step) -> Any:
+        return self.backends[step.backend].keep(step.kernel)
+
+
+def _without_kernels(routine: Routine) -> Routine:
+    empty: Any = None
+    return evolve(routine, steps=tuple(evolve(step, kernel=empty) for step in routine.steps))
+
+
+def _nothing(shapes: Mapping[int, tuple[int, ...]]) -> Program:
+    """Stands in a pickle for the making of programs for other shapes."""
+    raise pickle.UnpicklingError("a kept program is used before it is whole")
+
+
+def shelf(package: Package, options: Options, backends: Sequence[Backend]) -> Shelf | None:
+    """The place of a package's program; None where it is not kept.
+
+    That is so with a backend that does not keep kernels, and where compiling has effects or causes of its own: measured
+    times, files for people.
+    """
+    if options.use_scheduler or options.graph_dot_dump:
+        return None
+    names = {backend.name: backend.fingerprint(options.settings) for backend in backends}
+    if None in names.values():
+        return None
+    constants = tuple(_constants(package))
+    try:
+        structure = _pickled(package, {id(constant): at for at, constant in enumerate(constants)}, None)
+    except _UNFIT:
+        return None
+    digest = hashlib.sha256()
+    for constant in constants:
+        array = constant.array
+        digest.update(f"{array.dtype} {array.shape}\n".encode())
+        digest.update(pickle.dumps(array.tolist()) if array.dtype == object else _bytes(array).data)
+    state = sources(Path(onert.ir.__file__).parents[1])
+    key = Cache.key(state, repr(names), _text(options), structure, digest.digest())
+    return Shelf(Cache(default_directory(os.environ)), key, constants, {b.name: b for b in backends})
+
+
+def _text(options: Options) -> str:
+    """The options that decide a program, the same in every process."""
+    found = {f.name: getattr(options, f.name) for f in fields(Options) if f.name != "fixed"}
+    return repr({name: sorted(value) if isinstance(value, frozenset) else value for name, value in found.items()})
+
+
+def _constants(package: Package) -> Iterator[Constant]:
+    """The constants of a package's models, each once."""
+    found = {
+        id(operand.data): operand.data
+        for model in package.models
+        for subgraph in model.subgraphs
+        for operand in subgraph.operands
+        if operand.data is not None
+    }
+    yield from found.values()
+
+
+def _bytes(array: Array) -> Array:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+# ---- pickles beside which arrays lie
+
+
+def given_constant(at: int) -> Constant:
+    """Stands in a pickle for a constant of the model."""
+    raise pickle.UnpicklingError(f"constant {at} is asked for outside of a kept program")
+
+
+def host_memory() -> Memory:
+    """Stands in a pickle for the host's memory."""
+    return HOST
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, given: Mapping[int, int], buffers: list[pickle.PickleBuffer] | None) -> None:
+        super().__init__(file, 5, buffer_callback=None if buffers is None else buffers.append)
+        self._given = given
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, Constant):
+            at = self._given.get(id(value))
+            return (Constant, (np.ascontiguousarray(value.array),)) if at is None else (given_constant, (at,))
+        return (host_memory, ()) if value is HOST else NotImplemented
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, buffers: Sequence[memoryview], constants: Sequence[Constant]) -> None:
+        super().__init__(file, buffers=buffers)
+        self._constants = constants
+
+    def find_class(self, module: str, name: str) -> Any:
+        own = module == __name__ and name == given_constant.__name__
+        return self._constants.__getitem__ if own else super().find_class(module, name)
+
+
+def _pickled(value: object, given: Mapping[int, int], buffers: list[pickle.PickleBuffer] | None) -> bytes:
+    file = io.BytesIO()
+    _Pickler(file, given, buffers).dump(value)
+    return file.getvalue()
+
+
+def _packed(value: object, shelf: Shelf) -> bytes:
+    """Sizes of the pickle and of every buffer, then these, each on a cache line."""
+    buffers: list[pickle.PickleBuffer] = []
+    head = _pickled(value, {id(constant): at for at, constant in enumerate(shelf.constants)}, buffers)
+    pieces: list[memoryview] = [memoryview(head), *(buffer.raw() for buffer in buffers)]
+    sizes = struct.pack(f"<{1 + len(pieces)}Q", len(pieces), *(piece.nbytes for piece in pieces))
+    out = io.BytesIO()
+    for piece in (memoryview(sizes), *pieces):
+        out.write(piece)
+        out.write(bytes(-out.tell() % _ALIGNMENT))
+    return out.getvalue()
+
+
+def _unpacked(payload: memoryview, constants: Sequence[Constant]) -> tuple[Program, Sequence[Sequence[Any]]]:
+    (count,) = struct.unpack_from("<Q", payload)
+    sizes = struct.unpack_from(f"<{count}Q", payload, 8)
+    pieces, start = [], _aligned(8 * (1 + count))
+    for size in sizes:
+        pieces.append(payload[start : start + size])
+        start = _aligned(start + size)
+    head, *buffers = pieces
+    found: tuple[Program, Sequence[Sequence[Any]]] = _Unpickler(io.BytesIO(head), buffers, constants).load()
+    return found
+
+
+def _aligned(size: int) -> int:
+    return size + -size % _ALIGNMENT

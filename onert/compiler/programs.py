@@ -1,0 +1,42 @@
+"""Where programs come from: the disk, or the compiler."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from functools import cache
+from time import perf_counter
+from typing import Any
+
+from onert.backend import Backend, Program
+from onert.ir import Package
+
+from .kept import shelf
+from .options import Options
+
+WORTH_KEEPING = 0.03
+"""Seconds of compiling from which on a program is kept: what is compiled sooner is not found sooner."""
+
+
+def compile(package: Package, options: Options, backends: Sequence[Backend]) -> Program:  # noqa: A001
+    """The program of a package on `backends`, loaded and in order of preference.
+
+    The package's configuration fills what `options` leave open. ModelError where the package's models do not fit
+    together, CompileError where these options or backends cannot compile it, BackendError where a backend fails.
+    """
+    options = options.with_config(package.config)
+    place = shelf(package, options, backends)
+    compilation = cache(lambda: _compiler().compilation(package, options, backends))
+    kept = place.take(lambda shapes: compilation().specialize(shapes)) if place is not None else None
+    if kept is not None:
+        return kept
+    start = perf_counter()
+    program: Program = compilation().first()
+    if place is not None and perf_counter() - start >= WORTH_KEEPING:
+        place.put(program)
+    return program
+
+
+def _compiler() -> Any:
+    """Read only when something is compiled."""
+    return importlib.import_module("onert.compiler.compiler")
