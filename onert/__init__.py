@@ -5,13 +5,20 @@ program = onert.compile(package)
 outputs = onert.Execution(program).run({"x": array})
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from onert.backend import Program, TensorInfo
-from onert.bundle import Bundle, bundle, load_bundle
+from onert.bundle import bundle
 from onert.compiler import Options
 from onert.exec import Execution
 from onert.frontend import custom_op
 from onert.ir import BackendError, CompileError, ExecutionError, ModelError, OnertError, Package
-from onert.runtime import Interpreter, SignatureRunner, compile, load
+from onert.runtime import compile, load
+
+if TYPE_CHECKING:
+    from onert.bundle import Bundle, load_bundle
+    from onert.runtime import Interpreter, SignatureRunner
 
 __version__ = "0.1.0"
 
@@ -35,3 +42,17 @@ __all__ = [
     "load",
     "load_bundle",
 ]
+
+_LATER = {
+    "Bundle": "onert.bundle",
+    "Interpreter": "onert.runtime",
+    "SignatureRunner": "onert.runtime",
+    "load_bundle": "onert.bundle",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What few programs need is read when it is named."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_LATER[name]), name)

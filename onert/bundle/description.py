@@ -12,7 +12,7 @@ from attrs import frozen
 from onert.backend import TensorInfo
 from onert.ir import DType, ExecutionError, Quantization
 
-from .plan import Role, Variable
+from .variables import Role, Variable
 
 _SIZE = re.compile(r"^ \*   (constants|mutables|activations) (\d+) bytes", re.MULTILINE)
 _ALIGNMENT = re.compile(r"^ \* Memory areas, each at a multiple of (\d+) bytes", re.MULTILINE)

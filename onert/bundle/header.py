@@ -11,7 +11,8 @@ from onert.backend import ObjectCode
 from onert.ir import DType
 
 from .names import apart, identifier
-from .plan import ALIGNMENT, Plan, Role, Variable
+from .plan import Plan
+from .variables import ALIGNMENT, Role, Variable
 
 C_TYPES = {
     DType.FLOAT32: "float",

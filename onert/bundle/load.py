@@ -18,7 +18,7 @@ from onert.backend import HOST, TensorInfo
 from onert.ir import Array, ExecutionError
 
 from .description import Description, read
-from .plan import Role, Variable
+from .variables import Role, Variable
 
 _COMPILERS = ("cc", "gcc", "clang")
 

@@ -3,41 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import Enum
 
 from attrs import evolve, frozen
 
-from onert.backend import Backend, EntryPoint, Place, Program, Region, Symbol, TensorInfo
+from onert.backend import Backend, EntryPoint, Place, Program, Region, TensorInfo
 from onert.compiler.effects import subgraph_effects
 from onert.compiler.options import Options
 from onert.compiler.routine import plan_routine
 from onert.compiler.scheduler.manual import Choices
 from onert.ir import CompileError, Subgraph, Subgraphs
 
-ALIGNMENT = 64
-
-
-class Role(Enum):
-    """What callers do with a variable: write it before a call, read it after one, or let it alone between calls."""
-
-    INPUT = "input"
-    OUTPUT = "output"
-    STATE = "state"
-
-
-@frozen
-class Variable:
-    """A tensor of an entry point that callers see, `offset` bytes into mutables."""
-
-    entry: str
-    role: Role
-    info: TensorInfo
-    offset: int
-
-    @property
-    def symbol(self) -> Symbol:
-        elements = self.info.type.nbytes // self.info.dtype.itemsize
-        return Symbol(self.info.name, Place(Region.MUTABLES, self.offset), elements)
+from .variables import ALIGNMENT, Role, Variable
 
 
 @frozen

@@ -22,7 +22,7 @@ import numpy as np
 
 import onert
 from onert.bundle.description import read
-from onert.bundle.plan import Role
+from onert.bundle.variables import Role
 
 HARNESS = Path(__file__).resolve().parents[1] / "bundle" / "run.c"
 ROUND_SECONDS = 0.2

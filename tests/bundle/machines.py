@@ -14,7 +14,7 @@ import pytest
 from attrs import frozen
 
 from onert.bundle.description import read
-from onert.bundle.plan import Role
+from onert.bundle.variables import Role
 
 HERE = Path(__file__).parent
 Array = np.ndarray[Any, Any]

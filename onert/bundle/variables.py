@@ -1,0 +1,34 @@
+"""The tensors of a bundle that its callers see."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import frozen
+
+from onert.backend import Place, Region, Symbol, TensorInfo
+
+ALIGNMENT = 64
+
+
+class Role(Enum):
+    """What callers do with a variable: write it before a call, read it after one, or let it alone between calls."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    STATE = "state"
+
+
+@frozen
+class Variable:
+    """A tensor of an entry point that callers see, `offset` bytes into mutables."""
+
+    entry: str
+    role: Role
+    info: TensorInfo
+    offset: int
+
+    @property
+    def symbol(self) -> Symbol:
+        elements = self.info.type.nbytes // self.info.dtype.itemsize
+        return Symbol(self.info.name, Place(Region.MUTABLES, self.offset), elements)
