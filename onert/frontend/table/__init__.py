@@ -11,7 +11,13 @@ from .importer import Importer
 FAMILIES = (
     "elementwise",
     "compute",
+    "shapes",
+    "conversions",
+    "joining",
     "movement",
+    "normalization",
+    "resizing",
+    "choices",
     "windows",
     "control",
     "recurrent",

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from onert.ir import DType, ModelError, Op
+from onert.ir import DType, Op
 from onert.ir.ops.binary import AddN, Binary, BinaryKind, PRelu
-from onert.ir.ops.comparison import Comparison, ComparisonKind
-from onert.ir.ops.convert import Bitcast, Cast, Dequantize, FakeQuant, Quantize
-from onert.ir.ops.select import Select
 from onert.ir.ops.unary import LeakyRelu, Unary, UnaryKind, ZerosLike
 
-from .importer import Importer, Operator, Table, activation, fixed
+from .importer import Importer, Operator, Table, activation, fixed, result_dtype
 
 
 def _unary(kind: UnaryKind) -> Importer:
@@ -27,33 +24,9 @@ def _arithmetic(kind: BinaryKind) -> Importer:
     return build
 
 
-def _result_dtype(operator: Operator) -> DType:
-    """The element type that the file declares for the result."""
-    if not operator.outputs:
-        raise ModelError("has no outputs, expected 1")
-    return operator.outputs[0].dtype
-
-
-_COMPARE = (
-    ComparisonKind.EQUAL,
-    ComparisonKind.NOT_EQUAL,
-    ComparisonKind.GREATER_EQUAL,
-    ComparisonKind.GREATER,
-    ComparisonKind.LESS_EQUAL,
-    ComparisonKind.LESS,
-)
-
-
-def _stablehlo_compare(operator: Operator) -> Op:
-    direction = operator.integer("comparison_direction")
-    if not 0 <= direction < len(_COMPARE):
-        raise ModelError(f"comparison_direction is {direction}, expected 0 to {len(_COMPARE) - 1}")
-    return Comparison(_COMPARE[direction])
-
-
 def _bitwise_or_logical(logical: BinaryKind, bitwise: BinaryKind) -> Importer:
     def build(operator: Operator) -> Op:
-        return Binary(logical if _result_dtype(operator) is DType.BOOL else bitwise)
+        return Binary(logical if result_dtype(operator) is DType.BOOL else bitwise)
 
     return build
 
@@ -109,16 +82,6 @@ TABLE: Table = {
     "RIGHT_SHIFT": _binary(BinaryKind.SHIFT_RIGHT),
     "ADD_N": fixed(AddN()),
     "PRELU": fixed(PRelu()),
-    **{kind.name: fixed(Comparison(kind)) for kind in ComparisonKind},
-    "SELECT": fixed(Select(rows=True)),
-    "SELECT_V2": fixed(Select()),
-    "CAST": lambda operator: Cast(_result_dtype(operator)),
-    "QUANTIZE": lambda operator: Quantize(_result_dtype(operator)),
-    "DEQUANTIZE": lambda operator: Dequantize(_result_dtype(operator)),
-    "BITCAST": lambda operator: Bitcast(_result_dtype(operator)),
-    "FAKE_QUANT": lambda operator: FakeQuant(
-        operator.number("min"), operator.number("max"), operator.integer("num_bits"), operator.flag("narrow_range")
-    ),
     "STABLEHLO_ADD": _binary(BinaryKind.ADD),
     "STABLEHLO_SUBTRACT": _binary(BinaryKind.SUB),
     "STABLEHLO_MULTIPLY": _binary(BinaryKind.MUL),
@@ -140,8 +103,5 @@ TABLE: Table = {
     "STABLEHLO_LOGISTIC": _unary(UnaryKind.LOGISTIC),
     "STABLEHLO_FLOOR": _unary(UnaryKind.FLOOR),
     "STABLEHLO_COSINE": _unary(UnaryKind.COS),
-    "STABLEHLO_COMPARE": _stablehlo_compare,
-    "STABLEHLO_SELECT": fixed(Select()),
-    "STABLEHLO_CONVERT": lambda operator: Cast(_result_dtype(operator)),
 }
 CUSTOM: Table = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Protocol, TypeVar
 
-from onert.ir import ModelError, Op, TensorType, unranked
+from onert.ir import DType, ModelError, Op, TensorType, unranked
 from onert.ir.ops.activation import Activation
 from onert.ir.ops.window import Padding
 
@@ -95,6 +95,7 @@ ACTIVATIONS = (
     Activation.SIGN_BIT,
 )
 PADDINGS = (Padding.SAME, Padding.VALID)
+_INDEX_TYPES = {2: DType.INT32, 4: DType.INT64}
 
 
 def choice(operator: Operator, field: str, members: tuple[Member, ...]) -> Member:
@@ -135,6 +136,29 @@ def fused(kind: Callable[..., Op], **attributes: Any) -> Importer:
         return kind(activation=activation(operator), **attributes)
 
     return build
+
+
+def result_dtype(operator: Operator) -> DType:
+    """The element type that the file declares for the result."""
+    if not operator.outputs:
+        raise ModelError("has no outputs, expected 1")
+    return operator.outputs[0].dtype
+
+
+def result_other_than(operator: Operator, index: int) -> DType | None:
+    """The result's declared element type where it is not that of input `index`."""
+    x = operator.inputs[index] if index < len(operator.inputs) else None
+    if x is None or not operator.outputs or operator.outputs[0].dtype is x.dtype:
+        return None
+    return operator.outputs[0].dtype
+
+
+def index_type(operator: Operator, field: str) -> DType:
+    """The integer type that a field of the schema's TensorType names."""
+    value = operator.integer(field)
+    if value not in _INDEX_TYPES:
+        raise ModelError(f"{field} is {value}, expected 2 (int32) or 4 (int64)")
+    return _INDEX_TYPES[value]
 
 
 def loose(operator: Operator) -> tuple[TensorType, ...]:

@@ -1,4 +1,4 @@
-"""Operators that move, pick, join and make elements."""
+"""Operators that move, pick and make elements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from onert.ir.ops.gather import (
     OneHot,
     ScatterNd,
 )
-from onert.ir.ops.joining import Concat, Pack, Split, SplitV, Unpack
 from onert.ir.ops.layout import (
     BatchToSpaceND,
     DepthToSpace,
@@ -23,7 +22,6 @@ from onert.ir.ops.layout import (
     SpaceToDepth,
     Transpose,
 )
-from onert.ir.ops.reshape import ExpandDims, Rank, Reshape, ShapeOf, Squeeze
 from onert.ir.ops.slicing import (
     BroadcastArgs,
     BroadcastTo,
@@ -35,29 +33,9 @@ from onert.ir.ops.slicing import (
     Tile,
 )
 
-from .importer import Operator, Table, activation, choice, fixed
-
-_INDEX_TYPES = {2: DType.INT32, 4: DType.INT64}
-
+from .importer import Operator, Table, choice, fixed, index_type
 
 _MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
-
-
-def _index_type(operator: Operator, field: str) -> DType:
-    """The integer type that a field of the schema's TensorType names."""
-    value = operator.integer(field)
-    if value not in _INDEX_TYPES:
-        raise ModelError(f"{field} is {value}, expected 2 (int32) or 4 (int64)")
-    return _INDEX_TYPES[value]
-
-
-def _reshape(operator: Operator) -> Op:
-    if len(operator.inputs) > 1 and operator.inputs[1] is not None:
-        return Reshape()
-    shape = operator.integers("new_shape")
-    if not shape and operator.outputs:  # old converters wrote the shape only on the result
-        return Reshape(tuple(-1 if d is None else d for d in operator.outputs[0].shape))
-    return Reshape(() if shape == (0,) else shape)
 
 
 def _strided_slice(operator: Operator) -> Op:
@@ -74,30 +52,11 @@ def _embedding_lookup(operator: Operator) -> Op:
     return EmbeddingLookup(operator.outputs[0].dtype)
 
 
-def _unpack(operator: Operator) -> Op:
-    count = operator.integer("num")
-    if count != len(operator.outputs):
-        raise ModelError(f"num is {count}, there are {len(operator.outputs)} outputs")
-    return Unpack(count, operator.integer("axis"))
-
-
-def _pack(operator: Operator) -> Op:
-    count = operator.integer("values_count")
-    if count != len(operator.inputs):
-        raise ModelError(f"values_count is {count}, there are {len(operator.inputs)} inputs")
-    return Pack(operator.integer("axis"))
-
-
 def _topk(operator: Operator) -> Op:
     return TopK(operator.outputs[1].dtype if len(operator.outputs) > 1 else DType.INT32)
 
 
 TABLE: Table = {
-    "RESHAPE": _reshape,
-    "SQUEEZE": lambda operator: Squeeze(operator.integers("squeeze_dims")),
-    "EXPAND_DIMS": fixed(ExpandDims()),
-    "SHAPE": lambda operator: ShapeOf(_index_type(operator, "out_type")),
-    "RANK": fixed(Rank()),
     "TRANSPOSE": fixed(Transpose()),
     "SPACE_TO_DEPTH": lambda operator: SpaceToDepth(operator.integer("block_size")),
     "DEPTH_TO_SPACE": lambda operator: DepthToSpace(operator.integer("block_size")),
@@ -105,11 +64,6 @@ TABLE: Table = {
     "BATCH_TO_SPACE_ND": fixed(BatchToSpaceND()),
     "REVERSE_V2": fixed(Reverse()),
     "REVERSE_SEQUENCE": lambda operator: ReverseSequence(operator.integer("seq_dim"), operator.integer("batch_dim")),
-    "CONCATENATION": lambda operator: Concat(operator.integer("axis"), activation(operator)),
-    "PACK": _pack,
-    "UNPACK": _unpack,
-    "SPLIT": lambda operator: Split(operator.integer("num_splits")),
-    "SPLIT_V": lambda operator: SplitV(operator.integer("num_splits")),
     "SLICE": fixed(Slice()),
     "STRIDED_SLICE": _strided_slice,
     "PAD": fixed(Pad()),
@@ -129,6 +83,6 @@ TABLE: Table = {
     "RANGE": fixed(Range()),
     "TOPK_V2": _topk,
     "WHERE": fixed(Where()),
-    "UNIQUE": lambda operator: Unique(_index_type(operator, "idx_out_type")),
+    "UNIQUE": lambda operator: Unique(index_type(operator, "idx_out_type")),
 }
 CUSTOM: Table = {}

@@ -1,0 +1,27 @@
+"""Operators that change or tell a shape and move nothing."""
+
+from __future__ import annotations
+
+from onert.ir import Op
+from onert.ir.ops.reshape import ExpandDims, Rank, Reshape, ShapeOf, Squeeze
+
+from .importer import Operator, Table, fixed, index_type
+
+
+def _reshape(operator: Operator) -> Op:
+    if len(operator.inputs) > 1 and operator.inputs[1] is not None:
+        return Reshape()
+    shape = operator.integers("new_shape")
+    if not shape and operator.outputs:  # old converters wrote the shape only on the result
+        return Reshape(tuple(-1 if d is None else d for d in operator.outputs[0].shape))
+    return Reshape(() if shape == (0,) else shape)
+
+
+TABLE: Table = {
+    "RESHAPE": _reshape,
+    "SQUEEZE": lambda operator: Squeeze(operator.integers("squeeze_dims")),
+    "EXPAND_DIMS": fixed(ExpandDims()),
+    "SHAPE": lambda operator: ShapeOf(index_type(operator, "out_type")),
+    "RANK": fixed(Rank()),
+}
+CUSTOM: Table = {}
