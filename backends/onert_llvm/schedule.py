@@ -18,6 +18,9 @@ _LATENCY = 4.0
 _MOST_IN_LINE = 8
 """Outputs of a tile within a row of the output: measured, more are slower."""
 
+_FIRST_CACHE, _LEAST_CHUNK = 26 * 1024, 4
+"""Bytes of a picture that a depthwise convolution reads again and again, and registers of channels to be worth it."""
+
 _PER_BLOCK = 12.0
 """Cycles to begin and end a tile, beside its inner loop."""
 
@@ -100,6 +103,18 @@ def strip(window: tuple[int, int], stride: int, dilation: int, out_w: int, chann
     candidates = range(1, min(room, out_w) + 1)
     across = min(candidates, key=lambda a: (-(-out_w // a) * (a + 1.5), -a))
     return Strip(window, stride, dilation, across, channels % isa.f32 != 0)
+
+
+def chunked(cut: Strip, in_w: int, channels: int, isa: Isa) -> Strip:
+    """A strip with its channels cut so that the rows of a window over one chunk stay in the first cache.
+
+    Not where that leaves too few registers at a time to be worth beginning strips for.
+    """
+    row = cut.window[0] * in_w * isa.vector_bytes
+    registers = max(1, _FIRST_CACHE // row)
+    chunk = 1 << registers.bit_length() - 1
+    fits = chunk >= _LEAST_CHUNK and channels > chunk * isa.f32
+    return evolve(cut, chunk=chunk) if fits else cut
 
 
 def byte_strip(window: tuple[int, int], stride: int, dilation: int, out_w: int, channels: int, isa: Isa) -> Strip:

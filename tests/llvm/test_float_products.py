@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from onert_llvm.abi import KernelSpec
 from onert_llvm.kernels.depthwise_f32 import DepthwiseF32
@@ -131,13 +132,17 @@ def test_windows_of_few_channels_agree_with_float64(isa: Isa, picture: Picture) 
 
 @ISAS
 @pytest.mark.parametrize("picture", PICTURES)
-def test_depthwise_convolutions_agree_with_float64(isa: Isa, picture: Picture) -> None:
+@pytest.mark.parametrize("chunk", [0, 1, 2])
+def test_depthwise_convolutions_agree_with_float64(isa: Isa, picture: Picture, chunk: int) -> None:
     x, taps, channels = _numbers(picture.shape), picture.window[0] * picture.window[1], picture.channels
     w, bias = _numbers((taps, channels), 1), _numbers((channels,), 2)
     cut = strip(picture.window, picture.stride[1], picture.dilation[1], picture.out[1], channels, isa)
+    cut, lines = evolve(cut, chunk=chunk), picture.images * picture.out[0]
     c = guarded(np.zeros((picture.rows, channels), np.float32))
     slots = picture.slots(guarded(x), guarded(np.zeros(channels, np.float32)))
     slots |= {"w": guarded(w), "c": c, "channels": channels, "ldc": channels, "bias": guarded(bias)}
     tree = clamp(ACC, 0.0, None)
-    run(KernelSpec(DepthwiseF32(cut, Epilogue(tree, bias=True)), isa), picture.images * picture.out[0], slots, pieces=2)
+    slots |= dict.fromkeys(cut.slots, lines)
+    tiles = lines * -(-channels // (chunk * isa.f32)) if chunk else lines
+    run(KernelSpec(DepthwiseF32(cut, Epilogue(tree, bias=True)), isa), tiles, slots, pieces=2)
     _close(c, np.maximum(np.einsum("rtk,tk->rk", picture.windows(x, 0), w.astype(np.float64)) + bias, 0))

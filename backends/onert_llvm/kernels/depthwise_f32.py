@@ -29,7 +29,7 @@ class DepthwiseF32:
 
     @property
     def layout(self) -> TaskLayout:
-        return TaskLayout(("w", "c", "channels", "ldc", *WINDOW, *self.epilogue.slots))
+        return TaskLayout(("w", "c", "channels", "ldc", *self.strip.slots, *WINDOW, *self.epilogue.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:

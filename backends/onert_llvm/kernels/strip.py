@@ -18,7 +18,8 @@ class Strip:
 
     The output has at least `across` columns: the last strip of a row overlaps the one before. `masked`: the channels
     end inside a register. `wide`: as many registers of channels are computed together as long as there are so many, and
-    `narrow`: some are left that are not.
+    `narrow`: some are left that are not. With `chunk` so many registers of channels are computed for all rows before
+    the next ones, so that what neighbouring rows see stays near the core.
     """
 
     window: tuple[int, int]
@@ -28,6 +29,12 @@ class Strip:
     masked: bool
     wide: int = 0
     narrow: bool = True
+    chunk: int = 0
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """What chunks add to a task: how many rows the output has through all images."""
+        return ("lines",) if self.chunk else ()
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -77,13 +84,14 @@ def each_strip(
     body: Body,
     wide: Body | None = None,
 ) -> None:
-    """Write the loops around `body`; work tiles are rows of the output through all images.
+    """Write the loops around `body`; work tiles are rows of the output through all images, chunk by chunk.
 
     `wide` is the body for as many registers of channels as the strip says.
     """
     height, width = strip.window[0], task.i64("out_w")
     table = k.view(k.scratch(PTR, height * len(strip.columns)), PTR, len(strip.columns), 1)
-    with k.loop(end, begin) as line:
+    with k.loop(end, begin) as tile:
+        line, span = _span(k, task, strip, tile)
         image, y = line // task.i64("out_h"), line % task.i64("out_h")
         top = y * task.i64("stride_h") - task.i64("pad_h")
         with k.loop(width, step=strip.across, nonempty=True) as group:
@@ -96,11 +104,13 @@ def each_strip(
             out, position = line * width + x, y * width + x
             with k.either(inner) as (then, otherwise):
                 with then:
-                    _channels(k, task, strip, out, Pixels(k, strip, element, rows, True, position), body, wide)
+                    _channels(k, task, strip, out, Pixels(k, strip, element, rows, True, position), span, body, wide)
                 with otherwise:
                     _fill(task, strip, table, rows, top, left)
                     pointers = tuple(table[i] for i in range(height))
-                    _channels(k, task, strip, out, Pixels(k, strip, element, pointers, False, position), body, wide)
+                    _channels(
+                        k, task, strip, out, Pixels(k, strip, element, pointers, False, position), span, body, wide
+                    )
 
 
 def _rows(k: Kernel, task: Task, strip: Strip, element: ir.Type, image: Val, top: Val, left: Val) -> tuple[View, ...]:
@@ -121,13 +131,30 @@ def _fill(task: Task, strip: Strip, table: View, rows: tuple[View, ...], top: Va
             table[i, j].store((seen & across[j]).select(row[c].address, zero), align=4)
 
 
-def _channels(k: Kernel, task: Task, strip: Strip, out: Val, pixels: Pixels, body: Body, wide: Body | None) -> None:
-    lanes, channels = k.isa.f32, task.i64("channels")
-    start = k.index(0)
+def _span(k: Kernel, task: Task, strip: Strip, tile: Val) -> tuple[Val, tuple[Val, Val]]:
+    """The row of a work tile, and its channels."""
+    if not strip.chunk:
+        return tile, (k.index(0), task.i64("channels"))
+    lines, size = task.i64("lines"), strip.chunk * k.isa.f32
+    first = (tile // lines) * size
+    return tile % lines, (first, (first + size).min(task.i64("channels")))
+
+
+def _channels(
+    k: Kernel,
+    task: Task,
+    strip: Strip,
+    out: Val,
+    pixels: Pixels,
+    span: tuple[Val, Val],
+    body: Body,
+    wide: Body | None,
+) -> None:
+    lanes, (start, channels) = k.isa.f32, span
     if wide is not None and strip.wide:
         step = lanes * strip.wide
-        start = channels - channels % step if strip.narrow else channels
-        with k.loop(start, step=step) as c:
+        first, start = start, channels - channels % step if strip.narrow else channels
+        with k.loop(start, first, step=step) as c:
             wide(out, pixels, c, None)
         if not strip.narrow:
             return
@@ -135,4 +162,8 @@ def _channels(k: Kernel, task: Task, strip: Strip, out: Val, pixels: Pixels, bod
     with k.loop(whole, start, step=lanes) as c:
         body(out, pixels, c, None)
     if strip.masked:
-        body(out, pixels, whole, k.mask(lanes, channels - whole))
+        if strip.chunk:
+            with k.when(whole < channels):
+                body(out, pixels, whole, k.mask(lanes, channels - whole))
+        else:
+            body(out, pixels, whole, k.mask(lanes, channels - whole))
