@@ -21,6 +21,8 @@ MAGIC = b"onert cache 1\n\0\0"
 HEADER = 64
 DEFAULT_LIMIT = 512 << 20
 _KEPT_AFTER_EVICTION = 0.8  # leave room, so that not every store evicts
+_SMALL, _COUNTED = 256, 16
+"""Of the entries under a 256th of the limit, one in 16 has the directory counted: that costs more the more is there."""
 
 
 def default_directory(environment: Mapping[str, str]) -> Path:
@@ -63,7 +65,7 @@ class Entry:
 
 @frozen
 class Cache:
-    """A directory of entries, together at most `limit` bytes: the longest unused go first."""
+    """Entries in a directory, at most `limit` bytes and for a while a sixteenth more: the longest unused go first."""
 
     directory: Path
     limit: int = DEFAULT_LIMIT
@@ -109,7 +111,8 @@ class Cache:
             temporary.replace(self._path(key))
         except OSError:
             return False
-        self._evict()
+        if len(payload) > self.limit // _SMALL or int(key[:8], 16) % _COUNTED == 0:
+            self._evict()
         return True
 
     def entries(self) -> list[Entry]:
