@@ -5,8 +5,7 @@ program = onert.compile(package)
 outputs = onert.Execution(program).run({"x": array})
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from onert.backend import Program, TensorInfo
 from onert.bundle import bundle
@@ -14,6 +13,7 @@ from onert.compiler import Options
 from onert.exec import Execution
 from onert.frontend import custom_op
 from onert.ir import BackendError, CompileError, ExecutionError, ModelError, OnertError, Package
+from onert.ir.later import later
 from onert.runtime import compile, load
 
 if TYPE_CHECKING:
@@ -43,16 +43,12 @@ __all__ = [
     "load_bundle",
 ]
 
-_LATER = {
-    "Bundle": "onert.bundle",
-    "Interpreter": "onert.runtime",
-    "SignatureRunner": "onert.runtime",
-    "load_bundle": "onert.bundle",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """What few programs need is read when it is named."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_LATER[name]), name)
+__getattr__ = later(
+    __name__,
+    {
+        "Bundle": "onert.bundle",
+        "Interpreter": "onert.runtime",
+        "SignatureRunner": "onert.runtime",
+        "load_bundle": "onert.bundle",
+    },
+)

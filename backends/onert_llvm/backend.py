@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from onert.backend import Backend, Blueprint, Group, Kernel, ObjectCode, Sequence, Settings
+from onert.backend import Backend, Group, Kernel, Sequence, Settings
 from onert.backend.cache import Cache, default_directory
 from onert.ir import CallTypes, Operation
 
@@ -14,6 +14,9 @@ from .kept import KeptKernel, revived
 from .native_kernel import NativeKernel
 from .target import target
 from .version import version
+
+if TYPE_CHECKING:
+    from onert.backend import Blueprint, ObjectCode
 
 
 class Llvm(Backend):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
 from onert.ir import CallTypes, Operation
 
-from .emission import Blueprint, ObjectCode
 from .kernel import Group, Kernel, Sequence
 from .memory import HOST, Memory
+
+if TYPE_CHECKING:
+    from .emission import Blueprint, ObjectCode
 
 API_VERSION = 1
 """The version of this contract; a backend that names another is refused with one sentence."""

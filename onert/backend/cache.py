@@ -1,8 +1,11 @@
 """A cache of compiled programs, code and packed weights on disk, keyed by content.
 
-Each entry is one file: magic, SHA-256 of the payload, payload at a 64-byte boundary. An entry is written to a temporary
-name and renamed, so that a reader sees all of it or nothing; one that is cut, changed or foreign is ignored and
-removed. Any number of processes may use one directory at once: the worst that a race costs is work done twice.
+Each entry is one file: magic, length and CRC-32 of the payload, payload at a 64-byte boundary. An entry is written to
+a temporary name and renamed, so that a reader sees all of it or nothing; one that is cut, changed or foreign is ignored
+and removed. Any number of processes may use one directory at once: the worst that a race costs is work done twice.
+
+What lies there is run, so it must be the user's own: the directory is made for the user alone, and one that belongs to
+another or that others may write to is not used, nor is such a file.
 """
 
 from __future__ import annotations
@@ -11,18 +14,24 @@ import contextlib
 import hashlib
 import mmap
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
+import stat
+import struct
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from attrs import frozen
 
-MAGIC = b"onert cache 1\n\0\0"
+MAGIC = b"onert cache 2\n\0\0"
 HEADER = 64
 DEFAULT_LIMIT = 512 << 20
 _KEPT_AFTER_EVICTION = 0.8  # leave room, so that not every store evicts
 _SMALL, _COUNTED = 256, 16
 """Of the entries under a 256th of the limit, one in 16 has the directory counted: that costs more the more is there."""
+_UNFINISHED = ".new-"
+_ABANDONED = 3600.0
+"""Seconds after which no writer is still at a file."""
 
 
 def default_directory(environment: Mapping[str, str]) -> Path:
@@ -52,6 +61,26 @@ def _files(folder: str, prefix: str) -> Iterator[tuple[str, int, int]]:
         else:
             status = item.stat()
             yield prefix + item.name, status.st_size, status.st_mtime_ns
+
+
+def _own(status: os.stat_result) -> bool:
+    """Whether a directory or a file is this user's, and nobody else may write to it."""
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _header(payload: Iterable[bytes | memoryview]) -> bytes:
+    length = checksum = 0
+    for piece in payload:
+        length += len(piece)
+        checksum = zlib.crc32(piece, checksum)
+    return (MAGIC + struct.pack("<QI", length, checksum)).ljust(HEADER, b"\0")
+
+
+def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
+    """A new file that only this user may read; OSError where it is there already."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        for piece in pieces:
+            file.write(piece)
 
 
 @frozen
@@ -84,32 +113,37 @@ class Cache:
         """The payload, memory-mapped and read-only; None where it is not there or not whole."""
         path = self._path(key)
         try:
-            with path.open("rb") as file:
+            if not _own(os.stat(self.directory)):
+                return None
+            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+                if not _own(os.fstat(file.fileno())):
+                    return None
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError):  # not there, not readable, or empty
             return None
         view = memoryview(mapped)
         payload = view[HEADER:]
-        if view[: len(MAGIC)] != MAGIC or view[len(MAGIC) : len(MAGIC) + 32] != hashlib.sha256(payload).digest():
+        if view[:HEADER] != _header((payload,)):
             self._remove(path)
             return None
         with contextlib.suppress(OSError):  # a read-only cache serves as well
             os.utime(path)
         return payload
 
-    def store(self, key: str, payload: bytes | memoryview) -> bool:
-        """Keep the payload; False where the directory cannot be written or the payload is over the limit."""
-        if len(payload) + HEADER > self.limit:
+    def store(self, key: str, *payload: bytes | memoryview) -> bool:
+        """Keep the pieces of a payload one after the other; False where the directory cannot be written to, is not the
+        user's own, or the payload is over the limit."""
+        if sum(map(len, payload)) + HEADER > self.limit:
             return False
-        header = (MAGIC + hashlib.sha256(payload).digest()).ljust(HEADER, b"\0")
+        temporary = self.directory / f"{_UNFINISHED}{os.getpid()}-{os.urandom(8).hex()}"
         try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self.directory, prefix=".new-", delete=False) as file:
-                temporary = Path(file.name)
-                file.write(header)
-                file.write(payload)
+            self.directory.mkdir(0o700, parents=True, exist_ok=True)
+            if not _own(os.stat(self.directory)):
+                return False
+            _write(temporary, (_header(payload), *payload))
             temporary.replace(self._path(key))
         except OSError:
+            self._remove(temporary)
             return False
         if len(payload) > self.limit // _SMALL or int(key[:8], 16) % _COUNTED == 0:
             self._evict()
@@ -136,6 +170,7 @@ class Cache:
                     yield Entry(item.name.removesuffix(".onert"), status.st_size, status.st_mtime)
 
     def _evict(self) -> None:
+        self._sweep()
         entries = self.entries()
         total = sum(e.size for e in entries)
         if total <= self.limit:
@@ -145,6 +180,13 @@ class Cache:
                 break
             self._remove(self._path(entry.key))
             total -= entry.size
+
+    def _sweep(self) -> None:
+        """Remove what writers left that were killed."""
+        for path in self.directory.glob(f"{_UNFINISHED}*"):
+            with contextlib.suppress(OSError):  # another process removed it meanwhile
+                if time.time() - path.stat().st_mtime > _ABANDONED:
+                    path.unlink()
 
     def _path(self, key: str) -> Path:
         return self.directory / f"{key}.onert"

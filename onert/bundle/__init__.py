@@ -1,20 +1,18 @@
 """Ahead-of-time bundles: a model as one object file, its weights and a C header; and running one from Python."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .request import Files, bundle
+from onert.ir.later import later
+
+from .request import bundle
 
 if TYPE_CHECKING:
     from .load import Bundle, load_bundle
+    from .wanted import Files
 
 __all__ = ["Bundle", "Files", "bundle", "load_bundle"]
 
-_OF_LOAD = ("Bundle", "load_bundle")
-
-
-def __getattr__(name: str) -> Any:
-    """What runs a bundle is read when someone names it."""
-    if name not in _OF_LOAD:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module("onert.bundle.load"), name)
+__getattr__ = later(
+    __name__,
+    {"Bundle": "onert.bundle.load", "Files": "onert.bundle.wanted", "load_bundle": "onert.bundle.load"},
+)

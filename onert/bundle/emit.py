@@ -14,8 +14,8 @@ from onert.ir import CompileError, Package
 from .header import header, initializer
 from .names import apart, identifier
 from .plan import Plan, plan
-from .request import Api, Files, Request, Source
 from .variables import ALIGNMENT
+from .wanted import Api, Files, Request, Source
 from .write import write_all
 
 BACKEND = "llvm"

@@ -3,7 +3,8 @@
 A kept program is a pickle of everything but the model's own constants and the kernels. The constants are taken from the
 model again, the kernels come from what their backends keep; arrays lie beside the pickle and are mapped into memory, so
 that packed weights are neither packed nor held twice. What a program depends on, and is found by, is the model, the
-options, the sources of this package and what the backends say of themselves.
+options, the sources of this package, Python and NumPy, and what the backends say of themselves. A model with operations
+that somebody else's code declares is not kept: nothing tells whether that code is still the same.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import io
 import os
 import pickle
 import struct
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -32,6 +35,10 @@ Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
 _ALIGNMENT = 64
 _UNFIT = (pickle.PicklingError, TypeError, AttributeError)
 """What pickling raises for values that only this process knows, such as a user's own function."""
+_BROKEN = (BackendError, pickle.UnpicklingError, struct.error, *_UNFIT, ValueError, EOFError, ImportError, LookupError)
+"""What is raised for a program that another state of things kept than its key says."""
+_OURS = frozenset({"attr", "copyreg", "numpy", "onert", *sys.stdlib_module_names})
+"""The packages whose state is part of the key."""
 
 
 @frozen(eq=False)
@@ -51,8 +58,8 @@ class Shelf:
         try:
             program, kernels = _unpacked(payload, self.constants)
             routines = [self._revived(*each) for each in zip(program.routines, kernels, strict=True)]
-        except (BackendError, pickle.UnpicklingError, *_UNFIT):
-            return None  # it was kept by another state of things than its key says: compile it again
+        except _BROKEN:
+            return None  # compile it again
         return evolve(program, routines=tuple(routines), specialize=specialize)
 
     def _revived(self, routine: Routine, kernels: Sequence[Any]) -> Routine:
@@ -67,9 +74,10 @@ class Shelf:
             return
         bare = evolve(program, routines=tuple(map(_without_kernels, program.routines)), specialize=_nothing)
         try:
-            self.cache.store(self.key, _packed((bare, kernels), self))
+            pieces = _packed((bare, kernels), self)
         except _UNFIT:
             return
+        self.cache.store(self.key, *pieces)
 
     def _kept(self, step: Step) -> Any:
         return self.backends[step.backend].keep(step.kernel)
@@ -98,7 +106,7 @@ def shelf(package: Package, options: Options, backends: Sequence[Backend]) -> Sh
         return None
     constants = tuple(_constants(package))
     try:
-        structure = _pickled(package, {id(constant): at for at, constant in enumerate(constants)}, None)
+        structure = _pickled(package, {id(constant): at for at, constant in enumerate(constants)}, None, _OURS)
     except _UNFIT:
         return None
     digest = hashlib.sha256()
@@ -107,7 +115,8 @@ def shelf(package: Package, options: Options, backends: Sequence[Backend]) -> Sh
         digest.update(f"{array.dtype} {array.shape}\n".encode())
         digest.update(pickle.dumps(array.tolist()) if array.dtype == object else _bytes(array).data)
     state = sources(Path(onert.ir.__file__).parents[1])
-    key = Cache.key(state, repr(names), _text(options), structure, digest.digest())
+    versions = f"{sys.implementation.cache_tag} {sys.hexversion:x} {np.__version__}"
+    key = Cache.key(state, versions, repr(names), _text(options), structure, digest.digest())
     return Shelf(Cache(default_directory(os.environ)), key, constants, {b.name: b for b in backends})
 
 
@@ -147,11 +156,24 @@ def host_memory() -> Memory:
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, given: Mapping[int, int], buffers: list[pickle.PickleBuffer] | None) -> None:
+    """Pickles with `given` constants as their numbers; with `packages`, nothing that other packages declare."""
+
+    def __init__(
+        self,
+        file: io.BytesIO,
+        given: Mapping[int, int],
+        buffers: list[pickle.PickleBuffer] | None,
+        packages: frozenset[str] | None,
+    ) -> None:
         super().__init__(file, 5, buffer_callback=None if buffers is None else buffers.append)
         self._given = given
+        self._packages = packages
 
     def reducer_override(self, value: Any) -> Any:
+        if self._packages is not None and isinstance(value, type | FunctionType):
+            package = value.__module__.partition(".")[0]
+            if package not in self._packages:
+                raise pickle.PicklingError(f"{value.__qualname__} is declared by {package}")
         if isinstance(value, Constant):
             at = self._given.get(id(value))
             return (Constant, (np.ascontiguousarray(value.array),)) if at is None else (given_constant, (at,))
@@ -168,23 +190,25 @@ class _Unpickler(pickle.Unpickler):
         return self._constants.__getitem__ if own else super().find_class(module, name)
 
 
-def _pickled(value: object, given: Mapping[int, int], buffers: list[pickle.PickleBuffer] | None) -> bytes:
+def _pickled(
+    value: object,
+    given: Mapping[int, int],
+    buffers: list[pickle.PickleBuffer] | None,
+    packages: frozenset[str] | None = None,
+) -> bytes:
     file = io.BytesIO()
-    _Pickler(file, given, buffers).dump(value)
+    _Pickler(file, given, buffers, packages).dump(value)
     return file.getvalue()
 
 
-def _packed(value: object, shelf: Shelf) -> bytes:
+def _packed(value: object, shelf: Shelf) -> list[bytes | memoryview]:
     """Sizes of the pickle and of every buffer, then these, each on a cache line."""
     buffers: list[pickle.PickleBuffer] = []
     head = _pickled(value, {id(constant): at for at, constant in enumerate(shelf.constants)}, buffers)
     pieces: list[memoryview] = [memoryview(head), *(buffer.raw() for buffer in buffers)]
     sizes = struct.pack(f"<{1 + len(pieces)}Q", len(pieces), *(piece.nbytes for piece in pieces))
-    out = io.BytesIO()
-    for piece in (memoryview(sizes), *pieces):
-        out.write(piece)
-        out.write(bytes(-out.tell() % _ALIGNMENT))
-    return out.getvalue()
+    whole = (memoryview(sizes), *pieces)
+    return [part for piece in whole for part in (piece, bytes(-piece.nbytes % _ALIGNMENT))]
 
 
 def _unpacked(payload: memoryview, constants: Sequence[Constant]) -> tuple[Program, Sequence[Sequence[Any]]]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Sequence
 from contextlib import nullcontext
 from time import perf_counter_ns
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -11,7 +14,22 @@ from onert.backend import Program
 
 from .arena import SharedArena
 from .frame import Frame
-from .observers.watching import Watching
+
+if TYPE_CHECKING:
+    from .observers.observer import Observer
+    from .observers.watching import Watching
+
+
+def watching(program: Program, observers: Sequence[Observer]) -> Watching | None:
+    """The observers of an execution and those that the program's options ask for, together; None for none.
+
+    What they are made of is read when there are any.
+    """
+    if not observers and not program.recordings:
+        return None
+    own = importlib.import_module("onert.exec.observers.recording").recorders(program.recordings)
+    found: Watching = importlib.import_module("onert.exec.observers.watching").Watching((*observers, *own))
+    return found
 
 
 @frozen(eq=False)

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 
 from .stop import Stop
+
+
+class Worker(ThreadPoolExecutor):
+    """The thread that does the runs of one execution. It does not outlive a fork: see `here`."""
+
+    def __init__(self) -> None:
+        super().__init__(1, thread_name_prefix="onert-execution")
+        self._process = os.getpid()
+
+    @property
+    def here(self) -> bool:
+        """Whether the thread is one of this process."""
+        return self._process == os.getpid()
 
 
 def _release(future: Future[None]) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import importlib
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from weakref import finalize
 
 import numpy as np
@@ -16,15 +15,17 @@ from onert.backend import Program, TensorInfo
 from onert.ir import Array, ExecutionError
 from onert.ir import shape as shapes
 
-from .accompanied import Accompanied
+from .accompanied import Accompanied, watching
 from .arena import SharedArena, callers_arena
-from .asynchronous import RunFuture
 from .context import Instance
 from .frame import Frame, empty
-from .observers.observer import Observer
-from .observers.recording import recorders
-from .observers.watching import Watching
 from .stop import Stop
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from .asynchronous import RunFuture, Worker
+    from .observers.observer import Observer
 
 Inputs = Mapping[str, Any] | Sequence[Any]
 
@@ -58,18 +59,15 @@ class Execution:
         self._shapes: dict[int, tuple[int, ...]] = {}
         self._lock = Lock()
         self._stop = Stop()
-        self._worker: ThreadPoolExecutor | None = None
-        self._worker_of = 0
+        self._worker: Worker | None = None
         self._closed = False
         self._own_inputs: dict[int, Array] = {}
         self._copied: dict[int, tuple[Array, Array]] = {}
         self._given: set[int] = set()
         self._own_outputs: set[int] = set()
         self._unready = True
-        own = recorders(program.recordings)
-        watching = Watching((*observers, *own)) if observers or own else None
-        self._watching = watching
-        self._finish = finalize(self, _close, watching.observers if watching is not None else ())
+        self._watching = watching(program, observers)
+        self._finish = finalize(self, _close, () if self._watching is None else self._watching.observers)
         self._enter(program)
 
     def _enter(self, program: Program) -> None:
@@ -258,11 +256,11 @@ class Execution:
         if not self._lock.acquire(blocking=False):
             self._refuse()
         try:
-            if self._worker is None or self._worker_of != os.getpid():  # threads do not outlive a fork
-                self._worker = ThreadPoolExecutor(1, thread_name_prefix="onert-execution")
-                self._worker_of = os.getpid()
+            asynchronous = importlib.import_module("onert.exec.asynchronous")  # read by those who call this
+            if self._worker is None or not self._worker.here:
+                self._worker = asynchronous.Worker()
             self._stop.start(timeout)
-            future = RunFuture(self._stop, self._lock.release)
+            future: RunFuture = asynchronous.RunFuture(self._stop, self._lock.release)
             if callback is not None:
                 future.add_done_callback(callback)
             self._worker.submit(future.fulfil, self._once)

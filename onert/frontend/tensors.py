@@ -167,7 +167,7 @@ def _quantization(
         if len(scales) != type_.shape[axis]:
             raise ModelError(f"has {len(scales)} scales along dimension {axis} of {type_.shape[axis]}")
         axis_or_none = axis
-    return Quantization(tuple(map(float, scales)), tuple(map(int, zeros)), axis_or_none)
+    return Quantization(tuple(scales.tolist()), tuple(zeros.tolist()), axis_or_none)
 
 
 def _blockwise(blocks: Table, type_: TensorType, axis: int, tables: Sequence[Table], buffers: Buffers) -> Quantization:

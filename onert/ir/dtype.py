@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from enum import Enum
+from functools import cached_property
 from typing import Any, Self
 
-import ml_dtypes
 import numpy as np
 
 Array = np.ndarray[Any, Any]
@@ -20,10 +21,10 @@ class DType(Enum):
 
     FLOAT32 = ("f32", np.float32, 32)
     FLOAT16 = ("f16", np.float16, 16)
-    BFLOAT16 = ("bf16", ml_dtypes.bfloat16, 16)
+    BFLOAT16 = ("bf16", "bfloat16", 16)
     FLOAT64 = ("f64", np.float64, 64)
-    FLOAT8_E4M3FN = ("f8e4m3fn", ml_dtypes.float8_e4m3fn, 8)
-    FLOAT8_E5M2 = ("f8e5m2", ml_dtypes.float8_e5m2, 8)
+    FLOAT8_E4M3FN = ("f8e4m3fn", "float8_e4m3fn", 8)
+    FLOAT8_E5M2 = ("f8e5m2", "float8_e5m2", 8)
     INT2 = ("i2", np.int8, 2)
     INT4 = ("i4", np.int8, 4)
     INT8 = ("i8", np.int8, 8)
@@ -42,10 +43,19 @@ class DType(Enum):
     RESOURCE = ("resource", np.object_, 0)
     VARIANT = ("variant", np.object_, 0)
 
-    def __init__(self, text: str, storage: type[Any], bits: int) -> None:
+    def __init__(self, text: str, storage: type[Any] | str, bits: int) -> None:
         self.text = text
-        self.numpy: np.dtype[Any] = np.dtype(storage)
+        self._storage = storage
         self.bits = bits
+
+    @cached_property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy type; those that NumPy lacks come from ml_dtypes, which is read when one is asked for."""
+        storage = self._storage
+        found: np.dtype[Any] = np.dtype(
+            getattr(importlib.import_module("ml_dtypes"), storage) if isinstance(storage, str) else storage
+        )
+        return found
 
     def __repr__(self) -> str:
         return self.text
@@ -67,7 +77,7 @@ class DType(Enum):
         wanted = np.dtype(dtype)
         if wanted.kind in "SUOT":
             return cls.STRING
-        for member in cls:
+        for member in _NATIVE_FIRST:
             if member.numpy == wanted and member.bits == wanted.itemsize * 8:
                 return member
         raise ValueError(f"NumPy's {wanted} is no element type of a model")
@@ -112,3 +122,4 @@ class DType(Enum):
 _FLOATS = frozenset(
     {DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT64, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2}
 )
+_NATIVE_FIRST = sorted(DType, key=lambda dtype: isinstance(dtype._storage, str))

@@ -44,13 +44,21 @@ def quantize_multiplier(real: float) -> Multiplier:
     return Multiplier(mantissa, shift)
 
 
-def quantize_multipliers(reals: Sequence[float]) -> tuple[Array, Array]:
-    """Mantissas and shifts (int64) of several multipliers, one per output channel."""
-    found = [quantize_multiplier(r) for r in reals]
-    return (
-        np.array([m.mantissa for m in found], np.int64),
-        np.array([m.shift for m in found], np.int64),
-    )
+def quantize_multipliers(reals: Sequence[float] | Array) -> tuple[Array, Array]:
+    """Mantissas and shifts (int64) of several multipliers, one per output channel; as `quantize_multiplier` each."""
+    real = np.asarray(reals, np.float64)
+    wrong = real[~np.isfinite(real) | (real < 0)]
+    if wrong.size:
+        quantize_multiplier(float(wrong[0]))
+    fraction, exponent = np.frexp(real)
+    mantissas = np.floor(fraction * (1 << 31) + 0.5).astype(np.int64)
+    carried = mantissas == 1 << 31
+    mantissas >>= carried
+    shifts = exponent.astype(np.int64) + carried
+    kept = shifts >= -31
+    mantissas, shifts = np.where(kept, mantissas, 0), np.where(kept, shifts, 0)
+    large = shifts > 30
+    return np.where(large, INT32_MAX, mantissas), np.where(large, 30, shifts)
 
 
 def saturating_rounding_doubling_high_mul(a: Array, b: Array | int) -> Array:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attrs import evolve
-
 from . import shape as shapes
 from .errors import ModelError, OnertError, RuleError
 from .op import Op
@@ -34,7 +32,7 @@ def declare(inferred: TensorType, declared: TensorType) -> TensorType:
     """
     if inferred.dtype is not declared.dtype:
         raise RuleError(f"result is declared {declared.dtype.text}, but the operation gives {inferred.dtype.text}")
-    return evolve(inferred, quantization=declared.quantization, data=None)
+    return TensorType(inferred.dtype, inferred.shape, declared.quantization, inferred.ranked)
 
 
 def infer_operation(
@@ -42,7 +40,7 @@ def infer_operation(
 ) -> tuple[TensorType, ...]:
     """The types of an operation's results in their subgraph; RuleError without the place."""
     inputs = tuple(
-        None if i is None else evolve(operand_types[i], data=subgraph.operands[i].data) for i in operation.inputs
+        None if i is None else operand_types[i].with_data(subgraph.operands[i].data) for i in operation.inputs
     )
     results = infer(operation.op, inputs)
     declared = [subgraph.operands[o].type for o in operation.outputs]

@@ -58,6 +58,7 @@ class _Inference:
 
     def __init__(self, model: Subgraphs) -> None:
         self.model = model
+        self.calls = any(operation.op.subgraphs for graph in model.subgraphs for operation in graph.operations)
         self.given: dict[int, Types] = {}
         self.inferred: dict[int, Subgraph] = {}
         self.running: list[int] = []
@@ -70,6 +71,8 @@ class _Inference:
             for entry in entries:
                 graph = self.model[entry]
                 self.enter(entry, tuple(graph.type(i) for i in graph.inputs))
+            if not self.calls:
+                break
         return evolve(
             self.model, subgraphs=tuple(self.inferred.get(i, graph) for i, graph in enumerate(self.model.subgraphs))
         )
@@ -96,7 +99,7 @@ class _Inference:
     def infer_operation(self, subgraph: Subgraph, operation: Operation, types: Sequence[TensorType]) -> Types:
         if not operation.op.subgraphs:
             return infer_operation(subgraph, operation, types)
-        inputs = [None if i is None else evolve(types[i], data=subgraph.operands[i].data) for i in operation.inputs]
+        inputs = [None if i is None else types[i].with_data(subgraph.operands[i].data) for i in operation.inputs]
         infer(operation.op, inputs)  # the operation's own rules
         calls = operation.op.calls(len(inputs))
         for index in set(operation.op.subgraphs) - {call.subgraph for call in calls}:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from .shape import Shape
 from .types import Constant, TensorType
@@ -30,4 +30,4 @@ class Operand:
     @property
     def known(self) -> TensorType:
         """The type, its elements known where this is a constant: what `infer` is given."""
-        return self.type if self.data is None else evolve(self.type, data=self.data)
+        return self.type if self.data is None else self.type.with_data(self.data)

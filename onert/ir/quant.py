@@ -35,9 +35,9 @@ class Quantization:
                 f"quantisation has {len(self.scales)} scales and {len(self.zero_points)} zero points, "
                 "expected as many of each"
             )
-        for scale in self.scales:
-            if not (math.isfinite(scale) and scale > 0):
-                raise RuleError(f"quantisation scale is {scale}, expected a positive finite number")
+        if not 0 < min(self.scales) <= max(self.scales) < math.inf or math.isnan(sum(self.scales)):
+            wrong = next(scale for scale in self.scales if not 0 < scale < math.inf)
+            raise RuleError(f"quantisation scale is {wrong}, expected a positive finite number")
 
     @property
     def per_tensor(self) -> bool:

@@ -95,6 +95,12 @@ class TensorType:
         """The same element type and quantisation in another shape, the elements unknown."""
         return evolve(self, shape=shape, ranked=True, data=None)
 
+    def with_data(self, data: Constant | None) -> TensorType:
+        """The same type, its elements known or not."""
+        if data is self.data:
+            return self
+        return TensorType(self.dtype, self.shape, self.quantization, self.ranked, data)
+
     def plain(self, dtype: DType | None = None, shape: Shape | None = None) -> TensorType:
         """A type without quantisation or elements; `dtype` and `shape` default to this one's."""
         return TensorType(self.dtype if dtype is None else dtype, self.shape if shape is None else shape)

@@ -1,7 +1,8 @@
 """The parts put together: what applications call."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from onert.ir.later import later
 
 from .api import compile, load
 
@@ -10,11 +11,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Interpreter", "SignatureRunner", "compile", "load"]
 
-_OF_INTERPRETER = ("Interpreter", "SignatureRunner")
-
-
-def __getattr__(name: str) -> Any:
-    """LiteRT's interface is read when someone names it."""
-    if name not in _OF_INTERPRETER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module("onert.runtime.interpreter"), name)
+__getattr__ = later(__name__, dict.fromkeys(("Interpreter", "SignatureRunner"), "onert.runtime.interpreter"))

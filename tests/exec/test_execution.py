@@ -239,7 +239,7 @@ def test_a_run_that_has_not_begun_is_cancelled_like_any_future() -> None:
     assert gate.reached.wait(20)
     # The thread of the execution is busy until the gate opens, so that this run is still to come.
     waiting = given(compiled(chain(2.0), sleeping(0)))
-    waiting._worker, waiting._worker_of = blocked._worker, blocked._worker_of
+    waiting._worker = blocked._worker
     future = waiting.execute_async(told.append)
     assert future.cancel()
     assert future.cancelled()

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Iterator, Mapping
 
-from .best import best
-from .bump import bump
 from .claims import Claims, Planner
-from .first_fit import first_fit
-from .greedy import greedy_by_breadth, greedy_by_size
-from .recycle import recycle
-from .wic import wic
 
-PLANNERS: Mapping[str, Planner] = {
-    "Best": best,
-    "Bump": bump,
-    "FirstFit": first_fit,
-    "WIC": wic,
-    "GreedyBySize": greedy_by_size,
-    "GreedyByBreadth": greedy_by_breadth,
-    "Recycle": recycle,
+_PLACES = {
+    "Best": ("best", "best"),
+    "Bump": ("bump", "bump"),
+    "FirstFit": ("first_fit", "first_fit"),
+    "WIC": ("wic", "wic"),
+    "GreedyBySize": ("greedy", "greedy_by_size"),
+    "GreedyByBreadth": ("greedy", "greedy_by_breadth"),
+    "Recycle": ("recycle", "recycle"),
 }
+"""File and function of each."""
+
+
+class Planners(Mapping[str, Planner]):
+    """The planners; one is read when it is looked up."""
+
+    def __getitem__(self, name: str) -> Planner:
+        file, function = _PLACES[name]
+        planner: Planner = getattr(importlib.import_module(f"{__name__}.{file}"), function)
+        return planner
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+
+PLANNERS = Planners()
 
 __all__ = ["PLANNERS", "Claims", "Planner"]

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import importlib
+from collections.abc import Callable
 
 from onert.exec.frame import Frame
 from onert.exec.stop import Stop
 from onert.ir import ExecutionError
 
-from .dataflow import dataflow
-from .linear import linear
-from .parallel import parallel
-
 Executor = Callable[[Frame], None]
 
-EXECUTORS: Mapping[str, Callable[[int, Stop], Executor]] = {
-    "Linear": linear,
-    "Dataflow": dataflow,
-    "Parallel": parallel,
-}
+_EXECUTORS = {"Linear": "linear", "Dataflow": "dataflow", "Parallel": "parallel"}
+"""The file of each, in which a function of the file's name makes it: read when it is chosen."""
 
 
 def executor(name: str, threads: int, stop: Stop) -> Executor:
     """The executor of a name, with so many threads; ExecutionError where there is none."""
-    if name not in EXECUTORS:
-        raise ExecutionError(f"no executor is called {name!r}, expected one of {', '.join(EXECUTORS)}")
-    return EXECUTORS[name](threads, stop)
+    if name not in _EXECUTORS:
+        raise ExecutionError(f"no executor is called {name!r}, expected one of {', '.join(_EXECUTORS)}")
+    made: Executor = getattr(importlib.import_module(f"{__name__}.{_EXECUTORS[name]}"), _EXECUTORS[name])(threads, stop)
+    return made

@@ -7,8 +7,8 @@ reads the rest when it is asked for a name that it does not know yet, or for all
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from onert.ir.op import DECLARED, Op
 
@@ -32,8 +32,8 @@ class Kinds(Mapping[str, type[Op]]):
 
 def read_families() -> None:
     """Import every file of this package, so that all its kinds are declared."""
-    for family in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{family.name}")
+    for file in sorted(Path(__file__).parent.glob("[!_]*.py")):
+        importlib.import_module(f"{__name__}.{file.stem}")
 
 
 OPS = Kinds()

@@ -48,7 +48,7 @@ def filter_multipliers(x: TensorType, weight: TensorType, output: TensorType) ->
     assert weight.quantization is not None
     if x.dtype is DType.UINT8:
         return quantize_multipliers([float(np.float32(x.scale) * np.float32(weight.scale)) / output.scale])
-    return quantize_multipliers(list(filter_ratios(x, weight, output)))
+    return quantize_multipliers(filter_ratios(x, weight, output))
 
 
 def product_multiplier(x: TensorType, y: TensorType, output: TensorType) -> tuple[Array, Array]:
@@ -93,7 +93,7 @@ def rescale_exactly(sums: Array, reals: Array, output: TensorType, bounds: tuple
 def filter_ratios(x: TensorType, weight: TensorType, output: TensorType) -> Array:
     """`input scale * filter scale / output scale` in double, one a filter or one for all."""
     assert weight.quantization is not None
-    return np.asarray([x.scale * s / output.scale for s in weight.quantization.scales], np.float64)
+    return x.scale * np.asarray(weight.quantization.scales, np.float64) / output.scale
 
 
 def filter_scales(weight: TensorType) -> Array:

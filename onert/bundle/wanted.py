@@ -1,0 +1,84 @@
+"""What the user wants of a bundle, and what was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+
+from attrs import field, frozen
+
+from onert.backend import CodeTarget, Program
+from onert.ir import CompileError, Package
+
+
+class Api(Enum):
+    """How a C program finds its way about: by macros alone, by `NAME_config` at run time, or by both."""
+
+    STATIC = "static"
+    DYNAMIC = "dynamic"
+    BOTH = "both"
+
+
+@frozen
+class Files:
+    """A bundle that was written: its files by suffix ("o", "weights", "h" ...), sizes in bytes, and what it runs on."""
+
+    name: str
+    paths: Mapping[str, Path]
+    constants: int
+    mutables: int
+    activations: int
+    target: str
+
+
+Source = Program | Package
+
+
+@frozen
+class Request:
+    """What the user chose; the fields are those of `bundle`."""
+
+    name: str | None = None
+    entry: str | None = None
+    api: Api = Api.DYNAMIC
+    target: CodeTarget = field(factory=CodeTarget)
+    listings: frozenset[str] = frozenset()
+    shapes: Mapping[int | str, tuple[int, ...]] = field(factory=dict)
+    signatures: tuple[str, ...] = ()
+    threads: int = 1
+
+
+def request(
+    *,
+    name: str | None,
+    entry: str | None,
+    api: str | Api,
+    target: str | None,
+    cpu: str | None,
+    features: str | None,
+    relocation: str,
+    shapes: Mapping[int | str, Sequence[int]] | None,
+    signatures: Sequence[str],
+    threads: int,
+    save_asm: bool,
+    save_ir: bool,
+) -> Request:
+    """What was asked of `bundle`; CompileError where it cannot be asked for."""
+    if relocation not in ("pic", "static"):
+        raise CompileError(f"relocation is {relocation!r}, expected pic or static")
+    known = [kind.value for kind in Api]
+    if (api.value if isinstance(api, Api) else api) not in known:
+        raise CompileError(f"api is {api!r}, expected one of {', '.join(known)}")
+    if threads < 1:
+        raise CompileError(f"threads is {threads}, expected at least 1")
+    return Request(
+        name,
+        entry,
+        Api(api),
+        CodeTarget(target, cpu, features, relocation),
+        frozenset(kind for kind, chosen in (("asm", save_asm), ("ir", save_ir)) if chosen),
+        {k: tuple(int(d) for d in v) for k, v in (shapes or {}).items()},
+        tuple(signatures),
+        threads,
+    )

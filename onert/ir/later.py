@@ -1,0 +1,18 @@
+"""Names of a package that are read when somebody asks for them: few programs need them, and imports take time."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def later(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
+    """A module's `__getattr__` that takes names from the modules that `places` says."""
+
+    def get(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(places[name]), name)
+
+    return get

@@ -1,0 +1,310 @@
+"""Claims about programs that are kept on disk: another compilation finds them, whole, or compiles again."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from shared_material import REPOSITORY
+
+import onert
+from onert.backend.cache import HEADER, Cache, sources
+from onert.compiler import programs
+from onert.exec.observers import Profile, Trace
+from onert.ir import Array, DType, Package, Subgraph, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.comparison import Comparison, ComparisonKind
+from onert.ir.ops.control import CallOnce, While
+from onert.ir.ops.custom import Python
+from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
+
+DIGITS = [REPOSITORY / "nnpackage" / "examples" / name for name in ("digits_float", "digits_int8")]
+ADD, MUL = Binary(BinaryKind.ADD), Binary(BinaryKind.MUL)
+ROW, ONE = TensorType(DType.FLOAT32, (4,)), TensorType(DType.INT32, ())
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache; every program is worth keeping."""
+    monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(programs, "WORTH_KEEPING", 0.0)
+    return tmp_path / "cache"
+
+
+class Compiled:
+    """What was compiled, rather than found, since this was made."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        found = programs._compiler()
+
+        def compiler() -> Any:
+            self.count += 1
+            return found
+
+        monkeypatch.setattr(programs, "_compiler", compiler)
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> Compiled:
+    return Compiled(monkeypatch)
+
+
+def image(program: onert.Program, seed: int = 0) -> list[Array]:
+    rng = np.random.default_rng(seed)
+    return [rng.integers(-100, 100, i.shape).astype(i.dtype.numpy) for i in program.inputs]
+
+
+def outputs(program: onert.Program, seed: int = 0) -> list[Array]:
+    return list(onert.Execution(program).run(image(program, seed)).values())
+
+
+def same(a: list[Array], b: list[Array]) -> bool:
+    return all(x.dtype == y.dtype and x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
+
+
+def packaged(*graphs: Subgraph) -> Package:
+    return Package((Subgraphs(graphs),), "made")
+
+
+def sum_with(value: float) -> Package:
+    b = Builder()
+    return packaged(b.subgraph([b.add(ADD, b.input(ROW, "x"), b.constant(np.float32([value] * 4)))]))
+
+
+@pytest.mark.parametrize("path", DIGITS, ids=lambda path: path.name)
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("backends", [(), ("reference",)], ids=["default", "reference"])
+def test_a_program_that_was_found_gives_the_same(
+    path: Path, threads: int, backends: tuple[str, ...], compiled: Compiled
+) -> None:
+    first, second = (onert.compile(onert.load(path), num_threads=threads, backends=backends) for _ in range(2))
+    assert compiled.count == 1
+    assert first.describe() == second.describe()
+    assert same(outputs(first), outputs(second))
+    assert same(outputs(first, 7), outputs(second, 7))
+
+
+def test_the_model_the_options_and_their_values_are_what_it_is_found_by(compiled: Compiled) -> None:
+    for count, (package, options) in enumerate(
+        [
+            (sum_with(1), {}),
+            (sum_with(2), {}),
+            (sum_with(1), {"num_threads": 2}),
+            (sum_with(1), {"planner": "Bump"}),
+            (sum_with(1), {"target": "x86-64"} if sys.platform == "linux" and os.uname().machine == "x86_64" else {}),
+            (sum_with(1), {"disabled_passes": frozenset({"FoldConstants"})}),
+        ],
+        start=1,
+    ):
+        options = {"num_threads": 1, **options}
+        onert.compile(package, **options)
+        assert compiled.count <= count
+        before = compiled.count
+        onert.compile(package, **options)
+        assert compiled.count == before
+    assert compiled.count >= 5
+
+
+def test_sources_are_told_apart_by_what_python_tells_them_apart_by(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    (package / "inner").mkdir(parents=True)
+    file = package / "inner" / "module.py"
+    file.write_text("x = 1\n")
+    states = [sources(package)]
+    file.write_text("x = 12\n")
+    states.append(sources(package))
+    os.utime(file, ns=(0, 0))
+    states.append(sources(package))
+    file.rename(package / "module.py")
+    states.append(sources(package))
+    assert len(set(states)) == 4
+    (package / "__pycache__").mkdir()
+    (package / "__pycache__" / "module.pyc").write_bytes(b"")
+    assert sources(package) == states[-1]
+
+
+def whole(directory: Path) -> Path:
+    """The file of the program, which is larger than those of its kernels."""
+    return max(directory.glob("*.onert"), key=lambda path: path.stat().st_size)
+
+
+def flipped(raw: bytearray) -> bytes:
+    raw[len(raw) // 2] ^= 4
+    return bytes(raw)
+
+
+def foreign(raw: bytearray) -> bytes:
+    """An entry that is whole, of something that is no program."""
+    cache = Cache(Path(os.environ["ONERT_CACHE_DIR"]) / "other")
+    cache.store("other", b"\x03" + b"\0" * 7 + b"\xff" * 64)
+    return (cache.directory / "other.onert").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [flipped, foreign, lambda raw: bytes(raw[:-1]), lambda raw: bytes(raw[: HEADER + 3]), lambda raw: b""],
+    ids=["a bit", "foreign", "cut", "cut short", "empty"],
+)
+def test_what_was_damaged_is_compiled_again(damage: Any, directory: Path, compiled: Compiled) -> None:
+    package = onert.load(DIGITS[1])
+    first = outputs(onert.compile(package))
+    path = whole(directory)
+    path.write_bytes(damage(bytearray(path.read_bytes())))
+    assert same(outputs(onert.compile(package)), first)
+    assert compiled.count == 2
+    assert same(outputs(onert.compile(package)), first)
+    assert compiled.count == 2
+
+
+@pytest.mark.parametrize("which", ["directory", "file"])
+def test_what_others_could_have_written_is_not_used(which: str, directory: Path, compiled: Compiled) -> None:
+    package = onert.load(DIGITS[1])
+    onert.compile(package)
+    assert directory.stat().st_mode & 0o777 == 0o700
+    assert whole(directory).stat().st_mode & 0o777 == 0o600
+    if which == "directory":
+        directory.chmod(0o770)
+    else:
+        whole(directory).chmod(0o602)
+    onert.compile(package)
+    assert compiled.count == 2
+
+
+def test_a_link_to_another_file_is_not_followed(directory: Path, tmp_path: Path, compiled: Compiled) -> None:
+    package = onert.load(DIGITS[1])
+    onert.compile(package)
+    path = whole(directory)
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    onert.compile(package)
+    assert compiled.count == 2
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(monkeypatch: pytest.MonkeyPatch, compiled: Compiled) -> None:
+    monkeypatch.setenv("ONERT_CACHE_DIR", "/dev/null/cache")
+    for count in (1, 2):
+        onert.compile(sum_with(1))
+        assert compiled.count == count
+
+
+def twice(x: Array, *, options: bytes) -> Array:
+    return 2 * x
+
+
+def test_a_model_with_operations_of_the_users_own_is_not_kept(compiled: Compiled) -> None:
+    b = Builder()
+    y = b.add(Python("Twice", twice, results=(ROW,)), b.input(ROW, "x"))
+    for count in (1, 2):
+        program = onert.compile(packaged(b.subgraph([y])))
+        assert compiled.count == count
+        (result,) = onert.Execution(program).run([np.float32([1, 2, 3, 4])]).values()
+        assert result.tolist() == [2, 4, 6, 8]
+
+
+def test_a_program_that_was_found_takes_other_shapes(compiled: Compiled) -> None:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (None, 4)), "x")
+    package = packaged(b.subgraph([b.add(MUL, x, b.constant(np.float32([1, 2, 3, 4])))]))
+    onert.compile(package, input_shapes={"x": (2, 4)})
+    execution = onert.Execution(onert.compile(package, input_shapes={"x": (2, 4)}))
+    assert compiled.count == 1
+    for rows in (2, 3, 2, 1):
+        execution.set_input_shape("x", (rows, 4))
+        (result,) = execution.run([np.ones((rows, 4), np.float32)]).values()
+        assert result.tolist() == [[1, 2, 3, 4]] * rows
+    assert compiled.count == 2  # the compiler was read, once, for the other shapes
+
+
+def test_loops_are_found_with_their_bodies(compiled: Compiled) -> None:
+    condition, body = Builder("condition"), Builder("body")
+    x = condition.input(ONE, "x")
+    less = condition.add(Comparison(ComparisonKind.LESS), x, condition.constant(np.int32(20)))
+    more = body.add(ADD, body.input(ONE, "x"), body.constant(np.int32(3)))
+    b = Builder()
+    y = b.add(While(1, 2, (ONE,)), b.input(ONE, "x"))
+    package = packaged(b.subgraph([y]), condition.subgraph([less]), body.subgraph([more]))
+    for _ in range(2):
+        execution = onert.Execution(onert.compile(package, num_threads=1))
+        assert [int(next(iter(execution.run([np.int32(n)]).values()))) for n in (0, 19, 99)] == [21, 22, 99]
+    assert compiled.count == 1
+
+
+def counter() -> Package:
+    """A resource variable and a tensor that is kept from run to run: both grow by x."""
+    b = Builder()
+    b.add_many(CallOnce(1))
+    x = b.input(ROW, "x")
+    handle = b.add(VarHandle("", "sum"))
+    total = b.add(ADD, b.add(ReadVariable((ROW,)), handle), x)
+    b.add_many(AssignVariable(), handle, total)
+    kept = b.variable(ROW, "kept")
+    other = b.add(ADD, kept, x)
+    b.update(kept, other)
+    once = Builder("initialise")
+    once.add_many(AssignVariable(), once.add(VarHandle("", "sum")), once.constant(np.zeros(4, np.float32)))
+    return packaged(b.subgraph([total, other]), once.subgraph([]))
+
+
+def test_variables_start_anew_in_a_program_that_was_found(compiled: Compiled) -> None:
+    ones = np.ones(4, np.float32)
+    for _ in range(2):
+        program = onert.compile(counter())
+        for _ in range(2):
+            execution = onert.Execution(program)
+            totals = [[y.tolist() for y in execution.run([ones]).values()] for _ in range(3)]
+            assert totals == [[[n] * 4] * 2 for n in (1.0, 2.0, 3.0)]
+    assert compiled.count == 1
+
+
+def test_observers_see_the_same_of_a_program_that_was_found(tmp_path: Path, compiled: Compiled) -> None:
+    seen = []
+    for _ in range(2):
+        profile, trace = Profile(), Trace(tmp_path / "trace.json")
+        program = onert.compile(onert.load(DIGITS[1]), num_threads=1)
+        with onert.Execution(program, observers=(profile, trace)) as execution:
+            execution.run(image(program))
+        events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+        seen.append(([(r.label, r.backend, r.runs) for r in profile.rows], [e.get("name") for e in events]))
+    assert compiled.count == 1
+    assert seen[0] == seen[1]
+
+
+def test_times_that_were_measured_and_files_for_people_keep_nothing(tmp_path: Path, compiled: Compiled) -> None:
+    for count in (1, 2):
+        onert.compile(sum_with(1), graph_dot_dump=1, workspace_dir=str(tmp_path))
+        assert compiled.count == count
+
+
+def test_constants_of_the_model_and_packed_ones_are_held_once(compiled: Compiled) -> None:
+    package = onert.load(DIGITS[0])
+    onert.compile(package)
+    program = onert.compile(package)
+    given = {id(o.data) for o in package.model.primary.operands if o.data is not None}
+    arrays = [a for step in program.main.steps for a in getattr(step.kernel, "lowered", step).constants]
+    assert arrays
+    assert not any(a.flags.owndata or a.flags.writeable or a.ctypes.data % 64 for a in arrays)
+    found = {id(o.data) for o in program.main.subgraph.operands if o.data is not None}
+    assert found & given
+
+
+def test_processes_at_the_same_time_give_the_same(directory: Path) -> None:
+    program = (
+        "import sys, numpy as np, onert\n"
+        "p = onert.compile(onert.load(sys.argv[1]), num_threads=1)\n"
+        "x = np.arange(64, dtype=np.int8).reshape(p.inputs[0].shape)\n"
+        "print(next(iter(onert.Execution(p).run([x]).values())).tolist())\n"
+    )
+    command = [sys.executable, "-c", program, str(DIGITS[1])]
+    for _ in range(2):
+        running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+        assert len({each.communicate(timeout=120)[0] for each in running}) == 1
+        assert all(each.returncode == 0 for each in running)
+    assert not list(directory.glob(".new-*"))

@@ -1,0 +1,56 @@
+"""Claims about what a process reads that runs one model."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from shared_material import REPOSITORY
+
+RUN = """
+import sys
+import numpy as np
+import onert
+from onert.compiler import programs
+programs.WORTH_KEEPING = 0.0
+program = onert.compile(onert.load(sys.argv[1]))
+x = np.ones(program.inputs[0].shape, program.inputs[0].dtype.numpy)
+print(next(iter(onert.Execution(program).run([x]).values())).tolist())
+print(*sorted(sys.modules))
+"""
+COMPILING = ("llvmlite", "onert.compiler.compiler", "onert_llvm.compiling", "onert_llvm.build", "onert_llvm.kernels")
+UNUSUAL = (
+    "circle_schema",
+    "concurrent.futures",
+    "importlib.metadata",
+    "ml_dtypes",
+    "onert.backend.emission",
+    "onert.bundle.emit",
+    "onert.exec.observers",
+    "onert.frontend.table.windows",
+    "onert.ir.ops.lstm",
+    "onert.ir.parse",
+    "onert.runtime.interpreter",
+    "onert.tools",
+    "tempfile",
+)
+
+
+@pytest.mark.parametrize("name", ["digits_float", "digits_int8"])
+def test_the_second_process_reads_neither_the_compiler_nor_llvm(name: str, tmp_path: Path) -> None:
+    model = REPOSITORY / "nnpackage" / "examples" / name
+    environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", RUN, str(model)], check=True, capture_output=True, text=True, env=environment
+        ).stdout.splitlines()
+        for _ in range(2)
+    ]
+    (first, compiling), (second, running) = said
+    assert first == second
+    assert set(COMPILING) <= set(compiling.split())
+    assert set(COMPILING).isdisjoint(running.split())
+    assert set(UNUSUAL).isdisjoint(running.split())
