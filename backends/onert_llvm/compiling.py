@@ -17,6 +17,7 @@ from .lower.builder import Lowering
 from .lower.command import Lowered
 from .lower.rule import Rule
 from .native_kernel import NativeKernel
+from .recurrent_rules import RECURRENT
 from .target import Isa, target
 from .target_choice import choose
 
@@ -31,6 +32,7 @@ def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     kind = type(op)
     if kind in ANY:
         yield ANY[kind]
+    yield from RECURRENT.get(kind, ())
     yield from byte_rules.rules(op, types)
     yield FLOATS.get(kind, ELEMENT_WISE)
 

@@ -18,6 +18,7 @@ FOREIGN = (
     "google-coral/mobilenet_v1_0.5_160_quant",
     "mlperf-tiny/kws_ref_model",
     "mediapipe-git/face_landmark",
+    "tflite-micro/trained_lstm",
 )
 
 

@@ -27,7 +27,7 @@ from .lstm_parts import CELL, FORGET, INPUT, OUTPUT, Parts, needed
 from .recurrent import require_per_tensor, scan
 from .rescale import exact
 
-_GATE_SCALE = 2.0**-12
+GATE_SCALE = 2.0**-12
 """Of the gates' sums where no normalisation follows: Q3, which the activations read."""
 
 
@@ -193,7 +193,7 @@ class WideGates:
     def _gate(self, at: int) -> _Gate:
         elements, kinds = self.elements, self.kinds
         norm, peephole = elements.norm[at], elements.peephole[at]
-        between = np.float32(_GATE_SCALE if norm is None else self.intermediates[at].scale)
+        between = np.float32(GATE_SCALE if norm is None else self.intermediates[at].scale)
         bias = needed(elements.bias[at])
         return _Gate(
             needed(elements.weights[at]),

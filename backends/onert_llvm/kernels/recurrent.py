@@ -1,0 +1,100 @@
+"""What layers with a state share: one vector times packed weights, step after step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from onert_llvm.abi import Task
+from onert_llvm.build import F32, I8, Kernel, Val, View
+from onert_llvm.target import Isa
+
+from .dot import GROUP, multiply_add_int8
+from .product import Accumulators, accumulators, multiply_add
+from .tile import Columns, columns
+
+
+def after(row: View, count: Val) -> View:
+    """What lies so many elements on in a row."""
+    return View(row.b, row[count].base, row.element, row.strides)
+
+
+def most_registers(isa: Isa) -> int:
+    """Registers of a panel: as many sums side by side as hide the latency of adding to one."""
+    return 8 if isa.registers >= 32 else 6
+
+
+def cut(n: int, isa: Isa) -> Columns:
+    """The panels of `n` columns, which fill whole registers."""
+    return columns(n, most_registers(isa), isa)
+
+
+@frozen
+class Matrix:
+    """Packed weights: slot `name` points to them, `{name}_full` counts the panels before the tail."""
+
+    name: str
+    columns: Columns
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        return (self.name, f"{self.name}_full")
+
+
+Panel = Callable[[int, Val, Val], None]
+"""Writes the code for some registers of columns: how many, the first column, where their panel begins."""
+
+
+def each_panel(k: Kernel, task: Task, matrix: Matrix, row_bytes: Val, body: Panel) -> None:
+    """Write `body` for every panel of a matrix; `row_bytes` is what one register of columns takes in a panel."""
+    lanes, cut_ = k.isa.f32, matrix.columns
+    start = task.view(matrix.name, I8, row_bytes, 1)
+    full = task.i64(f"{matrix.name}_full")
+    if cut_.vectors:
+        with k.loop(full, nonempty=True) as panel:
+            at = panel * cut_.vectors
+            body(cut_.vectors, at * lanes, start[at].address)
+    if cut_.tail:
+        at = full * cut_.vectors
+        body(cut_.tail, at * lanes, start[at].address)
+
+
+def times_f32(
+    k: Kernel, task: Task, matrix: Matrix, x: View, depth: Val, start: Callable[[Val], Val], store: Callable[..., None]
+) -> None:
+    """`store(column, start(column) + Σ x[p] · matrix[p, column])` for every register of columns."""
+    lanes = k.isa.f32
+
+    def panel(vectors: int, column: Val, place: Val) -> None:
+        acc = accumulators(k, [start(column + j * lanes) for j in range(vectors)], 1)
+        multiply_add(k, acc, [x], k.view(place, F32, vectors * lanes, 1), depth)
+        _stored(acc, column, lanes, store)
+
+    each_panel(k, task, matrix, depth * (lanes * 4), panel)
+
+
+def times_int8(
+    k: Kernel,
+    task: Task,
+    matrix: Matrix,
+    x: View,
+    depth: tuple[Val, int],
+    start: Callable[[Val], Val],
+    store: Callable[..., None],
+) -> None:
+    """The same for signed bytes in the domain of the dot product; `depth` and its rest modulo the target's group."""
+    lanes, group = k.isa.f32, GROUP[k.isa.dot]
+    size, rest = depth
+
+    def panel(vectors: int, column: Val, place: Val) -> None:
+        acc = accumulators(k, [start(column + j * lanes) for j in range(vectors)], 1)
+        multiply_add_int8(k, acc, [x], k.view(place, I8, vectors * lanes * group, 1), size, rest, True)
+        _stored(acc, column, lanes, store)
+
+    each_panel(k, task, matrix, (size + (group - 1)) // group * (group * lanes), panel)
+
+
+def _stored(acc: Accumulators, column: Val, lanes: int, store: Callable[..., None]) -> None:
+    for j, total in enumerate(acc[0]):
+        store(column + j * lanes, total.get())

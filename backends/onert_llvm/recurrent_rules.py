@@ -1,0 +1,14 @@
+"""The rules for layers that keep a state from step to step, by the kind of operation."""
+
+from __future__ import annotations
+
+from onert.ir import Op
+from onert.ir.ops.lstm import LSTM
+
+from .lower import lstm, lstm_int8
+from .lower.rule import Rule
+
+RECURRENT: dict[type[Op], tuple[Rule, ...]] = {
+    LSTM: (Rule(lstm.why_not, lstm.lower), Rule(lstm_int8.why_not, lstm_int8.lower)),
+}
+"""The forms of each for different element types."""

@@ -1,0 +1,140 @@
+"""Layers with a state run natively as their operations say, on every target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from cases.case import Case
+
+from onert.ir import DType, Quantization, TensorType
+from onert.ir.ops.activation import Activation
+from onert.ir.ops.lstm import LSTM
+from onert_llvm.target import Isa, runnable
+
+from .harness import Array
+from .natively import by_meaning, natively, same, subgraph_of, why_not
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+GATES = range(4)
+
+
+def _runs(case: Case, isa: Isa, variable: Sequence[int], threads: int = 1) -> None:
+    """All operands but `variable` are constants."""
+    constant = [i for i, a in enumerate(case.inputs) if a is not None and i not in variable]
+    subgraph = subgraph_of(case, constant)
+    inputs = [a for i, a in enumerate(case.inputs) if a is not None and i in variable]
+    same(natively(subgraph, inputs, isa, threads), by_meaning(subgraph, inputs))
+
+
+# ---- long short-term memories of floats
+
+
+def _floats(sizes: tuple[int, int, int, int, int], *parts: str, seed: int = 0, **attributes: Any) -> Case:
+    """A random layer of `sizes` steps, batch, inputs, cells and outputs."""
+    steps, batch, inputs, cells, outputs = sizes
+    rng = np.random.default_rng(seed)
+
+    def some(*shape: int) -> Array:
+        return rng.uniform(-1, 1, shape).astype(np.float32)
+
+    first = 1 if "coupled" in parts else 0
+
+    def gates(*shape: int, there: bool = True) -> list[Array | None]:
+        return [some(*shape) if there and at >= first else None for at in GATES]
+
+    recurrent = gates(cells) if "diagonal" in parts else gates(cells, outputs)
+    peephole, norm = gates(cells, there="peephole" in parts), gates(cells, there="norm" in parts)
+    projection = (some(outputs, cells), some(outputs)) if "projection" in parts else (None, None)
+    weights = (*gates(cells, inputs), *recurrent, peephole[0], peephole[1], peephole[3], *gates(cells), *projection)
+    shape = (steps, batch, inputs) if attributes.get("time_major") else (batch, steps, inputs)
+    return Case("", LSTM(**attributes), (some(*shape), *weights, some(batch, outputs), some(batch, cells), *norm))
+
+
+@ISAS
+@pytest.mark.parametrize(
+    ("sizes", "parts", "attributes"),
+    [
+        ((7, 1, 5, 33, 33), (), {}),
+        ((3, 5, 40, 70, 70), ("coupled", "diagonal"), {"time_major": True, "activation": Activation.RELU}),
+        ((4, 2, 17, 50, 50), ("peephole", "norm"), {"cell_clip": 0.7}),
+        ((4, 3, 9, 64, 21), ("peephole", "projection"), {"projection_clip": 0.9, "time_major": True}),
+        ((2, 1, 3, 1, 1), ("coupled", "norm", "peephole", "projection"), {}),
+    ],
+    ids=["plain", "diagonal", "normalised", "projected", "one cell"],
+)
+def test_memories_of_floats(isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]) -> None:
+    _runs(_floats(sizes, *parts, **attributes), isa, (0, 18, 19))
+
+
+def test_items_may_be_shared_by_threads() -> None:
+    case, (isa, *_) = _floats((5, 9, 8, 20, 20)), runnable()
+    _runs(case, isa, (0, 18, 19), threads=2)
+
+
+# ---- of bytes with 16-bit gates
+
+
+def _q(scale: float, zero: int = 0) -> Quantization:
+    return Quantization((scale,), (zero,))
+
+
+def _wide(
+    sizes: tuple[int, int, int, int, int], *parts: str, state: int = -11, seed: int = 0, **attributes: Any
+) -> Case:
+    """The same of integers; the cell state has the scale `2**state`."""
+    steps, batch, inputs, cells, outputs = sizes
+    rng = np.random.default_rng(seed)
+
+    def some(bits: int, *shape: int) -> Array:
+        bound = 1 << (bits - 1)
+        return rng.integers(-bound, bound, shape).astype({8: np.int8, 16: np.int16, 12: np.int32}[bits])
+
+    first = 1 if "coupled" in parts else 0
+
+    def gates(bits: int, *shape: int, there: bool = True) -> list[Array | None]:
+        return [some(bits, *shape) if there and at >= first else None for at in GATES]
+
+    def kinds(operands: Sequence[Array | None], least: float) -> list[Quantization | None]:
+        return [None if o is None else _q(float(rng.uniform(least, 4 * least))) for o in operands]
+
+    weights, recurrent = gates(8, cells, inputs), gates(8, cells, outputs)
+    peephole = gates(16, cells, there="peephole" in parts)
+    peephole = [peephole[0], peephole[1], peephole[3]]
+    projection = (some(8, outputs, cells), some(12, outputs)) if "projection" in parts else (None, None)
+    x, h, hidden = _q(0.01, 3), _q(0.008, -5), _q(1 / 120, 7)
+    sums = TensorType(DType.INT16, (1,))
+    shape = (steps, batch, inputs) if attributes.get("time_major") else (batch, steps, inputs)
+    arrays = (
+        *(some(8, *shape), *weights, *recurrent, *peephole, *gates(12, cells), *projection),
+        *(some(8, batch, outputs), some(16, batch, cells)),
+    )
+    quantization = (
+        *(x, *kinds(weights, 0.003), *kinds(recurrent, 0.002), *kinds(peephole, 1e-5), *(None,) * 4),
+        *(None if projection[0] is None else _q(0.004), None, h, _q(2.0**state)),
+    )
+    op = LSTM(intermediates=(sums, sums, sums, sums, TensorType(DType.INT8, (1,), hidden)), **attributes)
+    return Case("", op, arrays, None, quantization, (h, h, _q(2.0**state)))
+
+
+@ISAS
+@pytest.mark.parametrize(
+    ("sizes", "parts", "attributes"),
+    [
+        ((7, 2, 5, 33, 33), (), {}),
+        ((3, 3, 66, 70, 70), ("coupled",), {"time_major": True, "state": -15}),
+        ((5, 2, 31, 49, 49), ("peephole",), {"cell_clip": 3.0, "state": -9}),
+        ((5, 3, 8, 64, 22), ("peephole", "projection"), {"projection_clip": 0.5}),
+        ((2, 1, 3, 1, 1), ("coupled", "projection"), {"state": -12}),
+    ],
+    ids=["plain", "coupled", "peepholes", "projected", "one cell"],
+)
+def test_memories_of_bytes(isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]) -> None:
+    _runs(_wide(sizes, *parts, **attributes), isa, (0, 18, 19))
+
+
+def test_what_has_no_native_form_says_why() -> None:
+    case = _floats((2, 1, 3, 4, 4))
+    assert why_not(subgraph_of(case, (1, 2))) == "the weights are not constant"
