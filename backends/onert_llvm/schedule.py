@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from attrs import evolve, frozen
 
+from .kernels.product import MOST_UNROLLED
 from .kernels.strip import Strip
 from .kernels.tile import Tile, columns
 from .kernels.weave import REGISTERS
@@ -16,7 +17,7 @@ _LATENCY = 4.0
 """Cycles from one addition to an accumulator to the next."""
 
 _MOST_IN_LINE = 8
-"""Outputs of a tile within a row of the output: measured, more are slower."""
+"""Rows of a tile along a row of outputs where the terms of a row of the window are written out: more are slower."""
 
 _FIRST_CACHE, _LEAST_CHUNK = 26 * 1024, 4
 """Bytes of a picture that a depthwise convolution reads again and again, and registers of channels to be worth it."""
@@ -56,18 +57,39 @@ def product_tile(m: int, n: int, k: int, isa: Isa, integer: bool = False) -> Til
     return Tile(mr, cut, few, ahead * few, stream and ahead > 0)
 
 
-def line_tile(out_w: int, n: int, k: int, isa: Isa) -> Tile:
-    """The tile for a convolution whose tiles are neighbours in a row of `out_w` outputs."""
+@frozen
+class LineTile:
+    """A tile for a convolution along a row of outputs, `together` of which are one row of the product."""
 
-    def cycles(candidate: tuple[int, int]) -> float:
-        mr, wide = candidate
-        cut = columns(n, wide, isa)
-        return -(-out_w // mr) * sum(
-            count * _block(mr, v, k) for count, v in ((n // (wide * isa.f32), cut.vectors), (1, cut.tail)) if v
-        )
+    tile: Tile
+    together: int = 1
 
-    mr, wide = min((c for c in _tiles(isa, False) if c[0] <= min(out_w, _MOST_IN_LINE)), key=cycles)
-    return Tile(mr, columns(n, wide, isa))
+
+def line_tile(
+    window: tuple[int, int], stride: int, channels: int, out_w: int, n: int, isa: Isa, alone: bool = False
+) -> LineTile:
+    """The tile for a convolution of so many `channels` whose tiles are neighbours in a row of `out_w` outputs.
+
+    `alone`: each output is a row of the product.
+    """
+
+    def cycles(candidate: tuple[int, int, int]) -> float:
+        mr, wide, together = candidate
+        width = n * together
+        cut = columns(width, wide, isa)
+        segment = (window[1] + (together - 1) * stride) * channels
+        k = window[0] * segment
+        full = width // (wide * isa.f32) if cut.vectors else 0
+        blocks = -(-out_w // (mr * together))
+        return blocks * sum(count * _block(mr, v, k) for count, v in ((full, cut.vectors), (1, cut.tail)) if v)
+
+    most = 1 if alone else max(1, isa.f32 // n)
+    together = range(1, most + 1)
+    short = window[1] * channels <= MOST_UNROLLED
+    room = _MOST_IN_LINE if short else out_w
+    candidates = [(mr, v, t) for mr, v in _tiles(isa, False) for t in together if mr * t <= out_w and mr <= room]
+    mr, wide, chosen = min(candidates, key=cycles)
+    return LineTile(Tile(mr, columns(n * chosen, wide, isa)), chosen)
 
 
 def _block(mr: int, vectors: int, k: int) -> float:

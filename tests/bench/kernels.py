@@ -204,7 +204,7 @@ class Runner:
 
     def _lines(self, shape: Shape, slots: dict[str, Any]) -> Callable[[], None]:
         depth, k = shape.window**2 * shape.channels, shape.channels
-        tile = line_tile(shape.out[1], shape.outputs, depth, self.isa)
+        tile = line_tile((shape.window,) * 2, shape.stride, k, shape.out[1], shape.outputs, self.isa, True).tile
         b, step = pack_f32(self.numbers(depth, shape.outputs), tile.columns, self.isa)
         count = panels(shape.outputs, tile.columns, self.isa)
         slots |= {"b": _aligned(b), "panel_bytes": step, "panels": count}

@@ -39,7 +39,7 @@ PATCH = Patch(3, 9)
 
 def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
     real, whole = product_tile(50, 70, 33, isa), product_tile(50, 70, 33, isa, integer=True)
-    cut, line = strip((3, 3), 1, 1, 7, 20, isa), line_tile(9, 40, 27, isa)
+    cut, line = strip((3, 3), 1, 1, 7, 20, isa), line_tile((3, 3), 2, 3, 9, 40, isa).tile
     swish = Epilogue(hard_swish(ACC), bias=True)
     return (
         GemmF32(real, swish), ConvF32(real), ConvF32(real, packed=False), MatMulF32(real),

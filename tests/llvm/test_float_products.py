@@ -121,7 +121,7 @@ def test_windows_of_few_channels_agree_with_float64(isa: Isa, picture: Picture) 
     n = 24
     lines = Lines(picture.window[0], picture.window[1] * picture.channels, picture.stride[1] * picture.channels)
     x, w = _numbers(picture.shape), _numbers((lines.depth, n), 1)
-    tile = line_tile(picture.out[1], n, lines.depth, isa)
+    tile = line_tile(picture.window, picture.stride[1], picture.channels, picture.out[1], n, isa, alone=True).tile
     c = guarded(np.zeros((picture.rows, n), np.float32))
     slots = _product_slots(c, picture.rows, n, pack_f32(w, tile.columns, isa), tile, isa, 0)
     slots |= picture.slots(guarded(x), guarded(np.zeros(picture.channels, np.float32))) | {"ldc": n}

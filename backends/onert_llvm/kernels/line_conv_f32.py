@@ -24,11 +24,16 @@ from .window import SLOTS as WINDOW
 
 @frozen
 class Lines:
-    """A window of `height` rows of `segment` elements (width times channels); `step` elements from one to the next."""
+    """A window of `height` rows of `segment` elements (width times channels); `step` elements from one to the next.
+
+    `together`: that many neighbouring outputs are one row of the product, their channels side by side, because one
+    alone has too few to fill registers; the window is then what they see together.
+    """
 
     height: int
     segment: int
     step: int
+    together: int = 1
 
     @property
     def depth(self) -> int:
@@ -40,15 +45,13 @@ class Lines:
 class LineConvF32:
     """A convolution whose input's pixels lie next to one another; no dilation across.
 
-    Weights are packed as `[window, n]`: one tap of `lines.depth` elements; where they are not `packed` its rows lie one
-    after the other, and a register's bytes may be read behind the last. The output has at least as many columns as the
-    tile has rows. Work tile t is row t // panels of the output, through all images, by panel t % panels.
+    Weights are packed as `[window, n]`: one tap of `lines.depth` elements. A row of the output has at least as many
+    pixels as a tile. Work tile t is row t // panels of the output, through all images, by panel t % panels.
     """
 
     tile: Tile
     lines: Lines
     epilogue: Epilogue = PLAIN
-    packed: bool = True
 
     @property
     def name(self) -> str:
@@ -66,10 +69,11 @@ class LineConvF32:
         with k.loop(end, begin) as t:
             line, panel = t // panels, t % panels
             image, y = line // task.i64("out_h"), line % task.i64("out_h")
-            with k.loop(width, step=self.tile.mr, nonempty=True) as group:
-                x = group.min(width - self.tile.mr)
+            pixels = self.tile.mr * self.lines.together
+            with k.loop(width, step=pixels, nonempty=True) as group:
+                x = group.min(width - pixels)
                 rows = self._rows(k, task, image, y, x, copies)
-                outputs = tuple(line * width + x + i for i in range(self.tile.mr))
+                outputs = tuple(line * width + x + i for i in range(0, pixels, self.lines.together))
                 each_panel(k, task, self.tile, panel, partial(self._block, k, task, rows, outputs, copies))
 
     @property
@@ -106,7 +110,7 @@ class LineConvF32:
         self, k: Kernel, task: Task, rows: list[View], outputs: tuple[Val, ...], spare: View, panel: Panel
     ) -> None:
         def product(block: Block, acc: Accumulators) -> None:
-            width = block.width if self.packed else task.i64("n")
+            width = block.width
             panel = k.view(block.panel, F32, width, 1)
             for ky, row in enumerate(rows):
                 here = k.view(panel[ky * self.lines.segment].address, F32, width, 1)

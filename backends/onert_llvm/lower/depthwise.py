@@ -19,7 +19,7 @@ from .command import Access, Pointer
 from .epilogues import tail
 from .expressions import activated
 from .plane import plane
-from .products import constant_product, convolve
+from .products import convolve_constant
 
 MOST_TAPS = 256
 """Elements of a window, whose code is written out."""
@@ -58,8 +58,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     geometry = plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0]))
     after = tail(lowering, operations, op.activation, bias, n)
     if geometry.channels == 1:
-        found = constant_product(lowering, geometry, w.transpose(3, 1, 2, 0))
-        convolve(lowering, operations[0], geometry, 1, found, after, lowering.operand(x), (x,))
+        filters = w.transpose(3, 1, 2, 0)
+        convolve_constant(lowering, operations[0], geometry, filters, after, n, lowering.operand(x), (x,))
         return
     source, reads, touched = _repeated(lowering, operations[0], x, n // geometry.channels)
     geometry = evolve(geometry, channels=n)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from attrs import evolve, frozen
 
 from onert.ir.ops.activation import Activation
@@ -12,7 +13,7 @@ from onert_llvm.kernels.epilogue import ACC, Epilogue
 from onert_llvm.kernels.expression import Const, Expr, Leaf
 
 from .builder import Lowering
-from .command import Access, Pointer, Slot
+from .command import Access, Area, Pointer, Slot
 from .expressions import activated, expression, spread
 
 
@@ -39,6 +40,25 @@ class Tail:
         """The same for the results from a column on."""
         slots = {n: _moved(v, 4 * column) if isinstance(v, Pointer) else v for n, v in self.slots.items()}
         return evolve(self, slots=slots, place=_moved(self.place, 4 * column))
+
+    def repeatable(self, lowering: Lowering) -> bool:
+        """Whether all of its vectors are constants."""
+        vectors = self._vectors().values()
+        return all(p.area is Area.OPERAND and lowering.subgraph.operands[p.index].is_constant for p in vectors)
+
+    def repeated(self, lowering: Lowering, times: int) -> Tail:
+        """The same for rows that are several of these side by side."""
+        vectors = self._vectors() if times > 1 else {}
+        tiled = {
+            n: lowering.constant(np.tile(lowering.elements(p.index).reshape(-1), times)) for n, p in vectors.items()
+        }
+        return evolve(self, slots={**self.slots, **tiled})
+
+    def _vectors(self) -> dict[str, Pointer]:
+        """The slots with an element for each column, and where they are."""
+        names = (*(("bias",) if self.epilogue.bias else ()), *self.epilogue.columns)
+        found = {name: self.slots[name] for name in names}
+        return {name: slot for name, slot in found.items() if isinstance(slot, Pointer)}
 
 
 def _moved(pointer: Pointer, nbytes: int) -> Pointer:

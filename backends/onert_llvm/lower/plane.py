@@ -17,6 +17,12 @@ MOST_PATCH_DEPTH = 512
 """Windows of few channels are copied together first: up to so many channels, and elements of a window."""
 
 
+MOST_LINE_CHANNELS, MOST_LINES, MOST_LINE = 16, 16, 1024
+"""Windows of up to so many channels, rows and elements of a row are multiplied row by row instead of tap by tap, in
+float32.
+"""
+
+
 @frozen
 class Plane:
     """The geometry of a window over a picture, as the slots of window kernels name it."""
@@ -39,6 +45,12 @@ class Plane:
         """Whether windows of so many channels are copied together: where these are few, and all that there are."""
         few = channels == self.channels <= MOST_PATCH_CHANNELS and self.taps * channels <= MOST_PATCH_DEPTH
         return few and self.window[1] > 1 and self.dilation[1] == 1
+
+    def lined(self, channels: int) -> bool:
+        """Whether a row of a window is one run in memory, and so short that it is better multiplied as such."""
+        few = channels == self.channels <= MOST_LINE_CHANNELS
+        small = self.window[0] <= MOST_LINES and self.window[1] * channels <= MOST_LINE
+        return few and small and self.window[1] > 1 and self.dilation[1] == 1
 
     @property
     def rows(self) -> int:

@@ -82,14 +82,14 @@ def product(lowering: Lowering, m: int, weights: Array, tile: Tile | None = None
     return Product(tile, work, m, n, count, slots)
 
 
-def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int, tile: Tile | None = None) -> Product:
+def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) -> Product:
     """The schedule for weights `[n, ...]` of `depth` elements a row that are known at run time only.
 
     They are turned to `[depth, n]` in scratch memory first.
     """
     own = operand(lowering, weight)
     n = own.view.shape[0]
-    tile = evolve(tile or product_tile(m, n, depth, lowering.isa), ahead=0, stream=False)
+    tile = evolve(product_tile(m, n, depth, lowering.isa), ahead=0, stream=False)
     (room,) = lowering.scratch((depth * n + lowering.isa.f32) * 4)
     move(lowering, at, own.at(own.view.reshape(n, depth).T), side(room.pointer, (depth, n), 4), (weight,))
     count = panels(n, tile.columns, lowering.isa)
@@ -119,28 +119,69 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     after = tail(lowering, operations, op.activation, bias, n)
     groups = geometry.channels // c
     if not lowering.subgraph.operands[weight].is_constant:
-        depth = geometry.taps * c
-        tile = line_tile(geometry.out[1], n, depth, lowering.isa) if geometry.patched(c) else None
-        found = loose_product(lowering, operations[0], geometry.rows, weight, depth, tile)
+        found = loose_product(lowering, operations[0], geometry.rows, weight, geometry.taps * c)
         convolve(lowering, operations[0], geometry, c, found, after, lowering.operand(x), (x, weight))
         return
     each = n // groups
     for group in range(groups):
         filters = lowering.elements(weight)[group * each : (group + 1) * each]
-        found = constant_product(lowering, geometry, filters)
-        found = evolve(found, slots={**found.slots, "ldc": n})
         own = after.from_column(group * each)
-        convolve(lowering, operations[0], geometry, c, found, own, lowering.operand(x, group * c * 4), (x,))
+        convolve_constant(lowering, operations[0], geometry, filters, own, n, lowering.operand(x, group * c * 4), (x,))
 
 
-def constant_product(lowering: Lowering, geometry: Plane, filters: Array) -> Product:
-    """The schedule for constant filters `[n, height, width, channels]`, their packed form."""
+def convolve_constant(
+    lowering: Lowering,
+    at: int,
+    geometry: Plane,
+    filters: Array,
+    after: Tail,
+    ldc: int,
+    source: Pointer,
+    reads: Sequence[int],
+) -> None:
+    """A convolution with constant filters `[n, height, width, channels]`; the result's pixels are `ldc` elements."""
     n, _, _, c = filters.shape
-    taps = filters.transpose(1, 2, 3, 0).reshape(-1, c, n)
-    if geometry.patched(c):
-        tile = line_tile(geometry.out[1], n, geometry.taps * c, lowering.isa)
-        return product(lowering, geometry.rows, taps.reshape(1, -1, n), tile)
-    return product(lowering, geometry.rows, taps)
+    if geometry.lined(c):
+        _along_lines(lowering, at, geometry, filters, after, ldc, source, reads)
+        return
+    found = product(lowering, geometry.rows, filters.transpose(1, 2, 3, 0).reshape(-1, c, n))
+    found = evolve(found, slots={**found.slots, "ldc": ldc})
+    convolve(lowering, at, geometry, c, found, after, source, reads)
+
+
+def _along_lines(
+    lowering: Lowering,
+    at: int,
+    geometry: Plane,
+    filters: Array,
+    after: Tail,
+    ldc: int,
+    source: Pointer,
+    reads: Sequence[int],
+) -> None:
+    """A convolution of few channels: several neighbouring outputs as one row of the product where they are narrow.
+
+    Each of these has the filters in its own place along the width of what all of them see, zeros beside.
+    """
+    n, kh, kw, c = filters.shape
+    dense = ldc == n and after.repeatable(lowering)
+    chosen = line_tile((kh, kw), geometry.stride[1], c, geometry.out[1], n, lowering.isa, alone=not dense)
+    tile, together = chosen.tile, chosen.together
+    width = kw + (together - 1) * geometry.stride[1]
+    wide = np.zeros((kh, width, c, together, n), np.float32)
+    for number in range(together):
+        first = number * geometry.stride[1]
+        wide[:, first : first + kw, :, number] = filters.transpose(1, 2, 3, 0)
+    found = product(lowering, geometry.rows, wide.reshape(1, kh * width * c, together * n), tile)
+    after = after.repeated(lowering, together)
+    lines = Lines(kh, width * c, together * geometry.stride[1] * c, together)
+    slots: dict[str, Slot] = {**geometry.slots, **after.slots, **found.slots, "c": after.place, "ldc": ldc}
+    slots |= {"input": source, "zero": 0}
+    algorithm = LineConvF32(tile, lines, after.epilogue)
+    tiles = geometry.images * geometry.out[0] * found.panels
+    flops = 2 * geometry.rows * geometry.taps * c * n
+    every, touched = (*reads, *after.reads), after.accesses
+    lowering.emit(at, algorithm, slots, tiles, every, after.writes, flops, accesses=touched)
 
 
 def convolve(
@@ -153,7 +194,7 @@ def convolve(
     source: Pointer,
     reads: Sequence[int],
 ) -> None:
-    """A convolution of `c` channels: a plain product, copied windows, or windows gathered tap by tap."""
+    """A convolution of `c` channels: a plain product, or windows gathered tap by tap."""
     packed = not found.accesses
     slots, tiles = {**after.slots, **found.slots, "c": after.place}, found.work.tiles
     algorithm: Algorithm
@@ -162,13 +203,8 @@ def convolve(
         slots |= {"a": source, "k": c, "lda": geometry.channels}
     else:
         slots |= geometry.slots | {"input": source, "zero": lowering.constant(np.zeros(c, np.float32))}
-        if geometry.patched(c):
-            lines = Lines(geometry.window[0], geometry.window[1] * c, geometry.stride[1] * c)
-            algorithm = LineConvF32(found.tile, lines, after.epilogue, packed)
-            tiles = geometry.images * geometry.out[0] * found.panels
-        else:
-            algorithm = ConvF32(found.tile, after.epilogue, packed)
-            slots["k"] = c
+        algorithm = ConvF32(found.tile, after.epilogue, packed)
+        slots["k"] = c
     flops = 2 * geometry.rows * geometry.taps * c * found.n
     every, touched = (*reads, *after.reads), (*found.accesses, *after.accesses)
     lowering.emit(at, algorithm, slots, tiles, every, after.writes, flops, accesses=touched)

@@ -23,7 +23,7 @@ from .command import Slot
 from .epilogues import Tail
 from .expressions import activated
 from .plane import Plane
-from .products import constant_product, convolve
+from .products import convolve_constant
 
 Transposed = TransposeConv2D | TransposeConvBias2D
 
@@ -112,8 +112,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     geometry = Plane(n, (h, w), c, counts, window, (1, 1), (1, 1), pads)
     split = axes[1].phases(axes[0].phases(filters, 1), 3)  # [outputs, taps, phases, taps, phases, channels]
     all_phases = split.transpose(2, 4, 0, 1, 3, 5).reshape(-1, *window, c)
-    found = constant_product(lowering, geometry, np.ascontiguousarray(all_phases))
-    convolve(lowering, at, geometry, c, found, after, lowering.operand(x), (x,))
+    columns = len(all_phases)
+    convolve_constant(lowering, at, geometry, all_phases, after, columns, lowering.operand(x), (x,))
     if after.accesses:
         _place(lowering, at, axes, (n, *counts, filters.shape[0]), after)
 
