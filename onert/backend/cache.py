@@ -133,7 +133,8 @@ class Cache:
     def store(self, key: str, *payload: bytes | memoryview) -> bool:
         """Keep the pieces of a payload one after the other; False where the directory cannot be written to, is not the
         user's own, or the payload is over the limit."""
-        if sum(map(len, payload)) + HEADER > self.limit:
+        size = sum(map(len, payload)) + HEADER
+        if size > self.limit:
             return False
         temporary = self.directory / f"{_UNFINISHED}{os.getpid()}-{os.urandom(8).hex()}"
         try:
@@ -145,7 +146,7 @@ class Cache:
         except OSError:
             self._remove(temporary)
             return False
-        if len(payload) > self.limit // _SMALL or int(key[:8], 16) % _COUNTED == 0:
+        if size > self.limit // _SMALL or zlib.crc32(key.encode()) % _COUNTED == 0:
             self._evict()
         return True
 

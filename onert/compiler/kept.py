@@ -16,6 +16,7 @@ import pickle
 import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -155,6 +156,11 @@ def host_memory() -> Memory:
     return HOST
 
 
+def member(kind: type[Enum], name: str) -> Enum:
+    """A member of an enumeration by its name: what it stands for may be a function that has none."""
+    return kind[name]
+
+
 class _Pickler(pickle.Pickler):
     """Pickles with `given` constants as their numbers; with `packages`, nothing that other packages declare."""
 
@@ -176,7 +182,9 @@ class _Pickler(pickle.Pickler):
                 raise pickle.PicklingError(f"{value.__qualname__} is declared by {package}")
         if isinstance(value, Constant):
             at = self._given.get(id(value))
-            return (Constant, (np.ascontiguousarray(value.array),)) if at is None else (given_constant, (at,))
+            return (Constant, (np.asarray(value.array, order="C"),)) if at is None else (given_constant, (at,))
+        if isinstance(value, Enum):
+            return (member, (type(value), value.name))
         return (host_memory, ()) if value is HOST else NotImplemented
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shared_material import REPOSITORY
+from shared_material import REPOSITORY, SHARED, needs_shared
 
 import onert
 from onert.backend.cache import HEADER, Cache, sources
@@ -25,6 +25,7 @@ from onert.ir.ops.control import CallOnce, While
 from onert.ir.ops.custom import Python
 from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
 
+MODELS = sorted(p for p in (SHARED / "models").glob("*/*") if p.suffix in (".tflite", ".circle"))
 DIGITS = [REPOSITORY / "nnpackage" / "examples" / name for name in ("digits_float", "digits_int8")]
 ADD, MUL = Binary(BinaryKind.ADD), Binary(BinaryKind.MUL)
 ROW, ONE = TensorType(DType.FLOAT32, (4,)), TensorType(DType.INT32, ())
@@ -59,7 +60,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> Compiled:
 
 def image(program: onert.Program, seed: int = 0) -> list[Array]:
     rng = np.random.default_rng(seed)
-    return [rng.integers(-100, 100, i.shape).astype(i.dtype.numpy) for i in program.inputs]
+    return [rng.integers(0, 2, [d or 1 for d in i.shape]).astype(i.dtype.numpy) for i in program.inputs]
 
 
 def outputs(program: onert.Program, seed: int = 0) -> list[Array]:
@@ -90,6 +91,15 @@ def test_a_program_that_was_found_gives_the_same(
     assert first.describe() == second.describe()
     assert same(outputs(first), outputs(second))
     assert same(outputs(first, 7), outputs(second, 7))
+
+
+@needs_shared
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.name)
+def test_every_model_that_was_found_gives_the_same(path: Path, compiled: Compiled) -> None:
+    first, second = (onert.compile(onert.load(path), num_threads=1) for _ in range(2))
+    assert compiled.count == 1
+    assert first.describe() == second.describe()
+    assert same(outputs(first), outputs(second))
 
 
 def test_the_model_the_options_and_their_values_are_what_it_is_found_by(compiled: Compiled) -> None:
