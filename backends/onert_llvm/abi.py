@@ -11,11 +11,9 @@ import hashlib
 from typing import Protocol
 
 from attrs import field, frozen
-from llvmlite import ir
 
-from .build import F32, I64, PTR, Kernel, Val, View
+from .build import F32, I64, PTR, Kernel, Module, Type, Val, View
 from .layout import TaskLayout
-from .object import new_module
 from .target import Isa
 
 
@@ -35,11 +33,11 @@ class Task:
     def f32(self, name: str) -> Val:
         return self._slot(name, F32)
 
-    def view(self, name: str, element: ir.Type, *strides: Val | int) -> View:
+    def view(self, name: str, element: Type, *strides: Val | int) -> View:
         """The memory that a slot points to."""
         return self.k.view(self.ptr(name), element, *strides)
 
-    def _slot(self, name: str, t: ir.Type) -> Val:
+    def _slot(self, name: str, t: Type) -> Val:
         slots = self.k.view(self.k.arg("task"), I64, 1)
         here = slots[self.layout.slot(name)]
         return View(here.b, here.base, t, ()).load(align=8)
@@ -84,11 +82,10 @@ class KernelSpec:
         return self.algorithm.layout
 
 
-def build(spec: KernelSpec) -> ir.Module:
+def build(spec: KernelSpec) -> Module:
     """The module that defines the kernel's symbol and nothing else that is exported."""
-    module = new_module(spec.isa, spec.symbol)
+    module = Module(spec.symbol, spec.isa.triple)
     k = Kernel(module, spec.symbol, {"task": PTR, "begin": I64, "end": I64}, spec.isa)
-    k.function.attributes.add("nounwind")
     spec.algorithm.emit(k, Task(k, spec.layout), k.arg("begin"), k.arg("end"))
     k.finish()
     return module

@@ -10,7 +10,7 @@ from .abi import KernelSpec, build
 from .linked import addresses as linked_addresses
 from .linked import pool as linked_pool
 from .native import pool_text
-from .object import compile_object, compile_text
+from .object import compile_text
 from .target import Isa
 from .version import version
 
@@ -27,7 +27,7 @@ def object_of(spec: KernelSpec, store: Cache | None) -> bytes:
     found = store.load(key) if store is not None else None
     if found is not None:
         return bytes(found)
-    made = compile_object(build(spec), spec.isa)
+    made = compile_text(str(build(spec)), spec.isa)
     if store is not None:
         store.store(key, made)
     return made

@@ -13,8 +13,6 @@ from llvmlite import ir
 
 from onert.backend import EntryPoint, Place, Region
 
-from .build import I8, I32, I64, PTR
-from .build.types import VOID
 from .lower.command import REPORT_BYTES
 
 
@@ -49,6 +47,8 @@ class Bound:
 
 _ROW = 128
 """Bytes of a command in a program: `native/pool.ll`'s `Command` on a 64-bit target."""
+
+I8, I32, I64, PTR, VOID = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.VoidType()
 
 Bases = Mapping[Region | type[Report], ir.Value]
 """Where each region, and the reports, begin."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from attrs import frozen
+from llvmlite import ir
 
 from onert.backend import Blueprint, EntryPoint, ObjectCode, Place, Region
 from onert.ir import Array
@@ -17,7 +18,7 @@ from .layout import slot_bits
 from .lower.command import REPORT_BYTES, Area, Lowered, Pointer
 from .native import pool_text, support_texts, together_text
 from .native_kernel import barriers, is_idle
-from .object import link, new_module
+from .object import link
 from .target import Isa
 
 
@@ -39,7 +40,8 @@ def emit(blueprint: Blueprint, isa: Isa, lowered: Sequence[Sequence[Lowered]], t
         shared = _aligned(activation_bytes, blueprint.alignment)
         activation_bytes = shared + max(sum(c.shared_bytes for c in some) for some in commands)
     symbols = (*blueprint.symbols, *constants.symbols)
-    module = new_module(isa, blueprint.name)
+    module = ir.Module(blueprint.name)
+    module.triple = isa.triple
     entries = Entries(module, shared)
     errors: list[str] = []
     for entry, some, run in zip(blueprint.entries, own, commands, strict=True):

@@ -13,8 +13,9 @@ from llvmlite import ir
 
 from onert.backend import Blueprint, Region, Symbol
 
-from .build import I8, PTR
 from .target import Isa
+
+I8, PTR = ir.IntType(8), ir.PointerType()
 
 
 def define_configuration(

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 
 import llvmlite.binding as llvm
-from llvmlite import ir
 
 from onert.ir import BackendError
 
@@ -16,35 +15,18 @@ _LEVEL = 2
 """How hard the code generator of a whole object tries; that of kernels alone is the same."""
 
 
-def new_module(isa: Isa, name: str = "") -> ir.Module:
-    """An empty module for a target."""
-    module = ir.Module(name)
-    module.triple = isa.triple
-    return module
+def compile_text(text: str, isa: Isa, opt: int = _LEVEL) -> bytes:
+    """The relocatable object of a module: code generation alone, no optimisation pipeline before it.
 
-
-def compile_object(module: ir.Module, isa: Isa, opt: int = 2) -> bytes:
-    """The relocatable object of a module: code generation alone, no optimisation pipeline before it."""
-    parsed, machine = _prepare(module, isa, opt)
+    BackendError for text that is no valid module.
+    """
+    parsed, machine = _prepared(text, isa, opt)
     return bytes(machine.emit_object(parsed))
 
 
-def compile_text(text: str, isa: Isa, opt: int = 2) -> bytes:
-    """The relocatable object of a module written as LLVM's own text."""
-    machine = _machine(isa, opt)
-    try:
-        parsed = llvm.parse_assembly(text)
-        parsed.verify()
-    except RuntimeError as error:
-        raise BackendError(f"the text is not valid IR: {error}") from error
-    parsed.triple = isa.triple
-    parsed.data_layout = str(machine.target_data)
-    return bytes(machine.emit_object(parsed))
-
-
-def assembly(module: ir.Module, isa: Isa, opt: int = 2) -> str:
-    """What `compile_object` would produce, as assembler text."""
-    parsed, machine = _prepare(module, isa, opt)
+def assembly(text: str, isa: Isa, opt: int = _LEVEL) -> str:
+    """What `compile_text` would produce, as assembler text."""
+    parsed, machine = _prepared(text, isa, opt)
     return str(machine.emit_assembly(parsed))
 
 
@@ -87,15 +69,21 @@ def code_generator() -> str:
     return "llvm-" + ".".join(str(part) for part in llvm.llvm_version_info)
 
 
-def _prepare(module: ir.Module, isa: Isa, opt: int) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+def _prepared(text: str, isa: Isa, opt: int) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     machine = _machine(isa, opt)
-    module.data_layout = str(machine.target_data)
     try:
-        parsed = llvm.parse_assembly(str(module))
+        parsed = llvm.parse_assembly(text)
         parsed.verify()
     except RuntimeError as error:
-        raise BackendError(f"the module {module.name!r} is not valid IR: {error}") from error
+        raise BackendError(f"the text is not valid IR: {error}") from error
+    parsed.triple = isa.triple
+    parsed.data_layout = _data_layout(isa, opt)
     return parsed, machine
+
+
+@cache
+def _data_layout(isa: Isa, opt: int) -> str:
+    return str(_machine(isa, opt).target_data)
 
 
 @cache

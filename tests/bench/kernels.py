@@ -29,7 +29,7 @@ from onert_llvm.kernels.line_conv_f32 import LineConvF32, Lines
 from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.requantize import Scaling
 from onert_llvm.layout import TaskLayout
-from onert_llvm.object import compile_object
+from onert_llvm.object import compile_text
 from onert_llvm.packing import channel_order, pack_columns, pack_depthwise_int8, pack_f32, pack_int8, panels
 from onert_llvm.schedule import byte_strip, line_tile, product_tile, row_work, strip
 from onert_llvm.target import Dot, Isa, target
@@ -164,7 +164,7 @@ class Runner:
 
     def bind(self, algorithm: Algorithm, tiles: int, slots: dict[str, Any]) -> Callable[[], None]:
         spec = KernelSpec(algorithm, self.isa)
-        image = load([compile_object(build(spec), self.isa)])
+        image = load([compile_text(str(build(spec)), self.isa)])
         values = {n: v.ctypes.data if isinstance(v, np.ndarray) else v for n, v in slots.items()}
         task = spec.layout.fill(**{n: values[n] for n in spec.layout.names})
         entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(image[spec.symbol])

@@ -13,7 +13,7 @@ import numpy as np
 
 from onert_llvm.abi import KernelSpec, build
 from onert_llvm.image import Image, load
-from onert_llvm.object import compile_object
+from onert_llvm.object import compile_text
 
 Array = np.ndarray[Any, Any]
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -40,7 +40,7 @@ def guarded(values: Array, at_end: bool = True) -> Array:
 @cache
 def loaded(spec: KernelSpec) -> Image:
     """The kernel's code in this process."""
-    return load([compile_object(build(spec), spec.isa)])
+    return load([compile_text(str(build(spec)), spec.isa)])
 
 
 def run(spec: KernelSpec, tiles: int, slots: Mapping[str, Any], pieces: int = 1) -> None:

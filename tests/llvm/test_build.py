@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from onert_llvm.build import F32, I8, I32, I64, PTR, Kernel, Val, vec
+from onert_llvm.build import F32, I8, I32, I64, PTR, Kernel, Module, Val, vec
 from onert_llvm.image import load
-from onert_llvm.object import compile_object, new_module
-from onert_llvm.target import ISAS, target
+from onert_llvm.object import compile_text
+from onert_llvm.target import ISAS, Isa, target
 
 from .harness import guarded
 
@@ -19,12 +19,11 @@ NATIVE = target("native")
 
 
 def _call(emit: Callable[[Kernel], None], memory: np.ndarray, n: int = 0) -> None:
-    module = new_module(NATIVE, "test")
+    module = Module("test", NATIVE.triple)
     k = Kernel(module, "test", {"memory": PTR, "n": I64}, NATIVE)
-    k.function.attributes.add("nounwind")
     emit(k)
     k.finish()
-    image = load([compile_object(module, NATIVE)])
+    image = load([compile_text(str(module), NATIVE)])
     ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(image["test"])(memory.ctypes.data, n)
 
 
@@ -48,7 +47,7 @@ def test_loops_make_any_number_of_trips(n: int, step: int) -> None:
 
 
 def test_a_loop_that_never_turns_is_refused() -> None:
-    k = Kernel(new_module(NATIVE), "test", {"n": I64}, NATIVE)
+    k = Kernel(Module("test", NATIVE.triple), "test", {"n": I64}, NATIVE)
     with pytest.raises(ValueError, match="from 3 to 3"), k.loop(3, start=3):
         pass
 
@@ -80,7 +79,7 @@ def test_variables_meet_after_branches_inside_of_loops(n: int) -> None:
 
 
 def test_a_variable_of_an_inner_region_is_unknown_outside() -> None:
-    k = Kernel(new_module(NATIVE), "test", {"n": I64}, NATIVE)
+    k = Kernel(Module("test", NATIVE.triple), "test", {"n": I64}, NATIVE)
     with k.loop(k.arg("n")):
         inner = k.var(k.index(0))
     with pytest.raises(KeyError, match="outside of the region"):
@@ -144,11 +143,11 @@ def test_views_index_by_strides_and_shuffles_pick_lanes() -> None:
 
 
 @pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
-def test_every_target_has_a_code_generator(isa: object) -> None:
-    module = new_module(isa, "test")  # type: ignore[arg-type]
-    k = Kernel(module, "test", {"memory": PTR}, isa)  # type: ignore[arg-type]
+def test_every_target_has_a_code_generator(isa: Isa) -> None:
+    module = Module("test", isa.triple)
+    k = Kernel(module, "test", {"memory": PTR}, isa)
     x = k.view(k.arg("memory"), F32, 1)[0]
     x.store(k.fma(x.load(k.isa.f32), x.load(k.isa.f32), k.zeros(F32, k.isa.f32)))
-    assert k.const(vec(I32, 4), -1).type.count == 4
+    assert k.const(vec(I32, 4), -1).type.lanes == 4
     k.finish()
-    assert compile_object(module, isa).startswith((b"\x7fELF", b"\0asm"))  # type: ignore[arg-type]
+    assert compile_text(str(module), isa).startswith((b"\x7fELF", b"\0asm"))

@@ -1,8 +1,9 @@
 """A typed building layer over LLVM IR: a Python `for` unrolls, a `with k.loop(n)` stays a loop."""
 
 from .kernel import Kernel, Var
-from .types import F32, F64, I1, I8, I16, I32, I64, PTR, vec
-from .value import Number, Val, intrinsic
+from .text import Module, Number
+from .types import F32, F64, I1, I8, I16, I32, I64, PTR, Type, vec
+from .value import Val, intrinsic
 from .view import View
 
 __all__ = [
@@ -15,7 +16,9 @@ __all__ = [
     "I64",
     "PTR",
     "Kernel",
+    "Module",
     "Number",
+    "Type",
     "Val",
     "Var",
     "View",

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from attrs import define, field, frozen
-from llvmlite import ir
 
 from onert_llvm.target import Isa
 
-from .types import F32, I32, I64, PTR, VOID, vec
-from .value import Number, Val, constant, intrinsic, number
+from .text import Block, Builder, Module, Number, Phi, Value, constant, each, integer
+from .types import F32, I32, I64, VOID, Type, vec
+from .value import Val, intrinsic, number
 from .view import View
 
 
@@ -19,14 +19,14 @@ from .view import View
 class _Scope:
     """Where a region's variables stand: `header` is the block for phis of a loop, None for a branch or the function."""
 
-    b: ir.IRBuilder
+    b: Builder
     parent: _Scope | None = None
-    header: ir.Block | None = None
-    before: ir.Block | None = None
-    values: dict[Var, ir.Value] = field(factory=dict)
-    entered: dict[Var, tuple[ir.Value, ir.PhiInstr]] = field(factory=dict)
+    header: Block | None = None
+    before: Block = field(factory=lambda: Block(""))
+    values: dict[Var, Value] = field(factory=dict)
+    entered: dict[Var, tuple[Value, Phi]] = field(factory=dict)
 
-    def get(self, var: Var) -> ir.Value:
+    def get(self, var: Var) -> Value:
         found = self.values.get(var)
         if found is not None:
             return found
@@ -35,15 +35,14 @@ class _Scope:
         outer = self.parent.get(var)
         if self.header is None:
             return outer
-        with self.b.goto_block(self.header):
-            self.b.position_at_start(self.header)
-            phi = self.b.phi(outer.type)
+        with self.b.at(self.header):
+            phi = self.b.phi(outer.type, first=True)
         phi.add_incoming(outer, self.before)
         self.entered[var] = (outer, phi)
         self.values[var] = phi
         return phi
 
-    def set(self, var: Var, value: ir.Value) -> None:
+    def set(self, var: Var, value: Value) -> None:
         if self.header is not None and var not in self.values and self.parent is not None and self.parent.knows(var):
             self.get(var)
         self.values[var] = value
@@ -71,19 +70,16 @@ class Kernel:
     A Python `for` unrolls, a `with k.loop(n)` stays a loop. Pointers are assumed not to alias unless `noalias` is off.
     """
 
-    def __init__(self, module: ir.Module, name: str, params: Mapping[str, ir.Type], isa: Isa) -> None:
+    def __init__(self, module: Module, name: str, params: Mapping[str, Type], isa: Isa) -> None:
         self.isa = isa
-        self.function = ir.Function(module, ir.FunctionType(VOID, params.values()), name)
-        for arg, label in zip(self.function.args, params, strict=True):
-            arg.name = label
-        self.b = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self.b = module.define(name, params)
         self.scope = _Scope(self.b)
 
     def arg(self, name: str) -> Val:
         """A parameter."""
-        return Val(self.b, next(a for a in self.function.args if a.name == name))
+        return Val(self.b, self.b.arguments[name])
 
-    def view(self, base: Val, element: ir.Type, *strides: Val | int) -> View:
+    def view(self, base: Val, element: Type, *strides: Val | int) -> View:
         """A window on memory of `element`s that starts at `base`, strides in elements."""
         return View(self.b, base.v, element, strides)
 
@@ -91,19 +87,19 @@ class Kernel:
         """A size or an index as 64 bits."""
         return number(self.b, x)
 
-    def const(self, t: ir.Type, x: Number) -> Val:
+    def const(self, t: Type, x: Number) -> Val:
         """A number as a constant of a type, in every lane."""
         return Val(self.b, constant(t, x))
 
-    def zeros(self, element: ir.Type, count: int) -> Val:
+    def zeros(self, element: Type, count: int) -> Val:
         return self.const(vec(element, count), 0)
 
     def f32(self, x: float) -> Val:
         return self.const(F32, x)
 
-    def iota(self, element: ir.Type, count: int) -> Val:
+    def iota(self, element: Type, count: int) -> Val:
         """0, 1, 2, ... in the lanes."""
-        return Val(self.b, ir.Constant(vec(element, count), [element(i) for i in range(count)]))
+        return Val(self.b, each(vec(element, count), range(count)))
 
     def mask(self, count: int, valid: Val) -> Val:
         """Which of `count` lanes lie below `valid` (64 bits; may be negative or beyond the last lane)."""
@@ -120,20 +116,18 @@ class Kernel:
         """`a * b + c`, rounded once where the target can."""
         return a.call("fma", b, c) if self.isa.fma else a * b + c
 
-    def scratch(self, element: ir.Type, count: int, align: int = 64) -> Val:
+    def scratch(self, element: Type, count: int, align: int = 64) -> Val:
         """Memory on the stack, contents undefined, for as long as the function runs."""
-        with self.b.goto_entry_block():
-            slot = self.b.alloca(ir.ArrayType(element, count))
-            slot.align = align
-        slot.type = PTR
-        return Val(self.b, slot)
+        with self.b.entry():
+            return Val(self.b, self.b.allocate(element, count, align))
 
-    def call(self, function: ir.Function, *args: Val) -> Val:
-        return Val(self.b, self.b.call(function, [a.v for a in args]))
+    def call(self, function: str, *args: Val) -> None:
+        """Call a function that gives nothing and is defined somewhere else."""
+        self.b.call(function, VOID, [a.v for a in args])
 
     def prefetch(self, address: View) -> None:
         """Ask for a line to be read into all levels of cache."""
-        args = [address.base, I32(0), I32(3), I32(1)]
+        args = [address.base, integer(I32, 0), integer(I32, 3), integer(I32, 1)]
         intrinsic(self.b, "llvm.prefetch.p0", VOID, *(Val(self.b, a) for a in args))
 
     @contextmanager
@@ -149,24 +143,24 @@ class Kernel:
                 raise ValueError(f"loop from {first.constant} to {last.constant} makes no trip")
             nonempty = True
         before = self.b.block
-        body = self.b.append_basic_block("loop")
-        done = self.b.append_basic_block("done")
+        body = self.b.append_block("loop")
+        done = self.b.append_block("done")
         if nonempty:
             self.b.branch(body)
         else:
-            self.b.cbranch((first < last).v, body, done)
+            self.b.branch_if((first < last).v, body, done)
         outer = self.scope
         self.scope = _Scope(self.b, outer, body, before)
-        self.b.position_at_end(body)
+        self.b.block = body
         index = self.b.phi(I64)
         index.add_incoming(first.v, before)
         yield Val(self.b, index)
-        following = self.b.add(index, self.index(step).v, flags=["nsw"])
+        following = self.b.binary("add nsw", index, self.index(step).v)
         inner, latch = self.scope, self.b.block
         index.add_incoming(following, latch)
-        self.b.cbranch(self.b.icmp_signed("<", following, last.v), body, done)
+        self.b.branch_if(self.b.compare("icmp slt", following, last.v), body, done)
         self.scope = outer
-        self.b.position_at_end(done)
+        self.b.block = done
         for var, (initial, phi) in inner.entered.items():
             final = inner.values[var]
             phi.add_incoming(final, latch)
@@ -183,25 +177,25 @@ class Kernel:
     @contextmanager
     def either(self, condition: Val) -> Iterator[tuple[Region, Region]]:
         """Two regions, `then` and `otherwise`, each to be entered once with `with`; one left out does nothing."""
-        then, otherwise = self.b.append_basic_block("then"), self.b.append_basic_block("else")
-        joined = self.b.append_basic_block("join")
-        self.b.cbranch(condition.v, then, otherwise)
+        then, otherwise = self.b.append_block("then"), self.b.append_block("else")
+        joined = self.b.append_block("join")
+        self.b.branch_if(condition.v, then, otherwise)
         regions = Region(self, then), Region(self, otherwise)
         outer = self.scope
         yield regions
         for region in regions:
-            if region.end is None:
+            if not region.entered:
                 with region:
                     pass
-            with self.b.goto_block(region.end):
+            with self.b.at(region.end):
                 self.b.branch(joined)
-        self.b.position_at_end(joined)
+        self.b.block = joined
         written = dict.fromkeys(v for r in regions for v in r.scope.values if outer.knows(v))
         sides = {var: [(r.scope.values.get(var) or outer.get(var), r.end) for r in regions] for var in written}
         for var, (one, other) in sides.items():
             outer.set(var, self._join(one[0].type, one, other))
 
-    def _join(self, t: ir.Type, *sides: tuple[ir.Value, ir.Block]) -> ir.Value:
+    def _join(self, t: Type, *sides: tuple[Value, Block]) -> Value:
         phi = self.b.phi(t)
         for value, block in sides:
             phi.add_incoming(value, block)
@@ -209,22 +203,24 @@ class Kernel:
 
     def finish(self) -> None:
         """Return; nothing may follow."""
-        self.b.ret_void()
+        self.b.leave()
 
 
 class Region:
     """One side of a branch."""
 
-    def __init__(self, k: Kernel, block: ir.Block) -> None:
+    def __init__(self, k: Kernel, block: Block) -> None:
         self.k = k
         self.block = block
         self.scope = _Scope(k.b, k.scope)
-        self.end: ir.Block | None = None
+        self.end = block
+        self.entered = False
 
     def __enter__(self) -> None:
+        self.entered = True
         self._outer = self.k.scope
         self.k.scope = self.scope
-        self.k.b.position_at_end(self.block)
+        self.k.b.block = self.block
 
     def __exit__(self, *_: object) -> None:
         self.end = self.k.b.block

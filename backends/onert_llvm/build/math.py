@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .kernel import Kernel
+from .text import constant
 from .types import F32, F64, I16, I32, vec
 from .value import Val, intrinsic
 
@@ -102,7 +103,7 @@ def _reduced(k: Kernel, x: Val) -> tuple[Val, Val, Val]:
 
 def _scaled_at_once(p: Val, whole: Val) -> Val:
     """`p` times 2 to the power of a whole number, rounded once however small: one instruction of AVX-512."""
-    every, nearest = Val(p.b, I16(-1)), Val(p.b, I32(4))
+    every, nearest = Val(p.b, constant(I16, -1)), Val(p.b, constant(I32, 4))
     return intrinsic(p.b, "llvm.x86.avx512.mask.scalef.ps.512", p.type, p, whole, p.like(0.0), every, nearest)
 
 

@@ -2,48 +2,65 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
+from enum import Enum
+from functools import cache
 
-I1, I8, I16, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.IntType(64)
-F32, F64 = ir.FloatType(), ir.DoubleType()
-PTR = ir.PointerType()
-VOID = ir.VoidType()
+from attrs import frozen
 
 
-def vec(element: ir.Type, lanes: int) -> ir.Type:
+class Sort(Enum):
+    """What values of a type are."""
+
+    INTEGER = "integer"
+    FLOAT = "float"
+    POINTER = "pointer"
+    VOID = "void"
+    VECTOR = "vector"
+
+
+@frozen(eq=False)
+class Type:
+    """A type of LLVM's: its text, the suffix that names it in an intrinsic, bits of one element, and its lanes.
+
+    There is one value of each type, so that types are compared by identity.
+    """
+
+    text: str
+    suffix: str
+    sort: Sort
+    width: int
+    lanes: int = 1
+    of: Type | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def element(self) -> Type:
+        """The type of the lanes; a scalar is its own element."""
+        return self if self.of is None else self.of
+
+
+I1, I8, I16, I32, I64 = (Type(f"i{n}", f"i{n}", Sort.INTEGER, n) for n in (1, 8, 16, 32, 64))
+F32, F64 = Type("float", "f32", Sort.FLOAT, 32), Type("double", "f64", Sort.FLOAT, 64)
+PTR = Type("ptr", "p0", Sort.POINTER, 64)
+VOID = Type("void", "isVoid", Sort.VOID, 0)
+
+
+@cache
+def vec(element: Type, lanes: int) -> Type:
     """A vector of so many elements; the element itself for one lane."""
-    return element if lanes == 1 else ir.VectorType(element, lanes)
+    if lanes == 1:
+        return element
+    text = f"<{lanes} x {element.text}>"
+    return Type(text, f"v{lanes}{element.suffix}", Sort.VECTOR, element.width, lanes, element)
 
 
-def element(t: ir.Type) -> ir.Type:
-    """The type of a vector's lanes; a scalar is its own element."""
-    return t.element if isinstance(t, ir.VectorType) else t
-
-
-def lanes(t: ir.Type) -> int:
-    """How many elements a value of this type holds."""
-    return t.count if isinstance(t, ir.VectorType) else 1
-
-
-def is_float(t: ir.Type) -> bool:
+def is_float(t: Type) -> bool:
     """Whether the lanes are floating-point numbers."""
-    return isinstance(element(t), ir.FloatType | ir.DoubleType)
+    return t.element.sort is Sort.FLOAT
 
 
-def size(t: ir.Type) -> int:
+def size(t: Type) -> int:
     """Bytes of one element in memory."""
-    e = element(t)
-    if isinstance(e, ir.FloatType):
-        return 4
-    if isinstance(e, ir.IntType):
-        return max(1, int(e.width) // 8)
-    return 8
-
-
-def mangle(t: ir.Type) -> str:
-    """The suffix that names a type in an overloaded intrinsic."""
-    if isinstance(t, ir.VectorType):
-        return f"v{t.count}{mangle(t.element)}"
-    if isinstance(t, ir.PointerType):
-        return "p0"
-    return str(t.intrinsic_name)
+    return max(1, t.width // 8)

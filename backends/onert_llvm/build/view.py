@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-from llvmlite import ir
+from attrs import define
 
-from .types import I32, VOID, mangle, size, vec
-from .value import Val, constant, intrinsic, number
+from .text import Builder, Value, constant, integer
+from .types import I32, VOID, Type, size, vec
+from .value import Val, intrinsic, number
 
 
-@frozen(eq=False)
+@define(eq=False)
 class View:
     """A window on elements of one type; `strides` are in elements.
 
     `view[i, j]` moves the window and drops the strides it used up; fewer indices than strides leave a smaller window.
     """
 
-    b: ir.IRBuilder
-    base: ir.Value
-    element: ir.Type
+    b: Builder
+    base: Value
+    element: Type
     strides: tuple[Val | int, ...]
 
     def __getitem__(self, index: Val | int | tuple[Val | int, ...]) -> View:
@@ -40,8 +40,8 @@ class View:
             self.strides[len(indices) :],
         )
 
-    def _at(self, base: ir.Value, offset: Val) -> ir.Value:
-        return base if offset.constant == 0 else self.b.gep(base, [offset.v], source_etype=self.element)
+    def _at(self, base: Value, offset: Val) -> Value:
+        return base if offset.constant == 0 else self.b.address(base, self.element, offset.v)
 
     @property
     def address(self) -> Val:
@@ -51,15 +51,15 @@ class View:
         """One element, or neighbours in the lanes of a vector; lanes outside of `mask` are not read and become 0."""
         t, align = vec(self.element, lanes), align or size(self.element)
         if mask is None:
-            return Val(self.b, self.b.load(self.base, align=align, typ=t))
-        args = [self.address, Val(self.b, I32(align)), mask, Val(self.b, constant(t, 0))]
-        return intrinsic(self.b, f"llvm.masked.load.{mangle(t)}.p0", t, *args)
+            return Val(self.b, self.b.load(t, self.base, align))
+        args = [self.address, Val(self.b, integer(I32, align)), mask, Val(self.b, constant(t, 0))]
+        return intrinsic(self.b, f"llvm.masked.load.{t.suffix}.p0", t, *args)
 
     def store(self, value: Val, mask: Val | None = None, align: int | None = None) -> None:
         """The value into one element or neighbours; those outside of `mask` are left alone."""
         align = align or size(self.element)
         if mask is None:
-            self.b.store(value.v, self.base, align=align)
+            self.b.store(value.v, self.base, align)
             return
-        args = [value, self.address, Val(self.b, I32(align)), mask]
-        intrinsic(self.b, f"llvm.masked.store.{mangle(value.type)}.p0", VOID, *args)
+        args = [value, self.address, Val(self.b, integer(I32, align)), mask]
+        intrinsic(self.b, f"llvm.masked.store.{value.type.suffix}.p0", VOID, *args)

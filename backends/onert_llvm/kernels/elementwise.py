@@ -90,7 +90,7 @@ class Elementwise:
         with k.loop(whole, first, step=lanes) as at:
             elements(at, lanes, None)
         memories = [kind.memory for kind in (self.tree.kind, *self.operands.values())]
-        if k.isa.masks and all(memory.intrinsic_name in ("f32", "i32") for memory in memories):
+        if k.isa.masks and all(memory.suffix in ("f32", "i32") for memory in memories):
             with k.when(whole < last):
                 elements(whole, lanes, k.mask(lanes, last - whole))
         else:

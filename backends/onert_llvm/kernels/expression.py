@@ -6,9 +6,8 @@ from collections.abc import Callable
 from enum import Enum
 
 from attrs import frozen
-from llvmlite import ir
 
-from onert_llvm.build import F32, I1, I8, I16, I32, I64, Kernel, Val, View, vec
+from onert_llvm.build import F32, I1, I8, I16, I32, I64, Kernel, Type, Val, View, vec
 from onert_llvm.build import math as vm
 
 
@@ -24,11 +23,11 @@ class Kind(Enum):
     BOOL = "bool"
 
     @property
-    def memory(self) -> ir.Type:
+    def memory(self) -> Type:
         return _MEMORY[self]
 
     @property
-    def register(self) -> ir.Type:
+    def register(self) -> Type:
         return I1 if self is Kind.BOOL else _MEMORY[self]
 
     @property

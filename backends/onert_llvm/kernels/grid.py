@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from llvmlite import ir
-
 from onert_llvm.abi import Task
-from onert_llvm.build import Kernel, Val, View
+from onert_llvm.build import Kernel, Type, Val, View
 
 DIMENSIONS = 3
 
@@ -21,7 +19,7 @@ def slots(names: Sequence[str]) -> tuple[str, ...]:
     return ("middle", "inner", *names, *(f"{name}_{i}" for name in names for i in range(DIMENSIONS)))
 
 
-def rows_at(k: Kernel, task: Task, names: Sequence[str], element: ir.Type, row: Val) -> list[View]:
+def rows_at(k: Kernel, task: Task, names: Sequence[str], element: Type, row: Val) -> list[View]:
     """Where each operand's row begins that belongs to row number `row` of the result."""
     middle, inner = task.i64("middle"), task.i64("inner")
     across, third = row // inner, row % inner

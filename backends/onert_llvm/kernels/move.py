@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from enum import Enum
 
 from attrs import frozen
-from llvmlite import ir
 
 from onert_llvm.abi import Task
-from onert_llvm.build import I8, I16, I32, I64, Kernel, Val, View
+from onert_llvm.build import I8, I16, I32, I64, Kernel, Type, Val, View
 from onert_llvm.layout import TaskLayout
 
 ELEMENTS = {1: (I8, 1), 2: (I16, 1), 4: (I32, 1), 8: (I64, 1), 16: (I64, 2)}
@@ -131,7 +130,7 @@ def fill_run(k: Kernel, value: Val, target: View, width: Val) -> None:
         target[i].store(value)
 
 
-def _bytes(element: ir.Type) -> int:
+def _bytes(element: Type) -> int:
     return int(element.width) // 8
 
 

@@ -8,10 +8,9 @@ tile copies its windows to the stack and multiplies them as one row each.
 from __future__ import annotations
 
 from attrs import frozen
-from llvmlite import ir
 
 from onert_llvm.abi import Task
-from onert_llvm.build import I32, Kernel, Val, View, vec
+from onert_llvm.build import I32, Kernel, Type, Val, View, vec
 
 from .tile import Block
 from .window import origins
@@ -30,7 +29,7 @@ class Patch:
         return self.height * self.segment
 
 
-def gather(k: Kernel, task: Task, block: Block, patch: Patch, element: ir.Type, padding: Val) -> list[View]:
+def gather(k: Kernel, task: Task, block: Block, patch: Patch, element: Type, padding: Val) -> list[View]:
     """The windows of a tile's rows, copied to the stack; what lies outside of the picture is `padding`.
 
     As many undefined elements follow each window as fill up a register of bytes, or of elements.
@@ -58,6 +57,6 @@ def gather(k: Kernel, task: Task, block: Block, patch: Patch, element: ir.Type, 
     return [copies[i] for i in range(len(block.rows))]
 
 
-def padding_of(k: Kernel, task: Task, element: ir.Type) -> Val:
+def padding_of(k: Kernel, task: Task, element: Type) -> Val:
     """The value outside of the picture, from the task's row of padding."""
     return k.view(task.ptr("zero"), vec(element, 1), 1)[0].load()

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from itertools import product
 
 from attrs import frozen
-from llvmlite import ir
 
 from onert_llvm.abi import Task
-from onert_llvm.build import PTR, Kernel, Val, View
+from onert_llvm.build import PTR, Kernel, Type, Val, View
 
 
 @frozen
@@ -57,7 +56,7 @@ class Pixels:
 
     k: Kernel
     strip: Strip
-    element: ir.Type
+    element: Type
     rows: tuple[View, ...]
     affine: bool
     position: Val
@@ -80,7 +79,7 @@ def each_strip(
     begin: Val,
     end: Val,
     strip: Strip,
-    element: ir.Type,
+    element: Type,
     body: Body,
     wide: Body | None = None,
 ) -> None:
@@ -113,7 +112,7 @@ def each_strip(
                     )
 
 
-def _rows(k: Kernel, task: Task, strip: Strip, element: ir.Type, image: Val, top: Val, left: Val) -> tuple[View, ...]:
+def _rows(k: Kernel, task: Task, strip: Strip, element: Type, image: Val, top: Val, left: Val) -> tuple[View, ...]:
     """The window's rows from the strip's first pixel on; outside of the picture they are not to be read."""
     pixel = task.i64("pixel")
     first = image * task.i64("image") + left * pixel

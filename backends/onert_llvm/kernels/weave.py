@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from llvmlite import ir
-
 from onert_llvm.abi import Task
-from onert_llvm.build import I8, I16, Kernel, Val, intrinsic, vec
+from onert_llvm.build import I8, I16, Kernel, Type, Val, intrinsic, vec
 from onert_llvm.build.types import size
 from onert_llvm.target import Isa
 
@@ -59,6 +57,6 @@ _PACKS = {16: "llvm.x86.sse2.{}.128", 32: "llvm.x86.avx2.{}", 64: "llvm.x86.avx5
 _NAMES = {(16, True): "packssdw", (8, True): "packsswb", (8, False): "packuswb"}
 
 
-def _pack(k: Kernel, to: ir.IntType, signed: bool, a: Val, b: Val) -> Val:
+def _pack(k: Kernel, to: Type, signed: bool, a: Val, b: Val) -> Val:
     name = _PACKS[k.isa.vector_bytes].format(_NAMES[to.width, signed])
     return intrinsic(k.b, name, vec(to, a.lanes * 2), a, b)

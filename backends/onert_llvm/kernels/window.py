@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from attrs import frozen
-from llvmlite import ir
 
 from onert_llvm.abi import Task
-from onert_llvm.build import Kernel, Val, View
+from onert_llvm.build import Kernel, Type, Val, View
 
 SLOTS = (
     "input", "zero", "in_h", "in_w", "out_h", "out_w", "kernel_h", "kernel_w", "stride_h", "stride_w",
@@ -69,7 +68,7 @@ def origins(k: Kernel, task: Task, first: Val, inside: tuple[Val | None, ...]) -
 
 
 @contextmanager
-def each_tap(k: Kernel, task: Task, at: list[Origin], element: ir.Type) -> Iterator[tuple[Val, list[View]]]:
+def each_tap(k: Kernel, task: Task, at: list[Origin], element: Type) -> Iterator[tuple[Val, list[View]]]:
     """Loop over the taps: the tap's number, and where the channels of each window's pixel begin."""
     taps_w = task.i64("kernel_w")
     source, zero = task.view("input", element, 1), task.view("zero", element, 1)

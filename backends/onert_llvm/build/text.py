@@ -1,0 +1,254 @@
+"""LLVM's assembly language, written down as a function grows.
+
+A value is known by its text, so that an instruction is one formatted line: no tree of objects is built, and none has to
+be printed. What does not fit together LLVM's parser finds.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+
+from attrs import define, field
+
+from .types import I1, I64, PTR, VOID, Sort, Type, vec
+
+Number = int | float
+
+
+class Value:
+    """What an instruction gives, an argument or a constant: its type, its text, and its number where it is a scalar
+    integer constant."""
+
+    __slots__ = ("constant", "is_constant", "text", "type")
+
+    def __init__(self, t: Type, text: str, constant: int | None = None, is_constant: bool = False) -> None:
+        self.type = t
+        self.text = text
+        self.constant = constant
+        self.is_constant = is_constant
+
+    def __str__(self) -> str:
+        return f"{self.type.text} {self.text}"
+
+
+class Phi(Value):
+    """A value that depends on where the block was come from."""
+
+    __slots__ = ("_incoming",)
+
+    def __init__(self, t: Type, text: str) -> None:
+        super().__init__(t, text)
+        self._incoming: list[str] = []
+
+    def add_incoming(self, value: Value, block: Block) -> None:
+        self._incoming.append(f"[ {value.text}, %{block.name} ]")
+
+    def line(self) -> str:
+        return f"{self.text} = phi {self.type.text} {', '.join(self._incoming)}"
+
+
+@define(eq=False)
+class Block:
+    """Instructions that run one after the other; the last may go on to other blocks."""
+
+    name: str
+    phis: list[Phi] = field(factory=list)
+    lines: list[str] = field(factory=list)
+    ended: bool = False
+
+    def __str__(self) -> str:
+        return "\n  ".join((f"{self.name}:", *(phi.line() for phi in self.phis), *self.lines))
+
+
+class Module:
+    """Functions, and what they need of others."""
+
+    def __init__(self, name: str, triple: str) -> None:
+        self.name = name
+        self._triple = triple
+        self._declared: dict[str, str] = {}
+        self._functions: list[Builder] = []
+
+    def declare(self, name: str, result: Type, parameters: Sequence[Type]) -> None:
+        """A function of this name is somewhere else."""
+        if name not in self._declared:
+            self._declared[name] = f'declare {result.text} @"{name}"({", ".join(t.text for t in parameters)})'
+
+    def define(self, name: str, parameters: Mapping[str, Type]) -> Builder:
+        """A function that gives nothing, its body still to be written."""
+        made = Builder(self, name, parameters)
+        self._functions.append(made)
+        return made
+
+    def __str__(self) -> str:
+        functions = "\n".join(map(str, self._functions))
+        head = f'; ModuleID = "{self.name}"\ntarget triple = "{self._triple}"'
+        return "\n".join((head, *self._declared.values(), functions, ""))
+
+
+class Builder:
+    """Writes a function, instruction by instruction, at the end of `block`."""
+
+    def __init__(self, module: Module, name: str, parameters: Mapping[str, Type]) -> None:
+        self.module = module
+        self.name = name
+        self.arguments = {label: Value(t, f"%{label}") for label, t in parameters.items()}
+        self.block = Block("entry")
+        self._blocks = [self.block]
+        self._count = 0
+
+    def __str__(self) -> str:
+        parameters = ", ".join(map(str, self.arguments.values()))
+        blocks = "\n".join(map(str, self._blocks))
+        return f'define void @"{self.name}"({parameters}) nounwind\n{{\n{blocks}\n}}'
+
+    # ---- where
+
+    def append_block(self, name: str) -> Block:
+        """A new block behind the others; writing goes on where it was."""
+        self._count += 1
+        made = Block(f"{name}.{self._count}")
+        self._blocks.append(made)
+        return made
+
+    @contextmanager
+    def entry(self) -> Iterator[None]:
+        """Write in the first block for a while."""
+        with self.at(self._blocks[0]):
+            yield
+
+    @contextmanager
+    def at(self, block: Block) -> Iterator[None]:
+        """Write in another block for a while, before what ends it."""
+        before, self.block = self.block, block
+        end = [block.lines.pop()] if block.ended else []
+        yield
+        block.lines += end
+        self.block = before
+
+    # ---- instructions
+
+    def value(self, t: Type, instruction: str) -> Value:
+        """An instruction that gives a value."""
+        self._count += 1
+        text = f"%.{self._count}"
+        self.block.lines.append(f"{text} = {instruction}")
+        return Value(t, text)
+
+    def do(self, instruction: str) -> None:
+        """An instruction that gives nothing."""
+        self.block.lines.append(instruction)
+
+    def binary(self, name: str, a: Value, b: Value) -> Value:
+        """An instruction on two values of one type that gives a third."""
+        return self.value(a.type, f"{name} {a.type.text} {a.text}, {b.text}")
+
+    def compare(self, name: str, a: Value, b: Value) -> Value:
+        """`icmp` or `fcmp` with its condition."""
+        return self.value(vec(I1, a.type.lanes), f"{name} {a.type.text} {a.text}, {b.text}")
+
+    def convert(self, name: str, a: Value, t: Type) -> Value:
+        """The value as another type."""
+        return self.value(t, f"{name} {a.type.text} {a.text} to {t.text}")
+
+    def address(self, base: Value, element: Type, offset: Value) -> Value:
+        """So many elements behind a pointer."""
+        return self.value(PTR, f"getelementptr {element.text}, ptr {base.text}, {offset.type.text} {offset.text}")
+
+    def load(self, t: Type, pointer: Value, align: int) -> Value:
+        return self.value(t, f"load {t.text}, ptr {pointer.text}, align {align}")
+
+    def store(self, value: Value, pointer: Value, align: int) -> None:
+        self.do(f"store {value.type.text} {value.text}, ptr {pointer.text}, align {align}")
+
+    def allocate(self, element: Type, count: int, align: int) -> Value:
+        return self.value(PTR, f"alloca [{count} x {element.text}], align {align}")
+
+    def call(self, name: str, result: Type, arguments: Sequence[Value]) -> Value:
+        """Call a function, which is declared where it is not yet."""
+        self.module.declare(name, result, [a.type for a in arguments])
+        said = f'call {result.text} @"{name}"({", ".join(map(str, arguments))})'
+        if result is VOID:
+            self.do(said)
+            return Value(VOID, "")
+        return self.value(result, said)
+
+    # ---- blocks
+
+    def phi(self, t: Type, first: bool = False) -> Phi:
+        """A phi of this block, behind its others or before them."""
+        self._count += 1
+        made = Phi(t, f"%.{self._count}")
+        self.block.phis.insert(0 if first else len(self.block.phis), made)
+        return made
+
+    def branch(self, to: Block) -> None:
+        self._end(f"br label %{to.name}")
+
+    def branch_if(self, condition: Value, then: Block, otherwise: Block) -> None:
+        self._end(f"br i1 {condition.text}, label %{then.name}, label %{otherwise.name}")
+
+    def leave(self) -> None:
+        """Return."""
+        self._end("ret void")
+
+    def _end(self, line: str) -> None:
+        self.block.lines.append(line)
+        self.block.ended = True
+
+
+# ---- constants
+
+
+@cache
+def integer(t: Type, x: int) -> Value:
+    """A scalar integer constant."""
+    return Value(t, ("false", "true")[x] if t is I1 else str(x), x, True)
+
+
+def constant(t: Type, x: Number) -> Value:
+    """A number as a constant of a type, in every lane; integers wrap."""
+    e = t.element
+    if e.sort is Sort.FLOAT:
+        scalar = Value(e, _hexadecimal(e, float(x)), None, True)
+    elif e is I1:
+        scalar = integer(I1, int(bool(x)))
+    else:
+        half = 1 << e.width - 1
+        scalar = integer(e, (int(x) + half) % (2 * half) - half)
+    return scalar if t.of is None else splat(t, scalar)
+
+
+def splat(t: Type, scalar: Value) -> Value:
+    """A constant in every lane of a vector."""
+    return Value(t, f"splat ({scalar})", None, True)
+
+
+def each(t: Type, numbers: Sequence[Number]) -> Value:
+    """A vector constant, lane by lane."""
+    return Value(t, f"<{', '.join(str(constant(t.element, n)) for n in numbers)}>", None, True)
+
+
+def zeros(t: Type) -> Value:
+    return Value(t, "zeroinitializer", None, True)
+
+
+def poison(t: Type) -> Value:
+    """A value whose lanes nobody reads."""
+    return Value(t, "poison", None, True)
+
+
+def index(x: int) -> Value:
+    """A size or an index."""
+    return integer(I64, x)
+
+
+def _hexadecimal(t: Type, x: float) -> str:
+    """The bits of a float64, as LLVM writes floats of any width exactly."""
+    if t.width == 32:
+        (x,) = struct.unpack("<f", struct.pack("<f", x))
+    (bits,) = struct.unpack("<Q", struct.pack("<d", x))
+    return f"0x{bits:016x}"
