@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from onert.backend import Blueprint, Group, ObjectCode, Sequence, Settings
 from onert.backend.cache import Cache
 from onert.ir import CallTypes, Op, Operation
+from onert.ir.ops.state import AssignVariable
 
 from . import code
 from .emit_object import emit
@@ -39,7 +40,9 @@ def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
 
 def why_not(operation: Operation, types: CallTypes) -> str | None:
     """Why an operation is not run natively; None where it is."""
-    if not types.outputs or any(t is not None and not t.is_static for t in (*types.inputs, *types.outputs)):
+    if not (types.outputs or isinstance(operation.op, AssignVariable)):
+        return "it has no results"
+    if any(t is not None and not t.is_static for t in (*types.inputs, *types.outputs)):
         return "a shape is not known before the run"
     return rule(operation.op, types).why_not(operation.op, types)
 

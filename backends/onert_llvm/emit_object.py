@@ -8,7 +8,7 @@ from attrs import frozen
 from llvmlite import ir
 
 from onert.backend import Blueprint, EntryPoint, ObjectCode, Place, Region
-from onert.ir import Array
+from onert.ir import Array, BackendError
 
 from .abi import build
 from .emit_constants import Constants, Key, lay_out
@@ -24,6 +24,8 @@ from .target import Isa
 
 def emit(blueprint: Blueprint, isa: Isa, lowered: Sequence[Sequence[Lowered]], threads: int = 1) -> ObjectCode:
     """The object of a blueprint, given what each sequence of each of its entries was lowered to."""
+    if any(part.variables.handles or part.variables.transfers for sequences in lowered for part in sequences):
+        raise BackendError("resource variables live in Python, which an object file has nothing of")
     arena = _aligned(blueprint.activation_bytes, blueprint.alignment)
     parts = [
         _Part((number, at), entry, part, arena, sum(len(other.checks) for other in sequences[:at]))

@@ -19,6 +19,7 @@ from onert.ir.ops.reshape import ExpandDims, Reshape, Squeeze
 from onert.ir.ops.resize import ResizeBilinear, ResizeNearestNeighbor
 from onert.ir.ops.slicing import MirrorPad, Pad
 from onert.ir.ops.softmax import LogSoftmax, Softmax
+from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
 from onert.ir.ops.transpose_conv import TransposeConv2D, TransposeConvBias2D
 
 from .lower import (
@@ -32,6 +33,7 @@ from .lower import (
     reductions,
     resize,
     transposed,
+    variables,
 )
 from .lower.rule import Rule
 from .lower.views import VIEWS
@@ -64,5 +66,6 @@ ANY: dict[type[Op], Rule] = {
     **dict.fromkeys((*_MOVED, SpaceToBatchND, BatchToSpaceND, *VIEWS), _MOVEMENT),
     **dict.fromkeys((Gather, GatherNd, EmbeddingLookup), _GATHERING),
     ResizeNearestNeighbor: Rule(gathering.why_not, gathering.lower_nearest),
+    **dict.fromkeys((VarHandle, ReadVariable, AssignVariable), Rule(variables.why_not, variables.lower)),
 }
 """By the kind of operation: elements of any type."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 
@@ -13,8 +13,9 @@ from attrs import frozen
 from onert.backend import HasParts, Part, Tensors
 from onert.ir import Array, Context, ExecutionError
 
+from .carrying import Carrying, transfer
 from .layout import slot_bits
-from .lower.command import REPORT_BYTES, Area, Check, Command, Lowered, Pointer
+from .lower.command import REPORT_BYTES, Area, Check, Command, Lowered, Pointer, Transfer
 from .memory import aligned
 from .threads import POOLS
 
@@ -35,29 +36,65 @@ class NativeKernel:
     threads: int
 
     def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
-        return bind(self, tensors)
+        return bind(self, tensors, context)
 
 
-def bind(kernel: NativeKernel, tensors: Tensors) -> Callable[[], None]:
-    """A call that runs all commands on these tensors, in native code from the first to the last."""
+def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[], None]:
+    """A call that runs all commands on these tensors, in native code from the first to the last.
+
+    Between them resource variables are copied, which live in Python.
+    """
     lowered = kernel.lowered
+    copies = aligned(np.zeros(lowered.variables.nbytes, np.uint8))
     scratch = aligned(np.zeros(max(lowered.scratch, 1), np.uint8))
     reports = np.zeros((max(len(lowered.checks), 1), REPORT_BYTES // 8), np.int64)
-    place = _Places(lowered, tensors, scratch, reports)
-    commands = [command for command in lowered.commands if not is_idle(command, place)]
+    place = _Places(lowered, tensors, scratch, copies, reports)
+    busy = [not is_idle(command, place) for command in lowered.commands]
+    commands = [command for command, some in zip(lowered.commands, busy, strict=True) if some]
     tasks = _tasks(commands, place)
     program = _program(kernel, commands, tasks, place)
-    count, address = len(commands), program.ctypes.data
+    address = program.ctypes.data
     keep = (tasks, program, scratch, place)
     operations = tuple(command.operation for command in commands)
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
-    if kernel.threads <= 1:
-        alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
-        run: _Alone | _Together = _Alone(alone, address, count, keep, operations)
-    else:
-        together = ctypes.CFUNCTYPE(None, pointer, pointer, integer)(kernel.pool["onert_pool_run"])
-        run = _Together(together, kernel, address, count, keep, operations)
-    return _Checked(run, lowered.checks, reports) if lowered.checks else run
+    alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
+    together = ctypes.CFUNCTYPE(None, pointer, pointer, integer)(kernel.pool["onert_pool_run"])
+
+    def span(first: int, last: int) -> HasParts:
+        start, some = address + first * _WORDS * 8, operations[first:last]
+        run: _Alone | _Together
+        if kernel.threads <= 1:
+            run = _Alone(alone, start, last - first, keep, some)
+        else:
+            run = _Together(together, kernel, start, last - first, keep, some)
+        return _Checked(run, lowered.checks, reports) if lowered.checks else run
+
+    for operand, key in lowered.variables.handles:
+        tensors[operand].assign(_handle(key))
+    if not lowered.variables.transfers:
+        return span(0, len(commands))
+    return Carrying(_in_turn(lowered, busy, span, lambda what: transfer(what, copies, tensors, context)))
+
+
+def _in_turn(
+    lowered: Lowered, busy: Sequence[bool], span: Callable[[int, int], HasParts], carry: Callable[[Transfer], Part]
+) -> Iterator[HasParts | Part]:
+    """What is done with variables, between the commands that are not idle."""
+    done = 0
+    for what in lowered.variables.transfers:
+        position = sum(busy[: what.position])
+        if position > done:
+            yield span(done, position)
+            done = position
+        yield carry(what)
+    if done < sum(busy):
+        yield span(done, sum(busy))
+
+
+def _handle(key: Hashable) -> Array:
+    handle = np.empty((), object)
+    handle[()] = key
+    return handle
 
 
 class _Alone:
@@ -161,10 +198,11 @@ def _stretches(operations: Sequence[int]) -> Iterator[tuple[int, int, int]]:
 class _Places:
     """Addresses of what pointers lead to; keeps the arrays alive."""
 
-    def __init__(self, lowered: Lowered, tensors: Tensors, scratch: Array, reports: Array) -> None:
+    def __init__(self, lowered: Lowered, tensors: Tensors, scratch: Array, copies: Array, reports: Array) -> None:
         self._lowered = lowered
         self._tensors = tensors
         self._scratch = scratch
+        self._copies = copies
         self._reports = reports
         self._operands: dict[int, tuple[int, Array]] = {}
 
@@ -173,6 +211,8 @@ class _Places:
             base = self._lowered.constants[pointer.index].ctypes.data
         elif pointer.area is Area.SCRATCH:
             base = self._scratch.ctypes.data
+        elif pointer.area is Area.VARIABLE:
+            base = self._copies.ctypes.data
         elif pointer.area is Area.REPORT:
             base = self._reports.ctypes.data
         else:

@@ -22,6 +22,7 @@ def _on_bytes(case: Case) -> bool:
 
 MADE = (
     trials.convolutions,
+    trials.transposed_convolutions,
     trials.products,
     trials.pools,
     trials.reductions,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from attrs import evolve
 
@@ -14,6 +14,7 @@ from onert_llvm.memory import aligned
 from onert_llvm.target import Isa
 
 from .command import REPORT_BYTES, Access, Area, Check, Command, Lowered, Pointer, Slot
+from .copies import Copies
 
 
 class Lowering:
@@ -27,6 +28,7 @@ class Lowering:
         self._constants: list[Array] = []
         self._scratch = 0
         self._checks: list[Check] = []
+        self._copies = Copies(subgraph)
 
     def operation(self, at: int) -> Operation:
         return self.subgraph.operations[at]
@@ -68,6 +70,18 @@ class Lowering:
         self._checks.append(Check(f"{self.operation(operation)}: {rule}"))
         return Pointer(Area.REPORT, 0, REPORT_BYTES * (len(self._checks) - 1))
 
+    def handle(self, operand: int, key: Hashable) -> None:
+        """An operand that is the handle of the variable of a key."""
+        self._copies.handles.append((operand, key))
+
+    def variable(self, handle: int, elements: int) -> Pointer:
+        """Where the copy of a variable lies that has the type of an operand."""
+        return Pointer(Area.VARIABLE, 0, self._copies.place(handle, elements))
+
+    def transfer(self, operation: int, handle: int, elements: int, store: bool) -> None:
+        """A variable with the type of an operand is taken before, or given back after what was emitted until now."""
+        self._copies.transfer(len(self._commands), operation, handle, elements, store)
+
     def emit(
         self,
         operation: int,
@@ -95,7 +109,14 @@ class Lowering:
     def done(self) -> Lowered:
         commands = _looking_ahead(self._commands)
         specs = {command.spec.symbol: command.spec for command in commands}
-        return Lowered(commands, tuple(self._constants), self._scratch, tuple(self._checks), specs)
+        return Lowered(
+            commands,
+            tuple(self._constants),
+            self._scratch,
+            tuple(self._checks),
+            self._copies.done(len(commands)),
+            specs,
+        )
 
 
 def _looking_ahead(commands: Sequence[Command]) -> tuple[Command, ...]:

@@ -17,6 +17,7 @@ from onert.ir.ops.pool import Pool2D
 from onert.ir.ops.reduce import ArgReduce, Reduce
 from onert.ir.ops.resize import ResizeBilinear
 from onert.ir.ops.softmax import Softmax
+from onert.ir.ops.transpose_conv import TransposeConv2D
 from onert.ir.ops.unary import LeakyRelu, Unary
 
 from . import (
@@ -30,6 +31,7 @@ from . import (
     integer_products,
     integer_resize,
     integer_softmax,
+    integer_transposed,
     tables,
 )
 from .rule import Rule
@@ -38,6 +40,7 @@ BYTES: dict[type[Op], Rule] = {
     Conv2D: Rule(integer_products.why_not, integer_products.lower_convolution),
     DepthwiseConv2D: Rule(integer_products.why_not, integer_products.lower_depthwise),
     FullyConnected: Rule(integer_products.why_not, integer_products.lower_fully_connected),
+    TransposeConv2D: Rule(integer_transposed.why_not, integer_transposed.lower),
     Binary: Rule(integer_arithmetic.why_not, integer_arithmetic.lower),
     Pool2D: Rule(integer_pooling.why_no_pool, integer_pooling.lower_pool),
     Reduce: Rule(integer_pooling.why_no_reduction, integer_pooling.lower_reduction),
@@ -69,7 +72,7 @@ def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     if type(op) in _MIXED:
         yield _MIXED[type(op)]
     if any(t is not None and t.dtype in (DType.INT8, DType.UINT8) for t in (*types.inputs, *types.outputs)):
-        table = _DYNAMIC if types.output.dtype is DType.FLOAT32 and type(op) in _DYNAMIC else BYTES
+        table = _DYNAMIC if type(op) in _DYNAMIC and types.output.dtype is DType.FLOAT32 else BYTES
         if type(op) in table:
             yield table[type(op)]
         if type(op) in _ELEMENTWISE:

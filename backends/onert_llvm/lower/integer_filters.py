@@ -65,7 +65,7 @@ class Outputs:
     real: bool = False
 
     def scaled(
-        self, lowering: Lowering, weights: Filter, part: slice = slice(None), places: Array | None = None
+        self, lowering: Lowering, weights: Filter, part: slice | Array = slice(None), places: Array | None = None
     ) -> tuple[dict[str, Slot], Requantize]:
         """The slots of requantisation for the outputs `part`, and its kind; `weights.values[taps, k, n]` are theirs.
 
@@ -92,6 +92,6 @@ class Outputs:
         kind = Requantize(how, (low, high) != result.dtype.limits, weights.zero != 0, rectified)
         return {name: slots[name] for name in kind.slots}, kind
 
-    def _bias(self, part: slice) -> Array | None:
+    def _bias(self, part: slice | Array) -> Array | None:
         bias = self.types.inputs[2] if len(self.types.inputs) > 2 else None
         return None if bias is None or bias.value is None else bias.value.reshape(-1)[part]

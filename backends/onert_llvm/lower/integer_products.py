@@ -24,7 +24,7 @@ from onert_llvm.schedule import byte_strip, product_tile, row_work
 
 from . import integer_filters as filters
 from .builder import Lowering
-from .command import Access, Slot
+from .command import Access, Pointer, Slot
 from .integer_filters import Filter, Outputs
 from .plane import Plane, plane
 
@@ -50,7 +50,7 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> 
 class Layer:
     """A layer of bytes, or one group of a convolution: from `first` on in each pixel it reads, `part` of the outputs.
 
-    `filter` is `[height, width, channels, n]`.
+    `filter` is `[height, width, channels, n]`. The results go to `room`, scratch memory, where there is one.
     """
 
     operation: int
@@ -58,12 +58,19 @@ class Layer:
     result: int
     outputs: Outputs
     filter: Filter
-    part: slice = slice(None)
+    part: slice | Array = slice(None)
     first: int = 0
+    room: Access | None = None
 
     @property
     def signed(self) -> bool:
         return self.outputs.types.input(0).dtype is DType.INT8
+
+    def target(self, lowering: Lowering) -> Pointer:
+        """Where the first result goes."""
+        if self.room is not None:
+            return self.room.pointer
+        return lowering.operand(self.result, self.part.start or 0 if isinstance(self.part, slice) else 0)
 
     def padding(self, channels: int) -> Array:
         """A pixel outside of the picture."""
@@ -103,13 +110,13 @@ def _cut(lowering: Lowering, layer: Layer, m: int, taps: Filter, row_bytes: int)
     slots: dict[str, Slot] = {
         **columns,
         "b": lowering.constant(packed),
-        "c": lowering.operand(layer.result, layer.part.start or 0),
+        "c": layer.target(lowering),
         "m": m,
         "n": n,
         "mc": work.mc,
         "panels": across,
         "panel_bytes": panel_bytes,
-        "ldc": lowering.shape(layer.result)[-1],
+        "ldc": n if layer.room else lowering.shape(layer.result)[-1],
     }
     return Cut(tile, how, slots, work.tiles)
 
@@ -117,7 +124,8 @@ def _cut(lowering: Lowering, layer: Layer, m: int, taps: Filter, row_bytes: int)
 def _emit(
     lowering: Lowering, layer: Layer, algorithm: Algorithm, slots: dict[str, Slot], tiles: int, flops: int
 ) -> None:
-    lowering.emit(layer.operation, algorithm, slots, tiles, (layer.source,), (layer.result,), flops)
+    writes, rooms = ((layer.result,), ()) if layer.room is None else ((), (layer.room,))
+    lowering.emit(layer.operation, algorithm, slots, tiles, (layer.source,), writes, flops, rooms)
 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -133,10 +141,10 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     for g in range(groups):
         part = slice(g * n // groups, (g + 1) * n // groups) if groups > 1 else slice(None)
         own = layer.filter.ordered(weights[part].transpose(1, 2, 3, 0))
-        _convolve(lowering, evolve(layer, filter=own, part=part, first=g * inner), geometry)
+        convolve(lowering, evolve(layer, filter=own, part=part, first=g * inner), geometry)
 
 
-def _convolve(lowering: Lowering, layer: Layer, geometry: Plane) -> None:
+def convolve(lowering: Lowering, layer: Layer, geometry: Plane) -> None:
     """A plain product, copied windows, or windows gathered tap by tap."""
     kh, kw, c, n = layer.filter.values.shape
     patched = geometry.patched(c)
@@ -181,7 +189,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     _, kh, kw, n = layer.filter.values.shape
     if c == 1:
         single = layer.filter.ordered(layer.filter.values.reshape(kh, kw, 1, n))
-        _convolve(lowering, evolve(layer, filter=single), plane(op, (*image, 1), (n, kh, kw, 1), result))
+        convolve(lowering, evolve(layer, filter=single), plane(op, (*image, 1), (n, kh, kw, 1), result))
         return
     geometry = plane(op, (*image, n), (1, kh, kw, n), result)
     cut = byte_strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], n, lowering.isa)
