@@ -7,6 +7,7 @@ from onert.ir.model_inference import infer_alone
 
 from .check import check
 from .options import Options
+from .passes.channels_alone import channels_alone
 from .passes.copy_outputs import copy_outputs
 from .passes.fold_constants import fold_constants
 from .passes.fold_shapes import fold_shapes
@@ -22,6 +23,7 @@ from .rewrite import Pass
 OPTIONAL: tuple[Pass, ...] = (
     fold_shapes,
     fold_constants,
+    channels_alone,
     merge_transposes,
     merge_reshapes,
     remove_identities,

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onert.compiler import Options
+from onert.compiler.passes.channels_alone import channels_alone
 from onert.compiler.passes.fold_shapes import fold_shapes
 from onert.compiler.passes.fuse_padding import fuse_padding
 from onert.compiler.passes.merge_reshapes import merge_reshapes
@@ -17,7 +18,7 @@ from onert.compiler.passes.merge_transposes import merge_transposes
 from onert.compiler.passes.remove_dead import remove_dead
 from onert.compiler.passes.remove_identities import remove_identities
 from onert.compiler.pipeline import optimize
-from onert.ir import Array, DType, Subgraph, TensorType
+from onert.ir import Array, DType, Quantization, Subgraph, TensorType
 from onert.ir.ops.conv import Conv2D
 from onert.ir.ops.depthwise import DepthwiseConv2D
 from onert.ir.ops.joining import Concat
@@ -42,7 +43,9 @@ def numbers(shape: tuple[int, ...]) -> Array:
 
 
 def same(before: Subgraph, after: Subgraph) -> None:
-    given = [numbers(tuple(d or 0 for d in before.type(i).shape)) for i in before.inputs]
+    given = [
+        numbers(tuple(d or 0 for d in before.type(i).shape)).astype(before.type(i).dtype.numpy) for i in before.inputs
+    ]
     for got, wanted in zip(interpret(after, given), interpret(before, given), strict=True):
         np.testing.assert_array_equal(got, wanted, strict=True)
 
@@ -55,6 +58,53 @@ def test_a_known_shape_is_a_constant_and_decides_the_next_one() -> None:
     after = optimize(graph, Options())
     assert [type(op).__name__ for op in ops(after)] == ["Reshape", "Copy"]
     assert str(after.type(after.outputs[0])) == "f32[2, 3]"
+    same(graph, after)
+
+
+def test_shapes_behind_many_reshapes_are_known_at_once() -> None:
+    d = Draft()
+    x = d.input(2, 3, 4)
+    for _ in range(30):
+        shape = d.op(ShapeOf(), x, like=TensorType(DType.INT32))
+        first = d.op(Slice(), shape, d.constant(integers(0)), d.constant(integers(1)))
+        rest = d.op(Slice(), shape, d.constant(integers(1)), d.constant(integers(2)))
+        x = d.op(Reshape(), x, d.op(Concat(0), rest, first))
+    graph = d.graph(x)
+    after = optimize(graph, Options())
+    assert not any(isinstance(op, ShapeOf | Slice | Concat) for op in ops(after))
+    assert after.type(after.outputs[0]).shape == (2, 3, 4)
+    same(graph, after)
+
+
+@given(
+    channels=st.integers(1, 4),
+    each=st.integers(1, 3),
+    size=st.tuples(st.integers(3, 6), st.integers(3, 6)),
+    kernel=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    stride=st.integers(1, 2),
+    padding=st.sampled_from(Padding),
+)
+def test_a_group_for_every_channel_is_depthwise(
+    channels: int, each: int, size: tuple[int, int], kernel: tuple[int, int], stride: int, padding: Padding
+) -> None:
+    d = Draft()
+    weight = d.constant(numbers((channels * each, *kernel, 1)))
+    graph = d.graph(d.op(Conv2D(padding, stride, stride), d.input(2, *size, channels), weight))
+    after = channels_alone(graph)
+    assert isinstance(ops(after)[0], DepthwiseConv2D if channels > 1 else Conv2D)
+    same(graph, after)
+
+
+def test_a_quantised_group_for_every_channel_keeps_the_scales_of_its_filters() -> None:
+    d = Draft()
+    scales = Quantization((0.1, 0.2, 0.3, 0.4), (0,) * 4, axis=0)
+    weight = d.constant(numbers((4, 3, 3, 1)).astype(np.int8), scales)
+    x = d.quantized_input(DType.INT8, Quantization((0.5,), (3,)), 1, 5, 5, 4)
+    like = TensorType(DType.INT8, (1, 5, 5, 4), Quantization((0.7,), (-2,)))
+    graph = d.graph(d.op(Conv2D(Padding.SAME), x, weight, like=like))
+    after = channels_alone(graph)
+    assert isinstance(ops(after)[0], DepthwiseConv2D)
+    assert after.type(after.operations[0].used[1]).quantization == Quantization(scales.scales, (0,) * 4, axis=3)
     same(graph, after)
 
 

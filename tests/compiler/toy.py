@@ -145,8 +145,9 @@ class Draft:
         self.inputs.append(self._add(Operand(TensorType(dtype, shape, quantization), "x")))
         return self.inputs[-1]
 
-    def constant(self, array: Array) -> int:
-        return self._add(Operand(TensorType(DType.from_numpy(array.dtype), array.shape), data=Constant(array)))
+    def constant(self, array: Array, quantization: Quantization | None = None) -> int:
+        type_ = TensorType(DType.from_numpy(array.dtype), array.shape, quantization)
+        return self._add(Operand(type_, data=Constant(array)))
 
     def variable(self, *shape: int) -> int:
         return self._add(Operand(TensorType(DType.FLOAT32, shape), variable=True))

@@ -65,6 +65,9 @@ def natively(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int
         if index in unstored:
             continue
         type_ = operand.type
+        if type_.dtype.is_handle:  # no elements that native code could touch
+            tensors[index] = Tensor(type_, np.empty(tuple(d or 0 for d in type_.shape), object))
+            continue
         elements = operand.data.array if operand.data is not None else given.get(index, _garbage(type_))
         tensors[index] = Tensor(type_, guarded(np.asarray(elements), at_end=index % 2 == 0))
     call = BACKEND.generate(sequence, settings).bind(Tensors(tensors), NOTHING)

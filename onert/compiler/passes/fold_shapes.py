@@ -1,33 +1,83 @@
-"""Shapes that are known before the run."""
+"""Shapes that are known before the run, and what is computed from them."""
 
 from __future__ import annotations
 
 import numpy as np
+from attrs import evolve
 
+from onert.compiler.effects import is_function
 from onert.compiler.rewrite import Edit
-from onert.ir import Array, Op, Subgraph, TensorType
+from onert.ir import Array, CallTypes, Constant, OnertError, Op, Operation, Subgraph, TensorType, evaluate
+from onert.ir.inference import declare, infer
 from onert.ir.ops.reshape import Rank, ShapeOf
-from onert.ir.shape import static
+from onert.ir.shape import num_elements, static
+
+MOST_ELEMENTS = 64
+"""Of a tensor that is taken for arithmetic on shapes."""
+
+_MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 
 
 def fold_shapes(subgraph: Subgraph) -> Subgraph:
-    """Replace the shape of a tensor, where every dimension is known, and its rank by a constant.
+    """Replace the shape of a tensor, where every dimension is known, its rank, and arithmetic on them by constants.
 
-    Requires: inferred types. Ensures: the same numbers; what is computed from them folds next.
+    Requires: inferred types. Ensures: the same numbers. What such a number decides is inferred on the way: the shape
+    behind a Reshape is known to the operations that ask for it, however many follow one another.
 
         s = ShapeOf(x of f32[2, 3]); y = Reshape(z, s)   -->   y = Reshape(z, const [2, 3])
     """
     edit = Edit(subgraph)
+    types = [operand.known for operand in subgraph.operands]
+    shapes: set[int] = set()  # tensors known from shapes
     for at, operation in enumerate(subgraph.operations):
-        source = operation.inputs[0] if operation.inputs else None
-        value = None if source is None else _value(operation.op, subgraph.type(source))
+        try:
+            found = _inferred(subgraph, operation, types)
+        except _MISHAPS:
+            break  # inferring the whole says so, with the place
+        for out, type_ in zip(operation.outputs, found, strict=True):
+            types[out] = type_
+        value = _value(operation, types, shapes)
         if value is not None:
+            (out,) = operation.outputs
+            types[out] = types[out].with_shape(value.shape).with_data(Constant(value))
+            shapes.add(out)
+            edit.redefine(out, evolve(subgraph.operands[out], type=types[out].with_data(None), data=types[out].data))
             edit.remove(at)
-            edit.redirect(operation.outputs[0], edit.constant(value))
     return edit.done()
 
 
-def _value(op: Op, x: TensorType) -> Array | None:
+def _inferred(subgraph: Subgraph, operation: Operation, types: list[TensorType]) -> tuple[TensorType, ...]:
+    """The types of an operation's results; those of what subgraphs give are left as they are."""
+    declared = tuple(subgraph.type(o) for o in operation.outputs)
+    if operation.op.subgraphs:
+        return declared
+    results = infer(operation.op, [None if i is None else types[i] for i in operation.inputs])
+    if results is None:
+        return declared
+    return tuple(declare(result, type_) for result, type_ in zip(results, declared, strict=True))
+
+
+def _value(operation: Operation, types: list[TensorType], shapes: set[int]) -> Array | None:
+    """What the operation gives, where shapes and constants decide it."""
+    if len(operation.outputs) != 1:
+        return None
+    inputs = tuple(None if i is None else types[i] for i in operation.inputs)
+    if inputs and inputs[0] is not None and (value := _of_type(operation.op, inputs[0])) is not None:
+        return value
+    output = types[operation.outputs[0]]
+    if not shapes.intersection(operation.used) or not is_function(operation) or not _small(output):
+        return None
+    if any(t is not None and t.data is None for t in inputs):
+        return None
+    arrays = [None if t is None or t.data is None else t.data.array for t in inputs]
+    try:
+        (result,) = evaluate(operation.op, arrays, CallTypes(inputs, (output,)))
+    except _MISHAPS:
+        return None  # whoever runs the operation says so, with its place
+    return np.ascontiguousarray(result).reshape(result.shape) if result.shape == output.shape else None
+
+
+def _of_type(op: Op, x: TensorType) -> Array | None:
     """What the operation gives, where the operand's type decides it."""
     if not x.ranked:
         return None
@@ -36,3 +86,7 @@ def _value(op: Op, x: TensorType) -> Array | None:
     if isinstance(op, ShapeOf) and x.is_static:
         return np.array(static(x.shape), op.to.numpy)
     return None
+
+
+def _small(type_: TensorType) -> bool:
+    return type_.is_static and not type_.dtype.is_handle and (num_elements(type_.shape) or 0) <= MOST_ELEMENTS
