@@ -127,16 +127,15 @@ def strip(window: tuple[int, int], stride: int, dilation: int, out_w: int, chann
     return Strip(window, stride, dilation, across, channels % isa.f32 != 0)
 
 
-def chunked(cut: Strip, in_w: int, channels: int, isa: Isa) -> Strip:
-    """A strip with its channels cut so that the rows of a window over one chunk stay in the first cache.
+def chunk(window: tuple[int, int], in_w: int, channels: int, isa: Isa) -> int:
+    """How many channels of a depthwise convolution to compute at a time: the rows of a window stay in the first cache.
 
-    Not where that leaves too few registers at a time to be worth beginning strips for.
+    All of them where that leaves too few registers at a time to be worth beginning strips for.
     """
-    row = cut.window[0] * in_w * isa.vector_bytes
+    row = window[0] * in_w * isa.vector_bytes
     registers = max(1, _FIRST_CACHE // row)
-    chunk = 1 << registers.bit_length() - 1
-    fits = chunk >= _LEAST_CHUNK and channels > chunk * isa.f32
-    return evolve(cut, chunk=chunk) if fits else cut
+    most = 1 << registers.bit_length() - 1
+    return most * isa.f32 if most >= _LEAST_CHUNK and channels > most * isa.f32 else channels
 
 
 def byte_strip(window: tuple[int, int], stride: int, dilation: int, out_w: int, channels: int, isa: Isa) -> Strip:
@@ -147,4 +146,4 @@ def byte_strip(window: tuple[int, int], stride: int, dilation: int, out_w: int, 
         return plain
     room = (7 if stride == 1 else 3) if isa.registers >= 32 else 2
     across = min(range(1, min(room, out_w) + 1), key=lambda a: (-(-out_w // a) * (a + 1.5), -a))
-    return evolve(plain, across=across, wide=REGISTERS, narrow=channels % step != 0)
+    return evolve(plain, across=across, wide=REGISTERS)

@@ -16,9 +16,9 @@ class Strip:
     """`across` outputs are computed together; `window` is (height, width), `stride` and `dilation` are across.
 
     The output has at least `across` columns: the last strip of a row overlaps the one before. `masked`: the channels
-    end inside a register. `wide`: as many registers of channels are computed together as long as there are so many, and
-    `narrow`: some are left that are not. With `chunk` so many registers of channels are computed for all rows before
-    the next ones, so that what neighbouring rows see stays near the core.
+    end inside a register. `wide`: as many registers of channels are computed together as long as there are so many.
+    Where they are `chunked`, some channels are computed for all rows before the next ones, so that what neighbouring
+    rows see stays near the core.
     """
 
     window: tuple[int, int]
@@ -27,13 +27,12 @@ class Strip:
     across: int
     masked: bool
     wide: int = 0
-    narrow: bool = True
-    chunk: int = 0
+    chunked: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """What chunks add to a task: how many rows the output has through all images."""
-        return ("lines",) if self.chunk else ()
+        """What chunks add to a task: rows of the output through all images, and channels of a chunk."""
+        return ("lines", "chunk") if self.chunked else ()
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -132,9 +131,9 @@ def _fill(task: Task, strip: Strip, table: View, rows: tuple[View, ...], top: Va
 
 def _span(k: Kernel, task: Task, strip: Strip, tile: Val) -> tuple[Val, tuple[Val, Val]]:
     """The row of a work tile, and its channels."""
-    if not strip.chunk:
+    if not strip.chunked:
         return tile, (k.index(0), task.i64("channels"))
-    lines, size = task.i64("lines"), strip.chunk * k.isa.f32
+    lines, size = task.i64("lines"), task.i64("chunk")
     first = (tile // lines) * size
     return tile % lines, (first, (first + size).min(task.i64("channels")))
 
@@ -152,16 +151,14 @@ def _channels(
     lanes, (start, channels) = k.isa.f32, span
     if wide is not None and strip.wide:
         step = lanes * strip.wide
-        first, start = start, channels - channels % step if strip.narrow else channels
+        first, start = start, channels - channels % step
         with k.loop(start, first, step=step) as c:
             wide(out, pixels, c, None)
-        if not strip.narrow:
-            return
     whole = channels - channels % lanes if strip.masked else channels
     with k.loop(whole, start, step=lanes) as c:
         body(out, pixels, c, None)
     if strip.masked:
-        if strip.chunk:
+        if strip.chunked:
             with k.when(whole < channels):
                 body(out, pixels, whole, k.mask(lanes, channels - whole))
         else:

@@ -11,7 +11,7 @@ from onert.ir import CallTypes, DType
 from onert.ir.ops.depthwise import DepthwiseConv2D
 from onert_llvm.kernels.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.epilogue import ACC
-from onert_llvm.schedule import chunked, strip
+from onert_llvm.schedule import chunk, strip
 
 from .boxes import move, operand, side
 from .builder import Lowering
@@ -64,7 +64,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     source, reads, touched = _repeated(lowering, operations[0], x, n // geometry.channels)
     geometry = evolve(geometry, channels=n)
     cut = strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], n, lowering.isa)
-    cut = chunked(cut, geometry.size[1], n, lowering.isa)
+    some = chunk((kh, kw), geometry.size[1], n, lowering.isa)
     lines = geometry.images * geometry.out[0]
     slots = {
         **geometry.slots,
@@ -73,14 +73,15 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "c": after.place,
         "channels": n,
         "ldc": n,
-        **dict.fromkeys(cut.slots, lines),
+        "lines": lines,
+        "chunk": some,
         "input": source,
         "zero": lowering.constant(np.zeros(n, np.float32)),
     }
-    tiles = lines * -(-n // (cut.chunk * lowering.isa.f32)) if cut.chunk else lines
+    tiles = lines * -(-n // some)
     flops = 2 * geometry.rows * kh * kw * n
     every = (*reads, *after.reads)
-    algorithm = DepthwiseF32(cut, after.epilogue)
+    algorithm = DepthwiseF32(evolve(cut, chunked=True), after.epilogue)
     lowering.emit(operations[0], algorithm, slots, tiles, every, after.writes, flops, accesses=touched)
 
 
