@@ -70,7 +70,7 @@ def keep(kernel: NativeKernel, store: Cache) -> KeptKernel:
     """The kernel with its code, which is in the store."""
     specs = kernel.lowered.specs
     isa = next(iter(specs.values())).isa if specs else target("native")
-    objects = {symbol: code.object_of(spec, store) for symbol, spec in specs.items()}
+    objects = dict(zip(specs, code.objects(list(specs.values()), store), strict=True))
     return kept(kernel, objects, isa.triple, code.pool_object(isa, store))
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import llvmlite.binding as llvm
+from llvmlite.binding import ffi
 
 from onert.ir import BackendError
 
@@ -18,10 +21,10 @@ _LEVEL = 2
 def compile_text(text: str, isa: Isa, opt: int = _LEVEL) -> bytes:
     """The relocatable object of a module: code generation alone, no optimisation pipeline before it.
 
-    BackendError for text that is no valid module.
+    Any number of threads may do this at a time. BackendError for text that is no valid module.
     """
     parsed, machine = _prepared(text, isa, opt)
-    return bytes(machine.emit_object(parsed))
+    return _emitted(parsed, machine)
 
 
 def assembly(text: str, isa: Isa, opt: int = _LEVEL) -> str:
@@ -70,23 +73,42 @@ def code_generator() -> str:
 
 
 def _prepared(text: str, isa: Isa, opt: int) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+    """A module in a context of its own, and a machine for it."""
     machine = _machine(isa, opt)
     try:
-        parsed = llvm.parse_assembly(text)
+        parsed = llvm.parse_assembly(text, llvm.create_context())
         parsed.verify()
     except RuntimeError as error:
         raise BackendError(f"the text is not valid IR: {error}") from error
     parsed.triple = isa.triple
-    parsed.data_layout = _data_layout(isa, opt)
+    parsed.data_layout = str(machine.target_data)
     return parsed, machine
 
 
-@cache
-def _data_layout(isa: Isa, opt: int) -> str:
-    return str(_machine(isa, opt).target_data)
+def _emitted(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> bytes:
+    """What `machine.emit_object` gives, without llvmlite's lock on all of LLVM.
+
+    LLVM asks only that a context and what belongs to it are used by one thread at a time, and these are used by this
+    one alone.
+    """
+    with ffi.OutputString() as message:
+        buffer = _emit()(machine, module, 1, message)
+        if not buffer:
+            raise BackendError(f"no code can be generated: {message}")
+    try:
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
 @cache
+def _emit() -> Any:
+    locked = ffi.lib.LLVMPY_TargetMachineEmitToMemory
+    found = ctypes.CDLL(ffi.lib._name).LLVMPY_TargetMachineEmitToMemory
+    found.argtypes, found.restype = locked.argtypes, locked.restype
+    return found
+
+
 def _machine(isa: Isa, opt: int, reloc: str = "pic") -> llvm.TargetMachine:
     _initialize()
     found = llvm.Target.from_triple(isa.triple)

@@ -1,0 +1,39 @@
+"""Claims about generating code."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from onert.ir import BackendError
+from onert_llvm.abi import KernelSpec, build
+from onert_llvm.kernels.gemm_f32 import GemmF32
+from onert_llvm.kernels.softmax_int8 import SoftmaxInt8
+from onert_llvm.object import compile_text
+from onert_llvm.schedule import product_tile
+from onert_llvm.target import target
+
+NATIVE = target("native")
+
+
+def test_threads_that_generate_code_at_a_time_give_the_same() -> None:
+    algorithms = [GemmF32(product_tile(64, n, 64, NATIVE)) for n in (8, 16, 40, 128)] + [SoftmaxInt8()]
+    texts = [str(build(KernelSpec(algorithm, NATIVE))) for algorithm in algorithms]
+    alone = [compile_text(text, NATIVE) for text in texts]
+    with ThreadPoolExecutor(5) as workers:
+        for _ in range(3):
+            assert list(workers.map(lambda text: compile_text(text, NATIVE), texts)) == alone
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "define void @f() {",
+        "define void @f(float %x) {\n  %y = add float %x, %x\n  ret void\n}",
+        "define i32 @f() {\n  ret void\n}",
+    ],
+)
+def test_text_that_is_no_module_is_one_clear_error(text: str) -> None:
+    with pytest.raises(BackendError, match="not valid IR"):
+        compile_text(text, NATIVE)
