@@ -118,12 +118,16 @@ class Frame:
             self._bound = None
 
     def give(self, inputs: Sequence[Array]) -> None:
-        """Put the inputs of a call in place; ExecutionError where a shape or an element type does not fit."""
+        """Take the inputs of a call; ExecutionError where a shape or an element type does not fit.
+
+        Those of a known shape are copied to memory of the frame's own, so that calls need binding once only.
+        """
         wanted = self.routine.subgraph.inputs
         if len(inputs) != len(wanted):
             raise ExecutionError(f"subgraph {self._name()} is given {len(inputs)} inputs, expected {len(wanted)}")
         for operand, array in zip(wanted, inputs, strict=True):
-            declared = self._tensors[operand].declared
+            tensor = self._tensors[operand]
+            declared = tensor.declared
             if array.dtype != declared.dtype.numpy or (
                 declared.ranked and not shapes.compatible(array.shape, declared.shape)
             ):
@@ -131,7 +135,12 @@ class Frame:
                     f"subgraph {self._name()}, {self.routine.subgraph.label(operand)} is given {array.dtype}"
                     f"{shapes.text(array.shape)}, expected {declared}"
                 )
-            self.place(operand, array)
+            if tensor.dynamic:
+                self.place(operand, array)
+                continue
+            if tensor.buffer is None:
+                self.place(operand, empty(declared))
+            np.copyto(tensor.array, array)
 
     def take(self) -> tuple[Array, ...]:
         """The results of a call; the arrays are the taker's own."""
