@@ -49,12 +49,16 @@ what has native code where weights are constant.
 """
 
 _GATES = "float32; int8q with 16-bit gates, not normalised"
+_WHOLE = "where shapes are known and all that it runs is native"
 NATIVE = {
+    "IF": _WHOLE,
+    "WHILE": f"{_WHOLE}, and a counter ends it",
+    "STABLEHLO_WHILE": f"{_WHOLE}, and a counter ends it",
     "LSTM": f"full kernel: {_GATES}",
     "UNIDIRECTIONAL_SEQUENCE_LSTM": _GATES,
     **dict.fromkeys(("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"), "any but strings"),
 }
-"""What of the rest has native code; `tests/llvm/test_recurrent.py` and `tests/llvm/test_variables.py` run it."""
+"""What of operators of several types has native code; `tests/llvm` and `tests/control` run it."""
 
 
 def _runs(code: str, kind: str) -> tuple[bool, bool]:

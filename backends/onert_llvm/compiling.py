@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Sequence as Operations
 
 from onert.backend import Blueprint, Group, ObjectCode, Sequence, Settings
 from onert.backend.cache import Cache
-from onert.ir import CallTypes, Op, Operation
+from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.ops.state import AssignVariable
 
 from . import code
@@ -16,6 +17,7 @@ from .kept import KeptKernel, kept
 from .lower import byte_rules, fusion
 from .lower.builder import Lowering
 from .lower.command import Lowered
+from .lower.enclosed import Enclosed
 from .lower.rule import Rule
 from .native_kernel import NativeKernel
 from .recurrent_rules import RECURRENT
@@ -34,6 +36,8 @@ def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     if kind in ANY:
         yield ANY[kind]
     yield from RECURRENT.get(kind, ())
+    if kind in _ENCLOSED:
+        yield _ENCLOSED[kind]
     yield from byte_rules.rules(op, types)
     yield FLOATS.get(kind, ELEMENT_WISE)
 
@@ -49,13 +53,17 @@ def why_not(operation: Operation, types: CallTypes) -> str | None:
 
 def fuse(sequence: Sequence) -> tuple[Group, ...]:
     """Which operations of a sequence run as one."""
-    subgraph = sequence.subgraph
-    rules = {
-        at: rule(subgraph.operations[at].op, subgraph.types(subgraph.operations[at])) for at in sequence.operations
-    }
+    return _groups(sequence.subgraph, sequence.operations)
+
+
+def _groups(subgraph: Subgraph, operations: Operations[int]) -> tuple[Group, ...]:
+    rules = {at: rule(subgraph.operations[at].op, subgraph.types(subgraph.operations[at])) for at in operations}
     anchors = {at for at, found in rules.items() if found.anchor}
     chained = {at for at, found in rules.items() if found is ELEMENT_WISE}
-    return fusion.groups(subgraph, sequence.operations, anchors, chained)
+    return fusion.groups(subgraph, operations, anchors, chained)
+
+
+_ENCLOSED = Enclosed(why_not, rule, _groups).rules()
 
 
 def generate(sequence: Sequence, settings: Settings, store: Cache) -> NativeKernel:

@@ -7,6 +7,7 @@ regions' plus a constant, are put in. So an entry keeps nothing between calls, a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from attrs import frozen
 from llvmlite import ir
@@ -45,6 +46,50 @@ class Bound:
         return _ROW + -(-8 * len(self.slots) // 16) * 16
 
 
+@frozen
+class BoundLoop:
+    """`condition`, and as long as the byte at `goes_on` is set then, `body` and `condition` again.
+
+    It ends when a check that reports to one of `reports` is found broken. With a bound there are so many rounds at the
+    most; 1 and their number go to its report where it would go on.
+    """
+
+    goes_on: Place | Report
+    condition: tuple[Run, ...]
+    body: tuple[Run, ...]
+    reports: tuple[Report, ...]
+    bound: tuple[int, Place | Report] | None
+
+    shared_bytes: ClassVar[int] = 0
+
+
+@frozen
+class BoundBranch:
+    """`then` where the byte at `condition` is set, else `otherwise`."""
+
+    condition: Place | Report
+    then: tuple[Run, ...]
+    otherwise: tuple[Run, ...]
+
+    shared_bytes: ClassVar[int] = 0
+
+
+Run = Bound | BoundLoop | BoundBranch
+
+
+def most_slots(commands: Sequence[Run]) -> int:
+    """The slots of the largest task of all commands."""
+    found = 1
+    for command in commands:
+        if isinstance(command, Bound):
+            found = max(found, len(command.slots))
+        elif isinstance(command, BoundLoop):
+            found = max(found, most_slots(command.condition), most_slots(command.body))
+        else:
+            found = max(found, most_slots(command.then), most_slots(command.otherwise))
+    return found
+
+
 _ROW = 128
 """Bytes of a command in a program: `native/pool.ll`'s `Command` on a 64-bit target."""
 
@@ -68,7 +113,7 @@ class Entries:
         self._templates: dict[Slots, ir.GlobalVariable] = {}
         self._copy = _define_copy(module)
 
-    def define(self, entry: EntryPoint, commands: Sequence[Bound], checks: int, first_code: int) -> None:
+    def define(self, entry: EntryPoint, commands: Sequence[Run], checks: int, first_code: int) -> None:
         """`int symbol(uint8_t *constants, uint8_t *mutables, uint8_t *activations)`.
 
         The first of so many `checks` that is broken makes it return `first_code` and more for later ones, else 0.
@@ -82,8 +127,12 @@ class Entries:
         reports = _on_stack(b, _WORDS * checks) if checks else None
         for word in range(_WORDS * checks):
             b.store(I64(0), b.gep(reports, [I32(word)], source_etype=I64), align=8)
-        run = self._alone if self._shared is None else self._together
-        run(b, commands, {**regions, Report: reports})
+        bases = {**regions, Report: reports}
+        task = _on_stack(b, most_slots(commands))
+        if self._shared is None:
+            self._alone(b, task, commands, bases)
+        else:
+            self._together(b, task, commands, bases)
         for update in entry.subgraph.state:
             sides = [_address(b, regions, entry.places[i]) for i in (update.variable, update.source)]
             b.call(self._copy, [*sides, I64(entry.subgraph.type(update.variable).nbytes)])
@@ -93,15 +142,72 @@ class Entries:
             code = b.select(b.icmp_unsigned("!=", broken, I64(0)), I32(first_code + check), code)
         b.ret(code)
 
-    def _alone(self, b: ir.IRBuilder, commands: Sequence[Bound], bases: Bases) -> None:
+    def _alone(self, b: ir.IRBuilder, task: ir.Value, commands: Sequence[Run], bases: Bases) -> None:
         """One command after the other, with one task that is filled for each."""
-        task = _on_stack(b, max((len(c.slots) for c in commands), default=1))
         for command in commands:
-            self._fill(b, task, command.slots, bases)
-            b.call(self._kernel(command.symbol), [task, I64(0), I64(command.tiles)])
+            if isinstance(command, Bound):
+                self._fill(b, task, command.slots, bases)
+                b.call(self._kernel(command.symbol), [task, I64(0), I64(command.tiles)])
+            elif isinstance(command, BoundLoop):
+                self._loop(b, task, command, bases)
+            else:
+                self._branch(b, task, command, bases)
 
-    def _together(self, b: ir.IRBuilder, commands: Sequence[Bound], bases: Bases) -> None:
-        """A program of rows and tasks for `onert.together`."""
+    def _loop(self, b: ir.IRBuilder, task: ir.Value, loop: BoundLoop, bases: Bases) -> None:
+        before = b.block
+        head, again, body, done = (b.append_basic_block(n) for n in ("head", "again", "round", "done"))
+        b.branch(head)
+        b.position_at_end(head)
+        rounds = b.phi(I64)
+        rounds.add_incoming(I64(0), before)
+        self._alone(b, task, loop.condition, bases)
+        goes_on = _is_set(b, bases, loop.goes_on)
+        for report in loop.reports:
+            broken = b.load(_address(b, bases, report), typ=I64, align=8)
+            goes_on = b.and_(goes_on, b.icmp_unsigned("==", broken, I64(0)))
+        b.cbranch(goes_on, again, done)
+        b.position_at_end(again)
+        if loop.bound is None:
+            b.branch(body)
+        else:
+            most, where = loop.bound
+            over = b.append_basic_block("over")
+            b.cbranch(b.icmp_signed("<", rounds, I64(most)), body, over)
+            b.position_at_end(over)
+            place = _address(b, bases, where)
+            for word, value in enumerate((I64(1), rounds)):
+                b.store(value, b.gep(place, [I32(word)], source_etype=I64), align=8)
+            b.branch(done)
+        b.position_at_end(body)
+        self._alone(b, task, loop.body, bases)
+        rounds.add_incoming(b.add(rounds, I64(1)), b.block)
+        b.branch(head)
+        b.position_at_end(done)
+
+    def _branch(self, b: ir.IRBuilder, task: ir.Value, branch: BoundBranch, bases: Bases) -> None:
+        then, otherwise, done = (b.append_basic_block(n) for n in ("then", "else", "done"))
+        b.cbranch(_is_set(b, bases, branch.condition), then, otherwise)
+        for block, side in ((then, branch.then), (otherwise, branch.otherwise)):
+            b.position_at_end(block)
+            self._alone(b, task, side, bases)
+            b.branch(done)
+        b.position_at_end(done)
+
+    def _together(self, b: ir.IRBuilder, task: ir.Value, commands: Sequence[Run], bases: Bases) -> None:
+        """Programs of rows and tasks for `onert.together`, one for every stretch between loops and branches."""
+        stretch: list[Bound] = []
+        for command in commands:
+            if isinstance(command, Bound):
+                stretch.append(command)
+                continue
+            self._shared_run(b, stretch, bases)
+            stretch = []
+            self._alone(b, task, (command,), bases)
+        self._shared_run(b, stretch, bases)
+
+    def _shared_run(self, b: ir.IRBuilder, commands: Sequence[Bound], bases: Bases) -> None:
+        if not commands:
+            return
         program = _address(b, bases, Place(Region.ACTIVATIONS, self._shared or 0))
         at = _ROW * len(commands)
         for number, command in enumerate(commands):
@@ -147,6 +253,10 @@ def _on_stack(b: ir.IRBuilder, words: int) -> ir.Value:
     found.align = 16
     found.type = PTR
     return found
+
+
+def _is_set(b: ir.IRBuilder, bases: Bases, place: Place | Report) -> ir.Value:
+    return b.icmp_unsigned("!=", b.load(_address(b, bases, place), typ=I8, align=1), I8(0))
 
 
 def _address(b: ir.IRBuilder, bases: Bases, place: Place | Report) -> ir.Value:

@@ -12,10 +12,11 @@ from onert.ir import Array, BackendError
 
 from .abi import build
 from .emit_constants import Constants, Key, lay_out
-from .emit_entry import Bound, Entries, Report
+from .emit_entry import Bound, BoundBranch, BoundLoop, Entries, Report, Run
 from .emit_table import define_configuration
+from .kernels.control import RUN_BRANCH, RUN_LOOP
 from .layout import slot_bits
-from .lower.command import REPORT_BYTES, Area, Lowered, Pointer
+from .lower.command import REPORT_BYTES, Area, Command, Lowered, Pointer, all_commands
 from .native import pool_text, support_texts, together_text
 from .native_kernel import barriers, is_idle
 from .object import link
@@ -52,7 +53,8 @@ def emit(blueprint: Blueprint, isa: Isa, lowered: Sequence[Sequence[Lowered]], t
         errors += checks
     if blueprint.configuration:
         define_configuration(module, isa, blueprint, symbols, len(constants.data), activation_bytes)
-    specs = {symbol: spec for part in parts for symbol, spec in part.lowered.specs.items()}
+    called = (pair for part in parts for pair in part.lowered.specs.items())
+    specs = {symbol: spec for symbol, spec in called if spec.algorithm.name not in (RUN_LOOP, RUN_BRANCH)}
     texts = [str(module), *(str(build(spec)) for spec in specs.values()), *support_texts(isa)]
     functions: tuple[str, ...] = ()
     if threads > 1:
@@ -83,7 +85,7 @@ class _Part:
     def arrays(self) -> Iterator[tuple[Key, str, Array]]:
         """The arrays that commands read: constants of the model under their own names, packed ones under their use."""
         operands = self.entry.subgraph.operands
-        for command in self.lowered.commands:
+        for command in all_commands(self.lowered.commands):
             made = self.entry.subgraph.operations[command.operation].outputs[0]
             for slot, value in command.slots.items():
                 if not isinstance(value, Pointer):
@@ -96,7 +98,7 @@ class _Part:
                     if data is not None:
                         yield self._key(value), operands[value.index].name or f"tensor {value.index}", data.array
 
-    def bound(self, constants: Constants) -> Iterator[Bound]:
+    def bound(self, constants: Constants) -> Iterator[Run]:
         """The commands with a place for every pointer, without those that copy memory onto itself."""
 
         def place(pointer: Pointer) -> Place | Report:
@@ -115,13 +117,31 @@ class _Part:
             kind = len(Region) if isinstance(found, Report) else list(Region).index(found.region)
             return (kind << 48) + found.offset
 
+        def run(command: Command, sync: bool = False) -> Run:
+            names, programs = command.spec.layout.names, [tuple(map(run, program)) for program in command.programs]
+            if programs:
+                named = {
+                    n: v for n, v in command.slots.items() if isinstance(v, Pointer) and v.area is not Area.PROGRAM
+                }
+                places = {name: place(pointer) for name, pointer in named.items()}
+                if command.spec.name == RUN_LOOP:
+                    most = command.slots.get("most")
+                    bound = (most, places["report"]) if isinstance(most, int) else None
+                    first, checks = places["reports"], command.slots["checks"]
+                    assert isinstance(first, Report)
+                    assert isinstance(checks, int)
+                    reports = tuple(Report(first.offset + REPORT_BYTES * n) for n in range(checks))
+                    return BoundLoop(places["goes_on"], programs[0], programs[1], reports, bound)
+                return BoundBranch(places["condition"], programs[0], programs[1])
+            values = (command.slots[name] for name in names)
+            slots = tuple(place(v) if isinstance(v, Pointer) else slot_bits(v) for v in values)
+            return Bound(command.spec.symbol, slots, command.tiles, command.grain, sync)
+
         commands = [command for command in self.lowered.commands if not is_idle(command, place)]
         first = self.key[1] > 0  # of a later sequence: it waits for all of those before
         for command, clash in zip(commands, barriers(commands, address), strict=True):
             sync, first = clash or first, False
-            values = (command.slots[name] for name in command.spec.layout.names)
-            slots = tuple(place(v) if isinstance(v, Pointer) else slot_bits(v) for v in values)
-            yield Bound(command.spec.symbol, slots, command.tiles, command.grain, sync)
+            yield run(command, sync)
 
     def _key(self, pointer: Pointer) -> Key:
         return (*self.key, pointer.area.value, pointer.index)

@@ -7,8 +7,9 @@ from onert.ir.ops.conv import Conv2D
 from onert.ir.ops.convert import Bitcast
 from onert.ir.ops.copy import Copy
 from onert.ir.ops.depthwise import DepthwiseConv2D
+from onert.ir.ops.fill import Fill
 from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.gather import EmbeddingLookup, Gather, GatherNd
+from onert.ir.ops.gather import EmbeddingLookup, Gather, GatherNd, PutRow
 from onert.ir.ops.joining import Concat, Pack, Split, SplitV, Unpack
 from onert.ir.ops.layout import BatchToSpaceND, SpaceToBatchND
 from onert.ir.ops.matmul import BatchMatMul
@@ -43,7 +44,7 @@ ELEMENT_WISE = Rule(elementwise.why_not, elementwise.lower_elementwise)
 
 _GATHERING = Rule(gathering.why_not, gathering.lower)
 _MOVEMENT = Rule(movement.why_not, movement.lower)
-_MOVED = (Reshape, Squeeze, ExpandDims, Copy, Bitcast, Concat, Split, SplitV, Pack, Unpack, Pad, MirrorPad)
+_MOVED = (Reshape, Squeeze, ExpandDims, Copy, Bitcast, Concat, Split, SplitV, Pack, Unpack, Pad, MirrorPad, Fill)
 _NORM = Rule(reductions.why_not_rows, reductions.lower_norm)
 _SOFTMAX = Rule(reductions.why_not_rows, reductions.lower_softmax)
 
@@ -65,6 +66,7 @@ FLOATS: dict[type[Op], Rule] = {
 ANY: dict[type[Op], Rule] = {
     **dict.fromkeys((*_MOVED, SpaceToBatchND, BatchToSpaceND, *VIEWS), _MOVEMENT),
     **dict.fromkeys((Gather, GatherNd, EmbeddingLookup), _GATHERING),
+    PutRow: Rule(gathering.why_not_put, gathering.lower_put),
     ResizeNearestNeighbor: Rule(gathering.why_not, gathering.lower_nearest),
     **dict.fromkeys((VarHandle, ReadVariable, AssignVariable), Rule(variables.why_not, variables.lower)),
 }

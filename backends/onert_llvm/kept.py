@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from attrs import evolve, frozen
 
 from . import linked
-from .lower.command import Callee, Lowered
+from .lower.command import Callee, Command, Lowered
 from .native_kernel import NativeKernel
 
 
@@ -24,12 +24,19 @@ class KeptKernel:
 
 def kept(kernel: NativeKernel, objects: Mapping[str, bytes], triple: str, pool: bytes) -> KeptKernel:
     """A kernel to be kept: its commands know of the code they call what it takes to call it."""
-    commands = tuple(
-        evolve(command, spec=Callee(command.spec.name, command.spec.symbol, command.spec.layout))
-        for command in kernel.lowered.commands
-    )
-    lowered = evolve(kernel.lowered, commands=commands, specs={})
+    lowered = evolve(kernel.lowered, commands=_called(kernel.lowered.commands), specs={})
     return KeptKernel(lowered, objects, triple, pool, kernel.threads)
+
+
+def _called(commands: Sequence[Command]) -> tuple[Command, ...]:
+    return tuple(
+        evolve(
+            command,
+            spec=Callee(command.spec.name, command.spec.symbol, command.spec.layout),
+            programs=tuple(map(_called, command.programs)),
+        )
+        for command in commands
+    )
 
 
 def revived(kept: KeptKernel) -> NativeKernel:

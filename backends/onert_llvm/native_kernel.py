@@ -51,10 +51,8 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
     place = _Places(lowered, tensors, scratch, copies, reports)
     busy = [not is_idle(command, place) for command in lowered.commands]
     commands = [command for command, some in zip(lowered.commands, busy, strict=True) if some]
-    tasks = _tasks(commands, place)
-    program = _program(kernel, commands, tasks, place)
-    address = program.ctypes.data
-    keep = (tasks, program, scratch, place)
+    program = _Program(kernel, commands, place)
+    address, keep = program.address, (program, scratch, place)
     operations = tuple(command.operation for command in commands)
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
@@ -224,16 +222,6 @@ class _Places:
         return int(base) + pointer.offset
 
 
-def _tasks(commands: Sequence[Command], place: _Places) -> Array:
-    """The slots of every command one after the other."""
-    slots = [
-        place(value) if isinstance(value, Pointer) else slot_bits(value)
-        for command in commands
-        for value in (command.slots[name] for name in command.spec.layout.names)
-    ]
-    return np.array(slots, np.uint64)
-
-
 def is_idle(command: Command, place: Callable[[Pointer], object]) -> bool:
     """Whether a command copies memory onto itself: a reshape whose result shares its operand's memory."""
     if command.spec.name != COPY:
@@ -245,16 +233,36 @@ def is_idle(command: Command, place: Callable[[Pointer], object]) -> bool:
     return place(source) == place(target) and slots["source_step"] == slots["target_step"]
 
 
-def _program(kernel: NativeKernel, commands: Sequence[Command], tasks: Array, place: _Places) -> Array:
-    """The array of commands that native code walks."""
-    program = aligned(np.zeros((max(len(commands), 1), _WORDS), np.uint64))
-    at = tasks.ctypes.data
-    for row, command, sync in zip(program, commands, barriers(commands, place), strict=False):
-        row[_FN] = kernel.kernels[command.spec.symbol]
-        row[_TASK] = at
-        row[_TILES], row[_GRAIN], row[_SYNC] = command.tiles, command.grain, sync
-        at += 8 * len(command.spec.layout.names)
-    return program
+class _Program:
+    """The array of commands that native code walks, with their tasks and the programs that some of them run."""
+
+    def __init__(self, kernel: NativeKernel, commands: Sequence[Command], place: _Places) -> None:
+        self._inner = [[_Program(kernel, program, place) for program in command.programs] for command in commands]
+        self._tasks = self._filled(commands, place)
+        self._rows = aligned(np.zeros((max(len(commands), 1), _WORDS), np.uint64))
+        at = self._tasks.ctypes.data
+        for row, command, sync in zip(self._rows, commands, barriers(commands, place), strict=False):
+            row[_FN] = kernel.kernels[command.spec.symbol]
+            row[_TASK] = at
+            row[_TILES], row[_GRAIN], row[_SYNC] = command.tiles, command.grain, sync
+            at += 8 * len(command.spec.layout.names)
+
+    @property
+    def address(self) -> int:
+        return int(self._rows.ctypes.data)
+
+    def _filled(self, commands: Sequence[Command], place: _Places) -> Array:
+        """The slots of every command one after the other."""
+        slots = []
+        for command, inner in zip(commands, self._inner, strict=True):
+            for value in (command.slots[name] for name in command.spec.layout.names):
+                if not isinstance(value, Pointer):
+                    slots.append(slot_bits(value))
+                elif value.area is Area.PROGRAM:
+                    slots.append(inner[value.index].address)
+                else:
+                    slots.append(place(value))
+        return np.array(slots, np.uint64)
 
 
 def barriers(commands: Sequence[Command], place: Callable[[Pointer], int]) -> list[bool]:

@@ -10,7 +10,7 @@ from threading import RLock
 from attrs import evolve
 
 from onert.backend import Backend, Program, Routine
-from onert.ir import CompileError, ModelError, Package, Shape, Subgraphs
+from onert.ir import CallTypes, CompileError, ModelError, Operation, Package, Shape, Subgraph, Subgraphs
 from onert.ir.link import link
 from onert.ir.model_inference import infer_model
 
@@ -21,7 +21,7 @@ from .options import Options, recordings
 from .pipeline import optimize
 from .routine import compile_routine
 from .scheduler.exec_time import FILE, load
-from .scheduler.manual import choices
+from .scheduler.manual import choices, why_not
 
 KEPT_PROGRAMS = 8
 """How many programs for other input shapes are kept, those asked for last."""
@@ -86,7 +86,7 @@ class Compilation:
             given = {entry.position(position): tuple(shape) for position, shape in other.items()}
             return self.program({**shapes, **given})
 
-        entry = evolve(entry, model=_prepared(entry, self.options))
+        entry = evolve(entry, model=_prepared(entry, self.options, self.backends))
         routines, notes = self.routines(entry.model, entry.index)
         if self.options.graph_dot_dump:
             write_dots(Path(self.options.workspace_dir), _graphs(entry.model, routines, self.options.graph_dot_dump))
@@ -124,11 +124,27 @@ class Compilation:
         return tuple(routines), tuple(notes)
 
 
-def _prepared(entry: Entry, options: Options) -> Subgraphs:
-    """The model with types inferred and passes run; CompileError where the input shapes do not suit an operation."""
+def _prepared(entry: Entry, options: Options, backends: Sequence[Backend]) -> Subgraphs:
+    """The model with types inferred and passes run; CompileError where the input shapes do not suit an operation.
+
+    Subgraphs that nothing runs any more are emptied.
+    """
+    preferred = next((backend for backend in backends if not backend.single), None)
+
+    def runs(operation: Operation, types: CallTypes) -> bool:
+        return preferred is not None and why_not(preferred, operation, types) is None
+
     try:
         model = infer_model(entry.model, entry.index)
-        return evolve(model, subgraphs=tuple(optimize(subgraph, options) for subgraph in model.subgraphs))
+        found: dict[int, Subgraph] = {}
+        waiting = [entry.index]
+        while waiting:
+            index = waiting.pop()
+            found[index] = optimize(model[index], options, model, runs)
+            called = {i for operation in found[index].operations for i in operation.op.subgraphs}
+            waiting += sorted(called - found.keys())
+        empty = Subgraph((), (), (), ())
+        return evolve(model, subgraphs=tuple(found.get(i, empty) for i in range(len(model))))
     except ModelError as error:
         raise CompileError(str(error)) from error
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from onert.ir import Subgraph
+from onert.ir import Subgraph, Subgraphs
 from onert.ir.model_inference import infer_alone
 
 from .check import check
+from .enclose import Runs, enclose
 from .options import Options
 from .passes.channels_alone import channels_alone
 from .passes.copy_outputs import copy_outputs
@@ -16,6 +17,7 @@ from .passes.fuse_padding import fuse_padding
 from .passes.merge_duplicates import merge_duplicates
 from .passes.merge_reshapes import merge_reshapes
 from .passes.merge_transposes import merge_transposes
+from .passes.put_rows import put_rows
 from .passes.remove_dead import remove_dead
 from .passes.remove_identities import remove_identities
 from .rewrite import Pass
@@ -30,6 +32,7 @@ OPTIONAL: tuple[Pass, ...] = (
     merge_duplicates,
     fuse_padding,
     fuse_activation,
+    put_rows,
     remove_dead,
 )
 """Run in this order, again and again until none finds anything to do; each may be turned off by its name."""
@@ -40,8 +43,27 @@ REQUIRED: tuple[Pass, ...] = (copy_outputs,)
 MOST_ROUNDS = 8  # real models settle in two or three; a bound for what passes do to each other on hostile ones
 
 
-def optimize(subgraph: Subgraph, options: Options) -> Subgraph:
+def optimize(
+    subgraph: Subgraph, options: Options, model: Subgraphs | None = None, runs: Runs | None = None
+) -> Subgraph:
     """The subgraph as it is lowered: equivalent, and what the required passes ensure holds.
+
+    Loops and branches that run subgraphs of the `model` come to hold them where that is possible, and a backend `runs`
+    what comes of it.
+    """
+    subgraph = simplify(subgraph, options)
+    if model is not None and runs is not None and options.optimize and enclose.__name__ not in options.disabled_passes:
+        found = enclose(model, subgraph, lambda g: simplify(infer_alone(g), options), runs, options.max_iterations)
+        if found is not subgraph:
+            check(found, enclose.__name__)
+        subgraph = found
+    for each in REQUIRED:
+        subgraph = apply(each, subgraph)
+    return subgraph
+
+
+def simplify(subgraph: Subgraph, options: Options) -> Subgraph:
+    """The subgraph after the optional passes.
 
     After every pass that changes something the subgraph is checked, after every round its types are inferred anew:
     a folded operand may decide a shape.
@@ -54,8 +76,6 @@ def optimize(subgraph: Subgraph, options: Options) -> Subgraph:
         if subgraph is before:
             break
         subgraph = infer_alone(subgraph)
-    for each in REQUIRED:
-        subgraph = apply(each, subgraph)
     return subgraph
 
 

@@ -355,6 +355,8 @@ class _Parser:
             return self.number()
         if self.sees("("):
             return self.listed("(", ")", lambda: self.value(kind))
+        if self.sees("subgraph"):
+            return self.subgraph()
         if self.accept("<"):
             dtype = self.dtype()
             found = dtype if self.sees(">") else self.type_of(dtype)
@@ -377,7 +379,7 @@ def _named(kind: str) -> Mapping[str, Enum | type[Any]]:
     while waiting:
         hint = waiting.pop()
         waiting += get_args(hint)
-        if not isinstance(hint, type) or hint in (DType, TensorType):
+        if not isinstance(hint, type) or hint in (DType, TensorType, Subgraph):
             continue
         if issubclass(hint, Enum):
             found.update({f"{hint.__name__}.{m.name}": m for m in hint})

@@ -171,6 +171,8 @@ def value_text(value: Any) -> str:
         return f"{type(value).__name__}.{value.name}"
     if isinstance(value, tuple):
         return "(" + ", ".join(map(value_text, value)) + ")"
+    if isinstance(value, Subgraph):
+        return "\n".join(_subgraph(value, constants=True))
     if has(type(value)):
         named = (f"{f.name}={value_text(getattr(value, f.name))}" for f in fields(type(value)))
         return f"{type(value).__name__} {{{', '.join(named)}}}"

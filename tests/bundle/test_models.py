@@ -19,6 +19,8 @@ FOREIGN = (
     "mlperf-tiny/kws_ref_model",
     "mediapipe-git/face_landmark",
     "tflite-micro/trained_lstm",
+    "generated-keras/cf_while_cond_fp32",
+    "ocr_tflite/ocr_dr",
 )
 
 

@@ -15,6 +15,7 @@ from onert.ir.ops.gather import (
     GatherNd,
     HashtableLookup,
     OneHot,
+    PutRow,
     ScatterNd,
 )
 from onert.ir.ops.joining import Concat, Pack, Split, SplitV, Unpack
@@ -190,6 +191,7 @@ _PICKS = [
     ),
     _case("twice the same place", ScatterNd(), [_n(1, 1).reshape(2, 1), _rows([2, 3]), _n(3)], _rows([0, 5, 0])),
     _case("outside is off", OneHot(), [_n(1, 5), np.array(2, np.int32), _rows(9), _rows(1)], _rows([[1, 9], [1, 1]])),
+    _case("one row", PutRow(), [_upto(3, 2), np.array(1, np.int32), _rows([[8, 9]])], _rows([[0, 1], [8, 9], [4, 5]])),
     _case("moved so that it fits", DynamicUpdateSlice(), [_upto(4), _rows([8, 9]), _n(3)], _rows([0, 1, 8, 9])),
 ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from attrs import define, field, frozen
@@ -125,6 +125,10 @@ class Kernel:
         """Call a function that gives nothing and is defined somewhere else."""
         self.b.call(function, VOID, [a.v for a in args])
 
+    def call_at(self, address: Val, *args: Val) -> None:
+        """Call the function at an address, which gives nothing."""
+        self.b.call_at(address.v, [a.v for a in args])
+
     def prefetch(self, address: View) -> None:
         """Ask for a line to be read into all levels of cache."""
         args = [address.base, integer(I32, 0), integer(I32, 3), integer(I32, 1)]
@@ -167,6 +171,23 @@ class Kernel:
             if final is phi:
                 continue
             outer.set(var, final if nonempty else self._join(initial.type, (initial, before), (final, latch)))
+
+    @contextmanager
+    def repeat(self, condition: Callable[[], Val]) -> Iterator[None]:
+        """What is inside again and again, as long as the condition, computed before each round, holds.
+
+        Neither changes a variable from outside.
+        """
+        head, body, done = (self.b.append_block(name) for name in ("head", "round", "done"))
+        self.b.branch(head)
+        self.b.block = head
+        outer, self.scope = self.scope, _Scope(self.b, self.scope)
+        self.b.branch_if(condition().v, body, done)
+        self.b.block = body
+        yield
+        self.b.branch(head)
+        self.scope = outer
+        self.b.block = done
 
     @contextmanager
     def when(self, condition: Val) -> Iterator[None]:

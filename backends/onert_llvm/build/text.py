@@ -176,6 +176,10 @@ class Builder:
             return Value(VOID, "")
         return self.value(result, said)
 
+    def call_at(self, pointer: Value, arguments: Sequence[Value]) -> None:
+        """Call the function that a pointer leads to, which gives nothing."""
+        self.do(f"call void {pointer.text}({', '.join(map(str, arguments))})")
+
     # ---- blocks
 
     def phi(self, t: Type, first: bool = False) -> Phi:

@@ -65,3 +65,34 @@ class Gather:
                 k.view(target, element, lanes)[e].store(k.view(source, element, lanes)[e].load(lanes))
         else:
             copy_run(k, k.view(source, element, 1), k.view(target, element, 1), task.i64("width"))
+
+
+@frozen
+class PutSlice:
+    """`out[index] = row`, both `width` bytes; an index that is not below `limit` is reported instead. One work tile."""
+
+    wide: bool
+
+    @property
+    def name(self) -> str:
+        return "put_slice"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("row", "index", "out", "report", "limit", "width"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        width, lanes = task.i64("width"), k.isa.vector_bytes
+        at = task.view("index", I64 if self.wide else I32, 1)[0].load().cast(I64)
+        with k.either(at.ult(task.i64("limit"))) as (inside, outside):
+            with inside:
+                row, place = task.view("row", I8, 1), task.view("out", I8, width, 1)[at]
+                whole = width - width % lanes
+                with k.loop(whole, step=lanes) as i:
+                    place[i].store(row[i].load(lanes))
+                with k.loop(width, whole) as i:
+                    place[i].store(row[i].load())
+            with outside:
+                report = task.view("report", I64, 1)
+                report[1].store(at)
+                report[0].store(k.index(1))

@@ -13,7 +13,7 @@ from onert_llvm.abi import Algorithm, KernelSpec
 from onert_llvm.memory import aligned
 from onert_llvm.target import Isa
 
-from .command import REPORT_BYTES, Access, Area, Check, Command, Lowered, Pointer, Slot
+from .command import REPORT_BYTES, Access, Area, Check, Command, Lowered, Pointer, Slot, all_commands
 from .copies import Copies
 
 
@@ -82,6 +82,17 @@ class Lowering:
         """A variable with the type of an operand is taken before, or given back after what was emitted until now."""
         self._copies.transfer(len(self._commands), operation, handle, elements, store)
 
+    @property
+    def reports(self) -> Pointer:
+        """Where the next check reports."""
+        return Pointer(Area.REPORT, 0, REPORT_BYTES * len(self._checks))
+
+    def include(self, operation: int, inner: Lowered) -> tuple[tuple[Pointer, ...], Pointer]:
+        """Take over the constants and the checks of what an operation holds: where they are now."""
+        reports = self.reports
+        self._checks += (Check(f"{self.operation(operation)}, in it {check.message}") for check in inner.checks)
+        return tuple(self.constant(array) for array in inner.constants), reports
+
     def emit(
         self,
         operation: int,
@@ -92,8 +103,11 @@ class Lowering:
         writes: Sequence[int],
         flops: int = 0,
         accesses: Sequence[Access] = (),
+        programs: tuple[tuple[Command, ...], ...] = (),
     ) -> None:
-        """A command; `reads` and `writes` are the operands it touches, `accesses` other memory that it does."""
+        """A command; `reads` and `writes` are the operands it touches, `accesses` other memory that it does, `programs`
+        the commands that it runs.
+        """
         if tiles <= 0:
             return
         whole = (
@@ -104,11 +118,11 @@ class Lowering:
         )
         grain = max(1, tiles // (8 * self.threads)) if self.threads > 1 else tiles
         spec = KernelSpec(algorithm, self.isa)
-        self._commands.append(Command(spec, slots, tiles, grain, (*whole, *accesses), operation, flops))
+        self._commands.append(Command(spec, slots, tiles, grain, (*whole, *accesses), operation, flops, programs))
 
     def done(self) -> Lowered:
         commands = _looking_ahead(self._commands)
-        specs = {command.spec.symbol: command.spec for command in commands}
+        specs = {command.spec.symbol: command.spec for command in all_commands(commands)}
         return Lowered(
             commands,
             tuple(self._constants),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from onert_llvm.layout import TaskLayout
 
 class Area(Enum):
     """Where a pointer leads: a tensor of the model, an array that was packed for the kernel, scratch memory, copies of
-    resource variables, or the reports of checks.
+    resource variables, the reports of checks, or the commands that a command runs.
     """
 
     OPERAND = "operand"
@@ -22,6 +22,7 @@ class Area(Enum):
     SCRATCH = "scratch"
     VARIABLE = "variable"
     REPORT = "report"
+    PROGRAM = "program"
 
 
 @frozen
@@ -72,7 +73,7 @@ class Command:
     """Run a kernel over `tiles` work tiles, `grain` of them at a time.
 
     `operation` is the first operation it stands for, by its index in the subgraph. `flops` counts multiplications and
-    additions, for profiles.
+    additions, for profiles. `programs` are the commands that the kernel runs itself, on its own thread.
     """
 
     spec: Code
@@ -82,6 +83,15 @@ class Command:
     accesses: tuple[Access, ...]
     operation: int
     flops: int = 0
+    programs: tuple[tuple[Command, ...], ...] = ()
+
+
+def all_commands(commands: Iterable[Command]) -> Iterator[Command]:
+    """The commands, each followed by those that it runs."""
+    for command in commands:
+        yield command
+        for program in command.programs:
+            yield from all_commands(program)
 
 
 @frozen

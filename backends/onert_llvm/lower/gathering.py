@@ -8,10 +8,11 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir import CallTypes, DType, Op
-from onert.ir.ops.gather import EmbeddingLookup, Gather, GatherNd
+from onert.ir.ops.gather import EmbeddingLookup, Gather, GatherNd, PutRow
 from onert.ir.ops.resize import ResizeNearestNeighbor
 from onert.ir.shape import normalize_axis
 from onert_llvm.kernels.gather import Gather as GatherSlices
+from onert_llvm.kernels.gather import PutSlice
 from onert_llvm.kernels.move import ELEMENTS
 
 from . import movement
@@ -124,3 +125,30 @@ def _emit(lowering: Lowering, at: int, s: _Slices, reads: Sequence[int], index: 
 
 def _size(shape: Sequence[int]) -> int:
     return int(np.prod(shape, dtype=np.int64))
+
+
+def why_not_put(op: PutRow, types: CallTypes) -> str | None:
+    """Why this backend does not replace the row; None where it does."""
+    if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in types.inputs):
+        return "a tensor holds no plain elements"
+    return None
+
+
+def lower_put(lowering: Lowering, operations: Sequence[int]) -> None:
+    """All rows as they are, then the one."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    x, index, row = operation.used
+    (result,) = operation.outputs
+    movement.copy(lowering, at)
+    rows, width = lowering.shape(x)[0], lowering.type(row).nbytes
+    slots: dict[str, Slot] = {
+        "row": lowering.operand(row),
+        "index": lowering.operand(index),
+        "out": lowering.operand(result),
+        "report": lowering.check(at, f"index {{}} is outside of dimension 0 of {rows}"),
+        "limit": rows,
+        "width": width,
+    }
+    wide = lowering.type(index).dtype is DType.INT64
+    lowering.emit(at, PutSlice(wide), slots, 1, (index, row), (result,))

@@ -10,6 +10,7 @@ import numpy as np
 
 from onert.ir import Array, CallTypes, Op
 from onert.ir.ops.activation import Activation
+from onert.ir.ops.fill import Fill
 from onert.ir.ops.joining import Concat, Pack, Split, SplitV, Unpack
 from onert.ir.ops.layout import BatchToSpaceND, SpaceToBatchND
 from onert.ir.ops.slicing import Mirror, MirrorPad, Pad
@@ -35,6 +36,7 @@ _KNOWN: Mapping[type[Op], tuple[int, ...]] = {
     MirrorPad: (1,),
     SpaceToBatchND: (1, 2),
     BatchToSpaceND: (1, 2),
+    Fill: (0,),
 }
 """The operands that must be known before the run."""
 
@@ -81,10 +83,10 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     elif kind in _LOWER:
         _LOWER[kind](lowering, at, op)
     else:
-        _copy(lowering, at)
+        copy(lowering, at)
 
 
-def _copy(lowering: Lowering, at: int) -> None:
+def copy(lowering: Lowering, at: int) -> None:
     """All bytes as they lie; nothing at all where source and target share memory."""
     operation = lowering.operation(at)
     source, target = operation.used[0], operation.outputs[0]
@@ -277,6 +279,13 @@ def _batch_to_space(lowering: Lowering, at: int, op: BatchToSpaceND) -> None:
     _blocked(lowering, at, blocks, [before for before, _ in pairs], batched, spread, False)
 
 
+def _repeat(lowering: Lowering, at: int, op: Fill) -> None:
+    operation = lowering.operation(at)
+    value, whole = operand(lowering, operation.used[1]), operand(lowering, operation.outputs[0])
+    everywhere = np.broadcast_to(value.view.reshape(()), whole.view.shape)
+    move(lowering, at, value.at(everywhere), whole, (operation.used[1],))
+
+
 _LOWER: Mapping[type[Op], Callable[[Lowering, int, Any], None]] = {
     Concat: _concat,
     Pack: _pack,
@@ -287,4 +296,5 @@ _LOWER: Mapping[type[Op], Callable[[Lowering, int, Any], None]] = {
     MirrorPad: _mirror_pad,
     SpaceToBatchND: _space_to_batch,
     BatchToSpaceND: _batch_to_space,
+    Fill: _repeat,
 }

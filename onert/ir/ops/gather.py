@@ -275,3 +275,34 @@ class DynamicUpdateSlice(Op):
         out = x.copy()
         out[tuple(slice(a, a + u) for a, u in zip(at, update.shape, strict=True))] = update
         return out
+
+
+@frozen
+class PutRow(Op):
+    """`x` with one entry of its first axis replaced: an item of a list of tensors is set.
+
+    - `x`: any, of at least one dimension
+    - `index`: one int32 or int64. RuleError where there is no such entry.
+    - `row`: of x's type, the new entry: x's shape with 1 as its first dimension
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, index: TensorType, row: TensorType) -> TensorType:
+        require(x.rank >= 1, "x is a scalar, expected at least one dimension")
+        require(index.dtype in (DType.INT32, DType.INT64), f"index holds {index.dtype.text}, expected i32 or i64")
+        require(shapes.num_elements(index.shape) in (1, None), f"index is {index}, expected one element")
+        require(x.dtype is row.dtype, f"row is {row.dtype.text}, expected {x.dtype.text}")
+        wanted = (1, *x.shape[1:])
+        require(
+            shapes.compatible(row.shape, wanted),
+            f"row has shape {shapes.text(row.shape)}, expected {shapes.text(wanted)}",
+        )
+        return x.result(x.shape)
+
+    def evaluate(self, x: Array, index: Array, row: Array) -> Array:
+        at = int(index.reshape(()))
+        require(0 <= at < len(x), f"index {at} is outside of dimension 0 of {len(x)}")
+        out = x.copy()
+        out[at] = row[0]
+        return out

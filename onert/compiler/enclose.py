@@ -1,0 +1,225 @@
+"""Loops and branches as operations that hold their graphs, where these are known to end and all shapes are known.
+
+    y = While(x) {condition=1, body=2}   -->   y = Loop(x) {condition=subgraph ..., body=subgraph ...}
+
+A backend then sees all that is run, with the shapes of this very call, and may run it as one. What stays a `While` or
+an `If` is run by the executor, subgraph by subgraph: a loop that may never end, so that it can be stopped; shapes that
+change from round to round; what keeps state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import CallTypes, Constant, ModelError, Op, Operand, Operation, RuleError, Subgraph, Subgraphs, TensorType
+from onert.ir.model_inference import infer_alone
+from onert.ir.ops.activation import Activation
+from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.comparison import Comparison, ComparisonKind
+from onert.ir.ops.control import If, While
+from onert.ir.ops.copy import Copy
+from onert.ir.ops.enclosed import Branch, Loop
+
+from .effects import is_function
+from .rewrite import Edit, compact, definer
+
+MOST_OPERATIONS = 4096
+"""Operations that one graph may come to hold: a subgraph that is called twice is held twice."""
+
+Settle = Callable[[Subgraph], Subgraph]
+"""The passes, after which types are inferred anew."""
+
+
+Runs = Callable[[Operation, CallTypes], bool]
+"""Whether an operation is run as it is, so that enclosing pays."""
+
+
+def enclose(model: Subgraphs, graph: Subgraph, settle: Settle, runs: Runs, most: int | None) -> Subgraph:
+    """A graph of the model, with its loops, which may make `most` rounds, and its branches enclosed."""
+    return _Enclosing(model, settle, runs, most).graph(graph)
+
+
+class _Enclosing:
+    def __init__(self, model: Subgraphs, settle: Settle, runs: Runs, most: int | None) -> None:
+        self.model = model
+        self.settle = settle
+        self.runs = runs
+        self.most = most
+        self.room = MOST_OPERATIONS
+
+    def graph(self, graph: Subgraph) -> Subgraph:
+        """A graph after its operations were looked at one after the other: a loop may tell the shapes of the next."""
+        given_up: set[tuple[Operation, tuple[TensorType | None, ...]]] = set()
+        while True:
+            for at, operation in enumerate(graph.operations):
+                if not isinstance(operation.op, While | If):
+                    continue
+                key = (operation, graph.types(operation).inputs)
+                found = None if key in given_up else self.enclosed(graph, operation)
+                if found is not None:
+                    changed = _replaced(graph, at, found)
+                    if self.runs(found, changed.types(found)):
+                        graph = self.settle(changed)
+                        break
+                given_up.add(key)
+            else:
+                return graph
+
+    def enclosed(self, graph: Subgraph, operation: Operation) -> Operation | None:
+        """The operation with its graphs in it; None where it stays."""
+        types = graph.types(operation).inputs
+        given = [t for t in types if t is not None and t.is_static and not t.dtype.is_handle]
+        if len(given) != len(operation.inputs):
+            return None
+        try:
+            if isinstance(operation.op, While):
+                return self.loop(operation, given)
+            assert isinstance(operation.op, If)
+            sides = [self.called(index, given[1:]) for index in operation.op.subgraphs]
+            ends = [[s.type(o) for o in s.outputs] for s in sides if s is not None]
+            if len(ends) != 2 or _plain(ends[0]) != _plain(ends[1]):
+                return None
+            return evolve(operation, op=Branch(*(own_outputs(s) for s in sides if s is not None)))
+        except (ModelError, RuleError):
+            return None  # whoever runs the operation says so, with its place
+
+    def loop(self, operation: Operation, given: Sequence[TensorType]) -> Operation | None:
+        op = operation.op
+        assert isinstance(op, While)
+        fixed = {
+            at: t.data
+            for at, (t, i, o) in enumerate(
+                zip(given, self.model[op.body].inputs, self.model[op.body].outputs, strict=True)
+            )
+            if i == o and t.data is not None
+        }
+        condition, body = (self.called(index, given, fixed) for index in op.subgraphs)
+        if condition is None or body is None or not ends(condition, body):
+            return None
+        if _plain([body.type(o) for o in body.outputs]) != _plain([body.type(i) for i in body.inputs]):
+            return None
+        return evolve(operation, op=Loop(own_outputs(condition), own_outputs(body, keep=True), self.most))
+
+    def called(
+        self, index: int, given: Sequence[TensorType], fixed: Mapping[int, Constant] | None = None
+    ) -> Subgraph | None:
+        """A subgraph for operands of these types, all in it known; None where something stays unknown.
+
+        `fixed` are the elements of some inputs, by position; they stay inputs that nothing reads.
+        """
+        graph = self.model[index]
+        if len(graph.inputs) != len(given):
+            return None
+        types = {i: graph.type(i).with_shape(t.shape) for i, t in zip(graph.inputs, given, strict=True)}
+        graph = self.graph(self.settle(_informed(graph.with_types(types), fixed or {})))
+        self.room -= len(graph.operations)
+        return graph if self.room >= 0 and _closed(graph) else None
+
+
+def _informed(graph: Subgraph, fixed: Mapping[int, Constant]) -> Subgraph:
+    """The graph whose operations read constants instead of the inputs at some positions."""
+    if not fixed:
+        return graph
+    edit = Edit(graph)
+    twins = {}
+    for at, data in fixed.items():
+        operand = graph.inputs[at]
+        twins[operand] = edit.operand(Operand(graph.type(operand), data=data))
+    for at, operation in enumerate(graph.operations):
+        if not twins.keys().isdisjoint(operation.used):
+            inputs = tuple(None if i is None else twins.get(i, i) for i in operation.inputs)
+            edit.replace(at, evolve(operation, inputs=inputs))
+    return edit.done()
+
+
+def _replaced(graph: Subgraph, at: int, operation: Operation) -> Subgraph:
+    operations = (*graph.operations[:at], operation, *graph.operations[at + 1 :])
+    return infer_alone(evolve(graph, operations=operations))
+
+
+def _plain(types: Sequence[TensorType]) -> list[TensorType]:
+    return [evolve(t, data=None) for t in types]
+
+
+def _closed(graph: Subgraph) -> bool:
+    """Whether a run of the graph gives results and does nothing else, and all types are known."""
+    if graph.state or any(o.variable or not o.type.is_static or o.type.dtype.is_handle for o in graph.operands):
+        return False
+    return all(is_function(o) or isinstance(o.op, Loop | Branch) for o in graph.operations)
+
+
+def own_outputs(graph: Subgraph, *, keep: bool = False) -> Subgraph:
+    """The graph, every output defined by an operation of its own; with `keep` but for inputs that are their own next
+    values.
+    """
+    operands, operations, outputs = list(graph.operands), list(graph.operations), list(graph.outputs)
+    for at, output in enumerate(graph.outputs):
+        own = output in graph.definitions and output not in outputs[:at]
+        if own or (keep and at < len(graph.inputs) and output == graph.inputs[at]):
+            continue
+        operands.append(Operand(graph.type(output), graph.operands[output].name))
+        outputs[at] = len(operands) - 1
+        operations.append(Operation(Copy(), (output,), (outputs[at],), f"copy of {graph.label(output)}"))
+    return compact(evolve(graph, operands=tuple(operands), operations=tuple(operations), outputs=tuple(outputs)))
+
+
+def ends(condition: Subgraph, body: Subgraph) -> bool:
+    """Whether a loop is sure to end: it goes on only while a counter, one more in each round, is below a bound that
+    stays as it is.
+    """
+    waiting = [condition.outputs[0]]
+    while waiting:
+        made = definer(condition, waiting.pop())
+        if made is not None and isinstance(made.op, Binary) and made.op.kind is BinaryKind.LOGICAL_AND:
+            waiting += made.used
+        elif made is not None and isinstance(made.op, Comparison) and _counts(condition, body, made):
+            return True
+    return False
+
+
+def _counts(condition: Subgraph, body: Subgraph, compared: Operation) -> bool:
+    op: Op = compared.op
+    assert isinstance(op, Comparison)
+    counter, bound = compared.used
+    if op.kind is ComparisonKind.GREATER:
+        counter, bound = bound, counter
+    elif op.kind is not ComparisonKind.LESS:
+        return False
+    if counter not in condition.inputs:
+        return False
+    at = condition.inputs.index(counter)
+    limit = _limit(condition, body, bound)
+    step = _step(body, at)
+    if limit is None or step is None or step < 1:
+        return False
+    # A counter that comes to the bound does not pass the largest number on its way.
+    return step == 1 or limit + step <= np.iinfo(condition.type(counter).dtype.numpy).max
+
+
+def _limit(condition: Subgraph, body: Subgraph, bound: int) -> int | None:
+    """The largest that a bound can be; None where it may change."""
+    data = condition.operands[bound].data
+    if data is not None:
+        return int(data.array.max())
+    if bound not in condition.inputs:
+        return None
+    at = condition.inputs.index(bound)
+    same = body.outputs[at] == body.inputs[at]
+    return int(np.iinfo(condition.type(bound).dtype.numpy).max) if same else None
+
+
+def _step(body: Subgraph, at: int) -> int | None:
+    """By how much an input grows in each round; None where it does something else, or is no integer."""
+    made = definer(body, body.outputs[at])
+    plain = made is not None and isinstance(made.op, Binary) and made.op.kind is BinaryKind.ADD
+    if made is None or not plain or not body.type(body.inputs[at]).dtype.is_integer:
+        return None
+    assert isinstance(made.op, Binary)
+    if made.op.activation is not Activation.NONE or body.inputs[at] not in made.used:
+        return None
+    others = [i for i in made.used if i != body.inputs[at]]
+    data = body.operands[others[0]].data if len(others) == 1 else None
+    return None if data is None or data.array.size != 1 else int(data.array.reshape(()))

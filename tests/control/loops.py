@@ -1,0 +1,103 @@
+"""Programs with loops and branches, and what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from onert.ir import DType, Op, Subgraph, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.comparison import Comparison, ComparisonKind
+from onert.ir.ops.control import If, While
+from onert.ir.ops.gather import Gather
+from onert.ir.ops.joining import Concat
+from onert.ir.ops.reshape import ExpandDims, Reshape
+from onert.ir.ops.slicing import Slice
+
+ONE = TensorType(DType.INT32, ())
+ADD, MUL = Binary(BinaryKind.ADD), Binary(BinaryKind.MUL)
+LESS = Comparison(ComparisonKind.LESS)
+
+
+def floats(*shape: int | None) -> TensorType:
+    return TensorType(DType.FLOAT32, shape)
+
+
+def loop(
+    types: list[TensorType], body: Callable[[Builder, list[int]], list[int]], limit: int | None = None
+) -> tuple[Subgraph, Subgraph, Subgraph]:
+    """A model that is one loop on all its inputs: it goes on while the first is below the second, or `limit`."""
+    top = Builder()
+    results = top.add_many(While(1, 2, tuple(types)), *(top.input(t) for t in types))
+    condition = Builder("condition")
+    given = [condition.input(t) for t in types]
+    bound = given[1] if limit is None else condition.constant(np.int32(limit))
+    goes_on = condition.add(LESS, given[0], bound)
+    inner = Builder("body")
+    return (
+        top.subgraph(results),
+        condition.subgraph([goes_on]),
+        inner.subgraph(body(inner, [inner.input(t) for t in types])),
+    )
+
+
+def one_more(b: Builder, x: int, step: int = 1) -> int:
+    return b.add(ADD, x, b.constant(np.int32(step)))
+
+
+def fibonacci() -> tuple[Subgraph, ...]:
+    """for i < n: a, b = b, a + b: results of one round are others' operands in the next."""
+
+    def body(b: Builder, given: list[int]) -> list[int]:
+        i, n, first, second = given
+        return [one_more(b, i), n, second, b.add(ADD, first, second)]
+
+    return loop([ONE, ONE, floats(3), floats(3)], body)
+
+
+def running_sums(rows: int, width: int | None = 5) -> tuple[Subgraph, ...]:
+    """for i < n: total += x[i]; sums[i] = total, the list set as TensorFlow's converter writes it."""
+
+    def body(b: Builder, given: list[int]) -> list[int]:
+        i, n, x, total, sums = given
+        following = one_more(b, i)
+        total = b.add(ADD, b.add(Gather(axis=0), x, i), total)
+        one = b.constant(np.int32([1]))
+        before = b.add(Concat(0), b.add(Reshape(), i, one), b.constant(np.int32([-1])))
+        after = b.add(Concat(0), b.add(Reshape(), following, one), b.constant(np.int32([0])))
+        first = b.add(Slice(), sums, b.constant(np.int32([0, 0])), before)
+        rest = b.add(Slice(), sums, after, b.constant(np.int32([-1, -1])))
+        row = b.add(ExpandDims(), total, b.constant(np.int32(0)))
+        return [following, n, x, total, b.add(Concat(0), first, row, rest)]
+
+    return loop([ONE, ONE, floats(rows, width), floats(width), floats(rows, width)], body)
+
+
+def collatz() -> tuple[Subgraph, ...]:
+    """for i < n: x = x * 2 where x < 100, else x - 90: a branch in a loop."""
+    top, condition, _ = loop([ONE, ONE, ONE], lambda b, given: given)
+    body = Builder("body")
+    i, n, x = (body.input(ONE) for _ in range(3))
+    small = body.add(LESS, x, body.constant(np.int32(100)))
+    body_graph = body.subgraph([one_more(body, i), n, body.add(If(3, 4, (ONE,)), small, x)])
+    return top, condition, body_graph, by_constant(MUL, 2), by_constant(ADD, -90)
+
+
+def triangle() -> tuple[Subgraph, ...]:
+    """for i < n: (for j < i: total += 1): a loop in a loop."""
+    top, condition, _ = loop([ONE, ONE, ONE], lambda b, given: given)
+    body = Builder("body")
+    i, n, total = (body.input(ONE) for _ in range(3))
+    zero = body.constant(np.int32(0))
+    inner = body.add_many(While(3, 4, (ONE, ONE, ONE)), zero, i, total)
+    outer = body.subgraph([one_more(body, i), n, inner[2]])
+    _, inner_condition, inner_body = loop([ONE, ONE, ONE], lambda b, g: [one_more(b, g[0]), g[1], one_more(b, g[2])])
+    return top, condition, outer, inner_condition, inner_body
+
+
+def by_constant(op: Op, value: int) -> Subgraph:
+    """x op value."""
+    b = Builder()
+    return b.subgraph([b.add(op, b.input(ONE, "x"), b.constant(np.int32(value)))])

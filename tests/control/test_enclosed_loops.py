@@ -1,0 +1,117 @@
+"""Loops that are sure to end and keep their shapes become operations that hold their graphs, and give the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onert
+from onert.ir import DType, ExecutionError, Operation, Package, Subgraph, Subgraphs, TensorType
+from onert.ir.ops.enclosed import Branch, Loop
+from onert.ir.ops.gather import PutRow
+from onert.ir.parse import parse_subgraph
+from onert.ir.text import text
+
+from .loops import ONE, collatz, fibonacci, floats, loop, one_more, running_sums, triangle
+
+BACKENDS = pytest.mark.parametrize("backends", [(), ("reference",)], ids=["native", "reference"])
+
+
+def _program(graphs: Sequence[Subgraph], **options: Any) -> Any:
+    return onert.compile(Package((Subgraphs(tuple(graphs)),), "made"), **options)
+
+
+def _operations(program: Any) -> list[Operation]:
+    return list(program.main.subgraph.operations)
+
+
+def _kinds(graphs: Sequence[Subgraph], **options: Any) -> list[str]:
+    return [type(o.op).__name__ for o in _operations(_program(graphs, **options))]
+
+
+def _results(graphs: Sequence[Subgraph], *inputs: object, **options: Any) -> list[Any]:
+    execution = onert.Execution(_program(graphs, **options))
+    return list(execution.run([np.asarray(x) for x in inputs]).values())
+
+
+@BACKENDS
+@pytest.mark.parametrize("rounds", [0, 1, 7])
+def test_results_may_be_other_operands_of_the_next_round(rounds: int, backends: tuple[str, ...]) -> None:
+    assert "Loop" in _kinds(fibonacci(), backends=backends)
+    a, b = np.zeros(3, np.float32), np.ones(3, np.float32)
+    found = _results(fibonacci(), np.int32(0), np.int32(rounds), a, b, backends=backends)
+    for _ in range(rounds):
+        a, b = b, a + b
+    assert [int(found[0]), int(found[1])] == [rounds, rounds]
+    np.testing.assert_array_equal(found[2], a)
+    np.testing.assert_array_equal(found[3], b)
+
+
+@BACKENDS
+def test_items_of_a_list_are_set(backends: tuple[str, ...]) -> None:
+    (held,) = [o.op for o in _operations(_program(running_sums(6), backends=backends)) if isinstance(o.op, Loop)]
+    assert any(isinstance(o.op, PutRow) for o in held.body.operations)
+    x = np.random.default_rng(0).uniform(-1, 1, (6, 5)).astype(np.float32)
+    old = np.full((6, 5), 9, np.float32)
+    found = _results(running_sums(6), np.int32(0), np.int32(4), x, np.zeros(5, np.float32), old, backends=backends)
+    np.testing.assert_allclose(found[4][:4], np.cumsum(x, 0)[:4], rtol=1e-6)
+    np.testing.assert_array_equal(found[4][4:], old[4:])
+
+
+@BACKENDS
+def test_an_item_that_a_list_does_not_have_is_an_error_with_its_place(backends: tuple[str, ...]) -> None:
+    x = np.zeros((6, 5), np.float32)
+    with pytest.raises(ExecutionError, match=r"While.*index 6 is outside of"):
+        _results(running_sums(6), np.int32(4), np.int32(8), x, x[0], x, backends=backends)
+
+
+@BACKENDS
+def test_branches_and_loops_lie_in_loops(backends: tuple[str, ...]) -> None:
+    (outer,) = [o.op for o in _operations(_program(collatz(), backends=backends)) if isinstance(o.op, Loop)]
+    assert any(isinstance(o.op, Branch) for o in outer.body.operations)
+    assert [int(r) for r in _results(collatz(), np.int32(0), np.int32(9), np.int32(3), backends=backends)] == [9, 9, 24]
+    (outer,) = [o.op for o in _operations(_program(triangle(), backends=backends)) if isinstance(o.op, Loop)]
+    assert any(isinstance(o.op, Loop) for o in outer.body.operations)
+    assert int(_results(triangle(), np.int32(0), np.int32(9), np.int32(3), backends=backends)[2]) == 39
+
+
+@BACKENDS
+def test_the_bound_on_iterations_holds(backends: tuple[str, ...]) -> None:
+    inputs = [np.int32(0), np.int32(5), np.int32(7)]
+    assert int(_results(triangle(), *inputs, backends=backends, max_iterations=5)[2]) == 17
+    with pytest.raises(ExecutionError, match=r"While.*the loop runs more than 3 times"):
+        _results(triangle(), *inputs, backends=backends, max_iterations=3)
+
+
+def test_what_may_never_end_or_changes_its_shape_is_run_step_by_step() -> None:
+    def stays(*types: TensorType, body: Any, limit: int | None = None) -> bool:
+        return "While" in _kinds(loop(list(types), body, limit))
+
+    assert not stays(ONE, body=lambda b, g: [one_more(b, g[0], 7)], limit=100)
+    assert stays(ONE, body=lambda b, g: [one_more(b, g[0], 0)], limit=100)
+    assert stays(ONE, body=lambda b, g: [one_more(b, g[0], -1)], limit=100)
+    assert stays(ONE, body=lambda b, g: [one_more(b, g[0], 7)], limit=2**31 - 3)
+    assert stays(ONE, ONE, body=lambda b, g: [one_more(b, g[0]), one_more(b, g[1])])
+    assert stays(ONE, ONE, floats(None), body=lambda b, g: [one_more(b, g[0]), g[1], g[2]])
+
+
+def test_loops_stay_where_the_user_says_so() -> None:
+    assert "While" in _kinds(fibonacci(), disabled_passes=frozenset({"enclose"}))
+    assert "While" in _kinds(fibonacci(), optimize=False)
+
+
+def test_what_holds_graphs_is_read_back_as_it_was_written() -> None:
+    for graphs in (fibonacci(), collatz(), running_sums(3)):
+        graph = _program(graphs).main.subgraph
+        assert parse_subgraph(text(graph)) == graph
+
+
+def test_a_loop_is_the_same_for_any_number_of_threads_and_element_types() -> None:
+    wide = TensorType(DType.INT64, ())
+    graphs = loop([ONE, ONE, wide], lambda b, g: [one_more(b, g[0]), g[1], g[2]])
+    for threads in (1, 3):
+        found = _results(graphs, np.int32(0), np.int32(3), np.int64(1 << 40), num_threads=threads)
+        assert [int(r) for r in found] == [3, 3, 1 << 40]

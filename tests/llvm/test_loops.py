@@ -1,0 +1,91 @@
+"""Loops and branches run natively as one, and give what their graphs mean, on every target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from control.loops import ONE, collatz, fibonacci, floats, loop, one_more, running_sums, triangle
+
+from onert.compiler import Options
+from onert.compiler.pipeline import optimize
+from onert.ir import DType, Subgraph, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.model_inference import infer_model
+from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.enclosed import run
+from onert.ir.ops.fully_connected import FullyConnected
+from onert.ir.ops.unary import Unary, UnaryKind
+from onert_llvm.target import Isa, runnable
+
+from .harness import Array
+from .natively import natively, same, why_not
+
+CONTEXT: Any = object()
+"""Loops that hold their graphs ask nothing of it."""
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+
+
+def enclosed(graphs: Sequence[Subgraph]) -> Subgraph:
+    """The first graph with what it runs in it."""
+    model = infer_model(Subgraphs(tuple(graphs)), 0)
+    return optimize(model[0], Options(), model, lambda operation, types: True)
+
+
+def _number(value: int) -> Array:
+    return np.array(value, np.int32)
+
+
+def _check(graphs: Sequence[Subgraph], inputs: Sequence[Array], isa: Isa) -> None:
+    graph = enclosed(graphs)
+    same(natively(graph, inputs, isa, runs=2), run(graph, inputs, CONTEXT))
+
+
+@ISAS
+@pytest.mark.parametrize("rounds", [0, 1, 6])
+def test_operands_change_places(isa: Isa, rounds: int) -> None:
+    rows = np.random.default_rng(0).uniform(-1, 1, (2, 3)).astype(np.float32)
+    _check(fibonacci(), [_number(0), _number(rounds), rows[0], rows[1]], isa)
+
+
+@ISAS
+@pytest.mark.parametrize("width", [5, 33])
+def test_rows_are_read_and_put(isa: Isa, width: int) -> None:
+    x = np.random.default_rng(0).uniform(-1, 1, (2, 9, width)).astype(np.float32)
+    _check(running_sums(9, width), [_number(1), _number(8), x[0], x[0, 0], x[1]], isa)
+
+
+@ISAS
+def test_loops_and_branches_in_loops(isa: Isa) -> None:
+    _check(collatz(), [_number(0), _number(9), _number(3)], isa)
+    _check(triangle(), [_number(0), _number(5), _number(3)], isa)
+
+
+@ISAS
+def test_products_and_chains_in_loops(isa: Isa) -> None:
+    rng = np.random.default_rng(3)
+    weights, bias = rng.uniform(-0.5, 0.5, (17, 17)).astype(np.float32), rng.uniform(-1, 1, 17).astype(np.float32)
+
+    def body(b: Builder, given: list[int]) -> list[int]:
+        i, n, x, y, z = given
+        product = b.add(FullyConnected(), x, b.constant(weights), b.constant(bias))
+        new = b.add(Unary(UnaryKind.TANH), b.add(Binary(BinaryKind.ADD), product, y))
+        return [one_more(b, i), n, new, b.add(Binary(BinaryKind.MUL), x, new), z]
+
+    row = floats(2, 17)
+    graphs = loop([ONE, ONE, row, row, TensorType(DType.UINT8, (3,))], body)
+    x = rng.uniform(-1, 1, (2, 2, 17)).astype(np.float32)
+    _check(graphs, [_number(0), _number(4), x[0], x[1], np.uint8([1, 2, 3])], isa)
+
+
+def test_what_is_not_native_in_a_loop_is_named() -> None:
+    def body(b: Builder, given: list[int]) -> list[int]:
+        return [one_more(b, given[0]), given[1], b.add(Binary(BinaryKind.POW), given[2], given[2])]
+
+    wide = TensorType(DType.FLOAT64, (3,))
+    reason = why_not(enclosed(loop([ONE, ONE, wide], body)))
+    assert reason is not None
+    assert reason.startswith("in it operation 1 Binary.POW: ")
