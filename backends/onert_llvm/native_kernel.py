@@ -61,7 +61,7 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
     def span(first: int, last: int) -> HasParts:
         start, some = address + first * _WORDS * 8, operations[first:last]
         run: _Alone | _Together
-        if kernel.threads <= 1:
+        if kernel.threads <= 1 or all(command.tiles <= command.grain for command in commands[first:last]):
             run = _Alone(alone, start, last - first, keep, some)
         else:
             run = _Together(together, kernel, start, last - first, keep, some)
