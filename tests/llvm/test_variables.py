@@ -55,6 +55,19 @@ def test_a_variable_is_read_as_it_was_assigned_last(threads: int) -> None:
     assert state["variable", "", "v"].tolist() == [2, 3, 4]
 
 
+def test_executions_that_share_their_state_see_what_the_other_did() -> None:
+    state = _zeros("v")
+    first = _execution(_growing(), state=state)
+    second = onert.Execution(first.program, state=state)
+    assert _results(first, [1, 2, 3]) == [[0, 0, 0], [1, 2, 3]]
+    assert _results(second, [1, 1, 1]) == [[1, 2, 3], [2, 3, 4]]
+    assert _results(second, [1, 1, 1]) == [[2, 3, 4], [3, 4, 5]]
+    assert _results(first, [0, 0, 1]) == [[3, 4, 5], [3, 4, 6]]
+    first.reset_variables()
+    with pytest.raises(ExecutionError, match="before anything"):
+        second.run([np.zeros(3, np.float32)])
+
+
 def test_two_handles_that_are_given_may_be_one_variable() -> None:
     """Assigned through one, read through the other before and after."""
     inner = Builder("inner")
