@@ -33,6 +33,7 @@ from .lower import (
     products,
     reductions,
     resize,
+    rows,
     transposed,
     variables,
 )
@@ -56,7 +57,7 @@ FLOATS: dict[type[Op], Rule] = {
     **dict.fromkeys((TransposeConv2D, TransposeConvBias2D), Rule(transposed.why_not, transposed.lower)),
     Pool2D: Rule(pooling.why_not, pooling.lower),
     ResizeBilinear: Rule(resize.why_not, resize.lower),
-    Reduce: Rule(reductions.why_not, reductions.lower),
+    Reduce: Rule(reductions.why_not, rows.lower),
     ArgReduce: Rule(reductions.why_not, reductions.lower_arg),
     **dict.fromkeys((Softmax, LogSoftmax), _SOFTMAX),
     **dict.fromkeys((L2Normalization, RmsNorm), _NORM),

@@ -11,7 +11,7 @@ from onert.ir import CallTypes, Operation, Subgraph
 from onert.ir.ops.binary import Binary, PRelu
 from onert_llvm.kernels.elementwise import Reach
 
-from . import expressions
+from . import expressions, rows
 
 MOST_FUSED = 12
 MOST_MATRICES = 3
@@ -39,11 +39,14 @@ def groups(
 
     `anchors` may begin a group, `chained` are the element-wise operations that loops can chain. Such an operation joins
     the group that makes one of its inputs where nothing else reads that input and the shapes are the same; the input is
-    then never stored.
+    then never stored. Chains around reductions of rows come first.
     """
-    found: list[_Open] = []
+    found = [_Open(list(own), -1, anchored=False, closed=True) for own in rows.chains(subgraph, operations, chained)]
+    taken = {at for group in found for at in group.operations}
     making: dict[int, _Open] = {}
     for at in operations:
+        if at in taken:
+            continue
         operation = subgraph.operations[at]
         group = _joined(subgraph, at, operation, making) if at in chained else None
         if group is None:
