@@ -1,0 +1,141 @@
+"""Claims about native code: for every target, with one thread or two, it gives the reference backend's results, and
+touches nothing outside of the memory that it is given.
+
+Integers are equal. Floats lie within 1e-5 of the output's range; where sums cancel, or floats are rounded to integers
+on the way (listed below), an output is held to what LiteRT's own kernels differ by among themselves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from llvm.harness import guarded
+from shared_material import SHARED, needs_shared
+
+import onert
+from onert.ir import Array
+from onert_llvm.target import runnable
+
+MODELS = sorted(p for p in (SHARED / "models").glob("*/*") if p.suffix in (".tflite", ".circle"))
+TARGETS = [isa.name for isa in runnable()]
+STEPS = 3
+ROUGH = {
+    "pose_landmark_full": 2e-3,  # its mask is what is left of sums a thousand times as large
+    "selfie_segmentation": 1e-4,  # likewise
+    "nmp": 1e-4,  # takes logarithms of what is near 0; native code lies within 1e-6 of LiteRT's default kernels
+    "ocr_dr": 2e-3,  # quantises activations when it runs: one bit may move a letter's score
+    "style_transfer_quantized_dynamic": 0.5,  # quantises activations when it runs: one bit may move a whole picture
+}
+EVERYWHERE = pytest.mark.parametrize("target", [pytest.param(t, marks=pytest.mark.long) for t in TARGETS] + ["native"])
+THREADS = pytest.mark.parametrize("threads", [1, 2])
+
+
+def _drawn(program: onert.Program, seed: int) -> list[Array]:
+    """Random inputs. Integers of more than 16 bits are indices mostly, so they are small."""
+    rng, found = np.random.default_rng(seed), []
+    for info in program.inputs:
+        shape, dtype = [d or 1 for d in info.shape], info.dtype.numpy
+        if dtype.kind == "f":
+            found.append(rng.uniform(-1, 1, shape).astype(dtype))
+        elif dtype.itemsize > 2 or dtype.kind == "b":
+            found.append(rng.integers(0, 2, shape).astype(dtype))
+        else:
+            limits = np.iinfo(dtype)
+            found.append(rng.integers(limits.min, limits.max, shape, endpoint=True).astype(dtype))
+    return found
+
+
+@cache
+def _expected(path: Path) -> list[list[Array]]:
+    execution = onert.Execution(onert.compile(onert.load(path), backends=("reference",)))
+    return [list(execution.run(_drawn(execution.program, seed)).values()) for seed in range(STEPS)]
+
+
+def _fenced(array: Array) -> Array:
+    """A copy right before a page that nobody may touch where it is aligned there, else right behind one."""
+    return guarded(array, at_end=array.nbytes % 64 == 0)
+
+
+def _run_fenced(program: onert.Program, steps: Sequence[Sequence[Array]]) -> list[list[Array]]:
+    """The outputs of each step; the arena, inputs and outputs lie between pages that nobody may touch."""
+    found = []
+    arena = guarded(np.zeros(program.arena_bytes, np.uint8)) if program.arena_bytes else None
+    with onert.Execution(program, arena=arena) as execution:
+        for inputs in steps:
+            for position, array in enumerate(inputs):
+                execution.set_input(position, _fenced(array))
+            for position, info in enumerate(program.outputs):
+                if info.type.is_static and info.type.nbytes:
+                    shape = tuple(d or 0 for d in info.shape)
+                    execution.set_output(position, _fenced(np.zeros(shape, info.dtype.numpy)))
+            execution.execute()
+            found.append([execution.get_output(i).copy() for i in range(len(program.outputs))])
+    return found
+
+
+def _agree(found: Array, expected: Array, tolerance: float) -> None:
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    if found.dtype.kind == "f" and found.size:
+        finite = expected[np.isfinite(expected)]
+        span = max(float(np.ptp(finite)), float(np.abs(finite).max())) if finite.size else 0.0
+        np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * span)
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
+@needs_shared
+@EVERYWHERE
+@THREADS
+@pytest.mark.parametrize("path", MODELS, ids=lambda p: p.stem)
+def test_a_model_gives_the_reference_results(path: Path, target: str, threads: int) -> None:
+    program = onert.compile(onert.load(path), target=target, num_threads=threads)
+    outputs = _run_fenced(program, [_drawn(program, seed) for seed in range(STEPS)])
+    for found, expected in zip(outputs, _expected(path), strict=True):
+        for mine, theirs in zip(found, expected, strict=True):
+            _agree(mine, theirs, ROUGH.get(path.stem, 1e-5))
+
+
+@needs_shared
+@pytest.mark.long
+@THREADS
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_cases_of_the_specifications_give_the_reference_results(target: str, threads: int) -> None:
+    folder = SHARED / "conformance" / "nnapi"
+    for case in (entry["case"] for entry in json.loads((folder / "index.json").read_text())):
+        arrays = np.load(folder / f"{case}.npz")
+        _compare(folder / f"{case}.tflite", lambda i, info, arrays=arrays: arrays[f"in{i}"], target, threads)
+
+
+@needs_shared
+@pytest.mark.long
+@THREADS
+@pytest.mark.parametrize("target", TARGETS)
+def test_models_of_one_operation_give_the_reference_results(target: str, threads: int) -> None:
+    for path in sorted((SHARED / "conformance" / "glow_tflite").glob("*.tflite")):
+        if path.with_suffix(".out0").exists():
+            _compare(path, lambda i, info, path=path: _raw(path.with_suffix(f".inp{i}"), info), target, threads)
+
+
+def _raw(path: Path, info: onert.TensorInfo) -> Array:
+    """One header byte, then raw little-endian elements."""
+    elements: Array = np.frombuffer(path.read_bytes()[1:], info.dtype.numpy)
+    return elements.reshape([d or 0 for d in info.shape])
+
+
+def _compare(path: Path, given: Any, target: str, threads: int) -> None:
+    results = []
+    for options in ({"target": target, "num_threads": threads}, {"backends": ("reference",)}):
+        execution = onert.Execution(onert.compile(onert.load(path), **options))
+        inputs = [given(i, info) for i, info in enumerate(execution.program.inputs)]
+        for position, array in enumerate(inputs):
+            execution.set_input_shape(position, array.shape)
+        results.append(list(execution.run(inputs).values()))
+    for mine, theirs in zip(*results, strict=True):
+        _agree(mine, theirs, 1e-5)
