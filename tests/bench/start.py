@@ -1,0 +1,231 @@
+"""Start, compile time, memory and the cost of a call, beside LiteRT's and OpenVINO's. Tables in Markdown.
+
+    python tests/bench/start.py [--rounds N] [MODEL ...]
+
+Without a model: MobileNet V2 in float and in bytes, of the shared models. Every number comes from processes of its own,
+one of each program in turn, in the reverse order every other round; given are medians, and the median of the ratios of
+each round to the peer that the bar names. The last row of a table is the first program again, which shows what the
+method is worth: its ratio should be 1.00.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+from attrs import frozen
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from model_writer import Model
+from shared_material import SHARED
+
+from onert.ir import DType
+
+MODELS = ("generated-keras/mobilenet_v2_1.0_224_fp32.tflite", "google-coral/tf2_mobilenet_v2_1.0_224_ptq.tflite")
+
+_MOST_MEMORY = """
+print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+"""
+FIRST = {
+    "onert": """
+import sys
+import numpy as np
+import onert
+execution = onert.Execution(onert.compile(onert.load(sys.argv[1]), num_threads=1))
+execution.run([np.zeros(i.shape, i.dtype.numpy) for i in execution.program.inputs])
+"""
+    + _MOST_MEMORY,
+    "LiteRT": """
+import sys
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+interpreter = Interpreter(sys.argv[1], num_threads=1)
+interpreter.allocate_tensors()
+for given in interpreter.get_input_details():
+    interpreter.set_tensor(given["index"], np.zeros(given["shape"], given["dtype"]))
+interpreter.invoke()
+[interpreter.get_tensor(made["index"]) for made in interpreter.get_output_details()]
+"""
+    + _MOST_MEMORY,
+    "OpenVINO": """
+import sys
+import numpy as np
+import openvino
+compiled = openvino.Core().compile_model(sys.argv[1], "CPU", {"INFERENCE_NUM_THREADS": 1})
+compiled([np.zeros(tuple(i.shape), i.element_type.to_dtype()) for i in compiled.inputs])
+"""
+    + _MOST_MEMORY,
+}
+"""From nothing to the first answer."""
+
+COMPILE = {
+    "onert": """
+import importlib, json, sys, time
+import onert
+from onert.backend.registry import load_backends
+load_backends(())
+importlib.import_module("onert.compiler.compiler")
+importlib.import_module("onert_llvm.compiling")
+package = onert.load(sys.argv[1])
+wall, cpu = time.perf_counter(), time.process_time()
+onert.compile(package, num_threads=1)
+print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu]))
+""",
+    "OpenVINO": """
+import json, sys, time
+import openvino
+core = openvino.Core()
+model = core.read_model(sys.argv[1])
+wall, cpu = time.perf_counter(), time.process_time()
+core.compile_model(model, "CPU", {"INFERENCE_NUM_THREADS": 1})
+print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu]))
+""",
+}
+"""Compiling a model that has been read, with nothing kept from before and all modules imported."""
+
+_TIMED = """
+best = 1.0
+for _ in range(40):
+    start = time.perf_counter()
+    for _ in range(1000):
+        call()
+    best = min(best, (time.perf_counter() - start) / 1000)
+print(json.dumps([best, best]))
+"""
+CALL = {
+    "onert": """
+import json, sys, time
+import numpy as np
+import onert
+execution = onert.Execution(onert.compile(onert.load(sys.argv[1]), num_threads=1))
+for number, given in enumerate(execution.program.inputs):
+    execution.set_input(number, np.zeros(given.shape, given.dtype.numpy))
+for number, made in enumerate(execution.program.outputs):
+    execution.set_output(number, np.zeros(made.shape, made.dtype.numpy))
+call = execution.execute
+"""
+    + _TIMED,
+    "LiteRT": """
+import json, sys, time
+from ai_edge_litert.interpreter import Interpreter
+interpreter = Interpreter(sys.argv[1], num_threads=1)
+interpreter.allocate_tensors()
+call = interpreter.invoke
+"""
+    + _TIMED,
+}
+"""A call of a model that has next to nothing to do, its buffers bound."""
+
+
+@frozen
+class Run:
+    """What one process took: seconds, seconds of CPU, and the most memory in MiB, as the system counts it.
+
+    That is of the process alone: the resources that a parent is told of include its own at the time of the fork.
+    """
+
+    wall: float
+    cpu: float
+    memory: float
+
+
+def run(program: str, model: Path, environment: Mapping[str, str], timed: bool) -> Run:
+    """One process; with `timed` it says itself how long the interesting part took."""
+    start = perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(model)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, **environment},
+    )
+    assert process.stdout is not None
+    said = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    wall = perf_counter() - start
+    if process.returncode:
+        raise SystemExit(f"a program ended with {process.returncode} on {model.name}")
+    cpu = usage.ru_utime + usage.ru_stime
+    last = json.loads(said.splitlines()[-1])
+    return Run(*last, memory=0.0) if timed else Run(wall, cpu, last / 1024)
+
+
+def in_turn(
+    programs: Mapping[str, str], model: Path, rounds: int, kept: Path | None, timed: bool
+) -> dict[str, list[Run]]:
+    """Runs of all programs; the cache is `kept`, or a new one for each process."""
+    again = next(iter(programs))
+    every = {**programs, f"{again}, again": programs[again]}
+    found: dict[str, list[Run]] = {name: [] for name in every}
+    for number in range(rounds):
+        for name in reversed(every) if number % 2 else every:
+            with tempfile.TemporaryDirectory() as empty:
+                environment = {"ONERT_CACHE_DIR": str(kept or empty)}
+                found[name].append(run(every[name], model, environment, timed))
+    return found
+
+
+def ratio(own: Sequence[float], other: Sequence[float]) -> float:
+    return median(a / b for a, b in zip(own, other, strict=True))
+
+
+def table(title: str, runs: Mapping[str, Sequence[Run]], peer: str, unit: float, memory: bool) -> Iterator[str]:
+    """A row for each program; `unit` is the length of what times are given in, in seconds."""
+    name = {1.0: "s", 1e-3: "ms", 1e-6: "us"}[unit]
+    yield f"\n{title}\n"
+    yield f"| | {name} | {name} CPU | to {peer} |" + (f" MiB | to {peer} |" if memory else "")
+    yield "|---|---|---|---|" + ("---|---|" if memory else "")
+    walls = {label: [r.wall for r in some] for label, some in runs.items()}
+    sizes = {label: [r.memory for r in some] for label, some in runs.items()}
+    first = next(iter(runs))
+    for label, some in runs.items():
+        wall, cpu = median(walls[label]) / unit, median(r.cpu for r in some) / unit
+        against = first if label.endswith("again") else peer
+        row = f"| {label} | {wall:.3g} | {cpu:.3g} | {ratio(walls[label], walls[against]):.2f} |"
+        if memory:
+            row += f" {median(sizes[label]):.0f} | {ratio(sizes[label], sizes[against]):.2f} |"
+        yield row
+
+
+def tiny(folder: Path) -> Path:
+    """A model of one addition."""
+    model = Model()
+    graph = model.graph()
+    x, y = graph.input(DType.FLOAT32, (4,)), graph.tensor(DType.FLOAT32, (4,))
+    graph.operator("ADD", [x, graph.constant(np.ones(4, np.float32))], [y], ("AddOptions", {}))
+    graph.outputs(y)
+    path = folder / "tiny.tflite"
+    path.write_bytes(model.done())
+    return path
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("--rounds", type=int, default=15)
+    chosen = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        for model in chosen.models or [SHARED / "models" / name for name in MODELS]:
+            kept = Path(folder) / "cache"
+            run(FIRST["onert"], model, {"ONERT_CACHE_DIR": str(kept)}, False)
+            first = in_turn(FIRST, model, chosen.rounds, kept, False)
+            print(*table(f"{model.stem}: process to the first answer", first, "LiteRT", 1e-3, True), sep="\n")
+            compiled = in_turn(COMPILE, model, chosen.rounds, None, True)
+            print(*table(f"{model.stem}: compile, nothing kept", compiled, "OpenVINO", 1e-3, False), sep="\n")
+        calls = in_turn(CALL, tiny(Path(folder)), chosen.rounds, Path(folder) / "cache", True)
+        print(*table("a model of one addition: one call", calls, "LiteRT", 1e-6, False), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
