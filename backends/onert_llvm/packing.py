@@ -139,9 +139,9 @@ def folded_bias(weights: Array, bias: Array | None, input_zero: int, weight_zero
     `input_zero` the stored one of the activations. What is left for the kernel is to subtract `weight_zero` times the
     sum of the activations in the domain of the dot product.
     """
-    w = weights.reshape(-1, weights.shape[-1]).astype(np.int64)
+    w = weights.reshape(-1, weights.shape[-1])
     moved = input_zero + offset(isa, signed)
-    total = moved * (w.shape[0] * weight_zero - w.sum(0))
+    total = moved * (w.shape[0] * weight_zero - w.sum(0, dtype=np.int64))
     wrapped = total + (0 if bias is None else bias.astype(np.int64))
     out: Array = (wrapped & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
     return out
@@ -149,7 +149,7 @@ def folded_bias(weights: Array, bias: Array | None, input_zero: int, weight_zero
 
 def sum_bounds(weights: Array, bias: Array | None, input_zero: int, weight_zero: int, signed: bool) -> Array:
     """The largest magnitude that the sum of each column can have, its bias included; arguments as `folded_bias`."""
-    w = np.abs(weights.reshape(-1, weights.shape[-1]).astype(np.int64) - weight_zero).sum(0)
+    w = np.abs(weights.reshape(-1, weights.shape[-1]).astype(np.int16) - weight_zero).sum(0, dtype=np.int64)
     low, high = (-128, 127) if signed else (0, 255)
     out: Array = w * max(input_zero - low, high - input_zero)
     return out if bias is None else out + np.abs(bias.astype(np.int64))

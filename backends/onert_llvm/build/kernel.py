@@ -99,7 +99,7 @@ class Kernel:
 
     def iota(self, element: Type, count: int) -> Val:
         """0, 1, 2, ... in the lanes."""
-        return Val(self.b, each(vec(element, count), range(count)))
+        return Val(self.b, each(vec(element, count), tuple(range(count))))
 
     def mask(self, count: int, valid: Val) -> Val:
         """Which of `count` lanes lie below `valid` (64 bits; may be negative or beyond the last lane)."""

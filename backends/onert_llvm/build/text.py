@@ -231,7 +231,8 @@ def splat(t: Type, scalar: Value) -> Value:
     return Value(t, f"splat ({scalar})", None, True)
 
 
-def each(t: Type, numbers: Sequence[Number]) -> Value:
+@cache
+def each(t: Type, numbers: tuple[Number, ...]) -> Value:
     """A vector constant, lane by lane."""
     return Value(t, f"<{', '.join(str(constant(t.element, n)) for n in numbers)}>", None, True)
 

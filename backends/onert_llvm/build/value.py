@@ -192,7 +192,7 @@ class Val:
     def shuffle(self, order: Sequence[int], other: Val | None = None) -> Val:
         """The lanes at `order`, which counts on from this vector into `other`."""
         second = poison(self.type) if other is None else other.v
-        mask = each(vec(I32, len(order)), order)
+        mask = each(vec(I32, len(order)), tuple(order))
         t = vec(self.type.element, len(order))
         return Val(self.b, self.b.value(t, f"shufflevector {self.v}, {second}, {mask}"))
 
