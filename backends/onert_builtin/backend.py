@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 
 from attrs import frozen
@@ -10,6 +10,7 @@ from attrs import frozen
 from onert.backend import Backend, EvaluatingKernel, Kernel, Sequence, Settings, Tensors
 from onert.backend.cache import sources
 from onert.ir import CallTypes, Context, Operation
+from onert.ir.ops.control import CallOnce
 from onert.ir.ops.permute import Permute
 
 
@@ -39,7 +40,11 @@ class Builtin(Backend):
 
 def _kernel(sequence: Sequence) -> Kernel:
     (operation,) = sequence.body
-    return PermuteKernel(operation) if isinstance(operation.op, Permute) else EvaluatingKernel(sequence)
+    if isinstance(operation.op, Permute):
+        return PermuteKernel(operation)
+    if isinstance(operation.op, CallOnce):
+        return OnceKernel(operation.op.key, EvaluatingKernel(sequence))
+    return EvaluatingKernel(sequence)
 
 
 @frozen(eq=False)
@@ -52,3 +57,20 @@ class PermuteKernel:
         (source,) = self.operation.used
         (target,) = self.operation.outputs
         return lambda: tensors[target].assign(tensors[source].array)
+
+
+@frozen(eq=False)
+class OnceKernel:
+    """Nothing but a look at the state where the subgraph has run."""
+
+    key: Hashable
+    first: EvaluatingKernel
+
+    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
+        key, call, state = self.key, self.first.bind(tensors, context), context.state
+
+        def once() -> None:
+            if key not in state:
+                call()
+
+        return once

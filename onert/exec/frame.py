@@ -37,6 +37,7 @@ class Frame:
         self._make_rest()
         self.tensors = Tensors(self._tensors)
         self._bound: Calls | None = None
+        self._updates: tuple[tuple[Array, Array], ...] | None = None
         self._free = finalize(self, _free, self._allocated)
 
     def _make_constants(self) -> None:
@@ -82,7 +83,7 @@ class Frame:
             for index, placement in plan.placements.items():
                 tensor = self._tensors[index]
                 tensor.buffer = HOST.view(arena, start + placement.offset, tensor.type)
-        self._bound = None
+        self._moved()
 
     def settle_alone(self) -> None:
         """Let it lie in memory of the frame's own."""
@@ -92,7 +93,7 @@ class Frame:
 
     def close(self) -> None:
         """Give back what lies elsewhere than in host memory; the frame is not run again."""
-        self._bound = None
+        self._moved()
         self._free()
 
     def share_variables(self, variables: dict[int, Array]) -> None:
@@ -106,7 +107,7 @@ class Frame:
                 initial[...] = tensor.type.cleared
                 variables[index] = initial
             tensor.buffer = variables[index]
-        self._bound = None
+        self._moved()
 
     def place(self, operand: int, array: Array | None) -> None:
         """Let a tensor lie in `array`, whose type is the tensor's."""
@@ -115,7 +116,11 @@ class Frame:
             tensor.type = TensorType(tensor.declared.dtype, array.shape, tensor.declared.quantization)
         if tensor.buffer is not array:
             tensor.buffer = array
-            self._bound = None
+            self._moved()
+
+    def _moved(self) -> None:
+        """A tensor lies somewhere else: what was made of its place is not good any more."""
+        self._bound = self._updates = None
 
     def give(self, inputs: Sequence[Array]) -> None:
         """Take the inputs of a call; ExecutionError where a shape or an element type does not fit.
@@ -162,9 +167,14 @@ class Frame:
 
     def update_state(self) -> None:
         """Give variables the values that this run computed for them."""
-        for update in self.routine.subgraph.state:
-            source, target = self._tensors[update.source], self._tensors[update.variable]
-            target.memory.copy_in(source.array, target.buffer, target.type)
+        updates = self._updates
+        if updates is None:  # variables and what becomes of them are in host memory
+            state = self.routine.subgraph.state
+            updates = tuple((self._tensors[u.variable].array, self._tensors[u.source].array) for u in state)
+            if not any(self._tensors[u.source].dynamic for u in state):
+                self._updates = updates
+        for target, source in updates:
+            np.copyto(target, source, casting="no")
 
     def _name(self) -> str:
         return f"'{self.routine.subgraph.name}'"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -208,10 +208,14 @@ class CallOnce(Op):
             return f"the subgraph has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs, expected none"
         return None
 
+    @property
+    def key(self) -> Hashable:
+        """What an execution's state has when the subgraph has run."""
+        return ("call once", self.subgraph)
+
     def evaluate_in(self, context: Context, types: CallTypes) -> tuple[Array, ...]:
-        key = ("call once", self.subgraph)
-        if key not in context.state:
-            context.state[key] = True
+        if self.key not in context.state:
+            context.state[self.key] = True
             context.call(self.subgraph, ())
         return ()
 
