@@ -48,7 +48,7 @@ what has native code where weights are constant.
 |---|---|---|
 """
 
-_GATES = "float32; int8q with 16-bit gates, not normalised"
+_GATES = "float32; float32 with weights of bytes and int8q with 16-bit gates, these two not normalised"
 _WHOLE = "where shapes are known and all that it runs is native"
 NATIVE = {
     "IF": _WHOLE,

@@ -5,10 +5,14 @@ from __future__ import annotations
 from onert.ir import Op
 from onert.ir.ops.lstm import LSTM
 
-from .lower import lstm, lstm_int8
+from .lower import lstm, lstm_dynamic, lstm_int8
 from .lower.rule import Rule
 
 RECURRENT: dict[type[Op], tuple[Rule, ...]] = {
-    LSTM: (Rule(lstm.why_not, lstm.lower), Rule(lstm_int8.why_not, lstm_int8.lower)),
+    LSTM: (
+        Rule(lstm.why_not, lstm.lower),
+        Rule(lstm_dynamic.why_not, lstm_dynamic.lower),
+        Rule(lstm_int8.why_not, lstm_int8.lower),
+    ),
 }
 """The forms of each for different element types."""

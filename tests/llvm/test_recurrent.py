@@ -135,6 +135,43 @@ def test_memories_of_bytes(isa: Isa, sizes: Any, parts: tuple[str, ...], attribu
     _runs(_wide(sizes, *parts, **attributes), isa, (0, 18, 19))
 
 
+# ---- of floats with weights of bytes
+
+
+def _dynamic(sizes: tuple[int, int, int, int, int], *parts: str, unsigned: bool = False, **attributes: Any) -> Case:
+    """A layer of floats, its weights as bytes, each matrix with a scale of its own."""
+    case = _floats(sizes, *parts, **attributes)
+    arrays, quantization = list(case.inputs), [None] * len(case.inputs)
+    for i in (*range(1, 12), 16):
+        array = arrays[i]
+        if array is not None:
+            quantization[i] = _q(1.0 / (100 + i))  # type: ignore[call-overload]
+            stored = np.clip(np.round(array * (100 + i)), -127, 127).astype(np.int8)
+            arrays[i] = stored.view(np.uint8) if unsigned else stored
+    return Case("", case.op, tuple(arrays), None, tuple(quantization))
+
+
+@ISAS
+@pytest.mark.parametrize(
+    ("sizes", "parts", "attributes"),
+    [
+        ((9, 1, 5, 33, 33), (), {}),
+        ((5, 3, 40, 70, 70), ("coupled", "peephole"), {"time_major": True, "asymmetric_inputs": True}),
+        ((4, 2, 9, 64, 21), ("peephole", "projection"), {"projection_clip": 0.9, "cell_clip": 0.8}),
+        ((6, 2, 3, 17, 17), (), {"asymmetric_inputs": True, "activation": Activation.RELU, "unsigned": True}),
+    ],
+    ids=["plain", "coupled", "projected", "unsigned"],
+)
+def test_memories_of_floats_with_weights_of_bytes(
+    isa: Isa, sizes: Any, parts: tuple[str, ...], attributes: dict[str, Any]
+) -> None:
+    """To the last bits: what is quantised must not fall to the other side."""
+    case = _dynamic(sizes, *parts, **attributes)
+    constant = [i for i, a in enumerate(case.inputs) if a is not None and i not in (0, 18, 19)]
+    subgraph, inputs = subgraph_of(case, constant), [a for i in (0, 18, 19) if (a := case.inputs[i]) is not None]
+    same(natively(subgraph, inputs, isa), by_meaning(subgraph, inputs), 2e-7)
+
+
 def test_what_has_no_native_form_says_why() -> None:
     case = _floats((2, 1, 3, 4, 4))
     assert why_not(subgraph_of(case, (1, 2))) == "the weights are not constant"

@@ -55,11 +55,11 @@ class Extent:
                 low.set(x.min(low.get()))
                 high.set(x.max(high.get()))
             out = task.view("out", F32, 2, 1)[tile]
-            out[0].store(_over_lanes(low.get(), least=True))
-            out[1].store(_over_lanes(high.get(), least=False))
+            out[0].store(over_lanes(low.get(), least=True))
+            out[1].store(over_lanes(high.get(), least=False))
 
 
-def _over_lanes(x: Val, least: bool) -> Val:
+def over_lanes(x: Val, least: bool) -> Val:
     lanes = [x.lane(i) for i in range(x.lanes)]
     while len(lanes) > 1:
         pairs = zip(lanes[::2], lanes[1::2], strict=True)
@@ -90,20 +90,16 @@ class QuantizeDynamic:
         with k.loop(end, begin) as tile:
             item, first, last = _piece(task, tile)
             low, high = self._range(k, task, item)
-            scale, inverse, zero = _asymmetric(k, low, high) if self.asymmetric else _symmetric(k, low, high)
+            scale, inverse, zero = parameters(k, low, high, self.asymmetric)
             with k.when(first.eq(0)):
                 self._parameters(k, task, item, scale, zero)
             row = task.view("x", F32, task.i64("size"), 1)[item]
             out = task.view("out", I8, task.i64("size"), 1)[item]
-            moved, factor = zero.cast(F32).splat(lanes), inverse.splat(lanes)
-            least = -128.0 if self.asymmetric else -127.0
             whole = last - (last - first) % lanes
 
             def vector(at: Val, mask: Val | None) -> None:
-                x = row[at].load(lanes, mask) * factor
-                x = moved + x if self.asymmetric else x
-                x = x.ne(x).select(0.0, x).clamp(least, 127.0)
-                out[at].store(nearest(x).cast(I32).cast(I8), mask)
+                x = row[at].load(lanes, mask)
+                out[at].store(as_bytes(x, inverse, zero, self.asymmetric), mask)
 
             with k.loop(whole, first, step=lanes) as at:
                 vector(at, None)
@@ -124,6 +120,19 @@ class QuantizeDynamic:
         padding = task.view("padding", I8, task.i64("channels"), 1)[item]
         with k.loop(task.i64("channels")) as c:
             padding[c].store(zero.cast(I8))
+
+
+def as_bytes(x: Val, inverse: Val, zero: Val, asymmetric: bool) -> Val:
+    """A register of floats as bytes; what is no number becomes 0."""
+    x = x * inverse.splat(x.lanes)
+    x = zero.cast(F32).splat(x.lanes) + x if asymmetric else x
+    x = x.ne(x).select(0.0, x).clamp(-128.0 if asymmetric else -127.0, 127.0)
+    return nearest(x).cast(I32).cast(I8)
+
+
+def parameters(k: Kernel, low: Val, high: Val, asymmetric: bool) -> tuple[Val, Val, Val]:
+    """Scale, its inverse and zero point of elements from `low` to `high`, which 0 lies between."""
+    return _asymmetric(k, low, high) if asymmetric else _symmetric(k, low, high)
 
 
 def _symmetric(k: Kernel, low: Val, high: Val) -> tuple[Val, Val, Val]:

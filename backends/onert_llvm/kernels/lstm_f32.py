@@ -7,16 +7,21 @@ from collections.abc import Callable
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import F32, Kernel, Val, View
+from onert_llvm.build import F32, I8, Kernel, Val, View
 from onert_llvm.build.math import logistic
 from onert_llvm.layout import TaskLayout
 
-from .expression import Expr, evaluate
+from . import recurrent_functions as approximate
+from .epilogue import ACC
+from .expression import Apply, Expr, Fn, evaluate
 from .normalize import each_register, sum_of
-from .recurrent import Matrix, after, times_f32
+from .recurrent import Bytes, Matrix, after, times_dynamic, times_f32
 
 INPUT, FORGET, CELL, OUTPUT = "input", "forget", "cell", "output"
 """The gates by name."""
+
+TANH = Apply(Fn.TANH, (ACC,))
+"""The activation that layers mostly have."""
 
 _EPSILON = 1e-8
 
@@ -33,6 +38,9 @@ class LstmF32:
     Slots `peephole_GATE` and, with `normalized`, `norm_GATE` and `bias_GATE` point to `padded` floats. With a
     `projection` outputs are the product of its weights with the cells, else there are as many. `y` and the states hold
     `outputs` and `cells` floats; each item has `room` floats of memory of its own at `scratch`.
+
+    With `quantized` the weights are bytes, and all functions and sums are computed as TFLite does then; `rests` are the
+    number of outputs and of cells modulo the target's group.
     """
 
     recurrent: Matrix
@@ -44,6 +52,8 @@ class LstmF32:
     projection_bias: bool = False
     cell_clip: bool = False
     output_clip: bool = False
+    quantized: Bytes | None = None
+    rests: tuple[int, int] = (0, 0)
 
     @property
     def name(self) -> str:
@@ -59,13 +69,14 @@ class LstmF32:
         sizes = ("steps", "cells", "padded", "outputs", "scratch", "room")
         extra = [f"peephole_{g}" for g in self.gates if self.peephole and g != CELL]
         extra += [f"{kind}_{g}" for g in self.gates for kind in ("norm", "bias") if self.normalized]
-        extra += self.projection.slots if self.projection is not None else ()
+        matrices = [m for m in (self.recurrent, self.projection) if m is not None]
+        extra += [slot for m in matrices for slot in (m.slots if self.quantized is None else self.quantized.slots(m))]
         flags = {
             "projection_bias": self.projection_bias,
             "cell_clip": self.cell_clip,
             "output_clip": self.output_clip,
         }
-        return TaskLayout((*ends, *sizes, *self.recurrent.slots, *extra, *(n for n, there in flags.items() if there)))
+        return TaskLayout((*ends, *sizes, *extra, *(n for n, there in flags.items() if there)))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with k.loop(end, begin) as item:
@@ -86,6 +97,7 @@ class _Item:
         self.sums = task.view("scratch", F32, task.i64("room"), 1)[item]
         self.z = {gate: after(self.sums, padded * i) for i, gate in enumerate(layer.gates)}
         self.c, self.hidden = after(self.sums, padded * count), after(self.sums, padded * (count + 1))
+        self.bytes = k.view(after(self.sums, padded * (count + 2)).address, I8, 1)
 
     def run(self) -> None:
         k, task, layer = self.k, self.task, self.layer
@@ -112,16 +124,33 @@ class _Item:
 
     def _products(self, given: View, h: View) -> None:
         """All gates' sums."""
-        lanes = self.k.isa.f32
-        times_f32(
-            self.k,
-            self.task,
+        self._times(
             self.layer.recurrent,
             h,
-            self.outputs,
-            lambda column: given[column].load(lanes),
+            (self.outputs, self.layer.rests[0]),
+            lambda column: given[column].load(self.k.isa.f32),
             lambda column, total: self.sums[column].store(total),
         )
+
+    def _times(
+        self,
+        matrix: Matrix,
+        x: View,
+        depth: tuple[Val, int],
+        start: Callable[[Val], Val | None],
+        store: Callable[[Val, Val], None],
+    ) -> None:
+        """`store(column, start(column) + x · matrix[column])`."""
+        k, lanes = self.k, self.k.isa.f32
+        if self.layer.quantized is not None:
+            times_dynamic(k, self.task, matrix, self.layer.quantized, x, depth, self.bytes, start, store)
+            return
+
+        def first(column: Val) -> Val:
+            found = start(column)
+            return k.zeros(F32, lanes) if found is None else found
+
+        times_f32(k, self.task, matrix, x, depth[0], first, store)
 
     def _cells(self, store: Store) -> None:
         """The next state of every cell, and what comes of it."""
@@ -152,22 +181,30 @@ class _Item:
     def _peeped(self, gate: str, at: Val, z: Val, c: Val) -> Val:
         if not self.layer.peephole or gate == CELL:
             return z
-        return self.k.fma(self.task.view(f"peephole_{gate}", F32, 1)[at].load(self.k.isa.f32), c, z)
+        return self._fma(self.task.view(f"peephole_{gate}", F32, 1)[at].load(self.k.isa.f32), c, z)
+
+    def _fma(self, a: Val, b: Val, c: Val) -> Val:
+        """`a * b + c`, rounded twice where TFLite's rounding counts."""
+        return self.k.fma(a, b, c) if self.layer.quantized is None else c + a * b
+
+    def _logistic(self, x: Val) -> Val:
+        return (logistic if self.layer.quantized is None else approximate.logistic)(self.k, x)
 
     def _next(self, at: Val, c: Val) -> Val:
         """The next state of a register of cells, stored."""
-        k = self.k
-        forget = logistic(k, self._sum(FORGET, at, c))
-        let_in = forget.like(1.0) - forget if self.layer.coupled else logistic(k, self._sum(INPUT, at, c))
-        c = k.fma(let_in, self._activated(self._sum(CELL, at, c)), forget * c)
+        forget = self._logistic(self._sum(FORGET, at, c))
+        let_in = forget.like(1.0) - forget if self.layer.coupled else self._logistic(self._sum(INPUT, at, c))
+        c = self._fma(let_in, self._activated(self._sum(CELL, at, c)), forget * c)
         c = self._clipped(c, "cell_clip", self.layer.cell_clip)
         self.c[at].store(c)
         return c
 
     def _output(self, at: Val, c: Val) -> Val:
-        return logistic(self.k, self._sum(OUTPUT, at, c)) * self._activated(c)
+        return self._logistic(self._sum(OUTPUT, at, c)) * self._activated(c)
 
     def _activated(self, x: Val) -> Val:
+        if self.layer.quantized is not None and self.layer.activation == TANH:
+            return approximate.tanh(self.k, x)
         return evaluate(self.k, self.layer.activation, lambda _: x, x)
 
     def _clipped(self, x: Val, slot: str, there: bool) -> Val:
@@ -206,13 +243,11 @@ class _Item:
         """The outputs from the cells' values."""
         k, task, layer, lanes = self.k, self.task, self.layer, self.k.isa.f32
 
-        def start(column: Val) -> Val:
-            if not layer.projection_bias:
-                return k.zeros(F32, lanes)
-            return task.view("projection_bias", F32, 1)[column].load(lanes)
+        def start(column: Val) -> Val | None:
+            return task.view("projection_bias", F32, 1)[column].load(lanes) if layer.projection_bias else None
 
         def store(column: Val, total: Val) -> None:
             value = self._clipped(total, "output_clip", layer.output_clip)
             out[column].store(value, k.mask(lanes, self.outputs - column))
 
-        times_f32(k, task, matrix, self.hidden, self.cells, start, store)
+        self._times(matrix, self.hidden, (self.cells, layer.rests[1]), start, store)

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import F32, I8, Kernel, Val, View
+from onert_llvm.build import F32, I8, I32, Kernel, Val, View
 from onert_llvm.target import Isa
 
 from .dot import GROUP, multiply_add_int8
+from .dynamic import as_bytes, moved_by, over_lanes, parameters
+from .normalize import each_register
 from .product import Accumulators, accumulators, multiply_add
 from .tile import Columns, columns
 
@@ -93,6 +95,59 @@ def times_int8(
         _stored(acc, column, lanes, store)
 
     each_panel(k, task, matrix, (size + (group - 1)) // group * (group * lanes), panel)
+
+
+@frozen
+class Bytes:
+    """How vectors of floats meet weights of bytes: quantised when they are multiplied, as `QuantizeDynamic` does.
+
+    A matrix then has slots `{name}_sums` and `{name}_scales`: of each column the sum of its bytes, and its scale.
+    """
+
+    asymmetric: bool
+
+    def slots(self, matrix: Matrix) -> tuple[str, ...]:
+        return (*matrix.slots, f"{matrix.name}_sums", f"{matrix.name}_scales")
+
+
+def times_dynamic(
+    k: Kernel,
+    task: Task,
+    matrix: Matrix,
+    how: Bytes,
+    x: View,
+    depth: tuple[Val, int],
+    room: View,
+    start: Callable[[Val], Val | None],
+    store: Callable[..., None],
+) -> None:
+    """`store(column, start(column) + x · matrix[column])` for floats `x`, whose bytes are put into `room`."""
+    lanes, size = k.isa.f32, depth[0]
+    low, high = k.var(k.zeros(F32, lanes)), k.var(k.zeros(F32, lanes))
+
+    def widen(at: Val, mask: Val | None) -> None:
+        value = x[at].load(lanes, mask)
+        low.set(value.min(low.get()))
+        high.set(value.max(high.get()))
+
+    each_register(k, size, widen)
+    ends = over_lanes(low.get(), least=True), over_lanes(high.get(), least=False)
+    scale, inverse, zero = parameters(k, *ends, how.asymmetric)
+
+    def put(at: Val, mask: Val | None) -> None:
+        room[at].store(as_bytes(x[at].load(lanes, mask), inverse, zero, how.asymmetric), mask)
+
+    each_register(k, size, put)
+    sums, scales = task.view(f"{matrix.name}_sums", I32, 1), task.view(f"{matrix.name}_scales", F32, 1)
+
+    def real(column: Val, total: Val) -> None:
+        if how.asymmetric:
+            total = total - sums[column].load(lanes) * zero.splat(lanes)
+        product = total.cast(F32) * (scale.splat(lanes) * scales[column].load(lanes))
+        first = start(column)
+        store(column, product if first is None else first + product)
+
+    times_int8(k, task, matrix, room, depth, lambda column: sums[column].load(lanes) * -moved_by(k.isa), real)
 
 
 def _stored(acc: Accumulators, column: Val, lanes: int, store: Callable[..., None]) -> None:

@@ -59,10 +59,13 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> 
 
 @frozen(eq=False)
 class Quantized:
-    """An input as bytes, what was written down of each item, and the memory that holds all of it."""
+    """An input as bytes, what was written down of each item, and the memory that holds all of it; `more` is other
+    memory beside it.
+    """
 
     asymmetric: bool
     accesses: tuple[Access, ...]
+    more: tuple[Access, ...] = ()
 
     @property
     def slots(self) -> dict[str, Slot]:
@@ -79,13 +82,16 @@ class Quantized:
         return self.accesses[3].pointer
 
 
-def _quantized(lowering: Lowering, at: int, x: int, items: int, channels: int, asymmetric: bool) -> Quantized:
-    """The commands that quantise an input item by item."""
+def quantized(
+    lowering: Lowering, at: int, x: int, items: int, channels: int, asymmetric: bool, *more: int
+) -> Quantized:
+    """The commands that quantise an input item by item; `more` are sizes of other scratch memory of the operation."""
     total = int(np.prod(lowering.shape(x), dtype=np.int64))
     size = total // items
     chunks = -(-size // _PIECE)
     tiles = items * chunks
-    *made, extents = lowering.scratch(total, 4 * items, 4 * items, items * channels, 8 * tiles)
+    sizes = (total, 4 * items, 4 * items, items * channels, 8 * tiles)
+    *made, extents = lowering.scratch(*sizes, *more)[: len(sizes)]
     pieces: dict[str, Slot] = {
         "x": lowering.operand(x),
         "size": size,
@@ -97,10 +103,11 @@ def _quantized(lowering: Lowering, at: int, x: int, items: int, channels: int, a
     slots: dict[str, Slot] = {**pieces, **own, "extents": extents.pointer, "channels": channels}
     accesses = (evolve(extents, write=False), *made)
     lowering.emit(at, QuantizeDynamic(asymmetric), slots, tiles, (x,), (), 4 * total, accesses)
-    return Quantized(asymmetric, tuple(evolve(m, write=False) for m in made))
+    beside = lowering.scratch(*sizes, *more)[len(sizes) :]
+    return Quantized(asymmetric, tuple(evolve(m, write=False) for m in made), beside)
 
 
-def _columns(lowering: Lowering, weights: Array, scales: Array) -> dict[str, Slot]:
+def columns(lowering: Lowering, weights: Array, scales: Array) -> dict[str, Slot]:
     """The sums of the columns of `weights[taps, k, n]`, and their scales, filled up to whole registers."""
     n, lanes = weights.shape[2], lowering.isa.f32
     sums, factors = (np.zeros(-(-n // lanes) * lanes, t) for t in (np.int32, np.float32))
@@ -109,7 +116,7 @@ def _columns(lowering: Lowering, weights: Array, scales: Array) -> dict[str, Slo
     return {"sums": lowering.constant(sums), "filter_scales": lowering.constant(factors)}
 
 
-def _multiply(
+def multiply(
     lowering: Lowering,
     at: int,
     source: Quantized,
@@ -172,13 +179,13 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     geometry = plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0]))
     after = tail(lowering, operations, op.activation, bias, n)
     asymmetric = bool((scales != scales[0]).any())
-    source = _quantized(lowering, at, x, 1, c, asymmetric)
+    source = quantized(lowering, at, x, 1, c, asymmetric)
     shape = (1, kh * kw * c, n) if geometry.patched(c) else (kh * kw, c, n)
     ordered = np.ascontiguousarray(w.transpose(1, 2, 3, 0).reshape(shape))
     how = Dynamic(after.epilogue, asymmetric, filter_first=asymmetric)
-    after = evolve(after, slots=after.slots | _columns(lowering, ordered, scales))
+    after = evolve(after, slots=after.slots | columns(lowering, ordered, scales))
     row_bytes = c * op.stride_height * op.stride_width
-    _multiply(lowering, at, source, ordered, after, how, (geometry.rows, row_bytes, 0), geometry)
+    multiply(lowering, at, source, ordered, after, how, (geometry.rows, row_bytes, 0), geometry)
 
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -194,11 +201,11 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     n, depth = w.shape
     m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
     after = tail(lowering, operations, op.activation, bias, n)
-    source = _quantized(lowering, at, x, m, 0, op.asymmetric_inputs)
+    source = quantized(lowering, at, x, m, 0, op.asymmetric_inputs)
     ordered = np.ascontiguousarray(w.T)[None]
-    after = evolve(after, slots=after.slots | _columns(lowering, ordered, scales))
+    after = evolve(after, slots=after.slots | columns(lowering, ordered, scales))
     how = Dynamic(after.epilogue, op.asymmetric_inputs)
-    _multiply(lowering, at, source, ordered, after, how, (m, depth, 1), None)
+    multiply(lowering, at, source, ordered, after, how, (m, depth, 1), None)
 
 
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -214,14 +221,14 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     _, kh, kw, c = w.shape
     geometry = plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0]))
     after = tail(lowering, operations, op.activation, bias, c)
-    source = _quantized(lowering, at, x, 1, c, asymmetric=True)
+    source = quantized(lowering, at, x, 1, c, asymmetric=True)
     cut = strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], c, lowering.isa)
     places = channel_order(c, 0, lowering.isa)
     slots: dict[str, Slot] = {
         **geometry.slots,
         **source.slots,
         **after.slots,
-        **_columns(lowering, w.reshape(kh * kw, 1, c), scales),
+        **columns(lowering, w.reshape(kh * kw, 1, c), scales),
         "row_step": 0,
         "w": lowering.constant(pack_depthwise_int8(w.reshape(kh, kw, c), places, lowering.isa)),
         "c": after.place,

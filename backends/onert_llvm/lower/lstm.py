@@ -10,9 +10,10 @@ from attrs import evolve, frozen
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.lstm import LSTM
 from onert.ir.ops.lstm_parts import Parts, needed, parts
+from onert_llvm.kernels.dot import GROUP
 from onert_llvm.kernels.epilogue import ACC
 from onert_llvm.kernels.lstm_f32 import CELL, FORGET, INPUT, OUTPUT, LstmF32
-from onert_llvm.kernels.recurrent import Matrix
+from onert_llvm.kernels.recurrent import Bytes, Matrix
 
 from .builder import Lowering
 from .command import Access, Slot
@@ -62,7 +63,41 @@ def elements(lowering: Lowering, operands: Sequence[int | None]) -> list[Array |
     return [None if i is None else lowering.elements(i) for i in operands]
 
 
-def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+class Floats:
+    """How the weights of a layer are multiplied: by floats."""
+
+    def __init__(self, lowering: Lowering, op: LSTM, types: CallTypes) -> None:
+        self.lowering = lowering
+
+    @property
+    def quantized(self) -> Bytes | None:
+        """How vectors become bytes, where they do."""
+        return None
+
+    def given(
+        self, at: int, x: int, found: Parts[Array], gates: Sequence[int], sizes: tuple[int, int]
+    ) -> tuple[Access, ...]:
+        """The command for what hangs on the inputs, in scratch memory; and memory of another size beside it."""
+        isa = self.lowering.isa
+        given, room = self.lowering.scratch(*sizes)
+        bias = None if found.norm[3] is not None else side_by_side([needed(found.bias[i]) for i in gates], isa)
+        weights = side_by_side([needed(found.weights[i]).T for i in gates], isa)
+        rows_times(self.lowering, at, x, weights, bias, given)
+        return given, room
+
+    def recurrent(self, found: Parts[Array], gates: Sequence[int]) -> tuple[Matrix, dict[str, Slot]]:
+        """All gates' weights from the last output."""
+        weights = side_by_side([_matrix(found, i) for i in gates], self.lowering.isa)
+        return matrix_f32(self.lowering, "recurrent", weights)
+
+    def projection(self, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
+        return matrix_f32(self.lowering, "projection", side_by_side([weights.T], self.lowering.isa))
+
+    def peephole(self, gate: int, weights: Array) -> Array:
+        return weights
+
+
+def lower(lowering: Lowering, operations: Sequence[int], kind: type[Floats] = Floats) -> None:
     """A layer over a sequence."""
     (at,) = operations
     operation = lowering.operation(at)
@@ -74,16 +109,14 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     layout = sequences(lowering.shape(x), op.time_major)
     isa, cells = lowering.isa, len(needed(found.weights[3]))
     padded, gates = whole(cells, isa), [i for i in range(4) if found.weights[i] is not None]
-    given, room = lowering.scratch(
-        layout.batch * layout.steps * len(gates) * padded * 4, layout.batch * (len(gates) + 2) * padded * 4
-    )
-    normalized = found.norm[3] is not None
-    bias = None if normalized else side_by_side([needed(found.bias[i]) for i in gates], isa)
-    weights = side_by_side([needed(found.weights[i]).T for i in gates], isa)
-    rows_times(lowering, at, x, weights, bias, given)
-    algorithm, slots = _kernel(lowering, op, found, gates)
+    outputs = lowering.shape(operation.outputs[0])[-1]
+    own = (len(gates) + 2) * padded + whole(-(-max(outputs, cells) // 4), isa)
+    multiplying = kind(lowering, op, lowering.subgraph.types(operation))
+    rows = layout.batch * layout.steps * len(gates) * padded
+    given, room = multiplying.given(at, x, found, gates, (4 * rows, 4 * layout.batch * own))
+    algorithm, slots = _kernel(lowering, op, found, gates, multiplying)
     y, h_out, c_out = operation.outputs
-    outputs, width = lowering.shape(y)[-1], len(gates) * padded
+    width = len(gates) * padded
     slots |= {
         "given": given.pointer,
         "given_item": layout.item * width,
@@ -100,19 +133,21 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "padded": padded,
         "outputs": outputs,
         "scratch": room.pointer,
-        "room": (len(gates) + 2) * padded,
+        "room": own,
     }
     touched: tuple[Access, ...] = (evolve(given, write=False), room)
     flops = 2 * layout.steps * layout.batch * width * outputs
     lowering.emit(at, algorithm, own_slots(algorithm, slots), layout.batch, (h, c), (y, h_out, c_out), flops, touched)
 
 
-def _kernel(lowering: Lowering, op: LSTM, found: Parts[Array], gates: Sequence[int]) -> tuple[LstmF32, dict[str, Slot]]:
+def _kernel(
+    lowering: Lowering, op: LSTM, found: Parts[Array], gates: Sequence[int], multiplying: Floats
+) -> tuple[LstmF32, dict[str, Slot]]:
     """The kernel that the layer's parts ask for, and the slots that hold them."""
     isa = lowering.isa
-    recurrent, slots = matrix_f32(lowering, "recurrent", side_by_side([_matrix(found, i) for i in gates], isa))
+    recurrent, slots = multiplying.recurrent(found, gates)
     vectors = {
-        f"{kind}_{GATES[i]}": array
+        f"{kind}_{GATES[i]}": multiplying.peephole(i, array) if kind == "peephole" else array
         for kind, arrays in (("peephole", found.peephole), ("norm", found.norm), ("bias", found.bias))
         for i, array in enumerate(arrays)
         if array is not None
@@ -122,11 +157,13 @@ def _kernel(lowering: Lowering, op: LSTM, found: Parts[Array], gates: Sequence[i
     slots |= {name: lowering.constant(side_by_side([array], isa)) for name, array in vectors.items()}
     projection: Matrix | None = None
     if found.projection is not None:
-        projection, more = matrix_f32(lowering, "projection", side_by_side([found.projection.T], isa))
+        projection, more = multiplying.projection(found.projection)
         slots |= more
     slots |= {"cell_clip": float(op.cell_clip), "output_clip": float(op.projection_clip)}
     activation = activated(ACC, op.activation)
     assert activation is not None
+    group, cells = GROUP[isa.dot], len(needed(found.weights[3]))
+    outputs = needed(found.recurrent[3]).shape[-1]
     algorithm = LstmF32(
         recurrent,
         activation,
@@ -137,6 +174,8 @@ def _kernel(lowering: Lowering, op: LSTM, found: Parts[Array], gates: Sequence[i
         found.projection_bias is not None,
         op.cell_clip > 0,
         op.projection_clip > 0 and projection is not None,
+        multiplying.quantized,
+        (0, 0) if multiplying.quantized is None else (outputs % group, cells % group),
     )
     return algorithm, slots
 
