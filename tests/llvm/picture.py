@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
+from onert_llvm.lower.plane import Plane
+
 from .harness import Array
 
 
@@ -26,6 +28,12 @@ class Picture:
     @property
     def rows(self) -> int:
         return self.images * self.out[0] * self.out[1]
+
+    @property
+    def near(self) -> bool:
+        """Whether windows reach out of the picture by half of their width at most."""
+        pairs = (self.size, self.channels, self.out, self.window, self.stride, self.dilation, self.pads)
+        return Plane(self.images, *pairs).near
 
     @property
     def shape(self) -> tuple[int, int, int, int]:

@@ -137,7 +137,7 @@ def test_depthwise_convolutions_agree_with_float64(isa: Isa, picture: Picture, c
     x, taps, channels = _numbers(picture.shape), picture.window[0] * picture.window[1], picture.channels
     w, bias = _numbers((taps, channels), 1), _numbers((channels,), 2)
     cut = strip(picture.window, picture.stride[1], picture.dilation[1], picture.out[1], channels, isa)
-    cut, lines = evolve(cut, chunked=chunk > 0), picture.images * picture.out[0]
+    cut, lines = evolve(cut, chunked=chunk > 0, near=chunk > 0 and picture.near), picture.images * picture.out[0]
     c = guarded(np.zeros((picture.rows, channels), np.float32))
     slots = picture.slots(guarded(x), guarded(np.zeros(channels, np.float32)))
     slots |= {"w": guarded(w), "c": c, "channels": channels, "ldc": channels, "bias": guarded(bias)}

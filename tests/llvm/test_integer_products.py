@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.ir.fixed_point import multiply_by_quantized_multiplier, quantize_multipliers
 from onert.ir.quant import round_half_away
@@ -184,6 +184,7 @@ def test_depthwise_convolutions_are_exact(isa: Isa, picture: Picture, zero: int,
     x, w = _bytes(picture.shape, signed), _bytes((*picture.window, channels), True, 1)
     layer = _layer(channels, taps, signed, False)
     cut = byte_strip(picture.window, picture.stride[1], picture.dilation[1], picture.out[1], channels, isa)
+    cut = evolve(cut, near=picture.near)
     places = channel_order(channels, cut.wide, isa)
     c = guarded(np.zeros((picture.rows, channels), x.dtype))
     flat = w.reshape(taps, channels)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from onert_llvm.abi import KernelSpec
 from onert_llvm.kernels.normalize import Softmax
@@ -33,7 +34,8 @@ def _counts(picture: Picture) -> Array:
 
 
 def _cut(picture: Picture, isa: Isa) -> Any:
-    return strip(picture.window, picture.stride[1], picture.dilation[1], picture.out[1], picture.channels, isa)
+    cut = strip(picture.window, picture.stride[1], picture.dilation[1], picture.out[1], picture.channels, isa)
+    return evolve(cut, near=picture.near)
 
 
 @ISAS

@@ -18,7 +18,8 @@ class Strip:
     The output has at least `across` columns: the last strip of a row overlaps the one before. `masked`: the channels
     end inside a register. `wide`: as many registers of channels are computed together as long as there are so many.
     Where they are `chunked`, some channels are computed for all rows before the next ones, so that what neighbouring
-    rows see stays near the core.
+    rows see stays near the core. `near` says that a window reaches out of the picture by half of its width at most, to
+    either side.
     """
 
     window: tuple[int, int]
@@ -28,6 +29,7 @@ class Strip:
     masked: bool
     wide: int = 0
     chunked: bool = False
+    near: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -40,6 +42,12 @@ class Strip:
         seen = {x * self.stride + t * self.dilation for x in range(self.across) for t in range(self.window[1])}
         return tuple(sorted(seen))
 
+    @property
+    def outer(self) -> tuple[int, ...]:
+        """Which of the columns may lie beside the picture, by their position."""
+        last, half = self.columns[-1], ((self.window[1] - 1) * self.dilation + 1) // 2
+        return tuple(i for i, c in enumerate(self.columns) if not self.near or c < half or c > last - half)
+
     def reached(self, column: int) -> list[tuple[int, int]]:
         """The outputs whose windows see a column, and the tap across at which they do."""
         places = product(range(self.across), range(self.window[1]))
@@ -48,7 +56,7 @@ class Strip:
 
 @frozen(eq=False)
 class Pixels:
-    """Where a strip's pixels are: affine inside the picture, else by a table of pointers.
+    """Where a strip's pixels are: by their row, at the edge of the picture some columns by a table of pointers.
 
     `position` is the strip's first output within its image, rows after one another.
     """
@@ -57,14 +65,15 @@ class Pixels:
     strip: Strip
     element: Type
     rows: tuple[View, ...]
-    affine: bool
+    table: View | None
     position: Val
 
     def at(self, row: int, column: int, channel: Val) -> View:
         """The channel of the pixel in a row of the window, `column` pixels from the first."""
-        if self.affine:
+        index = self.strip.columns.index(column)
+        if self.table is None or index not in self.strip.outer:
             return self.rows[row][column, channel]
-        place = self.rows[row][self.strip.columns.index(column)].load(align=4)
+        place = self.table[row, index].load(align=4)
         return self.k.view(place, self.element, 1)[channel]
 
 
@@ -102,13 +111,10 @@ def each_strip(
             out, position = line * width + x, y * width + x
             with k.either(inner) as (then, otherwise):
                 with then:
-                    _channels(k, task, strip, out, Pixels(k, strip, element, rows, True, position), span, body, wide)
+                    _channels(k, task, strip, out, Pixels(k, strip, element, rows, None, position), span, body, wide)
                 with otherwise:
-                    _fill(task, strip, table, rows, top, left)
-                    pointers = tuple(table[i] for i in range(height))
-                    _channels(
-                        k, task, strip, out, Pixels(k, strip, element, pointers, False, position), span, body, wide
-                    )
+                    seen = _fill(k, task, strip, table, rows, top, left)
+                    _channels(k, task, strip, out, Pixels(k, strip, element, seen, table, position), span, body, wide)
 
 
 def _rows(k: Kernel, task: Task, strip: Strip, element: Type, image: Val, top: Val, left: Val) -> tuple[View, ...]:
@@ -119,14 +125,22 @@ def _rows(k: Kernel, task: Task, strip: Strip, element: Type, image: Val, top: V
     return tuple(k.view(task.view("input", element, 1)[first + d].address, element, pixel, 1) for d in down)
 
 
-def _fill(task: Task, strip: Strip, table: View, rows: tuple[View, ...], top: Val, left: Val) -> None:
-    """Write down where each pixel lies: in the picture, or the pixel of padding."""
-    zero = task.ptr("zero")
-    across = [(left + c).ult(task.i64("in_w")) for c in strip.columns]
+def _fill(
+    k: Kernel, task: Task, strip: Strip, table: View, rows: tuple[View, ...], top: Val, left: Val
+) -> tuple[View, ...]:
+    """Write down where the outer pixels lie, in the picture or the pixel of padding; give the rows of the others.
+
+    A row outside of the picture is that pixel again and again.
+    """
+    zero, found = task.ptr("zero"), []
+    across = {j: (left + strip.columns[j]).ult(task.i64("in_w")) for j in strip.outer}
     for i, row in enumerate(rows):
         seen = (top + task.i64("dilation_h") * i).ult(task.i64("in_h"))
-        for j, c in enumerate(strip.columns):
-            table[i, j].store((seen & across[j]).select(row[c].address, zero), align=4)
+        for j, inside in across.items():
+            table[i, j].store((seen & inside).select(row[strip.columns[j]].address, zero), align=4)
+        pixel = seen.select(task.i64("pixel"), k.index(0))
+        found.append(k.view(seen.select(row.address, zero), row.element, pixel, 1))
+    return tuple(found)
 
 
 def _span(k: Kernel, task: Task, strip: Strip, tile: Val) -> tuple[Val, tuple[Val, Val]]:

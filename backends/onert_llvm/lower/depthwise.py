@@ -81,7 +81,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     tiles = lines * -(-n // some)
     flops = 2 * geometry.rows * kh * kw * n
     every = (*reads, *after.reads)
-    algorithm = DepthwiseF32(evolve(cut, chunked=True), after.epilogue)
+    algorithm = DepthwiseF32(evolve(cut, chunked=True, near=geometry.near), after.epilogue)
     lowering.emit(operations[0], algorithm, slots, tiles, every, after.writes, flops, accesses=touched)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.ir import CallTypes, DType, TensorType
 from onert.ir.ops.pool import Pool2D, Pooling
@@ -72,7 +72,7 @@ def lower_pool(lowering: Lowering, operations: Sequence[int]) -> None:
         Window(op.filter_width, op.stride_width, 1, op.padding),
     ]
     plane = _plane(x, out, windows)
-    cut = strip(plane.window, op.stride_width, 1, out[2], x[3], lowering.isa)
+    cut = evolve(strip(plane.window, op.stride_width, 1, out[2], x[3], lowering.isa), near=plane.near)
     padding = 0 if average else types.output.dtype.limits[0]
     slots = {
         **plane.slots,

@@ -193,6 +193,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         return
     geometry = plane(op, (*image, n), (1, kh, kw, n), result)
     cut = byte_strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], n, lowering.isa)
+    cut = evolve(cut, near=geometry.near)
     places = channel_order(n, cut.wide, lowering.isa)
     taps = layer.filter.ordered(layer.filter.values.reshape(kh * kw, 1, n))
     columns, how = layer.outputs.scaled(lowering, taps, slice(None), places)

@@ -53,6 +53,13 @@ class Plane:
         return few and small and self.window[1] > 1 and self.dilation[1] == 1
 
     @property
+    def near(self) -> bool:
+        """Whether windows reach out of the picture by half of their width at most, to either side."""
+        span = (self.window[1] - 1) * self.dilation[1]
+        right = (self.out[1] - 1) * self.stride[1] + span - self.pads[1] - (self.size[1] - 1)
+        return max(self.pads[1], right) <= (span + 1) // 2
+
+    @property
     def rows(self) -> int:
         return self.images * self.out[0] * self.out[1]
 

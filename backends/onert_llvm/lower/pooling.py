@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from attrs import evolve
 
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.pool import Pool2D, Pooling
@@ -98,6 +99,7 @@ def _taps(lowering: Lowering, op: Pool2D, plane: Plane, tree: Expr, counts: Arra
     """A kernel with the window's taps written out, and the slots it has beside the plane's."""
     mean = op.kind is Pooling.AVERAGE
     cut = strip(plane.window, plane.stride[1], 1, plane.out[1], plane.channels, lowering.isa)
+    cut = evolve(cut, near=plane.near)
     slots: dict[str, Slot] = {
         "zero": lowering.constant(np.full(plane.channels, 0.0 if mean else -np.inf, np.float32)),
         "ldc": plane.channels,
