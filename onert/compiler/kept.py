@@ -1,10 +1,10 @@
 """Programs on disk: compiled once, found again by all that they depend on.
 
-A kept program is a pickle of everything but the model's own constants and the kernels. The constants are taken from the
-model again, the kernels come from what their backends keep; arrays lie beside the pickle and are mapped into memory, so
-that packed weights are neither packed nor held twice. What a program depends on, and is found by, is the model, the
-options, the sources of this package, Python and NumPy, and what the backends say of themselves. A model with operations
-that somebody else's code declares is not kept: nothing tells whether that code is still the same.
+A kept program is a pickle of everything but the kernels and the model's own constants and operands. These are taken
+from the model again, the kernels come from what their backends keep; arrays lie beside the pickle and are mapped into
+memory, so that packed weights are neither packed nor held twice. What a program depends on, and is found by, is the
+model, the options, the sources of this package, Python and NumPy, and what the backends say of themselves. A model with
+operations that somebody else's code declares is not kept: nothing tells whether that code is still the same.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from attrs import evolve, fields, frozen
 import onert.ir
 from onert.backend import HOST, Backend, Memory, Program, Routine, Step
 from onert.backend.cache import Cache, default_directory, sources
-from onert.ir import Array, BackendError, Constant, Package
+from onert.ir import Array, BackendError, Constant, Operand, Package, TensorType
 
 from .options import Options
 
@@ -44,11 +44,11 @@ _OURS = frozenset({"attr", "copyreg", "numpy", "onert", *sys.stdlib_module_names
 
 @frozen(eq=False)
 class Shelf:
-    """Where the program of one package for one set of options is kept."""
+    """Where the program of one package for one set of options is kept; `parts` are what it takes from the package."""
 
     cache: Cache
     key: str
-    constants: tuple[Constant, ...]
+    parts: tuple[object, ...]
     backends: Mapping[str, Backend]
 
     def take(self, specialize: Specialize) -> Program | None:
@@ -57,7 +57,7 @@ class Shelf:
         if payload is None:
             return None
         try:
-            program, kernels = _unpacked(payload, self.constants)
+            program, kernels = _unpacked(payload, self.parts)
             routines = [self._revived(*each) for each in zip(program.routines, kernels, strict=True)]
         except _BROKEN:
             return None  # compile it again
@@ -105,7 +105,7 @@ def shelf(package: Package, options: Options, backends: Sequence[Backend]) -> Sh
     names = {backend.name: backend.fingerprint(options.settings) for backend in backends}
     if None in names.values():
         return None
-    constants = tuple(_constants(package))
+    constants = _constants(package)
     try:
         structure = _pickled(package, {id(constant): at for at, constant in enumerate(constants)}, None, _OURS)
     except _UNFIT:
@@ -118,7 +118,8 @@ def shelf(package: Package, options: Options, backends: Sequence[Backend]) -> Sh
     state = sources(Path(onert.ir.__file__).parents[1])
     versions = f"{sys.implementation.cache_tag} {sys.hexversion:x} {np.__version__}"
     key = Cache.key(state, versions, repr(names), _text(options), structure, digest.digest())
-    return Shelf(Cache(default_directory(os.environ)), key, constants, {b.name: b for b in backends})
+    parts = (*constants, *_operands(package))
+    return Shelf(Cache(default_directory(os.environ)), key, parts, {b.name: b for b in backends})
 
 
 def _text(options: Options) -> str:
@@ -127,16 +128,21 @@ def _text(options: Options) -> str:
     return repr({name: sorted(value) if isinstance(value, frozenset) else value for name, value in found.items()})
 
 
-def _constants(package: Package) -> Iterator[Constant]:
+def _constants(package: Package) -> tuple[Constant, ...]:
     """The constants of a package's models, each once."""
-    found = {
-        id(operand.data): operand.data
-        for model in package.models
-        for subgraph in model.subgraphs
-        for operand in subgraph.operands
-        if operand.data is not None
-    }
-    yield from found.values()
+    found = {id(operand.data): operand.data for operand in _every_operand(package) if operand.data is not None}
+    return tuple(found.values())
+
+
+def _operands(package: Package) -> Iterator[Operand | TensorType]:
+    """The operands of a package's models, and their types."""
+    for operand in _every_operand(package):
+        yield operand.type
+        yield operand
+
+
+def _every_operand(package: Package) -> Iterator[Operand]:
+    return (operand for model in package.models for subgraph in model.subgraphs for operand in subgraph.operands)
 
 
 def _bytes(array: Array) -> Array:
@@ -146,9 +152,9 @@ def _bytes(array: Array) -> Array:
 # ---- pickles beside which arrays lie
 
 
-def given_constant(at: int) -> Constant:
-    """Stands in a pickle for a constant of the model."""
-    raise pickle.UnpicklingError(f"constant {at} is asked for outside of a kept program")
+def given(at: int) -> object:
+    """Stands in a pickle for a part of the package."""
+    raise pickle.UnpicklingError(f"part {at} of a package is asked for outside of a kept program")
 
 
 def host_memory() -> Memory:
@@ -162,7 +168,7 @@ def member(kind: type[Enum], name: str) -> Enum:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles with `given` constants as their numbers; with `packages`, nothing that other packages declare."""
+    """Pickles with `given` parts as their numbers; with `packages`, nothing that other packages declare."""
 
     def __init__(
         self,
@@ -180,22 +186,23 @@ class _Pickler(pickle.Pickler):
             package = value.__module__.partition(".")[0]
             if package not in self._packages:
                 raise pickle.PicklingError(f"{value.__qualname__} is declared by {package}")
+        if isinstance(value, Constant | Operand | TensorType) and id(value) in self._given:
+            return given, (self._given[id(value)],)
         if isinstance(value, Constant):
-            at = self._given.get(id(value))
-            return (Constant, (np.asarray(value.array, order="C"),)) if at is None else (given_constant, (at,))
+            return Constant, (np.asarray(value.array, order="C"),)
         if isinstance(value, Enum):
             return (member, (type(value), value.name))
         return (host_memory, ()) if value is HOST else NotImplemented
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, buffers: Sequence[memoryview], constants: Sequence[Constant]) -> None:
+    def __init__(self, file: io.BytesIO, buffers: Sequence[memoryview], parts: Sequence[object]) -> None:
         super().__init__(file, buffers=buffers)
-        self._constants = constants
+        self._parts = parts
 
     def find_class(self, module: str, name: str) -> Any:
-        own = module == __name__ and name == given_constant.__name__
-        return self._constants.__getitem__ if own else super().find_class(module, name)
+        own = module == __name__ and name == given.__name__
+        return self._parts.__getitem__ if own else super().find_class(module, name)
 
 
 def _pickled(
@@ -212,14 +219,14 @@ def _pickled(
 def _packed(value: object, shelf: Shelf) -> list[bytes | memoryview]:
     """Sizes of the pickle and of every buffer, then these, each on a cache line."""
     buffers: list[pickle.PickleBuffer] = []
-    head = _pickled(value, {id(constant): at for at, constant in enumerate(shelf.constants)}, buffers)
+    head = _pickled(value, {id(part): at for at, part in enumerate(shelf.parts)}, buffers)
     pieces: list[memoryview] = [memoryview(head), *(buffer.raw() for buffer in buffers)]
     sizes = struct.pack(f"<{1 + len(pieces)}Q", len(pieces), *(piece.nbytes for piece in pieces))
     whole = (memoryview(sizes), *pieces)
     return [part for piece in whole for part in (piece, bytes(-piece.nbytes % _ALIGNMENT))]
 
 
-def _unpacked(payload: memoryview, constants: Sequence[Constant]) -> tuple[Program, Sequence[Sequence[Any]]]:
+def _unpacked(payload: memoryview, parts: Sequence[object]) -> tuple[Program, Sequence[Sequence[Any]]]:
     (count,) = struct.unpack_from("<Q", payload)
     sizes = struct.unpack_from(f"<{count}Q", payload, 8)
     pieces, start = [], _aligned(8 * (1 + count))
@@ -227,7 +234,7 @@ def _unpacked(payload: memoryview, constants: Sequence[Constant]) -> tuple[Progr
         pieces.append(payload[start : start + size])
         start = _aligned(start + size)
     head, *buffers = pieces
-    found: tuple[Program, Sequence[Sequence[Any]]] = _Unpickler(io.BytesIO(head), buffers, constants).load()
+    found: tuple[Program, Sequence[Sequence[Any]]] = _Unpickler(io.BytesIO(head), buffers, parts).load()
     return found
 
 

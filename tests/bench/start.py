@@ -147,7 +147,7 @@ def run(program: str, model: Path, environment: Mapping[str, str], timed: bool) 
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, **environment},
+        env={**{k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}, **environment},
     )
     assert process.stdout is not None
     said = process.stdout.read()

@@ -13,6 +13,7 @@ FAMILIES = (
     "compute",
     "shapes",
     "conversions",
+    "functions",
     "joining",
     "movement",
     "normalization",

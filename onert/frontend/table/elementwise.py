@@ -1,16 +1,11 @@
-"""Operators that work element by element."""
+"""Operators that work on two tensors element by element."""
 
 from __future__ import annotations
 
 from onert.ir import DType, Op
 from onert.ir.ops.binary import AddN, Binary, BinaryKind, PRelu
-from onert.ir.ops.unary import LeakyRelu, Unary, UnaryKind, ZerosLike
 
 from .importer import Importer, Operator, Table, activation, fixed, result_dtype
-
-
-def _unary(kind: UnaryKind) -> Importer:
-    return fixed(Unary(kind))
 
 
 def _binary(kind: BinaryKind) -> Importer:
@@ -31,33 +26,6 @@ def _bitwise_or_logical(logical: BinaryKind, bitwise: BinaryKind) -> Importer:
     return build
 
 
-_UNARY = (
-    "ABS",
-    "NEG",
-    "SQUARE",
-    "SIGN",
-    "EXP",
-    "LOG",
-    "SQRT",
-    "RSQRT",
-    "SIN",
-    "COS",
-    "TANH",
-    "LOGISTIC",
-    "ELU",
-    "HARD_SWISH",
-    "RELU",
-    "RELU6",
-    "RELU_N1_TO_1",
-    "RELU_0_TO_1",
-    "FLOOR",
-    "CEIL",
-    "ROUND",
-    "LOGICAL_NOT",
-    "COMPLEX_ABS",
-    "REAL",
-    "IMAG",
-)
 _BINARY = (
     "FLOOR_DIV",
     "FLOOR_MOD",
@@ -73,10 +41,6 @@ _BINARY = (
 """Operators that are called as the functions are."""
 
 TABLE: Table = {
-    **{name: _unary(UnaryKind[name]) for name in _UNARY},
-    "GELU": lambda operator: Unary(UnaryKind.GELU_TANH if operator.flag("approximate") else UnaryKind.GELU),
-    "LEAKY_RELU": lambda operator: LeakyRelu(operator.number("alpha")),
-    "ZEROS_LIKE": fixed(ZerosLike()),
     **{name: _arithmetic(BinaryKind[name]) for name in ("ADD", "SUB", "MUL", "DIV")},
     **{name: _binary(BinaryKind[name]) for name in _BINARY},
     "RIGHT_SHIFT": _binary(BinaryKind.SHIFT_RIGHT),
@@ -93,15 +57,5 @@ TABLE: Table = {
     "STABLEHLO_SHIFT_LEFT": _binary(BinaryKind.SHIFT_LEFT),
     "STABLEHLO_AND": _bitwise_or_logical(BinaryKind.LOGICAL_AND, BinaryKind.BITWISE_AND),
     "STABLEHLO_OR": _bitwise_or_logical(BinaryKind.LOGICAL_OR, BinaryKind.BITWISE_OR),
-    "STABLEHLO_ABS": _unary(UnaryKind.ABS),
-    "STABLEHLO_NEGATE": _unary(UnaryKind.NEG),
-    "STABLEHLO_EXPONENTIAL": _unary(UnaryKind.EXP),
-    "STABLEHLO_LOG": _unary(UnaryKind.LOG),
-    "STABLEHLO_RSQRT": _unary(UnaryKind.RSQRT),
-    "STABLEHLO_CBRT": _unary(UnaryKind.CBRT),
-    "STABLEHLO_TANH": _unary(UnaryKind.TANH),
-    "STABLEHLO_LOGISTIC": _unary(UnaryKind.LOGISTIC),
-    "STABLEHLO_FLOOR": _unary(UnaryKind.FLOOR),
-    "STABLEHLO_COSINE": _unary(UnaryKind.COS),
 }
 CUSTOM: Table = {}
