@@ -54,8 +54,15 @@ NATIVE = {
     "IF": _WHOLE,
     "WHILE": f"{_WHOLE}, and a counter ends it",
     "STABLEHLO_WHILE": f"{_WHOLE}, and a counter ends it",
-    "LSTM": f"full kernel: {_GATES}",
+    "LSTM": f"full kernel: {_GATES}; basic kernel: float32",
     "UNIDIRECTIONAL_SEQUENCE_LSTM": _GATES,
+    "BIDIRECTIONAL_SEQUENCE_LSTM": "float32; float32 with weights of bytes where there is no linked second input",
+    **dict.fromkeys(
+        ("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN"),
+        "float32; with weights of bytes but for tanh",
+    ),
+    "SVDF": "float32; float32 with weights of bytes",
+    "GRU": "float32",
     **dict.fromkeys(("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"), "any but strings"),
 }
 """What of operators of several types has native code; `tests/llvm` and `tests/control` run it."""

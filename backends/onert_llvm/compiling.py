@@ -14,11 +14,12 @@ from . import code
 from .emit_object import emit
 from .float_rules import ANY, ELEMENT_WISE, FLOATS
 from .kept import KeptKernel, kept
-from .lower import byte_rules, fusion
+from .lower import byte_rules, fusion, spelled
 from .lower.builder import Lowering
 from .lower.command import Lowered
 from .lower.enclosed import Enclosed
 from .lower.rule import Rule
+from .lower.spellings import SPELLINGS
 from .native_kernel import NativeKernel
 from .recurrent_rules import RECURRENT
 from .target import Isa, target
@@ -63,7 +64,8 @@ def _groups(subgraph: Subgraph, operations: Operations[int]) -> tuple[Group, ...
     return fusion.groups(subgraph, operations, anchors, chained)
 
 
-_ENCLOSED = Enclosed(why_not, rule, _groups).rules()
+_HOLDING = Enclosed(why_not, rule, _groups)
+_ENCLOSED = {**_HOLDING.rules(), **spelled.rules(_HOLDING, SPELLINGS)}
 
 
 def generate(sequence: Sequence, settings: Settings, store: Cache) -> NativeKernel:

@@ -11,7 +11,12 @@ from cases.case import Case
 
 from onert.ir import DType, Quantization, TensorType
 from onert.ir.ops.activation import Activation
+from onert.ir.ops.gru import GRU
 from onert.ir.ops.lstm import LSTM
+from onert.ir.ops.lstm_basic import BasicLSTM
+from onert.ir.ops.lstm_bidirectional import BidirectionalLSTM
+from onert.ir.ops.rnn import RNN, BidirectionalRNN
+from onert.ir.ops.svdf import SVDF
 from onert_llvm.target import Isa, runnable
 
 from .harness import Array
@@ -170,6 +175,67 @@ def test_memories_of_floats_with_weights_of_bytes(
     constant = [i for i, a in enumerate(case.inputs) if a is not None and i not in (0, 18, 19)]
     subgraph, inputs = subgraph_of(case, constant), [a for i in (0, 18, 19) if (a := case.inputs[i]) is not None]
     same(natively(subgraph, inputs, isa), by_meaning(subgraph, inputs), 2e-7)
+
+
+# ---- spelt as graphs of other operations
+
+
+def _random(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed + sum(shape)).uniform(-0.7, 0.7, shape).astype(np.float32)
+
+
+def _bytes(array: Array) -> Array:
+    return np.clip(np.round(array * 150), -127, 127).astype(np.int8)
+
+
+@ISAS
+@pytest.mark.parametrize("backward", [False, True], ids=["one way", "both ways"])
+@pytest.mark.parametrize(("steps", "batch", "major"), [(1, 3, False), (6, 1, False), (5, 2, True), (4, 3, False)])
+def test_simple_layers(isa: Isa, steps: int, batch: int, major: bool, backward: bool) -> None:
+    x = _random(steps, batch, 9) if major else _random(batch, steps, 9)
+    weights = (_random(21, 9), _random(21, 21), _random(21), _random(batch, 21))
+    if not backward:
+        _runs(Case("", RNN(Activation.TANH, major), (x, *weights)), isa, (0, 4))
+        return
+    others = (_random(13, 9), _random(13, 13), _random(13), _random(batch, 13))
+    _runs(Case("", BidirectionalRNN(Activation.RELU, major, True), (x, *weights, *others)), isa, (0, 4, 8))
+    linked = (_random(*x.shape[:2], 5), _random(21, 5), _random(13, 5))
+    _runs(Case("", BidirectionalRNN(Activation.TANH, major), (x, *weights, *others, *linked)), isa, (0, 4, 8, 9))
+
+
+@ISAS
+@pytest.mark.parametrize("every", [False, True])
+def test_gated_units(isa: Isa, every: bool) -> None:
+    weights = (_random(51, 6), _random(51), _random(51, 17), _random(51), _random(2, 17))
+    for steps in (1, 5):
+        _runs(Case("", GRU(every), (_random(steps, 2, 6), *weights)), isa, (0, 5))
+
+
+@ISAS
+@pytest.mark.parametrize(("rank", "memory"), [(1, 7), (2, 1), (2, 33)])
+def test_filters_over_time(isa: Isa, rank: int, memory: int) -> None:
+    arrays = [_random(3, 11), _random(18, 11), _random(18, memory), _random(18 // rank), _random(3, 18 * memory)]
+    _runs(Case("", SVDF(rank, Activation.RELU), tuple(arrays)), isa, (0, 4))
+    arrays[1:3] = [_bytes(arrays[1]), _bytes(arrays[2])]
+    quantization = (None, _q(1 / 150), _q(1 / 150))
+    _runs(Case("", SVDF(rank, asymmetric_inputs=rank > 1), tuple(arrays), None, quantization), isa, (0, 4))
+
+
+@ISAS
+@pytest.mark.parametrize("aux", ["none", "stacked", "linked"])
+def test_memories_in_both_directions(isa: Isa, aux: str) -> None:
+    layers = [_floats((4, 2, 6, 19, 19), "peephole", seed=seed).inputs for seed in (1, 2)]
+    more = _random(2, 4, 5 if aux == "linked" else 6)
+    last = {"none": (), "stacked": (more,), "linked": (more, *(_random(19, 5, seed=s) for s in range(8)))}[aux]
+    states = (*layers[0][18:20], *layers[1][18:20])
+    case = Case("", BidirectionalLSTM(), (layers[0][0], *layers[0][1:18], *layers[1][1:18], *states, *last))
+    _runs(case, isa, (0, 35, 36, 37, 38, 39))
+
+
+@ISAS
+def test_a_memory_with_one_matrix(isa: Isa) -> None:
+    arrays = (_random(2, 9), _random(2, 21), _random(84, 30), _random(84), _random(2, 21, seed=5))
+    _runs(Case("", BasicLSTM(), arrays), isa, (0, 1, 4))
 
 
 def test_what_has_no_native_form_says_why() -> None:

@@ -120,6 +120,10 @@ class Lowering:
         spec = KernelSpec(algorithm, self.isa)
         self._commands.append(Command(spec, slots, tiles, grain, (*whole, *accesses), operation, flops, programs))
 
+    def add(self, command: Command) -> None:
+        """A command that is whole."""
+        self._commands.append(command)
+
     def done(self) -> Lowered:
         commands = _looking_ahead(self._commands)
         specs = {command.spec.symbol: command.spec for command in all_commands(commands)}

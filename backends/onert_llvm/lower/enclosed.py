@@ -57,8 +57,8 @@ class Enclosed:
                 first = copying(lowering.operand(given), lowering.operand(result), lowering.type(given).nbytes)
                 lowering.emit(at, CopyRows(), first, 1, (given,), (result,))
         reports = lowering.reports
-        condition = _Graph(self, lowering, op.condition, dict(zip(op.condition.inputs, states, strict=True)))
-        body = _Graph(self, lowering, op.body, _in_place(self, op.body, states))
+        condition = Held(self, lowering, op.condition, dict(zip(op.condition.inputs, states, strict=True)))
+        body = Held(self, lowering, op.body, _in_place(self, op.body, states))
         tested, round_ = condition.commands(at), body.commands(at)
         round_ += tuple(self._advance(lowering, at, op.body, body.places, states))
         (room,) = lowering.scratch(max(condition.size, body.size))
@@ -100,7 +100,7 @@ class Enclosed:
         for graph in (op.then, op.otherwise):
             places = dict(zip(graph.inputs, map(lowering.operand, given), strict=True))
             places |= dict(zip(graph.outputs, map(lowering.operand, operation.outputs), strict=True))
-            side = _Graph(self, lowering, graph, places)
+            side = Held(self, lowering, graph, places)
             programs.append(side.commands(at))
             size = max(size, side.size)
         (room,) = lowering.scratch(size)
@@ -136,7 +136,7 @@ def _in_place(enclosed: Enclosed, body: Subgraph, states: Sequence[Pointer]) -> 
     return places
 
 
-class _Graph:
+class Held:
     """The commands of a graph inside of another one's operation.
 
     `places` says where its operands lie: those that are given, and the others in `size` bytes of the operation's
@@ -152,14 +152,7 @@ class _Graph:
 
     def commands(self, at: int) -> Commands:
         """The commands, for operation `at` of the outer graph; no two of them run at a time."""
-        graph, lowering = self.graph, self.lowering
-        groups = self.enclosed.fuse(graph, range(len(graph.operations)))
-        self._place(groups)
-        inner = Lowering(graph, lowering.isa, Settings(num_threads=1))
-        for group in groups:
-            first = graph.operations[group.operations[0]]
-            self.enclosed.rule(first.op, graph.types(first)).lower(inner, group.operations)
-        return self._moved(inner.done(), at)
+        return self._moved(self._lowered(1), at)
 
     def _place(self, groups: Sequence[Group]) -> None:
         """A place for what operations make: the first gap between the operands that are alive at the time."""
@@ -183,8 +176,25 @@ class _Graph:
                     self.places[made] = Pointer(Area.SCRATCH, 0, start)
                     self.size = max(self.size, -(-(start + nbytes) // _ALIGNMENT) * _ALIGNMENT)
 
-    def _moved(self, lowered: Lowered, at: int) -> Commands:
-        """Commands on the graph's own operands as those on the outer graph's memory."""
+    def emit(self, at: int) -> None:
+        """The commands as those of operation `at` itself, for all threads."""
+        for command in self._moved(self._lowered(self.lowering.threads), at, shared=True):
+            self.lowering.add(command)
+        self.lowering.scratch(self.size)
+
+    def _lowered(self, threads: int) -> Lowered:
+        """The commands on the graph's own operands, which come to have their places."""
+        graph = self.graph
+        groups = self.enclosed.fuse(graph, range(len(graph.operations)))
+        self._place(groups)
+        inner = Lowering(graph, self.lowering.isa, Settings(num_threads=threads))
+        for group in groups:
+            first = graph.operations[group.operations[0]]
+            self.enclosed.rule(first.op, graph.types(first)).lower(inner, group.operations)
+        return inner.done()
+
+    def _moved(self, lowered: Lowered, at: int, *, shared: bool = False) -> Commands:
+        """Commands on the graph's own operands as those on the outer graph's memory; `shared` by threads, or not."""
         constants, reports = self.lowering.include(at, lowered)
         room, self.size = self.size, self.size + lowered.scratch
         known: dict[int, Pointer] = {}
@@ -211,7 +221,10 @@ class _Graph:
         def each(command: Command) -> Command:
             slots = {n: moved(v) if isinstance(v, Pointer) else v for n, v in command.slots.items()}
             programs = tuple(tuple(map(each, program)) for program in command.programs)
-            return evolve(command, slots=slots, grain=command.tiles, accesses=(), operation=at, programs=programs)
+            command = evolve(command, slots=slots, operation=at, programs=programs)
+            if not shared:
+                return evolve(command, grain=command.tiles, accesses=())
+            return evolve(command, accesses=tuple(evolve(a, pointer=moved(a.pointer)) for a in command.accesses))
 
         return tuple(command for command in map(each, lowered.commands) if not _idle(command))
 
