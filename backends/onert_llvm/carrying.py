@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import partial
+from itertools import groupby
+from typing import Any
 
 import numpy as np
+from attrs import evolve, frozen
 
 from onert.backend import HasParts, Part, Tensors
 from onert.ir import Array, Context, ExecutionError
@@ -14,22 +18,68 @@ from .lower.command import Transfer
 Call = Callable[[], None]
 
 
+@frozen(eq=False)
+class Carry(Part):
+    """A transfer alone. `key` is the variable's, where that is known before the run, `copy` what the run works on."""
+
+    key: Hashable | None
+    copy: Array
+    store: bool
+    state: dict[Any, Any]
+
+
 class Carrying:
     """Native runs and transfers in turn."""
 
     __slots__ = ("_calls", "parts")
 
     def __init__(self, found: Iterable[HasParts | Part]) -> None:
-        steps = tuple(found)
+        steps = tuple(_same_objects(found))
         self.parts = tuple(p for step in steps for p in ((step,) if isinstance(step, Part) else step.parts))
-        self._calls = tuple(step.call if isinstance(step, Part) else step for step in steps)
+        self._calls = tuple(call for kind, row in groupby(steps, _kind) for call in _calls(kind, tuple(row)))
 
     def __call__(self) -> None:
         for call in self._calls:
             call()
 
 
-def transfer(what: Transfer, copies: Array, tensors: Tensors, context: Context) -> Part:
+def _same_objects(steps: Iterable[HasParts | Part]) -> Iterator[HasParts | Part]:
+    """The steps, equal keys one object (which a dictionary finds without a closer look), and views of one place too."""
+    keys: dict[Hashable, Hashable] = {}
+    views: dict[tuple[Hashable, ...], Array] = {}
+    for step in steps:
+        if isinstance(step, Carry):
+            place = (step.copy.ctypes.data, step.copy.shape, step.copy.dtype)
+            yield evolve(step, key=keys.setdefault(step.key, step.key), copy=views.setdefault(place, step.copy))
+        else:
+            yield step
+
+
+def _kind(step: HasParts | Part) -> bool | None:
+    """Whether a step gives a variable back, or takes one, of a known key; None for any other."""
+    return step.store if isinstance(step, Carry) and step.key is not None else None
+
+
+def _calls(kind: bool | None, steps: tuple[Any, ...]) -> Iterable[Call]:
+    """The steps of a kind as calls: transfers of one kind in a row as one."""
+    if kind is None:
+        return [step.call if isinstance(step, Part) else step for step in steps]
+    state = steps[0].state
+    if kind:
+        return [partial(state.update, {step.key: step.copy for step in steps})]
+    taken = tuple((step.key, step.copy, step.call) for step in steps)
+
+    def take() -> None:
+        get = state.get
+        for key, copy, call in taken:
+            if get(key) is not copy:
+                call()
+                state[key] = state.pop(key)  # under this very key
+
+    return [take]
+
+
+def transfer(what: Transfer, copies: Array, tensors: Tensors, context: Context) -> Carry:
     """A transfer as a call. What a run gives back is its copy itself, which the next run need not take again."""
     nbytes = int(np.prod(what.shape, dtype=np.int64)) * what.dtype.itemsize
     copy = copies[what.place : what.place + nbytes].view(what.dtype).reshape(what.shape)
@@ -54,7 +104,7 @@ def transfer(what: Transfer, copies: Array, tensors: Tensors, context: Context) 
     def store() -> None:
         state[key()] = copy
 
-    return Part((what.operation,), store if what.store else load)
+    return Carry((what.operation,), store if what.store else load, what.key, copy, what.store, state)
 
 
 def _name(key: object) -> str:
