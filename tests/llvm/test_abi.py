@@ -28,7 +28,7 @@ from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.pool import Gathering, PoolF32, PoolInt8, WindowPoolF32
 from onert_llvm.kernels.reduce import ArgColumns, Fold, ReduceColumns, ReduceRows
 from onert_llvm.kernels.requantize import Requantize, Scaling
-from onert_llvm.kernels.resize import ResizeBilinear
+from onert_llvm.kernels.resize import Blend, ResizeBilinear
 from onert_llvm.kernels.row_chain import Number, RowChain, Total
 from onert_llvm.layout import TaskLayout
 from onert_llvm.object import compile_text
@@ -52,7 +52,7 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
         ReduceColumns(Fold.MAX),
         *(Move(core, 4, 2) for core in Core), Move(Core.RUN, 1, 0), Move(Core.EACH, 16, 1), Gather(1, 2, True),
         RowChain((Total(Fold.SUM, ACC, True), Number(Apply(Fn.NEG, (Leaf("s0"),)))), Leaf("s1"), (ACC.name,)),
-        Softmax(), Softmax(logarithm=True), *(Normalize(norm, True, True) for norm in Norm), ResizeBilinear(),
+        Softmax(), Softmax(logarithm=True), *(Normalize(norm, True, True) for norm in Norm), ResizeBilinear(), Blend(),
         *(WindowPoolF32(gathering) for gathering in Gathering), ArgColumns(True, Kind.I8, True),
         *(ReduceColumns(Fold.MIN, 1, kind) for kind in Kind), *(ReduceRows(Fold.MAX, kind) for kind in Kind),
         *(Elementwise(Apply(fn, (ACC,)), (True,), 2, True) for fn in (Fn.FLOOR, Fn.ROUND, Fn.SIN, Fn.ELU, Fn.LOG)),

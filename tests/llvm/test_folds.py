@@ -98,7 +98,7 @@ def test_pooling(
 
 
 @ISAS
-@pytest.mark.parametrize("size", [(1, 1), (7, 3), (10, 18), (13, 9)])
+@pytest.mark.parametrize("size", [(1, 1), (7, 3), (10, 18), (13, 9), (3, 40)])
 @pytest.mark.parametrize("channels", [1, 21, 64])
 def test_resizing(isa: Isa, size: tuple[int, int], channels: int) -> None:
     for op in (ResizeBilinear(), ResizeBilinear(align_corners=True), ResizeBilinear(half_pixel_centers=True)):

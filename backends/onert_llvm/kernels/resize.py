@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from attrs import frozen
@@ -57,3 +57,46 @@ def _mixed(k: Kernel, corners: Sequence[View], shares: Sequence[Val], out: View,
     for corner, share in zip(corners[1:], shares[1:], strict=True):
         total = k.fma(corner[at].load(lanes, mask), share, total)
     out[at].store(total, mask)
+
+
+@frozen
+class Blend:
+    """Along one axis each output from two inputs: `out[o, i] = in[o, low[i]] * (1 - p) + in[o, high[i]] * p`.
+
+    `p` is `part[i]`; an element is `width` numbers, `inputs` and `outputs` are how many the axis has. Work tile t is
+    `piece` outputs of o = t // pieces. With `filled` an element fills a register, and its last numbers are written with
+    those before them as a whole one.
+    """
+
+    filled: bool = False
+
+    @property
+    def name(self) -> str:
+        return "blend"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("in", "out", "low", "high", "part", "inputs", "outputs", "width", "piece", "pieces"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        width, count = task.i64("width"), task.i64("outputs")
+        with k.loop(end, begin) as tile:
+            outer, first = tile // task.i64("pieces"), (tile % task.i64("pieces")) * task.i64("piece")
+            source = task.view("in", F32, task.i64("inputs") * width, width, 1)[outer]
+            target = task.view("out", F32, count * width, width, 1)[outer]
+            with k.loop((first + task.i64("piece")).min(count), first, nonempty=True) as i:
+                near, far = (source[task.view(n, I32, 1)[i].load().cast(I64)] for n in ("low", "high"))
+                part = task.view("part", F32, 1)[i].load()
+                shares = [(k.f32(1.0) - part).splat(k.isa.f32), part.splat(k.isa.f32)]
+                self._element(k, width, partial(_mixed, k, (near, far), shares, target[i]))
+
+    def _element(self, k: Kernel, width: Val, register: Callable[[Val, Val | None], None]) -> None:
+        if not self.filled:
+            each_register(k, width, register)
+            return
+        lanes = k.isa.f32
+        whole = width - width % lanes
+        with k.loop(whole, step=lanes, nonempty=True) as at:
+            register(at, None)
+        with k.when(whole < width):
+            register(width - lanes, None)
