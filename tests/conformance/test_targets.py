@@ -26,7 +26,7 @@ MODELS = sorted(p for p in (SHARED / "models").glob("*/*") if p.suffix in (".tfl
 TARGETS = [isa.name for isa in runnable()]
 STEPS = 3
 ROUGH = {
-    "pose_landmark_full": 2e-3,  # its mask is what is left of sums a thousand times as large
+    "pose_landmark_full": 4e-3,  # its mask is what is left of large sums: LiteRT's kernels are 1.4e-3 apart
     "selfie_segmentation": 1e-4,  # likewise
     "nmp": 1e-4,  # takes logarithms of what is near 0; native code lies within 1e-6 of LiteRT's default kernels
     "ocr_dr": 2e-3,  # quantises activations when it runs: one bit may move a letter's score
