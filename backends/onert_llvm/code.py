@@ -1,6 +1,6 @@
 """Kernels' object files: built, or found in the cache.
 
-While one kernel is written, the code generator is at work on others, in as many threads as there are processors.
+While one kernel is written, the code generator is at work on others, in a thread for each processor.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def addresses(specs: Iterable[KernelSpec], store: Cache | None) -> Mapping[str, 
 
 def objects(specs: Sequence[KernelSpec], store: Cache | None) -> list[bytes]:
     """The kernels' object files."""
-    with ThreadPoolExecutor(_processors(), thread_name_prefix="onert-code") as workers:
+    with ThreadPoolExecutor(_threads(), thread_name_prefix="onert-code") as workers:
         found = [_object(spec, store, workers) for spec in specs]
         return [each if isinstance(each, bytes) else each.result() for each in found]
 
@@ -39,8 +39,13 @@ def _object(spec: KernelSpec, store: Cache | None, workers: ThreadPoolExecutor) 
     return _load(key, store) or workers.submit(_made, str(build(spec)), spec.isa, key, store)
 
 
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+_MOST_THREADS = 8
+"""More would wait for kernels to be written, and each holds memory."""
+
+
+def _threads() -> int:
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(processors, _MOST_THREADS)
 
 
 def _load(key: str, store: Cache | None) -> bytes | None:
