@@ -61,7 +61,7 @@ NATIVE = {
         ("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN"),
         "float32; with weights of bytes but for tanh",
     ),
-    "SVDF": "float32; float32 with weights of bytes",
+    "SVDF": "float32; float32 with weights of bytes; int8q",
     "GRU": "float32",
     **dict.fromkeys(("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"), "any but strings"),
 }

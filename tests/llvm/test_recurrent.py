@@ -222,6 +222,26 @@ def test_filters_over_time(isa: Isa, rank: int, memory: int) -> None:
 
 
 @ISAS
+@pytest.mark.parametrize("wide", [False, True], ids=["8 bits", "16 bits"])
+@pytest.mark.parametrize(("rank", "memory"), [(1, 7), (2, 1), (3, 40)])
+def test_filters_over_time_of_bytes(isa: Isa, rank: int, memory: int, wide: bool) -> None:
+    rng = np.random.default_rng(rank)
+    held = np.dtype(np.int16 if wide else np.int8)
+
+    def some(dtype: np.dtype[Any], *shape: int) -> Array:
+        limits = np.iinfo(dtype)
+        return rng.integers(limits.min, limits.max + 1, shape).astype(dtype)
+
+    x, feature = some(np.dtype(np.int8), 3, 11), some(np.dtype(np.int8), 18, 11)
+    time, state = some(held, 18, memory), some(held, 3, 18 * memory)
+    bias = rng.integers(-9999, 9999, 18 // rank).astype(np.int32)
+    scales = (_q(0.05, 7), _q(0.01), _q(1e-4 if wide else 0.02), _q(4e-4, 0) if wide else _q(0.05, -3))
+    quantization = (*scales[:3], None, scales[3])
+    case = Case("", SVDF(rank), (x, feature, time, bias, state), None, quantization, (_q(0.2, -9), scales[3]))
+    _runs(case, isa, (0, 4))
+
+
+@ISAS
 @pytest.mark.parametrize("aux", ["none", "stacked", "linked"])
 def test_memories_in_both_directions(isa: Isa, aux: str) -> None:
     layers = [_floats((4, 2, 6, 19, 19), "peephole", seed=seed).inputs for seed in (1, 2)]

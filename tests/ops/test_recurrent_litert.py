@@ -15,17 +15,17 @@ import onert
 from onert.ir import Array
 
 
-def _ours(model: bytes, rounds: Iterable[tuple[Array, ...]]) -> list[list[Array]]:
-    execution = onert.Execution(onert.compile(onert.load(model), backends=("reference",)))
+def _ours(model: bytes, rounds: Iterable[tuple[Array, ...]], backends: tuple[str, ...]) -> list[list[Array]]:
+    execution = onert.Execution(onert.compile(onert.load(model), backends=backends))
     return [list(execution.run(inputs).values()) for inputs in rounds]
 
 
-def _check(trial: Trial) -> None:
+def _check(trial: Trial, backends: tuple[str, ...] = ("reference",)) -> None:
     model = litert.one_operator(
         trial.code, trial.options, trial.types, trial.constants, trial.variables, trial.intermediates
     )
     theirs = litert.run_again(model, trial.rounds)
-    for at, (mine, other) in enumerate(zip(_ours(model, trial.rounds), theirs, strict=True)):
+    for at, (mine, other) in enumerate(zip(_ours(model, trial.rounds, backends), theirs, strict=True)):
         for a, b in zip(mine, other, strict=True):
             assert a.dtype == b.dtype
             assert a.shape == b.shape
@@ -68,3 +68,13 @@ def test_lstm_layers_in_both_directions_are_litert_s(trial: Trial) -> None:
 @pytest.mark.parametrize("trial", _named(trials.integer_lstm(), trials.narrow_lstm()))
 def test_lstm_layers_of_integers_are_litert_s(trial: Trial) -> None:
     _check(trial)
+
+
+_FAMILIES = (trials.svdf, trials.rnn, trials.bidirectional_rnn, trials.lstm, trials.bidirectional_lstm)
+_SOME = [list(family())[::23] for family in (*_FAMILIES, trials.integer_lstm, trials.basic_lstm)]
+
+
+@pytest.mark.parametrize("trial", _named(trials.long_hybrid(), *_SOME))
+def test_layers_are_litert_s_on_all_backends(trial: Trial) -> None:
+    """Native code where there is some; of bytes and of floats with weights of bytes to the last bit."""
+    _check(trial, ())

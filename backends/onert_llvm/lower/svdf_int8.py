@@ -1,0 +1,100 @@
+"""Filters over features and time of bytes: a product, then what remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import CallTypes, DType
+from onert.ir.fixed_point import quantize_multiplier
+from onert.ir.ops.svdf import SVDF
+from onert_llvm.kernels.dot import GROUP
+from onert_llvm.kernels.lstm_int8 import ScaledSums
+from onert_llvm.kernels.requantize import Scaling
+from onert_llvm.kernels.svdf_int8 import FilterOverTime
+from onert_llvm.packing import folded_bias, pack_columns, pack_int8, panels
+from onert_llvm.schedule import product_tile, row_work
+
+from .builder import Lowering
+from .command import Slot
+from .recurrent import side_by_side, whole
+
+
+def why_not(op: SVDF, types: CallTypes) -> str | None:
+    """Why this backend does not run the layer; None where it does."""
+    if types.input(0).dtype is not DType.INT8:
+        return "only int8 is native"
+    if any(t is not None and t.value is None for i, t in enumerate(types.inputs) if i not in (0, 4)):
+        return "the weights are not constant"
+    present = [t for t in (*types.inputs, *types.outputs) if t is not None]
+    return "a tensor has no elements" if any(0 in t.shape for t in present) else None
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """One step."""
+    (at,) = operations
+    operation, isa = lowering.operation(at), lowering.isa
+    op = operation.op
+    assert isinstance(op, SVDF)
+    x, feature, time, bias, state = operation.inputs
+    assert x is not None
+    assert feature is not None
+    assert time is not None
+    assert state is not None
+    y, state_out = operation.outputs
+    batch, depth = lowering.shape(x)
+    filters, memory = lowering.shape(time)
+    units, padded = filters // op.rank, whole(filters, isa)
+    newest, sums = lowering.scratch(4 * batch * padded, 4 * batch * padded)
+    kinds = [lowering.type(i) for i in (x, feature, time, state, y)]
+
+    weights = side_by_side([lowering.elements(feature).T], isa)
+    tile = product_tile(batch, padded, depth, isa, integer=True)
+    packed, panel_bytes = pack_int8(weights, tile.columns, isa)
+    across = panels(padded, tile.columns, isa)
+    work = row_work(batch, tile, across, depth, lowering.threads)
+    by = quantize_multiplier(kinds[0].scale * kinds[1].scale / kinds[3].scale)
+    start = folded_bias(weights, None, kinds[0].zero_point, 0, isa, True)
+    one = (np.array([by.mantissa]), np.array([by.shift]))
+    product: dict[str, Slot] = {
+        "a": lowering.operand(x),
+        "b": lowering.constant(packed),
+        "c": newest.pointer,
+        "m": batch,
+        "n": padded,
+        "mc": work.mc,
+        "panels": across,
+        "panel_bytes": panel_bytes,
+        "k": depth,
+        "lda": depth,
+        "ldc": padded,
+        "columns": lowering.constant(pack_columns(Scaling.WIDE, start, one, 0, isa)),
+    }
+    flops = 2 * batch * padded * depth
+    lowering.emit(at, ScaledSums(tile, depth % GROUP[isa.dot]), product, work.tiles, (x,), (), flops, (newest,))
+
+    to_y = quantize_multiplier(kinds[3].scale * kinds[2].scale / kinds[4].scale)
+    slots: dict[str, Slot] = {
+        "newest": newest.pointer,
+        "padded": padded,
+        "state": lowering.operand(state),
+        "state_out": lowering.operand(state_out),
+        "time": lowering.operand(time),
+        "y": lowering.operand(y),
+        "sums": sums.pointer,
+        "memory": memory,
+        "units": units,
+        "rank": op.rank,
+        "state_zero": kinds[3].zero_point,
+        "zero": kinds[4].zero_point,
+        "by_mantissa": to_y.mantissa,
+        "by_left": max(to_y.shift, 0),
+        "by_right": max(-to_y.shift, 0),
+    }
+    if bias is not None:
+        slots["bias"] = lowering.constant(side_by_side([lowering.elements(bias)], isa))
+    kernel = FilterOverTime(kinds[3].dtype is DType.INT16, bias is not None)
+    touched = (evolve(newest, write=False), sums)
+    lowering.emit(at, kernel, slots, batch, (state, time), (y, state_out), 2 * batch * filters * memory, touched)
