@@ -47,7 +47,7 @@ def product_tile(m: int, n: int, k: int, isa: Isa, integer: bool = False) -> Til
         blocks = -(-m // mr)
         return blocks * sum(count * _block(mr, v, k) for count, v in ((full, cut.vectors), (1, cut.tail)) if v)
 
-    mr, wide = min(_tiles(isa, integer), key=cycles)
+    mr, wide = min((candidate for candidate in _tiles(isa, integer) if candidate[0] <= m), key=cycles)
     few = 1 if mr * wide >= 8 or integer else 2 if mr * wide >= 4 else 4
     cut = columns(n, wide, isa)
     blocks = -(-m // mr)

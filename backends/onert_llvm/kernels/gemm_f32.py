@@ -43,7 +43,7 @@ class GemmF32:
             rows = [a[r] for r in block.rows]
             multiply_add(k, acc, rows, panel, task.i64("k"), self.tile.split, at_step=block.fetch)
 
-        each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product))
+        each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product), True)
 
 
 @frozen
@@ -77,4 +77,4 @@ class ConvF32:
                     k, acc, pixels, panels[tap], depth, self.tile.split, at_step=lambda p: block.fetch(done + p)
                 )
 
-        each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product))
+        each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product), True)

@@ -47,7 +47,7 @@ class MatMulF32:
             a = k.view(starts[0], F32, task.i64("a_row"), task.i64("a_step"))
             b = k.view(starts[1], F32, 1)
             above = batch * task.i64("m")
-            each_block(k, task, local, local + 1, self.tile, partial(self._block, k, task, a, b, above))
+            each_block(k, task, local, local + 1, self.tile, partial(self._block, k, task, a, b, above), True)
 
     def _block(self, k: Kernel, task: Task, a: View, b: View, above: Val, block: Block) -> None:
         panel = k.view(b[block.column].address, F32, task.i64("ldb"), 1)

@@ -90,7 +90,7 @@ class Block:
     """One tile whose code is being written: its rows, and the panel of its columns.
 
     Rows beyond the last are the last row again; what they give is stored to spare memory. `inside` says which rows are
-    none of these, None where that is sure. `ahead` is where the next panel's lines are, by step and number.
+    none of these, None where there are none. `ahead` is where the next panel's lines are, by step and number.
     """
 
     k: Kernel
@@ -168,14 +168,20 @@ def each_panel(k: Kernel, task: Task, tile: Tile, number: Val, body: Callable[[P
         write(main or tail, masked and not main)
 
 
-def each_block(k: Kernel, task: Task, begin: Val, end: Val, tile: Tile, body: Callable[[Block], None]) -> None:
-    """Write the loops around `body`: work tile t is the group of `mc` rows t // panels by the panel t % panels."""
+def each_block(
+    k: Kernel, task: Task, begin: Val, end: Val, tile: Tile, body: Callable[[Block], None], again: bool = False
+) -> None:
+    """Write the loops around `body`: work tile t is the group of `mc` rows t // panels by the panel t % panels.
+
+    With `again` the last tile takes rows of the one before, or of another work tile, once more: both store the same
+    numbers, there are at least as many rows as a tile has, and results do not lie where operands do.
+    """
     panels = task.i64("panels")
     spare = k.view(k.scratch(I8, tile.columns.widest * k.isa.vector_bytes), I8, 1)
     with k.loop(end, begin) as t:
         first = (t // panels) * task.i64("mc")
         last = (first + task.i64("mc")).min(task.i64("m"))
-        each_panel(k, task, tile, t % panels, partial(_row_blocks, k, task, tile, (first, last), spare, body))
+        each_panel(k, task, tile, t % panels, partial(_row_blocks, k, task, tile, (first, last), spare, again, body))
 
 
 def _row_blocks(
@@ -184,19 +190,21 @@ def _row_blocks(
     tile: Tile,
     span: tuple[Val, Val],
     spare: View,
+    again: bool,
     body: Callable[[Block], None],
     panel: Panel,
 ) -> None:
     first, last = span
     following = _following(k, task, panel) if tile.ahead and not tile.stream else None
-    with k.loop(last, first, step=tile.mr, nonempty=True) as m:
+    with k.loop(last, first, step=tile.mr, nonempty=True) as group:
+        m = group.min(last - tile.mr) if again else group
         rows: list[Val] = [m]
         inside: list[Val | None] = [None]
         for i in range(1, tile.mr):
-            here = m + i < last
+            here = None if again else m + i < last
             inside.append(here)
-            rows.append(here.select(m + i, rows[-1]))
-        ahead = None if following is None else _ahead(k, task, tile, m - first, following, spare)
+            rows.append(m + i if here is None else here.select(m + i, rows[-1]))
+        ahead = None if following is None else _ahead(k, task, tile, group - first, following, spare)
         if tile.stream:
             ahead = k.view(k.view(panel.address, I8, 1)[_STREAM].address, I8, _LINE * panel.vectors, _LINE)
         body(Block(k, tuple(rows), tuple(inside), panel, spare, ahead, tile.ahead))
