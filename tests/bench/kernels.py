@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert_llvm.abi import Algorithm, KernelSpec, Task, build
 from onert_llvm.build import F32, I8, I16, I32, Kernel, Val, vec
@@ -219,7 +219,7 @@ class Runner:
     def _depthwise(self, shape: Shape, slots: dict[str, Any]) -> Callable[[], None]:
         c, w = shape.channels, shape.window
         choose = byte_strip if self.integer else strip
-        cut = choose((w, w), shape.stride, 1, shape.out[1], c, self.isa)
+        cut = evolve(choose((w, w), shape.stride, 1, shape.out[1], c, self.isa), near=True)
         weights = packed = self.numbers(w, w, c)
         if self.integer:
             packed = _aligned(pack_depthwise_int8(weights, channel_order(c, cut.wide, self.isa), self.isa))
