@@ -59,7 +59,7 @@ NATIVE = {
     "BIDIRECTIONAL_SEQUENCE_LSTM": "float32; float32 with weights of bytes where there is no linked second input",
     **dict.fromkeys(
         ("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN"),
-        "float32; with weights of bytes but for tanh",
+        "float32; float32 with weights of bytes",
     ),
     "SVDF": "float32; float32 with weights of bytes; int8q",
     "GRU": "float32",

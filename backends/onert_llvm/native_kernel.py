@@ -61,7 +61,7 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
     def span(first: int, last: int) -> HasParts:
         start, some = address + first * _WORDS * 8, operations[first:last]
         run: _Alone | _Together
-        if kernel.threads <= 1 or all(command.tiles <= command.grain for command in commands[first:last]):
+        if kernel.threads <= 1 or not _worth_sharing(commands[first:last]):
             run = _Alone(alone, start, last - first, keep, some)
         else:
             run = _Together(together, kernel, start, last - first, keep, some)
@@ -72,6 +72,16 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
     if not lowered.variables.transfers:
         return span(0, len(commands))
     return Carrying(_in_turn(lowered, busy, span, lambda what: transfer(what, copies, tensors, context)))
+
+
+_SHARED_WORK = 1 << 17
+"""Operations, or bytes, below which threads take longer to meet than to do it."""
+
+
+def _worth_sharing(commands: Sequence[Command]) -> bool:
+    """Whether there is so much that several threads can do that they should."""
+    shared = (c for c in commands if c.tiles > c.grain)
+    return sum(max(c.flops, sum(a.nbytes for a in c.accesses)) for c in shared) >= _SHARED_WORK
 
 
 def _in_turn(

@@ -6,7 +6,7 @@ from onert.ir import Op
 from onert.ir.ops.lstm import LSTM
 from onert.ir.ops.svdf import SVDF
 
-from .lower import lstm, lstm_dynamic, lstm_int8, svdf_int8
+from .lower import lstm, lstm_dynamic, lstm_int8, svdf_int8, tanh_of_sum
 from .lower.rule import Rule
 
 RECURRENT: dict[type[Op], tuple[Rule, ...]] = {
@@ -15,6 +15,7 @@ RECURRENT: dict[type[Op], tuple[Rule, ...]] = {
         Rule(lstm_dynamic.why_not, lstm_dynamic.lower),
         Rule(lstm_int8.why_not, lstm_int8.lower),
     ),
+    tanh_of_sum.TanhOfSum: (Rule(tanh_of_sum.why_not, tanh_of_sum.lower),),
     SVDF: (Rule(svdf_int8.why_not, svdf_int8.lower),),
 }
 """The forms of each for different element types."""

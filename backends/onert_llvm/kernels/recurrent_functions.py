@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attrs import frozen
+
+from onert_llvm.abi import Task
 from onert_llvm.build import F32, I32, Kernel, Val, vec
 from onert_llvm.build.math import floor
+from onert_llvm.layout import TaskLayout
+
+from .normalize import each_register
 
 
 def logistic(k: Kernel, x: Val) -> Val:
@@ -43,3 +49,25 @@ def _polynomial(x: Val, coefficients: Sequence[float]) -> Val:
     for c in coefficients[1:]:
         total = total * x + c
     return total
+
+
+@frozen
+class SumTanh:
+    """`out = tanh(x + y)` for `count` floats. One work tile."""
+
+    @property
+    def name(self) -> str:
+        return "sum_tanh"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("x", "y", "out", "count"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        x, y, out = (task.view(name, F32, 1) for name in ("x", "y", "out"))
+
+        def register(at: Val, mask: Val | None) -> None:
+            total = x[at].load(k.isa.f32, mask) + y[at].load(k.isa.f32, mask)
+            out[at].store(tanh(k, total), mask)
+
+        each_register(k, task.i64("count"), register)

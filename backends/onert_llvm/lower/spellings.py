@@ -32,6 +32,7 @@ from onert.ir.ops.unary import Unary, UnaryKind
 from onert.ir.shape import static
 
 from .spelled import Spelling
+from .tanh_of_sum import TanhOfSum
 
 _ADD, _SUB, _MUL = (Binary(kind) for kind in (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL))
 
@@ -114,8 +115,6 @@ def _no_weights(types: CallTypes, states: Sequence[int]) -> str | None:
 
 
 def _why_no_rnn(op: RNN | BidirectionalRNN, types: CallTypes) -> str | None:
-    if types.input(1).dtype in EIGHT_BITS and op.activation is Activation.TANH:
-        return "tanh after weights of bytes is not native"
     return _no_weights(types, (0, 4) if isinstance(op, RNN) else (0, 4, 8, 9))
 
 
@@ -168,8 +167,10 @@ def _simple(
     matrix = d.known(recurrent)
 
     def step(b: Draft, row: int, state: int) -> int:
-        own = b.operand_of(matrix)
-        return b.activated(row, b.rows_times(state, own, None, op.asymmetric_inputs), op.activation)
+        own = b.rows_times(state, b.operand_of(matrix), None, op.asymmetric_inputs)
+        if matrix.dtype in EIGHT_BITS and op.activation is Activation.TANH:
+            return b.add(TanhOfSum(), row, own)
+        return b.activated(row, own, op.activation)
 
     return _steps(d, d.reshaped(given, time, batch, units), h, step, backward)
 
