@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 from attrs import frozen
@@ -14,6 +14,7 @@ from onert.backend import HasParts, Part, Tensors
 from onert.ir import Array, Context, ExecutionError
 
 from .carrying import Carrying, transfer
+from .driven import DrivenLoop
 from .layout import slot_bits
 from .lower.command import REPORT_BYTES, Area, Check, Command, Lowered, Pointer, Transfer
 from .memory import aligned
@@ -21,8 +22,8 @@ from .threads import POOLS
 
 _WORDS = 16
 """64-bit words of a command in memory: see `native/pool.ll`."""
-COPY = "copy_rows"
-"""The algorithm that copies memory and does nothing else."""
+COPY, RUN_LOOP = "copy_rows", "run_loop"
+"""The algorithms that copy memory and do nothing else, and that run others."""
 _FN, _TASK, _TILES, _GRAIN, _SYNC = range(5)
 
 
@@ -53,19 +54,39 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
     commands = [command for command, some in zip(lowered.commands, busy, strict=True) if some]
     program = _Program(kernel, commands, place)
     address, keep = program.address, (program, scratch, place)
-    operations = tuple(command.operation for command in commands)
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
     together = ctypes.CFUNCTYPE(None, pointer, pointer, integer)(kernel.pool["onert_pool_run"])
 
+    def run(start: int, some: Sequence[Command]) -> _Alone | _Together:
+        of = tuple(command.operation for command in some)
+        if kernel.threads <= 1 or not _worth_sharing(some):
+            return _Alone(alone, start, len(some), keep, of)
+        return _Together(together, kernel, start, len(some), keep, of)
+
+    def driven(at: int) -> HasParts:
+        slots, programs = commands[at].slots, commands[at].programs
+        condition, body = (run(start, some) for start, some in zip(program.inner(at), programs, strict=True))
+        reports_, checks, most, goes_on = (slots.get(n) for n in ("reports", "checks", "most", "goes_on"))
+        assert isinstance(reports_, Pointer)
+        assert isinstance(checks, int)
+        assert isinstance(goes_on, Pointer)
+        first = reports_.offset // REPORT_BYTES
+        own = reports[first : first + checks]
+        bound = most if isinstance(most, int) else None
+        return DrivenLoop(condition, body, place(goes_on), own, bound, commands[at].operation)
+
     def span(first: int, last: int) -> HasParts:
-        start, some = address + first * _WORDS * 8, operations[first:last]
-        run: _Alone | _Together
-        if kernel.threads <= 1 or not _worth_sharing(commands[first:last]):
-            run = _Alone(alone, start, last - first, keep, some)
-        else:
-            run = _Together(together, kernel, start, last - first, keep, some)
-        return _Checked(run, lowered.checks, reports) if lowered.checks else run
+        cuts = [at for at in range(first, last) if kernel.threads > 1 and _long_rounds(commands[at])]
+        ends = [first, *(i for at in cuts for i in (at, at + 1)), last]
+        found: list[HasParts] = []
+        for start, stop in pairwise(ends):
+            if start in cuts:
+                found.append(driven(start))
+            elif start < stop:
+                found.append(run(address + start * _WORDS * 8, commands[start:stop]))
+        whole = found[0] if len(found) == 1 else Carrying(found)
+        return _Checked(whole, lowered.checks, reports) if lowered.checks else whole
 
     for operand, key in lowered.variables.handles:
         tensors[operand].assign(_handle(key))
@@ -82,6 +103,11 @@ def _worth_sharing(commands: Sequence[Command]) -> bool:
     """Whether there is so much that several threads can do that they should."""
     shared = (c for c in commands if c.tiles > c.grain)
     return sum(max(c.flops, sum(a.nbytes for a in c.accesses)) for c in shared) >= _SHARED_WORK
+
+
+def _long_rounds(command: Command) -> bool:
+    """Whether a command is a loop whose rounds are worth sharing."""
+    return command.spec.name == RUN_LOOP and _worth_sharing(command.programs[1])
 
 
 def _in_turn(
@@ -260,6 +286,10 @@ class _Program:
     @property
     def address(self) -> int:
         return int(self._rows.ctypes.data)
+
+    def inner(self, at: int) -> list[int]:
+        """Where the programs that a command runs begin."""
+        return [program.address for program in self._inner[at]]
 
     def _filled(self, commands: Sequence[Command], place: _Places) -> Array:
         """The slots of every command one after the other."""

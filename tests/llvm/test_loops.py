@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from control.loops import ONE, collatz, fibonacci, floats, loop, one_more, running_sums, triangle
 
+import onert
 from onert.compiler import Options
 from onert.compiler.pipeline import optimize
-from onert.ir import DType, Subgraph, Subgraphs, TensorType
+from onert.ir import DType, ExecutionError, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.model_inference import infer_model
 from onert.ir.ops.binary import Binary, BinaryKind
@@ -79,6 +80,37 @@ def test_products_and_chains_in_loops(isa: Isa) -> None:
     graphs = loop([ONE, ONE, row, row, TensorType(DType.UINT8, (3,))], body)
     x = rng.uniform(-1, 1, (2, 2, 17)).astype(np.float32)
     _check(graphs, [_number(0), _number(4), x[0], x[1], np.uint8([1, 2, 3])], isa)
+
+
+@pytest.mark.parametrize("rounds", [0, 5])
+def test_rounds_that_take_long_are_shared_by_threads(rounds: int) -> None:
+    weights = np.random.default_rng(3).uniform(-0.1, 0.1, (200, 200)).astype(np.float32)
+
+    def body(b: Builder, given: list[int]) -> list[int]:
+        i, n, x = given
+        return [one_more(b, i), n, b.add(Unary(UnaryKind.TANH), b.add(FullyConnected(), x, b.constant(weights)))]
+
+    graph = enclosed(loop([ONE, ONE, floats(64, 200)], body))
+    inputs = [_number(0), _number(rounds), np.ones((64, 200), np.float32)]
+    (isa, *_) = runnable()
+    alone, together = (natively(graph, inputs, isa, threads=threads, runs=2) for threads in (1, 3))
+    same(alone, run(graph, inputs, CONTEXT))
+    for mine, theirs in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_shared_loop_ends_where_the_bound_is() -> None:
+    weights = np.zeros((200, 200), np.float32)
+
+    def body(b: Builder, given: list[int]) -> list[int]:
+        return [one_more(b, given[0]), given[1], b.add(FullyConnected(), given[2], b.constant(weights))]
+
+    graphs = loop([ONE, ONE, floats(64, 200)], body)
+    program = onert.compile(Package((Subgraphs(graphs),), "made"), num_threads=2, max_iterations=3)
+    inputs = [_number(0), _number(5), np.ones((64, 200), np.float32)]
+    with pytest.raises(ExecutionError, match=r"While.*the loop runs more than 3 times"):
+        onert.Execution(program).run(inputs)
+    assert int(onert.Execution(program).run([_number(2), *inputs[1:]])["output_0"]) == 5
 
 
 def test_what_is_not_native_in_a_loop_is_named() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
@@ -15,10 +15,12 @@ from onert_llvm.kernels.control import RunBranch, RunLoop
 from onert_llvm.kernels.copy import CopyRows
 
 from .builder import Lowering
-from .command import REPORT_BYTES, Area, Command, Lowered, Pointer, Slot
+from .command import REPORT_BYTES, Access, Area, Command, Lowered, Pointer, Slot
 from .rule import Rule
 
 _ALIGNMENT = 64
+_PIECE = 1 << 14
+"""Bytes that are copied by one thread."""
 
 Commands = tuple[Command, ...]
 
@@ -54,8 +56,9 @@ class Enclosed:
         for given, result, same in zip(operation.used, operation.outputs, stays, strict=True):
             states.append(lowering.operand(given if same else result))
             if not same or result in lowering.subgraph.kept or lowering.subgraph.uses.get(result):
-                first = copying(lowering.operand(given), lowering.operand(result), lowering.type(given).nbytes)
-                lowering.emit(at, CopyRows(), first, 1, (given,), (result,))
+                ends = lowering.operand(given), lowering.operand(result)
+                for command in copies(lowering, at, *ends, lowering.type(given).nbytes):
+                    lowering.add(command)
         reports = lowering.reports
         condition = Held(self, lowering, op.condition, dict(zip(op.condition.inputs, states, strict=True)))
         body = Held(self, lowering, op.body, _in_place(self, op.body, states))
@@ -81,11 +84,11 @@ class Enclosed:
         lowering: Lowering, at: int, body: Subgraph, places: Mapping[int, Pointer], states: Sequence[Pointer]
     ) -> list[Command]:
         """The copies of a round's results to where the next round reads them."""
-        spec = KernelSpec(CopyRows(), lowering.isa)
         return [
-            Command(spec, copying(places[result], state, body.type(result).nbytes), 1, 1, (), at)
+            command
             for result, state in zip(body.outputs, states, strict=True)
             if places[result] != state
+            for command in copies(lowering, at, places[result], state, body.type(result).nbytes)
         ]
 
     def branch(self, lowering: Lowering, operations: Sequence[int]) -> None:
@@ -112,9 +115,19 @@ class Enclosed:
         )
 
 
-def copying(source: Pointer, target: Pointer, nbytes: int) -> dict[str, Slot]:
-    """The slots of a copy."""
-    return {"source": source, "target": target, "width": nbytes, "source_step": nbytes, "target_step": nbytes}
+def copies(lowering: Lowering, at: int, source: Pointer, target: Pointer, nbytes: int) -> Iterator[Command]:
+    """The commands of a copy: pieces that threads may share, and what is left."""
+    spec, done = KernelSpec(CopyRows(), lowering.isa), 0
+    for width in (_PIECE, nbytes % _PIECE):
+        rows = (nbytes - done) // width if width else 0
+        if not rows:
+            continue
+        ends = [evolve(end, offset=end.offset + done) for end in (source, target)]
+        slots: dict[str, Slot] = {"source": ends[0], "target": ends[1], "width": width}
+        slots |= {"source_step": width, "target_step": width}
+        accesses = (Access(ends[0], rows * width), Access(ends[1], rows * width, True))
+        yield Command(spec, slots, rows, 1 if lowering.threads > 1 else rows, accesses, at)
+        done += rows * width
 
 
 def _in_place(enclosed: Enclosed, body: Subgraph, states: Sequence[Pointer]) -> dict[int, Pointer]:
@@ -151,8 +164,8 @@ class Held:
         self.size = 0
 
     def commands(self, at: int) -> Commands:
-        """The commands, for operation `at` of the outer graph; no two of them run at a time."""
-        return self._moved(self._lowered(1), at)
+        """The commands, for operation `at` of the outer graph."""
+        return self._moved(self._lowered(), at)
 
     def _place(self, groups: Sequence[Group]) -> None:
         """A place for what operations make: the first gap between the operands that are alive at the time."""
@@ -178,23 +191,23 @@ class Held:
 
     def emit(self, at: int) -> None:
         """The commands as those of operation `at` itself, for all threads."""
-        for command in self._moved(self._lowered(self.lowering.threads), at, shared=True):
+        for command in self.commands(at):
             self.lowering.add(command)
         self.lowering.scratch(self.size)
 
-    def _lowered(self, threads: int) -> Lowered:
+    def _lowered(self) -> Lowered:
         """The commands on the graph's own operands, which come to have their places."""
         graph = self.graph
         groups = self.enclosed.fuse(graph, range(len(graph.operations)))
         self._place(groups)
-        inner = Lowering(graph, self.lowering.isa, Settings(num_threads=threads))
+        inner = Lowering(graph, self.lowering.isa, Settings(num_threads=self.lowering.threads))
         for group in groups:
             first = graph.operations[group.operations[0]]
             self.enclosed.rule(first.op, graph.types(first)).lower(inner, group.operations)
         return inner.done()
 
-    def _moved(self, lowered: Lowered, at: int, *, shared: bool = False) -> Commands:
-        """Commands on the graph's own operands as those on the outer graph's memory; `shared` by threads, or not."""
+    def _moved(self, lowered: Lowered, at: int) -> Commands:
+        """Commands on the graph's own operands as those on the outer graph's memory."""
         constants, reports = self.lowering.include(at, lowered)
         room, self.size = self.size, self.size + lowered.scratch
         known: dict[int, Pointer] = {}
@@ -221,10 +234,8 @@ class Held:
         def each(command: Command) -> Command:
             slots = {n: moved(v) if isinstance(v, Pointer) else v for n, v in command.slots.items()}
             programs = tuple(tuple(map(each, program)) for program in command.programs)
-            command = evolve(command, slots=slots, operation=at, programs=programs)
-            if not shared:
-                return evolve(command, grain=command.tiles, accesses=())
-            return evolve(command, accesses=tuple(evolve(a, pointer=moved(a.pointer)) for a in command.accesses))
+            accesses = tuple(evolve(a, pointer=moved(a.pointer)) for a in command.accesses)
+            return evolve(command, slots=slots, accesses=accesses, operation=at, programs=programs)
 
         return tuple(command for command in map(each, lowered.commands) if not _idle(command))
 
