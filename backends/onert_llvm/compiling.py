@@ -14,7 +14,7 @@ from . import code
 from .emit_object import emit
 from .float_rules import ANY, ELEMENT_WISE, FLOATS
 from .kept import KeptKernel, kept
-from .lower import byte_rules, fusion, spelled
+from .lower import byte_rules, fusion, spelled, typed_rules
 from .lower.builder import Lowering
 from .lower.command import Lowered
 from .lower.enclosed import Enclosed
@@ -40,6 +40,7 @@ def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     if kind in _ENCLOSED:
         yield _ENCLOSED[kind]
     yield from byte_rules.rules(op, types)
+    yield from typed_rules.rules(op, types)
     yield FLOATS.get(kind, ELEMENT_WISE)
 
 

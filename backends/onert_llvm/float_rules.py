@@ -18,6 +18,7 @@ from onert.ir.ops.pool import Pool2D
 from onert.ir.ops.reduce import ArgReduce, Reduce
 from onert.ir.ops.reshape import ExpandDims, Reshape, Squeeze
 from onert.ir.ops.resize import ResizeBilinear, ResizeNearestNeighbor
+from onert.ir.ops.scan import RFFT2D
 from onert.ir.ops.slicing import MirrorPad, Pad
 from onert.ir.ops.softmax import LogSoftmax, Softmax
 from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
@@ -26,6 +27,7 @@ from onert.ir.ops.transpose_conv import TransposeConv2D, TransposeConvBias2D
 from .lower import (
     depthwise,
     elementwise,
+    fourier,
     gathering,
     matmul,
     movement,
@@ -58,6 +60,7 @@ FLOATS: dict[type[Op], Rule] = {
     Pool2D: Rule(pooling.why_not, pooling.lower),
     ResizeBilinear: Rule(resize.why_not, resize.lower),
     Reduce: Rule(reductions.why_not, rows.lower),
+    RFFT2D: Rule(fourier.why_not, fourier.lower),
     ArgReduce: Rule(reductions.why_not, reductions.lower_arg),
     **dict.fromkeys((Softmax, LogSoftmax), _SOFTMAX),
     **dict.fromkeys((L2Normalization, RmsNorm), _NORM),

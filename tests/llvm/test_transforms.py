@@ -1,0 +1,54 @@
+"""Fourier transforms and the parts of complex numbers run natively and agree with their meaning on every target."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onert.ir.ops.scan import RFFT2D
+from onert.ir.ops.unary import Unary, UnaryKind
+from onert_llvm.target import Isa, runnable
+
+from .natively import check, natively, single, why_not
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+TRANSFORMS = [
+    ((3, 1, 32), (1, 32)), ((5, 1, 128), (1, 128)), ((2, 2, 3, 256), (1, 256)), ((7, 1, 400), (1, 512)),
+    ((2, 1, 600), (1, 512)), ((1, 1, 3), (1, 1024)), ((2, 1, 2048), (1, 2048)), ((1, 8192), (1, 8192)),
+    ((4, 1, 100), (1, 100)), ((4, 1, 101), (1, 101)), ((4, 1, 5), (1, 1)), ((2, 3, 1), (2, 2)),
+    ((3, 8, 16), (8, 16)), ((3, 5, 6), (8, 9)), ((2, 9, 7), (4, 7)), ((1, 1, 64), (1, 64)), ((2, 4, 4), (2, 4)),
+]  # fmt: skip
+
+
+@ISAS
+@pytest.mark.parametrize(("shape", "lengths"), TRANSFORMS)
+def test_a_transform_of_real_numbers(isa: Isa, shape: tuple[int, ...], lengths: tuple[int, int]) -> None:
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    subgraph, inputs = single(RFFT2D(), x, np.array(lengths, np.int32), constant=(1,))
+    (found,) = natively(subgraph, inputs, isa, threads=2)
+    expected = np.fft.rfft2(x.astype(np.float64), s=lengths, axes=(-2, -1))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+
+
+def test_transforms_that_are_left_to_the_reference() -> None:
+    for shape, lengths in (((1, 16384), (1, 16384)), ((300, 300), (300, 300)), ((4, 9), (4, 8))):
+        subgraph, _ = single(RFFT2D(), np.zeros(shape, np.float32), np.array(lengths, np.int32), constant=(1,))
+        assert why_not(subgraph)
+
+
+@ISAS
+@pytest.mark.parametrize("kind", [UnaryKind.REAL, UnaryKind.IMAG, UnaryKind.COMPLEX_ABS], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("shape", [(1,), (3, 7), (2, 129), (5000,)], ids=str)
+def test_parts_of_complex_numbers(isa: Isa, kind: UnaryKind, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(2)
+    x = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(np.complex64)
+    subgraph, inputs = single(Unary(kind), x)
+    check(subgraph, inputs, isa, tolerance=1e-6, threads=2)
+
+
+@ISAS
+def test_the_size_of_numbers_whose_squares_are_out_of_range(isa: Isa) -> None:
+    x = np.array([0, 3e38, 1e-38 + 1e-38j, 3e30 - 4e30j, 3e-30 + 4e-30j, 2e-45, np.inf, 1 + np.nan * 1j], np.complex64)
+    subgraph, inputs = single(Unary(UnaryKind.COMPLEX_ABS), x)
+    (found,) = natively(subgraph, inputs, isa)
+    np.testing.assert_allclose(found, np.abs(x.astype(np.complex128)), rtol=1e-6, atol=1e-44)
