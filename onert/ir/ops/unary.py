@@ -147,6 +147,8 @@ class Unary(Op):
         fixed = exact.FIXED.get(self.kind.name)
         if fixed is not None:
             return fixed(x, source, result)
+        if source.dtype is DType.INT8 and self.kind is UnaryKind.RSQRT:
+            return exact.rsqrt(x, source, result)
         if source.dtype is DType.INT16 and self.kind in _INT16:
             return _INT16[self.kind](x, source, result)
         if source.dtype is DType.INT16 and self.kind in _INTERPOLATED:

@@ -21,6 +21,10 @@ from onert.ir.fixed_point import (
 from onert.ir.quant import round_half_away
 from onert.ir.types import TensorType
 
+from .fixed_functions import inverse_square_root
+
+_ROOT_BITS = 20
+
 
 def rescale(x: Array, real: float, result: TensorType, low: int | None = None, high: int | None = None) -> Array:
     """`x * real` in fixed point, the result's zero point added, clamped to [low, high] and the result's type."""
@@ -73,6 +77,18 @@ def leaky_relu(x: Array, alpha: float, source: TensorType, result: TensorType) -
     # A negative multiplier is a positive one of the negated element.
     below = rescale(centred, steep, result) if steep >= 0 else rescale(-centred, -steep, result)
     return np.where(centred >= 0, above, below)
+
+
+def rsqrt(x: Array, source: TensorType, result: TensorType) -> Array:
+    """One over the root of signed bytes, 20 bits behind the point; what is not positive gives the largest result."""
+    value = x.astype(np.int64) - source.zero_point
+    mantissa, shift = inverse_square_root(np.maximum(value, 1))
+    roots = multiply_by_quantized_multiplier(np.ones_like(value), mantissa, shift + _ROOT_BITS)
+    scale = quantize_multiplier(1 / float(np.sqrt(np.float32(source.scale)) * np.float32(result.scale)))
+    scaled = multiply_by_quantized_multiplier(roots, scale.mantissa, scale.shift - _ROOT_BITS) + result.zero_point
+    low, high = result.dtype.limits
+    out: Array = np.where(value <= 0, high, np.clip(scaled, low, high)).astype(result.dtype.numpy)
+    return out
 
 
 def _high_mul_16(a: Array, b: int) -> Array:
