@@ -2,9 +2,9 @@
 
     y = While(x) {condition=1, body=2}   -->   y = Loop(x) {condition=subgraph ..., body=subgraph ...}
 
-A backend then sees all that is run, with the shapes of this very call, and may run it as one. What stays a `While` or
-an `If` is run by the executor, subgraph by subgraph: a loop that may never end, so that it can be stopped; shapes that
-change from round to round; what keeps state.
+What a `Call` runs takes its place. A backend then sees all that is run, with the shapes of this very call, and may run
+it as one. What stays a `While` or an `If` is run by the executor, subgraph by subgraph: a loop that may never end, so
+that it can be stopped; shapes that change from round to round; what keeps state.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from onert.ir.model_inference import infer_alone
 from onert.ir.ops.activation import Activation
 from onert.ir.ops.binary import Binary, BinaryKind
 from onert.ir.ops.comparison import Comparison, ComparisonKind
-from onert.ir.ops.control import If, While
+from onert.ir.ops.control import Call, If, While
 from onert.ir.ops.copy import Copy
 from onert.ir.ops.enclosed import Branch, Loop
 
@@ -55,25 +55,38 @@ class _Enclosing:
         given_up: set[tuple[Operation, tuple[TensorType | None, ...]]] = set()
         while True:
             for at, operation in enumerate(graph.operations):
-                if not isinstance(operation.op, While | If):
+                if not isinstance(operation.op, While | If | Call):
                     continue
                 key = (operation, graph.types(operation).inputs)
-                found = None if key in given_up else self.enclosed(graph, operation)
-                if found is not None:
-                    changed = _replaced(graph, at, found)
-                    if self.runs(found, changed.types(found)):
-                        graph = self.settle(changed)
-                        break
+                changed = None if key in given_up else self.changed(graph, at)
+                if changed is not None:
+                    graph = self.settle(changed)
+                    break
                 given_up.add(key)
             else:
                 return graph
 
-    def enclosed(self, graph: Subgraph, operation: Operation) -> Operation | None:
-        """The operation with its graphs in it; None where it stays."""
+    def changed(self, graph: Subgraph, at: int) -> Subgraph | None:
+        """The graph with an operation enclosed, or with what it calls in its stead; None where it stays."""
+        operation = graph.operations[at]
         types = graph.types(operation).inputs
         given = [t for t in types if t is not None and t.is_static and not t.dtype.is_handle]
         if len(given) != len(operation.inputs):
             return None
+        if isinstance(operation.op, Call):
+            try:
+                called = self.called(operation.op.subgraph, given)
+            except (ModelError, RuleError):
+                return None
+            return None if called is None else infer_alone(_inlined(graph, at, called))
+        found = self.enclosed(operation, given)
+        if found is None:
+            return None
+        changed = _replaced(graph, at, found)
+        return changed if self.runs(found, changed.types(found)) else None
+
+    def enclosed(self, operation: Operation, given: Sequence[TensorType]) -> Operation | None:
+        """The operation with its graphs in it; None where it stays."""
         try:
             if isinstance(operation.op, While):
                 return self.loop(operation, given)
@@ -132,6 +145,28 @@ def _informed(graph: Subgraph, fixed: Mapping[int, Constant]) -> Subgraph:
         if not twins.keys().isdisjoint(operation.used):
             inputs = tuple(None if i is None else twins.get(i, i) for i in operation.inputs)
             edit.replace(at, evolve(operation, inputs=inputs))
+    return edit.done()
+
+
+def _inlined(graph: Subgraph, at: int, called: Subgraph) -> Subgraph:
+    """The graph with a call's operations in its stead."""
+    operation, edit = graph.operations[at], Edit(graph)
+    number = dict(zip(called.inputs, operation.used, strict=True))
+    number |= {i: edit.operand(o) for i, o in enumerate(called.operands) if i not in number}
+    edit.replace(
+        at,
+        *(
+            evolve(
+                o,
+                inputs=tuple(None if i is None else number[i] for i in o.inputs),
+                outputs=tuple(number[i] for i in o.outputs),
+                location=f"{operation}, in it {o}",
+            )
+            for o in called.operations
+        ),
+    )
+    for mine, theirs in zip(operation.outputs, called.outputs, strict=True):
+        edit.redirect(mine, number[theirs])
     return edit.done()
 
 

@@ -10,12 +10,14 @@ import pytest
 
 import onert
 from onert.ir import DType, ExecutionError, Operation, Package, Subgraph, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.control import Call as CallOp
 from onert.ir.ops.enclosed import Branch, Loop
 from onert.ir.ops.gather import PutRow
 from onert.ir.parse import parse_subgraph
 from onert.ir.text import text
 
-from .loops import ONE, collatz, fibonacci, floats, loop, one_more, running_sums, triangle
+from .loops import MUL, ONE, by_constant, collatz, fibonacci, floats, loop, one_more, running_sums, triangle
 
 BACKENDS = pytest.mark.parametrize("backends", [(), ("reference",)], ids=["native", "reference"])
 
@@ -96,6 +98,21 @@ def test_what_may_never_end_or_changes_its_shape_is_run_step_by_step() -> None:
     assert stays(ONE, body=lambda b, g: [one_more(b, g[0], 7)], limit=2**31 - 3)
     assert stays(ONE, ONE, body=lambda b, g: [one_more(b, g[0]), one_more(b, g[1])])
     assert stays(ONE, ONE, floats(None), body=lambda b, g: [one_more(b, g[0]), g[1], g[2]])
+
+
+@BACKENDS
+def test_what_a_call_runs_takes_its_place(backends: tuple[str, ...]) -> None:
+    top = Builder()
+    x = top.input(ONE, "x")
+    first, second = (top.add(CallOp(1, (ONE,)), operand) for operand in (x, x))
+    graphs = (top.subgraph([second, first, top.add(CallOp(2, (ONE,)), first)]), by_constant(MUL, 3), _same())
+    assert "Call" not in _kinds(graphs, backends=backends)
+    assert [int(r) for r in _results(graphs, np.int32(5), backends=backends)] == [15, 15, 15]
+
+
+def _same() -> Subgraph:
+    b = Builder()
+    return b.subgraph([b.input(ONE)])
 
 
 def test_loops_stay_where_the_user_says_so() -> None:
