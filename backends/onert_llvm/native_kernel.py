@@ -60,7 +60,7 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
 
     def run(start: int, some: Sequence[Command]) -> _Alone | _Together:
         of = tuple(command.operation for command in some)
-        if kernel.threads <= 1 or not _worth_sharing(some):
+        if kernel.threads <= 1 or _shared_work(some) < _SHARED_WORK:
             return _Alone(alone, start, len(some), keep, of)
         return _Together(together, kernel, start, len(some), keep, of)
 
@@ -95,19 +95,21 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
     return Carrying(_in_turn(lowered, busy, span, lambda what: transfer(what, copies, tensors, context)))
 
 
-_SHARED_WORK = 1 << 17
-"""Operations, or bytes, below which threads take longer to meet than to do it."""
+_SHARED_PIECE, _SHARED_WORK, _SHARED_ROUND = 1 << 16, 1 << 19, 1 << 22
+"""Operations, or bytes, below which it takes threads longer to meet than to do it: of one command, of a run, and of one
+round of a loop.
+"""
 
 
-def _worth_sharing(commands: Sequence[Command]) -> bool:
-    """Whether there is so much that several threads can do that they should."""
-    shared = (c for c in commands if c.tiles > c.grain)
-    return sum(max(c.flops, sum(a.nbytes for a in c.accesses)) for c in shared) >= _SHARED_WORK
+def _shared_work(commands: Sequence[Command]) -> int:
+    """How much there is that several threads can do, commands of little work not counted."""
+    works = (max(c.flops, sum(a.nbytes for a in c.accesses)) for c in commands if c.tiles > c.grain)
+    return sum(work for work in works if work >= _SHARED_PIECE)
 
 
 def _long_rounds(command: Command) -> bool:
     """Whether a command is a loop whose rounds are worth sharing."""
-    return command.spec.name == RUN_LOOP and _worth_sharing(command.programs[1])
+    return command.spec.name == RUN_LOOP and _shared_work(command.programs[1]) >= _SHARED_ROUND
 
 
 def _in_turn(
