@@ -38,6 +38,8 @@ MOVED: list[tuple[Op, tuple[int, ...], tuple[Array, ...]]] = [
     (Transpose(), X, (_ints(3, 1, 0, 2),)),
     (Transpose(), X, (_ints(0, 2, 1, 3),)),
     (Transpose(), (37, 50), (_ints(1, 0),)),
+    (Transpose(), (3, 21, 5, 8), (_ints(2, 0, 3, 1),)),
+    (Transpose(), (2, 6, 4, 4), (_ints(0, 2, 3, 1),)),
     (Transpose(), (1, 128, 4, 32), (_ints(0, 2, 3, 1),)),
     (Transpose(), WIDE, (_ints(2, 3, 0, 1),)),
     (Transpose(), (7,), (_ints(0),)),

@@ -36,13 +36,14 @@ class Move:
     """A box of `rank` outer axes, rows and a width, copied with strides of its own on both sides.
 
     All strides are in bytes, sizes in elements of `unit` bytes. Work tiles are the positions along the outer axes
-    (`size0`, ...; their strides are `source0`, `target0`, ...). `ACROSS` wants 4-byte elements, and a register's lanes
-    of rows and of width at least.
+    (`size0`, ...; their strides are `source0`, `target0`, ...). `ACROSS` wants 4-byte elements; it turns squares of so
+    many, a power of two and of lanes of a register at the most, and there are as many rows and as much width at least.
     """
 
     core: Core
     unit: int
     rank: int
+    square: int = 0
 
     @property
     def name(self) -> str:
@@ -72,7 +73,7 @@ class Move:
                 for side, offset in offsets.items()
             ]
             if self.core is Core.ACROSS:
-                _across(k, sides[0], sides[1], task.i64("rows"), task.i64("width"))
+                _across(k, sides[0], sides[1], task.i64("rows"), task.i64("width"), self.square)
                 return
             with k.loop(task.i64("rows")) as row:
                 self._row(k, sides[0][row], sides[1][row], task.i64("width"))
@@ -134,9 +135,8 @@ def _bytes(element: Type) -> int:
     return int(element.width) // 8
 
 
-def _across(k: Kernel, source: View, target: View, rows: Val, width: Val) -> None:
-    """Squares of a register's lanes turned in registers; the last ones overlap those before."""
-    lanes = k.isa.f32
+def _across(k: Kernel, source: View, target: View, rows: Val, width: Val, lanes: int) -> None:
+    """Squares turned in registers; the last ones overlap those before."""
     with k.loop(width, step=lanes, nonempty=True) as wide, k.loop(rows, step=lanes, nonempty=True) as down:
         w, r = wide.min(width - lanes), down.min(rows - lanes)
         taken = [k.view(source[r, w + i].address, I32, 1)[0].load(lanes) for i in range(lanes)]

@@ -19,6 +19,9 @@ from onert_llvm.target import Isa
 from .builder import Lowering
 from .command import Access, Area, Pointer, Slot
 
+_LEAST_SQUARE = 4
+"""Elements along either side, from which on turning them in registers beats moving one at a time."""
+
 _PIECE = 1 << 14
 """Bytes that a work tile moves at most, where a box can be cut so."""
 
@@ -122,8 +125,9 @@ def _emit(
         whole = run in ELEMENTS and all(a.source % run == 0 and a.target % run == 0 for a in axes[:-1])
         if whole and len(axes) > 1:
             unit, axes = run, axes[:-1]  # a short run is one element of its own
-    core, axes = _arranged(axes, unit, lowering.isa)
+    core, axes = _arranged(axes, unit)
     rows, width = axes[-2:]
+    square = _square(min(rows.size, width.size), lowering.isa) if core is Core.ACROSS else 0
     outer = axes[:-2]
     if core is not Core.ACROSS and rows.size * width.size * unit > _PIECE:
         outer, rows = [*outer, rows], Axis(1, 0, 0)
@@ -138,7 +142,7 @@ def _emit(
     touched = [Access(sides[1].pointer, sides[1].span[1], True)]
     if sides[0].pointer.area in (Area.SCRATCH, Area.VARIABLE):
         touched.append(Access(sides[0].pointer, sides[0].span[1]))
-    lowering.emit(at, Move(core, unit, len(outer)), slots, tiles, reads, (), accesses=touched)
+    lowering.emit(at, Move(core, unit, len(outer), square), slots, tiles, reads, (), accesses=touched)
 
 
 def _cut(
@@ -161,7 +165,12 @@ def _cut(
         _emit(lowering, at, sides, after, [*axes[:-1], Axis(rest, unit, unit)], unit, reads)
 
 
-def _arranged(axes: list[Axis], unit: int, isa: Isa) -> tuple[Core, list[Axis]]:
+def _square(size: int, isa: Isa) -> int:
+    """The side of the squares of 4-byte elements that are turned where rows and width have this size at least."""
+    return min(isa.f32, 1 << (size.bit_length() - 1))
+
+
+def _arranged(axes: list[Axis], unit: int) -> tuple[Core, list[Axis]]:
     """The core that fits a box, and its axes with the two that the core runs over at the end."""
     one = Axis(1, 0, 0)
     axes = [one] * (2 - len(axes)) + axes
@@ -171,8 +180,7 @@ def _arranged(axes: list[Axis], unit: int, isa: Isa) -> tuple[Core, list[Axis]]:
             return Core.RUN, axes
         if last.source == 0 and unit <= 8:
             return Core.SPREAD, axes
-        lanes = isa.f32
         for i, axis in enumerate(axes[:-1]):
-            if unit == 4 and axis.source == unit and axis.size >= lanes and last.size >= lanes:
+            if unit == 4 and axis.source == unit and min(axis.size, last.size) >= _LEAST_SQUARE:
                 return Core.ACROSS, [*axes[:i], *axes[i + 1 : -1], axis, last]
     return Core.EACH, axes
