@@ -14,7 +14,19 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from attrs import evolve
 
-from onert.ir import CallTypes, Constant, ModelError, Op, Operand, Operation, RuleError, Subgraph, Subgraphs, TensorType
+from onert.ir import (
+    CallTypes,
+    Constant,
+    ModelError,
+    Op,
+    Operand,
+    Operation,
+    RuleError,
+    Shape,
+    Subgraph,
+    Subgraphs,
+    TensorType,
+)
 from onert.ir.model_inference import infer_alone
 from onert.ir.ops.activation import Activation
 from onert.ir.ops.binary import Binary, BinaryKind
@@ -26,8 +38,8 @@ from onert.ir.ops.enclosed import Branch, Loop
 from .effects import is_function
 from .rewrite import Edit, compact, definer
 
-MOST_OPERATIONS = 4096
-"""Operations that one graph may come to hold: a subgraph that is called twice is held twice."""
+MOST_REPEATED = 256
+"""Operations of subgraphs that are held more than once: calls in calls may be many more than there are subgraphs."""
 
 Settle = Callable[[Subgraph], Subgraph]
 """The passes, after which types are inferred anew."""
@@ -48,7 +60,8 @@ class _Enclosing:
         self.settle = settle
         self.runs = runs
         self.most = most
-        self.room = MOST_OPERATIONS
+        self.room = MOST_REPEATED
+        self.found: dict[tuple[int, tuple[Shape, ...], tuple[tuple[int, Constant], ...]], Subgraph | None] = {}
 
     def graph(self, graph: Subgraph) -> Subgraph:
         """A graph after its operations were looked at one after the other: a loop may tell the shapes of the next."""
@@ -123,13 +136,33 @@ class _Enclosing:
 
         `fixed` are the elements of some inputs, by position; they stay inputs that nothing reads.
         """
-        graph = self.model[index]
+        key = (index, tuple(t.shape for t in given), tuple(sorted((fixed or {}).items(), key=lambda each: each[0])))
+        if key not in self.found:
+            self.found[key] = self._specialized(self.model[index], given, fixed or {})
+            return self.found[key]
+        again = self.found[key]
+        self.room -= 0 if again is None else _size(again)
+        return again if self.room >= 0 else None
+
+    def _specialized(
+        self, graph: Subgraph, given: Sequence[TensorType], fixed: Mapping[int, Constant]
+    ) -> Subgraph | None:
         if len(graph.inputs) != len(given):
             return None
         types = {i: graph.type(i).with_shape(t.shape) for i, t in zip(graph.inputs, given, strict=True)}
-        graph = self.graph(self.settle(_informed(graph.with_types(types), fixed or {})))
-        self.room -= len(graph.operations)
-        return graph if self.room >= 0 and _closed(graph) else None
+        graph = self.graph(self.settle(_informed(graph.with_types(types), fixed)))
+        return graph if _closed(graph) else None
+
+
+def _size(graph: Subgraph) -> int:
+    """The operations of a graph and of those in it."""
+    return sum(1 + sum(map(_size, _held(operation.op))) for operation in graph.operations)
+
+
+def _held(op: Op) -> tuple[Subgraph, ...]:
+    if isinstance(op, Loop):
+        return op.condition, op.body
+    return (op.then, op.otherwise) if isinstance(op, Branch) else ()
 
 
 def _informed(graph: Subgraph, fixed: Mapping[int, Constant]) -> Subgraph:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ import onert
 from onert.ir import DType, ExecutionError, Operation, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.control import Call as CallOp
+from onert.ir.ops.control import If
 from onert.ir.ops.enclosed import Branch, Loop
 from onert.ir.ops.gather import PutRow
 from onert.ir.parse import parse_subgraph
@@ -113,6 +115,19 @@ def test_what_a_call_runs_takes_its_place(backends: tuple[str, ...]) -> None:
 def _same() -> Subgraph:
     b = Builder()
     return b.subgraph([b.input(ONE)])
+
+
+def test_calls_in_calls_are_not_followed_for_ever() -> None:
+    depth = 40
+    graphs = []
+    for at in range(depth):
+        b = Builder()
+        condition, x = b.input(TensorType(DType.BOOL, ())), b.input(ONE)
+        last = at == depth - 1
+        graphs.append(b.subgraph([x if last else b.add(If(at + 1, at + 1, (ONE,)), condition, condition, x)]))
+    began = time.monotonic()
+    assert [int(r) for r in _results(graphs, np.bool_(True), np.int32(7))] == [7]
+    assert time.monotonic() - began < 60
 
 
 def test_loops_stay_where_the_user_says_so() -> None:

@@ -14,6 +14,7 @@ from onert.ir.ops.binary import Binary, BinaryKind
 from onert.ir.ops.comparison import Comparison, ComparisonKind
 from onert.ir.ops.copy import Copy
 from onert.ir.ops.enclosed import Loop
+from onert.ir.ops.fill import Fill
 from onert.ir.ops.fully_connected import FullyConnected
 from onert.ir.ops.gather import Gather, PutRow
 from onert.ir.ops.gru import GRU
@@ -142,7 +143,7 @@ def _steps(d: Draft, given: int, h: int, step: Step, backward: bool = False) -> 
     outputs = body.add(PutRow(), outputs, place, body.add(Reshape(), state, body.integers(1, batch, units)))
     following = body.sum(at, body.number(1))
     loop = Loop(condition.subgraph([goes_on]), body.subgraph([following, rows, state, outputs]))
-    nothing = d.constant(np.zeros((time, batch, units), np.float32))
+    nothing = d.add(Fill(), d.integers(time, batch, units), d.constant(np.zeros((), np.float32)))
     _, _, last, found = d.add_many(loop, d.number(0), given, h, nothing)
     return found, last
 
