@@ -39,8 +39,8 @@ def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     yield from RECURRENT.get(kind, ())
     if kind in _ENCLOSED:
         yield _ENCLOSED[kind]
-    yield from byte_rules.rules(op, types)
     yield from typed_rules.rules(op, types)
+    yield from byte_rules.rules(op, types)
     yield FLOATS.get(kind, ELEMENT_WISE)
 
 

@@ -76,7 +76,7 @@ def _domain(k: Kernel, value: Val, group: int, signed: bool) -> Val:
     return spread ^ -128 if offset(k.isa, signed) else spread
 
 
-_MADD = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
+MADD = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
 
 
 def dot(k: Kernel, acc: Val, a: Val, b: Val) -> Val:
@@ -87,7 +87,7 @@ def dot(k: Kernel, acc: Val, a: Val, b: Val) -> Val:
     if k.isa.dot is Dot.SDOT:
         return intrinsic(k.b, f"llvm.aarch64.neon.sdot.v{lanes}i32.v{lanes * 4}i8", acc.type, acc, a, b)
     if k.isa.triple.startswith("x86_64"):
-        return acc + intrinsic(k.b, _MADD[lanes], acc.type, a, b)
+        return acc + intrinsic(k.b, MADD[lanes], acc.type, a, b)
     products = a.cast(I32) * b.cast(I32)
     even, odd = range(0, 2 * lanes, 2), range(1, 2 * lanes, 2)
     return acc + products.shuffle(list(even)) + products.shuffle(list(odd))
