@@ -97,7 +97,7 @@ def same(found: Sequence[Array], expected: Sequence[Array], tolerance: float = 1
     for mine, theirs in zip(found, expected, strict=True):
         assert mine.dtype == theirs.dtype
         assert mine.shape == theirs.shape
-        if mine.dtype.kind != "f":
+        if mine.dtype.kind not in "fc":
             np.testing.assert_array_equal(mine, theirs)
             continue
         finite = np.abs(theirs[np.isfinite(theirs)])
