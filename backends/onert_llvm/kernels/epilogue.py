@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, Kernel, Val, View
 
-from .expression import Expr, Leaf, evaluate, leaves
+from .expression import Apply, Expr, Fn, Leaf, evaluate, leaves
 
 ACC = Leaf("acc")
 """The accumulator, in an epilogue's tree."""
+
+RESIDUAL = "residual"
+"""The slot of a matrix that may be added to the accumulator."""
+
+_NONE: Mapping[str, Val] = {}
 
 
 @frozen
@@ -20,23 +25,32 @@ class Epilogue:
     """`tree` computes the stored value from `ACC` and other leaves.
 
     With `bias` the accumulator starts at `bias[column]`. A leaf listed in `columns` is a vector with one element per
-    column; every other one a matrix with the output's rows and columns (slot `NAME_stride`: elements per row).
+    column, one in `numbers` a float32 in the slot itself; every other one a matrix with the output's rows and columns
+    (slot `NAME_stride`: elements per row). With `residual` such a matrix is added to the accumulator before all else,
+    where its slot is not 0.
     """
 
     tree: Expr = ACC
     bias: bool = False
     columns: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    residual: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
         """The slots it adds to a task."""
-        names = [n for n in leaves(self.tree) if n != ACC.name]
-        matrices = [n for n in names if n not in self.columns]
+        names = (*(n for n in leaves(self.tree) if n != ACC.name), *((RESIDUAL,) if self.residual else ()))
+        matrices = (n for n in names if n not in (*self.columns, *self.numbers))
         return (*(("bias",) if self.bias else ()), *names, *(f"{n}_stride" for n in matrices))
 
     @property
     def matrices(self) -> tuple[str, ...]:
-        return tuple(n for n in leaves(self.tree) if n != ACC.name and n not in self.columns)
+        """The leaves that are matrices."""
+        return tuple(n for n in leaves(self.tree) if n not in (ACC.name, *self.columns, *self.numbers))
+
+    def given(self, task: Task, lanes: int) -> dict[str, Val]:
+        """The numbers, as the task has them, in so many lanes."""
+        return {name: task.f32(name).splat(lanes) for name in self.numbers}
 
     def start(self, k: Kernel, task: Task, column: Val, lanes: int, mask: Val | None) -> Val:
         """The first value of the accumulators of a vector of columns."""
@@ -45,13 +59,26 @@ class Epilogue:
         return task.view("bias", F32, 1)[column].load(lanes, mask)
 
     def apply(
-        self, k: Kernel, task: Task, acc: Val, column: Val, offset: int, rows: dict[str, View], mask: Val | None
+        self,
+        k: Kernel,
+        task: Task,
+        acc: Val,
+        column: Val,
+        offset: int,
+        rows: Mapping[str, View],
+        mask: Val | None,
+        given: Mapping[str, Val] = _NONE,
     ) -> Val:
-        """The value to store for a vector of columns that starts at `column`, `offset` elements into the `rows`."""
+        """The value to store for a vector of columns that starts at `column`, `offset` elements into the `rows`.
+
+        `given` are its numbers in as many lanes.
+        """
 
         def leaf(name: str) -> Val:
             if name == ACC.name:
                 return acc
+            if name in self.numbers:
+                return given[name]
             if name in self.columns:
                 return task.view(name, F32, 1)[column].load(acc.lanes, mask)
             return rows[name][offset].load(acc.lanes, mask)
@@ -61,6 +88,10 @@ class Epilogue:
 
 PLAIN = Epilogue()
 """Nothing happens: the accumulators are what is stored."""
+
+LOW, HIGH = "low", "high"
+BOUNDED = Apply(Fn.MIN, (Leaf(HIGH), Apply(Fn.MAX, (Leaf(LOW), ACC))))
+"""The tree that keeps an accumulator between two numbers: every activation that is such a clamp, and none at all."""
 
 
 def row_windows(k: Kernel, task: Task, names: Sequence[str]) -> dict[str, View]:

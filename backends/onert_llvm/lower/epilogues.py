@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 import numpy as np
 from attrs import evolve, frozen
 
 from onert.ir.ops.activation import Activation
 from onert_llvm.kernels.elementwise import Reach
-from onert_llvm.kernels.epilogue import ACC, Epilogue
-from onert_llvm.kernels.expression import Const, Expr, Leaf
+from onert_llvm.kernels.epilogue import ACC, BOUNDED, HIGH, LOW, RESIDUAL, Epilogue
+from onert_llvm.kernels.expression import Apply, Const, Expr, Fn, Leaf
 
 from .builder import Lowering
 from .command import Access, Area, Pointer, Slot
@@ -41,6 +42,23 @@ class Tail:
         slots = {n: _moved(v, 4 * column) if isinstance(v, Pointer) else v for n, v in self.slots.items()}
         return evolve(self, slots=slots, place=_moved(self.place, 4 * column))
 
+    def shared(self, depth: int) -> Tail:
+        """The same with bounds and residual in the task, so that layers that differ in these alone share a kernel.
+
+        As it is where the tree says more, or where so few terms are summed that bounds nobody asked for take time.
+        """
+        inner, low, high = _unbounded(self.epilogue.tree)
+        given = _added(inner, self.epilogue.matrices)
+        asked = low > -inf and high < inf
+        if (inner != ACC and given is None) or not (asked or depth >= _MANY_TERMS):
+            return self
+        slots: dict[str, Slot] = {LOW: low, HIGH: high, RESIDUAL: 0, f"{RESIDUAL}_stride": 0}
+        if given is not None:
+            slots |= {RESIDUAL: self.slots[given], f"{RESIDUAL}_stride": self.slots[f"{given}_stride"]}
+        slots |= {name: slot for name, slot in self.slots.items() if name == "bias"}
+        epilogue = Epilogue(BOUNDED, self.epilogue.bias, (), (LOW, HIGH), True)
+        return evolve(self, epilogue=epilogue, slots=slots)
+
     def repeatable(self, lowering: Lowering) -> bool:
         """Whether all of its vectors are constants."""
         vectors = self._vectors().values()
@@ -59,6 +77,26 @@ class Tail:
         names = (*(("bias",) if self.epilogue.bias else ()), *self.epilogue.columns)
         found = {name: self.slots[name] for name in names}
         return {name: slot for name, slot in found.items() if isinstance(slot, Pointer)}
+
+
+_MANY_TERMS = 64
+"""Of a sum, beside which keeping it between two bounds costs nothing that could be measured."""
+
+
+def _unbounded(tree: Expr) -> tuple[Expr, float, float]:
+    """What a tree keeps between two bounds, and these."""
+    found = {Fn.MIN: inf, Fn.MAX: -inf}
+    for fn in found:
+        if isinstance(tree, Apply) and tree.fn is fn and isinstance(tree.args[0], Const):
+            found[fn], tree = float(tree.args[0].value), tree.args[1]
+    return tree, found[Fn.MAX], found[Fn.MIN]
+
+
+def _added(tree: Expr, matrices: Sequence[str]) -> str | None:
+    """Which matrix a tree adds to the accumulator, where it does that alone."""
+    if isinstance(tree, Apply) and tree.fn is Fn.ADD and ACC in tree.args:
+        return next((e.name for e in tree.args if isinstance(e, Leaf) and e.name in matrices), None)
+    return None
 
 
 def _moved(pointer: Pointer, nbytes: int) -> Pointer:

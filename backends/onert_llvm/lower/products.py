@@ -195,7 +195,7 @@ def convolve(
     reads: Sequence[int],
 ) -> None:
     """A convolution of `c` channels: a plain product, or windows gathered tap by tap."""
-    packed = not found.accesses
+    packed, after = not found.accesses, after.shared(geometry.taps * c)
     slots, tiles = {**after.slots, **found.slots, "c": after.place}, found.work.tiles
     algorithm: Algorithm
     if geometry.pointwise:
@@ -230,6 +230,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
 
 def multiply(lowering: Lowering, at: int, x: int, depth: int, found: Product, after: Tail) -> None:
     """The rows of `x`, `depth` elements each, times a matrix."""
+    after = after.shared(depth)
     slots: dict[str, Slot] = {**found.slots, **after.slots}
     slots |= {"c": after.place, "a": lowering.operand(x), "k": depth, "lda": depth}
     algorithm = GemmF32(found.tile, after.epilogue, not found.accesses)
