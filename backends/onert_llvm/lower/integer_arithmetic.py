@@ -96,11 +96,11 @@ def _sum(lowering: Lowering, op: Binary, types: CallTypes, form: _Form) -> tuple
     x, y, out = types.input(0), types.input(1), types.output
     twice = 2.0 * max(x.scale, y.scale)
     bound = 1 << 29  # both sides are at most 2**28 after TFLite has halved the larger scale
-    how, columns = _register(lowering, twice / ((1 << _LEFT) * out.scale), bound, out.zero_point)
+    how, columns = register(lowering, twice / ((1 << _LEFT) * out.scale), bound, out.zero_point)
     slots: dict[str, Slot] = {"columns": columns}
     sides = []
     for name, side in zip(OPERANDS, (x, y), strict=True):
-        scale, slots[f"{name}_columns"] = _register(lowering, side.scale / twice, 1 << 28, 0)
+        scale, slots[f"{name}_columns"] = register(lowering, side.scale / twice, 1 << 28, 0)
         sides.append(None if side.scale * 2.0 == twice else scale)
     kind = Requantize(how, form.clamped)
     return SumInt8(kind, (sides[0], sides[1]), signed, op.kind is BinaryKind.SUB, form.single), slots
@@ -109,12 +109,12 @@ def _sum(lowering: Lowering, op: Binary, types: CallTypes, form: _Form) -> tuple
 def _product(lowering: Lowering, types: CallTypes, form: _Form) -> tuple[Algorithm, dict[str, Slot]]:
     x, y, out = types.input(0), types.input(1), types.output
     real = float(np.float32(x.scale) * np.float32(y.scale) / np.float32(out.scale))
-    how, columns = _register(lowering, real, 1 << 18, out.zero_point)
+    how, columns = register(lowering, real, 1 << 18, out.zero_point)
     kind = Requantize(how, form.clamped)
     return MultiplyInt8(kind, out.dtype is DType.INT8, form.single), {"columns": columns}
 
 
-def _register(lowering: Lowering, real: float, bound: int, zero_point: int) -> tuple[Scaling, Slot]:
+def register(lowering: Lowering, real: float, bound: int, zero_point: int) -> tuple[Scaling, Slot]:
     """One register of a multiplier for values of magnitude `bound` at most."""
     multiplier = quantize_multipliers([real])
     how = scaling(np.array([bound]), multiplier, zero_point)
