@@ -1,4 +1,4 @@
-"""From float32 to quantised bytes and back."""
+"""From float32 to quantised integers of 8 or 16 bits and back."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from collections.abc import Callable
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import F32, I8, I32, Kernel, Val
+from onert_llvm.build import F32, I8, I16, I32, Kernel, Val
 from onert_llvm.layout import TaskLayout
 
-from .requantize import as_byte, nearest
+from .requantize import nearest
 
 
 @frozen
 class QuantizeF32:
-    """`out = x / scale` to the nearest integer, halves away from zero, `zero_point` added, within the bytes' range.
+    """`out = x / scale` to the nearest integer, halves away from zero, `zero_point` added, within the integers' range.
 
-    What is no number becomes the zero point. `low` and `high` are the range less the zero point. Work tiles are rows of
-    `width` elements, all of them neighbours in memory.
+    These have 16 bits where they are `short`, else 8. What is no number becomes the zero point. `low` and `high` are
+    the range less the zero point. Work tiles are rows of `width` elements, all of them neighbours in memory.
     """
+
+    short: bool = False
 
     @property
     def name(self) -> str:
@@ -34,25 +36,27 @@ class QuantizeF32:
         scale, low, high = (task.f32(n).splat(lanes) for n in ("scale", "low", "high"))
         zero = task.i64("zero_point").cast(I32).splat(lanes)
         width = task.i64("width")
-        x, out = task.view("x", F32, width, 1), task.view("out", I8, width, 1)
+        stored = I16 if self.short else I8
+        x, out = task.view("x", F32, width, 1), task.view("out", stored, width, 1)
 
         def vector(row: Val, at: Val, mask: Val | None) -> None:
             ratio = x[row, at].load(lanes, mask) / scale
             ratio = ratio.ne(ratio).select(0.0, ratio).clamp(low, high)
-            out[row, at].store(as_byte(nearest(ratio).cast(I32) + zero), mask)
+            out[row, at].store((nearest(ratio).cast(I32) + zero).cast(stored), mask)
 
         each_register(k, begin, end, width, vector)
 
 
 @frozen
-class DequantizeInt8:
-    """`out = scale * (x - zero_point)` in float32; work tiles as in `QuantizeF32`."""
+class DequantizeIntegers:
+    """`out = scale * (x - zero_point)` in float32; bits and work tiles as in `QuantizeF32`."""
 
     signed: bool = True
+    short: bool = False
 
     @property
     def name(self) -> str:
-        return "dequantize_int8"
+        return "dequantize_integers"
 
     @property
     def layout(self) -> TaskLayout:
@@ -62,7 +66,7 @@ class DequantizeInt8:
         lanes = k.isa.f32
         scale, zero = task.f32("scale").splat(lanes), task.i64("zero_point").cast(I32).splat(lanes)
         width = task.i64("width")
-        x, out = task.view("x", I8, width, 1), task.view("out", F32, width, 1)
+        x, out = task.view("x", I16 if self.short else I8, width, 1), task.view("out", F32, width, 1)
 
         def vector(row: Val, at: Val, mask: Val | None) -> None:
             centred = x[row, at].load(lanes, mask).cast(I32, self.signed) - zero

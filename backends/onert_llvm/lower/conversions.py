@@ -1,4 +1,4 @@
-"""Between float32 and bytes."""
+"""Between float32 and integers of 8 or 16 bits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from onert.ir import CallTypes, DType
 from onert.ir.ops.convert import Cast, Dequantize, Quantize
 from onert_llvm.abi import Algorithm
-from onert_llvm.kernels.convert import DequantizeInt8, QuantizeF32
+from onert_llvm.kernels.convert import DequantizeIntegers, QuantizeF32
 
 from .builder import Lowering
 from .command import Slot
@@ -25,7 +25,7 @@ def why_not(op: Quantize | Dequantize | Cast, types: CallTypes) -> str | None:
     stored = out if isinstance(op, Quantize) else x
     scaled = stored.quantization is not None and stored.quantization.per_tensor
     ends = (x.dtype, out.dtype) if isinstance(op, Quantize) else (out.dtype, x.dtype)
-    if ends[0] is DType.FLOAT32 and ends[1] in BYTES and (scaled or isinstance(op, Cast)):
+    if ends[0] is DType.FLOAT32 and ends[1] in (*BYTES, DType.INT16) and (scaled or isinstance(op, Cast)):
         return None
     return "this conversion has no native form"
 
@@ -47,10 +47,11 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "zero_point": zero,
     }
     algorithm: Algorithm
+    short = stored.dtype is DType.INT16
     if isinstance(operation.op, Quantize):
         low, high = stored.dtype.limits
-        algorithm = QuantizeF32()
+        algorithm = QuantizeF32(short)
         slots |= {"low": float(low - zero), "high": float(high - zero)}
     else:
-        algorithm = DequantizeInt8(stored.dtype is DType.INT8)
+        algorithm = DequantizeIntegers(stored.dtype is not DType.UINT8, short)
     lowering.emit(at, algorithm, slots, rows, (source,), (target,), rows * width)

@@ -5,19 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onert.ir import CallTypes, DType, Op
+from onert.ir.ops.binary import Binary
 from onert.ir.ops.conv import Conv2D
+from onert.ir.ops.convert import Dequantize, Quantize
 from onert.ir.ops.depthwise import DepthwiseConv2D
 from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.unary import Unary
+from onert.ir.ops.unary import LeakyRelu, Unary
 
-from . import fourier, short_products
+from . import conversions, fourier, short_elements, short_products
 from .rule import Rule
 
-SHORTS: dict[type[Op], Rule] = {
-    Conv2D: Rule(short_products.why_not, short_products.lower_convolution),
-    DepthwiseConv2D: Rule(short_products.why_not, short_products.lower_depthwise),
-    FullyConnected: Rule(short_products.why_not, short_products.lower_fully_connected),
+_CONVERSION = Rule(conversions.why_not, conversions.lower)
+_RESCALING = Rule(short_elements.why_not_rescaled, short_elements.lower_rescaled)
+_MAPPING = Rule(short_elements.why_not_mapped, short_elements.lower_mapped)
+
+SHORTS: dict[type[Op], tuple[Rule, ...]] = {
+    Conv2D: (Rule(short_products.why_not, short_products.lower_convolution),),
+    DepthwiseConv2D: (Rule(short_products.why_not, short_products.lower_depthwise),),
+    FullyConnected: (Rule(short_products.why_not, short_products.lower_fully_connected),),
+    Binary: (Rule(short_elements.why_not_binary, short_elements.lower_binary),),
+    Quantize: (_CONVERSION, _RESCALING),
+    Dequantize: (_CONVERSION,),
+    Unary: (_RESCALING, _MAPPING),
+    LeakyRelu: (_MAPPING,),
 }
+"""The best first."""
 
 _PART = Rule(fourier.why_no_part, fourier.lower_part)
 
@@ -25,6 +37,6 @@ _PART = Rule(fourier.why_no_part, fourier.lower_part)
 def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     """The rules that may apply to an operation on 16-bit integers or on complex numbers."""
     if any(t is not None and t.dtype is DType.INT16 for t in (*types.inputs, *types.outputs)) and type(op) in SHORTS:
-        yield SHORTS[type(op)]
+        yield from SHORTS[type(op)]
     if isinstance(op, Unary) and types.input(0).dtype is DType.COMPLEX64:
         yield _PART
