@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve, frozen
 
-from onert.ir import CallTypes, DType, TensorType
+from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.pool import Pool2D, Pooling
 from onert.ir.ops.reduce import Reduce, Reduction, axes_of, mean_multiplier
 from onert.ir.ops.window import Padding, Window
@@ -65,13 +65,13 @@ def lower_pool(lowering: Lowering, operations: Sequence[int]) -> None:
         clamped = (low, high) != types.output.dtype.limits
         ending = Ending(gather, Requantize(clamped=clamped), signed)
         slots: dict[str, Slot] = {"count": x[1] * x[2], "low": low, "high": high}
-        _reduce(lowering, at, _Block(x[0], x[1] * x[2], x[3]), ending, slots)
+        _reduce(lowering, at, Block(x[0], x[1] * x[2], x[3]), ending, slots)
         return
     windows = [
         Window(op.filter_height, op.stride_height, 1, op.padding),
         Window(op.filter_width, op.stride_width, 1, op.padding),
     ]
-    plane = _plane(x, out, windows)
+    plane = pooled_plane(x, out, windows)
     cut = evolve(strip(plane.window, op.stride_width, 1, out[2], x[3], lowering.isa), near=plane.near)
     padding = 0 if average else types.output.dtype.limits[0]
     slots = {
@@ -85,15 +85,14 @@ def lower_pool(lowering: Lowering, operations: Sequence[int]) -> None:
         "high": high,
     }
     if average:
-        inside = [_inside(w, size) for w, size in zip(windows, x[1:3], strict=True)]
-        slots["count"] = lowering.constant((inside[0][:, None] * inside[1]).astype(np.int32))
+        slots["count"] = lowering.constant(counts(windows, x))
     flops = int(np.prod(out, dtype=np.int64)) * op.filter_height * op.filter_width
     small = op.filter_height * op.filter_width <= MOST_TAPS
     algorithm = PoolInt8(cut, average, signed) if small else WindowPoolInt8(average, signed)
     lowering.emit(at, algorithm, slots, out[0] * out[1], operation.used, operation.outputs, flops)
 
 
-def _plane(x: Sequence[int], out: Sequence[int], windows: Sequence[Window]) -> Plane:
+def pooled_plane(x: Sequence[int], out: Sequence[int], windows: Sequence[Window]) -> Plane:
     rows, columns = windows
     return Plane(
         x[0],
@@ -107,11 +106,18 @@ def _plane(x: Sequence[int], out: Sequence[int], windows: Sequence[Window]) -> P
     )
 
 
-def _inside(window: Window, inputs: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def inside(window: Window, inputs: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """How many elements of each window along an axis are inputs."""
     starts = np.arange(window.outputs(inputs), dtype=np.int64) * window.stride
     starts -= window.before(inputs) if window.padding is Padding.SAME else 0
     return np.minimum(starts + window.size, inputs) - np.maximum(starts, 0)
+
+
+def counts(windows: Sequence[Window], x: Sequence[int]) -> Array:
+    """How many pixels of the picture the window of each output has: int32, one row after the other."""
+    down, across = (inside(w, size) for w, size in zip(windows, x[1:3], strict=True))
+    out: Array = (down[:, None] * across).astype(np.int32)
+    return out
 
 
 def why_no_reduction(op: Reduce, types: CallTypes) -> str | None:
@@ -121,11 +127,11 @@ def why_no_reduction(op: Reduce, types: CallTypes) -> str | None:
         return "this reduction of these elements has no native form"
     if axes.value is None or 0 in x.shape:
         return "the axes are not constant or there are no elements"
-    if _block(x, axes) is None:
+    if block_of(x, axes) is None:
         return "its axes do not lie side by side"
     scaled = all(t.quantization is not None and t.quantization.per_tensor for t in (x, out))
     if _GATHER[op.kind] is Gather.SCALED:
-        block = _block(x, axes)
+        block = block_of(x, axes)
         return None if scaled and block is not None and block.count < 1 << 22 else "its sums have no native form"
     return None if x.quantization == out.quantization else "its results are brought to another scale"
 
@@ -139,7 +145,7 @@ _GATHER = {
 
 
 @frozen
-class _Block:
+class Block:
     """Elements as `[outer, count, inner]`, of which the middle goes."""
 
     outer: int
@@ -147,18 +153,18 @@ class _Block:
     inner: int
 
 
-def _block(x: TensorType, axes: TensorType) -> _Block | None:
+def block_of(x: TensorType, axes: TensorType) -> Block | None:
     assert axes.value is not None
     at = axes_of(axes.value, x.rank)
     shape = [d or 0 for d in x.shape]
     real = [i for i in at if shape[i] != 1]
     if not real:
-        return _Block(int(np.prod(shape, dtype=np.int64)), 1, 1)
+        return Block(int(np.prod(shape, dtype=np.int64)), 1, 1)
     first, last = real[0], real[-1]
     if any(shape[i] != 1 and i not in at for i in range(first, last)):
         return None
     sizes = (shape[:first], shape[first : last + 1], shape[last + 1 :])
-    return _Block(*(int(np.prod(s, dtype=np.int64)) for s in sizes))
+    return Block(*(int(np.prod(s, dtype=np.int64)) for s in sizes))
 
 
 def lower_reduction(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -169,7 +175,7 @@ def lower_reduction(lowering: Lowering, operations: Sequence[int]) -> None:
     assert isinstance(op, Reduce)
     types = lowering.subgraph.types(operation)
     before, after = types.input(0), types.output
-    block = _block(before, types.input(1))
+    block = block_of(before, types.input(1))
     assert block is not None
     gather, signed = _GATHER[op.kind], after.dtype is DType.INT8
     if gather is not Gather.SCALED:
@@ -189,7 +195,7 @@ def lower_reduction(lowering: Lowering, operations: Sequence[int]) -> None:
     _reduce(lowering, at, block, Ending(gather, Requantize(how), signed), slots)
 
 
-def _reduce(lowering: Lowering, at: int, block: _Block, ending: Ending, own: dict[str, Slot]) -> None:
+def _reduce(lowering: Lowering, at: int, block: Block, ending: Ending, own: dict[str, Slot]) -> None:
     operation = lowering.operation(at)
     source, target = operation.used[0], operation.outputs[0]
     slots: dict[str, Slot] = {"x": lowering.operand(source), "out": lowering.operand(target)}

@@ -10,9 +10,12 @@ from onert.ir.ops.conv import Conv2D
 from onert.ir.ops.convert import Dequantize, Quantize
 from onert.ir.ops.depthwise import DepthwiseConv2D
 from onert.ir.ops.fully_connected import FullyConnected
+from onert.ir.ops.pool import Pool2D
+from onert.ir.ops.reduce import Reduce
+from onert.ir.ops.softmax import Softmax
 from onert.ir.ops.unary import LeakyRelu, Unary
 
-from . import conversions, fourier, short_elements, short_products
+from . import conversions, fourier, short_elements, short_gathering, short_products
 from .rule import Rule
 
 _CONVERSION = Rule(conversions.why_not, conversions.lower)
@@ -26,6 +29,9 @@ SHORTS: dict[type[Op], tuple[Rule, ...]] = {
     Binary: (Rule(short_elements.why_not_binary, short_elements.lower_binary),),
     Quantize: (_CONVERSION, _RESCALING),
     Dequantize: (_CONVERSION,),
+    Pool2D: (Rule(short_gathering.why_no_pool, short_gathering.lower_pool),),
+    Reduce: (Rule(short_gathering.why_no_reduction, short_gathering.lower_reduction),),
+    Softmax: (Rule(short_gathering.why_no_softmax, short_gathering.lower_softmax),),
     Unary: (_RESCALING, _MAPPING),
     LeakyRelu: (_MAPPING,),
 }

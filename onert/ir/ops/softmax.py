@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from attrs import frozen
@@ -78,15 +79,11 @@ class Softmax(Op):
 
     def _table(self, scale: float, x: Array) -> Array:
         """int16: exponentials and the reciprocal of their sum from tables with interpolation."""
-        ratio = float(np.float32(scale) * np.float32(self.beta)) / (10.0 / 65535.0)
-        multiplier = quantize_multiplier(ratio)
-        difference = x.astype(np.int64) - x.max(axis=-1, keepdims=True)
-        scaled = multiply_by_quantized_multiplier(difference, multiplier.mantissa, multiplier.shift)
-        exps = _look_up(np.clip(scaled + 32767, -32768, 32767), _EXP_TABLE)
+        exps = exponentials_of_16_bits(scale, self.beta)[x.max(axis=-1, keepdims=True).astype(np.int64) - x]
         sums = np.minimum(exps.sum(axis=-1, keepdims=True), INT32_MAX)
         headroom = leading_zeros(sums)
         shifted = ((sums << (headroom - 1)) + (1 << 13)) >> 14
-        inverse = _look_up(np.clip(shifted - ((1 << 15) + (1 << 16)), -32768, 32767), _RECIPROCAL_TABLE)
+        inverse = _look_up(np.clip(shifted - ((1 << 15) + (1 << 16)), -32768, 32767), RECIPROCALS)
         right = 31 - headroom
         out = (exps * inverse + (np.int64(1) << (right - 1))) >> right
         stored: Array = np.clip(out, 0, 32767).astype(np.int16)
@@ -183,6 +180,15 @@ def exponentials(real: float) -> tuple[Array, Array, Array]:
     return kept, exps, np.where(kept, rescale(exps, 0, 12), 0)
 
 
+@lru_cache(8)
+def exponentials_of_16_bits(scale: float, beta: float) -> Array:
+    """exp for int16 elements 0, 1, ... 65535 stored steps below the largest, interpolated, as numbers of 15 bits."""
+    multiplier = quantize_multiplier(float(np.float32(scale) * np.float32(beta)) / (10.0 / 65535.0))
+    difference = -np.arange(1 << 16, dtype=np.int64)
+    scaled = multiply_by_quantized_multiplier(difference, multiplier.mantissa, multiplier.shift)
+    return _look_up(np.clip(scaled + 32767, -32768, 32767), _EXP_TABLE)
+
+
 def _exponentials(x: Array, real: float) -> tuple[Array, Array, Array]:
     """Which elements count, exp(real * (x - largest)) in Q0, and the sums along the last axis in Q12."""
     below = x.max(axis=-1, keepdims=True).astype(np.int64) - x
@@ -215,4 +221,5 @@ def _look_up(x: Array, table: Array) -> Array:
 
 
 _EXP_TABLE = _table(np.exp, 10.0 / 65535, 32767)
-_RECIPROCAL_TABLE = _table(lambda x: 1.0 / (1.0 + x), 1.0 / 65535, -32768)
+RECIPROCALS = _table(lambda x: 1.0 / (1.0 + x), 1.0 / 65535, -32768)
+"""Samples of the reciprocal of 1 to 2 for interpolation."""
