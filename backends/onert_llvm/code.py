@@ -1,6 +1,7 @@
 """Kernels' object files: built, or found in the cache.
 
-While one kernel is written, the code generator is at work on others, in a thread for each processor.
+While one kernel is written, the code generator is at work on others, in a thread for each processor. These do next to
+nothing in Python, where they would wait for who writes.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from onert.backend.cache import Cache
 
 from .abi import KernelSpec, build
 from .linked import addresses as linked_addresses
-from .linked import pool as linked_pool
-from .native import pool_text
-from .object import compile_text
+from .linked import walkers as linked_walkers
+from .native import pool_text, run_text
+from .object import Prepared, emitted, prepared
 from .target import Isa
 from .version import version
 
@@ -36,7 +37,7 @@ def objects(specs: Sequence[KernelSpec], store: Cache | None) -> list[bytes]:
 def _object(spec: KernelSpec, store: Cache | None, workers: ThreadPoolExecutor) -> bytes | Future[bytes]:
     """A kernel's object file, or what will be it."""
     key = Cache.key(version(), spec.symbol, repr(spec))
-    return _load(key, store) or workers.submit(_made, str(build(spec)), spec.isa, key, store)
+    return _load(key, store) or workers.submit(_made, prepared(str(build(spec)), spec.isa), key, store)
 
 
 _MOST_THREADS = 8
@@ -53,22 +54,31 @@ def _load(key: str, store: Cache | None) -> bytes | None:
     return None if found is None else bytes(found)
 
 
-def _made(text: str, isa: Isa, key: str, store: Cache | None) -> bytes:
-    """The object of a module's text, which is kept under its key."""
-    made = compile_text(text, isa)
+def _made(module: Prepared, key: str, store: Cache | None) -> bytes:
+    """The object of a module, which is kept under its key."""
+    made = emitted(module)
     if store is not None:
         store.store(key, made)
     return made
 
 
-def pool(isa: Isa, store: Cache | None) -> Mapping[str, int]:
-    """The functions of `native/pool.ll`, by name."""
-    return linked_pool(isa.triple, lambda: pool_object(isa, store))
+def walkers(isa: Isa, threads: int, store: Cache | None) -> Mapping[str, int]:
+    """The functions that run commands in so many threads, by name."""
+    texts = _texts(isa, threads)
+    return linked_walkers(isa.triple, len(texts), lambda at: _support(texts[at], isa, store))
 
 
-def pool_object(isa: Isa, store: Cache | None) -> bytes:
-    """The object file of `native/pool.ll`."""
-    text = pool_text(isa)
+def walker_objects(isa: Isa, threads: int, store: Cache | None) -> tuple[bytes, ...]:
+    """The object files of `native/run.ll`, and of `native/pool.ll` for several threads."""
+    return tuple(_support(text, isa, store) for text in _texts(isa, threads))
+
+
+def _texts(isa: Isa, threads: int) -> tuple[str, ...]:
+    return (run_text(), pool_text(isa)) if threads > 1 else (run_text(),)
+
+
+def _support(text: str, isa: Isa, store: Cache | None) -> bytes:
+    """The object file of a module that is there as text."""
     key = Cache.key(version(), text, isa.triple)
     found = _load(key, store)
-    return _made(text, isa, key, store) if found is None else found
+    return _made(prepared(text, isa), key, store) if found is None else found

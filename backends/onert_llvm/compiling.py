@@ -74,7 +74,7 @@ def generate(sequence: Sequence, settings: Settings, store: Cache) -> NativeKern
     isa = target(settings.target)
     lowered = _lowered(sequence, isa, settings)
     kernels = code.addresses(lowered.specs.values(), store)
-    return NativeKernel(lowered, kernels, code.pool(isa, store), settings.num_threads)
+    return NativeKernel(lowered, kernels, code.walkers(isa, settings.num_threads, store), settings.num_threads)
 
 
 def keep(kernel: NativeKernel, store: Cache) -> KeptKernel:
@@ -82,7 +82,7 @@ def keep(kernel: NativeKernel, store: Cache) -> KeptKernel:
     specs = kernel.lowered.specs
     isa = next(iter(specs.values())).isa if specs else target("native")
     objects = dict(zip(specs, code.objects(list(specs.values()), store), strict=True))
-    return kept(kernel, objects, isa.triple, code.pool_object(isa, store))
+    return kept(kernel, objects, isa.triple, code.walker_objects(isa, kernel.threads, store))
 
 
 def emit_object(blueprint: Blueprint, settings: Settings) -> ObjectCode:

@@ -17,7 +17,7 @@ from .emit_table import define_configuration
 from .kernels.control import RUN_BRANCH, RUN_LOOP
 from .layout import slot_bits
 from .lower.command import REPORT_BYTES, Area, Command, Lowered, Pointer, all_commands
-from .native import pool_text, support_texts, together_text
+from .native import pool_text, run_text, support_texts, together_text
 from .native_kernel import barriers, is_idle
 from .object import link
 from .target import Isa
@@ -58,7 +58,7 @@ def emit(blueprint: Blueprint, isa: Isa, lowered: Sequence[Sequence[Lowered]], t
     texts = [str(module), *(str(build(spec)) for spec in specs.values()), *support_texts(isa)]
     functions: tuple[str, ...] = ()
     if threads > 1:
-        texts += [pool_text(isa), together_text(blueprint.name, threads)]
+        texts += [run_text(), pool_text(isa), together_text(blueprint.name, threads)]
         functions = (f"{blueprint.name}_stop",)
     exported = {f"{blueprint.name}_config", *functions, *(entry.symbol for entry in blueprint.entries)}
     code, listings = link(texts, isa, exported, blueprint.target.relocation, blueprint.listings)

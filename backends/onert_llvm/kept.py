@@ -13,19 +13,22 @@ from .native_kernel import NativeKernel
 
 @frozen(eq=False)
 class KeptKernel:
-    """A native kernel without addresses: `objects` are object files by the symbol that they define."""
+    """A native kernel without addresses: `objects` are object files by the symbol that they define.
+
+    `walkers` are those of what runs the commands.
+    """
 
     lowered: Lowered
     objects: Mapping[str, bytes]
     triple: str
-    pool: bytes
+    walkers: tuple[bytes, ...]
     threads: int
 
 
-def kept(kernel: NativeKernel, objects: Mapping[str, bytes], triple: str, pool: bytes) -> KeptKernel:
+def kept(kernel: NativeKernel, objects: Mapping[str, bytes], triple: str, walkers: tuple[bytes, ...]) -> KeptKernel:
     """A kernel to be kept: its commands know of the code they call what it takes to call it."""
     lowered = evolve(kernel.lowered, commands=_called(kernel.lowered.commands), specs={})
-    return KeptKernel(lowered, objects, triple, pool, kernel.threads)
+    return KeptKernel(lowered, objects, triple, walkers, kernel.threads)
 
 
 def _called(commands: Sequence[Command]) -> tuple[Command, ...]:
@@ -42,4 +45,5 @@ def _called(commands: Sequence[Command]) -> tuple[Command, ...]:
 def revived(kept: KeptKernel) -> NativeKernel:
     """The kernel in this process: its code is loaded, its constants stay where they are."""
     kernels = linked.addresses(kept.objects, lambda missing: [kept.objects[symbol] for symbol in missing])
-    return NativeKernel(kept.lowered, kernels, linked.pool(kept.triple, lambda: kept.pool), kept.threads)
+    walkers = linked.walkers(kept.triple, len(kept.walkers), kept.walkers.__getitem__)
+    return NativeKernel(kept.lowered, kernels, walkers, kept.threads)

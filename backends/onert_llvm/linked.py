@@ -13,7 +13,8 @@ from .image import Image, load
 _loaded: dict[str, Image] = {}
 _lock = Lock()
 
-_POOL = ("onert_run", "onert_pool_run", "onert_pool_start", "onert_pool_stop", "onert_pool_size")
+_RUN = "onert_run"
+_POOL = ("onert_pool_run", "onert_pool_start", "onert_pool_stop", "onert_pool_size")
 _C_LIBRARY = (
     "pthread_mutex_lock",
     "pthread_mutex_unlock",
@@ -38,14 +39,16 @@ def addresses(symbols: Iterable[str], objects: Callable[[Sequence[str]], Iterabl
     return {symbol: _loaded[symbol][symbol] for symbol in wanted}
 
 
-def pool(triple: str, made: Callable[[], bytes]) -> Mapping[str, int]:
-    """The functions of `native/pool.ll`, by name; `made` gives its object file."""
-    symbol = f"pool {triple}"
+def walkers(triple: str, count: int, made: Callable[[int], bytes]) -> Mapping[str, int]:
+    """The functions of `native/run.ll`, and of `native/pool.ll` where `count` is 2; `made` gives their object files."""
+    found = {}
     with _lock:
-        if symbol not in _loaded:
-            _loaded[symbol] = load([made()], _externals())
-        image = _loaded[symbol]
-    return {name: image[name] for name in _POOL}
+        for at, names in enumerate(((_RUN,), _POOL)[:count]):
+            symbol = f"{names[0]} {triple}"
+            if symbol not in _loaded:
+                _loaded[symbol] = load([made(at)], _externals())
+            found.update({name: _loaded[symbol][name] for name in names})
+    return found
 
 
 def _externals() -> dict[str, int]:

@@ -56,13 +56,15 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
     address, keep = program.address, (program, scratch, place)
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
-    together = ctypes.CFUNCTYPE(None, pointer, pointer, integer)(kernel.pool["onert_pool_run"])
+
+    def together() -> Callable[[int, int, int], None]:
+        return ctypes.CFUNCTYPE(None, pointer, pointer, integer)(kernel.pool["onert_pool_run"])
 
     def run(start: int, some: Sequence[Command]) -> _Alone | _Together:
         of = tuple(command.operation for command in some)
         if kernel.threads <= 1 or _shared_work(some) < _SHARED_WORK:
             return _Alone(alone, start, len(some), keep, of)
-        return _Together(together, kernel, start, len(some), keep, of)
+        return _Together(together(), kernel, start, len(some), keep, of)
 
     def driven(at: int) -> HasParts:
         slots, programs = commands[at].slots, commands[at].programs

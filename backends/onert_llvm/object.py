@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
+from attrs import frozen
 from llvmlite.binding import ffi
 
 from onert.ir import BackendError
@@ -23,14 +24,13 @@ def compile_text(text: str, isa: Isa, opt: int = _LEVEL) -> bytes:
 
     Any number of threads may do this at a time. BackendError for text that is no valid module.
     """
-    parsed, machine = _prepared(text, isa, opt)
-    return _emitted(parsed, machine)
+    return emitted(prepared(text, isa, opt))
 
 
 def assembly(text: str, isa: Isa, opt: int = _LEVEL) -> str:
     """What `compile_text` would produce, as assembler text."""
-    parsed, machine = _prepared(text, isa, opt)
-    return str(machine.emit_assembly(parsed))
+    found = prepared(text, isa, opt)
+    return str(found.machine.emit_assembly(found.module))
 
 
 def link(
@@ -72,8 +72,16 @@ def code_generator() -> str:
     return "llvm-" + ".".join(str(part) for part in llvm.llvm_version_info)
 
 
-def _prepared(text: str, isa: Isa, opt: int) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
-    """A module in a context of its own, and a machine for it."""
+@frozen(eq=False)
+class Prepared:
+    """A module in a context of its own, and a machine for it: to generate code from, once, in any one thread."""
+
+    module: llvm.ModuleRef
+    machine: llvm.TargetMachine
+
+
+def prepared(text: str, isa: Isa, opt: int = _LEVEL) -> Prepared:
+    """A module from its text; BackendError where that is none that is valid."""
     machine = _machine(isa, opt)
     try:
         parsed = llvm.parse_assembly(text, llvm.create_context())
@@ -82,17 +90,17 @@ def _prepared(text: str, isa: Isa, opt: int) -> tuple[llvm.ModuleRef, llvm.Targe
         raise BackendError(f"the text is not valid IR: {error}") from error
     parsed.triple = isa.triple
     parsed.data_layout = str(machine.target_data)
-    return parsed, machine
+    return Prepared(parsed, machine)
 
 
-def _emitted(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> bytes:
+def emitted(given: Prepared) -> bytes:
     """What `machine.emit_object` gives, without llvmlite's lock on all of LLVM.
 
     LLVM asks only that a context and what belongs to it are used by one thread at a time, and these are used by this
     one alone.
     """
     with ffi.OutputString() as message:
-        buffer = _emit()(machine, module, 1, message)
+        buffer = _emit()(given.machine, given.module, 1, message)
         if not buffer:
             raise BackendError(f"no code can be generated: {message}")
     try:

@@ -15,6 +15,11 @@ _PAUSE = {
 """A hint to the processor that a thread is waiting, and its declaration."""
 
 
+def run_text() -> str:
+    """`run.ll`, which is the same for every target."""
+    return _text("run.ll")
+
+
 def pool_text(isa: Isa) -> str:
     """`pool.ll` for a target; BackendError for one whose words the pool's structures do not fit."""
     if isa.architecture not in _PAUSE or "linux" not in isa.triple:
