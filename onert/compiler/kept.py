@@ -17,6 +17,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -30,6 +31,7 @@ from onert.backend.cache import Cache, default_directory, sources
 from onert.ir import Array, BackendError, Constant, Operand, Package, TensorType
 
 from .options import Options
+from .writers import WRITERS
 
 Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
 
@@ -53,6 +55,7 @@ class Shelf:
 
     def take(self, specialize: Specialize) -> Program | None:
         """The program, where it is there; `specialize` becomes what it has of that name."""
+        WRITERS.finish()
         payload = self.cache.load(self.key)
         if payload is None:
             return None
@@ -69,7 +72,7 @@ class Shelf:
         return evolve(routine, steps=tuple(steps))
 
     def put(self, program: Program) -> None:
-        """Keep a program, where all that it consists of can be kept."""
+        """Keep a program, where all that it consists of can be kept. It is written while the caller goes on."""
         kernels = tuple(tuple(self._kept(step) for step in routine.steps) for routine in program.routines)
         if any(kernel is None for each in kernels for kernel in each):
             return
@@ -78,7 +81,7 @@ class Shelf:
             pieces = _packed((bare, kernels), self)
         except _UNFIT:
             return
-        self.cache.store(self.key, *pieces)
+        WRITERS.begin(partial(self.cache.store, self.key, *pieces))
 
     def _kept(self, step: Step) -> Any:
         return self.backends[step.backend].keep(step.kernel)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from shared_material import REPOSITORY, SHARED, needs_shared
 import onert
 from onert.backend.cache import HEADER, Cache, sources
 from onert.compiler import programs
+from onert.compiler.writers import WRITERS, Writers
 from onert.exec.observers import Profile, Trace
 from onert.ir import Array, DType, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
@@ -142,8 +144,43 @@ def test_sources_are_told_apart_by_what_python_tells_them_apart_by(tmp_path: Pat
 
 
 def whole(directory: Path) -> Path:
-    """The file of the program, which is larger than those of its kernels."""
+    """The file of the program, which is larger than those of its kernels, when it is written."""
+    WRITERS.finish()
     return max(directory.glob("*.onert"), key=lambda path: path.stat().st_size)
+
+
+def test_what_nobody_waits_for_is_written_when_it_is_waited_for() -> None:
+    writers, gate, written = Writers(), Event(), []
+
+    def write() -> None:
+        gate.wait()
+        written.append(1)
+
+    writers.begin(write)
+    writers.begin(write)
+    assert not written
+    gate.set()
+    writers.finish()
+    assert written == [1, 1]
+    writers.finish()
+
+
+def test_what_no_thread_can_be_had_for_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Thread, "start", refuse)
+    written: list[int] = []
+    Writers().begin(lambda: written.append(1))
+    assert written == [1]
+
+
+def test_a_process_that_ends_at_once_leaves_a_whole_program(directory: Path, compiled: Compiled) -> None:
+    script = "import sys, onert; onert.compile(onert.load(sys.argv[1]), num_threads=1)"
+    subprocess.run([sys.executable, "-c", script, str(DIGITS[0])], check=True)
+    onert.compile(onert.load(DIGITS[0]), num_threads=1)
+    assert compiled.count == 0
+    assert not list(directory.glob(".new-*"))
 
 
 def flipped(raw: bytearray) -> bytes:

@@ -1,0 +1,36 @@
+"""Threads that write to the disk what nobody waits for; the process ends when they have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
+
+
+class Writers:
+    """What is being written, by any thread of the process. A child that is forked has nothing to write."""
+
+    def __init__(self) -> None:
+        self._threads: list[Thread] = []
+
+    def begin(self, write: Callable[[], object]) -> None:
+        """Call `write` while the caller goes on, or now where the system has no thread to spare."""
+        thread = Thread(target=write, name="onert-write")
+        try:
+            thread.start()
+        except RuntimeError:
+            write()
+        else:
+            self._threads.append(thread)
+
+    def finish(self) -> None:
+        """Wait until all that was begun before is written."""
+        while self._threads:
+            thread = self._threads[0]
+            thread.join()
+            with suppress(ValueError):  # another thread waited for it too
+                self._threads.remove(thread)
+
+
+WRITERS = Writers()
+"""Those of this process."""
