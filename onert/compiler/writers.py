@@ -25,8 +25,7 @@ class Writers:
 
     def finish(self) -> None:
         """Wait until all that was begun before is written."""
-        while self._threads:
-            thread = self._threads[0]
+        for thread in tuple(self._threads):
             thread.join()
             with suppress(ValueError):  # another thread waited for it too
                 self._threads.remove(thread)
