@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from onert.ir import Array
 
+_LINE = 64
+
+
+def zeros(count: int, dtype: DTypeLike) -> Array:
+    """So many zeros that start on a cache line."""
+    kind = np.dtype(dtype)
+    raw = np.zeros(count * kind.itemsize + _LINE, np.uint8)
+    start = -raw.ctypes.data % _LINE
+    return raw[start : start + count * kind.itemsize].view(kind)
+
 
 def aligned(array: Array) -> Array:
-    """A contiguous copy that starts on a cache line."""
-    raw = np.empty(array.nbytes + 64, np.uint8)
-    start = -raw.ctypes.data % 64
-    out = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    """The array, or a copy, that is contiguous and starts on a cache line."""
+    if array.flags.c_contiguous and array.ctypes.data % _LINE == 0:
+        return array
+    out = zeros(array.size, array.dtype).reshape(array.shape)
     out[...] = array
     return out

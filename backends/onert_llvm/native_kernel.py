@@ -17,7 +17,7 @@ from .carrying import Carrying, transfer
 from .driven import DrivenLoop
 from .layout import slot_bits
 from .lower.command import REPORT_BYTES, Area, Check, Command, Lowered, Pointer, Transfer
-from .memory import aligned
+from .memory import zeros
 from .threads import POOLS
 
 _WORDS = 16
@@ -46,8 +46,8 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
     Between them resource variables are copied, which live in Python.
     """
     lowered = kernel.lowered
-    copies = aligned(np.zeros(lowered.variables.nbytes, np.uint8))
-    scratch = aligned(np.zeros(max(lowered.scratch, 1), np.uint8))
+    copies = zeros(lowered.variables.nbytes, np.uint8)
+    scratch = zeros(max(lowered.scratch, 1), np.uint8)
     reports = np.zeros((max(len(lowered.checks), 1), REPORT_BYTES // 8), np.int64)
     place = _Places(lowered, tensors, scratch, copies, reports)
     busy = [not is_idle(command, place) for command in lowered.commands]
@@ -279,7 +279,7 @@ class _Program:
     def __init__(self, kernel: NativeKernel, commands: Sequence[Command], place: _Places) -> None:
         self._inner = [[_Program(kernel, program, place) for program in command.programs] for command in commands]
         self._tasks = self._filled(commands, place)
-        self._rows = aligned(np.zeros((max(len(commands), 1), _WORDS), np.uint64))
+        self._rows = zeros(max(len(commands), 1) * _WORDS, np.uint64).reshape(-1, _WORDS)
         at = self._tasks.ctypes.data
         for row, command, sync in zip(self._rows, commands, barriers(commands, place), strict=False):
             row[_FN] = kernel.kernels[command.spec.symbol]

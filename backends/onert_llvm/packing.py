@@ -12,6 +12,7 @@ from .kernels.dot import GROUP, offset
 from .kernels.requantize import Scaling
 from .kernels.tile import Columns
 from .kernels.weave import order
+from .memory import zeros
 from .target import Isa
 
 Multipliers = tuple[Array, Array]
@@ -29,7 +30,7 @@ def pack_f32(weights: Array, columns: Columns, isa: Isa) -> tuple[Array, int]:
     width, tail = columns.vectors * isa.f32, columns.tail * isa.f32
     full = n // width if width else 0
     rest = n - full * width
-    packed = np.zeros(taps * depth * n + tail - rest, np.float32)
+    packed = zeros(taps * depth * n + tail - rest, np.float32)
     split = full * width * taps * depth
     if full:
         packed[:split].reshape(full, -1, width)[:] = w[:, : full * width].reshape(-1, full, width).transpose(1, 0, 2)
@@ -59,7 +60,7 @@ def pack_int8(weights: Array, columns: Columns, isa: Isa) -> tuple[Array, int]:
     width, tail = columns.vectors * isa.f32, columns.tail * isa.f32
     full = n // width if width else 0
     rows = taps * groups * group
-    packed = np.zeros(rows * (full * width + tail), np.int8)
+    packed = zeros(rows * (full * width + tail), np.int8)
     split = full * width * rows
     if full:
         cut = w[:, : full * width].reshape(-1, full, width, group).transpose(1, 0, 2, 3)
