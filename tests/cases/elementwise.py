@@ -122,6 +122,14 @@ _PAIRS = [
         (Quantization((0.5,), (128,)), Quantization((0.25,), (2,))),
         (Quantization((0.1,), (1,)),),
     ),
+    Case(
+        "int16 far apart",  # (20 - -10) ** 2 = 900 = 18000 * 0.05
+        Binary(BinaryKind.SQUARED_DIFFERENCE),
+        (_i(20000, dtype=np.int16), _i(-10000, dtype=np.int16)),
+        (_i(18000, dtype=np.int16),),
+        (Quantization((0.001,), (0,)), Quantization((0.001,), (0,))),
+        (Quantization((0.05,), (0,)),),
+    ),
     Case("of three", AddN(), (_f(1, 2), _f(3, 4), _f(5, 6)), (_f(9, 12),)),
     Case(
         "a slope for each channel",

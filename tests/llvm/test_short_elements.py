@@ -20,6 +20,8 @@ ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 SHAPES = [((5,), (5,)), ((3, 700), (3, 700)), ((2, 3, 37), (37,)), ((2, 3, 37), (2, 1, 1)), ((4, 3, 5), (1,))]
 SCALES = [(0.001, 0.001, 0.0021), (0.003, 0.0007, 0.0009), (0.01, 0.00001, 0.0003), (2.0**-12, 2.0**-13, 2.0**-12)]
 
+PAIRS = [BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.SQUARED_DIFFERENCE]
+
 
 def _case(op: Op, result: Quantization | None, *operands: Tensor) -> Case:
     arrays, quantization, dtypes = zip(*operands, strict=True)
@@ -31,14 +33,14 @@ def _check(case: Case, isa: Isa) -> None:
 
 
 @ISAS
-@pytest.mark.parametrize("kind", [BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", PAIRS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("scales", SCALES, ids=str)
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
 def test_functions_of_two(
     isa: Isa, kind: BinaryKind, scales: tuple[float, ...], shapes: tuple[tuple[int, ...], tuple[int, ...]]
 ) -> None:
     draw = Draw(f"{kind} {scales} {shapes}")
-    out = scales[2] * (20 if kind is BinaryKind.MUL else 1)
+    out = scales[2] * {BinaryKind.MUL: 20, BinaryKind.SQUARED_DIFFERENCE: 40}.get(kind, 1)
     operands = [draw.stored(np.int16, shape, per_tensor(s)) for shape, s in zip(shapes, scales[:2], strict=True)]
     operands[0][0].reshape(-1)[:2] = (-32768, 32767)
     for activation in (Activation.NONE, Activation.RELU6):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 
 from attrs import frozen
 
@@ -21,18 +22,29 @@ _LEFT_SHIFT = 15
 _BOUNDS = ("low", "high")
 
 
+class Form(Enum):
+    """What becomes of two operands on a common scale."""
+
+    SUM = "sum"
+    DIFFERENCE = "difference"
+    SQUARED_DIFFERENCE = "squared_difference"
+
+
 @frozen
 class SumInt16:
-    """`x + y` (or `x - y`) in fixed point, zero points 0; slots and work tiles as those of `SumInt8`."""
+    """`x + y`, `x - y` or `(x - y)²` in fixed point, zero points 0; slots and work tiles as those of `SumInt8`.
+
+    Before they are scaled the operands are lifted, but not for a square.
+    """
 
     scaling: Scaling
     sides: tuple[Scaling | None, Scaling | None]
-    subtract: bool = False
+    form: Form = Form.SUM
     single: tuple[bool, bool] = SINGLE
 
     @property
     def name(self) -> str:
-        return "sum_int16"
+        return f"{self.form.value}_int16"
 
     @property
     def layout(self) -> TaskLayout:
@@ -46,16 +58,19 @@ class SumInt16:
 
         def value(x: Val, y: Val) -> Val:
             a, b = lift[0](x), lift[1](y)
-            return with_zero_point(task, how, lanes["bias"] + (a - b if self.subtract else a + b), lanes)
+            total = a + b if self.form is Form.SUM else a - b
+            total = total * total if self.form is Form.SQUARED_DIFFERENCE else total
+            return with_zero_point(task, how, lanes["bias"] + total, lanes)
 
         _pairwise(k, task, begin, end, self.single, value)
 
     def _lifted(self, k: Kernel, task: Task, name: str, how: Scaling | None) -> Callable[[Val], Val]:
-        """An operand on the common scale; the product with 1/2 is exact."""
+        """An operand on the common scale; the product with 1/2 is exact where it was lifted."""
         if how is None:
             return lambda x: x << (_LEFT_SHIFT - 1)
+        left = 0 if self.form is Form.SQUARED_DIFFERENCE else _LEFT_SHIFT
         lanes = load_lanes(k, task, Requantize(how), k.index(0), f"{name}_columns")
-        return lambda x: scaled(how, lanes["bias"] + (x << _LEFT_SHIFT), lanes)
+        return lambda x: scaled(how, lanes["bias"] + (x << left), lanes)
 
 
 @frozen

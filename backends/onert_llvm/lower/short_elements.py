@@ -15,7 +15,7 @@ from onert.ir.ops.convert import Quantize
 from onert.ir.ops.unary import Unary, UnaryKind
 from onert_llvm.abi import Algorithm
 from onert_llvm.kernels.elementwise_int8 import OPERANDS
-from onert_llvm.kernels.elementwise_int16 import ELEMENTS, MapShorts, MultiplyInt16, Rescale, SumInt16
+from onert_llvm.kernels.elementwise_int16 import ELEMENTS, Form, MapShorts, MultiplyInt16, Rescale, SumInt16
 from onert_llvm.kernels.requantize import Requantize, Scaling
 
 from .broadcast import grid
@@ -24,7 +24,11 @@ from .command import Slot
 from .elementwise import matrix
 from .integer_arithmetic import register
 
-_KINDS = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL)
+_FORMS = {
+    BinaryKind.ADD: Form.SUM,
+    BinaryKind.SUB: Form.DIFFERENCE,
+    BinaryKind.SQUARED_DIFFERENCE: Form.SQUARED_DIFFERENCE,
+}
 _LEFT = 15
 """Bits by which TFLite lifts the sides of a sum of 16-bit numbers before it scales them (kernels/add.cc)."""
 
@@ -40,7 +44,7 @@ _CLAMPS = {
 def why_not_binary(op: Binary, types: CallTypes) -> str | None:
     """Why this backend does not run the operation on two tensors; None where it does."""
     present = (types.input(0), types.input(1), types.output)
-    if op.kind not in _KINDS or any(t.dtype is not DType.INT16 for t in present):
+    if not (op.kind in _FORMS or op.kind is BinaryKind.MUL) or any(t.dtype is not DType.INT16 for t in present):
         return "only sums, differences and products of 16-bit numbers are native"
     if any(t.quantization is None or not t.quantization.per_tensor or t.zero_point for t in present):
         return "a tensor is not quantised with a zero point of 0"
@@ -82,14 +86,17 @@ def _sum(
     lowering: Lowering, op: Binary, types: CallTypes, single: tuple[bool, bool]
 ) -> tuple[Algorithm, dict[str, Slot]]:
     x, y, out = types.input(0), types.input(1), types.output
+    form = _FORMS[op.kind]
+    squared = form is Form.SQUARED_DIFFERENCE
     twice = 2.0 * max(x.scale, y.scale)
-    how, columns = register(lowering, twice / ((1 << _LEFT) * out.scale), 1 << 30, 0)
+    real = twice * twice / out.scale if squared else twice / ((1 << _LEFT) * out.scale)
+    how, columns = register(lowering, real, (1 << 30) + (1 << 17), 0)
     slots: dict[str, Slot] = {"columns": columns}
     sides = []
     for name, side in zip(OPERANDS, (x, y), strict=True):
         scale, slots[f"{name}_columns"] = register(lowering, side.scale / twice, 1 << 30, 0)
-        sides.append(None if side.scale * 2.0 == twice else scale)
-    return SumInt16(how, (sides[0], sides[1]), op.kind is BinaryKind.SUB, single), slots
+        sides.append(None if side.scale * 2.0 == twice and not squared else scale)
+    return SumInt16(how, (sides[0], sides[1]), form, single), slots
 
 
 def _product(

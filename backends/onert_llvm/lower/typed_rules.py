@@ -1,4 +1,4 @@
-"""The rules for 16-bit integers and complex numbers, by the kind of operation."""
+"""The rules for 16-bit integers, matrices of integers and complex numbers, by the kind of operation."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from onert.ir.ops.conv import Conv2D
 from onert.ir.ops.convert import Dequantize, Quantize
 from onert.ir.ops.depthwise import DepthwiseConv2D
 from onert.ir.ops.fully_connected import FullyConnected
+from onert.ir.ops.matmul import BatchMatMul
 from onert.ir.ops.pool import Pool2D
 from onert.ir.ops.reduce import Reduce
 from onert.ir.ops.softmax import Softmax
 from onert.ir.ops.unary import LeakyRelu, Unary
 
-from . import conversions, fourier, short_elements, short_gathering, short_products
+from . import conversions, fourier, integer_matmul, short_elements, short_gathering, short_products
 from .rule import Rule
 
 _CONVERSION = Rule(conversions.why_not, conversions.lower)
@@ -37,11 +38,14 @@ SHORTS: dict[type[Op], tuple[Rule, ...]] = {
 }
 """The best first."""
 
+_MATRICES = Rule(integer_matmul.why_not, integer_matmul.lower)
 _PART = Rule(fourier.why_no_part, fourier.lower_part)
 
 
 def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
-    """The rules that may apply to an operation on 16-bit integers or on complex numbers."""
+    """The rules that may apply to an operation on 16-bit integers, matrices of integers or complex numbers."""
+    if isinstance(op, BatchMatMul) and types.input(0).dtype in (DType.INT8, DType.INT16):
+        yield _MATRICES
     if any(t is not None and t.dtype is DType.INT16 for t in (*types.inputs, *types.outputs)) and type(op) in SHORTS:
         yield from SHORTS[type(op)]
     if isinstance(op, Unary) and types.input(0).dtype is DType.COMPLEX64:

@@ -81,7 +81,8 @@ def _mul(x: Side, y: Side, result: TensorType, bounds: Bounds, power_of_two: boo
 
 
 def _squared_difference(x: Side, y: Side, result: TensorType, bounds: Bounds, power_of_two: bool) -> Array:
-    left = 7
+    """Bytes have room to the left before they are squared; 16-bit numbers have none (as in TFLite Micro's kernel)."""
+    left = 0 if result.dtype is DType.INT16 else 7
     twice = 2.0 * max(x.type.scale, y.type.scale)
     difference = scaled(x.centred << left, x.type.scale / twice) - scaled(y.centred << left, y.type.scale / twice)
     return _finish(scaled(difference * difference, twice * twice / ((1 << (left * 2)) * result.scale)), result, bounds)

@@ -1,0 +1,56 @@
+"""Products of matrices of integers in batches give the reference's results to the bit, whatever the target."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cases.case import Case
+from compute_trials import Draw, case, per_tensor
+
+from onert.ir import DType
+from onert.ir.ops.matmul import BatchMatMul
+from onert_llvm.target import Isa, runnable
+
+from .natively import check, subgraph_of, why_not
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+TYPES = {"8 by 8": (np.int8, np.int8), "16 by 16": (np.int16, np.int16), "16 by 8": (np.int16, np.int8)}
+SIZES = [(1, 1, 1), (1, 65, 200), (17, 64, 32), (33, 7, 48), (5, 32, 65), (130, 16, 9)]
+"""Rows, terms of a sum, and columns."""
+
+
+def _case(
+    kind: str, batches: tuple[tuple[int, ...], tuple[int, ...]], size: tuple[int, int, int], op: BatchMatMul
+) -> Case:
+    (m, k, n), draw = size, Draw(f"{kind} {batches} {size} {op}")
+    left, right = TYPES[kind]
+    short = left is np.int16
+    x = draw.stored(left, (*batches[0], *((k, m) if op.adjoint_x else (m, k))), per_tensor(0.01, 0 if short else 5))
+    y = draw.stored(right, (*batches[1], *((n, k) if op.adjoint_y else (k, n))), per_tensor(0.02, 0 if short else -128))
+    x[0].reshape(-1)[:k], y[0].reshape(-1)[:k] = np.iinfo(left).min, np.iinfo(right).min
+    scale = {"8 by 8": 0.02, "16 by 16": 100.0, "16 by 8": 0.5}[kind] * k**0.5
+    return case("", op, [x, y], per_tensor(scale, 0 if short else -7))
+
+
+@ISAS
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)], ids=str)
+def test_of_any_size(isa: Isa, kind: str, size: tuple[int, int, int], turned: tuple[bool, bool]) -> None:
+    found = _case(kind, ((2, 3), (2, 3)), size, BatchMatMul(*turned))
+    check(subgraph_of(found), [a for a in found.inputs if a is not None], isa, threads=2)
+
+
+@ISAS
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("batches", [((), ()), ((3, 1), (2,)), ((4,), ()), ((), (2, 2)), ((1, 2), (3, 1))], ids=str)
+def test_batches_that_broadcast(isa: Isa, kind: str, batches: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    found = _case(kind, batches, (4, 9, 20), BatchMatMul())
+    check(subgraph_of(found), [a for a in found.inputs if a is not None], isa, threads=2)
+    constant = subgraph_of(found, constant=(1,))
+    check(constant, [found.inputs[0]], isa)
+
+
+def test_products_that_are_left_to_the_reference() -> None:
+    assert why_not(subgraph_of(_case("8 by 8", ((), ()), (2, 3, 4), BatchMatMul(output=DType.INT32))))
+    assert why_not(subgraph_of(_case("8 by 8", ((), ()), (1, 33100, 1), BatchMatMul())))
