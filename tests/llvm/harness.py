@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from collections import deque
 from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise
@@ -19,7 +20,8 @@ Array = np.ndarray[Any, Any]
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 _libc = ctypes.CDLL(None, use_errno=True)
 _NO_ACCESS = 0
-_kept: list[mmap.mmap] = []
+_kept: deque[mmap.mmap] = deque(maxlen=256)
+"""What was guarded last: a test may know it by address alone. All would be more mappings than a process may have."""
 
 
 def guarded(values: Array, at_end: bool = True) -> Array:
