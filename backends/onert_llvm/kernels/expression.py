@@ -109,7 +109,7 @@ class Const:
     kind: Kind = Kind.F32
 
 
-@frozen
+@frozen(cache_hash=True)
 class Apply:
     """A function of the values of other trees; `kind` is that of its result."""
 

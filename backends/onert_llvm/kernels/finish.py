@@ -24,9 +24,10 @@ def finish(
         _add_residual(k, task, block, acc)
     given = epilogue.given(task, k.isa.f32)
     c = task.view("c", F32, task.i64("ldc"), 1)
+    matrices = row_windows(k, task, epilogue.matrices)
     for i in range(len(block.rows)):
         out = block.place(c, i)
-        others = {n: block.place(v, i) for n, v in row_windows(k, task, epilogue.matrices).items()}
+        others = {n: block.place(v, i) for n, v in matrices.items()}
         for j in columns:
             value = epilogue.apply(k, task, acc[i][j].get(), block.at(j), j * k.isa.f32, others, block.own(j), given)
             out[j * k.isa.f32].store(value, block.own(j))
