@@ -103,10 +103,11 @@ def test_reductions(isa: Isa, width: int, fold: Fold) -> None:
 
 @ISAS
 @WIDTHS
-def test_softmax_in_place(isa: Isa, width: int) -> None:
+@pytest.mark.parametrize("together", [True, False])
+def test_softmax_in_place(isa: Isa, width: int, together: bool) -> None:
     x = (np.random.default_rng(0).standard_normal((4, width)) * 30).astype(np.float32)
     data = guarded(x)
     slots = {"in": data, "out": data, "step": width, "out_step": width, "width": width, "beta": 0.7}
-    run(KernelSpec(Softmax(), isa), 4, slots, pieces=2)
+    run(KernelSpec(Softmax(together=together), isa), 4, slots, pieces=2)
     powers = np.exp(np.float32(0.7) * (x - x.max(1, keepdims=True)).astype(np.float64))
     np.testing.assert_allclose(data, powers / powers.sum(1, keepdims=True), atol=2e-7, rtol=1e-5)

@@ -53,10 +53,12 @@ def folded(k: Kernel, fold: Fold, width: Val, rows: Sequence[Terms]) -> list[Val
 class Softmax:
     """`exp(beta * (x - max)) / sum` of each row of `width`; work tiles are rows. `out` may be `in`.
 
-    With `logarithm` its logarithm: `beta * (x - max) - log(sum)`.
+    With `logarithm` its logarithm: `beta * (x - max) - log(sum)`. With `together` a few rows are computed side by side,
+    as long as there are so many.
     """
 
     logarithm: bool = False
+    together: bool = True
 
     @property
     def name(self) -> str:
@@ -67,10 +69,12 @@ class Softmax:
         return TaskLayout(("in", "step", "width", "out", "out_step", "beta"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        together = 4 if k.isa.registers >= 32 else 2
-        whole = end - (end - begin) % together
-        with k.loop(whole, begin, step=together) as r:
-            self._rows(k, task, [r + i for i in range(together)])
+        whole = begin
+        if self.together:
+            together = 4 if k.isa.registers >= 32 else 2
+            whole = end - (end - begin) % together
+            with k.loop(whole, begin, step=together) as r:
+                self._rows(k, task, [r + i for i in range(together)])
         with k.loop(end, whole) as r:
             self._rows(k, task, [r])
 

@@ -179,7 +179,7 @@ def lower_softmax(lowering: Lowering, operations: Sequence[int]) -> None:
         "width": width,
         "beta": float(op.beta) if isinstance(op, Softmax) else 1.0,
     }
-    algorithm = normalize.Softmax(logarithm=isinstance(op, LogSoftmax))
+    algorithm = normalize.Softmax(isinstance(op, LogSoftmax), together=rows > 1)
     lowering.emit(at, algorithm, slots, rows, (source,), (result,))
 
 
