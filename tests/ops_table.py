@@ -63,6 +63,7 @@ NATIVE = {
     ),
     "SVDF": "float32; float32 with weights of bytes; int8q",
     "GRU": "float32",
+    "CONV_3D_TRANSPOSE": "float32, not dilated",
     "RFFT2D": "rows of a power of two up to 8192, others where a matrix of 2**20 factors does it",
     **dict.fromkeys(("REAL", "IMAG", "COMPLEX_ABS"), "complex64"),
     **dict.fromkeys(("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"), "any but strings"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onert.ir import Op
 from onert.ir.ops.conv import Conv2D
+from onert.ir.ops.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.convert import Bitcast
 from onert.ir.ops.copy import Copy
 from onert.ir.ops.depthwise import DepthwiseConv2D
@@ -36,6 +37,7 @@ from .lower import (
     reductions,
     resize,
     rows,
+    spatial,
     transposed,
     variables,
 )
@@ -57,6 +59,8 @@ FLOATS: dict[type[Op], Rule] = {
     FullyConnected: Rule(products.why_not, products.lower_fully_connected, anchor=True),
     BatchMatMul: Rule(matmul.why_not, matmul.lower, anchor=True),
     **dict.fromkeys((TransposeConv2D, TransposeConvBias2D), Rule(transposed.why_not, transposed.lower)),
+    Conv3D: Rule(spatial.why_not, spatial.lower_convolution, anchor=True),
+    TransposeConv3D: Rule(spatial.why_not, spatial.lower_transposed),
     Pool2D: Rule(pooling.why_not, pooling.lower),
     ResizeBilinear: Rule(resize.why_not, resize.lower),
     Reduce: Rule(reductions.why_not, rows.lower),

@@ -128,12 +128,12 @@ def put(lowering: Lowering, at: int, found: Phases, made: Pointer) -> None:
         move(lowering, at, source.at(order), side(result.pointer, order.shape, itemsize))
         return
     for r, s in np.ndindex(down.stride, across.stride):
-        (near_y, far_y), (near_x, far_x) = _span(down, r), _span(across, s)
+        (near_y, far_y), (near_x, far_x) = span(down, r), span(across, s)
         taken = source.view[:, near_y, near_x, r, s]
         move(lowering, at, source.at(taken), result.at(result.view[:, far_y, far_x]))
 
 
-def _span(axis: Axis, phase: int) -> tuple[slice, slice]:
+def span(axis: Axis, phase: int) -> tuple[slice, slice]:
     """Which q of a phase have a result, and these."""
     start = phase - axis.shift
     first = 1 if start < 0 else 0
