@@ -13,6 +13,7 @@ from onert.compiler.routine import plan_routine
 from onert.compiler.scheduler.manual import Choices
 from onert.ir import CompileError, Subgraph, Subgraphs
 
+from .resources import Key, held
 from .variables import ALIGNMENT, Role, Variable
 
 
@@ -36,6 +37,7 @@ class _Draft:
 
     entry: EntryPoint
     operands: tuple[tuple[int, Role, TensorInfo], ...]
+    keys: frozenset[Key]
     arena: int
     live: int
 
@@ -46,6 +48,7 @@ def plan(programs: Mapping[str, Program], backend: Backend, options: Options) ->
     CompileError where a shape is not known, and with every operation that the backend does not run.
     """
     drafts = [_draft(symbol, program, backend, options) for symbol, program in programs.items()]
+    _require_own_variables(drafts)
     variables: list[Variable] = []
     places: list[dict[int, Place]] = [dict(draft.entry.places) for draft in drafts]
     shared = _shared_names(drafts)
@@ -87,10 +90,14 @@ def _shared_names(drafts: Sequence[_Draft]) -> frozenset[str]:
 
 
 def _draft(symbol: str, program: Program, backend: Backend, options: Options) -> _Draft:
-    graph = program.main.subgraph
-    operands = tuple(_operands(program))
-    _require_static(graph, operands)
     model = Subgraphs(tuple(routine.subgraph for routine in program.routines))
+    try:
+        found = held(program.main.subgraph, model)
+    except CompileError as error:
+        raise CompileError(f"{symbol} cannot be bundled: {error}") from error
+    graph = found.subgraph
+    operands = tuple(_operands(program, graph))
+    _require_static(graph, operands)
     try:
         planned = plan_routine(graph, subgraph_effects(model), (backend,), Choices(), options)
     except CompileError as error:
@@ -103,12 +110,24 @@ def _draft(symbol: str, program: Program, backend: Backend, options: Options) ->
         tuple(part.sequence for part in planned.parts),
         {operand: Place(Region.ACTIVATIONS, p.offset) for operand, p in placements.items()},
     )
-    return _Draft(entry, operands, 0 if arena is None else arena.size, 0 if arena is None else arena.lower_bound)
+    size, live = (0, 0) if arena is None else (arena.size, arena.lower_bound)
+    return _Draft(entry, operands, found.keys, size, live)
 
 
-def _operands(program: Program) -> Iterator[tuple[int, Role, TensorInfo]]:
-    """The operands that callers see, by the names under which they know them."""
-    graph = program.main.subgraph
+def _require_own_variables(drafts: Sequence[_Draft]) -> None:
+    """CompileError where two entry points use one resource variable: each has state of its own."""
+    owners: dict[Key, str] = {}
+    for draft in drafts:
+        for key in draft.keys:
+            other = owners.setdefault(key, draft.entry.symbol)
+            if other != draft.entry.symbol:
+                raise CompileError(
+                    f"{other} and {draft.entry.symbol} share the variable {key[1]!r}, which bundles do not"
+                )
+
+
+def _operands(program: Program, graph: Subgraph) -> Iterator[tuple[int, Role, TensorInfo]]:
+    """The operands of a program's subgraph that callers see, by the names under which they know them."""
     for role, operands, infos in (
         (Role.INPUT, graph.inputs, program.inputs),
         (Role.OUTPUT, graph.outputs, program.outputs),

@@ -74,13 +74,20 @@ needs_compiler = pytest.mark.skipif(HOST.missing is not None, reason="gcc is not
 
 
 def run(machine: Machine, folder: Path, inputs: Sequence[Array]) -> tuple[int, list[Array]]:
-    """Link the bundle in a folder into a program for the machine and run it: its exit status, and the outputs."""
+    """Link the bundle in a folder into a program for the machine and run it: its exit status, and the outputs.
+
+    State begins as the bundle's reset leaves it.
+    """
     (header,) = folder.glob("*.h")
     description = read(header)
     area = np.zeros(description.mutables, np.uint8)
     given = [v for v in description.variables if v.role is Role.INPUT]
     for variable, array in zip(given, inputs, strict=True):
         area[variable.offset : variable.offset + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    for variable in description.variables:
+        if variable.role is Role.STATE:
+            t = variable.info.type
+            area[variable.offset : variable.offset + t.nbytes].view(t.dtype.numpy)[...] = t.cleared
     area.tofile(folder / "given")
     command = [*machine.runner, *_linked(machine, folder, description.name)]
     files = [str(folder / f"{description.name}.weights"), str(folder / "given"), str(folder / "made")]

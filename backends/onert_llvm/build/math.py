@@ -20,6 +20,9 @@ _ROUND = 12582912.0
 _ROUND_WIDE = 6755399441055744.0
 """1.5 * 2**52: the same in float64."""
 
+_CONVERTS = ("x86_64", "aarch64", "riscv64")
+"""Architectures that have an instruction for it; others would call a function of libm's."""
+
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
 _EXP = (0.49999994, 0.1666652, 0.041668393, 0.008368781, 0.0013814467)
 _LOG = (
@@ -61,6 +64,13 @@ def round_even(k: Kernel, x: Val) -> Val:
         return x.call("rint")
     size = x.call("fabs")
     return (size < 8388608.0).select(_signed_as(size + 8388608.0 - 8388608.0, x), x)
+
+
+def nearest_even(k: Kernel, x: Val) -> Val:
+    """The nearest integers in 32 bits, halves to even, of floats whose size is below 2**22."""
+    if k.isa.architecture in _CONVERTS:
+        return x.rounded_even()
+    return _bits(x + _ROUND) - _bits(x.like(_ROUND))
 
 
 def _rounds(k: Kernel) -> bool:

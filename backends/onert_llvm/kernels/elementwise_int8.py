@@ -8,6 +8,7 @@ from attrs import frozen
 
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, I8, I32, I64, Kernel, Val, View
+from onert_llvm.build.math import nearest_even
 from onert_llvm.layout import TaskLayout
 
 from . import grid
@@ -53,8 +54,11 @@ class AffineInt8:
 
 
 def affine(k: Kernel, x: Val, y: Val, factors: list[Val]) -> Val:
-    """The integer nearest to the affine function of two floats; the order of the operations is part of the contract."""
-    return k.fma(y, factors[1], k.fma(x, factors[0], factors[2])).rounded_even()
+    """The integer nearest to the affine function of two floats, below 2**22 in size.
+
+    The order of the operations is part of the contract.
+    """
+    return nearest_even(k, k.fma(y, factors[1], k.fma(x, factors[0], factors[2])))
 
 
 @frozen

@@ -1,0 +1,157 @@
+"""Resource variables, and what a subgraph assigns them once, are state of a bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import onert
+from onert.bundle.resources import held
+from onert.ir import Array, DType, Package, Signature, SignatureTensor, Subgraph, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.control import Call, CallOnce
+from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
+from onert.ir.verify import verify
+
+from .machines import needs_compiler
+
+TYPE = TensorType(DType.FLOAT32, (2,))
+ADD = Binary(BinaryKind.ADD)
+
+
+def _handle(b: Builder, name: str = "n") -> int:
+    return b.add(VarHandle("", name))
+
+
+def _read(b: Builder, handle: int) -> int:
+    return b.add(ReadVariable((TYPE,)), handle)
+
+
+def _once(first: Array, steps: int = 0) -> Subgraph:
+    """Assigns to n what is known, which is computed in so many steps."""
+    b = Builder("once")
+    handle, value = _handle(b), b.constant(first)
+    for _ in range(steps):
+        value = b.add(ADD, value, b.constant(np.ones(2, np.float32)))
+    b.add_many(AssignVariable(), handle, value)
+    return b.subgraph([])
+
+
+def _model(body: Callable[[Builder, int], list[int]], *others: Subgraph, once: bool = True) -> Subgraphs:
+    """A graph with input x that calls subgraph 1 once and goes on as `body` says."""
+    b = Builder()
+    x = b.input(TYPE, "x")
+    if once:
+        b.add_many(CallOnce(1))
+    return Subgraphs((b.subgraph(body(b, x)), *others))
+
+
+def _totals(b: Builder, x: int) -> list[int]:
+    """What was there before, and the sum of all inputs so far."""
+    handle = _handle(b)
+    before = _read(b, handle)
+    b.add_many(AssignVariable(), handle, b.add(ADD, before, x))
+    return [before, b.add(ADD, _read(b, handle), b.constant(np.zeros(2, np.float32)))]
+
+
+def _swap(b: Builder, x: int) -> list[int]:
+    """Two variables change places, and then one takes the input."""
+    handles = [_handle(b), _handle(b, "m")]
+    b.add_many(AssignVariable(), handles[1], x)
+    one, other = (_read(b, handle) for handle in handles)
+    b.add_many(AssignVariable(), handles[0], other)
+    b.add_many(AssignVariable(), handles[1], one)
+    return [_read(b, handle) for handle in handles]
+
+
+@needs_compiler
+@pytest.mark.parametrize("body", [_totals, _swap])
+@pytest.mark.parametrize(("first", "steps"), [((0, 0), 0), ((5, -1), 0), ((5, -1), 3)])
+def test_bundles_keep_what_executions_keep(
+    tmp_path: Path, body: Callable[[Builder, int], list[int]], first: tuple[float, float], steps: int
+) -> None:
+    package = Package((_model(body, _once(np.array(first, np.float32), steps)),), "kept")
+    onert.bundle(package, tmp_path)
+    loaded = onert.load_bundle(tmp_path)
+    for _ in range(2):
+        execution = onert.Execution(onert.compile(package, backends=("reference",)))
+        for number in range(3):
+            x = np.array([number + 1, 10 * number], np.float32)
+            found, wanted = loaded.run([x]).values(), execution.run([x]).values()
+            assert [a.tolist() for a in found] == [a.tolist() for a in wanted]
+        loaded.reset()
+
+
+def test_state_that_begins_as_it_is_cleared_costs_nothing() -> None:
+    model = _model(_totals, _once(np.zeros(2, np.float32)))
+    found = held(model.primary, model)
+    verify(Subgraphs((found.subgraph, model[1])))
+    assert [o.op.label for o in found.subgraph.operations] == ["Copy", "Binary.ADD", "Binary.ADD"]
+    assert [operand.name for operand in found.subgraph.operands if operand.variable] == ["n"]
+    assert found.keys == {("", "n")}
+
+
+def test_what_has_no_resource_variables_stays_as_it_is() -> None:
+    model = _model(lambda b, x: [b.add(ADD, x, x)], once=False)
+    assert held(model.primary, model).subgraph is model.primary
+
+
+def _late(b: Builder, x: int) -> list[int]:
+    found = _totals(b, x)
+    b.add_many(CallOnce(1))
+    return found
+
+
+def _called(b: Builder, x: int) -> list[int]:
+    b.add_many(Call(1))
+    return _totals(b, x)
+
+
+def _given(b: Builder, x: int) -> list[int]:
+    return [_read(b, b.input(TensorType(DType.RESOURCE, ())))]
+
+
+def _of_another_type(b: Builder, x: int) -> list[int]:
+    handle = _handle(b)
+    b.add_many(AssignVariable(), handle, b.constant(np.zeros(3, np.float32)))
+    return [_read(b, handle)]
+
+
+WRONG = [
+    (_totals, False, "variable 'n' is read before anything was assigned to it"),
+    (_late, True, "comes after variables are read or assigned"),
+    (_called, True, "runs a subgraph with resource variables"),
+    (_given, True, "is given a handle that is known at run time only"),
+    (_of_another_type, True, "variable 'n' has f32[3] where f32[2] is expected"),
+]
+
+
+@pytest.mark.parametrize(("body", "once", "said"), WRONG, ids=lambda v: getattr(v, "__name__", None))
+def test_what_is_not_known_before_the_run_is_refused(
+    body: Callable[[Builder, int], list[int]], once: bool, said: str
+) -> None:
+    model = _model(body, _once(np.zeros(2, np.float32)), once=once)
+    with pytest.raises(onert.CompileError) as caught:
+        held(model.primary, model)
+    assert said in str(caught.value)
+
+
+def test_a_subgraph_called_once_that_reads_is_refused() -> None:
+    b = Builder("once")
+    handle = _handle(b)
+    b.add_many(AssignVariable(), handle, b.add(ADD, _read(b, handle), b.constant(np.zeros(2, np.float32))))
+    model = _model(_totals, b.subgraph([]))
+    with pytest.raises(onert.CompileError, match="does more than to assign what is known"):
+        held(model.primary, model)
+
+
+def test_entry_points_that_share_a_variable_are_refused(tmp_path: Path) -> None:
+    model = _model(_totals, _once(np.zeros(2, np.float32)))
+    ends = [(SignatureTensor("x", model.primary.inputs[0]),), (SignatureTensor("y", model.primary.outputs[1]),)]
+    both = Subgraphs(model.subgraphs, tuple(Signature(key, 0, *ends) for key in ("one", "two")))
+    with pytest.raises(onert.CompileError, match="share the variable 'n', which bundles do not"):
+        onert.bundle(Package((both,), "kept"), tmp_path, signatures=("one", "two"))
