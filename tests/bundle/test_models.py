@@ -21,6 +21,8 @@ FOREIGN = (
     "tflite-micro/trained_lstm",
     "generated-keras/cf_while_cond_fp32",
     "ocr_tflite/ocr_dr",
+    "arm-ml-zoo/ds_cnn_quantized",
+    "tflite-support/yamnet_audio_classifier_with_metadata",
     "lyra/lyragan",
     "esphome-mww/okay_nabu",
 )

@@ -70,7 +70,7 @@ class ShortScaling:
 
 def _floor(k: Kernel, x: Val) -> Val:
     """The greatest integer that is not above a float64 inside of 32 bits."""
-    if k.isa.fma:
+    if k.isa.fma and k.isa.architecture in ("x86_64", "aarch64"):  # others would call a function of libm's
         return x.call("floor").cast(I32)
     whole = x.cast(I32)
     return (whole.cast(F64) > x).select(whole - 1, whole)
