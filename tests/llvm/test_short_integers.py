@@ -22,11 +22,17 @@ from .natively import check, subgraph_of, why_not
 
 def _short(case: Case) -> bool:
     """Whether 16-bit integers go in."""
-    first = case.types().inputs[0]
-    return first is not None and first.dtype is DType.INT16
+    return any(t is not None and t.dtype is DType.INT16 for t in case.types().inputs)
 
 
-MADE = (trials.convolutions, trials.products, trials.pools, trials.reductions, trials.softmaxes)
+MADE = (
+    trials.convolutions,
+    trials.transposed_convolutions,
+    trials.products,
+    trials.pools,
+    trials.reductions,
+    trials.softmaxes,
+)
 CASES = [case for make in MADE for case in make() if _short(case)]
 NOT_NATIVE = ("Reduce.PROD",)
 

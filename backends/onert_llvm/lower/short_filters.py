@@ -17,6 +17,9 @@ from .builder import Lowering
 from .command import Slot
 from .integer_filters import stored
 
+Part = slice | Array
+"""Which outputs of a layer, or which of them each column is."""
+
 _FILTERS = (DType.INT8, DType.INT4, DType.INT2)
 _REACH = 1 << 15
 """The largest magnitude of an activation."""
@@ -69,13 +72,13 @@ class Parameters:
         bias = self.types.inputs[2] if len(self.types.inputs) > 2 else None
         return bias is not None and bias.dtype is not DType.INT64
 
-    def bias(self, part: slice, n: int) -> Array:
+    def bias(self, part: Part, n: int) -> Array:
         bias = self.types.inputs[2] if len(self.types.inputs) > 2 else None
         if bias is None or bias.value is None:
             return np.zeros(n, np.int64)
         return bias.value.reshape(-1)[part].astype(np.int64)
 
-    def depth(self, weights: Array, part: slice) -> tuple[Depth, dict[str, Slot]]:
+    def depth(self, weights: Array, part: Part) -> tuple[Depth, dict[str, Slot]]:
         """How the terms of `weights[taps, k, n]` are added, and the slots that say so."""
         _, depth, n = weights.shape
         sizes = np.abs(weights.astype(np.int64))
@@ -91,7 +94,7 @@ class Parameters:
         whole = np.abs(weights.astype(np.int64)).sum(0) * _REACH
         return self.wraps or bool((whole + np.abs(self.bias(slice(None), len(whole)))).max(initial=0) < 1 << 31)
 
-    def scaled(self, lowering: Lowering, part: slice, n: int) -> tuple[ShortScaling, dict[str, Slot]]:
+    def scaled(self, lowering: Lowering, part: Part, n: int) -> tuple[ShortScaling, dict[str, Slot]]:
         """How the outputs `part` are scaled, and the slots that it reads."""
         x, weight, result = self.types.input(0), self.types.input(1), self.types.output
         low, high = self.activation.bounds(result)
@@ -126,7 +129,7 @@ def _largest(sizes: Array, step: int) -> int:
     return int(np.add.reduceat(sizes, range(0, sizes.shape[1], step), axis=1).max(initial=0))
 
 
-def _columns(values: Array, part: slice, n: int) -> Array:
+def _columns(values: Array, part: Part, n: int) -> Array:
     return values[part] if len(values) > 1 else np.repeat(values, n)
 
 

@@ -11,6 +11,7 @@ from onert.ir import Array, CallTypes
 from onert.ir.ops.conv import Conv2D
 from onert.ir.ops.depthwise import DepthwiseConv2D
 from onert.ir.ops.fully_connected import FullyConnected
+from onert.ir.ops.transpose_conv import TransposeConv2D
 from onert_llvm.abi import Algorithm
 from onert_llvm.kernels.depthwise_int16 import DepthwiseInt16
 from onert_llvm.kernels.gemm_int16 import ConvInt16, Depth, GemmInt16, PatchConvInt16
@@ -27,6 +28,7 @@ from .builder import Lowering
 from .command import Access, Pointer, Slot
 from .integer_filters import stored
 from .integer_products import MOST_GROUPS
+from .phases import phases, put
 from .plane import Plane, plane
 
 MOST_TAPS = 64
@@ -59,7 +61,7 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> 
 class _Layer:
     """A layer, or one group of a convolution: from `first` on in each pixel it reads, `part` of the outputs.
 
-    `weights` are `[height, width, channels, n]`.
+    `weights` are `[height, width, channels, n]`. The results go to `room`, scratch memory, where there is one.
     """
 
     operation: int
@@ -67,8 +69,15 @@ class _Layer:
     result: int
     parameters: filters.Parameters
     weights: Array
-    part: slice = slice(None)
+    part: filters.Part = slice(None)
     first: int = 0
+    room: Access | None = None
+
+    def target(self, lowering: Lowering) -> Pointer:
+        """Where the first result goes."""
+        if self.room is not None:
+            return self.room.pointer
+        return lowering.operand(self.result, (self.part.start or 0) * _BYTES if isinstance(self.part, slice) else 0)
 
 
 def _layer(lowering: Lowering, at: int) -> _Layer:
@@ -111,13 +120,13 @@ def _cut(lowering: Lowering, layer: _Layer, m: int, taps: Array, row_bytes: int)
         **own,
         **columns,
         "b": lowering.constant(packed),
-        "c": lowering.operand(layer.result, (layer.part.start or 0) * _BYTES),
+        "c": layer.target(lowering),
         "m": m,
         "n": n,
         "mc": work.mc,
         "panels": across,
         "panel_bytes": panel_bytes,
-        "ldc": lowering.shape(layer.result)[-1],
+        "ldc": n if layer.room else lowering.shape(layer.result)[-1],
     }
     return _Cut(tile, added, scaling, slots, work.tiles)
 
@@ -158,7 +167,43 @@ def _convolve(lowering: Lowering, layer: _Layer, geometry: Plane) -> None:
             algorithm = ConvInt16(cut.tile, cut.depth, cut.scaling)
             slots["k"] = c
     flops = 2 * geometry.rows * kh * kw * c * n
-    lowering.emit(layer.operation, algorithm, slots, cut.tiles, (layer.source,), (layer.result,), flops)
+    writes, rooms = ((layer.result,), ()) if layer.room is None else ((), (layer.room,))
+    lowering.emit(layer.operation, algorithm, slots, cut.tiles, (layer.source,), writes, flops, rooms)
+
+
+def why_not_transposed(op: TransposeConv2D, types: CallTypes) -> str | None:
+    """Why this backend does not run the transposed convolution; None where it does."""
+    plain = _as_convolution(types)
+    reason = filters.why_not(plain) or filters.why_not_scaled(op, plain)
+    if reason is None and op.activation.value.function is not None:
+        return f"activation {op.activation.name} has no integer form"
+    return reason
+
+
+def _as_convolution(types: CallTypes) -> CallTypes:
+    """The types in a convolution's order: input, filter and bias."""
+    bias = types.inputs[3] if len(types.inputs) > 3 else None
+    return CallTypes((types.input(2), types.input(1), bias), types.outputs)
+
+
+def lower_transposed(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A transposed convolution: that of all phases, put into their places where the strides are more than one."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, TransposeConv2D)
+    types = _as_convolution(lowering.subgraph.types(operation))
+    source, result = operation.used[2], operation.outputs[0]
+    weights = stored(types.input(1)).values
+    found = phases(op, lowering.shape(source), weights.shape, lowering.shape(result))
+    ordered = np.ascontiguousarray(found.filters(weights).transpose(1, 2, 3, 0))
+    columns = np.tile(np.arange(found.channels), found.count)
+    room = None if found.count == 1 else lowering.scratch(found.results * _BYTES)[0]
+    parameters = filters.Parameters(types, op.activation, False)
+    layer = _Layer(at, source, result, parameters, ordered, columns, room=room)
+    _convolve(lowering, layer, found.plane(ordered.shape[2]))
+    if room is not None:
+        put(lowering, at, found, room.pointer)
 
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:

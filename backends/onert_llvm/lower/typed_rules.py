@@ -14,6 +14,7 @@ from onert.ir.ops.matmul import BatchMatMul
 from onert.ir.ops.pool import Pool2D
 from onert.ir.ops.reduce import Reduce
 from onert.ir.ops.softmax import Softmax
+from onert.ir.ops.transpose_conv import TransposeConv2D
 from onert.ir.ops.unary import LeakyRelu, Unary
 
 from . import conversions, fourier, integer_matmul, short_elements, short_gathering, short_products
@@ -27,6 +28,7 @@ SHORTS: dict[type[Op], tuple[Rule, ...]] = {
     Conv2D: (Rule(short_products.why_not, short_products.lower_convolution),),
     DepthwiseConv2D: (Rule(short_products.why_not, short_products.lower_depthwise),),
     FullyConnected: (Rule(short_products.why_not, short_products.lower_fully_connected),),
+    TransposeConv2D: (Rule(short_products.why_not_transposed, short_products.lower_transposed),),
     Binary: (Rule(short_elements.why_not_binary, short_elements.lower_binary),),
     Quantize: (_CONVERSION, _RESCALING),
     Dequantize: (_CONVERSION,),
