@@ -23,14 +23,15 @@ def pack_f32(weights: Array, columns: Columns, isa: Isa) -> tuple[Array, int]:
     """Panels of `weights[taps, k, n]` (or `[k, n]`) in float32, and the bytes from one to the next.
 
     A panel is `[taps, k, width]`. The tail is packed to its own width, which need not fill its last register: that
-    reads on into the next row, whose elements fall into lanes that nobody stores, and zeros follow the last row.
+    reads on into the next row, whose elements fall into lanes that nobody stores, and zeros follow the last row. So is
+    what is left for the last panel where `columns` are padded.
     """
     taps, depth, n = weights.shape if weights.ndim == 3 else (1, *weights.shape)
     w = np.asarray(weights, np.float32).reshape(taps * depth, n)
-    width, tail = columns.vectors * isa.f32, columns.tail * isa.f32
+    width, tail = columns.vectors * isa.f32, (columns.vectors if columns.padded else columns.tail) * isa.f32
     full = n // width if width else 0
     rest = n - full * width
-    packed = zeros(taps * depth * n + tail - rest, np.float32)
+    packed = zeros(taps * depth * n + (tail - rest if rest else 0), np.float32)
     split = full * width * taps * depth
     if full:
         packed[:split].reshape(full, -1, width)[:] = w[:, : full * width].reshape(-1, full, width).transpose(1, 0, 2)
@@ -59,6 +60,8 @@ def pack_int8(weights: Array, columns: Columns, isa: Isa) -> tuple[Array, int]:
     w = padded.reshape(taps * groups, group, n).transpose(0, 2, 1)
     width, tail = columns.vectors * isa.f32, columns.tail * isa.f32
     full = n // width if width else 0
+    if columns.padded and n > full * width:
+        tail = width
     rows = taps * groups * group
     packed = zeros(rows * (full * width + tail), np.int8)
     split = full * width * rows

@@ -5,11 +5,14 @@ which tile, strip and work split a shape gets on a target. Pure functions of bot
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from attrs import evolve, frozen
 
+from .kernels.dot import GROUP
 from .kernels.product import MOST_UNROLLED
 from .kernels.strip import Strip
-from .kernels.tile import Tile, columns
+from .kernels.tile import Columns, Tile, columns
 from .kernels.weave import REGISTERS
 from .target import Dot, Isa
 
@@ -21,6 +24,18 @@ _MOST_IN_LINE = 8
 
 _FIRST_CACHE, _LEAST_CHUNK = 26 * 1024, 4
 """Bytes of a picture that a depthwise convolution reads again and again, and registers of channels to be worth it."""
+
+_WORTH_NO_CODE, _LITTLE_TIME = 0.05, 300.0
+"""By what part, or by how many cycles, a product may take longer with a tile that there is code for already."""
+
+_WIDEST_PADDED = 5
+"""Registers of a panel at most that is computed whole, so that five do not make six or eight."""
+
+_LEAST_AHEAD = 8192
+"""Bytes of a panel for which it is worth asking before they are read."""
+
+_PER_ROW = 0.6
+"""What a row of bytes takes at every step to be spread over the lanes, in products."""
 
 _PER_BLOCK = 12.0
 """Cycles to begin and end a tile, beside its inner loop."""
@@ -37,23 +52,55 @@ class Work:
     tiles: int
 
 
+@frozen
+class Shape:
+    """A product of `m` rows, `n` columns and `k` terms, of floats or of `integer` numbers."""
+
+    m: int
+    n: int
+    k: int
+    integer: bool = False
+
+
 def product_tile(m: int, n: int, k: int, isa: Isa, integer: bool = False) -> Tile:
     """The tile for a product of `m` rows, `n` columns and `k` terms: the fewest estimated cycles."""
+    return _choices(Shape(m, n, k, integer), isa, False)[0][1]
 
-    def cycles(candidate: tuple[int, int]) -> float:
-        mr, wide = candidate
-        cut = columns(n, wide, isa)
-        full = n // (wide * isa.f32) if cut.vectors else 0
-        blocks = -(-m // mr)
-        return blocks * sum(count * _block(mr, v, k) for count, v in ((full, cut.vectors), (1, cut.tail)) if v)
 
-    mr, wide = min((candidate for candidate in _tiles(isa, integer) if candidate[0] <= m), key=cycles)
-    few = 1 if mr * wide >= 8 or integer else 2 if mr * wide >= 4 else 4
-    cut = columns(n, wide, isa)
-    blocks = -(-m // mr)
-    stream = blocks == 1 and not integer
-    size = 4 * k * cut.widest * isa.f32
-    ahead = 0 if integer or size < 8192 else cut.widest if stream else min(4, -(-cut.widest // blocks))
+def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
+    """The tile for a product whose right side is packed.
+
+    One that is `known`, so that there is code for it, is taken where it is estimated to be slower by little at most.
+    """
+    choices = _choices(shape, isa, isa.masks and isa.registers >= 32)
+    most = choices[0][0] + max(choices[0][0] * _WORTH_NO_CODE, _LITTLE_TIME)
+    return next((tile for cycles, tile in choices if cycles <= most and tile in known), choices[0][1])
+
+
+def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, Tile]]:
+    """All tiles with their estimated cycles, the fewest first."""
+    found = []
+    for mr, wide in _tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4):
+        if mr <= shape.m:
+            cut = Columns(wide, padded=True) if padded else columns(shape.n, wide, isa)
+            full, rest = divmod(shape.n, wide * isa.f32)
+            last = (wide if padded else cut.tail) if rest else 0
+            blocks = -(-shape.m // mr)
+            panels = ((full, wide), (1, last))
+            steps, more = (shape.k / GROUP[isa.dot], _PER_ROW) if shape.integer else (shape.k, 0)
+            cycles = blocks * sum(count * _block(mr, v, steps, more) for count, v in panels if count and v)
+            found.append((cycles, _tile(shape, isa, mr, cut)))
+    return sorted(found, key=lambda each: each[0])
+
+
+def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns) -> Tile:
+    wide = cut.widest
+    few = 1 if mr * wide >= 8 or shape.integer else 2 if mr * wide >= 4 else 4
+    blocks = -(-shape.m // mr)
+    stream = blocks == 1 and not shape.integer
+    # A padded tile fetches in any case, so that short products share the code of long ones.
+    small = 4 * shape.k * wide * isa.f32 < _LEAST_AHEAD and (wide == 1 or not cut.padded)
+    ahead = 0 if shape.integer or small else wide if stream else min(4, -(-wide // blocks))
     return Tile(mr, cut, few, ahead * few, stream and ahead > 0)
 
 
@@ -92,20 +139,22 @@ def line_tile(
     return LineTile(Tile(mr, columns(n * chosen, wide, isa)), chosen)
 
 
-def _block(mr: int, vectors: int, k: int) -> float:
+def _block(mr: int, vectors: int, k: float, more: float = 0) -> float:
     """Cycles of one tile: two products a cycle, but never faster than additions to one accumulator follow each other.
 
-    The rest was fitted to measurements: what the loop itself costs, and what rows cost in addresses.
+    `more` is what each row takes beside its products at every step. The rest was fitted to measurements: what the loop
+    itself costs, what rows cost in addresses, and what columns cost in reading a panel again for each block.
     """
-    return _PER_BLOCK + k * (max(mr * vectors / 2, (mr + vectors) / 2, _LATENCY / 2) + 0.3 + 0.03 * mr)
+    products = max(mr * (vectors + more) / 2, (mr + vectors) / 2, _LATENCY / 2)
+    return _PER_BLOCK + k * (products + 0.3 + 0.03 * mr + 0.25 * vectors)
 
 
-def _tiles(isa: Isa, integer: bool) -> list[tuple[int, int]]:
+def _tiles(isa: Isa, integer: bool, widest: int = 4) -> list[tuple[int, int]]:
     """Rows by registers of columns whose accumulators, with a row of columns and two more, fit the registers."""
     spare = 3 if integer and isa.dot is Dot.MADD else 2
     return [
         (mr, wide)
-        for wide in (4, 3, 2, 1)
+        for wide in range(widest, 0, -1)
         for mr in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
         if mr * wide + wide + spare <= isa.registers
     ]

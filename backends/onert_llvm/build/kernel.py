@@ -64,6 +64,12 @@ class Var:
         self.k.scope.set(self, value.v)
 
 
+_STACK = 16
+"""What the stack lies at multiples of. The code generator keeps wider registers on it all the same, but where it was
+not told beforehand they lie across two lines of the cache.
+"""
+
+
 class Kernel:
     """A function `void name(params)` under construction.
 
@@ -72,7 +78,7 @@ class Kernel:
 
     def __init__(self, module: Module, name: str, params: Mapping[str, Type], isa: Isa) -> None:
         self.isa = isa
-        self.b = module.define(name, params)
+        self.b = module.define(name, params, isa.vector_bytes if isa.vector_bytes > _STACK else 0)
         self.scope = _Scope(self.b)
 
     def arg(self, name: str) -> Val:

@@ -77,9 +77,9 @@ class Module:
         if name not in self._declared:
             self._declared[name] = f'declare {result.text} @"{name}"({", ".join(t.text for t in parameters)})'
 
-    def define(self, name: str, parameters: Mapping[str, Type]) -> Builder:
-        """A function that gives nothing, its body still to be written."""
-        made = Builder(self, name, parameters)
+    def define(self, name: str, parameters: Mapping[str, Type], alignment: int = 0) -> Builder:
+        """A function that gives nothing, its body still to be written; its stack lies at multiples of `alignment`."""
+        made = Builder(self, name, parameters, alignment)
         self._functions.append(made)
         return made
 
@@ -92,8 +92,9 @@ class Module:
 class Builder:
     """Writes a function, instruction by instruction, at the end of `block`."""
 
-    def __init__(self, module: Module, name: str, parameters: Mapping[str, Type]) -> None:
+    def __init__(self, module: Module, name: str, parameters: Mapping[str, Type], alignment: int) -> None:
         self.module = module
+        self.alignment = alignment
         self.name = name
         self.arguments = {label: Value(t, f"%{label}") for label, t in parameters.items()}
         self.block = Block("entry")
@@ -103,7 +104,8 @@ class Builder:
     def __str__(self) -> str:
         parameters = ", ".join(map(str, self.arguments.values()))
         blocks = "\n".join(map(str, self._blocks))
-        return f'define void @"{self.name}"({parameters}) nounwind\n{{\n{blocks}\n}}'
+        aligned = f" alignstack({self.alignment})" if self.alignment else ""
+        return f'define void @"{self.name}"({parameters}) nounwind{aligned}\n{{\n{blocks}\n}}'
 
     # ---- where
 

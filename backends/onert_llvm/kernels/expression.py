@@ -207,6 +207,25 @@ def evaluate(k: Kernel, tree: Expr, leaf: Callable[[str], Val], like: Val) -> Va
     return value(tree)
 
 
+_CHEAP = {Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG, Fn.ABS, Fn.LT, Fn.LE, Fn.GT, Fn.GE, Fn.SELECT}
+_FEW = 6
+"""Functions of one instruction, and how many of them are little code."""
+
+
+def is_little(tree: Expr) -> bool:
+    """Whether the code for a tree is a few instructions."""
+    found: list[Fn] = []
+
+    def walk(e: Expr) -> None:
+        if isinstance(e, Apply):
+            found.append(e.fn)
+            for arg in e.args:
+                walk(arg)
+
+    walk(tree)
+    return len(found) <= _FEW and _CHEAP.issuperset(found)
+
+
 def leaves(tree: Expr) -> tuple[str, ...]:
     """The names of the tree's inputs, each once, in the order of their first use."""
     return tuple(kinds(tree))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from onert_llvm.abi import Task
-from onert_llvm.build import F32, Kernel
+from onert_llvm.build import F32, Kernel, Val
 
 from .epilogue import RESIDUAL, Epilogue, row_windows
+from .expression import is_little
 from .product import Accumulators, accumulators
-from .tile import Block
+from .tile import Block, Row
 
 
 def finish(
@@ -25,19 +26,23 @@ def finish(
     given = epilogue.given(task, k.isa.f32)
     c = task.view("c", F32, task.i64("ldc"), 1)
     matrices = row_windows(k, task, epilogue.matrices)
-    for i in range(len(block.rows)):
-        out = block.place(c, i)
-        others = {n: block.place(v, i) for n, v in matrices.items()}
-        for j in columns:
-            value = epilogue.apply(k, task, acc[i][j].get(), block.at(j), j * k.isa.f32, others, block.own(j), given)
-            out[j * k.isa.f32].store(value, block.own(j))
+
+    def column(j: int) -> Callable[[Row, Val], None]:
+        def write(row: Row, value: Val) -> None:
+            others = {n: row.place(v, j) for n, v in matrices.items()}
+            out = epilogue.apply(k, task, value, block.at(j), 0, others, block.own(j), given)
+            row.place(c, j).store(out, block.own(j))
+
+        return write
+
+    block.finish([[x.get() for x in row] for row in acc], column, is_little(epilogue.tree))
 
 
 def _add_residual(k: Kernel, task: Task, block: Block, acc: Accumulators) -> None:
     """Add to the accumulators the residual, where there is one."""
     with k.when(task.i64(RESIDUAL).ne(0)):
         (matrix,) = row_windows(k, task, (RESIDUAL,)).values()
-        for i, row in enumerate(acc):
-            place = block.place(matrix, i)
-            for j, x in enumerate(row):
-                x.set(place[j * k.isa.f32].load(k.isa.f32, block.own(j)) + x.get())
+        for number, sums in zip(block.rows, acc, strict=True):
+            row = Row(block, number, ())
+            for j, x in enumerate(sums):
+                x.set(row.place(matrix, j).load(k.isa.f32, block.own(j)) + x.get())

@@ -43,7 +43,7 @@ class GemmF32:
             rows = [a[r] for r in block.rows]
             multiply_add(k, acc, rows, panel, task.i64("k"), self.tile.split, at_step=block.fetch)
 
-        each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product), True)
+        each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product))
 
 
 @frozen
@@ -70,11 +70,11 @@ class ConvF32:
             depth = task.i64("k")
             width = block.width if self.packed else task.i64("n")
             panels = k.view(block.panel, F32, depth * width, width, 1)
-            windows = origins(k, task, block.rows[0], block.inside)
+            windows = origins(k, task, block.rows[0], self.tile.mr)
             with each_tap(k, task, windows, F32) as (tap, pixels):
                 done = tap * depth
                 multiply_add(
                     k, acc, pixels, panels[tap], depth, self.tile.split, at_step=lambda p: block.fetch(done + p)
                 )
 
-        each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product), True)
+        each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product))

@@ -19,7 +19,7 @@ from .dot import MADD
 from .patch import Patch, gather, padding_of
 from .product import Accumulators, accumulators
 from .short_scaling import ShortScaling
-from .tile import SLOTS, Block, Tile, each_block
+from .tile import SLOTS, Block, Row, Tile, each_block
 from .window import SLOTS as WINDOW
 from .window import each_tap, origins
 
@@ -85,7 +85,7 @@ class ConvInt16:
         def body(block: Block) -> None:
             depth = task.i64("k")
             panels = k.view(block.panel, I8, ((depth + 1) // GROUP) * (block.vectors * k.isa.f32 * GROUP))
-            windows = origins(k, task, block.rows[0], block.inside)
+            windows = origins(k, task, block.rows[0], len(block.rows))
 
             def add(sums: _Sums) -> None:
                 with each_tap(k, task, windows, I16) as (tap, pixels):
@@ -198,9 +198,10 @@ def _finish(
     acc = accumulators(k, [zero] * len(starts) if split else starts, len(block.rows))
     totals = [[k.var(s.cast(F64)) for s in starts] for _ in block.rows] if split else []
     add(_Sums(k, task, kernel.depth, acc, totals))
-    places = [block.place(task.view("c", I16, task.i64("ldc"), 1), i) for i in range(len(block.rows))]
-    for j in columns:
+    c = task.view("c", I16, task.i64("ldc"), 1)
+
+    def column(j: int) -> Callable[[Row, Val], None]:
         lanes = how.lanes(k, task, block.at(j))
-        for i, place in enumerate(places):
-            total = totals[i][j].get() if split else acc[i][j].get()
-            place[j * k.isa.f32].store(how.stored(k, task, total, lanes), block.own(j))
+        return lambda row, total: row.place(c, j).store(how.stored(k, task, total, lanes), block.own(j))
+
+    block.finish([[x.get() for x in row] for row in (totals if split else acc)], column, False)

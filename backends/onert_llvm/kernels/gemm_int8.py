@@ -20,7 +20,7 @@ from .patch import Patch, gather, padding_of
 from .product import Accumulators, accumulators
 from .requantize import Requantize, as_byte, bias, load_lanes, stored
 from .row_sums import add_row_sums, sum_of_lanes
-from .tile import SLOTS, Block, Tile, each_block
+from .tile import SLOTS, Block, Row, Tile, each_block
 from .window import SLOTS as WINDOW
 from .window import each_tap, origins
 
@@ -89,7 +89,7 @@ class ConvInt8:
             group, depth = GROUP[k.isa.dot], task.i64("k")
             width = block.vectors * k.isa.f32 * group
             panels = k.view(block.panel, I8, ((depth + group - 1) // group) * width, width, 1)
-            windows = origins(k, task, block.rows[0], block.inside)
+            windows = origins(k, task, block.rows[0], len(block.rows))
 
             def add_sums(sums: Sequence[Var]) -> None:
                 with each_tap(k, task, windows, I8) as (_, pixels):
@@ -134,7 +134,7 @@ class PatchConvInt8:
                 k,
                 task,
                 block,
-                _Ending(self.requantize, self.signed),
+                _Ending(self.requantize, self.signed, False),
                 lambda sums: add_row_sums(k, sums, rows, k.index(size), self.signed),
                 lambda acc: multiply_add_int8(k, acc, rows, panel, depth, 0, self.signed),
             )
@@ -144,10 +144,11 @@ class PatchConvInt8:
 
 @frozen
 class _Ending:
-    """What becomes of the sums, and whether bytes are signed."""
+    """What becomes of the sums, and whether bytes are signed; whether that is written out for every row."""
 
     how: Requantize | Dynamic
     signed: bool
+    little: bool = True
 
 
 def _finish(k: Kernel, task: Task, block: Block, ending: _Ending, add_sums: Sums, add_products: Products) -> None:
@@ -160,33 +161,45 @@ def _finish(k: Kernel, task: Task, block: Block, ending: _Ending, add_sums: Sums
     corrections = _corrections(k, task, how, block, add_sums)
     acc = accumulators(k, [bias(k, task, how, block.at(j)) for j in columns], len(block.rows))
     add_products(acc)
-    places = [block.place(task.view("c", I8, task.i64("ldc"), 1), i) for i in range(len(block.rows))]
-    for j in columns:
+    c = task.view("c", I8, task.i64("ldc"), 1)
+
+    def column(j: int) -> Callable[[Row, Val], None]:
         lanes = load_lanes(k, task, how, block.at(j))
-        for i, place in enumerate(places):
-            total = acc[i][j].get() - corrections[i]
-            place[j * k.isa.f32].store(as_byte(stored(task, how, ending.signed, total, lanes)), block.own(j))
+
+        def write(row: Row, value: Val) -> None:
+            total = value - row.more[0] if how.weight_zero_point else value
+            byte = as_byte(stored(task, how, ending.signed, total, lanes))
+            row.place(c, j).store(byte, block.own(j))
+
+        return write
+
+    block.finish([[x.get() for x in row] for row in acc], column, ending.little, corrections)
 
 
 def _finish_floats(k: Kernel, task: Task, block: Block, how: Dynamic, add_products: Products) -> None:
-    columns, lanes = range(block.vectors), k.isa.f32
+    columns = range(block.vectors)
     acc = accumulators(k, [how.start(k, task, block.at(j)) for j in columns], len(block.rows))
     add_products(acc)
     c = task.view("c", F32, task.i64("ldc"), 1)
-    for i, row in enumerate(block.rows):
-        out = block.place(c, i)
-        others = {n: block.place(v, i) for n, v in row_windows(k, task, how.epilogue.matrices).items()}
-        for j in columns:
-            value = how.real(k, task, acc[i][j].get(), row, block.at(j), block.own(j))
-            value = how.epilogue.apply(k, task, value, block.at(j), j * lanes, others, block.own(j))
-            out[j * lanes].store(value, block.own(j))
+    matrices = row_windows(k, task, how.epilogue.matrices)
+
+    def column(j: int) -> Callable[[Row, Val], None]:
+        def write(row: Row, value: Val) -> None:
+            others = {n: row.place(v, j) for n, v in matrices.items()}
+            real = how.real(k, task, value, row.number, block.at(j), block.own(j))
+            out = how.epilogue.apply(k, task, real, block.at(j), 0, others, block.own(j))
+            row.place(c, j).store(out, block.own(j))
+
+        return write
+
+    block.finish([[x.get() for x in row] for row in acc], column, False)
 
 
-def _corrections(k: Kernel, task: Task, how: Requantize, block: Block, add_sums: Sums) -> list[Val | int]:
-    """For each row, its sum times the weights' zero point: what its products have too much."""
+def _corrections(k: Kernel, task: Task, how: Requantize, block: Block, add_sums: Sums) -> list[list[Val]]:
+    """For each row, its sum times the weights' zero point: what its products have too much; nothing where that is 0."""
     if not how.weight_zero_point:
-        return [0] * len(block.rows)
+        return [[] for _ in block.rows]
     sums = [k.var(k.zeros(I32, k.isa.f32)) for _ in block.rows]
     add_sums(sums)
     zero = task.i64("weight_zero").cast(I32)
-    return [sum_of_lanes(total.get()) * zero for total in sums]
+    return [[sum_of_lanes(total.get()) * zero] for total in sums]

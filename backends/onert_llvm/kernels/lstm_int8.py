@@ -19,7 +19,7 @@ from .normalize import each_register
 from .product import accumulators
 from .recurrent import Matrix, after, times_int8
 from .requantize import Requantize, Scaling, as_byte, bias, fixed, load_lanes
-from .tile import SLOTS, Block, Tile, each_block
+from .tile import SLOTS, Block, Row, Tile, each_block
 
 INPUT, FORGET, CELL, OUTPUT = "input", "forget", "cell", "output"
 """The gates by name."""
@@ -54,11 +54,13 @@ class ScaledSums:
             panel = k.view(block.panel, I8, block.vectors * lanes * GROUP[k.isa.dot], 1)
             acc = accumulators(k, [bias(k, task, WIDE, block.at(j)) for j in columns], len(block.rows))
             multiply_add_int8(k, acc, [a[r] for r in block.rows], panel, task.i64("k"), self.rest, True)
-            for i, row in enumerate(acc):
-                place = block.place(task.view("c", I32, task.i64("ldc"), 1), i)
-                for j in columns:
-                    value = saturated(fixed(row[j].get(), load_lanes(k, task, WIDE, block.at(j))))
-                    place[j * lanes].store(value, block.own(j))
+            c = task.view("c", I32, task.i64("ldc"), 1)
+
+            def column(j: int) -> Callable[[Row, Val], None]:
+                own = load_lanes(k, task, WIDE, block.at(j))
+                return lambda row, total: row.place(c, j).store(saturated(fixed(total, own)), block.own(j))
+
+            block.finish([[x.get() for x in row] for row in acc], column, False)
 
         each_block(k, task, begin, end, self.tile, body)
 

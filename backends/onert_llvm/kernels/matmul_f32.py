@@ -47,11 +47,11 @@ class MatMulF32:
             a = k.view(starts[0], F32, task.i64("a_row"), task.i64("a_step"))
             b = k.view(starts[1], F32, 1)
             above = batch * task.i64("m")
-            each_block(k, task, local, local + 1, self.tile, partial(self._block, k, task, a, b, above), True)
+            each_block(k, task, local, local + 1, self.tile, partial(self._block, k, task, a, b, above))
 
     def _block(self, k: Kernel, task: Task, a: View, b: View, above: Val, block: Block) -> None:
         panel = k.view(b[block.column].address, F32, task.i64("ldb"), 1)
-        mask = block.mask if self.masked else None
+        mask = block.masks[-1] if self.masked else None
         rows = [a[r] for r in block.rows]
 
         def product(_: Block, acc: Accumulators) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from onert_llvm.abi import Task
 from onert_llvm.build import I8, I16, I32, I64, Kernel, Type, Val, Var, View, vec
@@ -13,7 +13,7 @@ from onert_llvm.layout import TaskLayout
 from .convert import each_register
 from .gemm_int16 import GROUP, dot_pairs
 from .requantize import Requantize, as_byte, load_lanes, stored
-from .tile import SLOTS, Block, Tile, each_block
+from .tile import SLOTS, Block, Row, Tile, each_block
 
 _SLOTS = ("a", "b", "c", "offsets", "per_batch", "k", "lda", "ldb", "ldc", *SLOTS)
 
@@ -168,10 +168,11 @@ def _each_batch(
 
         def body(block: Block, a: View = a, b: View = b, above: Val = above) -> None:
             acc = product(block, a, b)
-            below = evolve(block, rows=tuple(above + r for r in block.rows))
-            for i, sums in enumerate(acc):
-                place = below.place(task.view("c", result, task.i64("ldc"), 1), i)
-                for j, total in enumerate(sums):
-                    place[j * k.isa.f32].store(finish(total.get()), block.own(j))
+            c = k.view(task.view("c", result, task.i64("ldc"), 1)[above].address, result, task.i64("ldc"), 1)
+
+            def column(j: int) -> Callable[[Row, Val], None]:
+                return lambda row, total: row.place(c, j).store(finish(total), block.own(j))
+
+            block.finish([[x.get() for x in row] for row in acc], column, False)
 
         each_block(k, task, local, local + 1, tile, body)

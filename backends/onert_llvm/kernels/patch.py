@@ -13,7 +13,7 @@ from onert_llvm.abi import Task
 from onert_llvm.build import I32, Kernel, Type, Val, View, vec
 
 from .tile import Block
-from .window import origins
+from .window import each_origin
 
 
 @frozen
@@ -41,15 +41,15 @@ def gather(k: Kernel, task: Task, block: Block, patch: Patch, element: Type, pad
     source = task.view("input", element, 1)
     fill, count = padding.splat(lanes), k.iota(I32, lanes)
     width = (task.i64("in_w") * task.i64("pixel")).cast(I32)
-    for i, at in enumerate(origins(k, task, block.rows[0], block.inside)):
+    with each_origin(k, task, block.rows[0], len(block.rows)) as (i, at):
         left = at.x * task.i64("pixel")
         for ky in range(patch.height):
             y = at.y + task.i64("dilation_h") * ky
             line = source[at.image + y * task.i64("row") + left]
             limit = y.ult(task.i64("in_h")).select(width, k.const(I32, 0))
             for piece in pieces:
-                x = count + (left.cast(I32) + piece).splat(lanes)
-                seen = x.ult(limit.splat(lanes))
+                across = count + (left.cast(I32) + piece).splat(lanes)
+                seen = across.ult(limit.splat(lanes))
                 if piece + lanes > patch.segment:
                     seen = seen & (count < patch.segment - piece)
                 here = k.view(line.address, element, 1)[piece].load(lanes, seen)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import I8, Kernel, Val, View
+from onert_llvm.build import I8, I32, Kernel, Val, View
 from onert_llvm.target import Isa
+
+from .parked import parked
 
 
 @frozen
@@ -17,12 +19,14 @@ class Columns:
     """Panels of `vectors` registers, then a last panel of `tail` registers (0: there is none).
 
     `masked` says that the columns end inside the last register of the tail. `vectors` is 0 where the tail is all there
-    is.
+    is. `padded`: there is no tail, the last panel is computed like the others, and masks keep what are no columns from
+    memory; so the same code serves any number of columns.
     """
 
     vectors: int
     tail: int = 0
     masked: bool = False
+    padded: bool = False
 
     @property
     def widest(self) -> int:
@@ -73,8 +77,10 @@ rows, columns, rows in a work tile, panels, and bytes from one packed panel to t
 
 @frozen(eq=False)
 class Panel:
-    """A panel whose code is being written: its number, registers, first column, packed operand, columns, and the mask
-    of its last register where not all lanes are columns.
+    """A panel whose code is being written: its number, registers, first column, packed operand and number of columns.
+
+    `masks` has one for each register of which not all lanes need be columns, else None; `last` is the first column of
+    the last register that has any, None where all have.
     """
 
     number: Val
@@ -82,24 +88,23 @@ class Panel:
     column: Val
     address: Val
     width: Val | int
-    mask: Val | None
+    masks: tuple[Val | None, ...]
+    last: Val | None = None
 
 
 @frozen(eq=False)
 class Block:
-    """One tile whose code is being written: its rows, and the panel of its columns.
+    """One tile whose code is being written: its rows, `apart` from one to the next, and the panel of its columns.
 
-    Rows beyond the last are the last row again; what they give is stored to spare memory. `inside` says which rows are
-    none of these, None where there are none. `ahead` is where the next panel's lines are, by step and number.
+    `ahead` is where the next panel's lines are, by step and number.
     """
 
     k: Kernel
     rows: tuple[Val, ...]
-    inside: tuple[Val | None, ...]
     columns: Panel
-    spare: View
     ahead: View | None = None
     lines: int = 0
+    apart: int = 1
 
     @property
     def vectors(self) -> int:
@@ -112,9 +117,9 @@ class Block:
         return self.columns.column
 
     @property
-    def mask(self) -> Val | None:
-        """The mask of the last register, None where all of its lanes are columns."""
-        return self.columns.mask
+    def masks(self) -> tuple[Val | None, ...]:
+        """The masks of the registers, None where all lanes of one are columns."""
+        return self.columns.masks
 
     @property
     def panel(self) -> Val:
@@ -134,54 +139,102 @@ class Block:
 
     def own(self, vector: int) -> Val | None:
         """The mask of one of the tile's registers, None where all of its lanes are columns."""
-        return self.mask if vector == self.vectors - 1 else None
+        return self.masks[vector]
 
     def at(self, vector: int) -> Val:
-        """The first column of one of the tile's registers."""
-        return self.column + vector * self.k.isa.f32
+        """The first column of one of the tile's registers; of one that has none, that of the last that does."""
+        column, last = self.column + vector * self.k.isa.f32, self.columns.last
+        return column if last is None or vector == 0 else column.min(last)
 
-    def place(self, matrix: View, row: int) -> View:
-        """Where row number `row` of the tile begins in a matrix of results: at the tile's first column."""
-        here, inside = matrix[self.rows[row], self.column], self.inside[row]
-        chosen = here.address if inside is None else inside.select(here.address, self.spare.address)
-        return View(self.k.b, chosen.v, matrix.element, (1,))
+    def finish(
+        self, values: Sequence[Sequence[Val]], column: Column, little: bool, more: Sequence[Sequence[Val]] = ()
+    ) -> None:
+        """Write what becomes of the values of each row, for one register of columns after the other.
+
+        Where it is `little` that is written out for every row, else once in a loop. `more` are further values of each
+        row.
+        """
+        beside = more or [()] * len(values)
+        if little or len(values) == 1:
+            rows = [Row(self, number, own) for number, own in zip(self.rows, beside, strict=True)]
+            for j in range(self.vectors):
+                write = column(j)
+                for row, own in zip(rows, values, strict=True):
+                    write(row, own[j])
+            return
+        writes = [column(j) for j in range(self.vectors)]
+        with parked(self.k, [(*own, *extra) for own, extra in zip(values, beside, strict=True)]) as (i, found):
+            row = Row(self, self.rows[0] + i * self.apart, found[self.vectors :])
+            for write, value in zip(writes, found, strict=False):
+                write(row, value)
+
+
+class Row:
+    """A row of results on its way to memory: its number, and what values it has beside those of its columns."""
+
+    def __init__(self, block: Block, number: Val, more: Sequence[Val]) -> None:
+        self.block = block
+        self.number = number
+        self.more = more
+        self._places: dict[View, View] = {}
+
+    def place(self, matrix: View, vector: int) -> View:
+        """Where a register of the tile's columns lies in this row of a matrix."""
+        found = self._places.get(matrix)
+        if found is None:
+            address = matrix[self.number, self.block.column].address
+            found = self._places[matrix] = self.block.k.view(address, matrix.element, 1)
+        return self.block.k.view(found[vector * self.block.k.isa.f32].address, matrix.element, 1)
+
+
+Column = Callable[[int], Callable[[Row, Val], None]]
+"""For a register of a tile's columns, what writes the code for its value in a row."""
 
 
 def each_panel(k: Kernel, task: Task, tile: Tile, number: Val, body: Callable[[Panel], None]) -> None:
     """Write `body` for a panel of that number: once, or once for a full one and once for the tail."""
+    lanes, main, tail = k.isa.f32, tile.columns.vectors, tile.columns.tail
+    column = number * (tile.columns.widest * lanes)
 
     def write(vectors: int, masked: bool) -> None:
-        column = number * (tile.columns.widest * k.isa.f32)
         address = task.view("b", I8, task.i64("panel_bytes"))[number].address
-        width = task.i64("n") - column if masked else vectors * k.isa.f32
-        mask = k.mask(k.isa.f32, width - (vectors - 1) * k.isa.f32) if isinstance(width, Val) else None
-        body(Panel(number, vectors, column, address, width, mask))
+        width = task.i64("n") - column if masked else vectors * lanes
+        mask = k.mask(lanes, width - (vectors - 1) * lanes) if isinstance(width, Val) else None
+        body(Panel(number, vectors, column, address, width, (*(None,) * (vectors - 1), mask)))
 
-    main, tail, masked = tile.columns.vectors, tile.columns.tail, tile.columns.masked
-    if main and tail:
+    if tile.columns.padded:
+        body(_padded(k, task, main, number, column))
+    elif main and tail:
         with k.either((number + 1).eq(task.i64("panels"))) as (then, otherwise):
             with then:
-                write(tail, masked)
+                write(tail, tile.columns.masked)
             with otherwise:
                 write(main, False)
     else:
-        write(main or tail, masked and not main)
+        write(main or tail, tile.columns.masked and not main)
 
 
-def each_block(
-    k: Kernel, task: Task, begin: Val, end: Val, tile: Tile, body: Callable[[Block], None], again: bool = False
-) -> None:
+def _padded(k: Kernel, task: Task, vectors: int, number: Val, column: Val) -> Panel:
+    """A panel that may be the last."""
+    lanes, n = k.isa.f32, task.i64("n")
+    address = task.view("b", I8, task.i64("panel_bytes"))[number].address
+    width = (n - column).min(vectors * lanes)
+    count, numbers = width.cast(I32), k.iota(I32, lanes)
+    masks = tuple(numbers < (count - j * lanes).splat(lanes) for j in range(vectors))
+    return Panel(number, vectors, column, address, width, masks, (n - 1) // lanes * lanes)
+
+
+def each_block(k: Kernel, task: Task, begin: Val, end: Val, tile: Tile, body: Callable[[Block], None]) -> None:
     """Write the loops around `body`: work tile t is the group of `mc` rows t // panels by the panel t % panels.
 
-    With `again` the last tile takes rows of the one before, or of another work tile, once more: both store the same
-    numbers, there are at least as many rows as a tile has, and results do not lie where operands do.
+    The last tile takes rows of the one before, or of another work tile, once more: both store the same numbers, there
+    are at least as many rows as a tile has, and results do not lie where operands do.
     """
     panels = task.i64("panels")
-    spare = k.view(k.scratch(I8, tile.columns.widest * k.isa.vector_bytes), I8, 1)
     with k.loop(end, begin) as t:
         first = (t // panels) * task.i64("mc")
         last = (first + task.i64("mc")).min(task.i64("m"))
-        each_panel(k, task, tile, t % panels, partial(_row_blocks, k, task, tile, (first, last), spare, again, body))
+        each_panel(k, task, tile, t % panels, partial(_row_blocks, k, task, tile, (first, last), body))
 
 
 def _row_blocks(
@@ -189,36 +242,28 @@ def _row_blocks(
     task: Task,
     tile: Tile,
     span: tuple[Val, Val],
-    spare: View,
-    again: bool,
     body: Callable[[Block], None],
     panel: Panel,
 ) -> None:
     first, last = span
     following = _following(k, task, panel) if tile.ahead and not tile.stream else None
     with k.loop(last, first, step=tile.mr, nonempty=True) as group:
-        m = group.min(last - tile.mr) if again else group
-        rows: list[Val] = [m]
-        inside: list[Val | None] = [None]
-        for i in range(1, tile.mr):
-            here = None if again else m + i < last
-            inside.append(here)
-            rows.append(m + i if here is None else here.select(m + i, rows[-1]))
-        ahead = None if following is None else _ahead(k, task, tile, group - first, following, spare)
+        m = group.min(last - tile.mr)
+        ahead = None if following is None else _ahead(k, task, tile, group - first, following)
         if tile.stream:
             ahead = k.view(k.view(panel.address, I8, 1)[_STREAM].address, I8, _LINE * panel.vectors, _LINE)
-        body(Block(k, tuple(rows), tuple(inside), panel, spare, ahead, tile.ahead))
+        body(Block(k, tuple(m + i for i in range(tile.mr)), panel, ahead, tile.ahead))
 
 
-def _ahead(k: Kernel, task: Task, tile: Tile, done: Val, following: Val, spare: View) -> View:
-    """The lines of the next panel, by step and number, for the block after `done` rows; one line of no use at the end.
+def _ahead(k: Kernel, task: Task, tile: Tile, done: Val, following: Val) -> View:
+    """The lines of the next panel, by step and number, for the block after `done` rows; at the end the first again.
 
     Each block has as many steps as a register's column has lines in the panel.
     """
     size = task.i64("panel_bytes")
     offset = done * (size // (tile.mr * tile.columns.widest)) * tile.ahead
     some = offset < size
-    place = some.select(k.view(following, I8, 1)[offset].address, spare.address)
+    place = some.select(k.view(following, I8, 1)[offset].address, following)
     line = some.select(k.index(_LINE), k.index(0))
     return k.view(place, I8, line * tile.ahead, line)
 

@@ -55,16 +55,25 @@ def following(k: Kernel, task: Task, at: Origin) -> Origin:
     )
 
 
-def origins(k: Kernel, task: Task, first: Val, inside: tuple[Val | None, ...]) -> list[Origin]:
-    """The windows of neighbouring output pixels; those not `inside` are the last one again."""
+def origins(k: Kernel, task: Task, first: Val, count: int) -> list[Origin]:
+    """The windows of neighbouring output pixels."""
     found = [origin(k, task, first)]
-    for valid in inside[1:]:
-        old, new = found[-1], following(k, task, found[-1])
-        if valid is None:
-            found.append(new)
-            continue
-        found.append(Origin(*(valid.select(n, o) for n, o in ((new.y, old.y), (new.x, old.x), (new.image, old.image)))))
+    for _ in range(count - 1):
+        found.append(following(k, task, found[-1]))
     return found
+
+
+@contextmanager
+def each_origin(k: Kernel, task: Task, first: Val, count: int) -> Iterator[tuple[Val, Origin]]:
+    """Loop over the windows of neighbouring output pixels: which, and where it begins."""
+    begin = origin(k, task, first)
+    y, x, image = (k.var(v) for v in (begin.y, begin.x, begin.image))
+    with k.loop(count) as i:
+        here = Origin(y.get(), x.get(), image.get())
+        yield i, here
+        after = following(k, task, here)
+        for variable, value in ((y, after.y), (x, after.x), (image, after.image)):
+            variable.set(value)
 
 
 @contextmanager

@@ -10,7 +10,9 @@ from onert.backend import Settings
 from onert.ir import Array, Operation, Subgraph, TensorType
 from onert.ir.shape import static
 from onert_llvm.abi import Algorithm, KernelSpec
+from onert_llvm.kernels.tile import Tile
 from onert_llvm.memory import aligned
+from onert_llvm.schedule import Shape, packed_tile
 from onert_llvm.target import Isa
 
 from .command import REPORT_BYTES, Access, Area, Check, Command, Lowered, Pointer, Slot, all_commands
@@ -29,6 +31,7 @@ class Lowering:
         self._scratch = 0
         self._checks: list[Check] = []
         self._copies = Copies(subgraph)
+        self._tiles: dict[Hashable, list[Tile]] = {}
 
     def operation(self, at: int) -> Operation:
         return self.subgraph.operations[at]
@@ -52,6 +55,17 @@ class Lowering:
         """An array that kernels read; kept 64-byte aligned."""
         self._constants.append(aligned(array))
         return Pointer(Area.CONSTANT, len(self._constants) - 1)
+
+    def tile(self, code: Hashable, shape: Shape, isa: Isa | None = None) -> Tile:
+        """The tile for a product with packed weights; products whose `code` is equal differ in nothing but the tile.
+
+        It is for `isa` where the weights are packed for another target than this.
+        """
+        known = self._tiles.setdefault(code, [])
+        found = packed_tile(shape, isa or self.isa, known)
+        if found not in known:
+            known.append(found)
+        return found
 
     def scratch(self, *sizes: int) -> tuple[Access, ...]:
         """Memory between the commands of one operation, a piece of each size in bytes; the next operation has it again.

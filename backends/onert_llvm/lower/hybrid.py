@@ -21,7 +21,7 @@ from onert_llvm.kernels.epilogue import ACC
 from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.patch import Patch
 from onert_llvm.packing import channel_order, pack_depthwise_int8, pack_int8, panels
-from onert_llvm.schedule import product_tile, row_work, strip
+from onert_llvm.schedule import Shape, row_work, strip
 
 from .builder import Lowering
 from .command import Access, Slot
@@ -130,7 +130,9 @@ def multiply(
     isa = lowering.isa
     m, row_bytes, step = rows
     taps, depth, n = weights.shape
-    tile = product_tile(m, n, taps * depth, isa, integer=True)
+    pointwise = geometry is None or geometry.pointwise
+    code = (GemmInt8, pointwise, depth % GROUP[isa.dot], how)
+    tile = lowering.tile(code, Shape(m, n, taps * depth, integer=True))
     packed, panel_bytes = pack_int8(weights, tile.columns, isa)
     across = panels(n, tile.columns, isa)
     work = row_work(m, tile, across, row_bytes, lowering.threads)

@@ -20,7 +20,7 @@ from onert_llvm.kernels.repeat import RepeatBytes
 from onert_llvm.kernels.requantize import Requantize
 from onert_llvm.kernels.tile import Tile
 from onert_llvm.packing import channel_order, pack_depthwise_int8, pack_int8, panels
-from onert_llvm.schedule import byte_strip, product_tile, row_work
+from onert_llvm.schedule import Shape, byte_strip, row_work
 
 from . import integer_filters as filters
 from .builder import Lowering
@@ -98,15 +98,16 @@ class Cut:
     tiles: int
 
 
-def _cut(lowering: Lowering, layer: Layer, m: int, taps: Filter, row_bytes: int) -> Cut:
+def _cut(lowering: Lowering, layer: Layer, m: int, taps: Filter, row_bytes: int, pointwise: bool = True) -> Cut:
     """A product of `m` rows, each of which reads `row_bytes` that no other does, with a filter `[taps, k, n]`."""
     isa = lowering.isa
     count, depth, n = taps.values.shape
-    tile = product_tile(m, n, count * depth, isa, integer=True)
+    columns, how = layer.outputs.scaled(lowering, taps, layer.part)
+    code = (GemmInt8, pointwise, depth % GROUP[isa.dot], layer.signed, how)
+    tile = lowering.tile(code, Shape(m, n, count * depth, integer=True))
     packed, panel_bytes = pack_int8(taps.values, tile.columns, isa)
     across = panels(n, tile.columns, isa)
     work = row_work(m, tile, across, row_bytes, lowering.threads)
-    columns, how = layer.outputs.scaled(lowering, taps, layer.part)
     slots: dict[str, Slot] = {
         **columns,
         "b": lowering.constant(packed),
@@ -150,7 +151,8 @@ def convolve(lowering: Lowering, layer: Layer, geometry: Plane) -> None:
     patched = geometry.patched(c)
     shape = (1, kh * kw * c, n) if patched else (kh * kw, c, n)
     own = geometry.channels * geometry.stride[0] * geometry.stride[1]
-    cut = _cut(lowering, layer, geometry.rows, layer.filter.ordered(layer.filter.values.reshape(shape)), own)
+    taps = layer.filter.ordered(layer.filter.values.reshape(shape))
+    cut = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise)
     source, rest = lowering.operand(layer.source, layer.first), c % GROUP[lowering.isa.dot]
     slots: dict[str, Slot] = dict(cut.slots)
     algorithm: Algorithm

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from attrs import evolve, frozen
@@ -16,7 +16,7 @@ from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32
 from onert_llvm.kernels.line_conv_f32 import LineConvF32, Lines
 from onert_llvm.kernels.tile import Tile
 from onert_llvm.packing import pack_f32, panels
-from onert_llvm.schedule import Work, line_tile, product_tile, row_work
+from onert_llvm.schedule import Shape, Work, line_tile, product_tile, row_work
 
 from .boxes import move, operand, side
 from .builder import Lowering
@@ -63,10 +63,10 @@ class Product:
     accesses: tuple[Access, ...] = ()
 
 
-def product(lowering: Lowering, m: int, weights: Array, tile: Tile | None = None) -> Product:
-    """The schedule for `weights[taps, k, n]` and their packed form, with the best tile if none is given."""
+def product(lowering: Lowering, m: int, weights: Array, code: Hashable = None, tile: Tile | None = None) -> Product:
+    """The schedule for `weights[taps, k, n]` and their packed form, with the best tile for `code` if none is given."""
     taps, depth, n = weights.shape
-    tile = tile or product_tile(m, n, taps * depth, lowering.isa)
+    tile = tile or lowering.tile((GemmF32, code), Shape(m, n, taps * depth))
     packed, panel_bytes = pack_f32(weights, tile.columns, lowering.isa)
     count = panels(n, tile.columns, lowering.isa)
     work = row_work(m, tile, count, taps * depth * 4, lowering.threads)
@@ -144,7 +144,8 @@ def convolve_constant(
     if geometry.lined(c):
         _along_lines(lowering, at, geometry, filters, after, ldc, source, reads)
         return
-    found = product(lowering, geometry.rows, filters.transpose(1, 2, 3, 0).reshape(-1, c, n))
+    code = (geometry.pointwise, after.shared(geometry.taps * c).epilogue)
+    found = product(lowering, geometry.rows, filters.transpose(1, 2, 3, 0).reshape(-1, c, n), code)
     found = evolve(found, slots={**found.slots, "ldc": ldc})
     convolve(lowering, at, geometry, c, found, after, source, reads)
 
@@ -172,7 +173,7 @@ def _along_lines(
     for number in range(together):
         first = number * geometry.stride[1]
         wide[:, first : first + kw, :, number] = filters.transpose(1, 2, 3, 0)
-    found = product(lowering, geometry.rows, wide.reshape(1, kh * width * c, together * n), tile)
+    found = product(lowering, geometry.rows, wide.reshape(1, kh * width * c, together * n), tile=tile)
     after = after.repeated(lowering, together)
     lines = Lines(kh, width * c, together * geometry.stride[1] * c, together)
     slots: dict[str, Slot] = {**geometry.slots, **after.slots, **found.slots, "c": after.place, "ldc": ldc}
@@ -222,7 +223,8 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
     after = tail(lowering, operations, op.activation, bias, n)
     if lowering.subgraph.operands[weight].is_constant:
-        found = product(lowering, m, np.ascontiguousarray(lowering.elements(weight).T)[None])
+        code = (True, after.shared(depth).epilogue)
+        found = product(lowering, m, np.ascontiguousarray(lowering.elements(weight).T)[None], code)
     else:
         found = loose_product(lowering, operations[0], m, weight, depth)
     multiply(lowering, operations[0], x, depth, found, after)

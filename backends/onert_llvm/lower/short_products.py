@@ -19,7 +19,7 @@ from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.short_scaling import ShortScaling
 from onert_llvm.kernels.tile import Tile
 from onert_llvm.packing import pack_int8, panels
-from onert_llvm.schedule import product_tile, row_work, strip
+from onert_llvm.schedule import Shape, row_work, strip
 from onert_llvm.target import Dot, Isa
 
 from . import short_filters as filters
@@ -106,16 +106,16 @@ def _in_pairs(isa: Isa) -> Isa:
     return evolve(isa, dot=Dot.MADD)
 
 
-def _cut(lowering: Lowering, layer: _Layer, m: int, taps: Array, row_bytes: int) -> _Cut:
+def _cut(lowering: Lowering, layer: _Layer, m: int, taps: Array, row_bytes: int, pointwise: bool = True) -> _Cut:
     """A product of `m` rows, each of which reads `row_bytes` that no other does, with a filter `[taps, k, n]`."""
     isa = _in_pairs(lowering.isa)
     count, depth, n = taps.shape
-    tile = product_tile(m, n, count * depth, isa, integer=True)
+    added, own = layer.parameters.depth(taps, layer.part)
+    scaling, columns = layer.parameters.scaled(lowering, layer.part, n)
+    tile = lowering.tile((GemmInt16, pointwise, added, scaling), Shape(m, n, count * depth, integer=True), isa)
     packed, panel_bytes = pack_int8(taps, tile.columns, isa)
     across = panels(n, tile.columns, isa)
     work = row_work(m, tile, across, row_bytes, lowering.threads)
-    added, own = layer.parameters.depth(taps, layer.part)
-    scaling, columns = layer.parameters.scaled(lowering, layer.part, n)
     slots: dict[str, Slot] = {
         **own,
         **columns,
@@ -152,7 +152,7 @@ def _convolve(lowering: Lowering, layer: _Layer, geometry: Plane) -> None:
     patched = geometry.patched(c)
     shape = (1, kh * kw * c, n) if patched else (kh * kw, c, n)
     own = geometry.channels * geometry.stride[0] * geometry.stride[1] * _BYTES
-    cut = _cut(lowering, layer, geometry.rows, layer.weights.reshape(shape), own)
+    cut = _cut(lowering, layer, geometry.rows, layer.weights.reshape(shape), own, geometry.pointwise)
     source = lowering.operand(layer.source, layer.first * _BYTES)
     slots: dict[str, Slot] = dict(cut.slots)
     algorithm: Algorithm
