@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from dtype_recipes import RECIPES, Kind, Recipe, build, of
+from dtype_models import Kind, build
+from dtype_recipes import RECIPES, Recipe, of
 
 import onert
 from onert.frontend.table import CUSTOM, TABLE

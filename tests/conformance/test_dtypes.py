@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dtype_recipes import RECIPES, Kind, Recipe, build, of
+from dtype_models import Kind, build
+from dtype_recipes import RECIPES, Recipe, of
 from model_writer import LiteRt
 from shared_material import SHARED, needs_shared
 

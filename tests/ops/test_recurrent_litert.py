@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import litert_peer as litert
+import lstm_trials as lstms
 import numpy as np
 import pytest
 import recurrent_trials as trials
@@ -50,31 +51,31 @@ def test_recurrent_layers_are_litert_s(trial: Trial) -> None:
     _check(trial)
 
 
-@pytest.mark.parametrize("trial", _named(trials.lstm(), trials.diagonal_lstm(), trials.basic_lstm()))
+@pytest.mark.parametrize("trial", _named(lstms.lstm(), lstms.diagonal_lstm(), lstms.basic_lstm()))
 def test_lstm_layers_are_litert_s(trial: Trial) -> None:
     _check(trial)
 
 
-@pytest.mark.parametrize("trial", _named(trials.long_hybrid()))
+@pytest.mark.parametrize("trial", _named(lstms.long_hybrid(), trials.long_rnn()))
 def test_long_sequences_with_integer_weights_are_litert_s_to_the_last_bit(trial: Trial) -> None:
     _check(trial)
 
 
-@pytest.mark.parametrize("trial", _named(trials.bidirectional_lstm()))
+@pytest.mark.parametrize("trial", _named(lstms.bidirectional_lstm()))
 def test_lstm_layers_in_both_directions_are_litert_s(trial: Trial) -> None:
     _check(trial)
 
 
-@pytest.mark.parametrize("trial", _named(trials.integer_lstm(), trials.narrow_lstm()))
+@pytest.mark.parametrize("trial", _named(lstms.integer_lstm(), lstms.narrow_lstm()))
 def test_lstm_layers_of_integers_are_litert_s(trial: Trial) -> None:
     _check(trial)
 
 
-_FAMILIES = (trials.svdf, trials.rnn, trials.bidirectional_rnn, trials.lstm, trials.bidirectional_lstm)
-_SOME = [list(family())[::23] for family in (*_FAMILIES, trials.integer_lstm, trials.basic_lstm)]
+_FAMILIES = (trials.svdf, trials.rnn, trials.bidirectional_rnn, lstms.lstm, lstms.bidirectional_lstm)
+_SOME = [list(family())[::23] for family in (*_FAMILIES, lstms.integer_lstm, lstms.basic_lstm)]
 
 
-@pytest.mark.parametrize("trial", _named(trials.long_hybrid(), *_SOME))
+@pytest.mark.parametrize("trial", _named(lstms.long_hybrid(), trials.long_rnn(), *_SOME))
 def test_layers_are_litert_s_on_all_backends(trial: Trial) -> None:
     """Native code where there is some; of bytes and of floats with weights of bytes to the last bit."""
     _check(trial, ())

@@ -1,0 +1,81 @@
+"""Models of one StableHLO operator, run here and by LiteRT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from model_writer import LiteRt, Model, Options
+
+import onert
+from onert.ir import Array, DType
+
+Result = tuple[DType, Sequence[int]]
+Body = tuple[str, DType]
+"""The operator of a body, and its elements' type; without a code the body gives the second of its two operands."""
+
+
+def random(*shape: int, seed: int = 0, kind: Any = np.float32) -> Array:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=shape).astype(np.float32) if kind is np.float32 else rng.integers(-9, 9, shape).astype(kind)
+
+
+def _body(model: Model, code: str, dtype: DType) -> None:
+    """A subgraph of one operator on two single elements."""
+    graph = model.graph(f"body of {code}")
+    a, b = graph.input(dtype, ()), graph.input(dtype, ())
+    if not code:
+        graph.outputs(b)
+        return
+    out = graph.tensor(dtype, ())
+    graph.operator(code, [a, b], [out])
+    graph.outputs(out)
+
+
+def hlo_model(
+    code: str,
+    inputs: Sequence[Array],
+    results: Sequence[Result],
+    options: Options | None = None,
+    body: Body | None = None,
+    constants: Sequence[int] = (),
+) -> bytes:
+    model = Model()
+    graph = model.graph()
+    given = [
+        graph.constant(a) if at in constants else graph.input(DType.from_numpy(a.dtype), a.shape)
+        for at, a in enumerate(inputs)
+    ]
+    outputs = [graph.tensor(dtype, shape) for dtype, shape in results]
+    graph.operator(code, given, outputs, options)
+    graph.outputs(*outputs)
+    if body is not None:
+        _body(model, *body)
+    return model.done()
+
+
+def run(model: bytes, *inputs: Array) -> list[Array]:
+    return list(onert.Execution(onert.compile(onert.load(model), backends=("reference",))).run(inputs).values())
+
+
+def one(
+    code: str, inputs: Sequence[Array], result: Result, options: Options | None = None, body: Body | None = None
+) -> Array:
+    return run(hlo_model(code, inputs, [result], options, body), *inputs)[0]
+
+
+def agree_with_litert(
+    code: str,
+    inputs: Sequence[Array],
+    results: Sequence[Result],
+    options: Options,
+    body: Body | None = None,
+    constants: Sequence[int] = (),
+) -> None:
+    model = hlo_model(code, inputs, results, options, body, constants)
+    given = [a for at, a in enumerate(inputs) if at not in constants]
+    for mine, theirs in zip(run(model, *given), LiteRt(model)(*given), strict=True):
+        assert mine.dtype == theirs.dtype
+        assert mine.shape == theirs.shape
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-6)
