@@ -64,7 +64,9 @@ class Shape:
 
 def product_tile(m: int, n: int, k: int, isa: Isa, integer: bool = False) -> Tile:
     """The tile for a product of `m` rows, `n` columns and `k` terms: the fewest estimated cycles."""
-    return _choices(Shape(m, n, k, integer), isa, False)[0][1]
+    shape = Shape(m, n, k, integer)
+    _, mr, wide = min(_choices(shape, isa, False), key=_cycles)
+    return _tile(shape, isa, mr, columns(n, wide, isa))
 
 
 def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
@@ -72,25 +74,33 @@ def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
 
     One that is `known`, so that there is code for it, is taken where it is estimated to be slower by little at most.
     """
-    choices = _choices(shape, isa, isa.masks and isa.registers >= 32)
+    padded = isa.masks and isa.registers >= 32
+    choices = sorted(_choices(shape, isa, padded), key=_cycles)
     most = choices[0][0] + max(choices[0][0] * _WORTH_NO_CODE, _LITTLE_TIME)
-    return next((tile for cycles, tile in choices if cycles <= most and tile in known), choices[0][1])
+    near = (
+        _tile(shape, isa, mr, Columns(wide, padded=True) if padded else columns(shape.n, wide, isa))
+        for cycles, mr, wide in choices
+        if cycles <= most
+    )
+    best = next(near)
+    return best if best in known else next((tile for tile in near if tile in known), best)
 
 
-def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, Tile]]:
-    """All tiles with their estimated cycles, the fewest first."""
+def _cycles(choice: tuple[float, int, int]) -> float:
+    return choice[0]
+
+
+def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, int, int]]:
+    """All tiles: their estimated cycles, rows and registers of columns."""
     found = []
+    steps, more = (shape.k / GROUP[isa.dot], _PER_ROW) if shape.integer else (shape.k, 0)
     for mr, wide in _tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4):
         if mr <= shape.m:
-            cut = Columns(wide, padded=True) if padded else columns(shape.n, wide, isa)
             full, rest = divmod(shape.n, wide * isa.f32)
-            last = (wide if padded else cut.tail) if rest else 0
-            blocks = -(-shape.m // mr)
-            panels = ((full, wide), (1, last))
-            steps, more = (shape.k / GROUP[isa.dot], _PER_ROW) if shape.integer else (shape.k, 0)
-            cycles = blocks * sum(count * _block(mr, v, steps, more) for count, v in panels if count and v)
-            found.append((cycles, _tile(shape, isa, mr, cut)))
-    return sorted(found, key=lambda each: each[0])
+            last = 0 if not rest else wide if padded else -(-rest // isa.f32)
+            across = full * _block(mr, wide, steps, more) + (_block(mr, last, steps, more) if last else 0.0)
+            found.append((-(-shape.m // mr) * across, mr, wide))
+    return found
 
 
 def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns) -> Tile:
