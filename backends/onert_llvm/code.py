@@ -14,6 +14,7 @@ from onert.backend.cache import Cache
 
 from .abi import KernelSpec, build
 from .linked import addresses as linked_addresses
+from .linked import is_loaded
 from .linked import walkers as linked_walkers
 from .native import pool_text, run_text
 from .object import Prepared, emitted, prepared
@@ -21,17 +22,44 @@ from .target import Isa
 from .version import version
 
 
-def addresses(specs: Iterable[KernelSpec], store: Cache | None) -> Mapping[str, int]:
-    """The kernels' addresses by symbol. Code is loaded once in a process and stays; equal kernels are one."""
-    wanted = {spec.symbol: spec for spec in specs}
-    return linked_addresses(wanted, lambda missing: objects([wanted[symbol] for symbol in missing], store))
+class Making:
+    """Kernels on their way while it is still found out which there are; what runs them comes first."""
+
+    def __init__(self, isa: Isa, threads: int, store: Cache | None) -> None:
+        self._store = store
+        self._workers = ThreadPoolExecutor(_threads(), thread_name_prefix="onert-code")
+        self._begun: dict[str, bytes | Future[bytes]] = {}
+        self._walkers = self._workers.submit(walkers, isa, threads, store)
+
+    def __enter__(self) -> Making:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._workers.shutdown(cancel_futures=True)
+
+    def begin(self, specs: Iterable[KernelSpec]) -> None:
+        """Begin those that are neither begun nor loaded."""
+        for spec in specs:
+            if spec.symbol not in self._begun and not is_loaded(spec.symbol):
+                self._begun[spec.symbol] = _object(spec, self._store, self._workers)
+
+    def finished(self, symbols: Iterable[str]) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """The addresses of kernels that were begun, and of what runs them. Code is loaded once in a process and stays.
+
+        What runs them is waited for first: to load it takes the lock that kernels are loaded under.
+        """
+        walking = self._walkers.result()
+        return linked_addresses(symbols, lambda missing: _results(self._begun[s] for s in missing)), walking
 
 
 def objects(specs: Sequence[KernelSpec], store: Cache | None) -> list[bytes]:
     """The kernels' object files."""
     with ThreadPoolExecutor(_threads(), thread_name_prefix="onert-code") as workers:
-        found = [_object(spec, store, workers) for spec in specs]
-        return [each if isinstance(each, bytes) else each.result() for each in found]
+        return _results([_object(spec, store, workers) for spec in specs])
+
+
+def _results(found: Iterable[bytes | Future[bytes]]) -> list[bytes]:
+    return [each if isinstance(each, bytes) else each.result() for each in found]
 
 
 def _object(spec: KernelSpec, store: Cache | None, workers: ThreadPoolExecutor) -> bytes | Future[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Operations
 
 from onert.backend import Blueprint, Group, ObjectCode, Sequence, Settings
@@ -11,6 +11,7 @@ from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.ops.state import AssignVariable
 
 from . import code
+from .abi import KernelSpec
 from .emit_object import emit
 from .float_rules import ANY, ELEMENT_WISE, FLOATS
 from .kept import KeptKernel, kept
@@ -72,9 +73,10 @@ _ENCLOSED = {**_HOLDING.rules(), **spelled.rules(_HOLDING, SPELLINGS)}
 def generate(sequence: Sequence, settings: Settings, store: Cache) -> NativeKernel:
     """The kernel of a sequence, its code loaded."""
     isa = target(settings.target)
-    lowered = _lowered(sequence, isa, settings)
-    kernels = code.addresses(lowered.specs.values(), store)
-    return NativeKernel(lowered, kernels, code.walkers(isa, settings.num_threads, store), settings.num_threads)
+    with code.Making(isa, settings.num_threads, store) as making:
+        lowered = _lowered(sequence, isa, settings, making.begin)
+        kernels, walkers = making.finished(lowered.specs)
+    return NativeKernel(lowered, kernels, walkers, settings.num_threads)
 
 
 def keep(kernel: NativeKernel, store: Cache) -> KeptKernel:
@@ -93,10 +95,17 @@ def emit_object(blueprint: Blueprint, settings: Settings) -> ObjectCode:
     return emit(blueprint, isa, lowered, settings.num_threads)
 
 
-def _lowered(sequence: Sequence, isa: Isa, settings: Settings) -> Lowered:
-    """The commands of a sequence for a target."""
+def _nothing(specs: Iterable[KernelSpec]) -> None:
+    """Begin no kernel before all are known."""
+
+
+def _lowered(
+    sequence: Sequence, isa: Isa, settings: Settings, begin: Callable[[Iterable[KernelSpec]], None] = _nothing
+) -> Lowered:
+    """The commands of a sequence for a target; `begin` hears of their kernels as they come."""
     lowering = Lowering(sequence.subgraph, isa, settings)
     for group in sequence.groups:
         first = sequence.subgraph.operations[group.operations[0]]
         rule(first.op, sequence.subgraph.types(first)).lower(lowering, group.operations)
+        begin(lowering.news())
     return lowering.done()

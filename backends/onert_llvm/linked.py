@@ -39,6 +39,11 @@ def addresses(symbols: Iterable[str], objects: Callable[[Sequence[str]], Iterabl
     return {symbol: _loaded[symbol][symbol] for symbol in wanted}
 
 
+def is_loaded(symbol: str) -> bool:
+    """Whether the kernel of a symbol is there already."""
+    return symbol in _loaded
+
+
 def walkers(triple: str, count: int, made: Callable[[int], bytes]) -> Mapping[str, int]:
     """The functions of `native/run.ll`, and of `native/pool.ll` where `count` is 2; `made` gives their object files."""
     found = {}

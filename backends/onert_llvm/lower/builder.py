@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
 
 from attrs import evolve
 
@@ -27,6 +28,7 @@ class Lowering:
         self.isa = isa
         self.threads = settings.num_threads
         self._commands: list[Command] = []
+        self._told = 0
         self._constants: list[Array] = []
         self._scratch = 0
         self._checks: list[Check] = []
@@ -137,6 +139,11 @@ class Lowering:
     def add(self, command: Command) -> None:
         """A command that is whole."""
         self._commands.append(command)
+
+    def news(self) -> Iterator[Any]:
+        """The kernels of the commands that were emitted since this was asked last."""
+        fresh, self._told = self._commands[self._told :], len(self._commands)
+        return (command.spec for command in all_commands(fresh))
 
     def done(self) -> Lowered:
         commands = _looking_ahead(self._commands)
