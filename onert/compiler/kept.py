@@ -17,7 +17,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -46,17 +46,22 @@ _OURS = frozenset({"attr", "copyreg", "numpy", "onert", *sys.stdlib_module_names
 
 @frozen(eq=False)
 class Shelf:
-    """Where the program of one package for one set of options is kept; `parts` are what it takes from the package."""
+    """Where the program of one package for one set of options is kept; `parts` are what it takes from the package.
+
+    `key` reads every constant. `outline` is a key of all but these: an empty entry of that key says that a program for
+    such a package was kept, so that nobody reads the constants of a package that is new.
+    """
 
     cache: Cache
-    key: str
+    outline: str
+    key: Callable[[], str]
     parts: tuple[object, ...]
     backends: Mapping[str, Backend]
 
     def take(self, specialize: Specialize) -> Program | None:
         """The program, where it is there; `specialize` becomes what it has of that name."""
         WRITERS.finish()
-        payload = self.cache.load(self.key)
+        payload = None if self.cache.load(self.outline) is None else self.cache.load(self.key())
         if payload is None:
             return None
         try:
@@ -81,7 +86,11 @@ class Shelf:
             pieces = _packed((bare, kernels), self)
         except _UNFIT:
             return
-        WRITERS.begin(partial(self.cache.store, self.key, *pieces))
+        WRITERS.begin(partial(self._write, pieces))
+
+    def _write(self, pieces: Sequence[bytes | memoryview]) -> None:
+        if self.cache.store(self.key(), *pieces):
+            self.cache.store(self.outline)
 
     def _kept(self, step: Step) -> Any:
         return self.backends[step.backend].keep(step.kernel)
@@ -113,16 +122,22 @@ def shelf(package: Package, options: Options, backends: Sequence[Backend]) -> Sh
         structure = _pickled(package, {id(constant): at for at, constant in enumerate(constants)}, None, _OURS)
     except _UNFIT:
         return None
-    digest = hashlib.sha256()
-    for constant in constants:
-        array = constant.array
-        digest.update(f"{array.dtype} {array.shape}\n".encode())
-        digest.update(pickle.dumps(array.tolist()) if array.dtype == object else _bytes(array).data)
+    kinds = "\n".join(f"{constant.array.dtype} {constant.array.shape}" for constant in constants)
     state = sources(Path(onert.ir.__file__).parents[1])
     versions = f"{sys.implementation.cache_tag} {sys.hexversion:x} {np.__version__}"
-    key = Cache.key(state, versions, repr(names), _text(options), structure, digest.digest())
+    outline = Cache.key(state, versions, repr(names), _text(options), structure, kinds)
+    key = cache(lambda: Cache.key(outline, _digest(constants)))
     parts = (*constants, *_operands(package))
-    return Shelf(Cache(default_directory(os.environ)), key, parts, {b.name: b for b in backends})
+    return Shelf(Cache(default_directory(os.environ)), outline, key, parts, {b.name: b for b in backends})
+
+
+def _digest(constants: Sequence[Constant]) -> bytes:
+    """A digest of the elements of constants whose types are known."""
+    found = hashlib.sha256()
+    for constant in constants:
+        array = constant.array
+        found.update(pickle.dumps(array.tolist()) if array.dtype == object else _bytes(array).data)
+    return found.digest()
 
 
 def _text(options: Options) -> str:
