@@ -20,10 +20,11 @@ from onert_llvm.kernels.dynamic import Dynamic, Extent, QuantizeDynamic
 from onert_llvm.kernels.epilogue import ACC
 from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.patch import Patch
-from onert_llvm.packing import channel_order, pack_depthwise_int8, pack_int8, panels
-from onert_llvm.schedule import Shape, row_work, strip
+from onert_llvm.packing import channel_order, pack_depthwise_int8
+from onert_llvm.schedule import Shape, strip
 
 from .builder import Lowering
+from .byte_product import byte_product
 from .command import Access, Slot
 from .epilogues import Tail, tail
 from .expressions import activated
@@ -127,31 +128,15 @@ def multiply(
     geometry: Plane | None,
 ) -> None:
     """The product of the bytes with `weights[taps, k, n]`; `rows`: how many, the bytes of each, and the items' step."""
-    isa = lowering.isa
     m, row_bytes, step = rows
     taps, depth, n = weights.shape
-    pointwise = geometry is None or geometry.pointwise
-    code = (GemmInt8, pointwise, depth % GROUP[isa.dot], how)
-    tile = lowering.tile(code, Shape(m, n, taps * depth, integer=True))
-    packed, panel_bytes = pack_int8(weights, tile.columns, isa)
-    across = panels(n, tile.columns, isa)
-    work = row_work(m, tile, across, row_bytes, lowering.threads)
-    slots: dict[str, Slot] = {
-        "b": lowering.constant(packed),
-        "c": after.place,
-        "m": m,
-        "n": n,
-        "mc": work.mc,
-        "panels": across,
-        "panel_bytes": panel_bytes,
-        "ldc": n,
-        "row_step": step,
-        **source.slots,
-        **after.slots,
-    }
+    pointwise, rest = geometry is None or geometry.pointwise, depth % GROUP[lowering.isa.dot]
+    tile = lowering.tile((GemmInt8, pointwise, rest, how), Shape(m, n, taps * depth, integer=True))
+    product = byte_product(lowering, m, weights, tile, row_bytes)
+    slots: dict[str, Slot] = {**product.slots, "c": after.place, "row_step": step, **source.slots, **after.slots}
     algorithm: Algorithm
     if geometry is None or geometry.pointwise:
-        algorithm = GemmInt8(tile, depth % GROUP[isa.dot], True, how)
+        algorithm = GemmInt8(tile, rest, True, how)
         slots |= {"a": source.values, "k": depth, "lda": depth}
     else:
         slots |= geometry.slots | {"input": source.values, "zero": source.padding}
@@ -159,12 +144,11 @@ def multiply(
             height, width = geometry.window
             algorithm = PatchConvInt8(tile, Patch(height, width * geometry.channels), True, how)
         else:
-            algorithm = ConvInt8(tile, depth % GROUP[isa.dot], True, how)
+            algorithm = ConvInt8(tile, rest, True, how)
             slots["k"] = depth
     flops = 2 * m * taps * depth * n
-    lowering.emit(
-        at, algorithm, slots, work.tiles, after.reads, after.writes, flops, (*source.accesses, *after.accesses)
-    )
+    touched = (*source.accesses, *after.accesses)
+    lowering.emit(at, algorithm, slots, product.tiles, after.reads, after.writes, flops, touched)
 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:

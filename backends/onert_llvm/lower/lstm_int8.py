@@ -16,10 +16,11 @@ from onert_llvm.kernels.dot import GROUP
 from onert_llvm.kernels.lstm_int8 import LstmInt8, ScaledSums
 from onert_llvm.kernels.recurrent import Matrix
 from onert_llvm.kernels.requantize import Scaling
-from onert_llvm.packing import folded_bias, pack_columns, pack_int8, panels
-from onert_llvm.schedule import product_tile, row_work
+from onert_llvm.packing import folded_bias, pack_columns
+from onert_llvm.schedule import product_tile
 
 from .builder import Lowering
+from .byte_product import byte_product
 from .command import Access, Pointer, Slot
 from .lstm import GATES, STATES, elements, sequences
 from .recurrent import matrix_int8, own_slots, side_by_side, whole
@@ -98,25 +99,17 @@ class _Layer:
         depth, n = weights.shape
         m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
         tile = product_tile(m, n, depth, isa, integer=True)
-        packed, panel_bytes = pack_int8(weights, tile.columns, isa)
-        across = panels(n, tile.columns, isa)
-        work = row_work(m, tile, across, depth, lowering.threads)
+        product = byte_product(lowering, m, weights[None], tile, depth)
         slots: dict[str, Slot] = {
+            **product.slots,
             "a": lowering.operand(x),
-            "b": lowering.constant(packed),
             "c": target.pointer,
-            "m": m,
-            "n": n,
-            "mc": work.mc,
-            "panels": across,
-            "panel_bytes": panel_bytes,
             "k": depth,
             "lda": depth,
-            "ldc": n,
             "columns": self._columns(weights, bias, lowering.type(x), self.kinds.weights),
         }
         algorithm = ScaledSums(tile, depth % GROUP[isa.dot])
-        lowering.emit(at, algorithm, slots, work.tiles, (x,), (), 2 * m * n * depth, (target,))
+        lowering.emit(at, algorithm, slots, product.tiles, (x,), (), 2 * m * n * depth, (target,))
 
     def _columns(
         self, weights: Array, bias: Array | None, source: TensorType, kinds: Sequence[TensorType | None]

@@ -14,10 +14,11 @@ from onert_llvm.kernels.dot import GROUP
 from onert_llvm.kernels.lstm_int8 import ScaledSums
 from onert_llvm.kernels.requantize import Scaling
 from onert_llvm.kernels.svdf_int8 import FilterOverTime
-from onert_llvm.packing import folded_bias, pack_columns, pack_int8, panels
-from onert_llvm.schedule import product_tile, row_work
+from onert_llvm.packing import folded_bias, pack_columns
+from onert_llvm.schedule import product_tile
 
 from .builder import Lowering
+from .byte_product import byte_product
 from .command import Slot
 from .recurrent import side_by_side, whole
 
@@ -52,31 +53,23 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
     weights = side_by_side([lowering.elements(feature).T], isa)
     tile = product_tile(batch, padded, depth, isa, integer=True)
-    packed, panel_bytes = pack_int8(weights, tile.columns, isa)
-    across = panels(padded, tile.columns, isa)
-    work = row_work(batch, tile, across, depth, lowering.threads)
+    product = byte_product(lowering, batch, weights[None], tile, depth)
     by = quantize_multiplier(kinds[0].scale * kinds[1].scale / kinds[3].scale)
     start = folded_bias(weights, None, kinds[0].zero_point, 0, isa, True)
     one = (np.array([by.mantissa]), np.array([by.shift]))
-    product: dict[str, Slot] = {
+    slots: dict[str, Slot] = {
+        **product.slots,
         "a": lowering.operand(x),
-        "b": lowering.constant(packed),
         "c": newest.pointer,
-        "m": batch,
-        "n": padded,
-        "mc": work.mc,
-        "panels": across,
-        "panel_bytes": panel_bytes,
         "k": depth,
         "lda": depth,
-        "ldc": padded,
         "columns": lowering.constant(pack_columns(Scaling.WIDE, start, one, 0, isa)),
     }
-    flops = 2 * batch * padded * depth
-    lowering.emit(at, ScaledSums(tile, depth % GROUP[isa.dot]), product, work.tiles, (x,), (), flops, (newest,))
+    sums_of_features = ScaledSums(tile, depth % GROUP[isa.dot])
+    lowering.emit(at, sums_of_features, slots, product.tiles, (x,), (), 2 * batch * padded * depth, (newest,))
 
     to_y = quantize_multiplier(kinds[3].scale * kinds[2].scale / kinds[4].scale)
-    slots: dict[str, Slot] = {
+    slots = {
         "newest": newest.pointer,
         "padded": padded,
         "state": lowering.operand(state),
