@@ -18,8 +18,10 @@ BYTES = (DType.INT8, DType.UINT8)
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
 
 
-def why_not(x: TensorType, weight: TensorType, bias: TensorType | None, result: TensorType) -> str | None:
+def why_not(types: CallTypes) -> str | None:
     """Why a layer of these types is not native, whatever its shape; None where it is."""
+    x, weight, result = types.input(0), types.input(1), types.output
+    bias = types.inputs[2] if len(types.inputs) > 2 else None
     if x.dtype not in BYTES or weight.dtype not in _FILTERS or result.dtype is not x.dtype:
         return "only 8-bit activations with filters of 8 bits or less are native"
     if weight.value is None or (bias is not None and (bias.value is None or bias.dtype is not DType.INT32)):
@@ -64,6 +66,11 @@ class Outputs:
     activation: Activation
     real: bool = False
 
+    @property
+    def signed(self) -> bool:
+        """Whether activations are signed bytes."""
+        return self.types.input(0).dtype is DType.INT8
+
     def scaled(
         self, lowering: Lowering, weights: Filter, part: slice | Array = slice(None), places: Array | None = None
     ) -> tuple[dict[str, Slot], Requantize]:
@@ -73,7 +80,7 @@ class Outputs:
         """
         x, weight, result = self.types.input(0), self.types.input(1), self.types.output
         bias = self._bias(part)
-        signed, isa = x.dtype is DType.INT8, lowering.isa
+        signed, isa = self.signed, lowering.isa
         folded = folded_bias(weights.values, bias, x.zero_point, weights.zero, isa, signed)
         low, high = self.activation.bounds(result)
         slots: dict[str, Slot] = {"low": low, "high": high, "weight_zero": weights.zero}

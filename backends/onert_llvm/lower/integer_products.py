@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve
 
-from onert.ir import Array, CallTypes, DType
+from onert.ir import CallTypes
 from onert.ir.ops.conv import Conv2D
 from onert.ir.ops.depthwise import DepthwiseConv2D
 from onert.ir.ops.fully_connected import FullyConnected
@@ -18,167 +18,76 @@ from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.repeat import RepeatBytes
 from onert_llvm.kernels.requantize import Requantize
-from onert_llvm.kernels.tile import Tile
-from onert_llvm.packing import channel_order, pack_depthwise_int8, pack_int8, panels
-from onert_llvm.schedule import Shape, byte_strip, row_work
+from onert_llvm.packing import channel_order, pack_depthwise_int8
+from onert_llvm.schedule import Shape, byte_strip
 
 from . import integer_filters as filters
 from .builder import Lowering
-from .command import Access, Pointer, Slot
+from .byte_product import ByteProduct, byte_product
+from .command import Access, Slot
 from .integer_filters import Filter, Outputs
+from .integer_layer import Layer, groups, layer_of, single_channel, why_no_form
 from .plane import Plane, plane
-
-MOST_GROUPS = 256
-"""Groups of a convolution: each is a kernel's call."""
 
 
 def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
     """Why this backend does not run the integer layer; None where it does."""
-    x, weight = types.input(0), types.input(1)
-    bias = types.inputs[2] if len(types.inputs) > 2 else None
-    reason = filters.why_not(x, weight, bias, types.output)
-    if reason is not None:
-        return reason
-    if op.activation.value.function is not None:
-        return f"activation {op.activation.name} has no integer form"
-    if isinstance(op, Conv2D) and (x.shape[3] or 0) // (weight.shape[3] or 1) > MOST_GROUPS:
-        return f"it has more than {MOST_GROUPS} groups"
-    return None
+    return filters.why_not(types) or why_no_form(op, types)
 
 
-@frozen(eq=False)
-class Layer:
-    """A layer of bytes, or one group of a convolution: from `first` on in each pixel it reads, `part` of the outputs.
-
-    `filter` is `[height, width, channels, n]`. The results go to `room`, scratch memory, where there is one.
-    """
-
-    operation: int
-    source: int
-    result: int
-    outputs: Outputs
-    filter: Filter
-    part: slice | Array = slice(None)
-    first: int = 0
-    room: Access | None = None
-
-    @property
-    def signed(self) -> bool:
-        return self.outputs.types.input(0).dtype is DType.INT8
-
-    def target(self, lowering: Lowering) -> Pointer:
-        """Where the first result goes."""
-        if self.room is not None:
-            return self.room.pointer
-        return lowering.operand(self.result, self.part.start or 0 if isinstance(self.part, slice) else 0)
-
-    def padding(self, channels: int) -> Array:
-        """A pixel outside of the picture."""
-        x = self.outputs.types.input(0)
-        return np.full(channels, x.zero_point, x.dtype.numpy)
-
-
-def _layer(lowering: Lowering, at: int, real: bool = False) -> Layer:
-    """A layer as the model has it, but for the filter's order."""
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, Conv2D | DepthwiseConv2D | FullyConnected)
-    outputs = Outputs(lowering.subgraph.types(operation), op.activation, real)
-    source, kernel = operation.used[:2]
-    return Layer(at, source, operation.outputs[0], outputs, filters.stored(lowering.type(kernel)))
-
-
-@frozen(eq=False)
-class Cut:
-    """How a product is cut into tiles, and the slots that say so."""
-
-    tile: Tile
-    how: Requantize
-    slots: dict[str, Slot]
-    tiles: int
-
-
-def _cut(lowering: Lowering, layer: Layer, m: int, taps: Filter, row_bytes: int, pointwise: bool = True) -> Cut:
-    """A product of `m` rows, each of which reads `row_bytes` that no other does, with a filter `[taps, k, n]`."""
-    isa = lowering.isa
+def _cut(
+    lowering: Lowering, layer: Layer[Outputs], m: int, taps: Filter, row_bytes: int, pointwise: bool = True
+) -> tuple[ByteProduct, Requantize]:
+    """A product of `m` rows with a filter `[taps, k, n]` and where its results go, and how these are made of sums."""
     count, depth, n = taps.values.shape
     columns, how = layer.outputs.scaled(lowering, taps, layer.part)
-    code = (GemmInt8, pointwise, depth % GROUP[isa.dot], layer.signed, how)
+    code = (GemmInt8, pointwise, depth % GROUP[lowering.isa.dot], layer.outputs.signed, how)
     tile = lowering.tile(code, Shape(m, n, count * depth, integer=True))
-    packed, panel_bytes = pack_int8(taps.values, tile.columns, isa)
-    across = panels(n, tile.columns, isa)
-    work = row_work(m, tile, across, row_bytes, lowering.threads)
-    slots: dict[str, Slot] = {
-        **columns,
-        "b": lowering.constant(packed),
-        "c": layer.target(lowering),
-        "m": m,
-        "n": n,
-        "mc": work.mc,
-        "panels": across,
-        "panel_bytes": panel_bytes,
-        "ldc": n if layer.room else lowering.shape(layer.result)[-1],
-    }
-    return Cut(tile, how, slots, work.tiles)
-
-
-def _emit(
-    lowering: Lowering, layer: Layer, algorithm: Algorithm, slots: dict[str, Slot], tiles: int, flops: int
-) -> None:
-    writes, rooms = ((layer.result,), ()) if layer.room is None else ((), (layer.room,))
-    lowering.emit(layer.operation, algorithm, slots, tiles, (layer.source,), writes, flops, rooms)
+    product = byte_product(lowering, m, taps.values, tile, row_bytes)
+    return evolve(product, slots=product.slots | columns | layer.target(lowering)), how
 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     """A convolution, group by group."""
     (at,) = operations
-    op = lowering.operation(at).op
-    assert isinstance(op, Conv2D)
-    layer = _layer(lowering, at)
-    weights = layer.filter.values
-    geometry = plane(op, lowering.shape(layer.source), weights.shape, lowering.shape(layer.result))
-    n, inner = weights.shape[0], weights.shape[3]
-    groups = geometry.channels // inner
-    for g in range(groups):
-        part = slice(g * n // groups, (g + 1) * n // groups) if groups > 1 else slice(None)
-        own = layer.filter.ordered(weights[part].transpose(1, 2, 3, 0))
-        convolve(lowering, evolve(layer, filter=own, part=part, first=g * inner), geometry)
+    for layer, geometry in groups(lowering, at, Outputs):
+        convolve(lowering, layer, geometry)
 
 
-def convolve(lowering: Lowering, layer: Layer, geometry: Plane) -> None:
+def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None:
     """A plain product, copied windows, or windows gathered tap by tap."""
     kh, kw, c, n = layer.filter.values.shape
     patched = geometry.patched(c)
     shape = (1, kh * kw * c, n) if patched else (kh * kw, c, n)
     own = geometry.channels * geometry.stride[0] * geometry.stride[1]
     taps = layer.filter.ordered(layer.filter.values.reshape(shape))
-    cut = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise)
-    source, rest = lowering.operand(layer.source, layer.first), c % GROUP[lowering.isa.dot]
+    cut, how = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise)
+    rest, signed = c % GROUP[lowering.isa.dot], layer.outputs.signed
     slots: dict[str, Slot] = dict(cut.slots)
     algorithm: Algorithm
     if geometry.pointwise:
-        algorithm = GemmInt8(cut.tile, rest, layer.signed, cut.how)
-        slots |= {"a": source, "k": c, "lda": geometry.channels}
+        algorithm = GemmInt8(cut.tile, rest, signed, how)
+        slots |= {"a": layer.input(lowering), "k": c, "lda": geometry.channels}
     else:
-        slots |= geometry.slots | {"input": source, "zero": lowering.constant(layer.padding(c))}
+        slots |= geometry.slots | {"input": layer.input(lowering), "zero": layer.padding(lowering, c)}
         if patched:
-            algorithm = PatchConvInt8(cut.tile, Patch(kh, kw * c), layer.signed, cut.how)
+            algorithm = PatchConvInt8(cut.tile, Patch(kh, kw * c), signed, how)
         else:
-            algorithm = ConvInt8(cut.tile, rest, layer.signed, cut.how)
+            algorithm = ConvInt8(cut.tile, rest, signed, how)
             slots["k"] = c
-    _emit(lowering, layer, algorithm, slots, cut.tiles, 2 * geometry.rows * kh * kw * c * n)
+    layer.emit(lowering, algorithm, slots, cut.tiles, 2 * geometry.rows * kh * kw * c * n)
 
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
     """A fully connected layer, whose sums TFLite scales by a real number."""
     (at,) = operations
-    layer = _layer(lowering, at, real=True)
+    layer = layer_of(lowering, at, Outputs)
     n, depth = layer.filter.values.shape
     m = int(np.prod(lowering.shape(layer.source), dtype=np.int64)) // depth
-    cut = _cut(lowering, layer, m, layer.filter.ordered(layer.filter.values.T[None]), depth)
-    slots = cut.slots | {"a": lowering.operand(layer.source), "k": depth, "lda": depth}
-    algorithm = GemmInt8(cut.tile, depth % GROUP[lowering.isa.dot], layer.signed, cut.how)
-    _emit(lowering, layer, algorithm, slots, cut.tiles, 2 * m * depth * n)
+    cut, how = _cut(lowering, layer, m, layer.filter.ordered(layer.filter.values.T[None]), depth)
+    slots = cut.slots | {"a": layer.input(lowering), "k": depth, "lda": depth}
+    algorithm = GemmInt8(cut.tile, depth % GROUP[lowering.isa.dot], layer.outputs.signed, how)
+    layer.emit(lowering, algorithm, slots, cut.tiles, 2 * m * depth * n)
 
 
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -186,12 +95,11 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     (at,) = operations
     op = lowering.operation(at).op
     assert isinstance(op, DepthwiseConv2D)
-    layer = _layer(lowering, at)
+    layer = layer_of(lowering, at, Outputs)
     (*image, c), result = lowering.shape(layer.source), lowering.shape(layer.result)
     _, kh, kw, n = layer.filter.values.shape
     if c == 1:
-        single = layer.filter.ordered(layer.filter.values.reshape(kh, kw, 1, n))
-        convolve(lowering, evolve(layer, filter=single), plane(op, (*image, 1), (n, kh, kw, 1), result))
+        convolve(lowering, *single_channel(lowering, layer, op))
         return
     geometry = plane(op, (*image, n), (1, kh, kw, n), result)
     cut = byte_strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], n, lowering.isa)
@@ -209,11 +117,11 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         "channels": n,
         "ldc": n,
         "input": lowering.operand(layer.source) if repeated is None else repeated.pointer,
-        "zero": lowering.constant(layer.padding(n)),
+        "zero": layer.padding(lowering, n),
     }
     lowering.emit(
         at,
-        DepthwiseInt8(cut, layer.signed, how),
+        DepthwiseInt8(cut, layer.outputs.signed, how),
         slots,
         geometry.images * geometry.out[0],
         (layer.source,),
@@ -223,7 +131,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     )
 
 
-def _repeated(lowering: Lowering, layer: Layer, times: int) -> Access:
+def _repeated(lowering: Lowering, layer: Layer[Outputs], times: int) -> Access:
     """The input with each channel as often as it has filters, as memory to be read."""
     shape = lowering.shape(layer.source)
     rows, width = shape[0] * shape[1], shape[2] * shape[3]

@@ -17,7 +17,7 @@ from onert.ir.ops.softmax import Softmax
 from onert.ir.ops.transpose_conv import TransposeConv2D
 from onert.ir.ops.unary import LeakyRelu, Unary
 
-from . import conversions, fourier, integer_matmul, short_elements, short_gathering, short_products
+from . import conversions, fourier, integer_matmul, integer_transposed, short_elements, short_gathering, short_products
 from .rule import Rule
 
 _CONVERSION = Rule(conversions.why_not, conversions.lower)
@@ -28,7 +28,7 @@ SHORTS: dict[type[Op], tuple[Rule, ...]] = {
     Conv2D: (Rule(short_products.why_not, short_products.lower_convolution),),
     DepthwiseConv2D: (Rule(short_products.why_not, short_products.lower_depthwise),),
     FullyConnected: (Rule(short_products.why_not, short_products.lower_fully_connected),),
-    TransposeConv2D: (Rule(short_products.why_not_transposed, short_products.lower_transposed),),
+    TransposeConv2D: (Rule(integer_transposed.why_not_shorts, integer_transposed.lower_shorts),),
     Binary: (Rule(short_elements.why_not_binary, short_elements.lower_binary),),
     Quantize: (_CONVERSION, _RESCALING),
     Dequantize: (_CONVERSION,),
