@@ -38,6 +38,13 @@ class Lowering:
     def operation(self, at: int) -> Operation:
         return self.subgraph.operations[at]
 
+    def layer(self, at: int) -> tuple[int, int, int | None]:
+        """The input of a layer, its weights, and its bias where it has one."""
+        x, weights, bias = (*self.operation(at).inputs, None)[:3]
+        assert x is not None
+        assert weights is not None
+        return x, weights, bias
+
     def type(self, operand: int) -> TensorType:
         return self.subgraph.operands[operand].known
 

@@ -151,19 +151,25 @@ def multiply(
     lowering.emit(at, algorithm, slots, product.tiles, after.reads, after.writes, flops, touched)
 
 
+def _layer(lowering: Lowering, operations: Sequence[int]) -> tuple[int, Array, Array, Tail]:
+    """A layer's input, its filter as signed bytes, the scale of each output or of all, and what follows the sums."""
+    operation = lowering.operation(operations[0])
+    op = operation.op
+    assert isinstance(op, Conv2D | DepthwiseConv2D | FullyConnected)
+    x, kernel, bias = lowering.layer(operations[0])
+    after = tail(lowering, operations, op.activation, bias, lowering.shape(operation.outputs[0])[-1])
+    return x, filter_values(lowering.elements(kernel)), filter_scales(lowering.type(kernel)), after
+
+
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     """A convolution: asymmetric where filters differ in scale, as TFLite has it."""
     at = operations[0]
     operation = lowering.operation(at)
     op = operation.op
     assert isinstance(op, Conv2D)
-    x, kernel, bias = (*operation.inputs, None)[:3]
-    assert x is not None
-    assert kernel is not None
-    w, scales = filter_values(lowering.elements(kernel)), filter_scales(lowering.type(kernel))
+    x, w, scales, after = _layer(lowering, operations)
     n, kh, kw, c = w.shape
     geometry = plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0]))
-    after = tail(lowering, operations, op.activation, bias, n)
     asymmetric = bool((scales != scales[0]).any())
     source = quantized(lowering, at, x, 1, c, asymmetric)
     shape = (1, kh * kw * c, n) if geometry.patched(c) else (kh * kw, c, n)
@@ -177,16 +183,11 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
     """A fully connected layer, each row quantised by itself."""
     at = operations[0]
-    operation = lowering.operation(at)
-    op = operation.op
+    op = lowering.operation(at).op
     assert isinstance(op, FullyConnected)
-    x, kernel, bias = (*operation.inputs, None)[:3]
-    assert x is not None
-    assert kernel is not None
-    w, scales = filter_values(lowering.elements(kernel)), filter_scales(lowering.type(kernel))
-    n, depth = w.shape
+    x, w, scales, after = _layer(lowering, operations)
+    depth = w.shape[1]
     m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
-    after = tail(lowering, operations, op.activation, bias, n)
     source = quantized(lowering, at, x, m, 0, op.asymmetric_inputs)
     ordered = np.ascontiguousarray(w.T)[None]
     after = evolve(after, slots=after.slots | columns(lowering, ordered, scales))
@@ -200,13 +201,9 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     operation = lowering.operation(at)
     op = operation.op
     assert isinstance(op, DepthwiseConv2D)
-    x, kernel, bias = (*operation.inputs, None)[:3]
-    assert x is not None
-    assert kernel is not None
-    w, scales = filter_values(lowering.elements(kernel)), filter_scales(lowering.type(kernel))
+    x, w, scales, after = _layer(lowering, operations)
     _, kh, kw, c = w.shape
     geometry = plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0]))
-    after = tail(lowering, operations, op.activation, bias, c)
     source = quantized(lowering, at, x, 1, c, asymmetric=True)
     cut = strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], c, lowering.isa)
     places = channel_order(c, 0, lowering.isa)

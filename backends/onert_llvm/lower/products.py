@@ -111,9 +111,7 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     operation = lowering.operation(operations[0])
     op = operation.op
     assert isinstance(op, Conv2D)
-    x, weight, bias = (*operation.inputs, None)[:3]
-    assert x is not None
-    assert weight is not None
+    x, weight, bias = lowering.layer(operations[0])
     n, _, _, c = lowering.shape(weight)
     geometry = plane(op, lowering.shape(x), lowering.shape(weight), lowering.shape(operation.outputs[0]))
     after = tail(lowering, operations, op.activation, bias, n)
@@ -216,9 +214,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     operation = lowering.operation(operations[0])
     op = operation.op
     assert isinstance(op, FullyConnected)
-    x, weight, bias = (*operation.inputs, None)[:3]
-    assert x is not None
-    assert weight is not None
+    x, weight, bias = lowering.layer(operations[0])
     n, depth = lowering.shape(weight)
     m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
     after = tail(lowering, operations, op.activation, bias, n)

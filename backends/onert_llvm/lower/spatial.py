@@ -85,9 +85,7 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     operation = lowering.operation(operations[0])
     op = operation.op
     assert isinstance(op, Conv3D)
-    x, weight, bias = (*operation.inputs, None)[:3]
-    assert x is not None
-    assert weight is not None
+    x, weight, bias = lowering.layer(operations[0])
     filters = lowering.elements(weight)
     sizes, out = lowering.shape(x), lowering.shape(operation.outputs[0])
     windows = [Window(n, *step, op.padding) for n, step in zip(filters.shape[:3], op.steps, strict=True)]
