@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve, frozen
 
-from onert.ir import Array, CallTypes, DType, TensorType
+from onert.ir import CallTypes, DType, TensorType
 from onert.ir.ops.pool import Pool2D, Pooling
 from onert.ir.ops.reduce import Reduce, Reduction, axes_of, mean_multiplier
-from onert.ir.ops.window import Padding, Window
 from onert_llvm.abi import Algorithm
 from onert_llvm.kernels.pool import PoolInt8
 from onert_llvm.kernels.reduce_int8 import Ending, Gather, ReduceColumnsInt8, ReduceRowsInt8
@@ -22,20 +21,25 @@ from onert_llvm.schedule import strip
 from .builder import Lowering
 from .command import Slot
 from .integer_filters import BYTES
-from .plane import Plane
+from .plane import Plane, counts, pooled_plane
 
 MOST_TAPS = 16
 """Elements of a window whose loads are all written out."""
 
 _MOST_COUNTED = 1 << 15
-"""Elements of an average: the sum, and half of the count, stay below 2**24."""
+"""Elements of an average: the sum of bytes, and half of the count, stay below 2**24; those of 16-bit numbers 2**31."""
 
 
 def why_no_pool(op: Pool2D, types: CallTypes) -> str | None:
     """Why this backend does not pool the bytes; None where it does."""
-    x, out = types.input(0), types.output
-    if x.dtype not in BYTES or op.kind is Pooling.L2:
+    if types.input(0).dtype not in BYTES or op.kind is Pooling.L2:
         return "only the average and the greatest of bytes are native"
+    return why_no_windows(op, types)
+
+
+def why_no_windows(op: Pool2D, types: CallTypes) -> str | None:
+    """Why windows do not slide over integers, whatever their bits; None where they do."""
+    x, out = types.input(0), types.output
     if out.quantization is None or not out.quantization.per_tensor or op.activation.value.function is not None:
         return "its quantisation or activation has no integer form"
     if 0 in (x.shape + out.shape):
@@ -58,85 +62,64 @@ def lower_pool(lowering: Lowering, operations: Sequence[int]) -> None:
     assert isinstance(op, Pool2D)
     types = lowering.subgraph.types(operation)
     x, out = lowering.shape(operation.used[0]), lowering.shape(operation.outputs[0])
-    low, high = op.activation.bounds(types.output)
     average, signed = op.kind is Pooling.AVERAGE, types.output.dtype is DType.INT8
     if _covers(op, types):
         gather = Gather.AVERAGE if average else Gather.MAX
+        low, high = op.activation.bounds(types.output)
         clamped = (low, high) != types.output.dtype.limits
         ending = Ending(gather, Requantize(clamped=clamped), signed)
         slots: dict[str, Slot] = {"count": x[1] * x[2], "low": low, "high": high}
         _reduce(lowering, at, Block(x[0], x[1] * x[2], x[3]), ending, slots)
         return
-    windows = [
-        Window(op.filter_height, op.stride_height, 1, op.padding),
-        Window(op.filter_width, op.stride_width, 1, op.padding),
-    ]
-    plane = pooled_plane(x, out, windows)
+    plane = pooled_plane(op, x, out)
     cut = evolve(strip(plane.window, op.stride_width, 1, out[2], x[3], lowering.isa), near=plane.near)
-    padding = 0 if average else types.output.dtype.limits[0]
-    slots = {
-        **plane.slots,
-        "input": lowering.operand(operation.used[0]),
-        "zero": lowering.constant(np.full(x[3], padding, types.output.dtype.numpy)),
-        "c": lowering.operand(operation.outputs[0]),
-        "channels": x[3],
-        "ldc": x[3],
-        "low": low,
-        "high": high,
-    }
-    if average:
-        slots["count"] = lowering.constant(counts(windows, x))
-    flops = int(np.prod(out, dtype=np.int64)) * op.filter_height * op.filter_width
-    small = op.filter_height * op.filter_width <= MOST_TAPS
+    slots = pool_slots(lowering, at, plane) | {"ldc": x[3]}
+    flops = int(np.prod(out, dtype=np.int64)) * plane.taps
+    small = plane.taps <= MOST_TAPS
     algorithm = PoolInt8(cut, average, signed) if small else WindowPoolInt8(average, signed)
     lowering.emit(at, algorithm, slots, out[0] * out[1], operation.used, operation.outputs, flops)
 
 
-def pooled_plane(x: Sequence[int], out: Sequence[int], windows: Sequence[Window]) -> Plane:
-    rows, columns = windows
-    return Plane(
-        x[0],
-        (x[1], x[2]),
-        x[3],
-        (out[1], out[2]),
-        (rows.size, columns.size),
-        (rows.stride, columns.stride),
-        (1, 1),
-        (rows.before(x[1]), columns.before(x[2])),
-    )
-
-
-def inside(window: Window, inputs: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """How many elements of each window along an axis are inputs."""
-    starts = np.arange(window.outputs(inputs), dtype=np.int64) * window.stride
-    starts -= window.before(inputs) if window.padding is Padding.SAME else 0
-    return np.minimum(starts + window.size, inputs) - np.maximum(starts, 0)
-
-
-def counts(windows: Sequence[Window], x: Sequence[int]) -> Array:
-    """How many pixels of the picture the window of each output has: int32, one row after the other."""
-    down, across = (inside(w, size) for w, size in zip(windows, x[1:3], strict=True))
-    out: Array = (down[:, None] * across).astype(np.int32)
-    return out
+def pool_slots(lowering: Lowering, at: int, geometry: Plane) -> dict[str, Slot]:
+    """The slots of windows that slide over integers; those of an average count their pixels."""
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, Pool2D)
+    (source,), (result,) = operation.used, operation.outputs
+    type_, average = lowering.type(result), op.kind is Pooling.AVERAGE
+    low, high = op.activation.bounds(type_)
+    around = np.full(geometry.channels, 0 if average else type_.dtype.limits[0], type_.dtype.numpy)
+    slots: dict[str, Slot] = {
+        **geometry.slots,
+        "input": lowering.operand(source),
+        "zero": lowering.constant(around),
+        "c": lowering.operand(result),
+        "channels": geometry.channels,
+        "low": low,
+        "high": high,
+    }
+    if average:
+        slots["count"] = lowering.constant(counts(op, lowering.shape(source)).astype(np.int32))
+    return slots
 
 
 def why_no_reduction(op: Reduce, types: CallTypes) -> str | None:
     """Why this backend does not reduce the bytes; None where it does."""
     x, axes, out = types.input(0), types.input(1), types.output
-    if x.dtype not in BYTES or op.kind not in _GATHER:
+    if x.dtype not in BYTES or op.kind not in GATHERINGS:
         return "this reduction of these elements has no native form"
     if axes.value is None or 0 in x.shape:
         return "the axes are not constant or there are no elements"
     if block_of(x, axes) is None:
         return "its axes do not lie side by side"
     scaled = all(t.quantization is not None and t.quantization.per_tensor for t in (x, out))
-    if _GATHER[op.kind] is Gather.SCALED:
+    if GATHERINGS[op.kind] is Gather.SCALED:
         block = block_of(x, axes)
         return None if scaled and block is not None and block.count < 1 << 22 else "its sums have no native form"
     return None if x.quantization == out.quantization else "its results are brought to another scale"
 
 
-_GATHER = {
+GATHERINGS = {
     Reduction.MEAN: Gather.SCALED,
     Reduction.SUM: Gather.SCALED,
     Reduction.MAX: Gather.MAX,
@@ -177,7 +160,7 @@ def lower_reduction(lowering: Lowering, operations: Sequence[int]) -> None:
     before, after = types.input(0), types.output
     block = block_of(before, types.input(1))
     assert block is not None
-    gather, signed = _GATHER[op.kind], after.dtype is DType.INT8
+    gather, signed = GATHERINGS[op.kind], after.dtype is DType.INT8
     if gather is not Gather.SCALED:
         _reduce(lowering, at, block, Ending(gather, Requantize(), signed), {})
         return

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from attrs import frozen
 
+from onert.ir import Array
 from onert.ir.ops.conv import Conv2D
 from onert.ir.ops.depthwise import DepthwiseConv2D
+from onert.ir.ops.pool import Pool2D
 from onert.ir.ops.window import Window
 
 from .command import Slot
@@ -89,13 +92,46 @@ def plane(op: Conv2D | DepthwiseConv2D, x: Sequence[int], weight: Sequence[int],
     """The geometry of a convolution on NHWC; weights are `[n, height, width, channels]`."""
     rows = Window(weight[1], op.stride_height, op.dilation_height, op.padding)
     columns = Window(weight[2], op.stride_width, op.dilation_width, op.padding)
+    return _slid(x, out, rows, columns)
+
+
+def pooled_plane(op: Pool2D, x: Sequence[int], out: Sequence[int]) -> Plane:
+    """The geometry of a pooling on NHWC."""
+    return _slid(x, out, *_pool_windows(op))
+
+
+def _slid(x: Sequence[int], out: Sequence[int], rows: Window, columns: Window) -> Plane:
     return Plane(
         x[0],
         (x[1], x[2]),
         x[3],
         (out[1], out[2]),
-        (weight[1], weight[2]),
-        (op.stride_height, op.stride_width),
-        (op.dilation_height, op.dilation_width),
+        (rows.size, columns.size),
+        (rows.stride, columns.stride),
+        (rows.dilation, columns.dilation),
         (rows.before(x[1]), columns.before(x[2])),
     )
+
+
+def _pool_windows(op: Pool2D) -> tuple[Window, Window]:
+    return (
+        Window(op.filter_height, op.stride_height, 1, op.padding),
+        Window(op.filter_width, op.stride_width, 1, op.padding),
+    )
+
+
+def inside(op: Pool2D, x: Sequence[int]) -> tuple[Array, Array]:
+    """How many rows, and how many columns of the picture the windows have, along each axis."""
+    rows, columns = _pool_windows(op)
+    return _inside(rows, x[1]), _inside(columns, x[2])
+
+
+def _inside(window: Window, inputs: int) -> Array:
+    starts = np.arange(window.outputs(inputs), dtype=np.int64) * window.stride - window.before(inputs)
+    return np.minimum(starts + window.size, inputs) - np.maximum(starts, 0)
+
+
+def counts(op: Pool2D, x: Sequence[int]) -> Array:
+    """How many pixels of the picture the window of each output has, `[rows, columns]`."""
+    down, across = inside(op, x)
+    return down[:, None] * across

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.pool import Pool2D, Pooling
-from onert.ir.ops.window import Window
+from onert.ir.shape import static
 from onert_llvm.abi import Algorithm
 from onert_llvm.kernels.epilogue import ACC
 from onert_llvm.kernels.expression import Expr
@@ -20,7 +20,7 @@ from onert_llvm.schedule import strip
 from .builder import Lowering
 from .command import Slot
 from .expressions import activated
-from .plane import Plane
+from .plane import Plane, counts, inside, pooled_plane
 
 MOST_TAPS = 16
 """Elements of a window whose taps are written out."""
@@ -40,24 +40,9 @@ def why_not(op: Pool2D, types: CallTypes) -> str | None:
         return "a tensor has no elements"
     if activated(ACC, op.activation) is None:
         return f"activation {op.activation.name} has no native form"
-    rows, columns = _windows(op)
-    _, h, w, _ = (d or 0 for d in types.input(0).shape)
-    if min(_counts(rows, h).min(), _counts(columns, w).min()) < 1:
+    if min(along.min() for along in inside(op, static(types.input(0).shape))) < 1:
         return "a window lies outside of the picture"
     return None
-
-
-def _windows(op: Pool2D) -> tuple[Window, Window]:
-    return (
-        Window(op.filter_height, op.stride_height, 1, op.padding),
-        Window(op.filter_width, op.stride_width, 1, op.padding),
-    )
-
-
-def _counts(window: Window, inputs: int) -> Array:
-    """How many inputs each window along an axis has."""
-    starts = np.arange(window.outputs(inputs), dtype=np.int64) * window.stride - window.before(inputs)
-    return np.minimum(starts + window.size, inputs) - np.maximum(starts, 0)
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -67,20 +52,15 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     op = operation.op
     assert isinstance(op, Pool2D)
     (source,), (result,) = operation.used, operation.outputs
-    n, h, w, c = lowering.shape(source)
-    _, oh, ow, _ = lowering.shape(result)
-    rows, columns = _windows(op)
+    plane = pooled_plane(op, lowering.shape(source), lowering.shape(result))
+    (h, w), c = plane.size, plane.channels
     tree = activated(ACC, op.activation)
     assert tree is not None
-    counts = _counts(rows, h)[:, None] * _counts(columns, w)
-    whole = oh == ow == 1 and int(counts[0, 0]) == h * w
+    seen = counts(op, lowering.shape(source))
+    whole = plane.out == (1, 1) and int(seen[0, 0]) == h * w
     if whole and tree == ACC and op.kind is not Pooling.L2:
         _of_all(lowering, at, op.kind)
         return
-    window = (op.filter_height, op.filter_width)
-    strides = (op.stride_height, op.stride_width)
-    pads = (rows.before(h), columns.before(w))
-    plane = Plane(n, (h, w), c, (oh, ow), window, strides, (1, 1), pads)
     slots: dict[str, Slot] = {
         **plane.slots,
         "input": lowering.operand(source),
@@ -89,13 +69,14 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "channels": c,
     }
     algorithm: Algorithm = WindowPoolF32(_GATHERINGS[op.kind], tree)
-    if window[0] * window[1] <= MOST_TAPS and op.kind is not Pooling.L2:
-        algorithm, more = _taps(lowering, op, plane, tree, counts)
+    if plane.taps <= MOST_TAPS and op.kind is not Pooling.L2:
+        algorithm, more = _taps(lowering, op, plane, tree, seen)
         slots |= more
-    lowering.emit(at, algorithm, slots, n * oh, (source,), (result,), plane.rows * c * window[0] * window[1])
+    tiles, flops = plane.images * plane.out[0], plane.rows * c * plane.taps
+    lowering.emit(at, algorithm, slots, tiles, (source,), (result,), flops)
 
 
-def _taps(lowering: Lowering, op: Pool2D, plane: Plane, tree: Expr, counts: Array) -> tuple[Algorithm, dict[str, Slot]]:
+def _taps(lowering: Lowering, op: Pool2D, plane: Plane, tree: Expr, seen: Array) -> tuple[Algorithm, dict[str, Slot]]:
     """A kernel with the window's taps written out, and the slots it has beside the plane's."""
     mean = op.kind is Pooling.AVERAGE
     cut = strip(plane.window, plane.stride[1], 1, plane.out[1], plane.channels, lowering.isa)
@@ -105,7 +86,7 @@ def _taps(lowering: Lowering, op: Pool2D, plane: Plane, tree: Expr, counts: Arra
         "ldc": plane.channels,
     }
     if mean:
-        slots["scale"] = lowering.constant((1.0 / counts).astype(np.float32).reshape(-1))
+        slots["scale"] = lowering.constant((1.0 / seen).astype(np.float32).reshape(-1))
     return PoolF32(cut, mean, tree), slots
 
 
