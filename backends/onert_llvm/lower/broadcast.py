@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from onert.ir import CallTypes
 from onert_llvm.kernels.grid import DIMENSIONS
 
 from .command import Slot
@@ -57,6 +58,14 @@ def grid(result: Shape, operands: Sequence[Shape]) -> Grid | None:
         strides.append((steps[2], steps[1], steps[0]))
     sizes = [size for size, _ in outer]
     return Grid((sizes[0], sizes[1], sizes[2]), width, tuple(strides), repeats)
+
+
+def why_no_grid(types: CallTypes) -> str | None:
+    """Why two operands do not lie under a result in such a way; None where they do."""
+    result, *operands = (tuple(d or 0 for d in t.shape) for t in (types.output, types.input(0), types.input(1)))
+    if 0 in result or grid(result, operands) is None:
+        return "its operands broadcast in a way that has no native form"
+    return None
 
 
 def longer(found: Grid, which: int) -> tuple[Grid, int]:

@@ -16,7 +16,7 @@ from onert_llvm.kernels.requantize import Requantize, Scaling
 from onert_llvm.packing import pack_columns, scaling
 from onert_llvm.target import Isa
 
-from .broadcast import grid, longer
+from .broadcast import grid, longer, why_no_grid
 from .builder import Lowering
 from .command import Slot
 from .integer_filters import BYTES
@@ -37,10 +37,7 @@ def why_not(op: Binary, types: CallTypes) -> str | None:
     scaled = all(t.quantization is not None and t.quantization.per_tensor for t in (x, y, output))
     if not scaled or op.activation.value.function is not None:
         return "its quantisation or activation has no integer form"
-    shapes = [tuple(d or 0 for d in t.shape) for t in (output, x, y)]
-    if 0 in shapes[0] or grid(shapes[0], shapes[1:]) is None:
-        return "its operands broadcast in a way that has no native form"
-    return None
+    return why_no_grid(types)
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:

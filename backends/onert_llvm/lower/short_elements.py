@@ -18,7 +18,7 @@ from onert_llvm.kernels.elementwise_int8 import OPERANDS
 from onert_llvm.kernels.elementwise_int16 import ELEMENTS, Form, MapShorts, MultiplyInt16, Rescale, SumInt16
 from onert_llvm.kernels.requantize import Requantize, Scaling
 
-from .broadcast import grid
+from .broadcast import grid, why_no_grid
 from .builder import Lowering
 from .command import Slot
 from .elementwise import matrix
@@ -50,10 +50,7 @@ def why_not_binary(op: Binary, types: CallTypes) -> str | None:
         return "a tensor is not quantised with a zero point of 0"
     if op.activation.value.function is not None or op.power_of_two:
         return "its activation or its rounding by shifts has no native form"
-    shapes = [tuple(d or 0 for d in t.shape) for t in (present[2], *present[:2])]
-    if 0 in shapes[0] or grid(shapes[0], shapes[1:]) is None:
-        return "its operands broadcast in a way that has no native form"
-    return None
+    return why_no_grid(types)
 
 
 def lower_binary(lowering: Lowering, operations: Sequence[int]) -> None:

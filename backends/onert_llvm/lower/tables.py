@@ -13,7 +13,7 @@ from onert_llvm.abi import Algorithm
 from onert_llvm.kernels.copy import CopyRows
 from onert_llvm.kernels.elementwise_int8 import OPERANDS, MapBytes, PairTable, ShiftBytes
 
-from .broadcast import grid
+from .broadcast import grid, why_no_grid
 from .builder import Lowering
 from .command import Pointer, Slot
 from .elementwise import matrix
@@ -121,8 +121,9 @@ def why_no_pairs(op: Op, types: CallTypes) -> str | None:
         return "its results are not bytes"
     if len(types.inputs) != 2 or any(t is None or t.dtype not in BYTES or not _one_scale(t) for t in types.inputs):
         return "it is not a function of two tensors of bytes"
-    if grid(_shape(types.output), [_shape(types.input(i)) for i in (0, 1)]) is None:
-        return "its operands broadcast in a way that has no native form"
+    reason = why_no_grid(types)
+    if reason is not None:
+        return reason
     on_stored = isinstance(op, Binary) and op.kind in STORED
     if not on_stored and all(types.input(i).quantization is not None for i in (0, 1)):
         return None  # goes through arithmetic that is defined for all
@@ -131,10 +132,6 @@ def why_no_pairs(op: Op, types: CallTypes) -> str | None:
     except RuleError as error:
         return str(error)
     return None
-
-
-def _shape(type_: TensorType) -> tuple[int, ...]:
-    return tuple(d or 0 for d in type_.shape)
 
 
 def pair_table(op: Op, types: CallTypes) -> Array:
