@@ -118,13 +118,24 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     groups = geometry.channels // c
     if not lowering.subgraph.operands[weight].is_constant:
         found = loose_product(lowering, operations[0], geometry.rows, weight, geometry.taps * c)
-        convolve(lowering, operations[0], geometry, c, found, after, lowering.operand(x), (x, weight))
+        _convolve(lowering, _Windows(operations[0], geometry, lowering.operand(x), (x, weight), after), c, found)
         return
     each = n // groups
     for group in range(groups):
         filters = lowering.elements(weight)[group * each : (group + 1) * each]
         own = after.from_column(group * each)
         convolve_constant(lowering, operations[0], geometry, filters, own, n, lowering.operand(x, group * c * 4), (x,))
+
+
+@frozen
+class _Windows:
+    """A convolution, all but its filters: its windows over what lies at `source`, what it reads, and what follows."""
+
+    operation: int
+    geometry: Plane
+    source: Pointer
+    reads: Sequence[int]
+    after: Tail
 
 
 def convolve_constant(
@@ -139,30 +150,23 @@ def convolve_constant(
 ) -> None:
     """A convolution with constant filters `[n, height, width, channels]`; the result's pixels are `ldc` elements."""
     n, _, _, c = filters.shape
+    windows = _Windows(at, geometry, source, reads, after)
     if geometry.lined(c):
-        _along_lines(lowering, at, geometry, filters, after, ldc, source, reads)
+        _along_lines(lowering, windows, filters, ldc)
         return
     code = (geometry.pointwise, after.shared(geometry.taps * c).epilogue)
     found = product(lowering, geometry.rows, filters.transpose(1, 2, 3, 0).reshape(-1, c, n), code)
     found = evolve(found, slots={**found.slots, "ldc": ldc})
-    convolve(lowering, at, geometry, c, found, after, source, reads)
+    _convolve(lowering, windows, c, found)
 
 
-def _along_lines(
-    lowering: Lowering,
-    at: int,
-    geometry: Plane,
-    filters: Array,
-    after: Tail,
-    ldc: int,
-    source: Pointer,
-    reads: Sequence[int],
-) -> None:
+def _along_lines(lowering: Lowering, windows: _Windows, filters: Array, ldc: int) -> None:
     """A convolution of few channels: several neighbouring outputs as one row of the product where they are narrow.
 
     Each of these has the filters in its own place along the width of what all of them see, zeros beside.
     """
     n, kh, kw, c = filters.shape
+    geometry, after = windows.geometry, windows.after
     dense = ldc == n and after.repeatable(lowering)
     chosen = line_tile((kh, kw), geometry.stride[1], c, geometry.out[1], n, lowering.isa, alone=not dense)
     tile, together = chosen.tile, chosen.together
@@ -175,38 +179,30 @@ def _along_lines(
     after = after.repeated(lowering, together)
     lines = Lines(kh, width * c, together * geometry.stride[1] * c, together)
     slots: dict[str, Slot] = {**geometry.slots, **after.slots, **found.slots, "c": after.place, "ldc": ldc}
-    slots |= {"input": source, "zero": 0}
+    slots |= {"input": windows.source, "zero": 0}
     algorithm = LineConvF32(tile, lines, after.epilogue)
     tiles = geometry.images * geometry.out[0] * found.panels
     flops = 2 * geometry.rows * geometry.taps * c * n
-    every, touched = (*reads, *after.reads), after.accesses
-    lowering.emit(at, algorithm, slots, tiles, every, after.writes, flops, accesses=touched)
+    reads, touched = (*windows.reads, *after.reads), after.accesses
+    lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched)
 
 
-def convolve(
-    lowering: Lowering,
-    at: int,
-    geometry: Plane,
-    c: int,
-    found: Product,
-    after: Tail,
-    source: Pointer,
-    reads: Sequence[int],
-) -> None:
+def _convolve(lowering: Lowering, windows: _Windows, c: int, found: Product) -> None:
     """A convolution of `c` channels: a plain product, or windows gathered tap by tap."""
-    packed, after = not found.accesses, after.shared(geometry.taps * c)
+    geometry, packed = windows.geometry, not found.accesses
+    after = windows.after.shared(geometry.taps * c)
     slots, tiles = {**after.slots, **found.slots, "c": after.place}, found.work.tiles
     algorithm: Algorithm
     if geometry.pointwise:
         algorithm = GemmF32(found.tile, after.epilogue, packed)
-        slots |= {"a": source, "k": c, "lda": geometry.channels}
+        slots |= {"a": windows.source, "k": c, "lda": geometry.channels}
     else:
-        slots |= geometry.slots | {"input": source, "zero": lowering.constant(np.zeros(c, np.float32))}
+        slots |= geometry.slots | {"input": windows.source, "zero": lowering.constant(np.zeros(c, np.float32))}
         algorithm = ConvF32(found.tile, after.epilogue, packed)
         slots["k"] = c
     flops = 2 * geometry.rows * geometry.taps * c * found.n
-    every, touched = (*reads, *after.reads), (*found.accesses, *after.accesses)
-    lowering.emit(at, algorithm, slots, tiles, every, after.writes, flops, accesses=touched)
+    reads, touched = (*windows.reads, *after.reads), (*found.accesses, *after.accesses)
+    lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched)
 
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
