@@ -63,9 +63,9 @@ def _elements(kind: Kind, shape: tuple[int, ...], role: str, rng: np.random.Gene
             "mask": (0, 1),
         }
         low, high = ranges.get(role, (low, high))
-        if kind.quantized and role in ("positive", "divisor"):
-            zero = kind.quantization().zero_point  # type: ignore[union-attr] # it is quantised
-            low, high = zero + 10, zero + reach
+        quantization = kind.quantization()
+        if quantization is not None and role in ("positive", "divisor"):
+            low, high = quantization.zero_point + 10, quantization.zero_point + reach
         return rng.integers(low, high, shape, endpoint=True).astype(dtype.numpy)
     real = rng.normal(size=shape) * 2
     if role in ("positive", "divisor"):

@@ -19,7 +19,7 @@ class ChannelsFirst(Backend):
     """Pools and adds pictures of floats as [batch, channels, height, width]."""
 
     def __init__(self, name: str = "channels_first") -> None:
-        self.name = name  # type: ignore[misc]
+        self.name = name  # type: ignore[misc] # the contract's class variable is each object's own here
 
     @property
     def memory(self) -> Memory:

@@ -18,6 +18,7 @@ from onert.backend import Backend, Sequence, Settings, Tensors
 from onert.ir import Array, BackendError, CallTypes, Context, ExecutionError, Operation, TensorType, evaluate
 from onert.ir.ops.binary import Binary
 from onert.ir.ops.unary import Unary
+from onert.ir.shape import static
 
 LIMIT = 1 << 20
 """Bytes that the device has."""
@@ -34,7 +35,6 @@ class Handle:
 def serve(pipe: Connection) -> None:
     """The device: arenas by number, operations by their meaning."""
     arenas: dict[int, bytearray] = {}
-    commands = {"arenas": lambda: (os.getpid(), len(arenas), sum(map(len, arenas.values())))}
 
     def allocate(nbytes: int) -> int:
         if sum(map(len, arenas.values())) + nbytes > LIMIT:
@@ -45,7 +45,7 @@ def serve(pipe: Connection) -> None:
 
     def array(handle: Handle, type_: TensorType) -> Array:
         flat = np.frombuffer(arenas[handle.arena], np.uint8)[handle.offset : handle.offset + type_.nbytes]
-        return flat.view(type_.dtype.numpy).reshape(type_.shape)  # type: ignore[arg-type]
+        return flat.view(type_.dtype.numpy).reshape(static(type_.shape))
 
     def run(work: list[tuple[Any, list[tuple[Handle, TensorType]], tuple[Handle, TensorType]]]) -> None:
         for op, reads, (target, type_) in work:
@@ -53,13 +53,14 @@ def serve(pipe: Connection) -> None:
             (result,) = evaluate(op, [array(h, t) for h, t in reads], types)
             array(target, type_)[...] = result
 
-    commands |= {
+    commands: dict[str, Callable[..., Any]] = {
+        "arenas": lambda: (os.getpid(), len(arenas), sum(map(len, arenas.values()))),
         "allocate": allocate,
         "free": lambda number: arenas.pop(number) and None,
         "write": lambda handle, type_, given: array(handle, type_).__setitem__(..., given),
         "read": lambda handle, type_: array(handle, type_).copy(),
         "run": run,
-    }  # type: ignore[dict-item]
+    }
     while True:
         try:
             name, *arguments = pipe.recv()

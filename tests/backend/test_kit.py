@@ -11,10 +11,10 @@ import pytest
 from attrs import evolve, frozen
 from shared_material import REPOSITORY
 
-from onert.backend import Backend, Group, Sequence, Settings, Tensors
+from onert.backend import Backend, Group, Kernel, Sequence, Settings, Tensors
 from onert.backend.registry import load_backend
 from onert.backend.testing import CLAIMS, TRIALS, Misaligned, Skipped, Trial, align, hold
-from onert.ir import CallTypes, Context, Operation
+from onert.ir import Array, CallTypes, Context, Operation
 from onert.ir.ops.binary import Binary, BinaryKind
 
 
@@ -54,7 +54,7 @@ class Wrong(Backend):
         plain = all(t is not None and t.is_static and t.dtype.is_float for t in types.inputs)
         return None if plain and op == Binary(BinaryKind.ADD) else "only plain additions"
 
-    def generate(self, sequence: Sequence, settings: Settings) -> WrongKernel:
+    def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
         return WrongKernel(sequence, self.then)
 
 
@@ -73,7 +73,7 @@ class WrongKernel:
         return run
 
 
-def result(sequence: Sequence, tensors: Tensors) -> np.ndarray:  # type: ignore[type-arg]
+def result(sequence: Sequence, tensors: Tensors) -> Array:
     return tensors[sequence.outputs[0]].array
 
 
@@ -138,7 +138,7 @@ def test_a_backend_that_breaks_the_contract_is_caught() -> None:
             return None if isinstance(operation.op, Binary) else "only two operands"
 
     class Sticky(Wrong):
-        def generate(self, sequence: Sequence, settings: Settings) -> StickyKernel:  # type: ignore[override]
+        def generate(self, sequence: Sequence, settings: Settings) -> StickyKernel:
             return StickyKernel(super().generate(sequence, settings))
 
     nothing = right.then
@@ -151,7 +151,7 @@ def test_a_backend_that_breaks_the_contract_is_caught() -> None:
 class StickyKernel:
     """Keeps the first tensors it was bound to."""
 
-    def __init__(self, inner: WrongKernel) -> None:
+    def __init__(self, inner: Kernel) -> None:
         self._inner = inner
         self._first: Tensors | None = None
 

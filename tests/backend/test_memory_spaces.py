@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,8 +62,8 @@ def inputs() -> list[Array]:
     return [rng.standard_normal((4, 8)).astype(np.float32) for _ in range(2)]
 
 
-def compiled(model: Subgraphs, *backends: Backend, **options: object) -> Program:
-    chosen = Options(num_threads=2, optimize=False, **options)  # type: ignore[arg-type]
+def compiled(model: Subgraphs, *backends: Backend, **options: Any) -> Program:
+    chosen = Options(num_threads=2, optimize=False, **options)
     return compile(Package((model,), "mixed"), chosen, (*backends, *load_backends(["reference"])))
 
 

@@ -85,7 +85,9 @@ def test_the_configuration_is_laid_out_as_on_the_page(tmp_path: Path) -> None:
     (bias,) = (row for row in table if row[0] == "conv/b")
     weights = files.paths["weights"].read_bytes()
     stored = np.frombuffer(weights, np.float32, bias[2], bias[1])
-    assert stored.tolist() == toys.network().model.primary.operands[2].data.array.tolist()  # type: ignore[union-attr]
+    data = toys.network().model.primary.operands[2].data
+    assert data is not None
+    assert stored.tolist() == data.array.tolist()
 
 
 def test_nothing_else_is_visible_and_only_libraries_of_c_are_needed(tmp_path: Path) -> None:

@@ -117,7 +117,9 @@ def _run(layer: _Layer, x: Array, more: Array | None, h: Array, c: Array, *, bac
 
 
 def _floats(name: str, op: LSTM, layer: _Layer, *, flat: bool = False, steps: int = 3) -> Case:
-    inputs, cells = next(w for w in layer.inputs if w is not None).shape[1], len(layer.bias[3])  # type: ignore[arg-type]
+    bias = layer.bias[3]
+    assert bias is not None
+    inputs, cells = next(w for w in layer.inputs if w is not None).shape[1], len(bias)
     outputs = next(r for r in layer.recurrent if r is not None).shape[1]
     x, h, c = _some(2, steps, inputs), _some(2, outputs), _some(2, cells)
     y, last_h, last_c = _run(layer, x, None, h, c)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from attrs import frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onert.backend import HOST, Backend, Memory, Program, Settings, Tensors
+from onert.backend import HOST, Backend, Kernel, Memory, Program, Settings, Tensors
 from onert.backend import Sequence as OperationSequence
 from onert.backend.registry import load_backends
 from onert.compiler import Options, compile
@@ -23,7 +24,7 @@ from onert.ir import CallTypes, CompileError, Context, DType, Op, Package, Subgr
 from onert.ir.ops.permute import Permute
 from onert.runtime.measuring import measure
 
-from .toy import ELSEWHERE, Draft, NumPyKernel, ToyAdd, ToyBackend, ToyRead, ToyScale
+from .toy import ELSEWHERE, Draft, ToyAdd, ToyBackend, ToyRead, ToyScale
 
 Ledger = list[tuple[str, float]]
 
@@ -32,7 +33,8 @@ Ledger = list[tuple[str, float]]
 class PricedKernel:
     """Runs a sequence and writes its price down."""
 
-    inner: NumPyKernel
+    inner: Kernel
+    sequence: OperationSequence
     backend: PricedBackend
 
     def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
@@ -40,7 +42,7 @@ class PricedKernel:
 
         def priced() -> None:
             run()
-            for operation in self.inner.sequence.body:
+            for operation in self.sequence.body:
                 self.backend.ledger.append((str(operation), self.backend.price(operation.op)))
 
         return priced
@@ -57,8 +59,8 @@ class PricedBackend(ToyBackend):
     def price(self, op: Op) -> float:
         return self.prices[type(op)]
 
-    def generate(self, sequence: OperationSequence, settings: Settings) -> PricedKernel:  # type: ignore[override]
-        return PricedKernel(super().generate(sequence, settings), self)
+    def generate(self, sequence: OperationSequence, settings: Settings) -> PricedKernel:
+        return PricedKernel(super().generate(sequence, settings), sequence, self)
 
 
 COPY = 30.0
@@ -81,11 +83,9 @@ def price_list(backends: Sequence[Backend], graph: Subgraph) -> ExecTimes:
     return merged(ExecTimes(), found)
 
 
-def scheduled(
-    graph: Subgraph, backends: Sequence[Backend], known: ExecTimes, folder: Path, **options: object
-) -> Program:
+def scheduled(graph: Subgraph, backends: Sequence[Backend], known: ExecTimes, folder: Path, **options: Any) -> Program:
     save(known, folder / "exec_time.json")
-    chosen = Options(use_scheduler=True, workspace_dir=str(folder), num_threads=1, optimize=False, **options)  # type: ignore[arg-type]
+    chosen = Options(use_scheduler=True, workspace_dir=str(folder), num_threads=1, optimize=False, **options)
     return compile(Package((Subgraphs((graph,)),)), chosen, backends)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import permutations
+from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,8 +37,8 @@ from .toy import (
 )
 
 
-def program(graph: Subgraph, backends: Sequence[Backend], **options: object) -> Program:
-    return compile(Package((Subgraphs((graph,)),), "toy"), Options(**{"num_threads": 1, **options}), backends)  # type: ignore[arg-type]
+def program(graph: Subgraph, backends: Sequence[Backend], **options: Any) -> Program:
+    return compile(Package((Subgraphs((graph,)),), "toy"), Options(**{"num_threads": 1, **options}), backends)
 
 
 def everything() -> list[Backend]:
@@ -100,7 +102,7 @@ def test_any_graph_gives_what_evaluating_in_order_gives(
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(graphs(), st.sampled_from(sorted(PLANNERS)), st.randoms(use_true_random=False))
-def test_steps_may_run_in_any_order_that_the_dependencies_allow(graph: Subgraph, planner: str, random) -> None:  # type: ignore[no-untyped-def]
+def test_steps_may_run_in_any_order_that_the_dependencies_allow(graph: Subgraph, planner: str, random: Random) -> None:
     inputs = [numbers(*(d or 0 for d in graph.type(i).shape), seed=i) for i in graph.inputs]
     compiled = program(graph, everything(), planner=planner, executor="Parallel")
     left = dict(enumerate(compiled.main.dependencies))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from attrs import field, frozen
 
-from onert.backend import HOST, Backend, Buffer, Group, HostMemory, Memory, Program, Settings, Tensor, Tensors
+from onert.backend import HOST, Backend, Buffer, Group, HostMemory, Kernel, Memory, Program, Settings, Tensor, Tensors
 from onert.backend import Sequence as OperationSequence
 from onert.ir import (
     Array,
@@ -224,10 +224,10 @@ class ToyBackend(Backend):
     def __init__(
         self, name: str, kinds: Sequence[type[Op]] | None = None, memory: Memory = HOST, *, single: bool = False
     ) -> None:
-        self.name = name  # type: ignore[misc]
+        self.name = name  # type: ignore[misc] # the contract's class variables are each object's own here
         self.kinds = kinds
         self.space = memory
-        self.single = single  # type: ignore[misc]
+        self.single = single  # type: ignore[misc] # as above
         self.generated: list[OperationSequence] = []
 
     @property
@@ -239,7 +239,7 @@ class ToyBackend(Backend):
             return None
         return f"no kernel for {operation.op.label}"
 
-    def generate(self, sequence: OperationSequence, settings: Settings) -> NumPyKernel:
+    def generate(self, sequence: OperationSequence, settings: Settings) -> Kernel:
         self.generated.append(sequence)
         return NumPyKernel(sequence)
 

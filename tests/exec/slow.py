@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from threading import Barrier
+from typing import Any
 
 from attrs import field, frozen
-from compiler.toy import Draft, NumPyKernel, ToyAdd, ToyBackend, ToyScale
+from compiler.toy import Draft, ToyAdd, ToyBackend, ToyScale
 
-from onert.backend import Program, Sequence, Settings, Tensors
+from onert.backend import Kernel, Program, Sequence, Settings, Tensors
 from onert.compiler import Options, compile
 from onert.ir import Context, ExecutionError, Package, Subgraph, Subgraphs
 
@@ -18,14 +19,15 @@ from onert.ir import Context, ExecutionError, Package, Subgraph, Subgraphs
 class SlowKernel:
     """Does something before the sequence runs."""
 
-    inner: NumPyKernel
+    inner: Kernel
+    sequence: Sequence
     before: Callable[[Sequence], None]
 
     def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
         run = self.inner.bind(tensors, context)
 
         def slowly() -> None:
-            self.before(self.inner.sequence)
+            self.before(self.sequence)
             run()
 
         return slowly
@@ -38,8 +40,8 @@ class SlowBackend(ToyBackend):
         super().__init__("slow", [ToyScale], single=True)
         self.before = before
 
-    def generate(self, sequence: Sequence, settings: Settings) -> SlowKernel:  # type: ignore[override]
-        return SlowKernel(super().generate(sequence, settings), self.before)
+    def generate(self, sequence: Sequence, settings: Settings) -> SlowKernel:
+        return SlowKernel(super().generate(sequence, settings), sequence, self.before)
 
 
 def sleeping(seconds: float) -> Callable[[Sequence], None]:
@@ -94,8 +96,8 @@ def chain(*factors: float) -> Subgraph:
 
 
 def compiled(
-    graph: Subgraph, before: Callable[[Sequence], None], executor: str = "Linear", threads: int = 2, **options: object
+    graph: Subgraph, before: Callable[[Sequence], None], executor: str = "Linear", threads: int = 2, **options: Any
 ) -> Program:
     """The program of a graph of scales and additions on a backend that does something before each scale."""
-    chosen = Options(executor=executor, num_threads=threads, optimize=False, **options)  # type: ignore[arg-type]
+    chosen = Options(executor=executor, num_threads=threads, optimize=False, **options)
     return compile(Package((Subgraphs((graph,)),), "slow"), chosen, [SlowBackend(before), ToyBackend("builtin")])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Thread, current_thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -117,7 +119,7 @@ def test_any_writable_buffer_will_do() -> None:
         (lambda n: 5, "the arena is a int, expected a SharedArena or a buffer"),
     ],
 )
-def test_memory_that_will_not_do_is_refused(arena, sentence: str) -> None:  # type: ignore[no-untyped-def]
+def test_memory_that_will_not_do_is_refused(arena: Callable[[int], Any], sentence: str) -> None:
     program = wide(16)
     with pytest.raises(ExecutionError, match=sentence):
         Execution(program, arena=arena(program.arena_bytes))

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from shared_material import SHARED, needs_shared
 
 import onert
+from onert.backend import Kernel, Sequence, Settings
 from onert.backend.registry import load_backends
 from onert.compiler import Options, compile
 from onert.exec import Execution
@@ -87,7 +88,11 @@ def test_dataflow_runs_the_longest_way_first() -> None:
     short = d.op(ToyScale(3.0), x)
     long = d.op(ToyScale(5.0), d.op(ToyScale(4.0), x))
     graph = d.graph(d.op(ToyAdd(), short, long))
-    noted = compiled(graph, lambda s: order.extend(o.op.factor for o in s.body), "Dataflow")  # type: ignore[attr-defined]
+
+    def note(sequence: Sequence) -> None:
+        order.extend(o.op.factor for o in sequence.body if isinstance(o.op, ToyScale))
+
+    noted = compiled(graph, note, "Dataflow")
     Execution(noted).run([ONES])
     assert order == [4.0, 3.0, 5.0] or order == [4.0, 5.0, 3.0]
     assert order[0] == 4.0
@@ -175,7 +180,7 @@ def test_threads_are_shared_among_steps_that_run_at_a_time() -> None:
     seen: dict[str, int] = {}
 
     class Asking(ToyBackend):
-        def generate(self, sequence, settings):  # type: ignore[no-untyped-def]
+        def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
             seen[str(sequence.body[0])] = settings.num_threads
             return super().generate(sequence, settings)
 

@@ -19,6 +19,7 @@ import onert
 from onert.exec import Execution
 from onert.exec.observers import MemoryTimeline, MinMax, Observer, Profile, Trace, Work
 from onert.ir import ExecutionError, Subgraph
+from onert.ir.shape import static
 
 from .slow import branches, chain, compiled, failing, sleeping
 
@@ -127,9 +128,8 @@ def test_the_flops_of_a_convolution_are_those_of_its_formula() -> None:
     for row in profile.rows:
         operation = next(o for o in subgraph.operations if str(o) == row.label)
         if operation.op.name() == "Conv2D":
-            weight = subgraph.type(operation.used[1]).shape
-            out = subgraph.type(operation.outputs[0]).shape
-            assert row.flops == 2 * int(np.prod(out)) * int(np.prod(weight[1:]))  # type: ignore[arg-type]
+            weight, out = (static(subgraph.type(i).shape) for i in (operation.used[1], operation.outputs[0]))
+            assert row.flops == 2 * int(np.prod(out)) * int(np.prod(weight[1:]))
 
 
 def test_the_timeline_of_an_ordered_run_peaks_at_the_plan_s_bound() -> None:

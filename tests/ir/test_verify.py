@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,8 +46,8 @@ def _operand(graph: Subgraph, at: int, operand: Operand) -> Subgraph:
     return evolve(graph, operands=(*graph.operands[:at], operand, *graph.operands[at + 1 :]))
 
 
-def _operation(graph: Subgraph, at: int, **changed: object) -> Subgraph:
-    changed_operation = evolve(graph.operations[at], **changed)  # type: ignore[arg-type]
+def _operation(graph: Subgraph, at: int, **changed: Any) -> Subgraph:
+    changed_operation = evolve(graph.operations[at], **changed)
     return evolve(graph, operations=(*graph.operations[:at], changed_operation, *graph.operations[at + 1 :]))
 
 

@@ -10,7 +10,7 @@ import pytest
 from cases.case import Case
 
 from onert.ir import RuleError
-from onert_llvm.target import runnable
+from onert_llvm.target import Isa, runnable
 
 from .natively import by_meaning, natively, same, subgraph_of, why_not
 
@@ -55,8 +55,8 @@ def test_most_kinds_of_operation_have_a_case_that_runs_natively() -> None:
 
 @ISAS
 @pytest.mark.parametrize(("name", "case", "constant"), VARIANTS, ids=[v[0] for v in VARIANTS])
-def test_a_case_runs_natively(isa: object, name: str, case: Case, constant: tuple[int, ...]) -> None:
+def test_a_case_runs_natively(isa: Isa, name: str, case: Case, constant: tuple[int, ...]) -> None:
     subgraph = subgraph_of(case, constant)
     inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in constant]
-    found = natively(subgraph, inputs, isa)  # type: ignore[arg-type]
+    found = natively(subgraph, inputs, isa)
     same(found, by_meaning(subgraph, inputs))

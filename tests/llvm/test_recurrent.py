@@ -146,11 +146,12 @@ def test_memories_of_bytes(isa: Isa, sizes: Any, parts: tuple[str, ...], attribu
 def _dynamic(sizes: tuple[int, int, int, int, int], *parts: str, unsigned: bool = False, **attributes: Any) -> Case:
     """A layer of floats, its weights as bytes, each matrix with a scale of its own."""
     case = _floats(sizes, *parts, **attributes)
-    arrays, quantization = list(case.inputs), [None] * len(case.inputs)
+    arrays = list(case.inputs)
+    quantization: list[Quantization | None] = [None] * len(arrays)
     for i in (*range(1, 12), 16):
         array = arrays[i]
         if array is not None:
-            quantization[i] = _q(1.0 / (100 + i))  # type: ignore[call-overload]
+            quantization[i] = _q(1.0 / (100 + i))
             stored = np.clip(np.round(array * (100 + i)), -127, 127).astype(np.int8)
             arrays[i] = stored.view(np.uint8) if unsigned else stored
     return Case("", case.op, tuple(arrays), None, tuple(quantization))
