@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from .kernels.dot import GROUP
 from .kernels.product import MOST_UNROLLED
@@ -197,12 +197,9 @@ def chunk(window: tuple[int, int], in_w: int, channels: int, isa: Isa) -> int:
     return most * isa.f32 if most >= _LEAST_CHUNK and channels > most * isa.f32 else channels
 
 
-def byte_strip(window: tuple[int, int], stride: int, dilation: int, out_w: int, channels: int, isa: Isa) -> Strip:
-    """The same for bytes: four registers of channels together where bytes are multiplied by fours and there are any."""
-    plain = strip(window, stride, dilation, out_w, channels, isa)
-    step = isa.f32 * REGISTERS
-    if isa.dot not in (Dot.VNNI, Dot.AVX_VNNI) or channels < step:
-        return plain
-    room = (7 if stride == 1 else 3) if isa.registers >= 32 else 2
-    across = min(range(1, min(room, out_w) + 1), key=lambda a: (-(-out_w // a) * (a + 1.5), -a))
-    return evolve(plain, across=across, wide=REGISTERS)
+def registers_together(isa: Isa) -> int:
+    """How many registers of channels of bytes a depthwise convolution computes together; 0 for one alone.
+
+    Where bytes are multiplied by fours, whole registers of them are woven (`kernels.weave`).
+    """
+    return REGISTERS if isa.dot in (Dot.VNNI, Dot.AVX_VNNI) else 0

@@ -28,10 +28,11 @@ from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.line_conv_f32 import LineConvF32, Lines
 from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.requantize import Scaling
+from onert_llvm.kernels.slide import slide
 from onert_llvm.layout import TaskLayout
 from onert_llvm.object import compile_text
 from onert_llvm.packing import channel_order, pack_columns, pack_depthwise_int8, pack_f32, pack_int8, panels
-from onert_llvm.schedule import byte_strip, line_tile, product_tile, row_work, strip
+from onert_llvm.schedule import line_tile, product_tile, registers_together, row_work, strip
 from onert_llvm.target import Dot, Isa, target
 
 Array = np.ndarray[Any, Any]
@@ -218,13 +219,14 @@ class Runner:
 
     def _depthwise(self, shape: Shape, slots: dict[str, Any]) -> Callable[[], None]:
         c, w = shape.channels, shape.window
-        choose = byte_strip if self.integer else strip
-        cut = evolve(choose((w, w), shape.stride, 1, shape.out[1], c, self.isa), near=True)
-        weights = packed = self.numbers(w, w, c)
-        if self.integer:
-            packed = _aligned(pack_depthwise_int8(weights, channel_order(c, cut.wide, self.isa), self.isa))
-        slots |= {"w": packed, "channels": c}
-        return self.bind(DepthwiseInt8(cut) if self.integer else DepthwiseF32(cut), shape.out[0], slots)
+        weights = self.numbers(w, w, c)
+        if not self.integer:
+            cut = evolve(strip((w, w), shape.stride, 1, shape.out[1], c, self.isa), near=True)
+            return self.bind(DepthwiseF32(cut), shape.out[0], slots | {"w": weights, "channels": c})
+        wide = registers_together(self.isa)
+        packed = _aligned(pack_depthwise_int8(weights, channel_order(c, wide, self.isa), self.isa))
+        algorithm = DepthwiseInt8(slide((w, w), shape.stride, 1, c, self.isa), wide)
+        return self.bind(algorithm, shape.out[0], slots | {"w": packed, "channels": c})
 
     def _columns(self, n: int) -> dict[str, Any]:
         if not self.integer:

@@ -30,9 +30,10 @@ from onert_llvm.kernels.reduce import ArgColumns, Fold, ReduceColumns, ReduceRow
 from onert_llvm.kernels.requantize import Requantize, Scaling
 from onert_llvm.kernels.resize import Blend, ResizeBilinear
 from onert_llvm.kernels.row_chain import Number, RowChain, Total
+from onert_llvm.kernels.slide import slide
 from onert_llvm.layout import TaskLayout
 from onert_llvm.object import compile_text
-from onert_llvm.schedule import line_tile, product_tile, row_work, strip
+from onert_llvm.schedule import line_tile, product_tile, registers_together, row_work, strip
 from onert_llvm.target import ISAS, Isa, target
 
 PATCH = Patch(3, 9)
@@ -47,7 +48,8 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
         MatMulF32(real, swish, False), LineConvF32(line, Lines(3, 9, 6)), DepthwiseF32(cut, swish), PoolF32(cut, True),
         GemmInt8(whole, 33 % GROUP[isa.dot]), ConvInt8(whole, 1, False, Requantize(Scaling.WIDE, True)),
         PatchConvInt8(whole, PATCH),
-        DepthwiseInt8(cut, True, Requantize(weight_zero_point=True)), PoolInt8(cut, True), PoolInt8(cut, False, False),
+        DepthwiseInt8(slide((3, 3), 1, 1, 20, isa), registers_together(isa), True, Requantize(weight_zero_point=True)),
+        PoolInt8(cut, True), PoolInt8(cut, False, False),
         Elementwise(Apply(Fn.TANH, (ACC,)), (True,)), AffineInt8(), PairTable(), MapBytes(), ReduceRows(Fold.SUM),
         ReduceColumns(Fold.MAX),
         *(Move(core, 4, 2, 4 * (core is Core.ACROSS)) for core in Core), Move(Core.RUN, 1, 0), Move(Core.EACH, 16, 1),

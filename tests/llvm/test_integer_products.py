@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve, frozen
+from attrs import frozen
 
 from onert.ir.fixed_point import multiply_by_quantized_multiplier, quantize_multipliers
 from onert.ir.quant import round_half_away
@@ -17,6 +17,7 @@ from onert_llvm.kernels.dot import GROUP
 from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.requantize import Requantize, Scaling, fixed, load_lanes, stored
+from onert_llvm.kernels.slide import slide
 from onert_llvm.kernels.tile import Tile
 from onert_llvm.layout import TaskLayout
 from onert_llvm.packing import (
@@ -30,7 +31,7 @@ from onert_llvm.packing import (
     scaling,
     sum_bounds,
 )
-from onert_llvm.schedule import byte_strip, product_tile, row_work
+from onert_llvm.schedule import product_tile, registers_together, row_work
 from onert_llvm.target import Isa, runnable
 
 from .harness import Array, guarded, run
@@ -183,15 +184,14 @@ def test_depthwise_convolutions_are_exact(isa: Isa, picture: Picture, zero: int,
     taps, channels = picture.window[0] * picture.window[1], picture.channels
     x, w = _bytes(picture.shape, signed), _bytes((*picture.window, channels), True, 1)
     layer = _layer(channels, taps, signed, False)
-    cut = byte_strip(picture.window, picture.stride[1], picture.dilation[1], picture.out[1], channels, isa)
-    cut = evolve(cut, near=picture.near)
-    places = channel_order(channels, cut.wide, isa)
+    path, wide = slide(picture.window, picture.stride[1], picture.dilation[1], channels, isa), registers_together(isa)
+    places = channel_order(channels, wide, isa)
     c = guarded(np.zeros((picture.rows, channels), x.dtype))
     flat = w.reshape(taps, channels)
     slots = picture.slots(guarded(x), guarded(np.full(channels, layer.input_zero, x.dtype)))
     how, scale = layer.scaled(flat, isa, signed, zero, places)
     slots |= scale | {"w": guarded(pack_depthwise_int8(w, places, isa)), "c": c, "channels": channels, "ldc": channels}
-    run(KernelSpec(DepthwiseInt8(cut, signed, how), isa), picture.images * picture.out[0], slots, pieces=2)
+    run(KernelSpec(DepthwiseInt8(path, wide, signed, how), isa), picture.images * picture.out[0], slots, pieces=2)
     seen = picture.windows(x, layer.input_zero).astype(np.int64) - layer.input_zero
     np.testing.assert_array_equal(c, layer.expected(np.einsum("rtk,tk->rk", seen, flat.astype(np.int64) - zero)))
 

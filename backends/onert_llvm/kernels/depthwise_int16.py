@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import I16, I32, Kernel, Val, vec
+from onert_llvm.build import I16, I32, Kernel, Val, View, vec
 from onert_llvm.layout import TaskLayout
 
 from .gemm_int16 import dot_pairs
 from .short_scaling import ShortScaling
-from .strip import Pixels, Strip, each_strip
+from .slide import Finish, Outputs, Slide, Sums, each_slide
 from .window import SLOTS as WINDOW
 
 
@@ -21,7 +24,7 @@ class DepthwiseInt16:
     Lanes are the channels, filled up to whole registers. Work tiles are rows of the output, through all images.
     """
 
-    strip: Strip
+    slide: Slide
     scaling: ShortScaling
 
     @property
@@ -33,23 +36,29 @@ class DepthwiseInt16:
         return TaskLayout(("w", "c", "channels", "ldc", "padded", *WINDOW, *self.scaling.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:
-            target = task.view("c", I16, task.i64("ldc"), 1)
-            lanes = self.scaling.lanes(k, task, c)
-            for x, total in enumerate(self._sums(k, task, pixels, c, mask)):
-                target[out + x, c].store(self.scaling.stored(k, task, total, lanes), mask)
+        each_slide(k, task, begin, end, self.slide, I16, [(1, partial(self._sums, k, task))])
 
-        each_strip(k, task, begin, end, self.strip, I16, body)
-
-    def _sums(self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None) -> list[Val]:
-        lanes, strip = k.isa.f32, self.strip
+    def _sums(self, k: Kernel, task: Task, c: Val, mask: Val | None) -> Sums:
+        height, width = self.slide.window
+        lanes, pairs = k.isa.f32, vec(I16, k.isa.f32 * 2)
         weights = task.view("w", I32, task.i64("padded"), 1)
-        acc = [self.scaling.bias(k, task, c)] * strip.across
-        pairs = vec(I16, lanes * 2)
-        for ty in range(strip.window[0]):
-            seen = {at: pixels.at(ty, at, c).load(lanes, mask).cast(I32).bits(pairs) for at in strip.columns}
-            for tx in range(strip.window[1]):
-                w = weights[ty * strip.window[1] + tx, c].load(lanes).bits(pairs)
-                for x in range(strip.across):
-                    acc[x] = dot_pairs(k, acc[x], seen[x * strip.stride + tx * strip.dilation], w)
-        return acc
+
+        def seen(column: Sequence[View]) -> list[Val]:
+            return [pixel.load(lanes, mask).cast(I32).bits(pairs) for pixel in column]
+
+        def plus(totals: Sequence[Val], seen: Sequence[Val], tap: int) -> list[Val]:
+            (total,) = totals
+            for y in range(height):
+                w = weights[y * width + tap, c].load(lanes).bits(pairs)
+                total = dot_pairs(k, total, seen[y], w)
+            return [total]
+
+        def finish(outputs: Outputs) -> Finish:
+            factors, target = self.scaling.lanes(k, task, c), outputs.of(task.view("c", I16, task.i64("ldc"), 1), c)
+
+            def store(totals: Sequence[Val], i: Val) -> None:
+                target[i].store(self.scaling.stored(k, task, totals[0], factors), mask)
+
+            return store
+
+        return Sums([self.scaling.bias(k, task, c)], seen, plus, finish)

@@ -6,7 +6,8 @@ from up to four loads and serves every output whose window sees the column.
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from attrs import frozen
 
@@ -19,7 +20,7 @@ from .dot import GROUP, dot, offset
 from .dynamic import Dynamic
 from .epilogue import row_windows
 from .requantize import Requantize, as_byte, bias, load_lanes, stored, with_zero_point
-from .strip import Body, Pixels, Strip, each_strip
+from .slide import Body, Finish, Outputs, Slide, Sums, each_slide
 from .weave import REGISTERS, packed, unpacked
 from .window import SLOTS as WINDOW
 
@@ -33,7 +34,8 @@ class DepthwiseInt8:
     Where weights have a zero point, the sums of the windows are made on the way.
     """
 
-    strip: Strip
+    slide: Slide
+    wide: int = 0
     signed: bool = True
     requantize: Requantize | Dynamic = NARROW
 
@@ -47,109 +49,142 @@ class DepthwiseInt8:
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         how = self.requantize
-        if isinstance(how, Dynamic):
-            each_strip(k, task, begin, end, self.strip, I8, self._floats(k, task, how))
-        else:
-            narrow, wide = self._narrow(k, task, how), self._wide(k, task, how)
-            each_strip(k, task, begin, end, self.strip, I8, narrow, wide)
+        one = partial(self._floats, k, task, how) if isinstance(how, Dynamic) else partial(self._narrow, k, task, how)
+        bodies: list[tuple[int, Body]] = [(1, one)]
+        if self.wide and isinstance(how, Requantize):
+            bodies.insert(0, (self.wide, partial(self._wide, k, task, how)))
+        each_slide(k, task, begin, end, self.slide, I8, bodies)
 
-    def _narrow(self, k: Kernel, task: Task, how: Requantize) -> Body:
+    def _narrow(self, k: Kernel, task: Task, how: Requantize, c: Val, mask: Val | None) -> Sums:
         """One register of channels."""
 
-        def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:
-            sums = self._sums(k, task, pixels, c, mask, bias(k, task, how, c), how.weight_zero_point)
-            lanes = load_lanes(k, task, how, c)
-            target = task.view("c", I8, task.i64("ldc"), 1)
-            for x, total in enumerate(sums):
-                target[out + x, c].store(as_byte(stored(task, how, self.signed, total, lanes)), mask)
+        def finish(outputs: Outputs) -> Finish:
+            lanes, target = load_lanes(k, task, how, c), outputs.of(task.view("c", I8, task.i64("ldc"), 1), c)
 
-        return body
+            def store(totals: Sequence[Val], i: Val) -> None:
+                target[i].store(as_byte(stored(task, how, self.signed, totals[0], lanes)), mask)
 
-    def _floats(self, k: Kernel, task: Task, how: Dynamic) -> Body:
+            return store
+
+        return self._sums(k, task, c, mask, bias(k, task, how, c), how.weight_zero_point, finish)
+
+    def _floats(self, k: Kernel, task: Task, how: Dynamic, c: Val, mask: Val | None) -> Sums:
         """One register of channels, its sums as floats."""
 
-        def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:
-            sums = self._sums(k, task, pixels, c, mask, how.start(k, task, c), False)
-            target = task.view("c", F32, task.i64("ldc"), 1)
-            others = row_windows(k, task, how.epilogue.matrices)
-            for x, total in enumerate(sums):
-                rows = {n: View(k.b, v[out + x, c].base, F32, (1,)) for n, v in others.items()}
-                value = how.real(k, task, total, out + x, c, mask)
-                target[out + x, c].store(how.epilogue.apply(k, task, value, c, 0, rows, mask), mask)
+        def finish(outputs: Outputs) -> Finish:
+            target = outputs.of(task.view("c", F32, task.i64("ldc"), 1), c)
+            others = {n: outputs.of(v, c) for n, v in row_windows(k, task, how.epilogue.matrices).items()}
 
-        return body
+            def store(totals: Sequence[Val], i: Val) -> None:
+                rows = {n: v[i] for n, v in others.items()}
+                value = how.real(k, task, totals[0], outputs.first + i * outputs.apart, c, mask)
+                target[i].store(how.epilogue.apply(k, task, value, c, 0, rows, mask), mask)
 
-    def _wide(self, k: Kernel, task: Task, how: Requantize) -> Body:
-        return lambda out, pixels, c, _: self._four(k, task, how, out, pixels, c)
+            return store
 
-    def _four(self, k: Kernel, task: Task, how: Requantize, out: Val, pixels: Pixels, c: Val) -> None:
+        return self._sums(k, task, c, mask, how.start(k, task, c), False, finish)
+
+    def _wide(self, k: Kernel, task: Task, how: Requantize, c: Val, _: Val | None) -> Sums:
         """Four registers of channels: whole rows of bytes become words, and these bytes again (`weave`)."""
-        lanes, strip = k.isa.f32, self.strip
+        lanes = k.isa.f32
         starts = [c + r * lanes for r in range(REGISTERS)]
-        acc = [[bias(k, task, how, at) for at in starts] for _ in range(strip.across)]
-        weights = self._weights(k, task)
-        minus_zero = (-task.i64("weight_zero")).cast(I8).splat(lanes * 4) if how.weight_zero_point else None
-        for step, ty in enumerate(range(0, strip.window[0], 4)):
-            rows = range(ty, min(ty + 4, strip.window[0]))
-            for column in strip.columns:
-                seen = [pixels.at(row, column, c).load(lanes * 4) for row in rows]
-                words = unpacked(k, [x ^ -128 if offset(k.isa, self.signed) else x for x in seen])
-                for x, tx in strip.reached(column):
-                    for r, word in enumerate(words):
-                        w = weights[step * strip.window[1] + tx, starts[r]].load(lanes * 4)
-                        total = dot(k, acc[x][r], word, w)
-                        acc[x][r] = total if minus_zero is None else dot(k, total, word, minus_zero)
-        for r, at in enumerate(starts):
-            parameters = load_lanes(k, task, how, at)
-            for sums in acc:
-                sums[r] = with_zero_point(task, how, sums[r], parameters)
-        target = task.view("c", I8, task.i64("ldc"), 1)
-        for x, values in enumerate(acc):
-            target[out + x, c].store(packed(k, task, how.clamped, self.signed, values))
+        weights = self._weights(k, task, starts)
+        zero = task.i64("weight_zero").cast(I8).splat(lanes * 4) if how.weight_zero_point else None
 
-    def _weights(self, k: Kernel, task: Task) -> View:
-        """The packed weights by tap (counted in groups of rows), channel, and byte of a group."""
-        lanes, group = k.isa.f32, GROUP[k.isa.dot]
-        padded = (task.i64("channels") + (lanes - 1)) // lanes * lanes
-        return task.view("w", I8, padded * group, group)
+        def seen(column: Sequence[View]) -> list[Val]:
+            rows = [pixel.load(lanes * 4) for pixel in column]
+            rows = [x ^ -128 if offset(k.isa, self.signed) else x for x in rows]
+            steps = [rows[i : i + 4] for i in range(0, len(rows), 4)]
+            return self._with_sums(k, [unpacked(k, step) for step in steps], [zero] * len(steps))
+
+        def finish(outputs: Outputs) -> Finish:
+            parameters = [load_lanes(k, task, how, at) for at in starts]
+            target = outputs.of(task.view("c", I8, task.i64("ldc"), 1), c)
+
+            def store(totals: Sequence[Val], i: Val) -> None:
+                values = [with_zero_point(task, how, x, p) for x, p in zip(totals, parameters, strict=True)]
+                target[i].store(packed(k, task, how.clamped, self.signed, values))
+
+            return store
+
+        return Sums([bias(k, task, how, at) for at in starts], seen, self._plus(k, weights, REGISTERS), finish)
 
     def _sums(
-        self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None, start: Val, weight_zero: bool
-    ) -> list[Val]:
-        """For each output of a strip, the sum of its products, begun with `start`."""
-        lanes, strip, group = k.isa.f32, self.strip, GROUP[k.isa.dot]
-        height, width = strip.window
-        weights = self._weights(k, task)
-        acc = [start] * strip.across
-        seen = {column: k.zeros(I32, lanes) for column in strip.columns}
-        for step, ty in enumerate(range(0, height, group)):
-            rows = range(ty, min(ty + group, height))
-            words = {column: self._word(k, pixels, rows, column, c, mask) for column in strip.columns}
-            if weight_zero:
-                ones = self._ones(k, len(rows))
-                seen = {column: dot(k, seen[column], word, ones) for column, word in words.items()}
-            for tx in range(width):
-                w = weights[step * width + tx, c].load(lanes * group)
-                w = w.cast(I16) if k.isa.dot is Dot.MADD else w
-                for x in range(strip.across):
-                    acc[x] = dot(k, acc[x], words[x * strip.stride + tx * strip.dilation], w)
-        if not weight_zero:
-            return acc
-        zero = task.i64("weight_zero").cast(I32).splat(lanes)
-        reach = [[seen[x * strip.stride + tx * strip.dilation] for tx in range(width)] for x in range(strip.across)]
-        return [total - reduce(Val.__add__, sums) * zero for total, sums in zip(acc, reach, strict=True)]
+        self,
+        k: Kernel,
+        task: Task,
+        c: Val,
+        mask: Val | None,
+        start: Val,
+        weight_zero: bool,
+        finish: Callable[[Outputs], Finish],
+    ) -> Sums:
+        group, height = GROUP[k.isa.dot], self.slide.window[0]
+        steps = [range(y, min(y + group, height)) for y in range(0, height, group)]
+        zeros = [self._zero(k, task, len(rows)) if weight_zero else None for rows in steps]
 
-    def _ones(self, k: Kernel, rows: int) -> Val:
-        """One for each byte (or 16 bits) of a word that is a row of the window, zero for the others."""
+        def seen(column: Sequence[View]) -> list[Val]:
+            words = [[self._word(k, [column[y] for y in rows], mask)] for rows in steps]
+            return self._with_sums(k, words, zeros)
+
+        return Sums([start], seen, self._plus(k, self._weights(k, task, [c]), 1), finish)
+
+    def _weights(self, k: Kernel, task: Task, starts: Sequence[Val]) -> Callable[[int], list[Val]]:
+        """What gives the weights at a tap across, for each group of rows and each register of channels.
+
+        They stay in registers where there are enough of these.
+        """
+        lanes, group = k.isa.f32, GROUP[k.isa.dot]
+        height, width = self.slide.window
+        padded = (task.i64("channels") + (lanes - 1)) // lanes * lanes
+        packed = task.view("w", I8, padded * group, group)
+
+        def read(tap: int) -> list[Val]:
+            taps = range(tap, width * -(-height // group), width)
+            found = [packed[t, at].load(lanes * group) for t in taps for at in starts]
+            return [w.cast(I16) if k.isa.dot is Dot.MADD else w for w in found]
+
+        if width * -(-height // group) * len(starts) > k.isa.registers * 3 // 8:
+            return read
+        kept = [read(tap) for tap in range(width)]
+        return kept.__getitem__
+
+    def _plus(
+        self, k: Kernel, weights: Callable[[int], list[Val]], registers: int
+    ) -> Callable[[Sequence[Val], Sequence[Val], int], list[Val]]:
+        """Add a column's products; what its words sum to times the weights' zero point comes after the words."""
+
+        def plus(totals: Sequence[Val], seen: Sequence[Val], tap: int) -> list[Val]:
+            found, read = list(totals), weights(tap)
+            for i, w in enumerate(read):
+                found[i % registers] = dot(k, found[i % registers], seen[i], w)
+            rest = seen[len(read) :]
+            return [a - b for a, b in zip(found, rest, strict=True)] if rest else found
+
+        return plus
+
+    def _with_sums(self, k: Kernel, words: Sequence[Sequence[Val]], zeros: Sequence[Val | None]) -> list[Val]:
+        """The words of each group of rows, and where weights have a zero point it times what they sum to."""
+        sums: list[Val] = []
+        for step, zero in zip(words, zeros, strict=True):
+            if zero is not None:
+                before = sums or [k.zeros(I32, k.isa.f32)] * len(step)
+                sums = [dot(k, total, word, zero) for total, word in zip(before, step, strict=True)]
+        return [*(word for step in words for word in step), *sums]
+
+    def _zero(self, k: Kernel, task: Task, rows: int) -> Val:
+        """The weights' zero point for each byte (or 16 bits) of a word that is a row of the window, else 0."""
         wide = k.isa.dot is Dot.MADD
-        word = k.const(I32, sum(1 << (16 if wide else 8) * i for i in range(rows))).splat(k.isa.f32)
-        return word.bits(vec(I16, k.isa.f32 * 2) if wide else vec(I8, k.isa.f32 * 4))
+        element, bits = (I16, 16) if wide else (I8, 8)
+        zero = task.i64("weight_zero").cast(element).splat(k.isa.f32 * 32 // bits)
+        inside = k.const(I32, (1 << bits * rows) - 1 if bits * rows < 32 else -1).splat(k.isa.f32)
+        return zero & inside.bits(zero.type)
 
-    def _word(self, k: Kernel, pixels: Pixels, rows: range, column: int, c: Val, mask: Val | None) -> Val:
-        """A column of the window, a byte (or 16 bits) for each row, in each channel's lane."""
+    def _word(self, k: Kernel, column: Sequence[View], mask: Val | None) -> Val:
+        """Pixels above one another, a byte (or 16 bits) for each, in each channel's lane."""
         lanes = k.isa.f32
         wide = k.isa.dot is Dot.MADD
-        seen = [pixels.at(row, column, c).load(lanes, mask).cast(I32, signed=wide and self.signed) for row in rows]
+        seen = [pixel.load(lanes, mask).cast(I32, signed=wide and self.signed) for pixel in column]
         word = seen[0] & 0xFFFF if wide else seen[0]
         for i, value in enumerate(seen[1:], 1):
             word = word | (value << (16 if wide else 8) * i)

@@ -20,8 +20,9 @@ from onert_llvm.kernels.dynamic import Dynamic, Extent, QuantizeDynamic
 from onert_llvm.kernels.epilogue import ACC
 from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.patch import Patch
+from onert_llvm.kernels.slide import slide
 from onert_llvm.packing import channel_order, pack_depthwise_int8
-from onert_llvm.schedule import Shape, strip
+from onert_llvm.schedule import Shape
 
 from .builder import Lowering
 from .byte_product import byte_product
@@ -205,7 +206,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     _, kh, kw, c = w.shape
     geometry = plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0]))
     source = quantized(lowering, at, x, 1, c, asymmetric=True)
-    cut = strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], c, lowering.isa)
+    path = slide((kh, kw), op.stride_width, op.dilation_width, c, lowering.isa)
     places = channel_order(c, 0, lowering.isa)
     slots: dict[str, Slot] = {
         **geometry.slots,
@@ -220,6 +221,6 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         "input": source.values,
         "zero": source.padding,
     }
-    algorithm = DepthwiseInt8(cut, True, Dynamic(after.epilogue, asymmetric=True))
+    algorithm = DepthwiseInt8(path, 0, True, Dynamic(after.epilogue, asymmetric=True))
     tiles, flops = geometry.images * geometry.out[0], 2 * geometry.rows * kh * kw * c
     lowering.emit(at, algorithm, slots, tiles, after.reads, after.writes, flops, (*source.accesses, *after.accesses))

@@ -18,8 +18,9 @@ from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.repeat import RepeatBytes
 from onert_llvm.kernels.requantize import Requantize
+from onert_llvm.kernels.slide import slide
 from onert_llvm.packing import channel_order, pack_depthwise_int8
-from onert_llvm.schedule import Shape, byte_strip
+from onert_llvm.schedule import Shape, registers_together
 
 from . import integer_filters as filters
 from .builder import Lowering
@@ -102,9 +103,9 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         convolve(lowering, *single_channel(lowering, layer, op))
         return
     geometry = plane(op, (*image, n), (1, kh, kw, n), result)
-    cut = byte_strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], n, lowering.isa)
-    cut = evolve(cut, near=geometry.near)
-    places = channel_order(n, cut.wide, lowering.isa)
+    path = slide((kh, kw), op.stride_width, op.dilation_width, n, lowering.isa)
+    wide = registers_together(lowering.isa)
+    places = channel_order(n, wide, lowering.isa)
     taps = layer.filter.ordered(layer.filter.values.reshape(kh * kw, 1, n))
     columns, how = layer.outputs.scaled(lowering, taps, slice(None), places)
     weights = layer.filter.values.reshape(kh, kw, n)
@@ -121,7 +122,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     }
     lowering.emit(
         at,
-        DepthwiseInt8(cut, layer.outputs.signed, how),
+        DepthwiseInt8(path, wide, layer.outputs.signed, how),
         slots,
         geometry.images * geometry.out[0],
         (layer.source,),

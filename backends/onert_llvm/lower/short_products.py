@@ -16,7 +16,8 @@ from onert_llvm.kernels.depthwise_int16 import DepthwiseInt16
 from onert_llvm.kernels.gemm_int16 import ConvInt16, Depth, GemmInt16, PatchConvInt16
 from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.short_scaling import ShortScaling
-from onert_llvm.schedule import Shape, strip
+from onert_llvm.kernels.slide import slide
+from onert_llvm.schedule import Shape
 from onert_llvm.target import Dot, Isa
 
 from . import short_filters as filters
@@ -122,7 +123,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         convolve(lowering, *single_channel(lowering, layer, op))
         return
     geometry = plane(op, (*image, n), (1, kh, kw, n), result)
-    cut = strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], n, lowering.isa)
+    path = slide((kh, kw), op.stride_width, op.dilation_width, n, lowering.isa)
     scaling, columns = layer.outputs.scaled(lowering, slice(None), n)
     padded = -(-n // lowering.isa.f32) * lowering.isa.f32
     packed = np.zeros((kh * kw, padded), np.int32)
@@ -141,7 +142,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     }
     tiles, flops = geometry.images * geometry.out[0], 2 * geometry.rows * kh * kw * n
     reads = () if repeated else (layer.source,)
-    lowering.emit(at, DepthwiseInt16(cut, scaling), slots, tiles, reads, (layer.result,), flops, repeated)
+    lowering.emit(at, DepthwiseInt16(path, scaling), slots, tiles, reads, (layer.result,), flops, repeated)
 
 
 def _repeated(lowering: Lowering, layer: Layer[Parameters], times: int) -> tuple[Pointer, tuple[Access, ...]]:
