@@ -9,7 +9,7 @@ from onert_llvm.build import F32, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
 
 from .epilogue import PLAIN, Epilogue, row_windows
-from .strip import Pixels, Strip, each_strip
+from .strip import Pixels, Row, Strip, each_strip
 from .window import SLOTS as WINDOW
 
 
@@ -39,19 +39,24 @@ class DepthwiseF32:
 
     def _sums(self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None) -> list[Val]:
         lanes, strip = k.isa.f32, self.strip
-        weights = task.view("w", F32, task.i64("channels"), 1)
-        acc = [self.epilogue.start(k, task, c, lanes, mask)] * strip.across
-        for ty in range(strip.window[0]):
-            seen = {column: pixels.at(ty, column, c).load(lanes, mask) for column in strip.columns}
-            for tx in range(strip.window[1]):
-                w = weights[ty * strip.window[1] + tx, c].load(lanes, mask)
-                for x in range(strip.across):
-                    acc[x] = k.fma(seen[x * strip.stride + tx * strip.dilation], w, acc[x])
-        return acc
+        taps, channels = strip.window[1], task.i64("channels")
+        acc = [k.var(self.epilogue.start(k, task, c, lanes, mask)) for _ in range(strip.across)]
+        filters = task.view("w", F32, 1)[c].address
+
+        def add(tap: Val, row: Row) -> None:
+            weights = k.view(filters, F32, channels * taps, channels, 1)[tap]
+            seen = {column: row[column].load(lanes, mask) for column in strip.columns}
+            for tx in range(taps):
+                w = weights[tx].load(lanes, mask)
+                for x, total in enumerate(acc):
+                    total.set(k.fma(seen[x * strip.stride + tx * strip.dilation], w, total.get()))
+
+        pixels.each_row(c, add)
+        return [total.get() for total in acc]
 
     def _store(self, k: Kernel, task: Task, acc: list[Val], out: Val, c: Val, mask: Val | None) -> None:
-        target = task.view("c", F32, task.i64("ldc"), 1)
+        target = k.view(task.view("c", F32, task.i64("ldc"), 1)[out, c].address, F32, task.i64("ldc"), 1)
         others = row_windows(k, task, self.epilogue.matrices)
         for x, value in enumerate(acc):
             rows = {n: View(k.b, v[out + x, c].base, F32, (1,)) for n, v in others.items()}
-            target[out + x, c].store(self.epilogue.apply(k, task, value, c, 0, rows, mask), mask)
+            target[x].store(self.epilogue.apply(k, task, value, c, 0, rows, mask), mask)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import product
 
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import PTR, Kernel, Type, Val, View
+from onert_llvm.build import Kernel, Type, Val, Var, View
+
+from .slide import free_masks
 
 
 @frozen
@@ -16,10 +18,9 @@ class Strip:
     """`across` outputs are computed together; `window` is (height, width), `stride` and `dilation` are across.
 
     The output has at least `across` columns: the last strip of a row overlaps the one before. `masked`: the channels
-    end inside a register. `wide`: as many registers of channels are computed together as long as there are so many.
-    Where they are `chunked`, some channels are computed for all rows before the next ones, so that what neighbouring
-    rows see stays near the core. `near` says that a window reaches out of the picture by half of its width at most, to
-    either side.
+    end inside a register. Where they are `chunked`, some channels are computed for all rows before the next ones, so
+    that what neighbouring rows see stays near the core. `near` says that a window reaches out of the picture by half of
+    its width at most, to either side.
     """
 
     window: tuple[int, int]
@@ -27,7 +28,6 @@ class Strip:
     dilation: int
     across: int
     masked: bool
-    wide: int = 0
     chunked: bool = False
     near: bool = False
 
@@ -54,93 +54,100 @@ class Strip:
         return [(x, t) for x, t in places if x * self.stride + t * self.dilation == column]
 
 
+_WRITTEN_OUT = 3
+"""Rows of a window whose code is written one after the other: a loop has shorter code and is slower."""
+
+
+@frozen(eq=False)
+class Row:
+    """One row of a strip's windows: some channel of its first pixel, and of the padding beside the picture."""
+
+    strip: Strip
+    pixels: View
+    beside: View
+    across: Mapping[int, Val]
+    in_w: Val
+
+    def __getitem__(self, column: int) -> View:
+        """The channel of the pixel `column` pixels from the first."""
+        place, x = self.pixels[column], self.across.get(column)
+        if x is None:
+            return place
+        found = x.ult(self.in_w).select(place.address, self.beside.address)
+        return View(place.b, found.v, place.element, (1,))
+
+
 @frozen(eq=False)
 class Pixels:
-    """Where a strip's pixels are: by their row, at the edge of the picture some columns by a table of pointers.
+    """The pixels that a strip's windows see.
 
-    `position` is the strip's first output within its image, rows after one another.
+    `top` and `left` are the first in its image, which may lie outside of it; `position` is the strip's first output
+    within its image, rows after one another. `across` is where those columns are that may lie beside the picture.
     """
 
     k: Kernel
+    task: Task
     strip: Strip
-    element: Type
-    rows: tuple[View, ...]
-    table: View | None
+    image: View
+    top: Val
+    left: Val
     position: Val
+    across: Mapping[int, Val]
+
+    def each_row(self, channel: Val, body: Callable[[Val, Row], None]) -> None:
+        """Write what happens for each row of the windows inside of the picture: its tap, and its pixels from a channel
+        on. It is written for each row of a low window, else in a loop.
+        """
+        k, height = self.k, self.strip.window[0]
+        y, place = k.var(self.top), k.var(self.image[self.top, self.left, channel].address)
+        if height <= _WRITTEN_OUT:
+            for row in range(height):
+                self._visit(y, place, k.index(row), channel, body)
+        else:
+            with k.loop(height) as tap:
+                self._visit(y, place, tap, channel, body)
+
+    def _visit(self, y: Var, place: Var, tap: Val, channel: Val, body: Callable[[Val, Row], None]) -> None:
+        k, apart, element = self.k, self.task.i64("dilation_h"), self.image.element
+        at, pixels = y.get(), k.view(place.get(), element, self.task.i64("pixel"), 1)
+        y.set(at + apart)
+        place.set(k.view(place.get(), element, 1)[self.image.strides[0] * apart].address)
+        with k.when(at.ult(self.task.i64("in_h"))):
+            body(tap, self._row(pixels, channel))
 
     def at(self, row: int, column: int, channel: Val) -> View:
-        """The channel of the pixel in a row of the window, `column` pixels from the first."""
-        index = self.strip.columns.index(column)
-        if self.table is None or index not in self.strip.outer:
-            return self.rows[row][column, channel]
-        place = self.table[row, index].load(align=4)
-        return self.k.view(place, self.element, 1)[channel]
+        """A channel of a pixel, `column` pixels from the first; a row outside is the pixel of padding repeated."""
+        k, task = self.k, self.task
+        y = self.top + task.i64("dilation_h") * row
+        inside = y.ult(task.i64("in_h"))
+        place = inside.select(self.image[y, self.left].address, task.ptr("zero"))
+        pixel = inside.select(task.i64("pixel"), 0)
+        pixels = k.view(k.view(place, self.image.element, 1)[channel].address, self.image.element, pixel, 1)
+        return self._row(pixels, channel)[column]
+
+    def _row(self, pixels: View, channel: Val) -> Row:
+        beside = self.k.view(self.task.ptr("zero"), pixels.element, 1)[channel]
+        return Row(self.strip, pixels, beside, self.across, self.task.i64("in_w"))
 
 
 Body = Callable[[Val, Pixels, Val, Val | None], None]
 """Writes the code for the outputs from number `out` on: (out, pixels, channel, mask)."""
 
 
-def each_strip(
-    k: Kernel,
-    task: Task,
-    begin: Val,
-    end: Val,
-    strip: Strip,
-    element: Type,
-    body: Body,
-    wide: Body | None = None,
-) -> None:
-    """Write the loops around `body`; work tiles are rows of the output through all images, chunk by chunk.
-
-    `wide` is the body for as many registers of channels as the strip says.
-    """
-    height, width = strip.window[0], task.i64("out_w")
-    table = k.view(k.scratch(PTR, height * len(strip.columns)), PTR, len(strip.columns), 1)
+def each_strip(k: Kernel, task: Task, begin: Val, end: Val, strip: Strip, element: Type, body: Body) -> None:
+    """Write the loops around `body`; work tiles are rows of the output through all images, chunk by chunk."""
+    width = task.i64("out_w")
     with k.loop(end, begin) as tile:
         line, span = _span(k, task, strip, tile)
         image, y = line // task.i64("out_h"), line % task.i64("out_h")
         top = y * task.i64("stride_h") - task.i64("pad_h")
+        rows = task.view("input", element, task.i64("image"), task.i64("row"), task.i64("pixel"), 1)[image]
         with k.loop(width, step=strip.across, nonempty=True) as group:
             x = group.min(width - strip.across)
             left = x * strip.stride - task.i64("pad_w")
-            rows = _rows(k, task, strip, element, image, top, left)
-            bottom = top + task.i64("dilation_h") * (height - 1)
-            inner = (top >= 0) & (bottom < task.i64("in_h")) & (left >= 0)
-            inner = inner & (left + strip.columns[-1] < task.i64("in_w"))
-            out, position = line * width + x, y * width + x
-            with k.either(inner) as (then, otherwise):
-                with then:
-                    _channels(k, task, strip, out, Pixels(k, strip, element, rows, None, position), span, body, wide)
-                with otherwise:
-                    seen = _fill(k, task, strip, table, rows, top, left)
-                    _channels(k, task, strip, out, Pixels(k, strip, element, seen, table, position), span, body, wide)
-
-
-def _rows(k: Kernel, task: Task, strip: Strip, element: Type, image: Val, top: Val, left: Val) -> tuple[View, ...]:
-    """The window's rows from the strip's first pixel on; outside of the picture they are not to be read."""
-    pixel = task.i64("pixel")
-    first = image * task.i64("image") + left * pixel
-    down = [(top + task.i64("dilation_h") * t) * task.i64("row") for t in range(strip.window[0])]
-    return tuple(k.view(task.view("input", element, 1)[first + d].address, element, pixel, 1) for d in down)
-
-
-def _fill(
-    k: Kernel, task: Task, strip: Strip, table: View, rows: tuple[View, ...], top: Val, left: Val
-) -> tuple[View, ...]:
-    """Write down where the outer pixels lie, in the picture or the pixel of padding; give the rows of the others.
-
-    A row outside of the picture is that pixel again and again.
-    """
-    zero, found = task.ptr("zero"), []
-    across = {j: (left + strip.columns[j]).ult(task.i64("in_w")) for j in strip.outer}
-    for i, row in enumerate(rows):
-        seen = (top + task.i64("dilation_h") * i).ult(task.i64("in_h"))
-        for j, inside in across.items():
-            table[i, j].store((seen & inside).select(row[strip.columns[j]].address, zero), align=4)
-        pixel = seen.select(task.i64("pixel"), k.index(0))
-        found.append(k.view(seen.select(row.address, zero), row.element, pixel, 1))
-    return tuple(found)
+            across = {strip.columns[i]: left + strip.columns[i] for i in strip.outer}
+            pixels = Pixels(k, task, strip, rows, top, left, y * width + x, across)
+            _channels(k, strip, line * width + x, pixels, span, body)
 
 
 def _span(k: Kernel, task: Task, strip: Strip, tile: Val) -> tuple[Val, tuple[Val, Val]]:
@@ -152,28 +159,15 @@ def _span(k: Kernel, task: Task, strip: Strip, tile: Val) -> tuple[Val, tuple[Va
     return tile % lines, (first, (first + size).min(task.i64("channels")))
 
 
-def _channels(
-    k: Kernel,
-    task: Task,
-    strip: Strip,
-    out: Val,
-    pixels: Pixels,
-    span: tuple[Val, Val],
-    body: Body,
-    wide: Body | None,
-) -> None:
+def _channels(k: Kernel, strip: Strip, out: Val, pixels: Pixels, span: tuple[Val, Val], body: Body) -> None:
     lanes, (start, channels) = k.isa.f32, span
-    if wide is not None and strip.wide:
-        step = lanes * strip.wide
-        first, start = start, channels - channels % step
-        with k.loop(start, first, step=step) as c:
-            wide(out, pixels, c, None)
+    if strip.masked and free_masks(k.isa):
+        with k.loop(channels, start, step=lanes) as c:
+            body(out, pixels, c, k.mask(lanes, channels - c))
+        return
     whole = channels - channels % lanes if strip.masked else channels
     with k.loop(whole, start, step=lanes) as c:
         body(out, pixels, c, None)
     if strip.masked:
-        if strip.chunked:
-            with k.when(whole < channels):
-                body(out, pixels, whole, k.mask(lanes, channels - whole))
-        else:
+        with k.when(whole < channels):
             body(out, pixels, whole, k.mask(lanes, channels - whole))
