@@ -10,8 +10,6 @@ from attrs import frozen
 from onert_llvm.abi import Task
 from onert_llvm.build import Kernel, Type, Val, Var, View
 
-from .slide import free_masks
-
 
 @frozen
 class Strip:
@@ -161,10 +159,6 @@ def _span(k: Kernel, task: Task, strip: Strip, tile: Val) -> tuple[Val, tuple[Va
 
 def _channels(k: Kernel, strip: Strip, out: Val, pixels: Pixels, span: tuple[Val, Val], body: Body) -> None:
     lanes, (start, channels) = k.isa.f32, span
-    if strip.masked and free_masks(k.isa):
-        with k.loop(channels, start, step=lanes) as c:
-            body(out, pixels, c, k.mask(lanes, channels - c))
-        return
     whole = channels - channels % lanes if strip.masked else channels
     with k.loop(whole, start, step=lanes) as c:
         body(out, pixels, c, None)
