@@ -180,7 +180,7 @@ def row_work(m: int, tile: Tile, panels: int, row_bytes: int, threads: int = 1) 
 
 def strip(window: tuple[int, int], stride: int, dilation: int, out_w: int, channels: int, isa: Isa) -> Strip:
     """The strip for a depthwise convolution whose output is `out_w` wide."""
-    room = 7 if isa.registers >= 32 else 4
+    room = 7 if isa.registers >= 32 else 6
     candidates = range(1, min(room, out_w) + 1)
     across = min(candidates, key=lambda a: (-(-out_w // a) * (a + 1.5), -a))
     return Strip(window, stride, dilation, across, channels % isa.f32 != 0)
