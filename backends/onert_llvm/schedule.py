@@ -105,7 +105,7 @@ def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, int, int
 
 def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns) -> Tile:
     wide = cut.widest
-    few = 1 if mr * wide >= 8 or shape.integer else 2 if mr * wide >= 4 else 4
+    few = 1 if mr * wide >= 8 or shape.integer else next(f for f in (4, 2, 1) if mr * wide * f + wide <= isa.registers)
     blocks = -(-shape.m // mr)
     stream = blocks == 1 and not shape.integer
     # A padded tile fetches in any case, so that short products share the code of long ones.
@@ -160,8 +160,11 @@ def _block(mr: int, vectors: int, k: float, more: float = 0) -> float:
 
 
 def _tiles(isa: Isa, integer: bool, widest: int = 4) -> list[tuple[int, int]]:
-    """Rows by registers of columns whose accumulators, with a row of columns and two more, fit the registers."""
-    spare = 3 if integer and isa.dot is Dot.MADD else 2
+    """Rows by registers of columns whose accumulators, with a row of columns and two more, fit the registers.
+
+    Of integers three more: what spreads a row over the lanes takes a constant.
+    """
+    spare = 3 if integer else 2
     return [
         (mr, wide)
         for wide in range(widest, 0, -1)

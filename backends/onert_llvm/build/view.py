@@ -40,6 +40,10 @@ class View:
             self.strides[len(indices) :],
         )
 
+    def after(self, offset: Val | int) -> View:
+        """The same window so many elements on."""
+        return View(self.b, self._at(self.base, number(self.b, offset)), self.element, self.strides)
+
     def _at(self, base: Value, offset: Val) -> Value:
         return base if offset.constant == 0 else self.b.address(base, self.element, offset.v)
 

@@ -44,7 +44,7 @@ class Conv3dF32:
         def product(block: Block, acc: Accumulators) -> None:
             depth = task.i64("k")
             panels = k.view(block.panel, F32, depth * block.width, block.width, 1)
-            with _each_tap(k, task, [_origin(task, row) for row in block.rows]) as (tap, pixels):
+            with _each_tap(k, task, [_origin(task, block.row(i)) for i in range(block.count)]) as (tap, pixels):
                 done = tap * depth
                 multiply_add(
                     k, acc, pixels, panels[tap], depth, self.tile.split, at_step=lambda p: block.fetch(done + p)

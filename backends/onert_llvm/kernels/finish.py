@@ -19,7 +19,7 @@ def finish(
     """Accumulators that begin as the epilogue says, what `product` adds to them, and the epilogue's values stored."""
     columns = range(block.vectors)
     start = [epilogue.start(k, task, block.at(j), k.isa.f32, block.own(j)) for j in columns]
-    acc = accumulators(k, start, len(block.rows))
+    acc = accumulators(k, start, block.count)
     product(block, acc)
     if epilogue.residual:
         _add_residual(k, task, block, acc)
@@ -42,7 +42,6 @@ def _add_residual(k: Kernel, task: Task, block: Block, acc: Accumulators) -> Non
     """Add to the accumulators the residual, where there is one."""
     with k.when(task.i64(RESIDUAL).ne(0)):
         (matrix,) = row_windows(k, task, (RESIDUAL,)).values()
-        for number, sums in zip(block.rows, acc, strict=True):
-            row = Row(block, number, ())
+        for row, sums in zip(block.results(), acc, strict=True):
             for j, x in enumerate(sums):
                 x.set(row.place(matrix, j).load(k.isa.f32, block.own(j)) + x.get())

@@ -40,7 +40,7 @@ class GemmF32:
         def product(block: Block, acc: Accumulators) -> None:
             a = task.view("a", F32, task.i64("lda"), 1)
             panel = k.view(block.panel, F32, block.width if self.packed else task.i64("n"), 1)
-            rows = [a[r] for r in block.rows]
+            rows = block.rows(a)
             multiply_add(k, acc, rows, panel, task.i64("k"), self.tile.split, at_step=block.fetch)
 
         each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product))
@@ -70,7 +70,7 @@ class ConvF32:
             depth = task.i64("k")
             width = block.width if self.packed else task.i64("n")
             panels = k.view(block.panel, F32, depth * width, width, 1)
-            windows = origins(k, task, block.rows[0], self.tile.mr)
+            windows = origins(k, task, block.first, self.tile.mr)
             with each_tap(k, task, windows, F32) as (tap, pixels):
                 done = tap * depth
                 multiply_add(

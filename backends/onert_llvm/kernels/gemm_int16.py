@@ -58,7 +58,7 @@ class GemmInt16:
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def body(block: Block) -> None:
             a, depth = task.view("a", I16, task.i64("lda"), 1), task.i64("k")
-            rows = [a[r] for r in block.rows]
+            rows = block.rows(a)
             panel = _panel(k, block, block.panel)
             _finish(k, task, block, self, lambda sums: sums.add(rows, panel, depth))
 
@@ -85,7 +85,7 @@ class ConvInt16:
         def body(block: Block) -> None:
             depth = task.i64("k")
             panels = k.view(block.panel, I8, ((depth + 1) // GROUP) * (block.vectors * k.isa.f32 * GROUP))
-            windows = origins(k, task, block.rows[0], len(block.rows))
+            windows = origins(k, task, block.first, block.count)
 
             def add(sums: _Sums) -> None:
                 with each_tap(k, task, windows, I16) as (tap, pixels):
@@ -195,8 +195,8 @@ def _finish(
     how, columns = kernel.scaling, range(block.vectors)
     split, zero = kernel.depth.split, k.zeros(I32, k.isa.f32)
     starts = [how.bias(k, task, block.at(j)) for j in columns]
-    acc = accumulators(k, [zero] * len(starts) if split else starts, len(block.rows))
-    totals = [[k.var(s.cast(F64)) for s in starts] for _ in block.rows] if split else []
+    acc = accumulators(k, [zero] * len(starts) if split else starts, block.count)
+    totals = [[k.var(s.cast(F64)) for s in starts] for _ in range(block.count)] if split else []
     add(_Sums(k, task, kernel.depth, acc, totals))
     c = task.view("c", I16, task.i64("ldc"), 1)
 

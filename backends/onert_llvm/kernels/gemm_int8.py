@@ -54,7 +54,7 @@ class GemmInt8:
         def body(block: Block) -> None:
             a, depth = task.view("a", I8, task.i64("lda"), 1), task.i64("k")
             panel = k.view(block.panel, I8, block.vectors * k.isa.f32 * GROUP[k.isa.dot], 1)
-            rows = [a[r] for r in block.rows]
+            rows = block.rows(a)
             _finish(
                 k,
                 task,
@@ -89,7 +89,7 @@ class ConvInt8:
             group, depth = GROUP[k.isa.dot], task.i64("k")
             width = block.vectors * k.isa.f32 * group
             panels = k.view(block.panel, I8, ((depth + group - 1) // group) * width, width, 1)
-            windows = origins(k, task, block.rows[0], len(block.rows))
+            windows = origins(k, task, block.first, block.count)
 
             def add_sums(sums: Sequence[Var]) -> None:
                 with each_tap(k, task, windows, I8) as (_, pixels):
@@ -159,7 +159,7 @@ def _finish(k: Kernel, task: Task, block: Block, ending: _Ending, add_sums: Sums
     how = ending.how
     columns = range(block.vectors)
     corrections = _corrections(k, task, how, block, add_sums)
-    acc = accumulators(k, [bias(k, task, how, block.at(j)) for j in columns], len(block.rows))
+    acc = accumulators(k, [bias(k, task, how, block.at(j)) for j in columns], block.count)
     add_products(acc)
     c = task.view("c", I8, task.i64("ldc"), 1)
 
@@ -178,7 +178,7 @@ def _finish(k: Kernel, task: Task, block: Block, ending: _Ending, add_sums: Sums
 
 def _finish_floats(k: Kernel, task: Task, block: Block, how: Dynamic, add_products: Products) -> None:
     columns = range(block.vectors)
-    acc = accumulators(k, [how.start(k, task, block.at(j)) for j in columns], len(block.rows))
+    acc = accumulators(k, [how.start(k, task, block.at(j)) for j in columns], block.count)
     add_products(acc)
     c = task.view("c", F32, task.i64("ldc"), 1)
     matrices = row_windows(k, task, how.epilogue.matrices)
@@ -198,8 +198,8 @@ def _finish_floats(k: Kernel, task: Task, block: Block, how: Dynamic, add_produc
 def _corrections(k: Kernel, task: Task, how: Requantize, block: Block, add_sums: Sums) -> list[list[Val]]:
     """For each row, its sum times the weights' zero point: what its products have too much; nothing where that is 0."""
     if not how.weight_zero_point:
-        return [[] for _ in block.rows]
-    sums = [k.var(k.zeros(I32, k.isa.f32)) for _ in block.rows]
+        return [[] for _ in range(block.count)]
+    sums = [k.var(k.zeros(I32, k.isa.f32)) for _ in range(block.count)]
     add_sums(sums)
     zero = task.i64("weight_zero").cast(I32)
     return [[sum_of_lanes(total.get()) * zero] for total in sums]

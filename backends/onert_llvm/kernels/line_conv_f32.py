@@ -73,8 +73,7 @@ class LineConvF32:
             with k.loop(width, step=pixels, nonempty=True) as group:
                 x = group.min(width - pixels)
                 rows = self._rows(k, task, image, y, x, copies)
-                outputs = tuple(line * width + x + i for i in range(0, pixels, self.lines.together))
-                each_panel(k, task, self.tile, panel, partial(self._block, k, task, rows, outputs))
+                each_panel(k, task, self.tile, panel, partial(self._block, k, task, rows, line * width + x))
 
     @property
     def _reach(self) -> int:
@@ -106,7 +105,7 @@ class LineConvF32:
             seen = x.ult(limit.cast(I32).splat(lanes))
             target[piece].store(line[piece].load(lanes, seen))
 
-    def _block(self, k: Kernel, task: Task, rows: list[View], outputs: tuple[Val, ...], panel: Panel) -> None:
+    def _block(self, k: Kernel, task: Task, rows: list[View], first: Val, panel: Panel) -> None:
         def product(block: Block, acc: Accumulators) -> None:
             width = block.width
             panel = k.view(block.panel, F32, width, 1)
@@ -115,5 +114,5 @@ class LineConvF32:
                 windows = [row[i] for i in range(self.tile.mr)]
                 multiply_add(k, acc, windows, here, k.index(self.lines.segment))
 
-        block = Block(k, outputs, panel, apart=self.lines.together)
+        block = Block(k, first, self.tile.mr, panel, apart=self.lines.together)
         finish(k, task, block, self.epilogue, product)

@@ -52,8 +52,8 @@ class ScaledSums:
         def body(block: Block) -> None:
             a, columns = task.view("a", I8, task.i64("lda"), 1), range(block.vectors)
             panel = k.view(block.panel, I8, block.vectors * lanes * GROUP[k.isa.dot], 1)
-            acc = accumulators(k, [bias(k, task, WIDE, block.at(j)) for j in columns], len(block.rows))
-            multiply_add_int8(k, acc, [a[r] for r in block.rows], panel, task.i64("k"), self.rest, True)
+            acc = accumulators(k, [bias(k, task, WIDE, block.at(j)) for j in columns], block.count)
+            multiply_add_int8(k, acc, block.rows(a), panel, task.i64("k"), self.rest, True)
             c = task.view("c", I32, task.i64("ldc"), 1)
 
             def column(j: int) -> Callable[[Row, Val], None]:

@@ -52,10 +52,10 @@ class MatMulF32:
     def _block(self, k: Kernel, task: Task, a: View, b: View, above: Val, block: Block) -> None:
         panel = k.view(b[block.column].address, F32, task.i64("ldb"), 1)
         mask = block.masks[-1] if self.masked else None
-        rows = [a[r] for r in block.rows]
+        rows = block.rows(a)
 
         def product(_: Block, acc: Accumulators) -> None:
             multiply_add(k, acc, rows, panel, task.i64("k"), self.tile.split, mask)
 
-        below = evolve(block, rows=tuple(above + r for r in block.rows))
+        below = evolve(block, first=above + block.first)
         finish(k, task, below, self.epilogue, product)

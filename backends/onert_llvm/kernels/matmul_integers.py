@@ -80,7 +80,8 @@ class MatMulBytes:
 
     def _sums(self, k: Kernel, task: Task, block: Block, a: View, b: View) -> list[list[Var]]:
         lanes, columns = k.isa.f32, range(block.vectors)
-        acc = [[k.var(k.zeros(I32, lanes)) for _ in columns] for _ in block.rows]
+        acc = [[k.var(k.zeros(I32, lanes)) for _ in columns] for _ in range(block.count)]
+        left = block.rows(a)
         zero = task.i64("zero").cast(I32).splat(lanes)
 
         def step(pair: Val, rows: int) -> None:
@@ -88,8 +89,8 @@ class MatMulBytes:
             for j in columns:
                 seen = [line[block.at(j)].load(lanes).cast(I32) - zero for line in lines]
                 word = seen[0] & 0xFFFF if rows == 1 else (seen[0] & 0xFFFF) | (seen[1] << 16)
-                for i, row in enumerate(block.rows):
-                    both = k.view(a[row, pair * GROUP].address, I32, 1).load(align=2).splat(lanes)
+                for i, row in enumerate(left):
+                    both = k.view(row[pair * GROUP].address, I32, 1).load(align=2).splat(lanes)
                     pairs = vec(I16, lanes * GROUP)
                     acc[i][j].set(dot_pairs(k, acc[i][j].get(), both.bits(pairs), word.bits(pairs)))
 
@@ -129,11 +130,12 @@ class MatMulShorts:
             return scaled.clamp(-(1 << 15), (1 << 15) - 1).cast(I16)
 
         def product(block: Block, a: View, b: View) -> list[list[Var]]:
-            acc = [[k.var(k.zeros(I64, lanes)) for _ in range(block.vectors)] for _ in block.rows]
+            acc = [[k.var(k.zeros(I64, lanes)) for _ in range(block.vectors)] for _ in range(block.count)]
+            rows = block.rows(a)
             with k.loop(task.i64("k")) as p:
                 seen = [b[p, block.at(j)].load(lanes).cast(I64) for j in range(block.vectors)]
-                for sums, row in zip(acc, block.rows, strict=True):
-                    left = a[row, p].load().cast(I64).splat(lanes)
+                for sums, row in zip(acc, rows, strict=True):
+                    left = row[p].load().cast(I64).splat(lanes)
                     for total, right_side in zip(sums, seen, strict=True):
                         total.set(total.get() + left * right_side)
             return acc

@@ -37,11 +37,11 @@ def gather(k: Kernel, task: Task, block: Block, patch: Patch, element: Type, pad
     lanes = k.isa.f32
     pieces = range(0, patch.segment, lanes)
     room = -(-patch.depth // k.isa.vector_bytes) * k.isa.vector_bytes + lanes
-    copies = k.view(k.scratch(element, len(block.rows) * room), element, room, 1)
+    copies = k.view(k.scratch(element, block.count * room), element, room, 1)
     source = task.view("input", element, 1)
     fill, count = padding.splat(lanes), k.iota(I32, lanes)
     width = (task.i64("in_w") * task.i64("pixel")).cast(I32)
-    with each_origin(k, task, block.rows[0], len(block.rows)) as (i, at):
+    with each_origin(k, task, block.first, block.count) as (i, at):
         left = at.x * task.i64("pixel")
         for ky in range(patch.height):
             y = at.y + task.i64("dilation_h") * ky
@@ -54,7 +54,7 @@ def gather(k: Kernel, task: Task, block: Block, patch: Patch, element: Type, pad
                     seen = seen & (count < patch.segment - piece)
                 here = k.view(line.address, element, 1)[piece].load(lanes, seen)
                 copies[i, ky * patch.segment + piece].store(seen.select(here, fill))
-    return [copies[i] for i in range(len(block.rows))]
+    return [copies[i] for i in range(block.count)]
 
 
 def padding_of(k: Kernel, task: Task, element: Type) -> Val:

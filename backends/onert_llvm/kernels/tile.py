@@ -94,13 +94,14 @@ class Panel:
 
 @frozen(eq=False)
 class Block:
-    """One tile whose code is being written: its rows, `apart` from one to the next, and the panel of its columns.
+    """One tile whose code is being written: `count` rows from the `first` on, and the panel of its columns.
 
-    `ahead` is where the next panel's lines are, by step and number.
+    Rows are `apart` from one to the next. `ahead` is where the next panel's lines are, by step and number.
     """
 
     k: Kernel
-    rows: tuple[Val, ...]
+    first: Val
+    count: int
     columns: Panel
     ahead: View | None = None
     lines: int = 0
@@ -146,6 +147,24 @@ class Block:
         column, last = self.column + vector * self.k.isa.f32, self.columns.last
         return column if last is None or vector == 0 else column.min(last)
 
+    def row(self, number: Val | int) -> Val:
+        """One of the tile's rows."""
+        return self.first + number * self.apart
+
+    def rows(self, matrix: View) -> list[View]:
+        """Where the tile's rows begin in a matrix."""
+        found = [matrix[self.first]]
+        for _ in range(self.count - 1):
+            found.append(found[-1].after(matrix.strides[0] * self.apart))
+        return found
+
+    def results(self, more: Sequence[Sequence[Val]] = ()) -> list[Row]:
+        """The tile's rows on their way to memory, each with the values that it has beside those of its columns."""
+        found: list[Row] = []
+        for i in range(self.count):
+            found.append(Row(self, self.row(i), more[i] if more else (), found[-1] if found else None))
+        return found
+
     def finish(
         self, values: Sequence[Sequence[Val]], column: Column, little: bool, more: Sequence[Sequence[Val]] = ()
     ) -> None:
@@ -154,37 +173,48 @@ class Block:
         Where it is `little` that is written out for every row, else once in a loop. `more` are further values of each
         row.
         """
-        beside = more or [()] * len(values)
-        if little or len(values) == 1:
-            rows = [Row(self, number, own) for number, own in zip(self.rows, beside, strict=True)]
+        if little or self.count == 1:
+            rows = self.results(more)
             for j in range(self.vectors):
                 write = column(j)
                 for row, own in zip(rows, values, strict=True):
                     write(row, own[j])
             return
         writes = [column(j) for j in range(self.vectors)]
+        beside = more or [()] * self.count
         with parked(self.k, [(*own, *extra) for own, extra in zip(values, beside, strict=True)]) as (i, found):
-            row = Row(self, self.rows[0] + i * self.apart, found[self.vectors :])
+            row = Row(self, self.row(i), found[self.vectors :])
             for write, value in zip(writes, found, strict=False):
                 write(row, value)
 
 
 class Row:
-    """A row of results on its way to memory: its number, and what values it has beside those of its columns."""
+    """A row of results on its way to memory: its number, and what values it has beside those of its columns.
 
-    def __init__(self, block: Block, number: Val, more: Sequence[Val]) -> None:
+    Where it lies in a matrix is found from where the one before does, if there is one.
+    """
+
+    def __init__(self, block: Block, number: Val, more: Sequence[Val], before: Row | None = None) -> None:
         self.block = block
         self.number = number
         self.more = more
+        self._before = before
         self._places: dict[View, View] = {}
 
     def place(self, matrix: View, vector: int) -> View:
         """Where a register of the tile's columns lies in this row of a matrix."""
+        return self._place(matrix).after(vector * self.block.k.isa.f32)
+
+    def _place(self, matrix: View) -> View:
         found = self._places.get(matrix)
         if found is None:
-            address = matrix[self.number, self.block.column].address
-            found = self._places[matrix] = self.block.k.view(address, matrix.element, 1)
-        return self.block.k.view(found[vector * self.block.k.isa.f32].address, matrix.element, 1)
+            if self._before is None:
+                address = matrix[self.number, self.block.column].address
+                found = self.block.k.view(address, matrix.element, 1)
+            else:
+                found = self._before._place(matrix).after(matrix.strides[0] * self.block.apart)
+            self._places[matrix] = found
+        return found
 
 
 Column = Callable[[int], Callable[[Row, Val], None]]
@@ -252,7 +282,7 @@ def _row_blocks(
         ahead = None if following is None else _ahead(k, task, tile, group - first, following)
         if tile.stream:
             ahead = k.view(k.view(panel.address, I8, 1)[_STREAM].address, I8, _LINE * panel.vectors, _LINE)
-        body(Block(k, tuple(m + i for i in range(tile.mr)), panel, ahead, tile.ahead))
+        body(Block(k, m, tile.mr, panel, ahead, tile.ahead))
 
 
 def _ahead(k: Kernel, task: Task, tile: Tile, done: Val, following: Val) -> View:
