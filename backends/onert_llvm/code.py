@@ -19,6 +19,7 @@ from .linked import walkers as linked_walkers
 from .native import pool_text, run_text
 from .object import Prepared, emitted, prepared
 from .target import Isa
+from .turns import TURNS
 from .version import version
 
 
@@ -32,9 +33,11 @@ class Making:
         self._walkers = self._workers.submit(walkers, isa, threads, store)
 
     def __enter__(self) -> Making:
+        TURNS.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
+        TURNS.__exit__()
         self._workers.shutdown(cancel_futures=True)
 
     def begin(self, specs: Iterable[KernelSpec]) -> None:

@@ -74,7 +74,7 @@ def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
 
     One that is `known`, so that there is code for it, is taken where it is estimated to be slower by little at most.
     """
-    padded = isa.masks and isa.registers >= 32
+    padded = isa.free_masks
     choices = sorted(_choices(shape, isa, padded), key=_cycles)
     most = choices[0][0] + max(choices[0][0] * _WORTH_NO_CODE, _LITTLE_TIME)
     near = (

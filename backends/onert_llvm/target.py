@@ -45,6 +45,11 @@ class Isa:
     abi: str = ""
 
     @property
+    def free_masks(self) -> bool:
+        """Whether masks have registers of their own, and instructions with one take no longer than without."""
+        return self.masks and self.registers >= 32
+
+    @property
     def architecture(self) -> str:
         """The triple's first part."""
         return self.triple.split("-", 1)[0]

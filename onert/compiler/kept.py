@@ -77,7 +77,10 @@ class Shelf:
         return evolve(routine, steps=tuple(steps))
 
     def put(self, program: Program) -> None:
-        """Keep a program, where all that it consists of can be kept. It is written while the caller goes on."""
+        """Keep a program, where all that it consists of can be kept, while the caller goes on."""
+        WRITERS.begin(partial(self._put, program))
+
+    def _put(self, program: Program) -> None:
         kernels = tuple(tuple(self._kept(step) for step in routine.steps) for routine in program.routines)
         if any(kernel is None for each in kernels for kernel in each):
             return
@@ -86,9 +89,6 @@ class Shelf:
             pieces = _packed((bare, kernels), self)
         except _UNFIT:
             return
-        WRITERS.begin(partial(self._write, pieces))
-
-    def _write(self, pieces: Sequence[bytes | memoryview]) -> None:
         if self.cache.store(self.key(), *pieces):
             self.cache.store(self.outline)
 

@@ -17,8 +17,12 @@ from .reduce import Fold, fold_lanes, fold_row
 
 
 def each_register(k: Kernel, width: Val, body: Callable[[Val, Val | None], None]) -> None:
-    """`body(at, mask)` for every register of a row."""
+    """`body(at, mask)` for every register of a row; where masks cost nothing, with a mask for every one."""
     lanes = k.isa.f32
+    if k.isa.free_masks:
+        with k.loop(width, step=lanes) as at:
+            body(at, k.mask(lanes, width - at))
+        return
     whole = width - width % lanes
     with k.loop(whole, step=lanes) as at:
         body(at, None)

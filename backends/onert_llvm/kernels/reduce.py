@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from attrs import frozen
@@ -125,35 +126,42 @@ class ReduceColumns:
             block, first = t // task.i64("chunks"), (t % task.i64("chunks")) * (lanes * self.vectors)
             source = task.view("in", self.kind.memory, rows * width, width, 1)[block]
             out = task.view("out", self.kind.memory, width, 1)[block]
-            with k.either(first + lanes * self.vectors <= width) as (then, otherwise):
-                with then:
-                    self._columns(k, task, source, out, first, self.vectors, None)
-                with otherwise, k.loop(width, first, step=lanes) as column:
-                    self._columns(k, task, source, out, column, 1, k.mask(lanes, width - column))
+            if k.isa.free_masks:
+                masks = [k.mask(lanes, width - first - i * lanes) for i in range(self.vectors)]
+                self._columns(k, task, source, out, first, masks)
+            else:
+                with k.either(first + lanes * self.vectors <= width) as (then, otherwise):
+                    with then:
+                        self._columns(k, task, source, out, first, [None] * self.vectors)
+                    with otherwise, k.loop(width, first, step=lanes) as column:
+                        self._columns(k, task, source, out, column, [k.mask(lanes, width - column)])
 
     def _columns(
-        self, k: Kernel, task: Task, source: View, out: View, column: Val, count: int, mask: Val | None
+        self, k: Kernel, task: Task, source: View, out: View, column: Val, masks: Sequence[Val | None]
     ) -> None:
         """Several rows at a time where there are few registers, so that additions need not wait for one another."""
-        lanes, rows, ways = k.isa.f32, task.i64("rows"), max(1, 8 // count)
+        count = len(masks)
+        lanes, rows, ways = k.isa.f32, task.i64("rows"), max(1, 4 // count)
         start = k.const(vec(self.kind.memory, lanes), self.fold.start(self.kind))
         sums: list[list[Var]] = [[k.var(start) for _ in range(count)] for _ in range(ways)]
 
         def add(row: Val, part: list[Var]) -> None:
-            for i, s in enumerate(part):
-                s.set(self.fold.join(s.get(), source[row, column + i * lanes].load(lanes, mask), self.kind))
+            here = k.view(source[row, column].address, self.kind.memory, 1)
+            for i, (s, mask) in enumerate(zip(part, masks, strict=True)):
+                s.set(self.fold.join(s.get(), here[i * lanes].load(lanes, mask), self.kind))
 
-        whole = rows - rows % ways
-        with k.loop(whole, step=ways) as row:
-            for i, part in enumerate(sums):
-                add(row + i, part)
+        whole = rows - rows % ways if ways > 1 else k.index(0)
+        if ways > 1:
+            with k.loop(whole, step=ways) as row:
+                for i, part in enumerate(sums):
+                    add(row + i, part)
         with k.loop(rows, whole) as row:
             add(row, sums[0])
         for i in range(count):
             total = sums[0][i].get()
             for part in sums[1:]:
                 total = self.fold.join(total, part[i].get(), self.kind)
-            out[column + i * lanes].store(scaled(task, total), mask)
+            out[column + i * lanes].store(scaled(task, total), masks[i])
 
 
 @frozen

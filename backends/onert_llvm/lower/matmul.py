@@ -48,7 +48,7 @@ def _packed(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: i
     depth, n = w.shape
     m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
     after = tail(lowering, operations, Activation.NONE, None, n)
-    multiply(lowering, operations[0], x, depth, product(lowering, m, np.ascontiguousarray(w)[None]), after)
+    multiply(lowering, operations[0], x, depth, product(lowering, m, w[None]), after)
 
 
 def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: int, y: int) -> None:

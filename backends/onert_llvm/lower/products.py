@@ -216,7 +216,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     after = tail(lowering, operations, op.activation, bias, n)
     if lowering.subgraph.operands[weight].is_constant:
         code = (True, after.shared(depth).epilogue)
-        found = product(lowering, m, np.ascontiguousarray(lowering.elements(weight).T)[None], code)
+        found = product(lowering, m, lowering.elements(weight).T[None], code)
     else:
         found = loose_product(lowering, operations[0], m, weight, depth)
     multiply(lowering, operations[0], x, depth, found, after)
