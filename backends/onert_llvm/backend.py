@@ -24,6 +24,9 @@ class Llvm(Backend):
 
     name = "llvm"
 
+    def begin(self, settings: Settings) -> None:
+        _compiling().begin(settings, _store())
+
     def supports(self, operation: Operation, types: CallTypes) -> str | None:
         reason: str | None = _compiling().why_not(operation, types)
         return reason

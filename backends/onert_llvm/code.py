@@ -9,18 +9,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Thread
 
 from onert.backend.cache import Cache
 
 from .abi import KernelSpec, build
 from .linked import addresses as linked_addresses
-from .linked import is_loaded
+from .linked import are_walkers_loaded, is_loaded
 from .linked import walkers as linked_walkers
 from .native import pool_text, run_text
 from .object import Prepared, emitted, prepared
 from .target import Isa
 from .turns import TURNS
 from .version import version
+
+
+def begin(isa: Isa, threads: int, store: Cache | None) -> None:
+    """Make what runs kernels beside the caller, where that is not loaded."""
+    if not are_walkers_loaded(isa.triple, threads > 1):
+        Thread(target=walkers, args=(isa, threads, store), name="onert-code").start()
 
 
 class Making:

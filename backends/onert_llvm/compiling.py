@@ -70,6 +70,11 @@ _HOLDING = Enclosed(why_not, rule, _groups)
 _ENCLOSED = {**_HOLDING.rules(), **spelled.rules(_HOLDING, SPELLINGS)}
 
 
+def begin(settings: Settings, store: Cache) -> None:
+    """Have the code generator begin with what runs all kernels, so that it is warm when the first of these comes."""
+    code.begin(target(settings.target), settings.num_threads, store)
+
+
 def generate(sequence: Sequence, settings: Settings, store: Cache) -> NativeKernel:
     """The kernel of a sequence, its code loaded."""
     isa = target(settings.target)

@@ -44,6 +44,11 @@ def is_loaded(symbol: str) -> bool:
     return symbol in _loaded
 
 
+def are_walkers_loaded(triple: str, pool: bool) -> bool:
+    """Whether what `walkers` gives is there already."""
+    return f"{_POOL[0] if pool else _RUN} {triple}" in _loaded
+
+
 def walkers(triple: str, count: int, made: Callable[[int], bytes]) -> Mapping[str, int]:
     """The functions of `native/run.ll`, and of `native/pool.ll` where `count` is 2; `made` gives their object files."""
     found = {}

@@ -6,6 +6,7 @@ which tile, strip and work split a shape gets on a target. Pure functions of bot
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cache
 
 from attrs import frozen
 
@@ -159,18 +160,19 @@ def _block(mr: int, vectors: int, k: float, more: float = 0) -> float:
     return _PER_BLOCK + k * (products + 0.3 + 0.03 * mr + 0.25 * vectors)
 
 
-def _tiles(isa: Isa, integer: bool, widest: int = 4) -> list[tuple[int, int]]:
+@cache
+def _tiles(isa: Isa, integer: bool, widest: int = 4) -> tuple[tuple[int, int], ...]:
     """Rows by registers of columns whose accumulators, with a row of columns and two more, fit the registers.
 
     Of integers three more: what spreads a row over the lanes takes a constant.
     """
     spare = 3 if integer else 2
-    return [
+    return tuple(
         (mr, wide)
         for wide in range(widest, 0, -1)
         for mr in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
         if mr * wide + wide + spare <= isa.registers
-    ]
+    )
 
 
 def row_work(m: int, tile: Tile, panels: int, row_bytes: int, threads: int = 1) -> Work:

@@ -72,12 +72,17 @@ _LINUX_X86, _LINUX_ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 _LINUX_ARM32, _BARE_ARM32 = "armv7-unknown-linux-gnueabihf", "thumbv7em-unknown-none-eabihf"
 _LINUX_RISCV, _WASM = "riscv64-unknown-linux-gnu", "wasm32-unknown-unknown"
 
+_WIDE = "-prefer-256-bit,-idivq-to-divl"
+"""Whole registers; and divisions as they are, without a look whether both numbers are short: that is a good part of the
+code of kernels, which divide a few times in a work tile.
+"""
+
 ISAS = (
     Isa("x86-64", _LINUX_X86, "x86-64", "", 16, 16, False, False, Dot.MADD),
     Isa("x86-64-v3", _LINUX_X86, "x86-64-v3", "", 32, 16, True, True, Dot.MADD),
     Isa("x86-64-v3-vnni", _LINUX_X86, "x86-64-v3", "+avxvnni", 32, 16, True, True, Dot.AVX_VNNI),
-    Isa("x86-64-v4", _LINUX_X86, "x86-64-v4", "-prefer-256-bit", 64, 32, True, True, Dot.MADD),
-    Isa("x86-64-v4-vnni", _LINUX_X86, "x86-64-v4", "-prefer-256-bit,+avx512vnni", 64, 32, True, True, Dot.VNNI),
+    Isa("x86-64-v4", _LINUX_X86, "x86-64-v4", _WIDE, 64, 32, True, True, Dot.MADD),
+    Isa("x86-64-v4-vnni", _LINUX_X86, "x86-64-v4", _WIDE + ",+avx512vnni", 64, 32, True, True, Dot.VNNI),
     Isa("aarch64", _LINUX_ARM, "generic", "+neon", 16, 32, True, False, Dot.MADD),
     Isa("aarch64-dotprod", _LINUX_ARM, "generic", "+neon,+dotprod", 16, 32, True, False, Dot.SDOT),
     Isa("armv7", _LINUX_ARM32, "generic", "+neon", 16, 16, False, False, Dot.MADD),

@@ -41,6 +41,9 @@ class Backend:
         """The memory space in which this backend's tensors live."""
         return HOST
 
+    def begin(self, settings: Settings) -> None:
+        """Something is about to be compiled: what takes long to start may start beside. Nothing need be done."""
+
     def supports(self, operation: Operation, types: CallTypes) -> str | None:
         """None where this backend can run the operation on these types, else the reason why it cannot."""
         raise NotImplementedError

@@ -86,6 +86,8 @@ class Compilation:
             given = {entry.position(position): tuple(shape) for position, shape in other.items()}
             return self.program({**shapes, **given})
 
+        for backend in self.backends:
+            backend.begin(self.options.settings)
         entry = evolve(entry, model=_prepared(entry, self.options, self.backends))
         routines, notes = self.routines(entry.model, entry.index)
         if self.options.graph_dot_dump:

@@ -12,7 +12,7 @@ from functools import partial
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import F32, I32, Kernel, Val, View
+from onert_llvm.build import F32, I32, PTR, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
 
 from .epilogue import PLAIN, Epilogue
@@ -65,6 +65,7 @@ class LineConvF32:
         reach = self._reach
         room = reach + k.isa.f32
         copies = k.view(k.scratch(F32, self.lines.height * room), F32, room, 1)
+        rows = k.view(k.scratch(PTR, self.lines.height), PTR, 1)
         width, panels = task.i64("out_w"), task.i64("panels")
         with k.loop(end, begin) as t:
             line, panel = t // panels, t % panels
@@ -72,7 +73,7 @@ class LineConvF32:
             pixels = self.tile.mr * self.lines.together
             with k.loop(width, step=pixels, nonempty=True) as group:
                 x = group.min(width - pixels)
-                rows = self._rows(k, task, image, y, x, copies)
+                self._find(k, task, (image, y, x), copies, rows)
                 each_panel(k, task, self.tile, panel, partial(self._block, k, task, rows, line * width + x))
 
     @property
@@ -80,22 +81,23 @@ class LineConvF32:
         """Elements from the first of a tile's first window's row to the last of its last."""
         return (self.tile.mr - 1) * self.lines.step + self.lines.segment
 
-    def _rows(self, k: Kernel, task: Task, image: Val, y: Val, x: Val, copies: View) -> list[View]:
+    def _find(self, k: Kernel, task: Task, at: tuple[Val, Val, Val], copies: View, rows: View) -> None:
         """Where the tile's windows begin in each row: in the picture, or in a copy with zeros around it."""
+        image, y, x = at
         pixel, width = task.i64("pixel"), task.i64("in_w") * task.i64("pixel")
         top = y * task.i64("stride_h") - task.i64("pad_h")
         left = (x * task.i64("stride_w") - task.i64("pad_w")) * pixel
-        ys = [top + task.i64("dilation_h") * ky for ky in range(self.lines.height)]
-        source = task.view("input", F32, 1)
-        places = [source[image * task.i64("image") + row * task.i64("row") + left].address for row in ys]
-        inner = (top >= 0) & (ys[-1] < task.i64("in_h")) & (left >= 0) & (left + self._reach <= width)
-        with k.when(inner.eq(0)):
-            for ky, (row, place) in enumerate(zip(ys, places, strict=True)):
-                limit = row.ult(task.i64("in_h")).select(width, k.index(0))
-                self._copy(k, k.view(place, F32, 1), left, limit, copies[ky])
-        return [
-            k.view(inner.select(place, copies[ky].address), F32, self.lines.step, 1) for ky, place in enumerate(places)
-        ]
+        source = task.view("input", F32, task.i64("row"), 1)[0, image * task.i64("image") + left].address
+        within = (left >= 0) & (left + self._reach <= width)
+        with k.loop(self.lines.height) as ky:
+            row = top + task.i64("dilation_h") * ky
+            place, seen = k.view(source, F32, task.i64("row"), 1)[row], row.ult(task.i64("in_h"))
+            found = k.var(place.address)
+            with k.when((within & seen).eq(0)):
+                limit = seen.select(width, k.index(0))
+                self._copy(k, k.view(place.address, F32, 1), left, limit, copies[ky])
+                found.set(copies[ky].address)
+            rows[ky].store(found.get(), align=4)
 
     def _copy(self, k: Kernel, line: View, left: Val, limit: Val, target: View) -> None:
         """The elements of a line that a tile sees, from position `left` on; zeros before 0 and from `limit` on."""
@@ -105,11 +107,12 @@ class LineConvF32:
             seen = x.ult(limit.cast(I32).splat(lanes))
             target[piece].store(line[piece].load(lanes, seen))
 
-    def _block(self, k: Kernel, task: Task, rows: list[View], first: Val, panel: Panel) -> None:
+    def _block(self, k: Kernel, task: Task, rows: View, first: Val, panel: Panel) -> None:
         def product(block: Block, acc: Accumulators) -> None:
             width = block.width
             panel = k.view(block.panel, F32, width, 1)
-            for ky, row in enumerate(rows):
+            with k.loop(self.lines.height) as ky:
+                row = k.view(rows[ky].load(align=4), F32, self.lines.step, 1)
                 here = k.view(panel[ky * self.lines.segment].address, F32, width, 1)
                 windows = [row[i] for i in range(self.tile.mr)]
                 multiply_add(k, acc, windows, here, k.index(self.lines.segment))
