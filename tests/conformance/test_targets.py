@@ -2,7 +2,7 @@
 touches nothing outside of the memory that it is given.
 
 Integers are equal. Floats lie within 1e-5 of the output's range; where sums cancel, or floats are rounded to integers
-on the way (listed below), an output is held to what LiteRT's own kernels differ by among themselves.
+on the way (listed in `tolerances`), an output is held to what LiteRT's own kernels differ by among themselves.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from llvm.harness import guarded
 from shared_material import SHARED, needs_shared
+from tolerances import CLOSE, ROUGH
 
 import onert
 from onert.ir import Array
@@ -25,13 +26,6 @@ from onert_llvm.target import runnable
 MODELS = sorted(p for p in (SHARED / "models").glob("*/*") if p.suffix in (".tflite", ".circle"))
 TARGETS = [isa.name for isa in runnable()]
 STEPS = 3
-ROUGH = {
-    "pose_landmark_full": 4e-3,  # its mask is what is left of large sums: LiteRT's kernels are 1.4e-3 apart
-    "selfie_segmentation": 1e-4,  # likewise
-    "nmp": 1e-4,  # takes logarithms of what is near 0; native code lies within 1e-6 of LiteRT's default kernels
-    "ocr_dr": 2e-3,  # quantises activations when it runs: one bit may move a letter's score
-    "style_transfer_quantized_dynamic": 0.5,  # quantises activations when it runs: one bit may move a whole picture
-}
 EVERYWHERE = pytest.mark.parametrize("target", [pytest.param(t, marks=pytest.mark.long) for t in TARGETS] + ["native"])
 THREADS = pytest.mark.parametrize("threads", [1, 2])
 
@@ -99,7 +93,7 @@ def test_a_model_gives_the_reference_results(path: Path, target: str, threads: i
     outputs = _run_fenced(program, [_drawn(program, seed) for seed in range(STEPS)])
     for found, expected in zip(outputs, _expected(path), strict=True):
         for mine, theirs in zip(found, expected, strict=True):
-            _agree(mine, theirs, ROUGH.get(path.stem, 1e-5))
+            _agree(mine, theirs, ROUGH.get(path.stem, CLOSE))
 
 
 @needs_shared

@@ -139,29 +139,39 @@ class ReduceColumns:
     def _columns(
         self, k: Kernel, task: Task, source: View, out: View, column: Val, masks: Sequence[Val | None]
     ) -> None:
-        """Several rows at a time where there are few registers, so that additions need not wait for one another."""
+        """Several rows at a time where there are few registers, so that additions need not wait for one another.
+
+        Each block of rows is added up by itself first: in one long sum what comes late is rounded off.
+        """
         count = len(masks)
         lanes, rows, ways = k.isa.f32, task.i64("rows"), max(1, 4 // count)
         start = k.const(vec(self.kind.memory, lanes), self.fold.start(self.kind))
-        sums: list[list[Var]] = [[k.var(start) for _ in range(count)] for _ in range(ways)]
+        totals = [k.var(start) for _ in range(count)]
 
         def add(row: Val, part: list[Var]) -> None:
             here = k.view(source[row, column].address, self.kind.memory, 1)
             for i, (s, mask) in enumerate(zip(part, masks, strict=True)):
                 s.set(self.fold.join(s.get(), here[i * lanes].load(lanes, mask), self.kind))
 
-        whole = rows - rows % ways if ways > 1 else k.index(0)
-        if ways > 1:
-            with k.loop(whole, step=ways) as row:
-                for i, part in enumerate(sums):
-                    add(row + i, part)
-        with k.loop(rows, whole) as row:
-            add(row, sums[0])
-        for i in range(count):
-            total = sums[0][i].get()
-            for part in sums[1:]:
-                total = self.fold.join(total, part[i].get(), self.kind)
-            out[column + i * lanes].store(scaled(task, total), masks[i])
+        with k.loop(rows, step=_ROWS) as first:
+            sums: list[list[Var]] = [[k.var(start) for _ in range(count)] for _ in range(ways)]
+            last = (first + _ROWS).min(rows)
+            whole = last - (last - first) % ways if ways > 1 else first
+            if ways > 1:
+                with k.loop(whole, first, step=ways) as row:
+                    for i, part in enumerate(sums):
+                        add(row + i, part)
+            with k.loop(last, whole) as row:
+                add(row, sums[0])
+            for part in sums:
+                for total, s in zip(totals, part, strict=True):
+                    total.set(self.fold.join(total.get(), s.get(), self.kind))
+        for i, (total, mask) in enumerate(zip(totals, masks, strict=True)):
+            out[column + i * lanes].store(scaled(task, total.get()), mask)
+
+
+_ROWS = 128
+"""Rows of a column that are added up by themselves."""
 
 
 @frozen
