@@ -26,7 +26,7 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Section:
     """Bytes that belong in memory; `index` is its number in the file."""
 
@@ -36,7 +36,7 @@ class Section:
     alignment: int
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Symbol:
     """A name for a place: `section` is None for one that another object must define."""
 
@@ -46,7 +46,7 @@ class Symbol:
     exported: bool
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Relocation:
     """A field at `offset` of section `section` that depends on where `symbol` lies."""
 
@@ -57,7 +57,7 @@ class Relocation:
     addend: int
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class Object:
     """What of an object file matters to a loader."""
 
@@ -67,7 +67,7 @@ class Object:
     relocations: tuple[Relocation, ...]
 
 
-@frozen
+@frozen(eq=False, repr=False)
 class _Header:
     name: str
     kind: int
