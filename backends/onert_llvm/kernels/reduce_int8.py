@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import ClassVar
 
@@ -99,22 +100,26 @@ class ReduceColumnsInt8:
             block, first = t // task.i64("chunks"), (t % task.i64("chunks")) * (lanes * self.CHUNK)
             source = task.view("x", I8, rows * width, width, 1)[block]
             out = task.view("out", I8, width, 1)[block]
-            with k.either(first + lanes * self.CHUNK <= width) as (then, otherwise):
-                with then:
-                    self._columns(k, task, source, out, first, self.CHUNK, None)
-                with otherwise, k.loop(width, first, step=lanes) as column:
-                    self._columns(k, task, source, out, column, 1, k.mask(lanes, width - column))
+            if k.isa.free_masks:
+                masks = [k.mask(lanes, width - first - i * lanes) for i in range(self.CHUNK)]
+                self._columns(k, task, source, out, first, masks)
+            else:
+                with k.either(first + lanes * self.CHUNK <= width) as (then, otherwise):
+                    with then:
+                        self._columns(k, task, source, out, first, [None] * self.CHUNK)
+                    with otherwise, k.loop(width, first, step=lanes) as column:
+                        self._columns(k, task, source, out, column, [k.mask(lanes, width - column)])
 
     def _columns(
-        self, k: Kernel, task: Task, source: View, out: View, column: Val, count: int, mask: Val | None
+        self, k: Kernel, task: Task, source: View, out: View, column: Val, masks: Sequence[Val | None]
     ) -> None:
         lanes, ending = k.isa.f32, self.ending
-        found: list[Var] = [k.var(ending.start(k, lanes)) for _ in range(count)]
+        found: list[Var] = [k.var(ending.start(k, lanes)) for _ in masks]
         with k.loop(task.i64("rows")) as row:
-            for i, total in enumerate(found):
-                seen = source[row, column + i * lanes].load(lanes, mask).cast(I32, ending.signed)
-                total.set(ending.join(total.get(), seen))
-        for i, total in enumerate(found):
+            here = k.view(source[row, column].address, I8, 1)
+            for i, (total, mask) in enumerate(zip(found, masks, strict=True)):
+                total.set(ending.join(total.get(), here[i * lanes].load(lanes, mask).cast(I32, ending.signed)))
+        for i, (total, mask) in enumerate(zip(found, masks, strict=True)):
             out[column + i * lanes].store(ending.finish(k, task, total.get()), mask)
 
 
