@@ -173,7 +173,7 @@ def channel_order(channels: int, wide: int, isa: Isa) -> Array:
 
 
 def pack_depthwise_int8(weights: Array, places: Array, isa: Isa) -> Array:
-    """Signed bytes `weights[height, width, channels]` as `[ceil(height / group), width, lane, group]`.
+    """Signed bytes `weights[height, width, channels]` as `[register, ceil(height / group), width, lane, group]`.
 
     `places` says which channel is in which lane (`channel_order`); rows are filled up with zeros to whole groups.
     """
@@ -183,4 +183,5 @@ def pack_depthwise_int8(weights: Array, places: Array, isa: Isa) -> Array:
     packed = np.zeros((steps * group, width, len(places)), np.int8)
     inside = np.flatnonzero(places < channels)
     packed[:height, :, inside] = weights[:, :, places[inside]]
-    return np.ascontiguousarray(packed.reshape(steps, group, width, -1).transpose(0, 2, 3, 1)).reshape(-1)
+    registers = packed.reshape(steps, group, width, -1, isa.f32)
+    return np.ascontiguousarray(registers.transpose(3, 0, 2, 4, 1)).reshape(-1)

@@ -28,7 +28,7 @@ from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.line_conv_f32 import LineConvF32, Lines
 from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.requantize import Scaling
-from onert_llvm.kernels.slide import slide
+from onert_llvm.kernels.slide import slide, together
 from onert_llvm.layout import TaskLayout
 from onert_llvm.object import compile_text
 from onert_llvm.packing import channel_order, pack_columns, pack_depthwise_int8, pack_f32, pack_int8, panels
@@ -226,7 +226,8 @@ class Runner:
         wide = registers_together(self.isa)
         packed = _aligned(pack_depthwise_int8(weights, channel_order(c, wide, self.isa), self.isa))
         algorithm = DepthwiseInt8(slide((w, w), shape.stride, 1, c, self.isa), wide)
-        return self.bind(algorithm, shape.out[0], slots | {"w": packed, "channels": c})
+        some = together(w, shape.stride, 1, slots["pad_w"], shape.columns, shape.out[1])
+        return self.bind(algorithm, shape.out[0], slots | some | {"w": packed, "channels": c})
 
     def _columns(self, n: int) -> dict[str, Any]:
         if not self.integer:

@@ -17,7 +17,7 @@ from onert_llvm.kernels.dot import GROUP
 from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.requantize import Requantize, Scaling, fixed, load_lanes, stored
-from onert_llvm.kernels.slide import slide
+from onert_llvm.kernels.slide import slide, together
 from onert_llvm.kernels.tile import Tile
 from onert_llvm.layout import TaskLayout
 from onert_llvm.packing import (
@@ -190,10 +190,17 @@ def test_depthwise_convolutions_are_exact(isa: Isa, picture: Picture, zero: int,
     flat = w.reshape(taps, channels)
     slots = picture.slots(guarded(x), guarded(np.full(channels, layer.input_zero, x.dtype)))
     how, scale = layer.scaled(flat, isa, signed, zero, places)
+    slots |= _across(picture)
     slots |= scale | {"w": guarded(pack_depthwise_int8(w, places, isa)), "c": c, "channels": channels, "ldc": channels}
     run(KernelSpec(DepthwiseInt8(path, wide, signed, how), isa), picture.images * picture.out[0], slots, pieces=2)
     seen = picture.windows(x, layer.input_zero).astype(np.int64) - layer.input_zero
     np.testing.assert_array_equal(c, layer.expected(np.einsum("rtk,tk->rk", seen, flat.astype(np.int64) - zero)))
+
+
+def _across(picture: Picture) -> dict[str, int]:
+    """What a window that slides along needs to know besides."""
+    window, stride, dilation, pad = (of[1] for of in (picture.window, picture.stride, picture.dilation, picture.pads))
+    return together(window, stride, dilation, pad, picture.size[1], picture.out[1])
 
 
 SCALING = TaskLayout(("columns", "x", "y", "low", "high", "zero_point"))

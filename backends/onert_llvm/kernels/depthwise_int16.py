@@ -13,13 +13,12 @@ from onert_llvm.layout import TaskLayout
 
 from .gemm_int16 import dot_pairs
 from .short_scaling import ShortScaling
-from .slide import Finish, Outputs, Slide, Sums, each_slide
-from .window import SLOTS as WINDOW
+from .slide import SLOTS, Finish, Slide, Sums, each_slide
 
 
 @frozen
 class DepthwiseInt16:
-    """Weights are `[taps, lane]` in 32 bits, the upper half zero, so that a product of pairs is one of numbers.
+    """Weights are `[register, taps, lane]` in 32 bits, the upper half 0: a product of pairs is one of numbers.
 
     Lanes are the channels, filled up to whole registers. Work tiles are rows of the output, through all images.
     """
@@ -33,7 +32,7 @@ class DepthwiseInt16:
 
     @property
     def layout(self) -> TaskLayout:
-        return TaskLayout(("w", "c", "channels", "ldc", "padded", *WINDOW, *self.scaling.slots))
+        return TaskLayout(("w", "c", "channels", "ldc", *SLOTS, *self.scaling.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         each_slide(k, task, begin, end, self.slide, I16, [(1, partial(self._sums, k, task))])
@@ -41,7 +40,7 @@ class DepthwiseInt16:
     def _sums(self, k: Kernel, task: Task, c: Val, mask: Val | None) -> Sums:
         height, width = self.slide.window
         lanes, pairs = k.isa.f32, vec(I16, k.isa.f32 * 2)
-        weights = task.view("w", I32, task.i64("padded"), 1)
+        weights = k.view(task.view("w", I32, height * width)[c].address, I32, lanes)
 
         def seen(column: Sequence[View]) -> list[Val]:
             return [pixel.load(lanes, mask).cast(I32).bits(pairs) for pixel in column]
@@ -49,15 +48,15 @@ class DepthwiseInt16:
         def plus(totals: Sequence[Val], seen: Sequence[Val], tap: int) -> list[Val]:
             (total,) = totals
             for y in range(height):
-                w = weights[y * width + tap, c].load(lanes).bits(pairs)
+                w = weights[y * width + tap].load(lanes).bits(pairs)
                 total = dot_pairs(k, total, seen[y], w)
             return [total]
 
-        def finish(outputs: Outputs) -> Finish:
-            factors, target = self.scaling.lanes(k, task, c), outputs.of(task.view("c", I16, task.i64("ldc"), 1), c)
+        def finish() -> Finish:
+            factors, target = self.scaling.lanes(k, task, c), task.view("c", I16, task.i64("ldc"), 1)
 
-            def store(totals: Sequence[Val], i: Val) -> None:
-                target[i].store(self.scaling.stored(k, task, totals[0], factors), mask)
+            def store(totals: Sequence[Val], out: Val) -> None:
+                target[out, c].store(self.scaling.stored(k, task, totals[0], factors), mask)
 
             return store
 

@@ -20,9 +20,8 @@ from .dot import GROUP, dot, offset
 from .dynamic import Dynamic
 from .epilogue import row_windows
 from .requantize import Requantize, as_byte, bias, load_lanes, stored, with_zero_point
-from .slide import Body, Finish, Outputs, Slide, Sums, each_slide
+from .slide import SLOTS, Body, Finish, Slide, Sums, each_slide
 from .weave import REGISTERS, packed, unpacked
-from .window import SLOTS as WINDOW
 
 NARROW = Requantize()
 
@@ -45,7 +44,7 @@ class DepthwiseInt8:
 
     @property
     def layout(self) -> TaskLayout:
-        return TaskLayout(("w", "c", "channels", "ldc", *WINDOW, *self.requantize.slots))
+        return TaskLayout(("w", "c", "channels", "ldc", *SLOTS, *self.requantize.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         how = self.requantize
@@ -58,11 +57,11 @@ class DepthwiseInt8:
     def _narrow(self, k: Kernel, task: Task, how: Requantize, c: Val, mask: Val | None) -> Sums:
         """One register of channels."""
 
-        def finish(outputs: Outputs) -> Finish:
-            lanes, target = load_lanes(k, task, how, c), outputs.of(task.view("c", I8, task.i64("ldc"), 1), c)
+        def finish() -> Finish:
+            lanes, target = load_lanes(k, task, how, c), task.view("c", I8, task.i64("ldc"), 1)
 
-            def store(totals: Sequence[Val], i: Val) -> None:
-                target[i].store(as_byte(stored(task, how, self.signed, totals[0], lanes)), mask)
+            def store(totals: Sequence[Val], out: Val) -> None:
+                target[out, c].store(as_byte(stored(task, how, self.signed, totals[0], lanes)), mask)
 
             return store
 
@@ -71,14 +70,14 @@ class DepthwiseInt8:
     def _floats(self, k: Kernel, task: Task, how: Dynamic, c: Val, mask: Val | None) -> Sums:
         """One register of channels, its sums as floats."""
 
-        def finish(outputs: Outputs) -> Finish:
-            target = outputs.of(task.view("c", F32, task.i64("ldc"), 1), c)
-            others = {n: outputs.of(v, c) for n, v in row_windows(k, task, how.epilogue.matrices).items()}
+        def finish() -> Finish:
+            target = task.view("c", F32, task.i64("ldc"), 1)
+            others = row_windows(k, task, how.epilogue.matrices)
 
-            def store(totals: Sequence[Val], i: Val) -> None:
-                rows = {n: v[i] for n, v in others.items()}
-                value = how.real(k, task, totals[0], outputs.first + i * outputs.apart, c, mask)
-                target[i].store(how.epilogue.apply(k, task, value, c, 0, rows, mask), mask)
+            def store(totals: Sequence[Val], out: Val) -> None:
+                rows = {n: View(k.b, v[out, c].base, F32, (1,)) for n, v in others.items()}
+                value = how.real(k, task, totals[0], out, c, mask)
+                target[out, c].store(how.epilogue.apply(k, task, value, c, 0, rows, mask), mask)
 
             return store
 
@@ -88,7 +87,7 @@ class DepthwiseInt8:
         """Four registers of channels: whole rows of bytes become words, and these bytes again (`weave`)."""
         lanes = k.isa.f32
         starts = [c + r * lanes for r in range(REGISTERS)]
-        weights = self._weights(k, task, starts)
+        weights = self._weights(k, task, c, REGISTERS)
         zero = task.i64("weight_zero").cast(I8).splat(lanes * 4) if how.weight_zero_point else None
 
         def seen(column: Sequence[View]) -> list[Val]:
@@ -97,13 +96,13 @@ class DepthwiseInt8:
             steps = [rows[i : i + 4] for i in range(0, len(rows), 4)]
             return self._with_sums(k, [unpacked(k, step) for step in steps], [zero] * len(steps))
 
-        def finish(outputs: Outputs) -> Finish:
+        def finish() -> Finish:
             parameters = [load_lanes(k, task, how, at) for at in starts]
-            target = outputs.of(task.view("c", I8, task.i64("ldc"), 1), c)
+            target = task.view("c", I8, task.i64("ldc"), 1)
 
-            def store(totals: Sequence[Val], i: Val) -> None:
+            def store(totals: Sequence[Val], out: Val) -> None:
                 values = [with_zero_point(task, how, x, p) for x, p in zip(totals, parameters, strict=True)]
-                target[i].store(packed(k, task, how.clamped, self.signed, values))
+                target[out, c].store(packed(k, task, how.clamped, self.signed, values))
 
             return store
 
@@ -117,7 +116,7 @@ class DepthwiseInt8:
         mask: Val | None,
         start: Val,
         weight_zero: bool,
-        finish: Callable[[Outputs], Finish],
+        finish: Callable[[], Finish],
     ) -> Sums:
         group, height = GROUP[k.isa.dot], self.slide.window[0]
         steps = [range(y, min(y + group, height)) for y in range(0, height, group)]
@@ -127,24 +126,24 @@ class DepthwiseInt8:
             words = [[self._word(k, [column[y] for y in rows], mask)] for rows in steps]
             return self._with_sums(k, words, zeros)
 
-        return Sums([start], seen, self._plus(k, self._weights(k, task, [c]), 1), finish)
+        return Sums([start], seen, self._plus(k, self._weights(k, task, c, 1), 1), finish)
 
-    def _weights(self, k: Kernel, task: Task, starts: Sequence[Val]) -> Callable[[int], list[Val]]:
+    def _weights(self, k: Kernel, task: Task, c: Val, registers: int) -> Callable[[int], list[Val]]:
         """What gives the weights at a tap across, for each group of rows and each register of channels.
 
         They stay in registers where there are enough of these.
         """
         lanes, group = k.isa.f32, GROUP[k.isa.dot]
         height, width = self.slide.window
-        padded = (task.i64("channels") + (lanes - 1)) // lanes * lanes
-        packed = task.view("w", I8, padded * group, group)
+        words = width * -(-height // group)
+        first = task.view("w", I8, words * group)[c].address
+        packed = k.view(first, I8, words * lanes * group, lanes * group)
 
         def read(tap: int) -> list[Val]:
-            taps = range(tap, width * -(-height // group), width)
-            found = [packed[t, at].load(lanes * group) for t in taps for at in starts]
+            found = [packed[r, t].load(lanes * group) for t in range(tap, words, width) for r in range(registers)]
             return [w.cast(I16) if k.isa.dot is Dot.MADD else w for w in found]
 
-        if width * -(-height // group) * len(starts) > k.isa.registers * 3 // 8:
+        if words * registers > k.isa.registers * 3 // 8:
             return read
         kept = [read(tap) for tap in range(width)]
         return kept.__getitem__

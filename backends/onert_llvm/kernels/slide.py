@@ -7,13 +7,20 @@ in which an output's products are added is that of the columns: for sums that ar
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import gcd
+from math import gcd, lcm
 
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import I32, Kernel, Type, Val, View
+from onert_llvm.build import I32, I64, PTR, Kernel, Type, Val, View
 from onert_llvm.target import Isa
+
+from .window import SLOTS as WINDOW
+
+SLOTS = (*WINDOW, "lines", "shared")
+"""`lines` are the rows of the output that are computed together, `shared` the steps that end one of them and begin the
+next: at both ends windows see columns of padding alone.
+"""
 
 
 @frozen
@@ -67,26 +74,32 @@ def slide(window: tuple[int, int], stride: int, dilation: int, channels: int, is
     return Slide(window, stride // gcd(stride, dilation), channels % isa.f32 != 0)
 
 
-_TOGETHER = 32
+_TOGETHER = 64
 """Outputs whose sums are put down in memory, inside of the first cache, before anything becomes of them."""
 
+_LINES = 8
+"""Rows of the output that are computed together at most."""
 
-@frozen(eq=False)
-class Outputs:
-    """Outputs of a row: their numbers are `first`, `first + apart` and so on."""
 
-    first: Val
-    apart: Val
+def together(window: int, stride: int, dilation: int, pad: int, size: int, out: int) -> dict[str, int]:
+    """The slots `lines` and `shared` for a window that moves over rows of `size` columns; all across, in pixels.
 
-    def of(self, matrix: View, column: Val) -> View:
-        """Their rows of a matrix, from a column on."""
-        stride = matrix.strides[0]
-        base = matrix[self.first, column]
-        return View(base.b, base.base, base.element, (self.apart * stride, 1))
+    Where outputs some columns apart make a row of their own, what is shared is what all of these rows can share.
+    """
+    step = lcm(stride, dilation)
+    taps, apart = step // dilation, step // stride
+    before, longest = -(-window // taps) - 1, -(-out // apart)
+    shared = before
+    for first in range(min(apart, out)):
+        left, count = first * stride - pad, -(-(out - first) // apart)
+        leading = (before * step - dilation * (window - 1) - left + step - 1) // step
+        inside = -(-(size - left - dilation * max(0, window - taps)) // step)
+        shared = min(shared, max(0, leading), max(0, count - inside))
+    return {"lines": min(_LINES, max(1, _TOGETHER // (longest + before))), "shared": shared}
 
 
 Finish = Callable[[Sequence[Val], Val], None]
-"""Writes an output: (sums, which one of the outputs)."""
+"""Writes an output: (sums, its row in the matrix of all outputs)."""
 
 
 @frozen(eq=False)
@@ -100,7 +113,7 @@ class Sums:
     start: Sequence[Val]
     seen: Callable[[Sequence[View]], Sequence[Val]]
     plus: Callable[[Sequence[Val], Sequence[Val], int], Sequence[Val]]
-    finish: Callable[[Outputs], Finish]
+    finish: Callable[[], Finish]
 
 
 Body = Callable[[Val, Val | None], Sums]
@@ -108,18 +121,31 @@ Body = Callable[[Val, Val | None], Sums]
 
 
 @frozen(eq=False)
-class _Row:
-    """Outputs `first`, `first + apart`, ... of a row, `count` of them; their windows begin at column `left`.
+class _Lines:
+    """`count` rows of the output, and for each of them the rows of its windows.
 
-    `rows` are the window's: where column 0 is and how many elements lie between taps. One outside of the picture is the
-    pixel of padding again and again.
+    `places` says where the column 0 of these is, `pixels` how many elements lie between two columns. One outside of the
+    picture is the pixel of padding again and again.
+    """
+
+    count: Val
+    places: View
+    pixels: View
+    height: int
+
+
+@frozen(eq=False)
+class _Block:
+    """Outputs `first`, `first + apart`, ..., `count` of them, and as many of each line after that.
+
+    The window of the first one begins at column `left`.
     """
 
     first: Val
     apart: Val
     count: Val
     left: Val
-    rows: Sequence[tuple[Val, Val]]
+    lines: _Lines
 
 
 def each_slide(
@@ -129,31 +155,39 @@ def each_slide(
 
     Work tiles are rows of the output through all images.
     """
-    width, dilation = task.i64("out_w"), task.i64("dilation_w")
+    width, dilation, together = task.i64("out_w"), task.i64("dilation_w"), task.i64("lines")
     apart = dilation * slide.stride // task.i64("stride_w")
-    with k.loop(end, begin) as line:
+    height = slide.window[0]
+    places = k.view(k.scratch(PTR, _LINES * height), PTR, height, 1)
+    pixels = k.view(k.scratch(I64, _LINES * height), I64, height, 1)
+    with k.loop(end, begin, step=together) as line:
+        lines = _Lines((end - line).min(together), places, pixels, height)
+        _find(k, task, slide, element, line, lines)
+        with k.loop(apart.min(width), nonempty=True) as x:
+            count = (width - x + (apart - 1)) // apart
+            with k.loop(count, step=_TOGETHER, nonempty=True) as done:
+                first = x + done * apart
+                left = first * task.i64("stride_w") - task.i64("pad_w")
+                block = _Block(line * width + first, apart, (count - done).min(_TOGETHER), left, lines)
+                _channels(k, task, slide, element, block, bodies)
+
+
+def _find(k: Kernel, task: Task, slide: Slide, element: Type, first: Val, lines: _Lines) -> None:
+    """Write down where the rows of the windows are."""
+    with k.loop(lines.count, nonempty=True) as i:
+        line = first + i
         image, y = line // task.i64("out_h"), line % task.i64("out_h")
-        rows = _rows(k, task, slide, element, image, y)
-        with k.loop(apart.min(width), nonempty=True) as first:
-            count = (width - first + (apart - 1)) // apart
-            left = first * task.i64("stride_w") - task.i64("pad_w")
-            row = _Row(line * width + first, apart, count, left, rows)
-            _channels(k, task, slide, element, row, bodies)
-
-
-def _rows(k: Kernel, task: Task, slide: Slide, element: Type, image: Val, y: Val) -> list[tuple[Val, Val]]:
-    top = y * task.i64("stride_h") - task.i64("pad_h")
-    source, found = task.view("input", element, task.i64("image"), task.i64("row"))[image], []
-    for i in range(slide.window[0]):
-        at = top + task.i64("dilation_h") * i
-        inside = at.ult(task.i64("in_h"))
-        place = inside.select(source[at].address, task.ptr("zero"))
-        found.append((place, inside.select(task.i64("pixel"), k.index(0))))
-    return found
+        top = y * task.i64("stride_h") - task.i64("pad_h")
+        source = task.view("input", element, task.i64("image"), task.i64("row"))[image]
+        for j in range(slide.window[0]):
+            at = top + task.i64("dilation_h") * j
+            inside = at.ult(task.i64("in_h"))
+            lines.places[i, j].store(inside.select(source[at].address, task.ptr("zero")))
+            lines.pixels[i, j].store(inside.select(task.i64("pixel"), k.index(0)))
 
 
 def _channels(
-    k: Kernel, task: Task, slide: Slide, element: Type, row: _Row, bodies: Sequence[tuple[int, Body]]
+    k: Kernel, task: Task, slide: Slide, element: Type, block: _Block, bodies: Sequence[tuple[int, Body]]
 ) -> None:
     lanes, channels = k.isa.f32, task.i64("channels")
     start = k.index(0)
@@ -161,18 +195,18 @@ def _channels(
         step = lanes * registers
         stop = channels - channels % step
         with k.loop(stop, start, step=step) as c:
-            _outputs(k, task, slide, element, row, c, body(c, None))
+            _outputs(k, task, slide, element, block, c, body(c, None))
         start = stop
     _, body = bodies[-1]
     if slide.masked and free_masks(k.isa):
         with k.loop(channels, start, step=lanes) as c:
-            _outputs(k, task, slide, element, row, c, body(c, k.mask(lanes, channels - c)))
+            _outputs(k, task, slide, element, block, c, body(c, k.mask(lanes, channels - c)))
         return
     whole = channels - channels % lanes if slide.masked else channels
     with k.loop(whole, start, step=lanes) as c:
-        _outputs(k, task, slide, element, row, c, body(c, None))
+        _outputs(k, task, slide, element, block, c, body(c, None))
     if slide.masked:
-        _outputs(k, task, slide, element, row, whole, body(whole, k.mask(lanes, channels - whole)))
+        _outputs(k, task, slide, element, block, whole, body(whole, k.mask(lanes, channels - whole)))
 
 
 def free_masks(isa: Isa) -> bool:
@@ -180,52 +214,73 @@ def free_masks(isa: Isa) -> bool:
     return isa.vector_bytes == 64
 
 
-def _outputs(k: Kernel, task: Task, slide: Slide, element: Type, row: _Row, c: Val, sums: Sums) -> None:
-    """The outputs of a row: the sums of some of them, put down in memory, and then what becomes of these."""
+def _outputs(k: Kernel, task: Task, slide: Slide, element: Type, block: _Block, c: Val, sums: Sums) -> None:
+    """The outputs of a block: their sums, put down in memory, and then what becomes of these."""
     registers = len(sums.start)
-    size, parts = registers * k.isa.f32, slide.parts(k.isa, registers)
+    parts = slide.parts(k.isa, registers)
     before = max(part.carried for part in parts)
-    parked = k.view(k.scratch(I32, (_TOGETHER + before) * size), I32, size, k.isa.f32, 1)
-    with k.loop(row.count, step=_TOGETHER, nonempty=True) as begin:
-        count = (row.count - begin).min(_TOGETHER)
-        for part in parts:
-            to = k.view(parked[before - part.carried].address, I32, size, k.isa.f32, 1)
-            _sums(k, task, part, element, row, (begin, count), c, sums, to)
-        store = sums.finish(Outputs(row.first + begin * row.apart, row.apart))
-        with k.loop(count, nonempty=True) as i:
-            store([parked[i + before, r].load(k.isa.f32) for r in range(registers)], i)
+    shared = task.i64("shared") if len(parts) == 1 else k.index(0)
+    parked = k.scratch(I32, (_TOGETHER + before) * registers * k.isa.f32)
+    for part in parts:
+        _sums(k, task, part, element, block, (before, shared), c, sums, parked)
+    store, place = sums.finish(), k.var(parked)
+    size = registers * k.isa.f32
+    with k.loop(block.lines.count, nonempty=True) as line:
+        rows, out = k.view(place.get(), I32, size, k.isa.f32, 1), block.first + line * task.i64("out_w")
+        place.set(rows[block.count + (before - shared)].address)
+        with k.loop(block.count, nonempty=True) as i:
+            store([rows[before + i, r].load(k.isa.f32) for r in range(registers)], out + i * block.apart)
 
 
 def _sums(
-    k: Kernel, task: Task, part: _Part, element: Type, row: _Row, span: tuple[Val, Val], c: Val, sums: Sums, to: View
+    k: Kernel,
+    task: Task,
+    part: _Part,
+    element: Type,
+    block: _Block,
+    steps: tuple[int, Val],
+    c: Val,
+    sums: Sums,
+    parked: Val,
 ) -> None:
-    """Write or add the sums of some taps, after those of the outputs before that have only some of their columns."""
+    """Write or add the sums of some taps, in each line after those of the outputs that have only some of their columns.
+
+    `steps` are how many of these there are, and how many of them also end the line before.
+    """
     begin = list(sums.start) if part.first == 0 else [k.zeros(I32, k.isa.f32) for _ in sums.start]
     carried = [[k.var(v) for v in begin] for _ in range(part.carried)]
     dilation, in_w = task.i64("dilation_w"), task.i64("in_w")
     step = dilation * part.stride
     zero = task.view("zero", element, 1)[c].address
-    left = span[0] * part.stride + (part.first + part.columns.start - part.carried * part.stride)
-    at = k.var(row.left + dilation * left)
-    places = [k.var(k.view(p, element, pixel, 1)[at.get(), c].address) for p, pixel in row.rows]
-    with k.loop(span[1] + part.carried, nonempty=True) as i:
-        across, rows = at.get(), [k.view(p.get(), element, 1) for p in places]
-        at.set(across + step)
-        for place, (_, pixel) in zip(places, row.rows, strict=True):
-            place.set(k.view(place.get(), element, pixel)[step].address)
-        totals = [*([v.get() for v in one] for one in carried), begin]
-        for j, column in enumerate(part.columns):
-            if j:
-                across = across + dilation
-                rows = [
-                    k.view(r.address, element, pixel, 1)[dilation] for r, (_, pixel) in zip(rows, row.rows, strict=True)
-                ]
-            inside = across.ult(in_w)
-            seen = sums.seen([k.view(inside.select(r.address, zero), element, 1) for r in rows])
-            for x, tap in part.of(column):
-                totals[x] = list(sums.plus(totals[x], seen, tap))
-        for r, value in enumerate(totals[0]):
-            to[i, r].store(value + to[i, r].load(k.isa.f32) if part.first else value)
-        for one, total in zip(carried, totals[1:], strict=True):
-            for var, value in zip(one, total, strict=True):
-                var.set(value)
+    before, shared = steps
+    left = block.left + dilation * (part.first + part.columns.start - before * part.stride)
+    stop = left + (block.count + before) * step
+    start, to = k.var(left), k.var(parked)
+    with k.loop(block.lines.count, nonempty=True) as line:
+        pixels = [block.lines.pixels[line, y].load() for y in range(block.lines.height)]
+        places = [block.lines.places[line, y].load() for y in range(block.lines.height)]
+        ways = [k.view(p, element, pixel, 1)[start.get(), c] for p, pixel in zip(places, pixels, strict=True)]
+        at = [k.var(way.address) for way in ways]
+        with k.loop(stop, start.get(), step=step, nonempty=True) as across:
+            rows = [k.view(p.get(), element, 1) for p in at]
+            for place, pixel in zip(at, pixels, strict=True):
+                place.set(k.view(place.get(), element, pixel)[step].address)
+            totals = [*([v.get() for v in one] for one in carried), begin]
+            for j, column in enumerate(part.columns):
+                if j:
+                    across = across + dilation
+                    rows = [
+                        k.view(r.address, element, pixel, 1)[dilation] for r, pixel in zip(rows, pixels, strict=True)
+                    ]
+                inside = across.ult(in_w)
+                seen = sums.seen([k.view(inside.select(r.address, zero), element, 1) for r in rows])
+                for x, tap in part.of(column):
+                    totals[x] = list(sums.plus(totals[x], seen, tap))
+            put = k.view(to.get(), I32, k.isa.f32, 1)
+            for r, value in enumerate(totals[0]):
+                put[r].store(value + put[r].load(k.isa.f32) if part.first else value)
+            to.set(put[len(begin)].address)
+            for one, total in zip(carried, totals[1:], strict=True):
+                for var, value in zip(one, total, strict=True):
+                    var.set(value)
+        start.set(left + shared * step)

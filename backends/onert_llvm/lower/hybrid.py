@@ -20,7 +20,6 @@ from onert_llvm.kernels.dynamic import Dynamic, Extent, QuantizeDynamic
 from onert_llvm.kernels.epilogue import ACC
 from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.patch import Patch
-from onert_llvm.kernels.slide import slide
 from onert_llvm.packing import channel_order, pack_depthwise_int8
 from onert_llvm.schedule import Shape
 
@@ -30,6 +29,7 @@ from .command import Access, Slot
 from .epilogues import Tail, tail
 from .expressions import activated
 from .plane import Plane, plane
+from .sliding import sliding
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
 _MOST_TERMS = (1 << 31) // (255 * 128)
@@ -206,10 +206,10 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     _, kh, kw, c = w.shape
     geometry = plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0]))
     source = quantized(lowering, at, x, 1, c, asymmetric=True)
-    path = slide((kh, kw), op.stride_width, op.dilation_width, c, lowering.isa)
+    path, picture = sliding(geometry, lowering.isa)
     places = channel_order(c, 0, lowering.isa)
     slots: dict[str, Slot] = {
-        **geometry.slots,
+        **picture,
         **source.slots,
         **after.slots,
         **columns(lowering, w.reshape(kh * kw, 1, c), scales),

@@ -18,7 +18,6 @@ from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.repeat import RepeatBytes
 from onert_llvm.kernels.requantize import Requantize
-from onert_llvm.kernels.slide import slide
 from onert_llvm.packing import channel_order, pack_depthwise_int8
 from onert_llvm.schedule import Shape, registers_together
 
@@ -29,6 +28,7 @@ from .command import Access, Slot
 from .integer_filters import Filter, Outputs
 from .integer_layer import Layer, groups, layer_of, single_channel, why_no_form
 from .plane import Plane, plane
+from .sliding import sliding
 
 
 def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
@@ -103,7 +103,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         convolve(lowering, *single_channel(lowering, layer, op))
         return
     geometry = plane(op, (*image, n), (1, kh, kw, n), result)
-    path = slide((kh, kw), op.stride_width, op.dilation_width, n, lowering.isa)
+    path, picture = sliding(geometry, lowering.isa)
     wide = registers_together(lowering.isa)
     places = channel_order(n, wide, lowering.isa)
     taps = layer.filter.ordered(layer.filter.values.reshape(kh * kw, 1, n))
@@ -111,7 +111,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     weights = layer.filter.values.reshape(kh, kw, n)
     repeated = _repeated(lowering, layer, n // c) if n > c else None
     slots: dict[str, Slot] = {
-        **geometry.slots,
+        **picture,
         **columns,
         "w": lowering.constant(pack_depthwise_int8(weights, places, lowering.isa)),
         "c": lowering.operand(layer.result),

@@ -16,7 +16,6 @@ from onert_llvm.kernels.depthwise_int16 import DepthwiseInt16
 from onert_llvm.kernels.gemm_int16 import ConvInt16, Depth, GemmInt16, PatchConvInt16
 from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.short_scaling import ShortScaling
-from onert_llvm.kernels.slide import slide
 from onert_llvm.schedule import Shape
 from onert_llvm.target import Dot, Isa
 
@@ -29,6 +28,7 @@ from .integer_filters import stored
 from .integer_layer import Layer, groups, layer_of, single_channel, why_no_form
 from .plane import Plane, plane
 from .short_filters import Parameters
+from .sliding import sliding
 
 MOST_TAPS = 64
 """Elements of a depthwise window, whose code is written out."""
@@ -123,17 +123,16 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         convolve(lowering, *single_channel(lowering, layer, op))
         return
     geometry = plane(op, (*image, n), (1, kh, kw, n), result)
-    path = slide((kh, kw), op.stride_width, op.dilation_width, n, lowering.isa)
+    path, picture = sliding(geometry, lowering.isa)
     scaling, columns = layer.outputs.scaled(lowering, slice(None), n)
     padded = -(-n // lowering.isa.f32) * lowering.isa.f32
     packed = np.zeros((kh * kw, padded), np.int32)
     packed[:, :n] = layer.filter.values.reshape(kh * kw, n).astype(np.int16).view(np.uint16)
     source, repeated = _repeated(lowering, layer, n // c) if n > c else (lowering.operand(layer.source), ())
     slots: dict[str, Slot] = {
-        **geometry.slots,
+        **picture,
         **columns,
-        "w": lowering.constant(packed),
-        "padded": padded,
+        "w": lowering.constant(np.ascontiguousarray(packed.reshape(kh * kw, -1, lowering.isa.f32).swapaxes(0, 1))),
         "c": lowering.operand(layer.result),
         "channels": n,
         "ldc": n,
