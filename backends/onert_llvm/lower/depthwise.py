@@ -9,6 +9,7 @@ from attrs import evolve
 
 from onert.ir import CallTypes, DType
 from onert.ir.ops.depthwise import DepthwiseConv2D
+from onert.ir.shape import static
 from onert_llvm.kernels.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.epilogue import ACC
 from onert_llvm.schedule import chunk, strip
@@ -37,7 +38,8 @@ def why_not(op: DepthwiseConv2D, types: CallTypes) -> str | None:
         return f"activation {op.activation.name} has no native form"
     if any(0 in t.shape for t in present):
         return "a tensor has no elements"
-    if types.input(0).shape[3] != 1 and weight.shape[1] * weight.shape[2] > MOST_TAPS:  # type: ignore[operator]
+    _, height, width, _ = static(weight.shape)
+    if types.input(0).shape[3] != 1 and height * width > MOST_TAPS:
         return "the window is too large to write out"
     return None
 
@@ -50,9 +52,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     operation = lowering.operation(operations[0])
     op = operation.op
     assert isinstance(op, DepthwiseConv2D)
-    x, weight, bias = (*operation.inputs, None)[:3]
-    assert x is not None
-    assert weight is not None
+    x, weight, bias = lowering.layer(operations[0])
     w = lowering.elements(weight)
     _, kh, kw, n = w.shape
     geometry = plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0]))
