@@ -260,7 +260,7 @@ def _sums(
         pixels = [block.lines.pixels[line, y].load() for y in range(block.lines.height)]
         places = [block.lines.places[line, y].load() for y in range(block.lines.height)]
         ways = [k.view(p, element, pixel, 1)[start.get(), c] for p, pixel in zip(places, pixels, strict=True)]
-        at = [k.var(way.address) for way in ways]
+        at = [k.var(_whole(k, way.address)) for way in ways]
         with k.loop(stop, start.get(), step=step, nonempty=True) as across:
             rows = [k.view(p.get(), element, 1) for p in at]
             for place, pixel in zip(at, pixels, strict=True):
@@ -284,3 +284,11 @@ def _sums(
                 for var, value in zip(one, total, strict=True):
                     var.set(value)
         start.set(left + shared * step)
+
+
+def _whole(k: Kernel, address: Val) -> Val:
+    """The address as something whose sum LLVM's loop strength reduction does not take apart.
+
+    It would add what all rows have in common, the channel, anew in each step.
+    """
+    return Val(k.b, k.b.value(PTR, f"freeze ptr {address.v.text}"))
