@@ -198,7 +198,7 @@ def _channels(
             _outputs(k, task, slide, element, block, c, body(c, None))
         start = stop
     _, body = bodies[-1]
-    if slide.masked and free_masks(k.isa):
+    if slide.masked and k.isa.free_masks:
         with k.loop(channels, start, step=lanes) as c:
             _outputs(k, task, slide, element, block, c, body(c, k.mask(lanes, channels - c)))
         return
@@ -207,11 +207,6 @@ def _channels(
         _outputs(k, task, slide, element, block, c, body(c, None))
     if slide.masked:
         _outputs(k, task, slide, element, block, whole, body(whole, k.mask(lanes, channels - whole)))
-
-
-def free_masks(isa: Isa) -> bool:
-    """Whether it costs next to nothing to mask every load and store, so that all registers are treated as the last."""
-    return isa.vector_bytes == 64
 
 
 def _outputs(k: Kernel, task: Task, slide: Slide, element: Type, block: _Block, c: Val, sums: Sums) -> None:
