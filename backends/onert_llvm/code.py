@@ -27,7 +27,19 @@ from .version import version
 def begin(isa: Isa, threads: int, store: Cache | None) -> None:
     """Make what runs kernels beside the caller, where that is not loaded."""
     if not are_walkers_loaded(isa.triple, threads > 1):
-        Thread(target=walkers, args=(isa, threads, store), name="onert-code").start()
+        thread = Thread(target=_begin, args=(isa, threads, store), name="onert-code")
+        TURNS.__enter__()
+        try:
+            thread.start()
+        except RuntimeError:  # the system has no thread to spare: they are made when they are needed
+            TURNS.__exit__()
+
+
+def _begin(isa: Isa, threads: int, store: Cache | None) -> None:
+    try:
+        walkers(isa, threads, store)
+    finally:
+        TURNS.__exit__()
 
 
 class Making:

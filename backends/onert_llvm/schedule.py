@@ -106,7 +106,7 @@ def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, int, int
 
 def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns) -> Tile:
     wide = cut.widest
-    few = 1 if mr * wide >= 8 or shape.integer else next(f for f in (4, 2, 1) if mr * wide * f + wide <= isa.registers)
+    few = 1 if mr * wide >= 8 or shape.integer else 2 if mr * wide >= 4 else 4
     blocks = -(-shape.m // mr)
     stream = blocks == 1 and not shape.integer
     # A padded tile fetches in any case, so that short products share the code of long ones.
