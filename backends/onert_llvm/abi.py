@@ -12,7 +12,7 @@ from typing import Protocol
 
 from attrs import field, frozen
 
-from .build import F32, I64, PTR, Kernel, Module, Type, Val, View
+from .build import F32, I64, PTR, Block, Kernel, Module, Type, Val, View
 from .layout import TaskLayout
 from .target import Isa
 
@@ -23,6 +23,7 @@ class Task:
 
     k: Kernel
     layout: TaskLayout
+    _read: dict[tuple[Block, str, Type], Val] = field(factory=dict, init=False, repr=False)
 
     def ptr(self, name: str) -> Val:
         return self._slot(name, PTR)
@@ -38,9 +39,12 @@ class Task:
         return self.k.view(self.ptr(name), element, *strides)
 
     def _slot(self, name: str, t: Type) -> Val:
-        slots = self.k.view(self.k.arg("task"), I64, 1)
-        here = slots[self.layout.slot(name)]
-        return View(here.b, here.base, t, ()).load(align=8)
+        """What the slot holds, read once in a block of instructions: nothing changes it."""
+        at = (self.k.b.block, name, t)
+        if at not in self._read:
+            here = self.k.view(self.k.arg("task"), I64, 1)[self.layout.slot(name)]
+            self._read[at] = View(here.b, here.base, t, ()).load(align=8)
+        return self._read[at]
 
 
 class Algorithm(Protocol):

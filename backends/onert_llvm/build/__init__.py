@@ -1,7 +1,7 @@
 """A typed building layer over LLVM IR: a Python `for` unrolls, a `with k.loop(n)` stays a loop."""
 
 from .kernel import Kernel, Var
-from .text import Module, Number
+from .text import Block, Module, Number
 from .types import F32, F64, I1, I8, I16, I32, I64, PTR, Type, vec
 from .value import Val, intrinsic
 from .view import View
@@ -15,6 +15,7 @@ __all__ = [
     "I32",
     "I64",
     "PTR",
+    "Block",
     "Kernel",
     "Module",
     "Number",
