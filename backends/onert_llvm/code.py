@@ -9,16 +9,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from threading import Thread
 
+from attrs import frozen
+
 from onert.backend.cache import Cache
+from onert.backend.writers import WRITERS
 
 from .abi import KernelSpec, build
 from .linked import addresses as linked_addresses
 from .linked import are_walkers_loaded, is_loaded
 from .linked import walkers as linked_walkers
 from .native import pool_text, run_text
-from .object import Prepared, emitted, prepared
+from .object import emitted, prepared
 from .target import Isa
 from .turns import TURNS
 from .version import version
@@ -48,7 +52,7 @@ class Making:
     def __init__(self, isa: Isa, threads: int, store: Cache | None) -> None:
         self._store = store
         self._workers = ThreadPoolExecutor(_threads(), thread_name_prefix="onert-code")
-        self._begun: dict[str, bytes | Future[bytes]] = {}
+        self._begun: dict[str, _Begun] = {}
         self._walkers = self._workers.submit(walkers, isa, threads, store)
 
     def __enter__(self) -> Making:
@@ -63,31 +67,51 @@ class Making:
         """Begin those that are neither begun nor loaded."""
         for spec in specs:
             if spec.symbol not in self._begun and not is_loaded(spec.symbol):
-                self._begun[spec.symbol] = _object(spec, self._store, self._workers)
+                self._begun[spec.symbol] = _begun(spec, self._store, self._workers)
 
     def finished(self, symbols: Iterable[str]) -> tuple[Mapping[str, int], Mapping[str, int]]:
         """The addresses of kernels that were begun, and of what runs them. Code is loaded once in a process and stays.
 
-        What runs them is waited for first: to load it takes the lock that kernels are loaded under.
+        What runs them is waited for first: to load it takes the lock that kernels are loaded under. What is new is
+        written to the store behind the caller's back.
         """
         walking = self._walkers.result()
-        return linked_addresses(symbols, lambda missing: _results(self._begun[s] for s in missing)), walking
+        found = linked_addresses(symbols, lambda missing: [self._begun[symbol].result() for symbol in missing])
+        if self._begun:
+            WRITERS.begin(partial(_keep, tuple(self._begun.values()), self._store))
+        return found, walking
 
 
 def objects(specs: Sequence[KernelSpec], store: Cache | None) -> list[bytes]:
     """The kernels' object files."""
     with ThreadPoolExecutor(_threads(), thread_name_prefix="onert-code") as workers:
-        return _results([_object(spec, store, workers) for spec in specs])
+        found = [_begun(spec, store, workers) for spec in specs]
+        results = [each.result() for each in found]
+    _keep(found, store)
+    return results
 
 
-def _results(found: Iterable[bytes | Future[bytes]]) -> list[bytes]:
-    return [each if isinstance(each, bytes) else each.result() for each in found]
+@frozen(eq=False)
+class _Begun:
+    """A kernel's object file, from the store or on its way, and its key there."""
+
+    key: str
+    made: bytes | Future[bytes]
+
+    def result(self) -> bytes:
+        return self.made if isinstance(self.made, bytes) else self.made.result()
 
 
-def _object(spec: KernelSpec, store: Cache | None, workers: ThreadPoolExecutor) -> bytes | Future[bytes]:
-    """A kernel's object file, or what will be it."""
+def _begun(spec: KernelSpec, store: Cache | None, workers: ThreadPoolExecutor) -> _Begun:
     key = Cache.key(version(), spec.symbol, repr(spec))
-    return _load(key, store) or workers.submit(_made, prepared(str(build(spec)), spec.isa), key, store)
+    return _Begun(key, _load(key, store) or workers.submit(emitted, prepared(str(build(spec)), spec.isa)))
+
+
+def _keep(found: Iterable[_Begun], store: Cache | None) -> None:
+    """Store the objects that were not there."""
+    for each in found:
+        if store is not None and not isinstance(each.made, bytes):
+            store.store(each.key, each.result())
 
 
 _MOST_THREADS = 8
@@ -102,14 +126,6 @@ def _threads() -> int:
 def _load(key: str, store: Cache | None) -> bytes | None:
     found = store.load(key) if store is not None else None
     return None if found is None else bytes(found)
-
-
-def _made(module: Prepared, key: str, store: Cache | None) -> bytes:
-    """The object of a module, which is kept under its key."""
-    made = emitted(module)
-    if store is not None:
-        store.store(key, made)
-    return made
 
 
 def walkers(isa: Isa, threads: int, store: Cache | None) -> Mapping[str, int]:
@@ -131,4 +147,8 @@ def _support(text: str, isa: Isa, store: Cache | None) -> bytes:
     """The object file of a module that is there as text."""
     key = Cache.key(version(), text, isa.triple)
     found = _load(key, store)
-    return _made(prepared(text, isa), key, store) if found is None else found
+    if found is None:
+        found = emitted(prepared(text, isa))
+        if store is not None:
+            store.store(key, found)
+    return found

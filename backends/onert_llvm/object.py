@@ -15,8 +15,8 @@ from onert.ir import BackendError
 
 from .target import Isa
 
-_LEVEL = 2
-"""How hard the code generator of a whole object tries; that of kernels alone is the same."""
+_LEVEL = 1
+"""How hard the code generator tries: more takes it longer and gives the same code."""
 
 
 def compile_text(text: str, isa: Isa, opt: int = _LEVEL) -> bytes:

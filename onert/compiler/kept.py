@@ -28,10 +28,10 @@ from attrs import evolve, fields, frozen
 import onert.ir
 from onert.backend import HOST, Backend, Memory, Program, Routine, Step
 from onert.backend.cache import Cache, default_directory, sources
+from onert.backend.writers import WRITERS
 from onert.ir import Array, BackendError, Constant, Operand, Package, TensorType
 
 from .options import Options
-from .writers import WRITERS
 
 Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
 

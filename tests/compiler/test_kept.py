@@ -16,8 +16,8 @@ from shared_material import REPOSITORY, SHARED, needs_shared
 
 import onert
 from onert.backend.cache import HEADER, Cache, sources
+from onert.backend.writers import WRITERS, Writers
 from onert.compiler import programs
-from onert.compiler.writers import WRITERS, Writers
 from onert.exec.observers import Profile, Trace
 from onert.ir import Array, DType, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder

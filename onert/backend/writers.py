@@ -8,14 +8,15 @@ from threading import Thread
 
 
 class Writers:
-    """What is being written, by any thread of the process. A child that is forked has nothing to write."""
+    """What is being written, one thing after the other. A child that is forked has nothing to write."""
 
     def __init__(self) -> None:
         self._threads: list[Thread] = []
 
     def begin(self, write: Callable[[], object]) -> None:
-        """Call `write` while the caller goes on, or now where the system has no thread to spare."""
-        thread = Thread(target=write, name="onert-write")
+        """Call `write` after what was begun before, while the caller goes on; now where the system has no thread."""
+        before = self._threads[-1] if self._threads else None
+        thread = Thread(target=_after, args=(before, write), name="onert-write")
         try:
             thread.start()
         except RuntimeError:
@@ -29,6 +30,12 @@ class Writers:
             thread.join()
             with suppress(ValueError):  # another thread waited for it too
                 self._threads.remove(thread)
+
+
+def _after(before: Thread | None, write: Callable[[], object]) -> None:
+    if before is not None:
+        before.join()
+    write()
 
 
 WRITERS = Writers()
