@@ -73,7 +73,8 @@ def product_tile(m: int, n: int, k: int, isa: Isa, integer: bool = False) -> Til
 def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
     """The tile for a product whose right side is packed.
 
-    One that is `known`, so that there is code for it, is taken where it is estimated to be slower by little at most.
+    One that is `known`, so that there is code for it, is taken where it is estimated to be slower by little at most. It
+    adds in the order that the best one would: results do not depend on what else there is.
     """
     padded = isa.free_masks
     choices = sorted(_choices(shape, isa, padded), key=_cycles)
@@ -84,7 +85,8 @@ def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
         if cycles <= most
     )
     best = next(near)
-    return best if best in known else next((tile for tile in near if tile in known), best)
+    alike = (tile for tile in near if tile in known and tile.split == best.split)
+    return best if best in known else next(alike, best)
 
 
 def _cycles(choice: tuple[float, int, int]) -> float:
