@@ -26,8 +26,11 @@ _MOST_IN_LINE = 8
 _FIRST_CACHE, _LEAST_CHUNK = 26 * 1024, 4
 """Bytes of a picture that a depthwise convolution reads again and again, and registers of channels to be worth it."""
 
-_WORTH_NO_CODE, _LITTLE_TIME = 0.05, 300.0
-"""By what part, or by how many cycles, a product may take longer with a tile that there is code for already."""
+_WORTH_NO_CODE, _WORTH_NO_INTEGER_CODE, _LITTLE_TIME = 0.10, 0.05, 300.0
+"""By what part, or by how many cycles, a product may take longer with a tile that there is code for already.
+
+With these whole networks lose a hundredth at most; integers would lose more, because more of their layers could share.
+"""
 
 _WIDEST_PADDED = 5
 """Registers of a panel at most that is computed whole, so that five do not make six or eight."""
@@ -78,7 +81,8 @@ def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
     """
     padded = isa.free_masks
     choices = sorted(_choices(shape, isa, padded), key=_cycles)
-    most = choices[0][0] + max(choices[0][0] * _WORTH_NO_CODE, _LITTLE_TIME)
+    part = _WORTH_NO_INTEGER_CODE if shape.integer else _WORTH_NO_CODE
+    most = choices[0][0] + max(choices[0][0] * part, _LITTLE_TIME)
     near = (
         _tile(shape, isa, mr, Columns(wide, padded=True) if padded else columns(shape.n, wide, isa))
         for cycles, mr, wide in choices
