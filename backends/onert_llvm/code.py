@@ -83,12 +83,25 @@ class Making:
 
 
 def objects(specs: Sequence[KernelSpec], store: Cache | None) -> list[bytes]:
-    """The kernels' object files."""
-    with ThreadPoolExecutor(_threads(), thread_name_prefix="onert-code") as workers:
-        found = [_begun(spec, store, workers) for spec in specs]
-        results = [each.result() for each in found]
-    _keep(found, store)
-    return results
+    """The kernels' object files, from the store but for those that went lost. No thread is asked for: there may be none
+    any more, because this is done while a process ends too.
+    """
+    return [_object(spec, store) for spec in specs]
+
+
+def _object(spec: KernelSpec, store: Cache | None) -> bytes:
+    key = _key(spec)
+    return _load(key, store) or _stored(key, emitted(prepared(str(build(spec)), spec.isa)), store)
+
+
+def _key(spec: KernelSpec) -> str:
+    return Cache.key(version(), spec.symbol, repr(spec))
+
+
+def _stored(key: str, made: bytes, store: Cache | None) -> bytes:
+    if store is not None:
+        store.store(key, made)
+    return made
 
 
 @frozen(eq=False)
@@ -103,15 +116,15 @@ class _Begun:
 
 
 def _begun(spec: KernelSpec, store: Cache | None, workers: ThreadPoolExecutor) -> _Begun:
-    key = Cache.key(version(), spec.symbol, repr(spec))
+    key = _key(spec)
     return _Begun(key, _load(key, store) or workers.submit(emitted, prepared(str(build(spec)), spec.isa)))
 
 
 def _keep(found: Iterable[_Begun], store: Cache | None) -> None:
     """Store the objects that were not there."""
     for each in found:
-        if store is not None and not isinstance(each.made, bytes):
-            store.store(each.key, each.result())
+        if not isinstance(each.made, bytes):
+            _stored(each.key, each.result(), store)
 
 
 _MOST_THREADS = 8
@@ -146,9 +159,4 @@ def _texts(isa: Isa, threads: int) -> tuple[str, ...]:
 def _support(text: str, isa: Isa, store: Cache | None) -> bytes:
     """The object file of a module that is there as text."""
     key = Cache.key(version(), text, isa.triple)
-    found = _load(key, store)
-    if found is None:
-        found = emitted(prepared(text, isa))
-        if store is not None:
-            store.store(key, found)
-    return found
+    return _load(key, store) or _stored(key, emitted(prepared(text, isa)), store)

@@ -15,6 +15,7 @@ class Writers:
 
     def begin(self, write: Callable[[], object]) -> None:
         """Call `write` after what was begun before, while the caller goes on; now where the system has no thread."""
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
         before = self._threads[-1] if self._threads else None
         thread = Thread(target=_after, args=(before, write), name="onert-write")
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from onert_llvm.abi import Task
-from onert_llvm.build import F32, Kernel, Val, View
+from onert_llvm.build import F32, Kernel, Val
 from onert_llvm.layout import TaskLayout
 
 from .epilogue import PLAIN, Epilogue, row_windows
@@ -58,5 +58,5 @@ class DepthwiseF32:
         target = k.view(task.view("c", F32, task.i64("ldc"), 1)[out, c].address, F32, task.i64("ldc"), 1)
         others = row_windows(k, task, self.epilogue.matrices)
         for x, value in enumerate(acc):
-            rows = {n: View(k.b, v[out + x, c].base, F32, (1,)) for n, v in others.items()}
-            target[x].store(self.epilogue.apply(k, task, value, c, 0, rows, mask), mask)
+            rows = {n: v[out + x, c] for n, v in others.items()}
+            target[x].store(self.epilogue.apply(k, task, value, c, rows, mask), mask)

@@ -75,9 +75,9 @@ class DepthwiseInt8:
             others = row_windows(k, task, how.epilogue.matrices)
 
             def store(totals: Sequence[Val], out: Val) -> None:
-                rows = {n: View(k.b, v[out, c].base, F32, (1,)) for n, v in others.items()}
+                rows = {n: v[out, c] for n, v in others.items()}
                 value = how.real(k, task, totals[0], out, c, mask)
-                target[out, c].store(how.epilogue.apply(k, task, value, c, 0, rows, mask), mask)
+                target[out, c].store(how.epilogue.apply(k, task, value, c, rows, mask), mask)
 
             return store
 

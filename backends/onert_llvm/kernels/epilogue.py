@@ -64,12 +64,11 @@ class Epilogue:
         task: Task,
         acc: Val,
         column: Val,
-        offset: int,
         rows: Mapping[str, View],
         mask: Val | None,
         given: Mapping[str, Val] = _NONE,
     ) -> Val:
-        """The value to store for a vector of columns that starts at `column`, `offset` elements into the `rows`.
+        """The value to store for a vector of columns from `column` on; `rows` is where these lie in each matrix.
 
         `given` are its numbers in as many lanes.
         """
@@ -81,7 +80,7 @@ class Epilogue:
                 return given[name]
             if name in self.columns:
                 return task.view(name, F32, 1)[column].load(acc.lanes, mask)
-            return rows[name][offset].load(acc.lanes, mask)
+            return rows[name].load(acc.lanes, mask)
 
         return evaluate(k, self.tree, leaf, acc)
 

@@ -30,7 +30,7 @@ def finish(
     def column(j: int) -> Callable[[Row, Val], None]:
         def write(row: Row, value: Val) -> None:
             others = {n: row.place(v, j) for n, v in matrices.items()}
-            out = epilogue.apply(k, task, value, block.at(j), 0, others, block.own(j), given)
+            out = epilogue.apply(k, task, value, block.at(j), others, block.own(j), given)
             row.place(c, j).store(out, block.own(j))
 
         return write

@@ -187,7 +187,7 @@ def _finish_floats(k: Kernel, task: Task, block: Block, how: Dynamic, add_produc
         def write(row: Row, value: Val) -> None:
             others = {n: row.place(v, j) for n, v in matrices.items()}
             real = how.real(k, task, value, row.number, block.at(j), block.own(j))
-            out = how.epilogue.apply(k, task, real, block.at(j), 0, others, block.own(j))
+            out = how.epilogue.apply(k, task, real, block.at(j), others, block.own(j))
             row.place(c, j).store(out, block.own(j))
 
         return write
