@@ -7,7 +7,6 @@ regions' plus a constant, are put in. So an entry keeps nothing between calls, a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 from attrs import frozen
 from llvmlite import ir
@@ -31,19 +30,18 @@ Slots = tuple[int | Place | Report, ...]
 class Bound:
     """A command with all that is known of its task: the kernel's symbol, 64 bits or a place for each slot, tiles.
 
-    `grain` and `sync` are for threads that share it: as in `native/pool.ll`.
+    `pieces` and `sync` are for threads that share it: as in `native/pool.ll`.
     """
 
     symbol: str
     slots: Slots
     tiles: int
-    grain: int
+    pieces: int
     sync: bool
 
-    @property
-    def shared_bytes(self) -> int:
-        """What it takes of memory that threads share: a row of the program, and its task."""
-        return _ROW + -(-8 * len(self.slots) // 16) * 16
+    def shared_bytes(self, threads: int) -> int:
+        """What it takes of memory that threads share: a row of the program, their shares, and its task."""
+        return _ROW + _SHARE * threads + -(-8 * len(self.slots) // 16) * 16
 
 
 @frozen
@@ -60,7 +58,9 @@ class BoundLoop:
     reports: tuple[Report, ...]
     bound: tuple[int, Place | Report] | None
 
-    shared_bytes: ClassVar[int] = 0
+    def shared_bytes(self, threads: int) -> int:
+        """None: one thread runs it."""
+        return 0
 
 
 @frozen
@@ -71,10 +71,17 @@ class BoundBranch:
     then: tuple[Run, ...]
     otherwise: tuple[Run, ...]
 
-    shared_bytes: ClassVar[int] = 0
+    def shared_bytes(self, threads: int) -> int:
+        """None: one thread runs it."""
+        return 0
 
 
 Run = Bound | BoundLoop | BoundBranch
+
+
+def program_bytes(commands: Sequence[Run], threads: int) -> int:
+    """What commands take of memory that threads share: rows, the count of their runs, shares and tasks."""
+    return _ROW + sum(command.shared_bytes(threads) for command in commands)
 
 
 def most_slots(commands: Sequence[Run]) -> int:
@@ -90,8 +97,8 @@ def most_slots(commands: Sequence[Run]) -> int:
     return found
 
 
-_ROW = 128
-"""Bytes of a command in a program: `native/pool.ll`'s `Command` on a 64-bit target."""
+_ROW, _SHARE = 64, 64
+"""Bytes of a command in a program, and of one thread's share: `Command` and `Share` of `native/pool.ll`."""
 
 I8, I32, I64, PTR, VOID = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.VoidType()
 
@@ -107,8 +114,9 @@ class Entries:
     With `shared`, an offset in activations, threads share the commands, whose program is made there at each run.
     """
 
-    def __init__(self, module: ir.Module, shared: int | None) -> None:
+    def __init__(self, module: ir.Module, shared: int | None, threads: int) -> None:
         self._module = module
+        self._threads = threads
         self._shared = shared
         self._templates: dict[Slots, ir.GlobalVariable] = {}
         self._copy = _define_copy(module)
@@ -209,13 +217,15 @@ class Entries:
         if not commands:
             return
         program = _address(b, bases, Place(Region.ACTIVATIONS, self._shared or 0))
-        at = _ROW * len(commands)
+        at = _ROW * (len(commands) + 1)
+        runs = b.gep(program, [I64(_ROW * len(commands))], source_etype=I8)
         for number, command in enumerate(commands):
-            task = b.gep(program, [I64(at)], source_etype=I8)
-            at += command.shared_bytes - _ROW
+            shares = b.gep(program, [I64(at)], source_etype=I8)
+            task = b.gep(shares, [I64(_SHARE * self._threads)], source_etype=I8)
+            at += command.shared_bytes(self._threads) - _ROW
             self._fill(b, task, command.slots, bases)
-            numbers = (I64(command.tiles), I64(command.grain), I64(int(command.sync)), *[I64(0)] * 4)
-            for word, value in enumerate((self._kernel(command.symbol), task, *numbers)):
+            numbers = (I64(command.tiles), I64(command.pieces), I64(int(command.sync)))
+            for word, value in enumerate((self._kernel(command.symbol), task, *numbers, shares, runs)):
                 b.store(value, b.gep(program, [I64(_ROW // 8 * number + word)], source_etype=I64), align=8)
         together = self._declared("onert.together", [PTR, I64])
         b.call(together, [program, I64(len(commands))])

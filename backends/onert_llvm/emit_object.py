@@ -12,7 +12,7 @@ from onert.ir import Array, BackendError
 
 from .abi import build
 from .emit_constants import Constants, Key, lay_out
-from .emit_entry import Bound, BoundBranch, BoundLoop, Entries, Report, Run
+from .emit_entry import Bound, BoundBranch, BoundLoop, Entries, Report, Run, program_bytes
 from .emit_table import define_configuration
 from .kernels.control import RUN_BRANCH, RUN_LOOP
 from .layout import slot_bits
@@ -41,11 +41,11 @@ def emit(blueprint: Blueprint, isa: Isa, lowered: Sequence[Sequence[Lowered]], t
     shared = None
     if threads > 1:
         shared = _aligned(activation_bytes, blueprint.alignment)
-        activation_bytes = shared + max(sum(c.shared_bytes for c in some) for some in commands)
+        activation_bytes = shared + max(program_bytes(some, threads) for some in commands)
     symbols = (*blueprint.symbols, *constants.symbols)
     module = ir.Module(blueprint.name)
     module.triple = isa.triple
-    entries = Entries(module, shared)
+    entries = Entries(module, shared, threads)
     errors: list[str] = []
     for entry, some, run in zip(blueprint.entries, own, commands, strict=True):
         checks = [check.message for part in some for check in part.lowered.checks]
@@ -135,7 +135,7 @@ class _Part:
                 return BoundBranch(places["condition"], programs[0], programs[1])
             values = (command.slots[name] for name in names)
             slots = tuple(place(v) if isinstance(v, Pointer) else slot_bits(v) for v in values)
-            return Bound(command.spec.symbol, slots, command.tiles, command.grain, sync)
+            return Bound(command.spec.symbol, slots, command.tiles, command.pieces, sync)
 
         commands = [command for command in self.lowered.commands if not is_idle(command, place)]
         first = self.key[1] > 0  # of a later sequence: it waits for all of those before

@@ -20,11 +20,11 @@ from .lower.command import REPORT_BYTES, Area, Check, Command, Lowered, Pointer,
 from .memory import zeros
 from .threads import POOLS
 
-_WORDS = 16
-"""64-bit words of a command in memory: see `native/pool.ll`."""
+_WORDS = 8
+"""64-bit words of a command in memory, and of a thread's share of it: see `native/pool.ll`."""
 COPY, RUN_LOOP = "copy_rows", "run_loop"
 """The algorithms that copy memory and do nothing else, and that run others."""
-_FN, _TASK, _TILES, _GRAIN, _SYNC = range(5)
+_FN, _TASK, _TILES, _PIECES, _SYNC, _SHARES, _RUNS = range(7)
 
 
 @frozen(eq=False)
@@ -105,7 +105,7 @@ round of a loop.
 
 def _shared_work(commands: Sequence[Command]) -> int:
     """How much there is that several threads can do, commands of little work not counted."""
-    works = (max(c.flops, sum(a.nbytes for a in c.accesses)) for c in commands if c.tiles > c.grain)
+    works = (max(c.flops, sum(a.nbytes for a in c.accesses)) for c in commands if c.pieces > 1)
     return sum(work for work in works if work >= _SHARED_PIECE)
 
 
@@ -279,13 +279,18 @@ class _Program:
     def __init__(self, kernel: NativeKernel, commands: Sequence[Command], place: _Places) -> None:
         self._inner = [[_Program(kernel, program, place) for program in command.programs] for command in commands]
         self._tasks = self._filled(commands, place)
-        self._rows = zeros(max(len(commands), 1) * _WORDS, np.uint64).reshape(-1, _WORDS)
-        at = self._tasks.ctypes.data
+        count, shares = max(len(commands), 1), kernel.threads if kernel.threads > 1 else 0
+        lines = zeros((count * (1 + shares) + 1) * _WORDS, np.uint64).reshape(-1, _WORDS)
+        self._rows, rest = lines[:count], lines[count:]
+        at, line = self._tasks.ctypes.data, rest.ctypes.data
+        runs = line + 8 * _WORDS * count * shares
         for row, command, sync in zip(self._rows, commands, barriers(commands, place), strict=False):
             row[_FN] = kernel.kernels[command.spec.symbol]
             row[_TASK] = at
-            row[_TILES], row[_GRAIN], row[_SYNC] = command.tiles, command.grain, sync
+            row[_TILES], row[_PIECES], row[_SYNC] = command.tiles, command.pieces, sync
+            row[_SHARES], row[_RUNS] = line, runs
             at += 8 * len(command.spec.layout.names)
+            line += 8 * _WORDS * shares
 
     @property
     def address(self) -> int:

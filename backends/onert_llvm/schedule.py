@@ -48,6 +48,15 @@ _CACHE = 256 * 1024
 """Bytes of the left operand that a work tile goes over again and again: well inside a second-level cache."""
 
 
+_AGAIN = 0.25
+"""What reading a panel again takes for each work tile, in row blocks."""
+
+_FAR, _UNLIKE = 2, 0.05
+"""How many times longer it takes to read what another processor wrote than what lies in its cache; and by what part a
+cut in the wrong direction is slower.
+"""
+
+
 @frozen
 class Work:
     """How rows are cut into work tiles: `mc` rows each, `tiles` in all (of all panels)."""
@@ -181,12 +190,28 @@ def _tiles(isa: Isa, integer: bool, widest: int = 4) -> tuple[tuple[int, int], .
     )
 
 
-def row_work(m: int, tile: Tile, panels: int, row_bytes: int, threads: int = 1) -> Work:
-    """The cut of `m` rows of `row_bytes` each: work that stays in a cache, and enough pieces for every thread."""
-    rows = max(1, _CACHE // max(1, row_bytes))
-    pieces = -(-4 * threads // panels) if threads > 1 else 1
-    mc = max(tile.mr, min(rows, -(-m // pieces)) // tile.mr * tile.mr)
-    return Work(mc, -(-m // mc) * panels)
+def row_work(shape: Shape, tile: Tile, panels: int, row_bytes: int, threads: int = 1, batches: int = 1) -> Work:
+    """The cut of a product's rows of `row_bytes` each into work tiles whose rows stay in a cache.
+
+    Where threads share such products, one for each of `batches`, rows are cut further if all are done sooner so.
+    Threads that cut rows each read all columns, those that cut columns all rows, which another thread has just written;
+    and they write what the next layer reads row by row.
+    """
+    blocks = -(-shape.m // tile.mr)
+    most = max(1, _CACHE // max(1, row_bytes) // tile.mr)
+    fewest = -(-blocks // most)
+    right, rest = shape.n * row_bytes, shape.m * (row_bytes + shape.n * (1 if shape.integer else 4))
+    by_columns = _FAR * rest < right * threads
+
+    def cycles(each: int) -> float:
+        groups = -(-blocks // each)
+        rounds = -(-groups * panels * batches // threads)
+        unlike = _UNLIKE if (groups < threads) != by_columns and batches < threads else 0.0
+        return rounds * (each + _AGAIN) * (1 + unlike)
+
+    cuts = (fewest, *(-(-fewest // threads) * threads * n for n in (1, 2, 3, 4))) if threads > 1 else (fewest,)
+    mc = tile.mr * min((-(-blocks // count) for count in cuts), key=cycles)
+    return Work(mc, -(-shape.m // mc) * panels)
 
 
 def strip(window: tuple[int, int], stride: int, dilation: int, out_w: int, channels: int, isa: Isa) -> Strip:

@@ -33,7 +33,7 @@ from onert_llvm.kernels.row_chain import Number, RowChain, Total
 from onert_llvm.kernels.slide import slide
 from onert_llvm.layout import TaskLayout
 from onert_llvm.object import compile_text
-from onert_llvm.schedule import line_tile, product_tile, registers_together, row_work, strip
+from onert_llvm.schedule import Shape, line_tile, product_tile, registers_together, row_work, strip
 from onert_llvm.target import ISAS, Isa, target
 
 PATCH = Patch(3, 9)
@@ -98,14 +98,15 @@ def test_a_task_has_all_of_its_slots() -> None:
         layout.fill(a=1, n=2, scale=1.0, m=3)
 
 
-def test_work_covers_all_rows_and_has_a_piece_for_every_thread() -> None:
+def test_work_covers_all_rows_and_gives_threads_alike() -> None:
     isa = target("x86-64-v4")
     for m in (1, 5, 49, 200, 12544):
         for threads in (1, 2, 8):
             tile = product_tile(m, 64, 32, isa)
-            work = row_work(m, tile, 1, 128, threads)
+            work = row_work(Shape(m, 64, 32), tile, 1, 128, threads)
             assert work.mc * work.tiles >= m > work.mc * (work.tiles - 1)
-            assert work.tiles >= min(threads, -(-m // tile.mr))
+            blocks = -(-m // tile.mr)
+            assert -(-work.tiles // threads) * work.mc // tile.mr <= 1.1 * -(-blocks // threads)
 
 
 ALONE = """

@@ -16,7 +16,7 @@ from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32
 from onert_llvm.kernels.line_conv_f32 import LineConvF32, Lines
 from onert_llvm.kernels.tile import Tile, columns
 from onert_llvm.packing import pack_f32, panels
-from onert_llvm.schedule import line_tile, product_tile, row_work, strip
+from onert_llvm.schedule import Shape, line_tile, product_tile, row_work, strip
 from onert_llvm.target import Isa, runnable
 
 from .harness import Array, guarded, run
@@ -59,7 +59,7 @@ def test_products_agree_with_float64(isa: Isa, m: int, k: int, n: int, at_end: b
     spec = KernelSpec(GemmF32(tile, Epilogue(clamp(ACC, -1.0, 6.0), bias=True)), isa)
     a, b, bias = _numbers((m, k)), _numbers((k, n), 1), _numbers((n,), 2)
     c = guarded(np.zeros((m, n), np.float32), at_end)
-    work = row_work(m, tile, panels(n, tile.columns, isa), k * 4)
+    work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k * 4)
     slots = _product_slots(c, m, n, pack_f32(b, tile.columns, isa), tile, isa, work.mc)
     slots |= {"a": guarded(a, at_end), "k": k, "lda": k, "ldc": n, "bias": guarded(bias, at_end)}
     run(spec, work.tiles, slots, pieces=3)
@@ -99,7 +99,7 @@ def test_convolutions_agree_with_float64(isa: Isa, picture: Picture, n: int) -> 
     w, bias = _numbers((taps, picture.channels, n), 1), _numbers((n,), 2)
     tile = product_tile(picture.rows, n, taps * picture.channels, isa)
     c = guarded(np.zeros((picture.rows, n), np.float32))
-    work = row_work(picture.rows, tile, panels(n, tile.columns, isa), taps * picture.channels * 4)
+    work = row_work(Shape(picture.rows, n, 1), tile, panels(n, tile.columns, isa), taps * picture.channels * 4)
     slots = _product_slots(c, picture.rows, n, pack_f32(w, tile.columns, isa), tile, isa, work.mc)
     slots |= picture.slots(guarded(x), guarded(np.zeros(picture.channels, np.float32)))
     slots |= {"k": picture.channels, "ldc": n, "bias": guarded(bias)}

@@ -31,7 +31,7 @@ from onert_llvm.packing import (
     scaling,
     sum_bounds,
 )
-from onert_llvm.schedule import product_tile, registers_together, row_work
+from onert_llvm.schedule import Shape, product_tile, registers_together, row_work
 from onert_llvm.target import Isa, runnable
 
 from .harness import Array, guarded, run
@@ -103,7 +103,7 @@ def test_products_are_exact(isa: Isa, m: int, k: int, n: int, signed: bool, larg
     x, w, layer = _bytes((m, k), signed), _bytes((k, n), True, 1), _layer(n, k, signed, large)
     tile = product_tile(m, n, k, isa, integer=True)
     c = guarded(np.zeros((m, n), x.dtype))
-    work = row_work(m, tile, panels(n, tile.columns, isa), k)
+    work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k)
     how, scale = layer.scaled(w, isa, signed)
     assert (how.scaling is Scaling.WIDE) == large
     slots = _product_slots(c, m, n, w, tile, isa, work.mc) | scale
@@ -120,7 +120,7 @@ def test_weights_may_have_a_zero_point(isa: Isa, k: int, signed: bool) -> None:
     x, w, layer = _bytes((m, k), signed), _bytes((k, n), True, 1), _layer(n, k, signed, False)
     tile = product_tile(m, n, k, isa, integer=True)
     c = guarded(np.zeros((m, n), x.dtype))
-    work = row_work(m, tile, panels(n, tile.columns, isa), k)
+    work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k)
     how, scale = layer.scaled(w, isa, signed, zero)
     slots = _product_slots(c, m, n, w, tile, isa, work.mc) | scale
     slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n}
@@ -140,7 +140,7 @@ def test_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, signed: b
     layer = _layer(n, taps * channels, signed, False)
     tile = product_tile(picture.rows, n, taps * channels, isa, integer=True)
     c = guarded(np.zeros((picture.rows, n), x.dtype))
-    work = row_work(picture.rows, tile, panels(n, tile.columns, isa), taps * channels)
+    work = row_work(Shape(picture.rows, n, 1), tile, panels(n, tile.columns, isa), taps * channels)
     how, scale = layer.scaled(w, isa, signed, zero)
     slots = _product_slots(c, picture.rows, n, w, tile, isa, work.mc) | scale
     slots |= picture.slots(guarded(x), guarded(np.full(channels, layer.input_zero, x.dtype))) | {
@@ -167,7 +167,7 @@ def test_copied_windows_are_exact(isa: Isa, picture: Picture, zero: int, signed:
     )
     tile = product_tile(picture.rows, n, patch.depth, isa, integer=True)
     c = guarded(np.zeros((picture.rows, n), x.dtype))
-    work = row_work(picture.rows, tile, panels(n, tile.columns, isa), patch.depth)
+    work = row_work(Shape(picture.rows, n, 1), tile, panels(n, tile.columns, isa), patch.depth)
     how, scale = layer.scaled(w, isa, signed, zero)
     slots = _product_slots(c, picture.rows, n, w, tile, isa, work.mc) | scale | {"ldc": n}
     slots |= picture.slots(guarded(x), guarded(np.full(picture.channels, layer.input_zero, x.dtype)))

@@ -11,7 +11,7 @@ from onert_llvm.layout import TaskLayout
 RUN_LOOP, RUN_BRANCH = "run_loop", "run_branch"
 """The names of the kernels: who calls commands himself does without them."""
 
-_WORDS, REPORT_WORDS = 16, 2
+_WORDS, REPORT_WORDS = 8, 2
 """64-bit words of a command, and of the report of a check."""
 
 

@@ -16,7 +16,7 @@ from onert_llvm.memory import aligned
 from onert_llvm.schedule import Shape, packed_tile
 from onert_llvm.target import Isa
 
-from .command import REPORT_BYTES, Access, Area, Check, Command, Lowered, Pointer, Slot, all_commands
+from .command import REPORT_BYTES, Access, Area, Check, Command, Lowered, Pointer, Slot, all_commands, pieces
 from .copies import Copies
 
 
@@ -139,9 +139,9 @@ class Lowering:
             for i in operands
             if not self.subgraph.operands[i].is_constant
         )
-        grain = max(1, tiles // (8 * self.threads)) if self.threads > 1 else tiles
         spec = KernelSpec(algorithm, self.isa)
-        self._commands.append(Command(spec, slots, tiles, grain, (*whole, *accesses), operation, flops, programs))
+        cut, touched = pieces(tiles, self.threads), (*whole, *accesses)
+        self._commands.append(Command(spec, slots, tiles, cut, touched, operation, flops, programs))
 
     def add(self, command: Command) -> None:
         """A command that is whole."""

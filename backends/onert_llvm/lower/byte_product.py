@@ -7,7 +7,7 @@ from attrs import frozen
 from onert.ir import Array
 from onert_llvm.kernels.tile import Tile
 from onert_llvm.packing import pack_int8, panels
-from onert_llvm.schedule import row_work
+from onert_llvm.schedule import Shape, row_work
 from onert_llvm.target import Isa
 
 from .builder import Lowering
@@ -34,7 +34,7 @@ def byte_product(
     n = weights.shape[2]
     packed, panel_bytes = pack_int8(weights, tile.columns, isa)
     across = panels(n, tile.columns, isa)
-    work = row_work(m, tile, across, row_bytes, lowering.threads)
+    work = row_work(Shape(m, n, row_bytes, True), tile, across, row_bytes, lowering.threads)
     slots: dict[str, Slot] = {
         "b": lowering.constant(packed),
         "m": m,

@@ -70,7 +70,7 @@ class Callee:
 
 @frozen
 class Command:
-    """Run a kernel over `tiles` work tiles, `grain` of them at a time.
+    """Run a kernel over `tiles` work tiles, cut into `pieces` for threads that share them.
 
     `operation` is the first operation it stands for, by its index in the subgraph. `flops` counts multiplications and
     additions, for profiles. `programs` are the commands that the kernel runs itself, on its own thread.
@@ -79,11 +79,20 @@ class Command:
     spec: Code
     slots: dict[str, Slot] = field(eq=False)
     tiles: int
-    grain: int
+    pieces: int
     accesses: tuple[Access, ...]
     operation: int
     flops: int = 0
     programs: tuple[tuple[Command, ...], ...] = ()
+
+
+_PIECES_EACH = 8
+"""Pieces of a command for each thread: what others can take of one that is late is an eighth of its share at a time."""
+
+
+def pieces(tiles: int, threads: int) -> int:
+    """Into how many pieces threads cut so many tiles."""
+    return min(tiles, _PIECES_EACH * threads) if threads > 1 else 1
 
 
 def all_commands(commands: Iterable[Command]) -> Iterator[Command]:

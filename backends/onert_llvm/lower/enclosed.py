@@ -15,7 +15,7 @@ from onert_llvm.kernels.control import RunBranch, RunLoop
 from onert_llvm.kernels.copy import CopyRows
 
 from .builder import Lowering
-from .command import REPORT_BYTES, Access, Area, Command, Lowered, Pointer, Slot
+from .command import REPORT_BYTES, Access, Area, Command, Lowered, Pointer, Slot, pieces
 from .rule import Rule
 
 _ALIGNMENT = 64
@@ -126,7 +126,7 @@ def copies(lowering: Lowering, at: int, source: Pointer, target: Pointer, nbytes
         slots: dict[str, Slot] = {"source": ends[0], "target": ends[1], "width": width}
         slots |= {"source_step": width, "target_step": width}
         accesses = (Access(ends[0], rows * width), Access(ends[1], rows * width, True))
-        yield Command(spec, slots, rows, 1 if lowering.threads > 1 else rows, accesses, at)
+        yield Command(spec, slots, rows, pieces(rows, lowering.threads), accesses, at)
         done += rows * width
 
 

@@ -13,7 +13,7 @@ from onert.ir.ops.rescale import product_multiplier
 from onert_llvm.kernels.matmul_integers import CentreBytes, MatMulBytes, MatMulShorts
 from onert_llvm.kernels.requantize import Requantize
 from onert_llvm.packing import pack_columns, panels, scaling
-from onert_llvm.schedule import product_tile, row_work
+from onert_llvm.schedule import Shape, product_tile, row_work
 
 from .boxes import move, operand, side
 from .builder import Lowering
@@ -74,7 +74,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     whole = types.output.dtype is DType.INT8
     tile = evolve(product_tile(sides.m, sides.n, sides.k, lowering.isa, integer=True), ahead=0, stream=False)
     across = panels(sides.n, tile.columns, lowering.isa)
-    work = row_work(sides.m, tile, across, sides.k * 2, lowering.threads)
+    shape = Shape(sides.m, sides.n, sides.k, integer=True)
+    work = row_work(shape, tile, across, sides.k * 2, lowering.threads, len(sides.numbers))
     left, right = _rooms(lowering, op, sides, (x, y), whole)
     a = _left(lowering, at, op, x, left, whole)
     b = _right(lowering, at, op, y, sides, right)

@@ -12,7 +12,7 @@ from onert.ir.ops.activation import Activation
 from onert.ir.ops.matmul import BatchMatMul
 from onert_llvm.kernels.matmul_f32 import MatMulF32
 from onert_llvm.packing import panels
-from onert_llvm.schedule import product_tile, row_work
+from onert_llvm.schedule import Shape, product_tile, row_work
 
 from .boxes import move, operand, side
 from .builder import Lowering
@@ -64,7 +64,7 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
     count = len(offsets)
     tile = evolve(product_tile(m, n, depth, lowering.isa), ahead=0, stream=False)
     parts = panels(n, tile.columns, lowering.isa)
-    work = row_work(m, tile, parts, depth * 4, lowering.threads)
+    work = row_work(Shape(m, n, depth), tile, parts, depth * 4, lowering.threads, count)
     after = tail(lowering, operations, Activation.NONE, None, n)
     slots: dict[str, Slot] = {
         **after.slots,

@@ -69,7 +69,7 @@ def product(lowering: Lowering, m: int, weights: Array, code: Hashable = None, t
     tile = tile or lowering.tile((GemmF32, code), Shape(m, n, taps * depth))
     packed, panel_bytes = pack_f32(weights, tile.columns, lowering.isa)
     count = panels(n, tile.columns, lowering.isa)
-    work = row_work(m, tile, count, taps * depth * 4, lowering.threads)
+    work = row_work(Shape(m, n, taps * depth), tile, count, taps * depth * 4, lowering.threads)
     slots: dict[str, Slot] = {
         "b": lowering.constant(packed),
         "m": m,
@@ -93,7 +93,7 @@ def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) 
     (room,) = lowering.scratch((depth * n + lowering.isa.f32) * 4)
     move(lowering, at, own.at(own.view.reshape(n, depth).T), side(room.pointer, (depth, n), 4), (weight,))
     count = panels(n, tile.columns, lowering.isa)
-    work = row_work(m, tile, count, depth * 4, lowering.threads)
+    work = row_work(Shape(m, n, depth), tile, count, depth * 4, lowering.threads)
     slots: dict[str, Slot] = {
         "b": room.pointer,
         "m": m,

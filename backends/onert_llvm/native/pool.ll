@@ -1,10 +1,17 @@
 ; Native threads that walk a list of commands together; `run.ll` is for one alone.
 ;
 ; A program is an array of commands. A kernel is `void kernel(ptr task, i64 begin, i64 end)` over a range of independent
-; tiles. All threads walk the same array in the same order and take tiles, `grain` at a time, from each command's counter.
-; Before a command whose `sync` is set a thread waits until all tiles of the commands before it are done: for tiles, not
-; for threads, so that one that the system does not run holds up nobody unless it is in the middle of a tile. Tiles are
-; independent and each is computed by one thread, so the result is the same for any number of threads.
+; tiles, which are cut into pieces. All threads walk the same array in the same order, and each has a share of every
+; command's pieces, that of its number; so one that computed some rows of a picture computes the same rows of the next,
+; which are in its cache. Who is done with its own share takes pieces of the others'.
+; Before a command whose `sync` is set a thread waits until all pieces of the commands before it are done: for pieces,
+; not for threads, so that one that the system does not run holds up nobody unless it is in the middle of a piece. Tiles
+; are independent and each is computed by one thread, so the result is the same for any number of threads.
+;
+; What one processor writes and another reads takes as long as some thousand products. So a share has a cache line of its
+; own, for which no other thread asks before it is done with its own; and nothing is cleared between runs: the counts in
+; a line have the number of their run beside them, and those of another run are 0. All commands of a program point to the
+; count of its runs.
 ;
 ; A worker that has nothing to do spins for a while, because the next inference often follows closely, then sleeps on a
 ; condition variable, so that an idle pool costs nothing. Workers come and go through a gate, which the caller shuts when
@@ -12,16 +19,19 @@
 ;
 ; `@PAUSE@` is replaced by the target's spin hint.
 
-; Two cache lines: what all threads only read, and the tiles taken and done, which they all change.
-;                fn   task tiles grain sync  padding      taken done  padding
-%Command = type { ptr, ptr, i64, i64,  i64, [3 x i64],    i64,  i64, [6 x i64] }
+;                fn   task tiles pieces sync shares runs
+%Command = type { ptr, ptr, i64, i64,   i64, ptr, ptr, i64 }
 
-; Fields: 0 commands, 1 count, 2 threads, 3 spins, 4 stop; each on its own line 6 generation, 8 the gate; 10 sleepers,
-; 11 mutex, 12 condition. The gate counts the workers inside, plus 2**32 while it is open.
-%Pool = type { ptr, i64, i64, i64, i64, [3 x i64],
-               i64, [7 x i64],
-               i64, [7 x i64],
-               i64, [16 x i64], [16 x i64] }
+; The pieces taken of a share, by whomever, and those that its thread has done, of any share: 16 bits below the number of
+; the run. Each share has a line.
+%Share = type { i64, i64, [6 x i64] }
+
+; One line, which the caller writes and workers read when a run begins: 0 commands, 1 count, 2 number of the run, 3 shares
+; of a command, 4 generation, 5 the gate, 6 stop, 7 spins. Then 8 sleepers, 9 threads, 10 threads that have a number;
+; 12 mutex, 13 condition. The gate counts the workers inside, plus 2**32 while it is open.
+%Pool = type { ptr, i64, i64, i64, i64, i64, i64, i64,
+               i64, i64, i64, [5 x i64],
+               [16 x i64], [16 x i64] }
 
 declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)
@@ -40,22 +50,52 @@ define i64 @onert_pool_size() {
   ret i64 %size
 }
 
-; Wait until all tiles of the commands from `first` up to `last` are done.
-define internal void @finished(ptr %commands, i64 %first, i64 %last) {
+; A count of a share in this run.
+define internal i64 @counted(ptr %place, i64 %run) alwaysinline {
+  %both = load atomic i64, ptr %place acquire, align 8
+  %of = lshr i64 %both, 16
+  %this = icmp eq i64 %of, %run
+  %low = and i64 %both, 65535
+  %count = select i1 %this, i64 %low, i64 0
+  ret i64 %count
+}
+
+; The first piece of a share: the pieces, cut so that earlier shares have one more where they cannot be alike.
+define internal i64 @first(i64 %share, i64 %pieces, i64 %shares) alwaysinline {
+  %product = mul i64 %share, %pieces
+  %less = sub i64 %shares, 1
+  %up = add i64 %product, %less
+  %piece = udiv i64 %up, %shares
+  ret i64 %piece
+}
+
+; Wait until all pieces of the commands from `first` up to `last` are done.
+define internal void @finished(ptr %commands, i64 %first, i64 %last, i64 %shares, i64 %run) {
 entry:
   %none = icmp sge i64 %first, %last
   br i1 %none, label %done, label %command
 command:
   %i = phi i64 [ %first, %entry ], [ %next, %advance ]
   %c = getelementptr %Command, ptr %commands, i64 %i
-  %tilesp = getelementptr %Command, ptr %c, i32 0, i32 2
-  %tiles = load i64, ptr %tilesp, align 8
-  %madep = getelementptr %Command, ptr %c, i32 0, i32 7
+  %piecesp = getelementptr %Command, ptr %c, i32 0, i32 3
+  %pieces = load i64, ptr %piecesp, align 8
+  %linesp = getelementptr %Command, ptr %c, i32 0, i32 5
+  %lines = load ptr, ptr %linesp, align 8
   br label %spin
 spin:
   %tries = phi i64 [ 0, %command ], [ %tried, %again ]
-  %made = load atomic i64, ptr %madep acquire, align 8
-  %all = icmp eq i64 %made, %tiles
+  br label %share
+share:
+  %s = phi i64 [ 0, %spin ], [ %s2, %share ]
+  %sum = phi i64 [ 0, %spin ], [ %sum2, %share ]
+  %donep = getelementptr %Share, ptr %lines, i64 %s, i32 1
+  %some = call i64 @counted(ptr %donep, i64 %run)
+  %sum2 = add i64 %sum, %some
+  %s2 = add i64 %s, 1
+  %each = icmp eq i64 %s2, %shares
+  br i1 %each, label %look, label %share
+look:
+  %all = icmp eq i64 %sum2, %pieces
   br i1 %all, label %advance, label %wait
 wait:
   %tried = add i64 %tries, 1
@@ -77,9 +117,10 @@ done:
   ret void
 }
 
-; Walk the commands as one of several threads.
-define internal void @walk(ptr %commands, i64 %count) {
+; Walk the commands as the thread of a number.
+define internal void @walk(ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run) {
 entry:
+  %tag = shl i64 %run, 16
   %empty = icmp eq i64 %count, 0
   br i1 %empty, label %done, label %command
 command:
@@ -91,7 +132,7 @@ command:
   %meet = icmp ne i64 %sync, 0
   br i1 %meet, label %before, label %begin
 before:
-  call void @finished(ptr %commands, i64 %open, i64 %i)
+  call void @finished(ptr %commands, i64 %open, i64 %i, i64 %shares, i64 %run)
   br label %begin
 begin:
   %opened = phi i64 [ %open, %command ], [ %i, %before ]
@@ -100,28 +141,58 @@ begin:
   %task = load ptr, ptr %taskp, align 8
   %tilesp = getelementptr %Command, ptr %c, i32 0, i32 2
   %tiles = load i64, ptr %tilesp, align 8
-  %grainp = getelementptr %Command, ptr %c, i32 0, i32 3
-  %grain = load i64, ptr %grainp, align 8
-  %takenp = getelementptr %Command, ptr %c, i32 0, i32 6
-  %madep = getelementptr %Command, ptr %c, i32 0, i32 7
+  %piecesp = getelementptr %Command, ptr %c, i32 0, i32 3
+  %pieces = load i64, ptr %piecesp, align 8
+  %linesp = getelementptr %Command, ptr %c, i32 0, i32 5
+  %lines = load ptr, ptr %linesp, align 8
+  br label %share
+share:
+  %s = phi i64 [ %me, %begin ], [ %following, %empty_share ]
+  %made = phi i64 [ 0, %begin ], [ %making, %empty_share ]
+  %s2 = add i64 %s, 1
+  %from = call i64 @first(i64 %s, i64 %pieces, i64 %shares)
+  %to = call i64 @first(i64 %s2, i64 %pieces, i64 %shares)
+  %size = sub i64 %to, %from
+  %takenp = getelementptr %Share, ptr %lines, i64 %s, i32 0
   br label %look
 look:
-  ; Who comes late to a command that is taken does not write to its line.
+  %making = phi i64 [ %made, %share ], [ %making, %take ], [ %more, %work ]
   %seen = load atomic i64, ptr %takenp monotonic, align 8
-  %gone = icmp sge i64 %seen, %tiles
-  br i1 %gone, label %advance, label %take
+  %of = lshr i64 %seen, 16
+  %this = icmp eq i64 %of, %run
+  %low = and i64 %seen, 65535
+  %taken = select i1 %this, i64 %low, i64 0
+  %gone = icmp uge i64 %taken, %size
+  br i1 %gone, label %empty_share, label %take
 take:
-  %from = atomicrmw add ptr %takenp, i64 %grain monotonic
-  %over = icmp sge i64 %from, %tiles
-  br i1 %over, label %advance, label %work
+  %one = add i64 %taken, 1
+  %new = or i64 %tag, %one
+  %swap = cmpxchg ptr %takenp, i64 %seen, i64 %new monotonic monotonic
+  %mine = extractvalue { i64, i1 } %swap, 1
+  br i1 %mine, label %work, label %look
 work:
-  %upto = add i64 %from, %grain
-  %short = icmp slt i64 %upto, %tiles
-  %to = select i1 %short, i64 %upto, i64 %tiles
-  call void %fn(ptr %task, i64 %from, i64 %to)
-  %some = sub i64 %to, %from
-  %ignored = atomicrmw add ptr %madep, i64 %some release
-  br label %take
+  %piece = add i64 %from, %taken
+  %after = add i64 %piece, 1
+  %before1 = mul i64 %piece, %tiles
+  %before2 = mul i64 %after, %tiles
+  %tile = udiv i64 %before1, %pieces
+  %stop = udiv i64 %before2, %pieces
+  call void %fn(ptr %task, i64 %tile, i64 %stop)
+  %more = add i64 %making, 1
+  br label %look
+empty_share:
+  %last = icmp eq i64 %s2, %shares
+  %following = select i1 %last, i64 0, i64 %s2
+  %round = icmp eq i64 %following, %me
+  br i1 %round, label %tell, label %share
+tell:
+  %idle = icmp eq i64 %making, 0
+  br i1 %idle, label %advance, label %write
+write:
+  %told = or i64 %tag, %making
+  %donep = getelementptr %Share, ptr %lines, i64 %me, i32 1
+  store atomic i64 %told, ptr %donep release, align 8
+  br label %advance
 advance:
   %next = add i64 %i, 1
   %end = icmp eq i64 %next, %count
@@ -134,26 +205,25 @@ done:
 define void @onert_pool_run(ptr %pool, ptr %commands, i64 %count) {
 entry:
   %none = icmp eq i64 %count, 0
-  br i1 %none, label %done, label %clear
-clear:
-  %i = phi i64 [ 0, %entry ], [ %next, %clear ]
-  %takenp = getelementptr %Command, ptr %commands, i64 %i, i32 6
-  store i64 0, ptr %takenp, align 8
-  %madep = getelementptr %Command, ptr %commands, i64 %i, i32 7
-  store i64 0, ptr %madep, align 8
-  %next = add i64 %i, 1
-  %end = icmp eq i64 %next, %count
-  br i1 %end, label %open, label %clear
+  br i1 %none, label %done, label %open
 open:
-  %commandsp = getelementptr %Pool, ptr %pool, i32 0, i32 0
-  store ptr %commands, ptr %commandsp, align 8
+  %runsp = getelementptr %Command, ptr %commands, i32 0, i32 6
+  %runs = load ptr, ptr %runsp, align 8
+  %before = load i64, ptr %runs, align 8
+  %run = add i64 %before, 1
+  store i64 %run, ptr %runs, align 8
+  store ptr %commands, ptr %pool, align 8
   %countp = getelementptr %Pool, ptr %pool, i32 0, i32 1
   store i64 %count, ptr %countp, align 8
-  %gate = getelementptr %Pool, ptr %pool, i32 0, i32 8
+  %runp = getelementptr %Pool, ptr %pool, i32 0, i32 2
+  store i64 %run, ptr %runp, align 8
+  %sharesp = getelementptr %Pool, ptr %pool, i32 0, i32 3
+  %shares = load i64, ptr %sharesp, align 8
+  %gate = getelementptr %Pool, ptr %pool, i32 0, i32 5
   store atomic i64 4294967296, ptr %gate release, align 8
   call void @wake(ptr %pool)
-  call void @walk(ptr %commands, i64 %count)
-  call void @finished(ptr %commands, i64 0, i64 %count)
+  call void @walk(ptr %commands, i64 %count, i64 0, i64 %shares, i64 %run)
+  call void @finished(ptr %commands, i64 0, i64 %count, i64 %shares, i64 %run)
   %shut = atomicrmw sub ptr %gate, i64 4294967296 acq_rel
   br label %join
 join:
@@ -179,15 +249,15 @@ done:
 ; A new generation: spinning workers see it, sleeping ones are woken.
 define internal void @wake(ptr %pool) {
 entry:
-  %generation = getelementptr %Pool, ptr %pool, i32 0, i32 6
+  %generation = getelementptr %Pool, ptr %pool, i32 0, i32 4
   %ignored = atomicrmw add ptr %generation, i64 1 seq_cst
-  %sleepersp = getelementptr %Pool, ptr %pool, i32 0, i32 10
+  %sleepersp = getelementptr %Pool, ptr %pool, i32 0, i32 8
   %sleepers = load atomic i64, ptr %sleepersp seq_cst, align 8
   %asleep = icmp ne i64 %sleepers, 0
   br i1 %asleep, label %broadcast, label %done
 broadcast:
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 11
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 12
+  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 12
+  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 13
   %a = call i32 @pthread_mutex_lock(ptr %mutex)
   %b = call i32 @pthread_cond_broadcast(ptr %condition)
   %c = call i32 @pthread_mutex_unlock(ptr %mutex)
@@ -199,14 +269,19 @@ done:
 ; A worker's life: wait for a generation it has not seen, go in while the gate is open, walk, leave.
 define internal ptr @worker(ptr %pool) {
 entry:
-  %generation = getelementptr %Pool, ptr %pool, i32 0, i32 6
-  %gate = getelementptr %Pool, ptr %pool, i32 0, i32 8
-  %sleepers = getelementptr %Pool, ptr %pool, i32 0, i32 10
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 11
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 12
-  %stopp = getelementptr %Pool, ptr %pool, i32 0, i32 4
-  %spinsp = getelementptr %Pool, ptr %pool, i32 0, i32 3
+  %generation = getelementptr %Pool, ptr %pool, i32 0, i32 4
+  %gate = getelementptr %Pool, ptr %pool, i32 0, i32 5
+  %sleepers = getelementptr %Pool, ptr %pool, i32 0, i32 8
+  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 12
+  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 13
+  %stopp = getelementptr %Pool, ptr %pool, i32 0, i32 6
+  %spinsp = getelementptr %Pool, ptr %pool, i32 0, i32 7
   %spins = load i64, ptr %spinsp, align 8
+  %sharesp = getelementptr %Pool, ptr %pool, i32 0, i32 3
+  %shares = load i64, ptr %sharesp, align 8
+  %numbered = getelementptr %Pool, ptr %pool, i32 0, i32 10
+  %before = atomicrmw add ptr %numbered, i64 1 monotonic
+  %me = add i64 %before, 1
   br label %idle
 idle:
   %seen = phi i64 [ 0, %entry ], [ %current, %enter ], [ %current, %join ]
@@ -257,11 +332,12 @@ try:
   %entered = extractvalue { i64, i1 } %swap, 1
   br i1 %entered, label %join, label %enter
 join:
-  %commandsp = getelementptr %Pool, ptr %pool, i32 0, i32 0
-  %commands = load ptr, ptr %commandsp, align 8
+  %commands = load ptr, ptr %pool, align 8
   %countp = getelementptr %Pool, ptr %pool, i32 0, i32 1
   %count = load i64, ptr %countp, align 8
-  call void @walk(ptr %commands, i64 %count)
+  %runp = getelementptr %Pool, ptr %pool, i32 0, i32 2
+  %number = load i64, ptr %runp, align 8
+  call void @walk(ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %number)
   %f = atomicrmw sub ptr %gate, i64 1 acq_rel
   br label %idle
 leave:
@@ -272,10 +348,12 @@ leave:
 ; (fewer than asked when the system refuses more).
 define i64 @onert_pool_start(ptr %pool, i64 %threads, i64 %spins, ptr %handles) {
 entry:
-  %spinsp = getelementptr %Pool, ptr %pool, i32 0, i32 3
+  %spinsp = getelementptr %Pool, ptr %pool, i32 0, i32 7
   store i64 %spins, ptr %spinsp, align 8
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 11
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 12
+  %sharesp = getelementptr %Pool, ptr %pool, i32 0, i32 3
+  store i64 %threads, ptr %sharesp, align 8
+  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 12
+  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 13
   %a = call i32 @pthread_mutex_init(ptr %mutex, ptr null)
   %b = call i32 @pthread_cond_init(ptr %condition, ptr null)
   br label %more
@@ -293,7 +371,7 @@ started:
   %n2 = add i64 %n, 1
   br label %more
 done:
-  %threadsp = getelementptr %Pool, ptr %pool, i32 0, i32 2
+  %threadsp = getelementptr %Pool, ptr %pool, i32 0, i32 9
   store i64 %n, ptr %threadsp, align 8
   ret i64 %n
 }
@@ -301,10 +379,10 @@ done:
 ; Stop the workers and wait until they have left.
 define void @onert_pool_stop(ptr %pool, ptr %handles) {
 entry:
-  %stopp = getelementptr %Pool, ptr %pool, i32 0, i32 4
+  %stopp = getelementptr %Pool, ptr %pool, i32 0, i32 6
   store atomic i64 1, ptr %stopp release, align 8
   call void @wake(ptr %pool)
-  %threadsp = getelementptr %Pool, ptr %pool, i32 0, i32 2
+  %threadsp = getelementptr %Pool, ptr %pool, i32 0, i32 9
   %threads = load i64, ptr %threadsp, align 8
   br label %more
 more:

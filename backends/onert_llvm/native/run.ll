@@ -1,6 +1,6 @@
 ; One thread that walks a list of commands; `pool.ll` says what these are, and is for several.
 
-%Command = type { ptr, ptr, i64, i64,  i64, [3 x i64],    i64,  i64, [6 x i64] }
+%Command = type { ptr, ptr, i64, i64,   i64, ptr, ptr, i64 }
 
 ; Run the commands on the calling thread alone.
 define void @onert_run(ptr %commands, i64 %count) {

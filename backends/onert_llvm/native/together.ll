@@ -9,6 +9,10 @@
 @onert.busy = internal global i32 0, align 4
 @onert.owner = internal global i32 0, align 4
 
+; As in `pool.ll`.
+%Command = type { ptr, ptr, i64, i64,   i64, ptr, ptr, i64 }
+%Share = type { i64, i64, [6 x i64] }
+
 declare i32 @getpid()
 declare void @onert_run(ptr, i64)
 declare void @onert_pool_run(ptr, ptr, i64)
@@ -40,6 +44,33 @@ start:
   store i32 %process, ptr @onert.owner, align 4
   br label %run
 run:
+  ; The memory may have held anything since the run before.
+  %empty = icmp eq i64 %count, 0
+  br i1 %empty, label %share, label %clear_count
+clear_count:
+  %runsp = getelementptr %Command, ptr %commands, i32 0, i32 6
+  %runs = load ptr, ptr %runsp, align 8
+  store i64 0, ptr %runs, align 8
+  br label %command
+command:
+  %at = phi i64 [ 0, %clear_count ], [ %after, %following ]
+  %linesp = getelementptr %Command, ptr %commands, i64 %at, i32 5
+  %lines = load ptr, ptr %linesp, align 8
+  br label %line
+line:
+  %of = phi i64 [ 0, %command ], [ %of2, %line ]
+  %takenp = getelementptr %Share, ptr %lines, i64 %of, i32 0
+  store i64 0, ptr %takenp, align 8
+  %donep = getelementptr %Share, ptr %lines, i64 %of, i32 1
+  store i64 0, ptr %donep, align 8
+  %of2 = add i64 %of, 1
+  %each = icmp eq i64 %of2, @THREADS@
+  br i1 %each, label %following, label %line
+following:
+  %after = add i64 %at, 1
+  %last = icmp eq i64 %after, %count
+  br i1 %last, label %share, label %command
+share:
   call void @onert_pool_run(ptr @onert.pool, ptr %commands, i64 %count)
   store atomic i32 0, ptr @onert.busy release, align 4
   ret void
