@@ -142,7 +142,9 @@ def test_depthwise_convolutions_agree_with_float64(isa: Isa, picture: Picture, c
     slots = picture.slots(guarded(x), guarded(np.zeros(channels, np.float32)))
     slots |= {"w": guarded(w), "c": c, "channels": channels, "ldc": channels, "bias": guarded(bias)}
     tree = clamp(ACC, 0.0, None)
-    slots |= dict(zip(cut.slots, (lines, chunk * isa.f32), strict=False))
-    tiles = lines * -(-channels // (chunk * isa.f32)) if chunk else lines
+    chunks = -(-channels // (chunk * isa.f32)) if chunk else 1
+    block = max(1, lines - chunk)  # the last one has fewer lines
+    slots |= dict(zip(cut.slots, (lines, block, chunk * isa.f32, block * chunks), strict=False))
+    tiles = lines * chunks
     run(KernelSpec(DepthwiseF32(cut, Epilogue(tree, bias=True)), isa), tiles, slots, pieces=2)
     _close(c, np.maximum(np.einsum("rtk,tk->rk", picture.windows(x, 0), w.astype(np.float64)) + bias, 0))

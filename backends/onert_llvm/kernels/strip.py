@@ -16,7 +16,7 @@ class Strip:
     """`across` outputs are computed together; `window` is (height, width), `stride` and `dilation` are across.
 
     The output has at least `across` columns: the last strip of a row overlaps the one before. `masked`: the channels
-    end inside a register. Where they are `chunked`, some channels are computed for all rows before the next ones, so
+    end inside a register. Where they are `chunked`, some channels are computed for a block of rows before the next, so
     that what neighbouring rows see stays near the core. `near` says that a window reaches out of the picture by half of
     its width at most, to either side.
     """
@@ -31,8 +31,10 @@ class Strip:
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """What chunks add to a task: rows of the output through all images, and channels of a chunk."""
-        return ("lines", "chunk") if self.chunked else ()
+        """What chunks add to a task: rows of the output through all images, those of a block, channels of a chunk, and
+        the work tiles of a block.
+        """
+        return ("lines", "block", "chunk", "block_tiles") if self.chunked else ()
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -152,9 +154,11 @@ def _span(k: Kernel, task: Task, strip: Strip, tile: Val) -> tuple[Val, tuple[Va
     """The row of a work tile, and its channels."""
     if not strip.chunked:
         return tile, (k.index(0), task.i64("channels"))
-    lines, size = task.i64("lines"), task.i64("chunk")
-    first = (tile // lines) * size
-    return tile % lines, (first, (first + size).min(task.i64("channels")))
+    number, rest = tile // task.i64("block_tiles"), tile % task.i64("block_tiles")
+    begin = number * task.i64("block")
+    lines = (task.i64("lines") - begin).min(task.i64("block"))
+    first = (rest // lines) * task.i64("chunk")
+    return begin + rest % lines, (first, (first + task.i64("chunk")).min(task.i64("channels")))
 
 
 def _channels(k: Kernel, strip: Strip, out: Val, pixels: Pixels, span: tuple[Val, Val], body: Body) -> None:

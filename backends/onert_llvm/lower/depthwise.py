@@ -65,7 +65,8 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     geometry = evolve(geometry, channels=n)
     cut = strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], n, lowering.isa)
     some = chunk((kh, kw), geometry.size[1], n, lowering.isa)
-    lines = geometry.images * geometry.out[0]
+    lines, chunks = geometry.images * geometry.out[0], -(-n // some)
+    block = -(-lines // lowering.threads)  # a thread's share, which has all channels of its rows
     slots = {
         **geometry.slots,
         **after.slots,
@@ -75,10 +76,12 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "ldc": n,
         "lines": lines,
         "chunk": some,
+        "block": block,
+        "block_tiles": block * chunks,
         "input": source,
         "zero": lowering.constant(np.zeros(n, np.float32)),
     }
-    tiles = lines * -(-n // some)
+    tiles = lines * chunks
     flops = 2 * geometry.rows * kh * kw * n
     every = (*reads, *after.reads)
     algorithm = DepthwiseF32(evolve(cut, chunked=True, near=geometry.near), after.epilogue)
