@@ -39,7 +39,7 @@ UNUSUAL = (
 )
 
 
-@pytest.mark.parametrize("name", ["digits_float", "digits_int8"])
+@pytest.mark.parametrize("name", ["digits_float", "digits_int8", "digits_int8/digits_int8.tflite"])
 def test_the_second_process_reads_neither_the_compiler_nor_llvm(name: str, tmp_path: Path) -> None:
     model = REPOSITORY / "nnpackage" / "examples" / name
     environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
@@ -54,3 +54,4 @@ def test_the_second_process_reads_neither_the_compiler_nor_llvm(name: str, tmp_p
     assert set(COMPILING) <= set(compiling.split())
     assert set(COMPILING).isdisjoint(running.split())
     assert set(UNUSUAL).isdisjoint(running.split())
+    assert ("onert.frontend.model" in running.split()) == model.is_dir()  # the reader of what is in a file

@@ -12,6 +12,8 @@ from typing import Protocol
 
 from attrs import field, frozen
 
+from onert.ir.value import Value
+
 from .build import F32, I64, PTR, Block, Kernel, Module, Type, Val, View
 from .layout import TaskLayout
 from .target import Isa
@@ -62,7 +64,7 @@ class Algorithm(Protocol):
 
 
 @frozen
-class KernelSpec:
+class KernelSpec(Value):
     """A kernel: an algorithm for a target. Its symbol is a digest of all that decides the code."""
 
     algorithm: Algorithm

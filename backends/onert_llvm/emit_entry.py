@@ -12,12 +12,13 @@ from attrs import frozen
 from llvmlite import ir
 
 from onert.backend import EntryPoint, Place, Region
+from onert.ir.value import Value
 
 from .lower.command import REPORT_BYTES
 
 
 @frozen
-class Report:
+class Report(Value):
     """So many bytes into the reports of checks, which lie on the stack while an entry runs."""
 
     offset: int
@@ -27,7 +28,7 @@ Slots = tuple[int | Place | Report, ...]
 
 
 @frozen
-class Bound:
+class Bound(Value):
     """A command with all that is known of its task: the kernel's symbol, 64 bits or a place for each slot, tiles.
 
     `pieces` and `sync` are for threads that share it: as in `native/pool.ll`.
@@ -45,7 +46,7 @@ class Bound:
 
 
 @frozen
-class BoundLoop:
+class BoundLoop(Value):
     """`condition`, and as long as the byte at `goes_on` is set then, `body` and `condition` again.
 
     It ends when a check that reports to one of `reports` is found broken. With a bound there are so many rounds at the
@@ -64,7 +65,7 @@ class BoundLoop:
 
 
 @frozen
-class BoundBranch:
+class BoundBranch(Value):
     """`then` where the byte at `condition` is set, else `otherwise`."""
 
     condition: Place | Report

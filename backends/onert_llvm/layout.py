@@ -8,10 +8,11 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir import Array, BackendError
+from onert.ir.value import Value
 
 
 @frozen
-class TaskLayout:
+class TaskLayout(Value):
     """The names of a task's slots, in order."""
 
     names: tuple[str, ...]

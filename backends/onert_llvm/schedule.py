@@ -10,6 +10,8 @@ from functools import cache
 
 from attrs import frozen
 
+from onert.ir.value import Value
+
 from .kernels.dot import GROUP
 from .kernels.product import MOST_UNROLLED
 from .kernels.strip import Strip
@@ -58,7 +60,7 @@ cut in the wrong direction is slower.
 
 
 @frozen
-class Work:
+class Work(Value):
     """How rows are cut into work tiles: `mc` rows each, `tiles` in all (of all panels)."""
 
     mc: int
@@ -66,7 +68,7 @@ class Work:
 
 
 @frozen
-class Shape:
+class Shape(Value):
     """A product of `m` rows, `n` columns and `k` terms, of floats or of `integer` numbers."""
 
     m: int
@@ -131,7 +133,7 @@ def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns) -> Tile:
 
 
 @frozen
-class LineTile:
+class LineTile(Value):
     """A tile for a convolution along a row of outputs, `together` of which are one row of the product."""
 
     tile: Tile

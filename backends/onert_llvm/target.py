@@ -9,6 +9,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir import BackendError
+from onert.ir.value import Value
 
 
 class Dot(Enum):
@@ -25,7 +26,7 @@ class Dot(Enum):
 
 
 @frozen
-class Isa:
+class Isa(Value):
     """An instruction set.
 
     `vector_bytes` is the width of a register, `registers` how many there are, `masks` whether loads and stores of part

@@ -8,6 +8,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from onert.ir import BackendError
+from onert.ir.value import Value
 
 from .target import ISAS, Dot, Isa, runnable, target
 
@@ -15,7 +16,7 @@ _SYSTEMS = frozenset({"linux", "none", "unknown", "elf", "freebsd", "netbsd", "o
 
 
 @frozen
-class Architecture:
+class Architecture(Value):
     """What may be asked of one architecture.
 
     `triple` stands for a name without a system. `processors` are LLVM's names with the target each is like, the first

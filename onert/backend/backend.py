@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 from attrs import field, frozen
 
 from onert.ir import CallTypes, Operation
+from onert.ir.value import Value
 
 from .kernel import Group, Kernel, Sequence
 from .memory import HOST, Memory
@@ -20,7 +21,7 @@ API_VERSION = 1
 
 
 @frozen
-class Settings:
+class Settings(Value):
     """What the user chose that concerns backends; `extra` holds keys that only one backend knows."""
 
     num_threads: int = 1

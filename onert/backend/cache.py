@@ -23,6 +23,8 @@ from pathlib import Path
 
 from attrs import frozen
 
+from onert.ir.value import Value
+
 MAGIC = b"onert cache 2\n\0\0"
 HEADER = 64
 DEFAULT_LIMIT = 512 << 20
@@ -84,7 +86,7 @@ def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
 
 
 @frozen
-class Entry:
+class Entry(Value):
     """A file in the cache: its key, its size in bytes and when it was last used (seconds since the epoch)."""
 
     key: str
@@ -93,7 +95,7 @@ class Entry:
 
 
 @frozen
-class Cache:
+class Cache(Value):
     """Entries in a directory, at most `limit` bytes and for a while a sixteenth more: the longest unused go first."""
 
     directory: Path

@@ -8,6 +8,7 @@ from enum import Enum
 from attrs import field, frozen
 
 from onert.ir import Subgraph
+from onert.ir.value import Value
 
 from .kernel import Sequence
 
@@ -21,7 +22,7 @@ class Region(Enum):
 
 
 @frozen
-class Place:
+class Place(Value):
     """So many bytes from the beginning of a region."""
 
     region: Region
@@ -29,7 +30,7 @@ class Place:
 
 
 @frozen
-class Symbol:
+class Symbol(Value):
     """A variable that callers may look up: its name, where it lies, and how many elements it has."""
 
     name: str
@@ -38,7 +39,7 @@ class Symbol:
 
 
 @frozen
-class EntryPoint:
+class EntryPoint(Value):
     """A function `int symbol(uint8_t *constants, uint8_t *mutables, uint8_t *activations)`.
 
     It runs the sequences in order, then lets the subgraph's variables take their new values, and returns 0, or another
@@ -53,7 +54,7 @@ class EntryPoint:
 
 
 @frozen
-class CodeTarget:
+class CodeTarget(Value):
     """What code is made for: the words of a user, None where nothing was said.
 
     `relocation` is "pic" or "static".
@@ -66,7 +67,7 @@ class CodeTarget:
 
 
 @frozen
-class Blueprint:
+class Blueprint(Value):
     """All that one object file holds: functions that share constants and mutables, and what tells callers about them.
 
     Every region starts at a multiple of `alignment` bytes. `symbols` are those of mutables, whose region has
@@ -87,7 +88,7 @@ class Blueprint:
 
 
 @frozen
-class ObjectCode:
+class ObjectCode(Value):
     """An object file, the bytes of the constants it reads, and what is known only now that both are there.
 
     `symbols` are the blueprint's and those of constants; `activation_bytes` includes the backend's own scratch memory.

@@ -8,12 +8,13 @@ from typing import Protocol, runtime_checkable
 from attrs import frozen
 
 from onert.ir import Context, Operation, Subgraph
+from onert.ir.value import Value
 
 from .tensor import Tensors
 
 
 @frozen
-class Group:
+class Group(Value):
     """Operations of a sequence that a kernel runs as one: it may write any of their results before it has read all of
     their operands, so that all of these have memory of their own.
 
@@ -25,7 +26,7 @@ class Group:
 
 
 @frozen
-class Sequence:
+class Sequence(Value):
     """Operations of one subgraph that one backend runs as a unit, in order.
 
     `inputs` are the operands read but not made here (constants among them), `outputs` those that are used elsewhere

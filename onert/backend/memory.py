@@ -10,6 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir import Array, ExecutionError, TensorType
+from onert.ir.value import Value
 
 Buffer = Any
 """What a memory space hands out for a tensor: a NumPy array in host memory, the backend's own handle elsewhere."""
@@ -111,7 +112,7 @@ CHANNELS_FIRST = ChannelsFirstMemory()
 
 
 @frozen
-class Placement:
+class Placement(Value):
     """Where a tensor lies in its arena, in bytes; `root` is the operand whose memory it shares (itself mostly)."""
 
     offset: int
@@ -120,7 +121,7 @@ class Placement:
 
 
 @frozen
-class ArenaPlan:
+class ArenaPlan(Value):
     """The layout of one memory space's arena for one subgraph.
 
     `size` is the arena's bytes, `lower_bound` what no plan can beat: the largest sum of tensors, each rounded up to the

@@ -9,13 +9,14 @@ from itertools import accumulate
 from attrs import field, frozen
 
 from onert.ir import DType, Quantization, Shape, Subgraph, TensorType
+from onert.ir.value import Value
 
 from .kernel import Kernel, Sequence
 from .memory import HOST, ArenaPlan, Memory
 
 
 @frozen
-class TensorInfo:
+class TensorInfo(Value):
     """An input or output as callers see it; a dimension that is not known before the run is None."""
 
     name: str
@@ -29,7 +30,7 @@ class TensorInfo:
 
 
 @frozen
-class Step:
+class Step(Value):
     """One kernel with the sequence it runs and the backend it came from."""
 
     backend: str
@@ -38,7 +39,7 @@ class Step:
 
 
 @frozen
-class Routine:
+class Routine(Value):
     """One compiled subgraph: kernels in an order that is right, and where every tensor lies.
 
     `dependencies[i]` are the steps that must have run before step i; where the executor keeps no order, of the steps
@@ -71,7 +72,7 @@ class Routine:
 
 
 @frozen
-class Program:
+class Program(Value):
     """A compiled model. It holds no state: any number of executions may run it at once.
 
     `specialize` gives the program for other input shapes (by position), from a cache where it was made before.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onert.ir import Array, CallTypes, Operation, TensorType, type_of
+from onert.ir import Array, CallTypes, Constant, Operation, TensorType, type_of
 
 from .memory import HOST, Buffer, Memory
 
@@ -11,17 +11,29 @@ class Tensor:
     """Type and buffer of one operand within one execution.
 
     `dynamic` tensors have a type with unknown dimensions until a run gives them an array; their buffer is then that
-    array, and `type` its type. The buffer of a model's input or output may change between runs, never during one.
+    array, and `type` its type. The buffer of a model's input or output may change between runs, never during one. That
+    of a constant in host memory may be given as the constant, whose elements are read when the buffer is asked for.
     """
 
-    __slots__ = ("buffer", "declared", "dynamic", "memory", "type")
+    __slots__ = ("_buffer", "declared", "dynamic", "memory", "type")
 
-    def __init__(self, type_: TensorType, buffer: Buffer | None, memory: Memory = HOST) -> None:
+    def __init__(self, type_: TensorType, buffer: Buffer | Constant | None, memory: Memory = HOST) -> None:
         self.declared = type_
         self.type = type_
-        self.buffer = buffer
+        self._buffer = buffer
         self.memory = memory
         self.dynamic = not type_.is_static or type_.dtype.is_handle
+
+    @property
+    def buffer(self) -> Buffer | None:
+        """Where the elements are; None while they are nowhere."""
+        if isinstance(self._buffer, Constant):
+            self._buffer = self._buffer.array
+        return self._buffer
+
+    @buffer.setter
+    def buffer(self, buffer: Buffer | None) -> None:
+        self._buffer = buffer
 
     @property
     def array(self) -> Array:

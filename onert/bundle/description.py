@@ -11,6 +11,7 @@ from attrs import frozen
 
 from onert.backend import TensorInfo
 from onert.ir import DType, ExecutionError, Quantization
+from onert.ir.value import Value
 
 from .variables import Role, Variable
 
@@ -26,7 +27,7 @@ _VARIABLE = re.compile(
 
 
 @frozen
-class Description:
+class Description(Value):
     """A bundle as its header describes it.
 
     Bytes of the memory areas, the variables of each entry point, and what error codes mean (`{}` for the element).

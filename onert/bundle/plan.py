@@ -12,13 +12,14 @@ from onert.compiler.options import Options
 from onert.compiler.routine import plan_routine
 from onert.compiler.scheduler.manual import Choices
 from onert.ir import CompileError, Subgraph, Subgraphs
+from onert.ir.value import Value
 
 from .resources import Key, held
 from .variables import ALIGNMENT, Role, Variable
 
 
 @frozen
-class Plan:
+class Plan(Value):
     """Entry points with one layout of mutables: all inputs, then all outputs, then all state.
 
     `activation_bytes` is the largest arena of all; `live_bytes` the most that is alive in it at one time.
@@ -32,7 +33,7 @@ class Plan:
 
 
 @frozen
-class _Draft:
+class _Draft(Value):
     """An entry point whose variables have no place yet."""
 
     entry: EntryPoint

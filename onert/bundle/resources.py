@@ -38,13 +38,14 @@ from onert.ir.ops.control import CallOnce
 from onert.ir.ops.copy import Copy
 from onert.ir.ops.select import Select
 from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
+from onert.ir.value import Value
 
 Key = tuple[str, str]
 """Container and name of a variable."""
 
 
 @frozen
-class Held:
+class Held(Value):
     """A subgraph without resource variables, and those that are its state now."""
 
     subgraph: Subgraph

@@ -7,6 +7,7 @@ from enum import Enum
 from attrs import frozen
 
 from onert.backend import Place, Region, Symbol, TensorInfo
+from onert.ir.value import Value
 
 ALIGNMENT = 64
 
@@ -20,7 +21,7 @@ class Role(Enum):
 
 
 @frozen
-class Variable:
+class Variable(Value):
     """A tensor of an entry point that callers see, `offset` bytes into mutables."""
 
     entry: str

@@ -10,6 +10,7 @@ from attrs import field, frozen
 
 from onert.backend import CodeTarget, Program
 from onert.ir import CompileError, Package
+from onert.ir.value import Value
 
 
 class Api(Enum):
@@ -21,7 +22,7 @@ class Api(Enum):
 
 
 @frozen
-class Files:
+class Files(Value):
     """A bundle that was written: its files by suffix ("o", "weights", "h" ...), sizes in bytes, and what it runs on."""
 
     name: str
@@ -36,7 +37,7 @@ Source = Program | Package
 
 
 @frozen
-class Request:
+class Request(Value):
     """What the user chose; the fields are those of `bundle`."""
 
     name: str | None = None

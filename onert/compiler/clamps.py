@@ -9,10 +9,11 @@ from attrs import frozen
 from onert.ir import Op
 from onert.ir.ops.activation import Activation
 from onert.ir.ops.unary import Unary, UnaryKind
+from onert.ir.value import Value
 
 
 @frozen
-class Bounds:
+class Bounds(Value):
     """The smallest and the largest number that an activation gives; infinite where there is none."""
 
     low: float = -math.inf

@@ -6,10 +6,11 @@ from attrs import frozen
 
 from onert.backend import ArenaPlan, Program, Routine
 from onert.ir import Subgraph
+from onert.ir.value import Value
 
 
 @frozen
-class Table:
+class Table(Value):
     """A heading for every column, and rows of as many texts."""
 
     headings: tuple[str, ...]

@@ -10,10 +10,11 @@ from onert.backend import TensorInfo
 from onert.ir import CompileError, RuleError, Shape, Signature, SignatureTensor, Subgraph, Subgraphs
 from onert.ir import shape as shape_rules
 from onert.ir.inference import shapes_ok
+from onert.ir.value import Value
 
 
 @frozen
-class Entry:
+class Entry(Value):
     """A subgraph of a model that callers enter, and the names by which they know its inputs and outputs."""
 
     model: Subgraphs

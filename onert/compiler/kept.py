@@ -1,10 +1,13 @@
 """Programs on disk: compiled once, found again by all that they depend on.
 
-A kept program is a pickle of everything but the kernels and the model's own constants and operands. These are taken
-from the model again, the kernels come from what their backends keep; arrays lie beside the pickle and are mapped into
-memory, so that packed weights are neither packed nor held twice. What a program depends on, and is found by, is the
-model, the options, the sources of this package, Python and NumPy, and what the backends say of themselves. A model with
-operations that somebody else's code declares is not kept: nothing tells whether that code is still the same.
+A kept program is a pickle of everything but the kernels and what it takes from the model again, above all constants;
+the kernels come from what their backends keep. Arrays lie beside the pickle and are mapped into memory, so that packed
+weights are neither packed nor held twice. What a program depends on, and is found by, is the model, the options, the
+sources of this package, Python and NumPy, and what the backends say of themselves. A model with operations that
+somebody else's code declares is not kept: nothing tells whether that code is still the same.
+
+Of a model that a file's content says alone, the content is what programs are found by, and where one is found the file
+is read no further: that it is well-formed is kept too.
 """
 
 from __future__ import annotations
@@ -15,9 +18,9 @@ import os
 import pickle
 import struct
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -30,6 +33,7 @@ from onert.backend import HOST, Backend, Memory, Program, Routine, Step
 from onert.backend.cache import Cache, default_directory, sources
 from onert.backend.writers import WRITERS
 from onert.ir import Array, BackendError, Constant, Operand, Package, TensorType
+from onert.ir.package import Content, Models
 
 from .options import Options
 
@@ -48,15 +52,17 @@ _OURS = frozenset({"attr", "copyreg", "numpy", "onert", *sys.stdlib_module_names
 class Shelf:
     """Where the program of one package for one set of options is kept; `parts` are what it takes from the package.
 
-    `key` reads every constant. `outline` is a key of all but these: an empty entry of that key says that a program for
-    such a package was kept, so that nobody reads the constants of a package that is new.
+    `key` reads all of the package. `outline` is a key of some of it: an empty entry of that key says that a program for
+    such a package was kept, so that nobody reads all of a package that is new. `told` are the keys of other empty
+    entries that go with the program.
     """
 
     cache: Cache
     outline: str
     key: Callable[[], str]
-    parts: tuple[object, ...]
+    parts: Parts
     backends: Mapping[str, Backend]
+    told: Callable[[], Iterable[str]] = tuple
 
     def take(self, specialize: Specialize) -> Program | None:
         """The program, where it is there; `specialize` becomes what it has of that name."""
@@ -86,11 +92,13 @@ class Shelf:
             return
         bare = evolve(program, routines=tuple(map(_without_kernels, program.routines)), specialize=_nothing)
         try:
-            pieces = _packed((bare, kernels), self)
+            self.parts.check()
+            pieces = _packed((bare, kernels), self.parts)
         except _UNFIT:
             return
         if self.cache.store(self.key(), *pieces):
-            self.cache.store(self.outline)
+            for key in (self.outline, *self.told()):
+                self.cache.store(key)
 
     def _kept(self, step: Step) -> Any:
         return self.backends[step.backend].keep(step.kernel)
@@ -117,18 +125,46 @@ def shelf(package: Package, options: Options, backends: Sequence[Backend]) -> Sh
     names = {backend.name: backend.fingerprint(options.settings) for backend in backends}
     if None in names.values():
         return None
-    constants = _constants(package)
+    asked = (_state(), repr(names), _text(options))
+    place, by_name = Cache(default_directory(os.environ)), {b.name: b for b in backends}
+    content = package.content
+    if content is not None:
+        outline = Cache.key(*asked, package.name, repr(package.model_names), content.outline)
+        key = cache(lambda: Cache.key(outline, content.digest))
+        return Shelf(place, outline, key, LaterParts(content), by_name, lambda: _well_formed(content))
+    constants = _constants(package.models)
     try:
-        structure = _pickled(package, {id(constant): at for at, constant in enumerate(constants)}, None, _OURS)
+        structure = _structure(package, constants)
     except _UNFIT:
         return None
     kinds = "\n".join(f"{constant.array.dtype} {constant.array.shape}" for constant in constants)
-    state = sources(Path(onert.ir.__file__).parents[1])
-    versions = f"{sys.implementation.cache_tag} {sys.hexversion:x} {np.__version__}"
-    outline = Cache.key(state, versions, repr(names), _text(options), structure, kinds)
+    outline = Cache.key(*asked, structure, kinds)
     key = cache(lambda: Cache.key(outline, _digest(constants)))
-    parts = (*constants, *_operands(package))
-    return Shelf(Cache(default_directory(os.environ)), outline, key, parts, {b.name: b for b in backends})
+    return Shelf(place, outline, key, Parts((*constants, *_operands(package.models))), by_name)
+
+
+def known(package: Package) -> bool:
+    """Whether a program of a package with this content was kept, so that the content is well-formed."""
+    place = Cache(default_directory(os.environ))
+    return package.content is not None and all(place.load(key) is not None for key in _well_formed(package.content))
+
+
+def _well_formed(content: Content) -> Iterator[str]:
+    """The keys of entries that say that content is well-formed; the first is made without all of it being read."""
+    yield Cache.key(_state(), content.outline)
+    yield Cache.key(_state(), content.outline, content.digest)
+
+
+@cache
+def _state() -> str:
+    """What this process runs: the state of the sources when it is first asked for, Python and NumPy."""
+    state = sources(Path(onert.ir.__file__).parents[1])
+    return f"{state} {sys.implementation.cache_tag} {sys.hexversion:x} {np.__version__}"
+
+
+def _structure(value: object, constants: Sequence[Constant]) -> bytes:
+    """A pickle of everything but the constants, where no package of others declares any of it."""
+    return _pickled(value, {id(constant): at for at, constant in enumerate(constants)}, None, _OURS)
 
 
 def _digest(constants: Sequence[Constant]) -> bytes:
@@ -146,21 +182,21 @@ def _text(options: Options) -> str:
     return repr({name: sorted(value) if isinstance(value, frozenset) else value for name, value in found.items()})
 
 
-def _constants(package: Package) -> tuple[Constant, ...]:
-    """The constants of a package's models, each once."""
-    found = {id(operand.data): operand.data for operand in _every_operand(package) if operand.data is not None}
+def _constants(models: Models) -> tuple[Constant, ...]:
+    """The constants of models, each once."""
+    found = {id(operand.data): operand.data for operand in _every_operand(models) if operand.data is not None}
     return tuple(found.values())
 
 
-def _operands(package: Package) -> Iterator[Operand | TensorType]:
-    """The operands of a package's models, and their types."""
-    for operand in _every_operand(package):
+def _operands(models: Models) -> Iterator[Operand | TensorType]:
+    """The operands of models, and their types."""
+    for operand in _every_operand(models):
         yield operand.type
         yield operand
 
 
-def _every_operand(package: Package) -> Iterator[Operand]:
-    return (operand for model in package.models for subgraph in model.subgraphs for operand in subgraph.operands)
+def _every_operand(models: Models) -> Iterator[Operand]:
+    return (operand for model in models for subgraph in model.subgraphs for operand in subgraph.operands)
 
 
 def _bytes(array: Array) -> Array:
@@ -168,6 +204,44 @@ def _bytes(array: Array) -> Array:
 
 
 # ---- pickles beside which arrays lie
+
+
+class Parts:
+    """What a program takes from its package, by number."""
+
+    def __init__(self, members: Sequence[object]) -> None:
+        self._members = members
+
+    def numbers(self) -> dict[int, int]:
+        """The numbers of members by identity."""
+        return {id(part): at for at, part in enumerate(self._members)}
+
+    def __getitem__(self, at: int) -> object:
+        return self._members[at]
+
+    def check(self) -> None:
+        """Nothing: the package was looked at when its key was made."""
+
+
+class LaterParts(Parts):
+    """The constants of models that are read when one of these is: what else a program has of them it has itself."""
+
+    def __init__(self, content: Content) -> None:
+        self._content = content
+
+    def numbers(self) -> dict[int, int]:
+        return {id(part): at for at, part in enumerate(self._constants)}
+
+    def __getitem__(self, at: int) -> object:
+        return Constant(lambda: self._constants[at].array)
+
+    def check(self) -> None:
+        """One of `_UNFIT` where the models have operations that others declare."""
+        _structure(self._content.models, self._constants)
+
+    @cached_property
+    def _constants(self) -> tuple[Constant, ...]:
+        return _constants(self._content.models)
 
 
 def given(at: int) -> object:
@@ -214,7 +288,7 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, buffers: Sequence[memoryview], parts: Sequence[object]) -> None:
+    def __init__(self, file: io.BytesIO, buffers: Sequence[memoryview], parts: Parts) -> None:
         super().__init__(file, buffers=buffers)
         self._parts = parts
 
@@ -234,17 +308,17 @@ def _pickled(
     return file.getvalue()
 
 
-def _packed(value: object, shelf: Shelf) -> list[bytes | memoryview]:
+def _packed(value: object, parts: Parts) -> list[bytes | memoryview]:
     """Sizes of the pickle and of every buffer, then these, each on a cache line."""
     buffers: list[pickle.PickleBuffer] = []
-    head = _pickled(value, {id(part): at for at, part in enumerate(shelf.parts)}, buffers)
+    head = _pickled(value, parts.numbers(), buffers)
     pieces: list[memoryview] = [memoryview(head), *(buffer.raw() for buffer in buffers)]
     sizes = struct.pack(f"<{1 + len(pieces)}Q", len(pieces), *(piece.nbytes for piece in pieces))
     whole = (memoryview(sizes), *pieces)
     return [part for piece in whole for part in (piece, bytes(-piece.nbytes % _ALIGNMENT))]
 
 
-def _unpacked(payload: memoryview, parts: Sequence[object]) -> tuple[Program, Sequence[Sequence[Any]]]:
+def _unpacked(payload: memoryview, parts: Parts) -> tuple[Program, Sequence[Sequence[Any]]]:
     (count,) = struct.unpack_from("<Q", payload)
     sizes = struct.unpack_from(f"<{count}Q", payload, 8)
     pieces, start = [], _aligned(8 * (1 + count))

@@ -7,10 +7,11 @@ from collections.abc import Sequence as List
 from attrs import frozen
 
 from onert.backend import Group, Sequence
+from onert.ir.value import Value
 
 
 @frozen
-class Moment:
+class Moment(Value):
     """A group of operations that run as one: when, and in which step."""
 
     group: Group
@@ -18,7 +19,7 @@ class Moment:
 
 
 @frozen
-class Timeline:
+class Timeline(Value):
     """The groups of all sequences, one after the other, and for every operation the moment at which it runs."""
 
     moments: tuple[Moment, ...]

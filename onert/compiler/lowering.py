@@ -9,10 +9,11 @@ from attrs import evolve, frozen
 from onert.backend import HOST, Backend, Memory
 from onert.ir import CompileError, Operand, Operation, StateUpdate, Subgraph
 from onert.ir.ops.permute import Permute
+from onert.ir.value import Value
 
 
 @frozen
-class Lowered:
+class Lowered(Value):
     """A subgraph with a backend for every operation and a memory space for every operand.
 
     Inputs, outputs and variables live in host memory; what an operation reads and makes lives where its backend does.

@@ -11,6 +11,7 @@ from attrs import Attribute, evolve, field, fields, frozen
 
 from onert.backend import Settings
 from onert.ir import CompileError
+from onert.ir.value import Value
 
 from .cpus import available_cpus
 from .planner import PLANNERS
@@ -31,7 +32,7 @@ def _at_least_1(options: Options, attribute: Attribute[Any], value: int | None) 
 
 
 @frozen
-class Options:
+class Options(Value):
     """How to compile and run a model.
 
     A value is taken from the first of: an explicit choice, the package's configuration file, the environment, the

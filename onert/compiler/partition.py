@@ -8,6 +8,7 @@ from heapq import heappop, heappush
 from attrs import frozen
 
 from onert.backend import Backend, Sequence
+from onert.ir.value import Value
 
 from .lowering import Lowered
 
@@ -15,7 +16,7 @@ Predecessors = tuple[tuple[int, ...], ...]
 
 
 @frozen
-class Part:
+class Part(Value):
     """A sequence, its backend, and the parts that must have run before it."""
 
     backend: Backend

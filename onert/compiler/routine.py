@@ -8,6 +8,7 @@ from attrs import evolve, frozen
 
 from onert.backend import ArenaPlan, Backend, Routine, Settings
 from onert.ir import Effect, Subgraph
+from onert.ir.value import Value
 
 from .concurrency import guessed_costs, measured_costs, ranks, threads_for
 from .effects import predecessors
@@ -24,7 +25,7 @@ from .tensor_registration import register
 
 
 @frozen
-class Plan:
+class Plan(Value):
     """A subgraph on its way to a routine: which backend runs what in which order, and where every tensor lies.
 
     `settings` are what each part's backend is told, `notes` the scheduler's.

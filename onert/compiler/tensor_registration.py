@@ -8,12 +8,13 @@ from attrs import frozen
 
 from onert.backend import Memory
 from onert.ir import Subgraph
+from onert.ir.value import Value
 
 from .linearize import Timeline
 
 
 @frozen
-class Registration:
+class Registration(Value):
     """Operands to be placed, by memory space and in the order in which a run makes them.
 
     `roots` gives each operand the one whose memory it uses, itself in most cases.

@@ -46,7 +46,7 @@ class Frame:
                 continue
             memory = self.routine.memories.get(index, HOST)
             if memory.name == HOST.name:
-                self._tensors[index] = Tensor(operand.type, operand.data.array)
+                self._tensors[index] = Tensor(operand.type, operand.data)
             else:
                 buffer = memory.view(self._allocate(memory, operand.type.nbytes), 0, operand.type)
                 memory.copy_in(operand.data.array, buffer, operand.type)

@@ -12,6 +12,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir import Array
+from onert.ir.value import Value
 
 from .flatbuffer import Data
 
@@ -20,7 +21,7 @@ LENGTH = 32
 
 
 @frozen
-class Block:
+class Block(Value):
     """Bytes of one block, and the values of blocks given as rows of bytes."""
 
     name: str

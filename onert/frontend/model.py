@@ -14,7 +14,6 @@ from onert.ir import (
     ModelError,
     Operand,
     Operation,
-    Package,
     RuleError,
     Signature,
     SignatureTensor,
@@ -26,10 +25,10 @@ from onert.ir import shape as shapes
 from onert.ir.model_inference import infer_model
 
 from .control import check_control_flow
+from .custom import CUSTOM_OPS
 from .flatbuffer import Data, Table, root
 from .neighbors import Neighbors
 from .operators import Code, read_codes, read_operator
-from .registry import Format
 from .schema import slot
 from .tensors import Buffers, Details, read_tensors
 
@@ -252,15 +251,10 @@ def _signature_tensors(table: Table, side: str, key: str, graph: Subgraph) -> tu
     return tuple(found)
 
 
-def schema_format(name: str, identifier: bytes) -> Format:
-    """The format of files of this schema that carry `identifier` behind their first four bytes."""
-
-    def recognize(head: bytes, path: Path | None) -> bool:
-        return head[4:8] == identifier
-
-    def load(content: Data, path: Path | None) -> Package:
-        return Package(
-            (read_model(content, Neighbors(path, read_model)),), model_names=() if path is None else (path.name,)
-        )
-
-    return Format(name, recognize, load)
+def read_package(content: Data, path: Path | None) -> tuple[Subgraphs, bool]:
+    """The model in a file's content, and whether that alone says what it is: not models in other files, and not what
+    users have registered.
+    """
+    neighbors = Neighbors(path, read_model)
+    model = read_model(content, neighbors)
+    return model, not neighbors.chain.found and not CUSTOM_OPS

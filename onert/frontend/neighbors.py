@@ -10,6 +10,7 @@ from attrs import field, frozen
 
 from onert.ir import ModelError, Subgraph, Subgraphs
 from onert.ir.link import renumber
+from onert.ir.value import Value
 
 from .flatbuffer import Data
 
@@ -21,7 +22,7 @@ Read = Callable[[Data, "Neighbors"], Subgraphs]
 
 
 @frozen
-class Chain:
+class Chain(Value):
     """Which files are being read, the first one first, and what was read already."""
 
     files: tuple[Path, ...] = ()

@@ -8,6 +8,7 @@ from attrs import field, frozen
 
 from onert.ir import ModelError, Op, Operand, TensorType
 from onert.ir.ops.custom import Python, Unsupported
+from onert.ir.value import Value
 
 from .custom import CUSTOM_OPS
 from .flatbuffer import Data, Table
@@ -24,7 +25,7 @@ _PLACEHOLDER = 127
 
 
 @frozen
-class Code:
+class Code(Value):
     """An entry of the model's table of operator codes: a builtin's name or a custom code, and the version."""
 
     name: str

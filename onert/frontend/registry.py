@@ -10,6 +10,7 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from onert.ir import ModelError, Package
+from onert.ir.value import Value
 
 from .flatbuffer import Data
 
@@ -21,16 +22,18 @@ HEAD = 16
 
 
 @frozen
-class Format:
+class Format(Value):
     """A kind of model file.
 
     `recognize` is given the first bytes of a file (none for a directory) and its path (None for bytes in memory).
-    `load` is given the whole content (empty for a directory) and the path; it raises ModelError.
+    `load` is given the whole content (empty for a directory) and the path; it raises ModelError. `unread`, where there
+    is one, gives the same for content that is well-formed, and reads it when it is asked for; None where it cannot.
     """
 
     name: str
     recognize: Callable[[bytes, Path | None], bool]
     load: Callable[[Data, Path | None], Package]
+    unread: Callable[[Data, Path | None], Package | None] | None = None
 
 
 def formats() -> tuple[Format, ...]:
@@ -59,15 +62,24 @@ def _installed() -> tuple[Format, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def load(source: Path | bytes) -> Package:
-    """A model or package; ModelError with the file's name where it is missing, unknown or malformed."""
+def _unknown(package: Package) -> bool:
+    """No content is known to be well-formed."""
+    return False
+
+
+def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> Package:
+    """A model or package; ModelError with the file's name where it is missing, unknown or malformed.
+
+    One that is `known` to be well-formed is read when somebody asks what is in it.
+    """
     path = source if isinstance(source, Path) else None
     name = str(path) if path is not None else f"{len(source)} bytes" if isinstance(source, bytes) else ""
     try:
         content = memoryview(source) if isinstance(source, bytes) else _content(source)
         for format_ in _formats():
             if format_.recognize(bytes(content[:HEAD]), path):
-                package = format_.load(content, path)
+                unread = None if format_.unread is None else format_.unread(content, path)
+                package = unread if unread is not None and known(unread) else format_.load(content, path)
                 return package if package.name else evolve(package, name=path.stem if path is not None else "model")
     except ModelError as error:
         raise ModelError(f"{name}: {error}") from error
@@ -75,8 +87,8 @@ def load(source: Path | bytes) -> Package:
         raise ModelError(f"{name}: a directory without metadata/MANIFEST is no package")
     if not len(content):
         raise ModelError(f"{name}: the file is empty")
-    known = ", ".join(format_.name for format_ in formats())
-    raise ModelError(f"{name}: begins with {bytes(content[:8])!r}, expected one of the formats {known}")
+    expected = ", ".join(format_.name for format_ in formats())
+    raise ModelError(f"{name}: begins with {bytes(content[:8])!r}, expected one of the formats {expected}")
 
 
 def _content(path: Path) -> Data:

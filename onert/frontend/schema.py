@@ -11,11 +11,13 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from onert.ir.value import Value
+
 from .schema_tables import ENUMERATIONS, TABLES
 
 
 @frozen
-class Field:
+class Field(Value):
     """A field's slot in the vtable, its type as struct's code (empty: an offset to something), and its default."""
 
     slot: int

@@ -11,6 +11,7 @@ from attrs import frozen
 from onert.ir import Constant, DType, ModelError, Operand, Quantization, RuleError, Shape, TensorType
 from onert.ir import shape as shapes
 from onert.ir.inference import shapes_ok
+from onert.ir.value import Value
 
 from . import sparse
 from .blocks import BLOCKS, LENGTH, Block, decode
@@ -48,7 +49,7 @@ class Buffers:
 
 
 @frozen
-class Details:
+class Details(Value):
     """What differs between the formats of the schema.
 
     `blockwise` is the number of that kind of quantisation details. With `rows_from_buffer` a constant whose first

@@ -6,10 +6,11 @@ from attrs import frozen
 
 from .op import Op
 from .types import CallTypes
+from .value import Value
 
 
 @frozen
-class Cost:
+class Cost(Value):
     """`flops`: multiplications and additions. `nbytes`: bytes of operands and results, each counted once."""
 
     flops: int

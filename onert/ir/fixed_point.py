@@ -14,12 +14,13 @@ from attrs import frozen
 
 from .dtype import Array
 from .errors import RuleError
+from .value import Value
 
 INT32_MIN, INT32_MAX = -(1 << 31), (1 << 31) - 1
 
 
 @frozen
-class Multiplier:
+class Multiplier(Value):
     """`mantissa * 2**(shift - 31)`: a positive real multiplier; mantissa in [2**30, 2**31) or 0."""
 
     mantissa: int

@@ -13,13 +13,14 @@ from .dtype import Array
 from .errors import RuleError
 from .flops import elementwise
 from .types import CallTypes
+from .value import Value
 
 DECLARED: dict[str, type[Op]] = {}
 """Operation kinds by class name, filled as the classes are defined; `ops.OPS` has also those that no one imported."""
 
 
 @frozen
-class Param:
+class Param(Value):
     """One operand of an operation kind, as the parameters of `infer` name it."""
 
     name: str
@@ -36,7 +37,7 @@ class Effect(Enum):
 
 
 @frozen
-class Call:
+class Call(Value):
     """How an operation runs a subgraph: with which of its inputs, by position, and what becomes of the results.
 
     With `gives` they are the operation's results (or what these are chosen from); with `again` they are also the
@@ -73,7 +74,7 @@ def _optional(parameter: inspect.Parameter) -> bool:
 
 
 @frozen
-class Op:
+class Op(Value):
     """An operation kind: fields are attributes, the parameters of `infer` are operands.
 
     A subclass is a frozen attrs class and declares

@@ -6,10 +6,11 @@ from attrs import frozen
 
 from .shape import Shape
 from .types import Constant, TensorType
+from .value import Value
 
 
 @frozen
-class Operand:
+class Operand(Value):
     """Type, name, and the elements where it is a constant.
 
     `variable` marks state that is kept from one run to the next; it starts as zeros. `signature_shape` is the shape

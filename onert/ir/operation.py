@@ -5,10 +5,11 @@ from __future__ import annotations
 from attrs import frozen
 
 from .op import Op
+from .value import Value
 
 
 @frozen
-class Operation:
+class Operation(Value):
     """An operation kind applied to operands, which are indices into the subgraph's; None is an absent one.
 
     `location` says where in the model file it comes from ("operation 12 CONV_2D"); it takes part in no comparison

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Mapping
+from functools import cached_property
 
 from attrs import field, frozen
 
 from .subgraph import Signature, Subgraphs
+from .value import Value
 
 
 @frozen
-class Port:
+class Port(Value):
     """An input or an output of a package's model: which model, which subgraph of it, which position."""
 
     model: int
@@ -22,28 +25,81 @@ class Port:
 
 
 @frozen
-class Connection:
+class Connection(Value):
     """An output of one model that is an input of others."""
 
     source: Port
     targets: tuple[Port, ...]
 
 
+Models = tuple[Subgraphs, ...]
+
+_ENDS = 1 << 12
+
+
+class Content:
+    """The whole content of a model file, and the models in it, which are read when somebody asks for them.
+
+    Nothing else decides what these are: two contents with one digest have the same models.
+    """
+
+    def __init__(self, data: memoryview, read: Callable[[], Models]) -> None:
+        self._data = data
+        self._read = read
+
+    @cached_property
+    def models(self) -> Models:
+        """The models; ModelError where the content is malformed."""
+        return self._read()
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all bytes."""
+        return hashlib.sha256(self._data).hexdigest()
+
+    @property
+    def outline(self) -> str:
+        """Tells most contents apart by a few of their bytes."""
+        ends = hashlib.sha256(self._data[:_ENDS])
+        ends.update(self._data[-_ENDS:])
+        return f"{len(self._data)} {ends.hexdigest()}"
+
+    def __eq__(self, other: object) -> bool:
+        return self.models == (other.models if isinstance(other, Content) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.models)
+
+    def __repr__(self) -> str:
+        return repr(self.models)
+
+
 @frozen
-class Package:
+class Package(Value):
     """What `load` gives: models, how they are connected, and the package's own configuration.
 
     With one model, `inputs`, `outputs` and `connections` may be empty: the model's own inputs and outputs count.
-    `config` holds the keys and values of the package's configuration file. `name` is what errors call it.
+    `config` holds the keys and values of the package's configuration file. `name` is what errors call it. Models that
+    are all that a file's content says may be given as that.
     """
 
-    models: tuple[Subgraphs, ...]
+    _models: Models | Content
     name: str = ""
     inputs: tuple[Port, ...] = ()
     outputs: tuple[Port, ...] = ()
     connections: tuple[Connection, ...] = ()
     config: Mapping[str, str] = field(factory=dict)
     model_names: tuple[str, ...] = ()
+
+    @property
+    def models(self) -> Models:
+        """The models in their order."""
+        return self._models.models if isinstance(self._models, Content) else self._models
+
+    @property
+    def content(self) -> Content | None:
+        """The content that says all of the models, where there is one."""
+        return self._models if isinstance(self._models, Content) else None
 
     @property
     def model(self) -> Subgraphs:

@@ -25,6 +25,7 @@ from .quant import Quantization
 from .shape import Shape
 from .subgraph import Signature, SignatureTensor, StateUpdate, Subgraph, Subgraphs
 from .types import Constant, TensorType
+from .value import Value
 
 Item = TypeVar("Item")
 
@@ -40,7 +41,7 @@ _TOKEN = re.compile(
 
 
 @frozen
-class Token:
+class Token(Value):
     """A word of the text, and where it begins."""
 
     kind: str

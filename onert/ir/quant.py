@@ -9,10 +9,11 @@ from attrs import frozen
 
 from .dtype import Array, DType
 from .errors import RuleError
+from .value import Value
 
 
 @frozen
-class Quantization:
+class Quantization(Value):
     """`real = scale * (stored - zero_point)`.
 
     Per tensor: one scale and one zero point. Per axis: one of each for every index along `axis`.

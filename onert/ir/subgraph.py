@@ -10,10 +10,11 @@ from attrs import define, evolve, field, frozen
 from .operand import Operand
 from .operation import Operation
 from .types import CallTypes, TensorType
+from .value import Value
 
 
 @frozen
-class StateUpdate:
+class StateUpdate(Value):
     """After each run the elements of `source` become those of the variable operand `variable`."""
 
     variable: int
@@ -74,7 +75,7 @@ class Subgraph:
 
 
 @frozen
-class SignatureTensor:
+class SignatureTensor(Value):
     """A name that callers use, and the operand it stands for."""
 
     name: str
@@ -82,7 +83,7 @@ class SignatureTensor:
 
 
 @frozen
-class Signature:
+class Signature(Value):
     """A named way into a model: a subgraph with names for its inputs and outputs."""
 
     key: str
@@ -92,7 +93,7 @@ class Signature:
 
 
 @frozen
-class Subgraphs:
+class Subgraphs(Value):
     """A whole model; subgraph 0 is where a run starts unless a signature says otherwise."""
 
     subgraphs: tuple[Subgraph, ...]

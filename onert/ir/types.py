@@ -14,6 +14,7 @@ from .dtype import Array, DType
 from .errors import RuleError
 from .quant import Quantization
 from .shape import Shape
+from .value import Value
 
 
 class Constant:
@@ -54,7 +55,7 @@ class Constant:
 
 
 @frozen
-class TensorType:
+class TensorType(Value):
     """Element type, shape, quantisation, and - where it is a constant - the elements.
 
     `ranked` is False while even the number of dimensions is unknown; `shape` is then empty and means nothing.
@@ -148,7 +149,7 @@ def unranked(dtype: DType, quantization: Quantization | None = None) -> TensorTy
 
 
 @frozen
-class CallTypes:
+class CallTypes(Value):
     """The types on both sides of one operation."""
 
     inputs: tuple[TensorType | None, ...]

@@ -9,13 +9,14 @@ from attrs import frozen
 from .errors import ModelError
 from .package import Package, Port
 from .subgraph import Subgraph
+from .value import Value
 
 Node = tuple[int, int]
 """A subgraph that a package enters: which model, which subgraph of it."""
 
 
 @frozen
-class Wiring:
+class Wiring(Value):
     """Every connected input's source, the package's own inputs and outputs, and the nodes in an order that runs."""
 
     sources: Mapping[Port, Port]

@@ -18,6 +18,7 @@ from onert.exec import Execution
 from onert.exec.observers import Observer, Work
 from onert.ir import Array, DType, OnertError, Operation, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.ops.permute import Permute
+from onert.ir.value import Value
 
 Measurement = tuple[str, str, bool, int, float]
 """Backend, operation, whether quantised, bytes, microseconds."""
@@ -27,7 +28,7 @@ COPIED = (1 << 10, 1 << 14, 1 << 18, 1 << 22)
 
 
 @frozen
-class Outcome:
+class Outcome(Value):
     """What was measured, and sentences on what was not."""
 
     measurements: tuple[Measurement, ...]

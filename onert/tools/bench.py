@@ -18,13 +18,14 @@ from rich.table import Table
 
 import onert
 from onert.ir import OnertError
+from onert.ir.value import Value
 
 from .contest import Contestant, contest
 from .peers import PEERS, PeerError, Prepared
 
 
 @frozen
-class Row:
+class Row(Value):
     """One runtime on one model with one number of threads; `ratio` is how many times faster onert is."""
 
     model: str

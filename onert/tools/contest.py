@@ -14,9 +14,11 @@ from collections.abc import Callable, Sequence
 
 from attrs import frozen
 
+from onert.ir.value import Value
+
 
 @frozen
-class Contestant:
+class Contestant(Value):
     """A name, and a call that runs one inference."""
 
     name: str
@@ -24,7 +26,7 @@ class Contestant:
 
 
 @frozen
-class Result:
+class Result(Value):
     """One contestant's times in seconds per call: the minimum of each round."""
 
     name: str

@@ -11,6 +11,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir import OnertError
+from onert.ir.value import Value
 
 Arrays = Sequence[np.ndarray[Any, Any]]
 
@@ -20,7 +21,7 @@ class PeerError(OnertError):
 
 
 @frozen
-class Prepared:
+class Prepared(Value):
     """A peer with its inputs bound: `call` runs one inference, `setup_seconds` is what loading and compiling took."""
 
     call: Callable[[], object]

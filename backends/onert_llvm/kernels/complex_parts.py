@@ -6,6 +6,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, I32, Kernel, Val, View, vec
 from onert_llvm.layout import TaskLayout
@@ -20,7 +21,7 @@ class Part(Enum):
 
 
 @frozen
-class ComplexParts:
+class ComplexParts(Value):
     """`out[width]` from `x[width]` complex numbers, for each of the rows that are work tiles."""
 
     part: Part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I8, I64, PTR, Kernel, Val
 from onert_llvm.layout import TaskLayout
@@ -25,7 +26,7 @@ def run_program(k: Kernel, task: Task, name: str) -> None:
 
 
 @frozen
-class RunLoop:
+class RunLoop(Value):
     """Run `condition`, and as long as the byte at `goes_on` is set then, `body` and `condition` again. One work tile.
 
     It ends when one of so many `checks`, whose reports lie at `reports`, is found broken. With `bounded` there are
@@ -76,7 +77,7 @@ def _kept(k: Kernel, task: Task) -> Val:
 
 
 @frozen
-class RunBranch:
+class RunBranch(Value):
     """Run `then` where the byte at `condition` is set, else `otherwise`. One work tile."""
 
     @property

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
@@ -23,7 +24,7 @@ SPACE = ("input", "zero", *(f"{name}_{axis}" for name in _NAMES for axis in AXES
 
 
 @frozen
-class Conv3dF32:
+class Conv3dF32(Value):
     """A product whose rows are the windows of the output's pixels, through all images; `k` is the input's channels.
 
     Weights are packed tap by tap.

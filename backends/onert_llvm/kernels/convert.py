@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, I8, I16, I32, Kernel, Val
 from onert_llvm.layout import TaskLayout
@@ -14,7 +15,7 @@ from .requantize import nearest
 
 
 @frozen
-class QuantizeF32:
+class QuantizeF32(Value):
     """`out = x / scale` to the nearest integer, halves away from zero, `zero_point` added, within the integers' range.
 
     These have 16 bits where they are `short`, else 8. What is no number becomes the zero point. `low` and `high` are
@@ -48,7 +49,7 @@ class QuantizeF32:
 
 
 @frozen
-class DequantizeIntegers:
+class DequantizeIntegers(Value):
     """`out = scale * (x - zero_point)` in float32; bits and work tiles as in `QuantizeF32`."""
 
     signed: bool = True

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I8, I32, Kernel, Val
 from onert_llvm.layout import TaskLayout
 
 
 @frozen
-class CopyRows:
+class CopyRows(Value):
     """`rows` of `width` bytes, `source_step` and `target_step` bytes apart; work tiles are rows."""
 
     @property
@@ -33,7 +34,7 @@ class CopyRows:
 
 
 @frozen
-class FillRows:
+class FillRows(Value):
     """`rows` of `width` elements of `size` bytes (1 or 4) set to the low bits of `value`; work tiles are rows."""
 
     size: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, Kernel, Val
 from onert_llvm.layout import TaskLayout
@@ -14,7 +15,7 @@ from .window import SLOTS as WINDOW
 
 
 @frozen
-class DepthwiseF32:
+class DepthwiseF32(Value):
     """Weights are `[taps, channels]`; work tiles are rows of the output, through all images.
 
     A filter is read once for a strip of outputs, and so is a pixel that several of their windows see.

@@ -7,6 +7,7 @@ from functools import partial
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I16, I32, Kernel, Val, View, vec
 from onert_llvm.layout import TaskLayout
@@ -17,7 +18,7 @@ from .slide import SLOTS, Finish, Slide, Sums, each_slide
 
 
 @frozen
-class DepthwiseInt16:
+class DepthwiseInt16(Value):
     """Weights are `[register, taps, lane]` in 32 bits, the upper half 0: a product of pairs is one of numbers.
 
     Lanes are the channels, filled up to whole registers. Work tiles are rows of the output, through all images.

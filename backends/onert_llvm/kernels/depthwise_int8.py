@@ -11,6 +11,7 @@ from functools import partial
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, I8, I16, I32, Kernel, Val, View, vec
 from onert_llvm.layout import TaskLayout
@@ -27,7 +28,7 @@ NARROW = Requantize()
 
 
 @frozen
-class DepthwiseInt8:
+class DepthwiseInt8(Value):
     """Weights as `packing.pack_depthwise_int8` makes them; work tiles are rows of the output, through all images.
 
     Where weights have a zero point, the sums of the windows are made on the way.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, I8, I32, I64, Kernel, Val, Var, View
 from onert_llvm.build.math import exp
@@ -15,7 +16,7 @@ from onert_llvm.layout import TaskLayout
 
 
 @frozen
-class Elements:
+class Elements(Value):
     """How a tensor's real numbers are stored: float32, or bytes with a scale and a zero point."""
 
     bytes_: bool
@@ -40,7 +41,7 @@ class Elements:
 
 
 @frozen
-class BestClass:
+class BestClass(Value):
     """For each anchor the greatest of `count` scores from number `first` on, as float32, and which it is (the first).
 
     Work tiles are anchors; a row has `width` scores.
@@ -96,7 +97,7 @@ _FIELDS = (*_SIDES, "area", "score")
 
 
 @frozen
-class Detect:
+class Detect(Value):
     """Boxes of the anchors that score at least `threshold`, the best first, without those that overlap a better one by
     more than `iou`: `most` at the most, in room for `slots`. There is one work tile.
 

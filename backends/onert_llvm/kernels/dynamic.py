@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, F64, I8, I32, Kernel, Val
 from onert_llvm.layout import TaskLayout
@@ -28,7 +29,7 @@ def _piece(task: Task, tile: Val) -> tuple[Val, Val, Val]:
 
 
 @frozen
-class Extent:
+class Extent(Value):
     """The least and the greatest element of each piece, and 0: `out[item, piece] = (low, high)`. Tiles are pieces."""
 
     @property
@@ -68,7 +69,7 @@ def over_lanes(x: Val, least: bool) -> Val:
 
 
 @frozen
-class QuantizeDynamic:
+class QuantizeDynamic(Value):
     """Items as signed bytes: `out`, and for each its float32 in `scales` and its 32-bit zero point in `offsets`.
 
     `extents` is what `Extent` gives for the same pieces; `padding` points to `channels` bytes for each item, which
@@ -156,7 +157,7 @@ def _asymmetric(k: Kernel, low: Val, high: Val) -> tuple[Val, Val, Val]:
 
 
 @frozen
-class Dynamic:
+class Dynamic(Value):
     """How sums of such bytes become floats: times the scales of row and filter, plus the bias, then the epilogue.
 
     `filter_first` says in which order the scales are multiplied. Slots `row_scales` and `row_offsets` point to those of

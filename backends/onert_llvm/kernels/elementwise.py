@@ -6,6 +6,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
@@ -23,7 +24,7 @@ class Reach(Enum):
 
 
 @frozen
-class Elementwise:
+class Elementwise(Value):
     """`out = tree` over a box of `rank` outer axes and a width, the result dense.
 
     Leaf number i has neighbours along the width where `wide[i]`, else one element for all of it; slot `NAME_step{j}`

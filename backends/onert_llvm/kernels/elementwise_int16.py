@@ -7,6 +7,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I8, I16, I32, I64, Kernel, Type, Val, View
 from onert_llvm.layout import TaskLayout
@@ -31,7 +32,7 @@ class Form(Enum):
 
 
 @frozen
-class SumInt16:
+class SumInt16(Value):
     """`x + y`, `x - y` or `(x - y)²` in fixed point, zero points 0; slots and work tiles as those of `SumInt8`.
 
     Before they are scaled the operands are lifted, but not for a square.
@@ -74,7 +75,7 @@ class SumInt16:
 
 
 @frozen
-class MultiplyInt16:
+class MultiplyInt16(Value):
     """`x * y`, scaled once, zero points 0; slots and work tiles as those of `MultiplyInt8`."""
 
     scaling: Scaling
@@ -128,7 +129,7 @@ ELEMENTS = {8: I8, 16: I16, 32: I32, 64: I64}
 
 
 @frozen
-class Rescale:
+class Rescale(Value):
     """`out = (x - x_zero)` times a multiplier, clamped: integers of 8 or 16 bits to others.
 
     `source` and `target` are their bits, `signed` says whether those of x have a sign; slot `columns` is one register.
@@ -162,7 +163,7 @@ class Rescale:
 
 
 @frozen
-class MapShorts:
+class MapShorts(Value):
     """`out = table[x]`: any function of one number of `source` bits, 8 or 16, to one of `target` bits.
 
     The table's first entry belongs to 0, that of -1 is the last. Work tiles are rows of `width`.

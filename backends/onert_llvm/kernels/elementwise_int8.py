@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, I8, I32, I64, Kernel, Val, View
 from onert_llvm.build.math import nearest_even
@@ -22,7 +23,7 @@ OPERANDS = ("x", "y")
 
 
 @frozen
-class AffineInt8:
+class AffineInt8(Value):
     """`x · x_factor + y · y_factor + offset` in float32, rounded to the nearest integer: a sum or a difference.
 
     The caller has found numbers with which all 65536 results are right. A product and a sum are one operation where the
@@ -62,7 +63,7 @@ def affine(k: Kernel, x: Val, y: Val, factors: list[Val]) -> Val:
 
 
 @frozen
-class SumInt8:
+class SumInt8(Value):
     """`x + y` (or `x - y`) in fixed point: for the scales whose sums `AffineInt8` cannot give exactly.
 
     `columns`, `x_columns` and `y_columns` point to one register each of a multiplier; `sides` says of which scaling
@@ -105,7 +106,7 @@ class SumInt8:
 
 
 @frozen
-class MultiplyInt8:
+class MultiplyInt8(Value):
     """`x * y`, scaled once; `columns` points to one register. Work tiles as in `AffineInt8`."""
 
     requantize: Requantize
@@ -162,7 +163,7 @@ def _pairwise(
 
 
 @frozen
-class PairTable:
+class PairTable(Value):
     """`out = table[x, y]` for two bytes: any function of two quantised elements.
 
     The table's row belongs to x, both count from the byte 0 up to that of -1. Work tiles as in `AffineInt8`.
@@ -190,7 +191,7 @@ class PairTable:
 
 
 @frozen
-class MapBytes:
+class MapBytes(Value):
     """`out = table[x]`: any function of one quantised element. Work tiles are rows of `width`, `x_step` and `out_step`
     bytes apart; the table's first entry belongs to the byte 0, that of -1 is the last.
     """
@@ -216,7 +217,7 @@ class MapBytes:
 
 
 @frozen
-class ShiftBytes:
+class ShiftBytes(Value):
     """`out = x + by`, wrapped: bytes whose zero point moves from signed to unsigned. Work tiles as in `MapBytes`."""
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, Kernel, Val, View
 
@@ -21,7 +22,7 @@ _NONE: Mapping[str, Val] = {}
 
 
 @frozen
-class Epilogue:
+class Epilogue(Value):
     """`tree` computes the stored value from `ACC` and other leaves.
 
     With `bias` the accumulator starts at `bias[column]`. A leaf listed in `columns` is a vector with one element per

@@ -7,6 +7,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.build import F32, I1, I8, I16, I32, I64, Kernel, Type, Val, View, vec
 from onert_llvm.build import math as vm
 
@@ -94,7 +95,7 @@ class Fn(Enum):
 
 
 @frozen
-class Leaf:
+class Leaf(Value):
     """An input of the tree by name; whoever evaluates the tree knows what it is."""
 
     name: str
@@ -102,7 +103,7 @@ class Leaf:
 
 
 @frozen
-class Const:
+class Const(Value):
     """A number."""
 
     value: float | int

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I8, I32, I64, Kernel, Val
 from onert_llvm.layout import TaskLayout
 
 
 @frozen
-class ExtremeInt8:
+class ExtremeInt8(Value):
     """`out[block, column]`: the row of the greatest (least) of `x[block, :, column]`, the first of equals.
 
     Results have 64 bits where `wide`, else 32. Work tile t is block t // chunks and its columns from (t % chunks)

@@ -12,6 +12,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir import Array
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
@@ -23,7 +24,7 @@ Complex = tuple[Val, Val]
 
 
 @frozen
-class Stage:
+class Stage(Value):
     """A stage that makes `radix` transforms of each into one: `length` numbers each, `apart` between neighbours."""
 
     radix: int
@@ -61,7 +62,7 @@ def table(size: int, lanes: int) -> Array:
 
 
 @frozen
-class RealFourier:
+class RealFourier(Value):
     """Rows of `width` floats, `step` apart, to `size // 2 + 1` complex numbers each; work tiles are rows.
 
     `size` is a power of two with eight registers of lanes at least. `short` rows have fewer elements than that.

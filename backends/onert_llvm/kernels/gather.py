@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I8, I32, I64, Kernel, Val
 from onert_llvm.layout import TaskLayout
@@ -12,7 +13,7 @@ from .move import ELEMENTS, copy_run
 
 
 @frozen
-class Gather:
+class Gather(Value):
     """`out[outer, i] = x[outer, index[i]]`, slices of `width` elements of `unit` bytes.
 
     An index has `depth` parts, each along an axis of `limit{i}` entries that are `step{i}` bytes apart; `wide` says
@@ -68,7 +69,7 @@ class Gather:
 
 
 @frozen
-class PutSlice:
+class PutSlice(Value):
     """`out[index] = row`, both `width` bytes; an index that is not below `limit` is reported instead. One work tile."""
 
     wide: bool

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F64, I16, I32, I64, Kernel, Val, Var, View
 from onert_llvm.layout import TaskLayout
@@ -24,7 +25,7 @@ def _join(gather: Gather, total: Var, value: Val) -> None:
 
 
 @frozen
-class WindowPoolInt16:
+class WindowPoolInt16(Value):
     """Pooling that keeps its quantisation, clamped to [`low`, `high`]; work tiles are rows of the output.
 
     A mean is rounded halves away from zero: `count[output]` (int32) says how many pixels an output has, whose sums fit
@@ -63,7 +64,7 @@ class WindowPoolInt16:
 
 
 @frozen
-class ReduceInt16:
+class ReduceInt16(Value):
     """`out[block, column]` from `x[block, row, column]` for every row; all have `width` columns.
 
     Work tiles are registers of columns, `chunks` of each block; where there is but one column (`single`) they are
@@ -122,7 +123,7 @@ class ReduceInt16:
 
 
 @frozen
-class SoftmaxInt16:
+class SoftmaxInt16(Value):
     """TFLite's softmax of 16-bit numbers, row by row; work tiles are rows of `width`.
 
     `exps` holds the exponential of every distance from the greatest, `inverses` 513 samples of the reciprocal.

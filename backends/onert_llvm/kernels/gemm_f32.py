@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, Kernel, Val
 from onert_llvm.layout import TaskLayout
@@ -21,7 +22,7 @@ from .window import each_tap, origins
 
 
 @frozen
-class GemmF32:
+class GemmF32(Value):
     """A product with the rows of A `lda` elements apart, those of C `ldc`."""
 
     tile: Tile
@@ -47,7 +48,7 @@ class GemmF32:
 
 
 @frozen
-class ConvF32:
+class ConvF32(Value):
     """A convolution: the rows of A are the windows of the output's pixels, gathered tap by tap from the input.
 
     Rows are the output's pixels through all images, `k` is the input's channels; the weights are packed tap by tap.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F64, I8, I16, I32, Kernel, Val, Var, View, intrinsic, vec
 from onert_llvm.layout import TaskLayout
@@ -28,7 +29,7 @@ GROUP = 2
 
 
 @frozen
-class Depth:
+class Depth(Value):
     """Terms of a row of the product: `odd` says that their number is, `split` that sums move every `step` terms."""
 
     odd: bool
@@ -40,7 +41,7 @@ class Depth:
 
 
 @frozen
-class GemmInt16:
+class GemmInt16(Value):
     """A product with the rows of A `lda` elements apart, those of C `ldc`; weights packed as bytes in pairs."""
 
     tile: Tile
@@ -66,7 +67,7 @@ class GemmInt16:
 
 
 @frozen
-class ConvInt16:
+class ConvInt16(Value):
     """A convolution through the windows of the output's pixels; `zero` holds zeros."""
 
     tile: Tile
@@ -97,7 +98,7 @@ class ConvInt16:
 
 
 @frozen
-class PatchConvInt16:
+class PatchConvInt16(Value):
     """A convolution of few channels, whose windows are copied together first; no dilation across."""
 
     tile: Tile

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, I8, I32, Kernel, Val, Var
 from onert_llvm.layout import TaskLayout
@@ -31,7 +32,7 @@ Products = Callable[[Accumulators], None]
 
 
 @frozen
-class GemmInt8:
+class GemmInt8(Value):
     """A product with the rows of A `lda` bytes apart, those of C `ldc`; `rest` is k modulo the target's group.
 
     `signed` says what activations and results are; weights are packed as signed bytes by `packing.pack_int8`.
@@ -68,7 +69,7 @@ class GemmInt8:
 
 
 @frozen
-class ConvInt8:
+class ConvInt8(Value):
     """A convolution of bytes through the windows of the output's pixels; `zero` holds the input's zero point."""
 
     tile: Tile
@@ -105,7 +106,7 @@ class ConvInt8:
 
 
 @frozen
-class PatchConvInt8:
+class PatchConvInt8(Value):
     """A convolution of few channels, whose windows are copied together first; no dilation across.
 
     The input's pixels lie next to one another. Weights are packed as `[window, n]`: one tap of `patch.depth` bytes.
@@ -143,7 +144,7 @@ class PatchConvInt8:
 
 
 @frozen
-class _Ending:
+class _Ending(Value):
     """What becomes of the sums, and whether bytes are signed; whether that is written out for every row."""
 
     how: Requantize | Dynamic

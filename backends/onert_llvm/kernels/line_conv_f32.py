@@ -11,6 +11,7 @@ from functools import partial
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, I32, PTR, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
@@ -23,7 +24,7 @@ from .window import SLOTS as WINDOW
 
 
 @frozen
-class Lines:
+class Lines(Value):
     """A window of `height` rows of `segment` elements (width times channels); `step` elements from one to the next.
 
     `together`: that many neighbouring outputs are one row of the product, their channels side by side, because one
@@ -42,7 +43,7 @@ class Lines:
 
 
 @frozen
-class LineConvF32:
+class LineConvF32(Value):
     """A convolution whose input's pixels lie next to one another; no dilation across.
 
     Weights are packed as `[window, n]`: one tap of `lines.depth` elements. A row of the output has at least as many

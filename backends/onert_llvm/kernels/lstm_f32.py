@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, I8, Kernel, Val, View
 from onert_llvm.build.math import logistic
@@ -27,7 +28,7 @@ _EPSILON = 1e-8
 
 
 @frozen
-class LstmF32:
+class LstmF32(Value):
     """A layer that runs over `steps`; work tiles are the items of the batch.
 
     `given` has for each item and step the gates' sums but for what hangs on the state: for each gate `padded` floats,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I8, I16, I32, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
@@ -28,7 +29,7 @@ WIDE = Requantize(Scaling.WIDE)
 
 
 @frozen
-class ScaledSums:
+class ScaledSums(Value):
     """`C[m, n] = Σ A[m, k] · B[k, n]` times each column's multiplier within 16 bits, stored as 32 bits.
 
     Rows of A are `lda` bytes apart, those of C `ldc` numbers; `rest` is k modulo the target's group. `columns` are
@@ -66,7 +67,7 @@ class ScaledSums:
 
 
 @frozen
-class LstmInt8:
+class LstmInt8(Value):
     """A layer that runs over `steps`; work tiles are the items of the batch. Slots are those of `LstmF32`, and these:
 
     `given` and the memory at `scratch` hold 32-bit numbers. `columns` and `projection_columns` are those of

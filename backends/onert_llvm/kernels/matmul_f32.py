@@ -6,6 +6,7 @@ from functools import partial
 
 from attrs import evolve, frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, I64, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
@@ -17,7 +18,7 @@ from .tile import SLOTS, Block, Tile, each_block
 
 
 @frozen
-class MatMulF32:
+class MatMulF32(Value):
     """`C[batch, m, n] = epilogue(Σ A[batch, m, k] · B[batch, k, n])`.
 
     A has `a_row` elements from row to row and `a_step` along k; the rows of B are `ldb` elements apart, its columns

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I8, I16, I32, I64, Kernel, Type, Val, Var, View, vec
 from onert_llvm.layout import TaskLayout
@@ -19,7 +20,7 @@ _SLOTS = ("a", "b", "c", "offsets", "per_batch", "k", "lda", "ldb", "ldc", *SLOT
 
 
 @frozen
-class CentreBytes:
+class CentreBytes(Value):
     """`out = x - zero` in 16 bits; work tiles are rows of `width` bytes, those of the result `out_step` elements apart.
 
     Between the rows of the result there are zeros: what pairs up with the last of an odd number.
@@ -47,7 +48,7 @@ class CentreBytes:
 
 
 @frozen
-class MatMulBytes:
+class MatMulBytes(Value):
     """`C[batch, m, n]` from A, 16-bit numbers of an even width `lda`, and B[batch, k, n], bytes less `zero`.
 
     `k` is A's width in pairs less one where B has an `odd` number of rows. The rows of B are `ldb` bytes apart, as many
@@ -102,7 +103,7 @@ class MatMulBytes:
 
 
 @frozen
-class MatMulShorts:
+class MatMulShorts(Value):
     """`C[batch, m, n]` from 16-bit A and 16-bit B (8-bit without `wide`), zero points 0, summed up in 64 bits.
 
     Sums are multiplied by `mantissa` and shifted right by `right` (at least 1), halves up. Slots as `MatMulBytes` has

@@ -7,6 +7,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I8, I16, I32, I64, Kernel, Type, Val, View
 from onert_llvm.layout import TaskLayout
@@ -32,7 +33,7 @@ class Core(Enum):
 
 
 @frozen
-class Move:
+class Move(Value):
     """A box of `rank` outer axes, rows and a width, copied with strides of its own on both sides.
 
     All strides are in bytes, sizes in elements of `unit` bytes. Work tiles are the positions along the outer axes

@@ -7,6 +7,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, Kernel, Val, View
 from onert_llvm.build.math import exp, log
@@ -54,7 +55,7 @@ def folded(k: Kernel, fold: Fold, width: Val, rows: Sequence[Terms]) -> list[Val
 
 
 @frozen
-class Softmax:
+class Softmax(Value):
     """`exp(beta * (x - max)) / sum` of each row of `width`; work tiles are rows. `out` may be `in`.
 
     With `logarithm` its logarithm: `beta * (x - max) - log(sum)`. With `together` a few rows are computed side by side,
@@ -133,7 +134,7 @@ class Norm(Enum):
 
 
 @frozen
-class Normalize:
+class Normalize(Value):
     """Each row of `width` by its norm; then times `gamma` and plus `beta`, where it has them, element by element.
 
     `share` is one over the width. Work tiles are rows, dense on both sides.

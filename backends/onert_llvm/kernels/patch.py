@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I32, Kernel, Type, Val, View, vec
 
@@ -17,7 +18,7 @@ from .window import each_origin
 
 
 @frozen
-class Patch:
+class Patch(Value):
     """A window of `height` rows of `segment` elements (width times channels), its pixels neighbours in memory."""
 
     height: int

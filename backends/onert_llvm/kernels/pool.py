@@ -8,6 +8,7 @@ from itertools import product
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, I8, I32, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
@@ -30,7 +31,7 @@ def _taps(pixels: Pixels, output: int) -> list[tuple[int, int]]:
 
 
 @frozen
-class PoolF32:
+class PoolF32(Value):
     """Float32 pooling; `mean` adds and multiplies with `scale[output]`, one over the pixels each output has.
 
     Without `mean` the greatest is taken, and the row of padding holds minus infinity; with it, zeros. `tree` follows.
@@ -81,7 +82,7 @@ class Gathering(Enum):
 
 
 @frozen
-class WindowPoolF32:
+class WindowPoolF32(Value):
     """Float32 pooling with a window of any size, its taps in loops; `tree` follows.
 
     Work tiles are rows of the output, through all images. Pixels outside of the picture take no part.
@@ -138,7 +139,7 @@ class WindowPoolF32:
 
 
 @frozen
-class PoolInt8:
+class PoolInt8(Value):
     """Pooling of bytes that keep their quantisation, clamped to [`low`, `high`].
 
     The mean rounds halves away from zero as TFLite does: `count[output]` (int32, below 2**16) is how many pixels an

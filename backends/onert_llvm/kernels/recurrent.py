@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, I8, I32, Kernel, Val, View
 from onert_llvm.target import Isa
@@ -33,7 +34,7 @@ def cut(n: int, isa: Isa) -> Columns:
 
 
 @frozen
-class Matrix:
+class Matrix(Value):
     """Packed weights: slot `name` points to them, `{name}_full` counts the panels before the tail."""
 
     name: str
@@ -98,7 +99,7 @@ def times_int8(
 
 
 @frozen
-class Bytes:
+class Bytes(Value):
     """How vectors of floats meet weights of bytes: quantised when they are multiplied, as `QuantizeDynamic` does.
 
     A matrix then has slots `{name}_sums` and `{name}_scales`: of each column the sum of its bytes, and its scale.

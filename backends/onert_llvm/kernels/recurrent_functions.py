@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, I32, Kernel, Val, vec
 from onert_llvm.build.math import floor
@@ -52,7 +53,7 @@ def _polynomial(x: Val, coefficients: Sequence[float]) -> Val:
 
 
 @frozen
-class SumTanh:
+class SumTanh(Value):
     """`out = tanh(x + y)` for `count` floats. One work tile."""
 
     @property

@@ -7,6 +7,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I32, I64, Kernel, Val, Var, View, vec
 from onert_llvm.layout import TaskLayout
@@ -76,7 +77,7 @@ def scaled(task: Task, total: Val) -> Val:
 
 
 @frozen
-class ReduceRows:
+class ReduceRows(Value):
     """`out[row] = scale * fold of in[row, :width]`; work tiles are rows, `step` elements apart.
 
     Only floats are scaled.
@@ -101,7 +102,7 @@ class ReduceRows:
 
 
 @frozen
-class ReduceColumns:
+class ReduceColumns(Value):
     """`out[block, column] = scale * fold over rows of in[block, row, column]`, all of `width` columns.
 
     Work tile t is block t // chunks and `vectors` registers of its columns from (t % chunks) * vectors on. Only floats
@@ -175,7 +176,7 @@ _ROWS = 128
 
 
 @frozen
-class ArgColumns:
+class ArgColumns(Value):
     """`out[block, column]` = the row of the greatest (least) of in[block, :, column], the first of equals.
 
     Work tile t is block t // chunks and a register of its columns; `wide` says that results are 64-bit integers.

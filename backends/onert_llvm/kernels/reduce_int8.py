@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, I8, I32, Kernel, Val, Var, View
 from onert_llvm.layout import TaskLayout
@@ -29,7 +30,7 @@ class Gather(Enum):
 
 
 @frozen
-class Ending:
+class Ending(Value):
     """What is done to the bytes of one result, and how it is stored.
 
     `SCALED` finds its multiplier in slot `columns`, one register that holds the bias too. `AVERAGE` divides by slot
@@ -76,7 +77,7 @@ def average(total: Val, count: Val) -> Val:
 
 
 @frozen
-class ReduceColumnsInt8:
+class ReduceColumnsInt8(Value):
     """`out[block, column]` from `x[block, row, column]` for every row; all have `width` columns.
 
     Work tile t is block t // chunks and its columns from (t % chunks) * `CHUNK` registers on.
@@ -124,7 +125,7 @@ class ReduceColumnsInt8:
 
 
 @frozen
-class ReduceRowsInt8:
+class ReduceRowsInt8(Value):
     """`out[row]` from the `width` neighbours of each row of x; work tiles are rows."""
 
     ending: Ending

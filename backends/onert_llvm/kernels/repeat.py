@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I8, Kernel, Val
 from onert_llvm.layout import TaskLayout
 
 
 @frozen
-class RepeatBytes:
+class RepeatBytes(Value):
     """`out[i * times + j] = x[i]` for j below `times`; work tiles are runs of `width` bytes of x."""
 
     @property

@@ -17,6 +17,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F64, I8, I32, I64, Kernel, Val, vec
 
@@ -34,7 +35,7 @@ class Scaling(Enum):
 
 
 @frozen
-class Requantize:
+class Requantize(Value):
     """`scaling` says how; `clamped`: the results are bounded by more than their type.
 
     `weight_zero_point`: weights have a zero point, so that rows need their sums (slot `weight_zero`). `rectified`: no

@@ -7,6 +7,7 @@ from functools import partial
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, I32, I64, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
@@ -15,7 +16,7 @@ from .normalize import each_register
 
 
 @frozen
-class ResizeBilinear:
+class ResizeBilinear(Value):
     """Each output: its four nearest inputs by their distance. Work tiles are rows of the output, through all images.
 
     `y_low`, `y_high` (int32, rows) and `y_part` (float32) say for each row of the output which rows of the input it
@@ -60,7 +61,7 @@ def _mixed(k: Kernel, corners: Sequence[View], shares: Sequence[Val], out: View,
 
 
 @frozen
-class Blend:
+class Blend(Value):
     """Along one axis each output from two inputs: `out[o, i] = in[o, low[i]] * (1 - p) + in[o, high[i]] * p`.
 
     `p` is `part[i]`; an element is `width` numbers, `inputs` and `outputs` are how many the axis has. Work tile t is

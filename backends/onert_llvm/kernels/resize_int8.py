@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, I8, I32, I64, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
@@ -12,7 +13,7 @@ from .requantize import as_byte, nearest
 
 
 @frozen
-class BilinearInt8:
+class BilinearInt8(Value):
     """Each output pixel from four; work tiles are rows of the output through all images.
 
     `lines` and `columns` point to records of three 64-bit integers, one for each output row or column: the bytes from

@@ -7,6 +7,7 @@ from functools import partial
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
@@ -17,7 +18,7 @@ from .reduce import Fold
 
 
 @frozen
-class Total:
+class Total(Value):
     """A number of each row: its terms put together by `fold`; with `mean` over the width."""
 
     fold: Fold
@@ -26,14 +27,14 @@ class Total:
 
 
 @frozen
-class Number:
+class Number(Value):
     """A number of each row, from others."""
 
     tree: Expr
 
 
 @frozen
-class RowChain:
+class RowChain(Value):
     """`out[row, :] = result` of each row of `width` elements.
 
     Leaves: `full` are tensors as large as the result, `wide` have one row for all, `narrow` one element a row; `s0`,

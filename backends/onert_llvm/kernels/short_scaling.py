@@ -10,6 +10,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F64, I16, I32, Kernel, Val
 
@@ -34,7 +35,7 @@ _BEYOND = float(1 << 30)
 
 
 @frozen
-class ShortScaling:
+class ShortScaling(Value):
     """The results have a zero point of 0 and are clamped to [`low`, `high`]; `bias` is int32, one a column."""
 
     rounding: Rounding

@@ -11,6 +11,7 @@ from math import gcd, lcm
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I32, I64, PTR, Kernel, Type, Val, View
 from onert_llvm.target import Isa
@@ -24,7 +25,7 @@ next: at both ends windows see columns of padding alone.
 
 
 @frozen
-class Slide:
+class Slide(Value):
     """`window` is (height, width) in taps; `stride` is what it moves across, in distances between neighbouring taps.
 
     With a dilation, outputs whose windows see the same columns are some outputs apart; these make a row of their own
@@ -46,7 +47,7 @@ class Slide:
 
 
 @frozen
-class _Part:
+class _Part(Value):
     """Some taps across: how many, and from which on."""
 
     first: int

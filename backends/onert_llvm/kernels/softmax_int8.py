@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I8, I32, I64, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
@@ -15,7 +16,7 @@ _LARGEST = (1 << 31) - 1
 
 
 @frozen
-class SoftmaxInt8:
+class SoftmaxInt8(Value):
     """Rows of `width` bytes to bytes of which 0 or -128 stands for 0, in steps of 1/256; work tiles are rows.
 
     `powers` points to the exponentials of -0, -1, ... -255 steps in Q0, `shares` to the same in Q12, 32 bits each; an

@@ -7,12 +7,13 @@ from itertools import product
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import Kernel, Type, Val, Var, View
 
 
 @frozen
-class Strip:
+class Strip(Value):
     """`across` outputs are computed together; `window` is (height, width), `stride` and `dilation` are across.
 
     The output has at least `across` columns: the last strip of a row overlaps the one before. `masked`: the channels

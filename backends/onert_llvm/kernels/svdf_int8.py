@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I8, I16, I32, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
@@ -15,7 +16,7 @@ from .requantize import as_byte, fixed
 
 
 @frozen
-class FilterOverTime:
+class FilterOverTime(Value):
     """One step of each item of the batch, which is a work tile.
 
     `newest` has for each filter what its features give, without a zero point in 16 bits of 32, rows `padded` numbers

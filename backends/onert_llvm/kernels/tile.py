@@ -7,6 +7,7 @@ from functools import partial
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I8, I32, Kernel, Val, View
 from onert_llvm.target import Isa
@@ -15,7 +16,7 @@ from .parked import parked
 
 
 @frozen
-class Columns:
+class Columns(Value):
     """Panels of `vectors` registers, then a last panel of `tail` registers (0: there is none).
 
     `masked` says that the columns end inside the last register of the tail. `vectors` is 0 where the tail is all there
@@ -35,7 +36,7 @@ class Columns:
 
 
 @frozen
-class Tile:
+class Tile(Value):
     """`mr` rows by a panel of columns.
 
     With few rows, `split` sums over k are kept apart to hide the latency of adding. `ahead` lines of the next panel are

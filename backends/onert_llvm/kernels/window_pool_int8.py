@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import I8, I32, Kernel, Val
 from onert_llvm.layout import TaskLayout
@@ -15,7 +16,7 @@ from .window import each_tap, origin
 
 
 @frozen
-class WindowPoolInt8:
+class WindowPoolInt8(Value):
     """What `PoolInt8` computes, with its slots, for windows too large to be written out; work tiles are rows."""
 
     mean: bool

@@ -13,6 +13,7 @@ from attrs import evolve, frozen
 from numpy.lib.stride_tricks import as_strided
 
 from onert.ir import Array, BackendError
+from onert.ir.value import Value
 from onert_llvm.kernels.move import ELEMENTS, Core, Move
 from onert_llvm.target import Isa
 
@@ -27,7 +28,7 @@ _PIECE = 1 << 14
 
 
 @frozen
-class Side:
+class Side(Value):
     """A view of a tensor's memory, and where that memory is.
 
     `start` is the address that stands for the first of its `nbytes` bytes.
@@ -69,7 +70,7 @@ def operand(lowering: Lowering, index: int) -> Side:
 
 
 @frozen
-class Axis:
+class Axis(Value):
     """Elements along an axis of a box, and the strides in bytes on both sides."""
 
     size: int

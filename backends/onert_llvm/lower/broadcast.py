@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from onert.ir import CallTypes
+from onert.ir.value import Value
 from onert_llvm.kernels.grid import DIMENSIONS
 
 from .command import Slot
@@ -16,7 +17,7 @@ Shape = tuple[int, ...]
 
 
 @frozen
-class Grid:
+class Grid(Value):
     """The result's outer dimensions, the elements of its rows, and for each operand where its rows are.
 
     `single`: the operand has but one element for each row.

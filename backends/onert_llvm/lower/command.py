@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from attrs import field, frozen
 
 from onert.ir import Array
+from onert.ir.value import Value
 from onert_llvm.layout import TaskLayout
 
 
@@ -26,7 +27,7 @@ class Area(Enum):
 
 
 @frozen
-class Pointer:
+class Pointer(Value):
     """`offset` bytes into an operand, a constant (by number), or one of the other areas (`index` 0)."""
 
     area: Area
@@ -38,7 +39,7 @@ Slot = Pointer | int | float
 
 
 @frozen
-class Access:
+class Access(Value):
     """Bytes that a command reads or writes."""
 
     pointer: Pointer
@@ -60,7 +61,7 @@ class Code(Protocol):
 
 
 @frozen
-class Callee:
+class Callee(Value):
     """That, and nothing of how the code is made."""
 
     name: str
@@ -69,7 +70,7 @@ class Callee:
 
 
 @frozen
-class Command:
+class Command(Value):
     """Run a kernel over `tiles` work tiles, cut into `pieces` for threads that share them.
 
     `operation` is the first operation it stands for, by its index in the subgraph. `flops` counts multiplications and
@@ -104,7 +105,7 @@ def all_commands(commands: Iterable[Command]) -> Iterator[Command]:
 
 
 @frozen
-class Check:
+class Check(Value):
     """A rule that elements must keep, looked at by a kernel: `message` with the element that broke it put in.
 
     Check number i has `REPORT_BYTES` of the reports, two 64-bit integers: 1 where the rule was broken, and the element.

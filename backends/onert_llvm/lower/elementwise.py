@@ -9,6 +9,7 @@ from attrs import frozen
 
 from onert.ir import CallTypes, Op
 from onert.ir.ops.select import Select
+from onert.ir.value import Value
 from onert_llvm.kernels.elementwise import Elementwise
 from onert_llvm.kernels.expression import Apply, Const, Expr, Leaf, leaves
 
@@ -31,7 +32,7 @@ def why_not(op: Op, types: CallTypes) -> str | None:
 
 
 @frozen
-class _Operand:
+class _Operand(Value):
     """A tensor that a loop reads: its name in the tree and its strides along the result's axes, in elements."""
 
     name: str

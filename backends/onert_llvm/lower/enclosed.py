@@ -10,6 +10,7 @@ from onert.backend import Group, Settings
 from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.ops.enclosed import Branch, Loop
 from onert.ir.ops.gather import PutRow
+from onert.ir.value import Value
 from onert_llvm.abi import KernelSpec
 from onert_llvm.kernels.control import RunBranch, RunLoop
 from onert_llvm.kernels.copy import CopyRows
@@ -26,7 +27,7 @@ Commands = tuple[Command, ...]
 
 
 @frozen
-class Enclosed:
+class Enclosed(Value):
     """The rules for operations that hold graphs; `why` says why another operation is not run, `rule` finds its rule."""
 
     why: Callable[[Operation, CallTypes], str | None]

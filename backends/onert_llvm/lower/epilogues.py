@@ -9,6 +9,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from onert.ir.ops.activation import Activation
+from onert.ir.value import Value
 from onert_llvm.kernels.elementwise import Reach
 from onert_llvm.kernels.epilogue import ACC, BOUNDED, HIGH, LOW, RESIDUAL, Epilogue
 from onert_llvm.kernels.expression import Apply, Const, Expr, Fn, Leaf
@@ -19,7 +20,7 @@ from .expressions import activated, expression, spread
 
 
 @frozen
-class Tail:
+class Tail(Value):
     """An epilogue, the slots it adds, the tensors it reads, and where the results go.
 
     That is the operand that the whole group makes, or scratch memory in `accesses`.

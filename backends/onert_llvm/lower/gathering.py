@@ -11,6 +11,7 @@ from onert.ir import CallTypes, DType, Op
 from onert.ir.ops.gather import EmbeddingLookup, Gather, GatherNd, PutRow
 from onert.ir.ops.resize import ResizeNearestNeighbor
 from onert.ir.shape import normalize_axis
+from onert.ir.value import Value
 from onert_llvm.kernels.gather import Gather as GatherSlices
 from onert_llvm.kernels.gather import PutSlice
 from onert_llvm.kernels.move import ELEMENTS
@@ -42,7 +43,7 @@ def why_not(op: Op, types: CallTypes) -> str | None:
 
 
 @frozen
-class _Slices:
+class _Slices(Value):
     """What is picked, in elements: `count` slices of `width` for each of `outer` positions.
 
     `group` of these share their indices; along each part of an index there are `limits` entries, `steps` apart.

@@ -10,6 +10,7 @@ from attrs import frozen
 from onert.ir import Array, CallTypes, DType
 from onert.ir.fixed_point import quantize_multipliers
 from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.value import Value
 from onert_llvm.abi import Algorithm
 from onert_llvm.kernels.elementwise_int8 import OPERANDS, AffineInt8, MultiplyInt8, SumInt8
 from onert_llvm.kernels.requantize import Requantize, Scaling
@@ -76,7 +77,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 @frozen
-class _Form:
+class _Form(Value):
     """Whether results are bounded by more than their type, and which operand has but one element for each row."""
 
     clamped: bool

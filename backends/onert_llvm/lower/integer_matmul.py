@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.matmul import BatchMatMul
 from onert.ir.ops.rescale import product_multiplier
+from onert.ir.value import Value
 from onert_llvm.kernels.matmul_integers import CentreBytes, MatMulBytes, MatMulShorts
 from onert_llvm.kernels.requantize import Requantize
 from onert_llvm.packing import pack_columns, panels, scaling
@@ -127,7 +128,7 @@ def _multiplier(types: CallTypes) -> dict[str, Slot]:
 
 
 @frozen
-class _Side:
+class _Side(Value):
     """One side as kernels read it: rows `step` elements apart, in scratch memory where there is an access."""
 
     pointer: Pointer
@@ -136,7 +137,7 @@ class _Side:
 
 
 @frozen
-class _Rooms:
+class _Rooms(Value):
     """Scratch memory for a side: turned round, and centred or with longer rows. None where it is not needed."""
 
     turned: Access | None

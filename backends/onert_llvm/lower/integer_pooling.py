@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from onert.ir import CallTypes, DType, TensorType
 from onert.ir.ops.pool import Pool2D, Pooling
 from onert.ir.ops.reduce import Reduce, Reduction, axes_of, mean_multiplier
+from onert.ir.value import Value
 from onert_llvm.abi import Algorithm
 from onert_llvm.kernels.pool import PoolInt8
 from onert_llvm.kernels.reduce_int8 import Ending, Gather, ReduceColumnsInt8, ReduceRowsInt8
@@ -128,7 +129,7 @@ GATHERINGS = {
 
 
 @frozen
-class Block:
+class Block(Value):
     """Elements as `[outer, count, inner]`, of which the middle goes."""
 
     outer: int

@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.lstm import LSTM
 from onert.ir.ops.lstm_parts import Parts, needed, parts
+from onert.ir.value import Value
 from onert_llvm.kernels.dot import GROUP
 from onert_llvm.kernels.epilogue import ACC
 from onert_llvm.kernels.lstm_f32 import CELL, FORGET, INPUT, OUTPUT, LstmF32
@@ -40,7 +41,7 @@ def why_not(op: LSTM, types: CallTypes) -> str | None:
 
 
 @frozen
-class Sequences:
+class Sequences(Value):
     """How a sequence lies in memory: its steps, the batch, and how far rows are apart, in rows."""
 
     steps: int

@@ -14,6 +14,7 @@ from attrs import frozen
 from onert.ir import Array
 from onert.ir.ops.transpose_conv import TransposeConv2D, TransposeConvBias2D
 from onert.ir.ops.window import Window
+from onert.ir.value import Value
 
 from .boxes import move, operand, side
 from .builder import Lowering
@@ -24,7 +25,7 @@ Transposed = TransposeConv2D | TransposeConvBias2D
 
 
 @frozen
-class Axis:
+class Axis(Value):
     """One axis: `inputs` elements, a window of `size`, a stride, zeros `before` the result, its `outputs` elements.
 
     Result y is q * stride + r - before: phase r takes every stride-th tap from r on.
@@ -71,7 +72,7 @@ class Axis:
 
 
 @frozen
-class Phases:
+class Phases(Value):
     """Both axes of a transposed convolution of so many `images`, each result of `channels`."""
 
     down: Axis

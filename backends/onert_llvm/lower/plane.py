@@ -12,6 +12,7 @@ from onert.ir.ops.conv import Conv2D
 from onert.ir.ops.depthwise import DepthwiseConv2D
 from onert.ir.ops.pool import Pool2D
 from onert.ir.ops.window import Window
+from onert.ir.value import Value
 
 from .command import Slot
 
@@ -27,7 +28,7 @@ float32.
 
 
 @frozen
-class Plane:
+class Plane(Value):
     """The geometry of a window over a picture, as the slots of window kernels name it."""
 
     images: int

@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.conv import Conv2D
 from onert.ir.ops.fully_connected import FullyConnected
+from onert.ir.value import Value
 from onert_llvm.abi import Algorithm
 from onert_llvm.kernels.epilogue import ACC
 from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32
@@ -48,7 +49,7 @@ def why_not(op: Conv2D | FullyConnected, types: CallTypes) -> str | None:
 
 
 @frozen
-class Product:
+class Product(Value):
     """How a product of `m` rows and `n` columns over `k` terms is cut, and its slots.
 
     Where `accesses` has the scratch memory that the weights are in, they are not packed.
@@ -128,7 +129,7 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 @frozen
-class _Windows:
+class _Windows(Value):
     """A convolution, all but its filters: its windows over what lies at `source`, what it reads, and what follows."""
 
     operation: int

@@ -10,6 +10,7 @@ from onert.ir import DType, Operation, Shape, Subgraph
 from onert.ir.ops.reduce import Reduce, Reduction, axes_of
 from onert.ir.ops.unary import Unary, UnaryKind
 from onert.ir.shape import static
+from onert.ir.value import Value
 from onert_llvm.kernels.elementwise import Reach
 from onert_llvm.kernels.expression import Const, Expr, Leaf
 from onert_llvm.kernels.reduce import Fold
@@ -42,7 +43,7 @@ _LIGHT = (
 
 
 @frozen
-class _Domain:
+class _Domain(Value):
     """Rows as a reduction sees them."""
 
     shape: Shape

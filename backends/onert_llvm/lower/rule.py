@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 from attrs import frozen
 
+from onert.ir.value import Value
+
 from .builder import Lowering
 
 WhyNot = Callable[..., str | None]
@@ -13,7 +15,7 @@ Lower = Callable[[Lowering, Sequence[int]], None]
 
 
 @frozen
-class Rule:
+class Rule(Value):
     """How operations of some kind and element types become commands.
 
     `why_not` gives the reason why one is not run. After an `anchor` a chain of element-wise operations may follow in

@@ -14,6 +14,7 @@ from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.activation import Activation
 from onert.ir.ops.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.window import Window
+from onert.ir.value import Value
 from onert_llvm.kernels.conv3d_f32 import AXES, Conv3dF32
 from onert_llvm.kernels.epilogue import ACC, Epilogue
 
@@ -47,7 +48,7 @@ def why_not(op: Conv3D | TransposeConv3D, types: CallTypes) -> str | None:
 
 
 @frozen
-class _Space:
+class _Space(Value):
     """The geometry of windows over `images`, along depth, height and width."""
 
     images: int

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from attrs import frozen
 
 from onert.ir import CallTypes, Op, Subgraph
+from onert.ir.value import Value
 
 from .builder import Lowering
 from .enclosed import Enclosed, Held
@@ -17,7 +18,7 @@ Spell = Callable[..., Subgraph]
 
 
 @frozen
-class Spelling:
+class Spelling(Value):
     """How operations of a kind are spelt as a graph: `why_not` says where they are not.
 
     The graph's inputs are the operands that are no constants, its outputs the results, each of an operation of its own.
@@ -28,7 +29,7 @@ class Spelling:
 
 
 @frozen
-class Spelled:
+class Spelled(Value):
     """The rule for operations that are spelt; `enclosed` finds the rules for those of the graph."""
 
     enclosed: Enclosed

@@ -14,6 +14,7 @@ from onert.backend.kernel import Sequence as OperationSequence
 from onert.backend.memory import HOST
 from onert.backend.tensor import Tensor, Tensors
 from onert.ir import Array, Context, Subgraph
+from onert.ir.value import Value
 
 GUARD = 256
 """Bytes before, between and behind the tensors, filled with a pattern that must still be there after a run."""
@@ -21,7 +22,7 @@ _PATTERN = 0xA5
 
 
 @frozen
-class Alone:
+class Alone(Value):
     """A context without subgraphs."""
 
     state: dict[Any, Any] = field(factory=dict)

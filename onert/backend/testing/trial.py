@@ -22,6 +22,7 @@ from onert.ir import (
     evaluate,
     infer,
 )
+from onert.ir.value import Value
 
 from .bench import Bench
 
@@ -35,7 +36,7 @@ class Misaligned(AssertionError):  # noqa: N818 - read in a test's report: "Misa
 
 
 @frozen
-class Trial:
+class Trial(Value):
     """An operation and the types of its operands; a constant operand is given as an array.
 
     `tolerance` is the largest difference from the reference, for floats relative to its largest magnitude, for integers

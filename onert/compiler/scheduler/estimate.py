@@ -9,6 +9,7 @@ from attrs import frozen
 
 from onert.backend import HOST, Backend
 from onert.ir import Subgraph
+from onert.ir.value import Value
 
 from .exec_time import ExecTimes
 
@@ -20,7 +21,7 @@ Times = Sequence[dict[str, float]]
 
 
 @frozen
-class Transfers:
+class Transfers(Value):
     """What it takes to hand a tensor to another backend: nothing where both use the same memory."""
 
     subgraph: Subgraph

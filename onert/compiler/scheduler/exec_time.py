@@ -15,6 +15,7 @@ from typing import Any
 from attrs import field, frozen
 
 from onert.ir import CallTypes, CompileError, Op, TensorType
+from onert.ir.value import Value
 
 FILE = "exec_time.json"
 FAILED = (1 << 31) - 1
@@ -34,7 +35,7 @@ _ONE_NAMES = {
 
 
 @frozen
-class ExecTimes:
+class ExecTimes(Value):
     """Times by backend, operation, whether quantised, and bytes; values, of which `with_time` makes new ones."""
 
     times: Mapping[tuple[str, str, bool], Records] = field(factory=dict)

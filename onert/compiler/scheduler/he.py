@@ -18,6 +18,7 @@ from onert.backend import Backend
 from onert.compiler.options import Options
 from onert.ir import Subgraph
 from onert.ir.ops.permute import Permute
+from onert.ir.value import Value
 
 from .estimate import Times, Transfers, total
 from .exec_time import ExecTimes
@@ -29,7 +30,7 @@ ROUNDS = 4
 
 
 @frozen
-class _Problem:
+class _Problem(Value):
     """A subgraph, who may run each operation and in what time, and how a whole assignment is judged."""
 
     subgraph: Subgraph

@@ -11,12 +11,13 @@ from onert.compiler.options import Options
 from onert.ir import BackendError, CallTypes, CompileError, OnertError, Operation, Subgraph
 from onert.ir.ops.custom import Unsupported
 from onert.ir.ops.permute import Permute
+from onert.ir.value import Value
 
 BUILTIN = "builtin"
 
 
 @frozen
-class Choice:
+class Choice(Value):
     """A backend that the user named for an operation, and the option that named it."""
 
     backend: str
@@ -24,7 +25,7 @@ class Choice:
 
 
 @frozen
-class Choices:
+class Choices(Value):
     """What the user chose by hand. `by_location` is OP_BACKEND_MAP with an operation's place for its index."""
 
     all_operations: str | None = None
@@ -65,7 +66,7 @@ def choices(subgraph: Subgraph, options: Options) -> Choices:
 
 
 @frozen
-class Assignment:
+class Assignment(Value):
     """A backend for every operation of a subgraph; `notes` say which operations fell to a later backend, and why."""
 
     backends: tuple[Backend, ...]
@@ -73,7 +74,7 @@ class Assignment:
 
 
 @frozen
-class _Refusal:
+class _Refusal(Value):
     operation: Operation
     reasons: tuple[str, ...]
 

@@ -7,12 +7,13 @@ from threading import Lock
 from attrs import define, frozen
 
 from onert.backend import Tensors
+from onert.ir.value import Value
 
 from .observer import Observer, Work
 
 
 @frozen
-class ProfileRow:
+class ProfileRow(Value):
     """One piece: how often it ran, its mean time in microseconds, and its share of the time of all pieces.
 
     `gflops` are thousand millions of multiplications and additions a second, `gbytes` of bytes read and written.

@@ -9,12 +9,13 @@ from time import perf_counter_ns
 from attrs import frozen
 
 from onert.backend import HOST, Program, Routine, Tensors
+from onert.ir.value import Value
 
 from .observer import Observer, Work
 
 
 @frozen
-class Sample:
+class Sample(Value):
     """From `time` on, in nanoseconds, `nbytes` are in use in a memory space."""
 
     time: int

@@ -16,13 +16,14 @@ from attrs import frozen
 
 from onert.backend import Program, Tensors
 from onert.ir import ExecutionError
+from onert.ir.value import Value
 
 from .observer import Observer, Work
 from .timeline import MemoryTimeline
 
 
 @frozen
-class _Slice:
+class _Slice(Value):
     thread: int
     start: int
     end: int

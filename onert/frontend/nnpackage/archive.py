@@ -12,6 +12,7 @@ from attrs import frozen
 
 from onert.frontend.flatbuffer import Data
 from onert.ir import ModelError
+from onert.ir.value import Value
 
 MAX_MEMBER = 1 << 32
 """Most bytes that one file of an archive may unpack to: more than any model, less than what fills a machine."""
@@ -40,7 +41,7 @@ def checked(inside: str) -> PurePosixPath:
 
 
 @frozen
-class Directory:
+class Directory(Value):
     """A package as a directory; files are memory-mapped."""
 
     root: Path

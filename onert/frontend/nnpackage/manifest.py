@@ -13,6 +13,7 @@ from attrs import frozen
 
 from onert.frontend.flatbuffer import Data
 from onert.ir import Connection, ModelError, Port
+from onert.ir.value import Value
 
 MAX_BYTES = 1 << 20
 NEWEST = (1, 3)
@@ -20,7 +21,7 @@ MODEL_TYPES = ("tflite", "circle")
 
 
 @frozen
-class Manifest:
+class Manifest(Value):
     """What a manifest says; paths are relative to the package's root, a configuration's to `metadata/`."""
 
     models: tuple[str, ...]

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.value import Value
+
 
 @frozen
-class Builtin:
+class Builtin(Value):
     """`max_version` is None where no version was ever counted; `options` is empty where the operator has none."""
 
     max_version: int | None

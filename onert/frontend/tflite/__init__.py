@@ -1,5 +1,5 @@
 """TFLite models."""
 
-from onert.frontend.model import schema_format
+from onert.frontend.schema_format import schema_format
 
 FORMAT = schema_format("tflite", b"TFL3")

@@ -12,10 +12,11 @@ from onert.ir.dtype import Array
 from onert.ir.errors import RuleError
 from onert.ir.fixed_point import activation_range
 from onert.ir.types import TensorType
+from onert.ir.value import Value
 
 
 @frozen
-class Clamp:
+class Clamp(Value):
     """A fused activation: real bounds, or a function where bounds do not say it."""
 
     low: float | None = None

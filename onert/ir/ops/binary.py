@@ -15,13 +15,14 @@ from onert.ir.errors import RuleError
 from onert.ir.op import Op, require
 from onert.ir.quant import dequantize, quantize
 from onert.ir.types import CallTypes, TensorType
+from onert.ir.value import Value
 
 from . import binary_quantized as exact
 from .activation import Activation
 
 
 @frozen
-class Pair:
+class Pair(Value):
     """A function of two elements: its meaning in NumPy, and the element types it takes."""
 
     numpy: Callable[[Array, Array], Any]

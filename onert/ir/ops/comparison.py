@@ -13,12 +13,13 @@ from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.types import CallTypes, TensorType
+from onert.ir.value import Value
 
 from .binary_quantized import Side, comparable
 
 
 @frozen
-class Relation:
+class Relation(Value):
     """A relation of two elements: its meaning in NumPy, and whether it asks for an order."""
 
     numpy: Callable[[Array, Array], Any]

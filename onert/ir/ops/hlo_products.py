@@ -16,6 +16,7 @@ from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.shape import Dim, Shape
 from onert.ir.types import TensorType
+from onert.ir.value import Value
 
 from .hlo import pad, padded_size, require_axes, require_numbers, require_shape
 
@@ -88,7 +89,7 @@ def _others(shape: Shape, batch: Sequence[int], contract: Sequence[int]) -> Shap
 
 
 @frozen
-class Places:
+class Places(Value):
     """Which dimension of a tensor is the batch (of a kernel: its inputs), the features (its outputs), and space."""
 
     batch: int

@@ -9,6 +9,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array
+from onert.ir.value import Value
 
 _MASK32, _MASK64 = (1 << 32) - 1, (1 << 64) - 1
 _ROUNDS = 10
@@ -19,7 +20,7 @@ _PARITY = 0x1BD11BDA
 
 
 @frozen
-class Philox:
+class Philox(Value):
     """A stream of blocks of four 32-bit numbers: a key of 64 bits, and the 128-bit counter of its next block."""
 
     key: int

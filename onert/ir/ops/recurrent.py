@@ -16,6 +16,7 @@ from onert.ir.op import require
 from onert.ir.quant import Quantization
 from onert.ir.shape import Dim, Shape, compatible, num_elements, text
 from onert.ir.types import TensorType
+from onert.ir.value import Value
 
 from .hybrid import QuantizedRows, filter_values, quantize_rows
 from .recurrent_functions import APPROXIMATE, EXACT, Functions
@@ -33,7 +34,7 @@ class Rows:
 
 
 @frozen
-class Quantizer:
+class Quantizer(Value):
     """Makes rows for weights of one kind: `asymmetric` counts only where the weights are integers."""
 
     integers: bool = False
@@ -144,7 +145,7 @@ def require_kind(weight: TensorType) -> None:
 
 
 @frozen
-class Layout:
+class Layout(Value):
     """Where a sequence has its axes: `[batch, time, size]`, with `time_major` `[time, batch, size]`, or one step."""
 
     time_major: bool

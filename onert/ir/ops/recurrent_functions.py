@@ -14,6 +14,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array
+from onert.ir.value import Value
 
 from .activation import Activation
 
@@ -68,7 +69,7 @@ def _approximate_tanh(x: Array) -> Array:
 
 
 @frozen
-class Functions:
+class Functions(Value):
     """How a layer computes its gates' functions."""
 
     logistic: Callable[[Array], Array]

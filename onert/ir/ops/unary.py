@@ -13,13 +13,14 @@ from attrs import frozen
 from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.types import CallTypes, TensorType
+from onert.ir.value import Value
 
 from . import unary_int16 as int16
 from . import unary_quantized as exact
 
 
 @frozen
-class Scalar:
+class Scalar(Value):
     """A function of one element: its meaning in NumPy, and which plain numbers it takes besides floats."""
 
     numpy: Callable[[Array], Any]

@@ -14,6 +14,7 @@ from attrs import frozen
 from onert.ir.errors import RuleError
 from onert.ir.op import require
 from onert.ir.shape import Dim
+from onert.ir.value import Value
 
 MAX_STEP = (1 << 31) - 1
 """The largest stride, dilation or window size that a model file can write."""
@@ -27,7 +28,7 @@ class Padding(Enum):
 
 
 @frozen
-class Tap:
+class Tap(Value):
     """One element of a window along one axis: outputs `target` read inputs `source` through it (equal lengths)."""
 
     index: int
@@ -36,7 +37,7 @@ class Tap:
 
 
 @frozen
-class Window:
+class Window(Value):
     """A window that slides along one axis.
 
     Element t of the window that makes output o lies on input `o * stride - before + t * dilation`.

@@ -1,0 +1,41 @@
+"""TFLite and circle files: how they are told apart, and the packages that they are."""
+
+from __future__ import annotations
+
+import importlib
+from functools import partial
+from pathlib import Path
+
+from onert.ir import Package
+from onert.ir.package import Content, Models
+
+from .custom import CUSTOM_OPS
+from .flatbuffer import Data
+from .registry import Format
+
+
+def schema_format(name: str, identifier: bytes) -> Format:
+    """The format of files of this schema that carry `identifier` behind their first four bytes."""
+
+    def recognize(head: bytes, path: Path | None) -> bool:
+        return head[4:8] == identifier
+
+    return Format(name, recognize, _load, _unread)
+
+
+def _load(data: Data, path: Path | None) -> Package:
+    model, alone = importlib.import_module("onert.frontend.model").read_package(data, path)
+    return _package(Content(data, lambda: (model,)) if alone else (model,), path)
+
+
+def _unread(data: Data, path: Path | None) -> Package | None:
+    return None if CUSTOM_OPS else _package(Content(data, partial(_models, data, path)), path)
+
+
+def _models(data: Data, path: Path | None) -> Models:
+    return _load(data, path).models
+
+
+def _package(models: Models | Content, path: Path | None) -> Package:
+    names = () if path is None else (path.name,)
+    return Package(models, model_names=names)

@@ -1,0 +1,121 @@
+"""Claims about files of which a program was kept: they are read no further than it takes to find it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shared_material import REPOSITORY
+
+import onert
+from onert.backend.writers import WRITERS
+from onert.compiler import programs
+from onert.frontend import model as reader
+from onert.frontend.custom import CUSTOM_OPS
+from onert.ir import Array, ModelError, Package
+
+FILE = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(programs, "WORTH_KEEPING", 0.0)
+
+
+class Reads:
+    """How often a model was read since this was made."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        read = reader.read_model
+
+        def counted(*given: object) -> object:
+            self.count += 1
+            return read(*given)
+
+        monkeypatch.setattr(reader, "read_model", counted)
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
+    return Reads(monkeypatch)
+
+
+def compiled(package: Package) -> onert.Program:
+    program = onert.compile(package, num_threads=1)
+    WRITERS.finish()
+    return program
+
+
+def outputs(program: onert.Program) -> list[Array]:
+    rng = np.random.default_rng(0)
+    given = [rng.integers(-9, 9, i.shape).astype(i.dtype.numpy) for i in program.inputs]
+    return list(onert.Execution(program).run(given).values())
+
+
+@pytest.mark.parametrize("source", [FILE, FILE.read_bytes()], ids=["a file", "bytes"])
+def test_a_known_file_is_read_when_somebody_asks_what_is_in_it(source: Path | bytes, reads: Reads) -> None:
+    first = onert.load(source)
+    expected = outputs(compiled(first))
+    assert reads.count == 1
+    second = onert.load(source)
+    found = compiled(second)
+    assert all(np.array_equal(a, b) for a, b in zip(outputs(found), expected, strict=True))
+    assert reads.count == 1
+    assert second.models == first.models
+    assert second == first
+    assert second.signatures == first.signatures
+    assert reads.count == 2
+
+
+def test_other_options_take_a_known_file_too(reads: Reads) -> None:
+    expected = outputs(compiled(onert.load(FILE)))
+    assert reads.count == 1
+    other = onert.compile(onert.load(FILE), num_threads=1, backends=("reference",))
+    assert reads.count == 2
+    assert all(np.array_equal(a, b) for a, b in zip(outputs(other), expected, strict=True))
+
+
+def test_a_file_that_differs_in_one_byte_is_not_known(tmp_path: Path, reads: Reads) -> None:
+    compiled(onert.load(FILE))
+    content = bytearray(FILE.read_bytes())
+    weights = max(
+        (o.data.array for o in onert.load(FILE).model[0].operands if o.data is not None), key=lambda a: a.nbytes
+    )
+    content[content.index(weights.tobytes()[:64]) + 7] ^= 1
+    reads.count = 0
+    changed = onert.load(bytes(content))
+    assert reads.count == 1
+    assert changed.models != onert.load(FILE).models
+
+
+def test_a_malformed_file_is_refused_though_a_like_one_is_known() -> None:
+    compiled(onert.load(FILE))
+    content = FILE.read_bytes()
+    for at in range(5000, len(content) - 5000, len(content) // 50):
+        spoilt = content[:at] + b"\xff" * 64 + content[at + 64 :]
+        try:
+            whole = onert.load(spoilt)
+        except ModelError:
+            continue
+        assert whole.models != onert.load(content).models
+    with pytest.raises(ModelError):
+        onert.load(content[:-5000])
+
+
+def test_programs_have_the_names_of_their_files(tmp_path: Path) -> None:
+    other = tmp_path / "other.tflite"
+    other.write_bytes(FILE.read_bytes())
+    for path in (FILE, other, FILE, other):
+        assert compiled(onert.load(path)).name == path.stem
+
+
+def test_a_model_is_read_anew_where_users_have_operators(monkeypatch: pytest.MonkeyPatch, reads: Reads) -> None:
+    compiled(onert.load(FILE))
+    monkeypatch.setitem(CUSTOM_OPS, "Mine", lambda x, options: x)
+    package = onert.load(FILE)
+    assert reads.count == 2
+    assert package.content is None
+    compiled(package)
