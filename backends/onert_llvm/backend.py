@@ -41,7 +41,7 @@ class Llvm(Backend):
 
     def emit_object(self, blueprint: Blueprint, settings: Settings) -> ObjectCode:
         """The object of a blueprint: the code that `generate` would load, with entry points that call it."""
-        emitted: ObjectCode = _compiling().emit_object(blueprint, settings)
+        emitted: ObjectCode = importlib.import_module("onert_llvm.emitting").emit_object(blueprint, settings)
         return emitted
 
     def fingerprint(self, settings: Settings) -> str:

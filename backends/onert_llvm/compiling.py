@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Operations
 
-from onert.backend import Blueprint, Group, ObjectCode, Sequence, Settings
+from onert.backend import Group, Sequence, Settings
 from onert.backend.cache import Cache
 from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.ops.state import AssignVariable
 
 from . import code
 from .abi import KernelSpec
-from .emit_object import emit
-from .float_rules import ANY, ELEMENT_WISE, FLOATS
+from .float_rules import ANY, COMMON, ELEMENT_WISE, FLOATS
 from .kept import KeptKernel, kept
-from .lower import byte_rules, fusion, spelled, typed_rules
+from .lower import byte_rules, fusion, typed_rules
 from .lower.builder import Lowering
 from .lower.command import Lowered
-from .lower.enclosed import Enclosed
 from .lower.rule import Rule
-from .lower.spellings import SPELLINGS
 from .native_kernel import NativeKernel
-from .recurrent_rules import RECURRENT
 from .target import Isa, target
-from .target_choice import choose
 
 
 def rule(op: Op, types: CallTypes) -> Rule:
@@ -37,9 +33,8 @@ def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     kind = type(op)
     if kind in ANY:
         yield ANY[kind]
-    yield from RECURRENT.get(kind, ())
-    if kind in _ENCLOSED:
-        yield _ENCLOSED[kind]
+    if kind not in COMMON:
+        yield from importlib.import_module("onert_llvm.rare_rules").rules(kind, why_not, rule, _groups)
     yield from typed_rules.rules(op, types)
     yield from byte_rules.rules(op, types)
     yield FLOATS.get(kind, ELEMENT_WISE)
@@ -66,10 +61,6 @@ def _groups(subgraph: Subgraph, operations: Operations[int]) -> tuple[Group, ...
     return fusion.groups(subgraph, operations, anchors, chained)
 
 
-_HOLDING = Enclosed(why_not, rule, _groups)
-_ENCLOSED = {**_HOLDING.rules(), **spelled.rules(_HOLDING, SPELLINGS)}
-
-
 def begin(settings: Settings, store: Cache) -> None:
     """Have the code generator begin with what runs all kernels, so that it is warm when the first of these comes."""
     code.begin(target(settings.target), settings.num_threads, store)
@@ -79,9 +70,9 @@ def generate(sequence: Sequence, settings: Settings, store: Cache) -> NativeKern
     """The kernel of a sequence, its code loaded."""
     isa = target(settings.target)
     with code.Making(isa, settings.num_threads, store) as making:
-        lowered = _lowered(sequence, isa, settings, making.begin)
-        kernels, walkers = making.finished(lowered.specs)
-    return NativeKernel(lowered, kernels, walkers, settings.num_threads)
+        commands = lowered(sequence, isa, settings, making.begin)
+        kernels, walkers = making.finished(commands.specs)
+    return NativeKernel(commands, kernels, walkers, settings.num_threads)
 
 
 def keep(kernel: NativeKernel, store: Cache) -> KeptKernel:
@@ -92,19 +83,11 @@ def keep(kernel: NativeKernel, store: Cache) -> KeptKernel:
     return kept(kernel, objects, isa.triple, code.walker_objects(isa, kernel.threads, store))
 
 
-def emit_object(blueprint: Blueprint, settings: Settings) -> ObjectCode:
-    """The object of a blueprint: the code that `generate` would load, with entry points that call it."""
-    wanted = blueprint.target
-    isa = choose(wanted.triple, wanted.cpu, wanted.features)
-    lowered = [[_lowered(sequence, isa, settings) for sequence in entry.sequences] for entry in blueprint.entries]
-    return emit(blueprint, isa, lowered, settings.num_threads)
-
-
 def _nothing(specs: Iterable[KernelSpec]) -> None:
     """Begin no kernel before all are known."""
 
 
-def _lowered(
+def lowered(
     sequence: Sequence, isa: Isa, settings: Settings, begin: Callable[[Iterable[KernelSpec]], None] = _nothing
 ) -> Lowered:
     """The commands of a sequence for a target; `begin` hears of their kernels as they come."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from onert.ir import Op
+from onert.ir.ops.binary import AddN, Binary, PRelu
+from onert.ir.ops.comparison import Comparison
 from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.conv3d import Conv3D, TransposeConv3D
-from onert.ir.ops.convert import Bitcast
+from onert.ir.ops.convert import Bitcast, Cast, Dequantize, Quantize
 from onert.ir.ops.copy import Copy
 from onert.ir.ops.depthwise import DepthwiseConv2D
 from onert.ir.ops.fill import Fill
@@ -19,53 +20,35 @@ from onert.ir.ops.pool import Pool2D
 from onert.ir.ops.reduce import ArgReduce, Reduce
 from onert.ir.ops.reshape import ExpandDims, Reshape, Squeeze
 from onert.ir.ops.resize import ResizeBilinear, ResizeNearestNeighbor
-from onert.ir.ops.scan import RFFT2D
+from onert.ir.ops.select import Select
 from onert.ir.ops.slicing import MirrorPad, Pad
 from onert.ir.ops.softmax import LogSoftmax, Softmax
 from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
 from onert.ir.ops.transpose_conv import TransposeConv2D, TransposeConvBias2D
+from onert.ir.ops.unary import LeakyRelu, Unary
 
-from .lower import (
-    depthwise,
-    elementwise,
-    fourier,
-    gathering,
-    matmul,
-    movement,
-    pooling,
-    products,
-    reductions,
-    resize,
-    rows,
-    spatial,
-    transposed,
-    variables,
-)
-from .lower.rule import Rule
+from .lower.rule import Named, Rule, rule
 from .lower.views import VIEWS
 
-ELEMENT_WISE = Rule(elementwise.why_not, elementwise.lower_elementwise)
+ELEMENT_WISE = rule("elementwise", "lower_elementwise")
 """For all kinds that no table has: functions of elements, which may be chained."""
 
-_GATHERING = Rule(gathering.why_not, gathering.lower)
-_MOVEMENT = Rule(movement.why_not, movement.lower)
+_GATHERING = rule("gathering")
+_MOVEMENT = rule("movement")
 _MOVED = (Reshape, Squeeze, ExpandDims, Copy, Bitcast, Concat, Split, SplitV, Pack, Unpack, Pad, MirrorPad, Fill)
-_NORM = Rule(reductions.why_not_rows, reductions.lower_norm)
-_SOFTMAX = Rule(reductions.why_not_rows, reductions.lower_softmax)
+_NORM = rule("reductions", "lower_norm", "why_not_rows")
+_SOFTMAX = rule("reductions", "lower_softmax", "why_not_rows")
 
 FLOATS: dict[type[Op], Rule] = {
-    Conv2D: Rule(products.why_not, products.lower_convolution, anchor=True),
-    DepthwiseConv2D: Rule(depthwise.why_not, depthwise.lower, anchor=True),
-    FullyConnected: Rule(products.why_not, products.lower_fully_connected, anchor=True),
-    BatchMatMul: Rule(matmul.why_not, matmul.lower, anchor=True),
-    **dict.fromkeys((TransposeConv2D, TransposeConvBias2D), Rule(transposed.why_not, transposed.lower)),
-    Conv3D: Rule(spatial.why_not, spatial.lower_convolution, anchor=True),
-    TransposeConv3D: Rule(spatial.why_not, spatial.lower_transposed),
-    Pool2D: Rule(pooling.why_not, pooling.lower),
-    ResizeBilinear: Rule(resize.why_not, resize.lower),
-    Reduce: Rule(reductions.why_not, rows.lower),
-    RFFT2D: Rule(fourier.why_not, fourier.lower),
-    ArgReduce: Rule(reductions.why_not, reductions.lower_arg),
+    Conv2D: rule("products", "lower_convolution", anchor=True),
+    DepthwiseConv2D: rule("depthwise", anchor=True),
+    FullyConnected: rule("products", "lower_fully_connected", anchor=True),
+    BatchMatMul: rule("matmul", anchor=True),
+    **dict.fromkeys((TransposeConv2D, TransposeConvBias2D), rule("transposed")),
+    Pool2D: rule("pooling"),
+    ResizeBilinear: rule("resize"),
+    Reduce: Rule(Named("reductions", "why_not"), Named("rows", "lower")),
+    ArgReduce: rule("reductions", "lower_arg"),
     **dict.fromkeys((Softmax, LogSoftmax), _SOFTMAX),
     **dict.fromkeys((L2Normalization, RmsNorm), _NORM),
 }
@@ -74,8 +57,13 @@ FLOATS: dict[type[Op], Rule] = {
 ANY: dict[type[Op], Rule] = {
     **dict.fromkeys((*_MOVED, SpaceToBatchND, BatchToSpaceND, *VIEWS), _MOVEMENT),
     **dict.fromkeys((Gather, GatherNd, EmbeddingLookup), _GATHERING),
-    PutRow: Rule(gathering.why_not_put, gathering.lower_put),
-    ResizeNearestNeighbor: Rule(gathering.why_not, gathering.lower_nearest),
-    **dict.fromkeys((VarHandle, ReadVariable, AssignVariable), Rule(variables.why_not, variables.lower)),
+    PutRow: rule("gathering", "lower_put", "why_not_put"),
+    ResizeNearestNeighbor: rule("gathering", "lower_nearest"),
+    **dict.fromkeys((VarHandle, ReadVariable, AssignVariable), rule("variables")),
 }
 """By the kind of operation: elements of any type."""
+
+_ELEMENTS = (Unary, LeakyRelu, Binary, AddN, PRelu, Comparison, Select, Cast, Quantize, Dequantize)
+
+COMMON: frozenset[type[Op]] = frozenset((*FLOATS, *ANY, *_ELEMENTS))
+"""The kinds that the tables read at once know: of others nothing is said here."""

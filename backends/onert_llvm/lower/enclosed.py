@@ -24,15 +24,18 @@ _PIECE = 1 << 14
 """Bytes that are copied by one thread."""
 
 Commands = tuple[Command, ...]
+Why = Callable[[Operation, CallTypes], str | None]
+Find = Callable[[Op, CallTypes], Rule]
+Fuse = Callable[[Subgraph, Sequence[int]], tuple[Group, ...]]
 
 
 @frozen
 class Enclosed(Value):
     """The rules for operations that hold graphs; `why` says why another operation is not run, `rule` finds its rule."""
 
-    why: Callable[[Operation, CallTypes], str | None]
-    rule: Callable[[Op, CallTypes], Rule]
-    fuse: Callable[[Subgraph, Sequence[int]], tuple[Group, ...]]
+    why: Why
+    rule: Find
+    fuse: Fuse
 
     def rules(self) -> Mapping[type[Op], Rule]:
         return {Loop: Rule(self.why_not, self.loop), Branch: Rule(self.why_not, self.branch)}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from attrs import frozen
 
@@ -25,3 +27,25 @@ class Rule(Value):
     why_not: WhyNot
     lower: Lower
     anchor: bool = False
+
+
+@frozen
+class Named(Value):
+    """A function of one of this package's modules, which is read when the function is first called."""
+
+    module: str
+    name: str
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function itself."""
+        found: Callable[..., Any] = getattr(importlib.import_module(f"{__package__}.{self.module}"), self.name)
+        return found
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*arguments)
+
+
+def rule(module: str, lower: str = "lower", why_not: str = "why_not", anchor: bool = False) -> Rule:
+    """The rule made of functions of a module: few models need more than a few modules."""
+    return Rule(Named(module, why_not), Named(module, lower), anchor)

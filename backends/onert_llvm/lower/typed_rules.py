@@ -17,31 +17,30 @@ from onert.ir.ops.softmax import Softmax
 from onert.ir.ops.transpose_conv import TransposeConv2D
 from onert.ir.ops.unary import LeakyRelu, Unary
 
-from . import conversions, fourier, integer_matmul, integer_transposed, short_elements, short_gathering, short_products
-from .rule import Rule
+from .rule import Rule, rule
 
-_CONVERSION = Rule(conversions.why_not, conversions.lower)
-_RESCALING = Rule(short_elements.why_not_rescaled, short_elements.lower_rescaled)
-_MAPPING = Rule(short_elements.why_not_mapped, short_elements.lower_mapped)
+_CONVERSION = rule("conversions")
+_RESCALING = rule("short_elements", "lower_rescaled", "why_not_rescaled")
+_MAPPING = rule("short_elements", "lower_mapped", "why_not_mapped")
 
 SHORTS: dict[type[Op], tuple[Rule, ...]] = {
-    Conv2D: (Rule(short_products.why_not, short_products.lower_convolution),),
-    DepthwiseConv2D: (Rule(short_products.why_not, short_products.lower_depthwise),),
-    FullyConnected: (Rule(short_products.why_not, short_products.lower_fully_connected),),
-    TransposeConv2D: (Rule(integer_transposed.why_not_shorts, integer_transposed.lower_shorts),),
-    Binary: (Rule(short_elements.why_not_binary, short_elements.lower_binary),),
+    Conv2D: (rule("short_products", "lower_convolution"),),
+    DepthwiseConv2D: (rule("short_products", "lower_depthwise"),),
+    FullyConnected: (rule("short_products", "lower_fully_connected"),),
+    TransposeConv2D: (rule("integer_transposed", "lower_shorts", "why_not_shorts"),),
+    Binary: (rule("short_elements", "lower_binary", "why_not_binary"),),
     Quantize: (_CONVERSION, _RESCALING),
     Dequantize: (_CONVERSION,),
-    Pool2D: (Rule(short_gathering.why_no_pool, short_gathering.lower_pool),),
-    Reduce: (Rule(short_gathering.why_no_reduction, short_gathering.lower_reduction),),
-    Softmax: (Rule(short_gathering.why_no_softmax, short_gathering.lower_softmax),),
+    Pool2D: (rule("short_gathering", "lower_pool", "why_no_pool"),),
+    Reduce: (rule("short_gathering", "lower_reduction", "why_no_reduction"),),
+    Softmax: (rule("short_gathering", "lower_softmax", "why_no_softmax"),),
     Unary: (_RESCALING, _MAPPING),
     LeakyRelu: (_MAPPING,),
 }
 """The best first."""
 
-_MATRICES = Rule(integer_matmul.why_not, integer_matmul.lower)
-_PART = Rule(fourier.why_no_part, fourier.lower_part)
+_MATRICES = rule("integer_matmul")
+_PART = rule("fourier", "lower_part", "why_no_part")
 
 
 def rules(op: Op, types: CallTypes) -> Iterator[Rule]:

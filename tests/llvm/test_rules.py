@@ -1,0 +1,65 @@
+"""Claims about the tables of rules: what they name is there, and what a model does not need is not read."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from shared_material import REPOSITORY
+
+from onert.ir import OPS
+from onert_llvm import float_rules, rare_rules
+from onert_llvm.lower import byte_rules, typed_rules
+from onert_llvm.lower.rule import Named, Rule
+
+RARE = [found for kind in OPS.values() for found in rare_rules.rules(kind, *3 * (lambda *given: None,))]
+TABLES = [
+    *float_rules.FLOATS.values(),
+    *float_rules.ANY.values(),
+    float_rules.ELEMENT_WISE,
+    *byte_rules.BYTES.values(),
+    *byte_rules._DYNAMIC.values(),
+    *byte_rules._TABLES,
+    *(found for each in typed_rules.SHORTS.values() for found in each),
+    typed_rules._MATRICES,
+    typed_rules._PART,
+    *RARE,
+]
+NAMED = sorted({f for found in TABLES for f in (found.why_not, found.lower) if isinstance(f, Named)}, key=str)
+
+
+@pytest.mark.parametrize("named", NAMED, ids=lambda named: f"{named.module}.{named.name}")
+def test_what_a_rule_names_is_there(named: Named) -> None:
+    assert callable(named.function)
+    assert named.function.__module__.startswith("onert_llvm.lower")
+
+
+def test_kinds_have_rules_of_their_own_in_one_table_at_most() -> None:
+    rare = {kind for kind in OPS.values() if rare_rules.rules(kind, *3 * (lambda *given: None,))}
+    assert rare
+    assert rare.isdisjoint(float_rules.COMMON)
+    assert all(isinstance(found, Rule) for found in RARE)
+
+
+READ = """
+import sys
+import onert
+onert.compile(onert.load(sys.argv[1]))
+print(*sorted(name for name in sys.modules if name.startswith("onert_llvm")))
+"""
+
+
+def test_a_model_of_floats_reads_no_rules_for_bytes_or_layers_with_state(tmp_path: Path) -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", READ, str(REPOSITORY / "nnpackage" / "examples" / "digits_float")],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "ONERT_CACHE_DIR": str(tmp_path)},
+    ).stdout.split()
+    assert "onert_llvm.kernels.gemm_f32" in said
+    unwanted = ("integer_", "int16", "lstm", "rare_rules", "emit", "detect", "fourier")
+    assert [name for name in said if any(part in name for part in unwanted)] == []
