@@ -25,6 +25,10 @@ _C_LIBRARY = (
     "pthread_create",
     "pthread_join",
     "sched_yield",
+    "sched_getcpu",
+    "pthread_getaffinity_np",
+    "pthread_setaffinity_np",
+    "pthread_self",
 )
 
 

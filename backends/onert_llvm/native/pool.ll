@@ -17,6 +17,9 @@
 ; condition variable, so that an idle pool costs nothing. Workers come and go through a gate, which the caller shuts when
 ; all is done: one that comes too late finds it shut, and the caller leaves when the last one inside has left.
 ;
+; A system may wake a worker on the caller's processor, and leave it there for several inferences. So one that sleeps is
+; barred from it until it has woken.
+;
 ; `@PAUSE@` is replaced by the target's spin hint.
 
 ;                fn   task tiles pieces sync shares runs
@@ -27,11 +30,18 @@
 %Share = type { i64, i64, [6 x i64] }
 
 ; One line, which the caller writes and workers read when a run begins: 0 commands, 1 count, 2 number of the run, 3 shares
-; of a command, 4 generation, 5 the gate, 6 stop, 7 spins. Then 8 sleepers, 9 threads, 10 threads that have a number;
-; 12 mutex, 13 condition. The gate counts the workers inside, plus 2**32 while it is open.
+; of a command, 4 generation, 5 the gate, 6 stop, 7 spins. Then 8 sleepers, 9 threads, 10 threads that have a number,
+; 11 workers; 13 mutex, 14 condition. The gate counts the workers inside, plus 2**32 while it is open.
 %Pool = type { ptr, i64, i64, i64, i64, i64, i64, i64,
-               i64, i64, i64, [5 x i64],
+               i64, i64, i64, ptr, [4 x i64],
                [16 x i64], [16 x i64] }
+
+; A worker's handle, and its state, which the mutex guards: 0 while it is awake, -1 while it sleeps, 1 and more where it is
+; barred from the processor of that number less 1.
+%Worker = type { i64, i64 }
+
+; A set of processors, as the C library has it.
+%Set = type [16 x i64]
 
 declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)
@@ -42,6 +52,10 @@ declare i32 @pthread_cond_broadcast(ptr)
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_join(i64, ptr)
 declare i32 @sched_yield()
+declare i32 @sched_getcpu()
+declare i32 @pthread_getaffinity_np(i64, i64, ptr)
+declare i32 @pthread_setaffinity_np(i64, i64, ptr)
+declare i64 @pthread_self()
 
 ; Bytes of a pool; the caller allocates it, zeroed and aligned to 64.
 define i64 @onert_pool_size() {
@@ -256,14 +270,72 @@ entry:
   %asleep = icmp ne i64 %sleepers, 0
   br i1 %asleep, label %broadcast, label %done
 broadcast:
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 12
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 13
+  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 13
+  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 14
   %a = call i32 @pthread_mutex_lock(ptr %mutex)
+  %here = call i32 @sched_getcpu()
+  %known = icmp ult i32 %here, 1024
+  br i1 %known, label %look, label %call
+look:
+  %cpu = zext i32 %here to i64
+  %barred = add i64 %cpu, 1
+  %threadsp = getelementptr %Pool, ptr %pool, i32 0, i32 9
+  %threads = load i64, ptr %threadsp, align 8
+  %count = sub i64 %threads, 1
+  %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
+  %workers = load ptr, ptr %workersp, align 8
+  br label %each
+each:
+  %w = phi i64 [ 0, %look ], [ %w2, %following ]
+  %all = icmp sge i64 %w, %count
+  br i1 %all, label %call, label %one
+one:
+  %statep = getelementptr %Worker, ptr %workers, i64 %w, i32 1
+  %state = load i64, ptr %statep, align 8
+  %sleeps = icmp eq i64 %state, -1
+  br i1 %sleeps, label %bar, label %following
+bar:
+  %handlep = getelementptr %Worker, ptr %workers, i64 %w, i32 0
+  %handle = load i64, ptr %handlep, align 8
+  %taken = call i1 @allow(i64 %handle, i64 %cpu, i1 false)
+  br i1 %taken, label %note, label %following
+note:
+  store i64 %barred, ptr %statep, align 8
+  br label %following
+following:
+  %w2 = add i64 %w, 1
+  br label %each
+call:
   %b = call i32 @pthread_cond_broadcast(ptr %condition)
   %c = call i32 @pthread_mutex_unlock(ptr %mutex)
   br label %done
 done:
   ret void
+}
+
+; Allow a thread a processor beside those it has, or take it from these where others are left; whether that was done.
+define internal i1 @allow(i64 %handle, i64 %cpu, i1 %allowed) {
+entry:
+  %set = alloca %Set, align 8
+  %found = call i32 @pthread_getaffinity_np(i64 %handle, i64 128, ptr %set)
+  %known = icmp eq i32 %found, 0
+  br i1 %known, label %change, label %no
+change:
+  %number = lshr i64 %cpu, 6
+  %at = and i64 %cpu, 63
+  %bit = shl i64 1, %at
+  %wordp = getelementptr %Set, ptr %set, i32 0, i64 %number
+  %word = load i64, ptr %wordp, align 8
+  %with = or i64 %word, %bit
+  %others = xor i64 %bit, -1
+  %without = and i64 %word, %others
+  %changed = select i1 %allowed, i64 %with, i64 %without
+  store i64 %changed, ptr %wordp, align 8
+  %failed = call i32 @pthread_setaffinity_np(i64 %handle, i64 128, ptr %set)
+  %done = icmp eq i32 %failed, 0
+  ret i1 %done
+no:
+  ret i1 false
 }
 
 ; A worker's life: wait for a generation it has not seen, go in while the gate is open, walk, leave.
@@ -272,8 +344,8 @@ entry:
   %generation = getelementptr %Pool, ptr %pool, i32 0, i32 4
   %gate = getelementptr %Pool, ptr %pool, i32 0, i32 5
   %sleepers = getelementptr %Pool, ptr %pool, i32 0, i32 8
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 12
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 13
+  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 13
+  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 14
   %stopp = getelementptr %Pool, ptr %pool, i32 0, i32 6
   %spinsp = getelementptr %Pool, ptr %pool, i32 0, i32 7
   %spins = load i64, ptr %spinsp, align 8
@@ -282,6 +354,9 @@ entry:
   %numbered = getelementptr %Pool, ptr %pool, i32 0, i32 10
   %before = atomicrmw add ptr %numbered, i64 1 monotonic
   %me = add i64 %before, 1
+  %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
+  %workers = load ptr, ptr %workersp, align 8
+  %statep = getelementptr %Worker, ptr %workers, i64 %before, i32 1
   br label %idle
 idle:
   %seen = phi i64 [ 0, %entry ], [ %current, %enter ], [ %current, %join ]
@@ -301,6 +376,7 @@ again:
 sleep:
   %a = call i32 @pthread_mutex_lock(ptr %mutex)
   %b = atomicrmw add ptr %sleepers, i64 1 seq_cst
+  store i64 -1, ptr %statep, align 8
   br label %asleep
 asleep:
   %g2 = load atomic i64, ptr %generation seq_cst, align 8
@@ -311,10 +387,18 @@ doze:
   br label %asleep
 awake:
   %d = atomicrmw sub ptr %sleepers, i64 1 seq_cst
+  %state = load i64, ptr %statep, align 8
+  store i64 0, ptr %statep, align 8
   %e = call i32 @pthread_mutex_unlock(ptr %mutex)
+  %barred = icmp sgt i64 %state, 0
+  br i1 %barred, label %free, label %work
+free:
+  %self = call i64 @pthread_self()
+  %taken = sub i64 %state, 1
+  %freed = call i1 @allow(i64 %self, i64 %taken, i1 true)
   br label %work
 work:
-  %current = phi i64 [ %g, %spin ], [ %g2, %awake ]
+  %current = phi i64 [ %g, %spin ], [ %g2, %awake ], [ %g2, %free ]
   %stop = load atomic i64, ptr %stopp acquire, align 8
   %stopping = icmp ne i64 %stop, 0
   br i1 %stopping, label %leave, label %run
@@ -344,16 +428,18 @@ leave:
   ret ptr null
 }
 
-; Start `threads - 1` workers, their handles written to `handles`; gives how many there are threads in all then
-; (fewer than asked when the system refuses more).
-define i64 @onert_pool_start(ptr %pool, i64 %threads, i64 %spins, ptr %handles) {
+; Start `threads - 1` workers, told in `workers`, which stays theirs; gives how many there are threads in all then (fewer
+; than asked when the system refuses more).
+define i64 @onert_pool_start(ptr %pool, i64 %threads, i64 %spins, ptr %workers) {
 entry:
+  %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
+  store ptr %workers, ptr %workersp, align 8
   %spinsp = getelementptr %Pool, ptr %pool, i32 0, i32 7
   store i64 %spins, ptr %spinsp, align 8
   %sharesp = getelementptr %Pool, ptr %pool, i32 0, i32 3
   store i64 %threads, ptr %sharesp, align 8
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 12
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 13
+  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 13
+  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 14
   %a = call i32 @pthread_mutex_init(ptr %mutex, ptr null)
   %b = call i32 @pthread_cond_init(ptr %condition, ptr null)
   br label %more
@@ -363,7 +449,9 @@ more:
   br i1 %enough, label %done, label %start
 start:
   %at = sub i64 %n, 1
-  %handle = getelementptr i64, ptr %handles, i64 %at
+  %handle = getelementptr %Worker, ptr %workers, i64 %at, i32 0
+  %state = getelementptr %Worker, ptr %workers, i64 %at, i32 1
+  store i64 0, ptr %state, align 8
   %failed = call i32 @pthread_create(ptr %handle, ptr null, ptr @worker, ptr %pool)
   %ok = icmp eq i32 %failed, 0
   br i1 %ok, label %started, label %done
@@ -377,8 +465,10 @@ done:
 }
 
 ; Stop the workers and wait until they have left.
-define void @onert_pool_stop(ptr %pool, ptr %handles) {
+define void @onert_pool_stop(ptr %pool) {
 entry:
+  %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
+  %workers = load ptr, ptr %workersp, align 8
   %stopp = getelementptr %Pool, ptr %pool, i32 0, i32 6
   store atomic i64 1, ptr %stopp release, align 8
   call void @wake(ptr %pool)
@@ -391,7 +481,7 @@ more:
   br i1 %all, label %done, label %join
 join:
   %at = sub i64 %n, 1
-  %handlep = getelementptr i64, ptr %handles, i64 %at
+  %handlep = getelementptr %Worker, ptr %workers, i64 %at, i32 0
   %handle = load i64, ptr %handlep, align 8
   %ignored = call i32 @pthread_join(i64 %handle, ptr null)
   %n2 = add i64 %n, 1

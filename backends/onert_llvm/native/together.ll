@@ -5,7 +5,7 @@
 ; takes on any 64-bit target.
 
 @onert.pool = internal global [320 x i64] zeroinitializer, align 64
-@onert.handles = internal global [@THREADS@ x i64] zeroinitializer, align 8
+@onert.workers = internal global [@THREADS@ x [2 x i64]] zeroinitializer, align 8
 @onert.busy = internal global i32 0, align 4
 @onert.owner = internal global i32 0, align 4
 
@@ -17,7 +17,7 @@ declare i32 @getpid()
 declare void @onert_run(ptr, i64)
 declare void @onert_pool_run(ptr, ptr, i64)
 declare i64 @onert_pool_start(ptr, i64, i64, ptr)
-declare void @onert_pool_stop(ptr, ptr)
+declare void @onert_pool_stop(ptr)
 
 define void @onert.together(ptr %commands, i64 %count) nounwind {
 entry:
@@ -40,7 +40,7 @@ clear:
   %end = icmp eq i64 %next, 320
   br i1 %end, label %start, label %clear
 start:
-  %threads = call i64 @onert_pool_start(ptr @onert.pool, i64 @THREADS@, i64 20000, ptr @onert.handles)
+  %threads = call i64 @onert_pool_start(ptr @onert.pool, i64 @THREADS@, i64 20000, ptr @onert.workers)
   store i32 %process, ptr @onert.owner, align 4
   br label %run
 run:
@@ -88,7 +88,7 @@ look:
   %started = icmp eq i32 %process, %owner
   br i1 %started, label %stop, label %free
 stop:
-  call void @onert_pool_stop(ptr @onert.pool, ptr @onert.handles)
+  call void @onert_pool_stop(ptr @onert.pool)
   store i32 0, ptr @onert.owner, align 4
   br label %free
 free:

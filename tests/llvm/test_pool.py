@@ -1,0 +1,108 @@
+"""Claims about native threads: each piece is done once, however runs follow one another, and no thread is bound."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import onert
+from onert.exec.observers import Profile
+from onert.ir import Array, DType, Package, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.reduce import Reduce, Reduction
+from onert_llvm.lower.command import pieces
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="affinities are told by Linux")
+ROWS = TensorType(DType.FLOAT32, (701, 1024))
+COUNT = np.arange(701 * 1024, dtype=np.float32).reshape(ROWS.shape) % 97
+
+
+def chain(length: int = 6) -> Package:
+    """Sums of rows that each command reads across: a piece that is done twice or not at all changes them."""
+    b = Builder()
+    x = b.input(ROWS, "x")
+    for _ in range(length):
+        column = b.add(Reduce(Reduction.MEAN, keep_dims=True), x, b.constant(np.int32([0])))
+        x = b.add(Binary(BinaryKind.ADD), x, column)
+    return Package((Subgraphs((b.subgraph([x]),)),), "chain")
+
+
+def output(execution: onert.Execution) -> Array:
+    return np.asarray(next(iter(execution.run([COUNT]).values())))
+
+
+@pytest.fixture(scope="module")
+def expected() -> Array:
+    return output(onert.Execution(onert.compile(chain(), num_threads=1)))
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5])
+def test_runs_that_follow_one_another_are_the_same(threads: int, expected: Array) -> None:
+    execution = onert.Execution(onert.compile(chain(), num_threads=threads))
+    for pause in [0.0] * 8 + [0.002] * 8:
+        time.sleep(pause)
+        assert np.array_equal(output(execution), expected)
+
+
+def test_operations_may_be_run_one_by_one_between_whole_runs(expected: Array) -> None:
+    program = onert.compile(chain(), num_threads=2)
+    plain, watched = onert.Execution(program), onert.Execution(program, observers=(Profile(),))
+    for _ in range(6):
+        assert np.array_equal(output(plain), expected)
+        assert np.array_equal(output(watched), expected)
+
+
+def test_executions_at_a_time_do_not_disturb_one_another(expected: Array) -> None:
+    program = onert.compile(chain(), num_threads=2)
+
+    def several(_: int) -> bool:
+        execution = onert.Execution(program)
+        return all(np.array_equal(output(execution), expected) for _ in range(5))
+
+    with ThreadPoolExecutor(4) as callers:
+        assert all(callers.map(several, range(8)))
+
+
+@LINUX
+def test_workers_that_were_woken_may_run_anywhere() -> None:
+    allowed = os.sched_getaffinity(0)
+    execution = onert.Execution(onert.compile(chain(), num_threads=3))
+    for _ in range(30):
+        output(execution)
+        time.sleep(0.003)  # long enough for workers to fall asleep
+    time.sleep(0.05)
+    for task in Path("/proc/self/task").iterdir():
+        assert os.sched_getaffinity(int(task.name)) == allowed
+
+
+@LINUX
+def test_workers_keep_to_the_processors_that_their_maker_had() -> None:
+    allowed = os.sched_getaffinity(0)
+    one = {min(allowed)}
+    os.sched_setaffinity(0, one)
+    try:
+        before = set(os.listdir("/proc/self/task"))
+        execution = onert.Execution(onert.compile(chain(7), num_threads=7))
+        for _ in range(5):
+            output(execution)
+            time.sleep(0.003)
+        for task in set(os.listdir("/proc/self/task")) - before:
+            assert os.sched_getaffinity(int(task)) == one
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 64])
+def test_a_command_is_cut_into_pieces_for_all_threads(threads: int) -> None:
+    for tiles in (1, 2, 15, 16, 10_000):
+        cut = pieces(tiles, threads)
+        assert 1 <= cut <= tiles
+        assert cut < 1 << 16  # what a count of them has room for
+        assert threads == 1 or cut >= min(tiles, threads)
