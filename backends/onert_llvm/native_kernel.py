@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby, pairwise
+from typing import Self
 
 import numpy as np
 from attrs import frozen
@@ -57,7 +58,7 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
 
-    def together() -> Callable[[int, int, int], None]:
+    def together() -> Callable[..., None]:
         return ctypes.CFUNCTYPE(None, pointer, pointer, integer)(kernel.pool["onert_pool_run"])
 
     def run(start: int, some: Sequence[Command]) -> _Alone | _Together:
@@ -135,39 +136,41 @@ def _handle(key: Hashable) -> Array:
     return handle
 
 
-class _Alone:
-    """Runs the commands on the calling thread."""
+class _Alone(partial[None]):
+    """Runs the commands on the calling thread: the native function with its arguments, for the least model's sake."""
 
-    __slots__ = ("_arguments", "_keep", "_operations", "_run")
+    __slots__ = ("_address", "_keep", "_operations")
 
-    def __init__(
-        self, run: Callable[[int, int], None], address: int, count: int, keep: object, operations: tuple[int, ...]
-    ) -> None:
-        self._run = run
-        self._arguments = (address, count)
+    _address: int
+    _keep: object
+    _operations: tuple[int, ...]
+
+    def __new__(
+        cls, run: Callable[..., None], address: int, count: int, keep: object, operations: tuple[int, ...]
+    ) -> Self:
+        self = super().__new__(cls, run, ctypes.c_void_p(address), ctypes.c_int64(count))
+        self._address = address
         self._keep = keep
         self._operations = operations
+        return self
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """The commands of each operation by themselves."""
         return tuple(
-            Part((at,), _Alone(self._run, self._arguments[0] + skipped, count, self._keep, (at,) * count))
+            Part((at,), _Alone(self.func, self._address + skipped, count, self._keep, (at,) * count))
             for at, skipped, count in _stretches(self._operations)
         )
-
-    def __call__(self) -> None:
-        self._run(*self._arguments)
 
 
 class _Together:
     """Runs the commands on a borrowed pool of threads."""
 
-    __slots__ = ("_address", "_count", "_keep", "_kernel", "_operations", "_run")
+    __slots__ = ("_address", "_commands", "_keep", "_kernel", "_operations", "_run")
 
     def __init__(
         self,
-        run: Callable[[int, int, int], None],
+        run: Callable[..., None],
         kernel: NativeKernel,
         address: int,
         count: int,
@@ -178,7 +181,7 @@ class _Together:
         self._operations = operations
         self._kernel = kernel
         self._address = address
-        self._count = count
+        self._commands = ctypes.c_void_p(address), ctypes.c_int64(count)
         self._keep = keep
 
     @property
@@ -192,7 +195,7 @@ class _Together:
     def __call__(self) -> None:
         pool = POOLS.take(self._kernel.pool, self._kernel.threads)
         try:
-            self._run(pool.address, self._address, self._count)
+            self._run(pool.pointer, *self._commands)
         finally:
             POOLS.give(pool, self._kernel.threads)
 

@@ -20,19 +20,20 @@ class Pool:
     def __init__(self, functions: Mapping[str, int], threads: int) -> None:
         size = ctypes.CFUNCTYPE(ctypes.c_int64)(functions["onert_pool_size"])()
         self._memory = np.zeros(size + 64, np.uint8)
-        self.address = int(self._memory.ctypes.data + -self._memory.ctypes.data % 64)
+        address = int(self._memory.ctypes.data + -self._memory.ctypes.data % 64)
+        self.pointer = ctypes.c_void_p(address)
         self._workers = np.zeros((max(threads, 1), 2), np.int64)
         pointer, integer = ctypes.c_void_p, ctypes.c_int64
         start = ctypes.CFUNCTYPE(integer, pointer, integer, integer, pointer)(functions["onert_pool_start"])
         self._stop = ctypes.CFUNCTYPE(None, pointer)(functions["onert_pool_stop"])
         self._owner = os.getpid()
-        self.threads = start(self.address, threads, _SPINS, self._workers.ctypes.data)
+        self.threads = start(self.pointer, threads, _SPINS, self._workers.ctypes.data)
 
     def close(self) -> None:
         """Stop the workers; nothing in a process that was forked from the owner, which has none."""
         if self._owner == os.getpid():
             self._owner = -1
-            self._stop(self.address)
+            self._stop(self.pointer)
 
     def __del__(self) -> None:
         self.close()

@@ -20,7 +20,8 @@ class Frame:
     """A routine's tensors, and for each of its steps a call without arguments.
 
     Inputs and outputs lie outside of the arenas: `place` says where. Kernels are bound again only after a place
-    changed.
+    changed; `bound` are the calls until then, None where `calls` must make them. `stateful` says that variables get new
+    values after a run.
     """
 
     def __init__(
@@ -36,7 +37,8 @@ class Frame:
         self._make_planned()
         self._make_rest()
         self.tensors = Tensors(self._tensors)
-        self._bound: Calls | None = None
+        self.bound: Calls | None = None
+        self.stateful = bool(routine.subgraph.state)
         self._updates: tuple[tuple[Array, Array], ...] | None = None
         self._free = finalize(self, _free, self._allocated)
 
@@ -120,7 +122,7 @@ class Frame:
 
     def _moved(self) -> None:
         """A tensor lies somewhere else: what was made of its place is not good any more."""
-        self._bound = self._updates = None
+        self.bound = self._updates = None
 
     def give(self, inputs: Sequence[Array]) -> None:
         """Take the inputs of a call; ExecutionError where a shape or an element type does not fit.
@@ -158,12 +160,12 @@ class Frame:
     @property
     def calls(self) -> Calls:
         """The steps, bound to where the tensors lie now."""
-        if self._bound is None:
+        if self.bound is None:
             bound = tuple(step.kernel.bind(self.tensors, self._context) for step in self.routine.steps)
             if self._watch is not None:
                 bound = self._watch(self.routine, self.tensors, bound)
-            self._bound = bound
-        return self._bound
+            self.bound = bound
+        return self.bound
 
     def update_state(self) -> None:
         """Give variables the values that this run computed for them."""

@@ -12,11 +12,11 @@ def linear(threads: int, stop: Stop) -> Callable[[Frame], None]:
     """Runs every step once, then lets variables take their new values. Threads are the kernels' own affair."""
 
     def run(frame: Frame) -> None:
-        for call in frame.calls:
+        for call in frame.bound or frame.calls:
             if stop.armed:
                 stop.check()
             call()
-        if frame.routine.subgraph.state:
+        if frame.stateful:
             frame.update_state()
 
     return run
