@@ -86,8 +86,9 @@ def compile_routine(
     plan = plan_routine(subgraph, effects, backends, choices, options, measured)
     steps = generate(plan.parts, plan.settings)
     dependencies = plan.dependencies
-    costs = guessed_costs(steps) if measured is None else measured_costs(steps, measured)
-    order = ranks(dependencies, costs) if options.executor != "Linear" else ()
+    order: tuple[float, ...] = ()
+    if options.executor != "Linear":
+        order = ranks(dependencies, guessed_costs(steps) if measured is None else measured_costs(steps, measured))
     lowered = plan.lowered
     return Routine(lowered.subgraph, steps, dependencies, plan.arenas, lowered.memories, order), plan.notes
 
