@@ -63,7 +63,7 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
 
     def run(start: int, some: Sequence[Command]) -> _Alone | _Together:
         of = tuple(command.operation for command in some)
-        if kernel.threads <= 1 or _shared_work(some) < _SHARED_WORK:
+        if kernel.threads <= 1 or _shared_work(some) < max(_SHARED_WORK, _SHARED_EACH * len(some)):
             return _Alone(alone, start, len(some), keep, of)
         return _Together(together(), kernel, start, len(some), keep, of)
 
@@ -98,9 +98,9 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
     return Carrying(_in_turn(lowered, busy, span, lambda what: transfer(what, copies, tensors, context)))
 
 
-_SHARED_PIECE, _SHARED_WORK, _SHARED_ROUND = 1 << 16, 1 << 19, 1 << 22
-"""Operations, or bytes, below which it takes threads longer to meet than to do it: of one command, of a run, and of one
-round of a loop.
+_SHARED_PIECE, _SHARED_EACH, _SHARED_WORK, _SHARED_ROUND = 1 << 16, 1 << 16, 1 << 19, 1 << 22
+"""Operations, or bytes, below which it takes threads longer to meet than to do it: of one command, of a run for each of
+its commands and for all, and of one round of a loop.
 """
 
 
