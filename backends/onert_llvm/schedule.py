@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cache
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.ir.value import Value
 
@@ -36,6 +36,9 @@ With these whole networks lose a hundredth at most; integers would lose more, be
 
 _WIDEST_PADDED = 5
 """Registers of a panel at most that is computed whole, so that five do not make six or eight."""
+
+_LINE_BYTES = 64
+"""Of the second and third level cache."""
 
 _LEAST_AHEAD = 8192
 """Bytes of a panel for which it is worth asking before they are read."""
@@ -190,6 +193,12 @@ def _tiles(isa: Isa, integer: bool, widest: int = 4) -> tuple[tuple[int, int], .
         for mr in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
         if mr * wide + wide + spare <= isa.registers
     )
+
+
+def fetching(tile: Tile, isa: Isa) -> Tile:
+    """The tile for bytes whose panels come from far: at each step along k it fetches a line of the next panel."""
+    alike = tile.mr > 1 and isa.f32 * GROUP[isa.dot] == _LINE_BYTES
+    return evolve(tile, ahead=1) if alike else tile
 
 
 def row_work(shape: Shape, tile: Tile, panels: int, row_bytes: int, threads: int = 1, batches: int = 1) -> Work:

@@ -31,7 +31,7 @@ from onert_llvm.packing import (
     scaling,
     sum_bounds,
 )
-from onert_llvm.schedule import Shape, product_tile, registers_together, row_work
+from onert_llvm.schedule import Shape, fetching, product_tile, registers_together, row_work
 from onert_llvm.target import Isa, runnable
 
 from .harness import Array, guarded, run
@@ -90,7 +90,8 @@ def _bytes(shape: tuple[int, ...], signed: bool, seed: int = 0) -> Array:
 def _product_slots(c: Array, m: int, n: int, w: Array, tile: Tile, isa: Isa, mc: int) -> dict[str, Any]:
     b, step = pack_int8(w, tile.columns, isa)
     shape = {"m": m, "n": n, "mc": mc, "panels": panels(n, tile.columns, isa), "panel_bytes": step}
-    return {"b": guarded(b), "c": c, **shape}
+    matrix = guarded(b)
+    return {"b": matrix, "c": c, **shape, **dict.fromkeys(tile.slots, matrix)}
 
 
 @ISAS
@@ -101,7 +102,7 @@ def _product_slots(c: Array, m: int, n: int, w: Array, tile: Tile, isa: Isa, mc:
 )
 def test_products_are_exact(isa: Isa, m: int, k: int, n: int, signed: bool, large: bool) -> None:
     x, w, layer = _bytes((m, k), signed), _bytes((k, n), True, 1), _layer(n, k, signed, large)
-    tile = product_tile(m, n, k, isa, integer=True)
+    tile = fetching(product_tile(m, n, k, isa, integer=True), isa)
     c = guarded(np.zeros((m, n), x.dtype))
     work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k)
     how, scale = layer.scaled(w, isa, signed)
@@ -118,7 +119,7 @@ def test_products_are_exact(isa: Isa, m: int, k: int, n: int, signed: bool, larg
 def test_weights_may_have_a_zero_point(isa: Isa, k: int, signed: bool) -> None:
     m, n, zero = 9, 21, -7
     x, w, layer = _bytes((m, k), signed), _bytes((k, n), True, 1), _layer(n, k, signed, False)
-    tile = product_tile(m, n, k, isa, integer=True)
+    tile = fetching(product_tile(m, n, k, isa, integer=True), isa)
     c = guarded(np.zeros((m, n), x.dtype))
     work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k)
     how, scale = layer.scaled(w, isa, signed, zero)
@@ -138,7 +139,7 @@ def test_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, signed: b
     n, taps, channels = 40, picture.window[0] * picture.window[1], picture.channels
     x, w = _bytes(picture.shape, signed), _bytes((taps, channels, n), True, 1)
     layer = _layer(n, taps * channels, signed, False)
-    tile = product_tile(picture.rows, n, taps * channels, isa, integer=True)
+    tile = fetching(product_tile(picture.rows, n, taps * channels, isa, integer=True), isa)
     c = guarded(np.zeros((picture.rows, n), x.dtype))
     work = row_work(Shape(picture.rows, n, 1), tile, panels(n, tile.columns, isa), taps * channels)
     how, scale = layer.scaled(w, isa, signed, zero)

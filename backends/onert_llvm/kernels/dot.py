@@ -7,7 +7,7 @@ weights alone; `packing.pack_int8` folds these into the bias.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from onert_llvm.build import I8, I16, I32, Kernel, Val, View, intrinsic, vec
 from onert_llvm.target import Dot, Isa
@@ -28,15 +28,25 @@ def offset(isa: Isa, signed: bool) -> int:
 
 
 def multiply_add_int8(
-    k: Kernel, acc: Accumulators, rows: Sequence[View], panel: View, depth: Val, rest: int, signed: bool
+    k: Kernel,
+    acc: Accumulators,
+    rows: Sequence[View],
+    panel: View,
+    depth: Val,
+    rest: int,
+    signed: bool,
+    at_step: Callable[[Val], None] | None = None,
 ) -> None:
     """`acc[i][j] += (rows[i][p] + offset) * panel[p, j]` for p below `depth`.
 
     `rows` are windows on bytes, `panel` on the bytes of one register group (strides: group of k, byte). `rest` is depth
-    modulo the target's group, known when the code is made so that no byte beyond a row is read.
+    modulo the target's group, known when the code is made so that no byte beyond a row is read. `at_step(p)` is written
+    before the step of whole group `p`.
     """
     group = GROUP[k.isa.dot]
     with k.loop(depth // group) as p:
+        if at_step is not None:
+            at_step(p)
         b = [panel[p, j * k.isa.f32 * group].load(k.isa.f32 * group) for j in range(len(acc[0]))]
         _step(k, acc, [_whole(k, row[p * group], group, signed) for row in rows], b)
     if rest:

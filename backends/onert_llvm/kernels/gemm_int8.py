@@ -6,6 +6,7 @@ On the way out the sums are requantised, or become floats again (`dynamic`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from attrs import frozen
 
@@ -49,7 +50,7 @@ class GemmInt8(Value):
 
     @property
     def layout(self) -> TaskLayout:
-        return TaskLayout(("a", "b", "c", *SLOTS, "k", "lda", "ldc", *self.requantize.slots))
+        return TaskLayout(("a", "b", "c", *SLOTS, *self.tile.slots, "k", "lda", "ldc", *self.requantize.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def body(block: Block) -> None:
@@ -62,7 +63,7 @@ class GemmInt8(Value):
                 block,
                 _Ending(self.requantize, self.signed),
                 lambda sums: add_row_sums(k, sums, rows, depth, self.signed),
-                lambda acc: multiply_add_int8(k, acc, rows, panel, depth, self.rest, self.signed),
+                lambda acc: multiply_add_int8(k, acc, rows, panel, depth, self.rest, self.signed, block.fetch),
             )
 
         each_block(k, task, begin, end, self.tile, body)
@@ -83,13 +84,14 @@ class ConvInt8(Value):
 
     @property
     def layout(self) -> TaskLayout:
-        return TaskLayout(("b", "c", *SLOTS, "k", "ldc", *WINDOW, *self.requantize.slots))
+        return TaskLayout(("b", "c", *SLOTS, *self.tile.slots, "k", "ldc", *WINDOW, *self.requantize.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def body(block: Block) -> None:
             group, depth = GROUP[k.isa.dot], task.i64("k")
             width = block.vectors * k.isa.f32 * group
-            panels = k.view(block.panel, I8, ((depth + group - 1) // group) * width, width, 1)
+            steps = (depth + group - 1) // group
+            panels = k.view(block.panel, I8, steps * width, width, 1)
             windows = origins(k, task, block.first, block.count)
 
             def add_sums(sums: Sequence[Var]) -> None:
@@ -98,11 +100,17 @@ class ConvInt8(Value):
 
             def add_products(acc: Accumulators) -> None:
                 with each_tap(k, task, windows, I8) as (tap, pixels):
-                    multiply_add_int8(k, acc, pixels, panels[tap], depth, self.rest, self.signed)
+                    done = tap * steps
+                    fetch = partial(_fetch, block, done)
+                    multiply_add_int8(k, acc, pixels, panels[tap], depth, self.rest, self.signed, fetch)
 
             _finish(k, task, block, _Ending(self.requantize, self.signed), add_sums, add_products)
 
         each_block(k, task, begin, end, self.tile, body)
+
+
+def _fetch(block: Block, done: Val, step: Val) -> None:
+    block.fetch(done + step)
 
 
 @frozen

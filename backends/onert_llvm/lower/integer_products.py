@@ -19,7 +19,7 @@ from onert_llvm.kernels.patch import Patch
 from onert_llvm.kernels.repeat import RepeatBytes
 from onert_llvm.kernels.requantize import Requantize
 from onert_llvm.packing import channel_order, pack_depthwise_int8
-from onert_llvm.schedule import Shape, registers_together
+from onert_llvm.schedule import Shape, fetching, registers_together
 
 from . import integer_filters as filters
 from .builder import Lowering
@@ -67,14 +67,14 @@ def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None
     slots: dict[str, Slot] = dict(cut.slots)
     algorithm: Algorithm
     if geometry.pointwise:
-        algorithm = GemmInt8(cut.tile, rest, signed, how)
+        algorithm = GemmInt8(fetching(cut.tile, lowering.isa), rest, signed, how)
         slots |= {"a": layer.input(lowering), "k": c, "lda": geometry.channels}
     else:
         slots |= geometry.slots | {"input": layer.input(lowering), "zero": layer.padding(lowering, c)}
         if patched:
             algorithm = PatchConvInt8(cut.tile, Patch(kh, kw * c), signed, how)
         else:
-            algorithm = ConvInt8(cut.tile, rest, signed, how)
+            algorithm = ConvInt8(fetching(cut.tile, lowering.isa), rest, signed, how)
             slots["k"] = c
     layer.emit(lowering, algorithm, slots, cut.tiles, 2 * geometry.rows * kh * kw * c * n)
 
@@ -87,7 +87,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     m = int(np.prod(lowering.shape(layer.source), dtype=np.int64)) // depth
     cut, how = _cut(lowering, layer, m, layer.filter.ordered(layer.filter.values.T[None]), depth)
     slots = cut.slots | {"a": layer.input(lowering), "k": depth, "lda": depth}
-    algorithm = GemmInt8(cut.tile, depth % GROUP[lowering.isa.dot], layer.outputs.signed, how)
+    algorithm = GemmInt8(fetching(cut.tile, lowering.isa), depth % GROUP[lowering.isa.dot], layer.outputs.signed, how)
     layer.emit(lowering, algorithm, slots, cut.tiles, 2 * m * depth * n)
 
 
