@@ -34,6 +34,7 @@ class Lowering:
         self._checks: list[Check] = []
         self._copies = Copies(subgraph)
         self._tiles: dict[Hashable, list[Tile]] = {}
+        self._specs: dict[Algorithm, KernelSpec] = {}
 
     def operation(self, at: int) -> Operation:
         return self.subgraph.operations[at]
@@ -139,7 +140,9 @@ class Lowering:
             for i in operands
             if not self.subgraph.operands[i].is_constant
         )
-        spec = KernelSpec(algorithm, self.isa)
+        spec = self._specs.get(algorithm)
+        if spec is None:
+            spec = self._specs[algorithm] = KernelSpec(algorithm, self.isa)
         cut, touched = pieces(tiles, self.threads), (*whole, *accesses)
         self._commands.append(Command(spec, slots, tiles, cut, touched, operation, flops, programs))
 

@@ -26,6 +26,8 @@ def fold_shapes(subgraph: Subgraph) -> Subgraph:
 
         s = ShapeOf(x of f32[2, 3]); y = Reshape(z, s)   -->   y = Reshape(z, const [2, 3])
     """
+    if not any(isinstance(operation.op, ShapeOf | Rank) for operation in subgraph.operations):
+        return subgraph  # all that is folded comes of these
     edit = Edit(subgraph)
     types = [operand.known for operand in subgraph.operands]
     shapes: set[int] = set()  # tensors known from shapes

@@ -32,7 +32,7 @@ def merge_duplicates(subgraph: Subgraph) -> Subgraph:
         if key is None:
             continue
         first = found.setdefault(key, operation)
-        if first is not operation:
+        if first is not operation and repr(first.op) == repr(operation.op):  # 0.0 equals -0.0, but is another number
             edit.remove(at)
             same.update(zip(operation.outputs, first.outputs, strict=True))
     for double, kept in same.items():
@@ -47,12 +47,9 @@ def _constant_key(operand: Operand) -> Hashable:
 
 
 def _operation_key(subgraph: Subgraph, operation: Operation, same: dict[int, int]) -> Hashable | None:
-    """What equal operations have in common; None where attributes cannot be compared.
-
-    The text of the attributes is part of it because 0.0 equals -0.0.
-    """
+    """What equal operations have in common; None where attributes cannot be compared."""
     inputs = tuple(None if i is None else same.get(i, i) for i in operation.inputs)
-    key = (operation.op, repr(operation.op), inputs, tuple(subgraph.type(o) for o in operation.outputs))
+    key = (operation.op, inputs, tuple(subgraph.type(o) for o in operation.outputs))
     try:
         hash(key)
     except TypeError:
