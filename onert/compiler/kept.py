@@ -236,8 +236,10 @@ class LaterParts(Parts):
         return Constant(lambda: self._constants[at].array)
 
     def check(self) -> None:
-        """One of `_UNFIT` where the models have operations that others declare."""
+        """One of `_UNFIT` where the models have operations that others declare, or the content is not what it was."""
         _structure(self._content.models, self._constants)
+        if not self._content.stays:
+            raise pickle.PicklingError("a file was written to after it was loaded")
 
     @cached_property
     def _constants(self) -> tuple[Constant, ...]:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from onert.ir import Package
-from onert.ir.package import Content, Models
+from onert.ir.package import Content, Models, State
 
 from .custom import CUSTOM_OPS
 from .flatbuffer import Data
@@ -25,15 +25,25 @@ def schema_format(name: str, identifier: bytes) -> Format:
 
 def _load(data: Data, path: Path | None) -> Package:
     model, alone = importlib.import_module("onert.frontend.model").read_package(data, path)
-    return _package(Content(data, lambda: (model,)) if alone else (model,), path)
+    return _package(Content(data, lambda: (model,), partial(_state, path)) if alone else (model,), path)
 
 
 def _unread(data: Data, path: Path | None) -> Package | None:
-    return None if CUSTOM_OPS else _package(Content(data, partial(_models, data, path)), path)
+    return None if CUSTOM_OPS else _package(Content(data, partial(_models, data, path), partial(_state, path)), path)
 
 
 def _models(data: Data, path: Path | None) -> Models:
     return _load(data, path).models
+
+
+def _state(path: Path | None) -> State | None:
+    if path is None:
+        return None
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _package(models: Models | Content, path: Path | None) -> Package:

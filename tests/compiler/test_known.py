@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -119,3 +120,44 @@ def test_a_model_is_read_anew_where_users_have_operators(monkeypatch: pytest.Mon
     assert reads.count == 2
     assert package.content is None
     compiled(package)
+
+
+def overwritten(path: Path, content: bytes) -> None:
+    """Write to a file that is mapped, not to a new one of its name."""
+    with path.open("r+b") as file:
+        file.write(content)
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1_000_000))
+
+
+def test_a_known_file_that_was_written_to_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "digits.tflite"
+    path.write_bytes(FILE.read_bytes())
+    compiled(onert.load(path))
+    touched, spoilt = onert.load(path), onert.load(path)
+    overwritten(path, FILE.read_bytes())
+    assert touched.models == onert.load(FILE).models
+    overwritten(path, FILE.read_bytes()[:2000] + bytes(100))
+    with pytest.raises(ModelError, match="written to after it was loaded"):
+        onert.compile(spoilt, num_threads=1, planner="Bump")
+
+
+def test_no_program_is_kept_of_a_file_that_was_written_to(tmp_path: Path, reads: Reads) -> None:
+    path = tmp_path / "digits.tflite"
+    path.write_bytes(FILE.read_bytes())
+    package = onert.load(path)
+    overwritten(path, FILE.read_bytes())
+    compiled(package)
+    onert.load(path)
+    assert reads.count == 2
+
+
+def test_a_file_that_is_replaced_or_removed_stays_what_was_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "digits.tflite"
+    path.write_bytes(FILE.read_bytes())
+    expected = compiled(onert.load(path)) and onert.load(FILE).models
+    package = onert.load(path)
+    (tmp_path / "other").write_bytes(b"no model")
+    (tmp_path / "other").replace(path)
+    assert package.models == expected
+    path.unlink()
+    assert outputs(onert.compile(package, num_threads=1, planner="Bump"))
