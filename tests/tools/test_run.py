@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -222,6 +224,16 @@ def test_a_failure_is_one_line_on_standard_error(
 
 def test_a_traceback_is_there_for_who_asks(shell: Shell) -> None:
     assert "Traceback" in shell("nothing.tflite", "-v", 2)[2]
+
+
+def test_a_process_of_its_own_says_how_it_went() -> None:
+    for model, status in ((FLOAT, 0), ("no model", 1)):
+        process = subprocess.run(
+            [sys.executable, "-m", "onert.tools.run", str(model)], capture_output=True, text=True, check=False
+        )
+        assert process.returncode == status
+        assert ("float32[1, 10]" in process.stdout) == (status == 0)
+        assert ("cannot be read" in process.stderr) == (status == 1)
 
 
 def test_the_version_is_printed(shell: Shell) -> None:
