@@ -32,7 +32,8 @@ from onert_llvm.kernels.slide import slide, together
 from onert_llvm.layout import TaskLayout
 from onert_llvm.object import compile_text
 from onert_llvm.packing import channel_order, pack_columns, pack_depthwise_int8, pack_f32, pack_int8, panels
-from onert_llvm.schedule import line_tile, product_tile, registers_together, row_work, strip
+from onert_llvm.schedule import Shape as ProductShape
+from onert_llvm.schedule import fetching, line_tile, product_tile, registers_together, row_work, strip
 from onert_llvm.target import Dot, Isa, target
 
 Array = np.ndarray[Any, Any]
@@ -191,7 +192,8 @@ class Runner:
         patch = Patch(w, w * k) if k <= 4 else None
         depth = w * w * k
         tile = product_tile(oh * ow, n, depth, self.isa, self.integer)
-        work = row_work(oh * ow, tile, panels(n, tile.columns, self.isa), depth * (1 if self.integer else 4))
+        whole = ProductShape(oh * ow, n, depth, self.integer)
+        work = row_work(whole, tile, panels(n, tile.columns, self.isa), depth * (1 if self.integer else 4))
         weights = self.numbers(*((1, depth, n) if patch else (w * w, k, n)))
         b, step = (pack_int8 if self.integer else pack_f32)(weights, tile.columns, self.isa)
         slots |= {"b": _aligned(b), "panel_bytes": step, "m": oh * ow, "n": n, "mc": work.mc, "k": k, "lda": k}
@@ -203,9 +205,9 @@ class Runner:
                 return self._lines(shape, slots)
             algorithm = PatchConvInt8(tile, patch)
         elif w == shape.stride == 1:
-            algorithm = GemmInt8(tile, rest) if self.integer else GemmF32(tile)
+            algorithm = GemmInt8(fetching(tile, self.isa), rest) if self.integer else GemmF32(tile)
         else:
-            algorithm = ConvInt8(tile, rest) if self.integer else ConvF32(tile)
+            algorithm = ConvInt8(fetching(tile, self.isa), rest) if self.integer else ConvF32(tile)
         return self.bind(algorithm, work.tiles, slots)
 
     def _lines(self, shape: Shape, slots: dict[str, Any]) -> Callable[[], None]:
