@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 from collections.abc import Iterator, Mapping
@@ -51,6 +52,13 @@ class Pools:
         self._idle = {}
         self._lock = Lock()
 
+    def close(self) -> None:
+        """Stop the workers of all idle pools: before a process ends, for their code goes with it."""
+        with self._lock:
+            idle, self._idle = self._idle, {}
+        for pool in (pool for pools in idle.values() for pool in pools):
+            pool.close()
+
     @contextmanager
     def borrow(self, functions: Mapping[str, int], threads: int) -> Iterator[Pool]:
         """A pool for one run."""
@@ -75,3 +83,4 @@ class Pools:
 POOLS = Pools()
 """The process's pools: the one cache of threads."""
 os.register_at_fork(after_in_child=POOLS.forget)
+atexit.register(POOLS.close)

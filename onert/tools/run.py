@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import sys
 import time
@@ -241,12 +240,5 @@ def _print_outputs(infos: Sequence[TensorInfo], outputs: Sequence[Array], best: 
         print(f"{place:>3}. {item['score']:.4f}  {item['class']:>4}  {item['label']}".rstrip())
 
 
-def script() -> int:
-    """`onert_run` as a process of its own, which ends without looking for garbage in all that is alive."""
-    code = main()
-    gc.freeze()
-    return code
-
-
 if __name__ == "__main__":
-    sys.exit(script())
+    sys.exit(main())

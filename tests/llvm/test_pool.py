@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shared_material import REPOSITORY
 
 import onert
 from onert.exec.observers import Profile
@@ -98,6 +100,25 @@ def test_workers_keep_to_the_processors_that_their_maker_had() -> None:
             assert os.sched_getaffinity(int(task)) == one
     finally:
         os.sched_setaffinity(0, allowed)
+
+
+ENDING = """
+import gc, sys
+import numpy as np
+import onert
+program = onert.compile(onert.load(sys.argv[1]), num_threads=2)
+execution = onert.Execution(program)
+execution.run([np.zeros([d or 1 for d in i.shape], i.dtype.numpy) for i in program.inputs])
+gc.freeze()
+"""
+"""Leaves everything to the end of the process, where nothing is collected."""
+
+
+def test_a_process_ends_well_while_workers_look_for_work(tmp_path: Path) -> None:
+    model = REPOSITORY / "nnpackage" / "examples" / "digits_int8"
+    environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path)}
+    for _ in range(6):
+        subprocess.run([sys.executable, "-c", ENDING, str(model)], check=True, env=environment)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 64])
