@@ -59,10 +59,6 @@ class BoundLoop(Value):
     reports: tuple[Report, ...]
     bound: tuple[int, Place | Report] | None
 
-    def shared_bytes(self, threads: int) -> int:
-        """None: one thread runs it."""
-        return 0
-
 
 @frozen
 class BoundBranch(Value):
@@ -72,17 +68,16 @@ class BoundBranch(Value):
     then: tuple[Run, ...]
     otherwise: tuple[Run, ...]
 
-    def shared_bytes(self, threads: int) -> int:
-        """None: one thread runs it."""
-        return 0
-
 
 Run = Bound | BoundLoop | BoundBranch
 
 
 def program_bytes(commands: Sequence[Run], threads: int) -> int:
-    """What commands take of memory that threads share: rows, the count of their runs, shares and tasks."""
-    return _ROW + sum(command.shared_bytes(threads) for command in commands)
+    """What commands take of memory that threads share: rows, the count of their runs, shares and tasks.
+
+    Loops and branches take none: one thread runs them.
+    """
+    return _ROW + sum(command.shared_bytes(threads) for command in commands if isinstance(command, Bound))
 
 
 def most_slots(commands: Sequence[Run]) -> int:

@@ -15,7 +15,7 @@ from onert.ir.value import Value
 from .kernels.dot import GROUP
 from .kernels.product import MOST_UNROLLED
 from .kernels.strip import Strip
-from .kernels.tile import Columns, Tile, columns
+from .kernels.tile import LINE, Columns, Tile, columns
 from .kernels.weave import REGISTERS
 from .target import Dot, Isa
 
@@ -36,9 +36,6 @@ With these whole networks lose a hundredth at most; integers would lose more, be
 
 _WIDEST_PADDED = 5
 """Registers of a panel at most that is computed whole, so that five do not make six or eight."""
-
-_LINE_BYTES = 64
-"""Of the second and third level cache."""
 
 _LEAST_AHEAD = 8192
 """Bytes of a panel for which it is worth asking before they are read."""
@@ -197,7 +194,7 @@ def _tiles(isa: Isa, integer: bool, widest: int = 4) -> tuple[tuple[int, int], .
 
 def fetching(tile: Tile, isa: Isa) -> Tile:
     """The tile for bytes whose panels come from far: at each step along k it fetches a line of the next panel."""
-    alike = tile.mr > 1 and isa.f32 * GROUP[isa.dot] == _LINE_BYTES
+    alike = tile.mr > 1 and isa.f32 * GROUP[isa.dot] == LINE
     return evolve(tile, ahead=1) if alike else tile
 
 

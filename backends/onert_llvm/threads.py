@@ -5,8 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from threading import Lock
 
 import numpy as np
@@ -59,16 +58,8 @@ class Pools:
         for pool in (pool for pools in idle.values() for pool in pools):
             pool.close()
 
-    @contextmanager
-    def borrow(self, functions: Mapping[str, int], threads: int) -> Iterator[Pool]:
-        """A pool for one run."""
-        pool = self.take(functions, threads)
-        try:
-            yield pool
-        finally:
-            self.give(pool, threads)
-
     def take(self, functions: Mapping[str, int], threads: int) -> Pool:
+        """A pool for one run, to be given back after it."""
         with self._lock:
             idle = self._idle.get(threads)
             if idle:

@@ -24,8 +24,9 @@ def schema_format(name: str, identifier: bytes) -> Format:
 
 
 def _load(data: Data, path: Path | None) -> Package:
+    content = Content(data, lambda: (model,), partial(_state, path))  # before: it notes the file's state
     model, alone = importlib.import_module("onert.frontend.model").read_package(data, path)
-    return _package(Content(data, lambda: (model,), partial(_state, path)) if alone else (model,), path)
+    return _package(content if alone else (model,), path)
 
 
 def _unread(data: Data, path: Path | None) -> Package | None:

@@ -37,7 +37,7 @@ class Value:
 
     def __hash__(self) -> int:
         kind: Any = type(self)
-        return hash((kind, _compared(kind)(self)))
+        return hash(_compared(kind)(self))
 
     def __repr__(self) -> str:
         kind: Any = type(self)
@@ -47,6 +47,5 @@ class Value:
 
 @cache
 def _compared(kind: Any) -> Callable[[object], object]:
-    """What gives the fields of a class that are compared."""
-    names = [a.name for a in fields(kind) if a.eq]
-    return attrgetter(*names) if names else lambda _: ()
+    """What gives the class and the fields that are compared: a tuple, in which a NaN equals itself as in attrs."""
+    return attrgetter("__class__", *(a.name for a in fields(kind) if a.eq))

@@ -121,10 +121,10 @@ def test_a_process_ends_well_while_workers_look_for_work(tmp_path: Path) -> None
         subprocess.run([sys.executable, "-c", ENDING, str(model)], check=True, env=environment)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 64])
+@pytest.mark.parametrize("threads", [1, 2, 3, 64, 100_000])
 def test_a_command_is_cut_into_pieces_for_all_threads(threads: int) -> None:
-    for tiles in (1, 2, 15, 16, 10_000):
+    for tiles in (1, 2, 15, 16, 10_000, 1 << 20):
         cut = pieces(tiles, threads)
         assert 1 <= cut <= tiles
         assert cut < 1 << 16  # what a count of them has room for
-        assert threads == 1 or cut >= min(tiles, threads)
+        assert threads == 1 or cut >= min(tiles, threads, (1 << 16) - 1)

@@ -6,7 +6,6 @@ On the way out the sums are requantised, or become floats again (`dynamic`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from attrs import frozen
 
@@ -101,16 +100,13 @@ class ConvInt8(Value):
             def add_products(acc: Accumulators) -> None:
                 with each_tap(k, task, windows, I8) as (tap, pixels):
                     done = tap * steps
-                    fetch = partial(_fetch, block, done)
-                    multiply_add_int8(k, acc, pixels, panels[tap], depth, self.rest, self.signed, fetch)
+                    multiply_add_int8(
+                        k, acc, pixels, panels[tap], depth, self.rest, self.signed, lambda p: block.fetch(done + p)
+                    )
 
             _finish(k, task, block, _Ending(self.requantize, self.signed), add_sums, add_products)
 
         each_block(k, task, begin, end, self.tile, body)
-
-
-def _fetch(block: Block, done: Val, step: Val) -> None:
-    block.fetch(done + step)
 
 
 @frozen

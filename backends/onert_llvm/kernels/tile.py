@@ -63,7 +63,7 @@ def columns(n: int, widest: int, isa: Isa) -> Columns:
     return Columns(widest if full else 0, -(-rest // lanes), rest % lanes != 0)
 
 
-_LINE = 64
+LINE = 64
 """Bytes of a cache's line."""
 
 _STREAM = 4096
@@ -282,7 +282,7 @@ def _row_blocks(
         m = group.min(last - tile.mr)
         ahead = None if following is None else _ahead(k, task, tile, group - first, following)
         if tile.stream:
-            ahead = k.view(k.view(panel.address, I8, 1)[_STREAM].address, I8, _LINE * panel.vectors, _LINE)
+            ahead = k.view(k.view(panel.address, I8, 1)[_STREAM].address, I8, LINE * panel.vectors, LINE)
         body(Block(k, m, tile.mr, panel, ahead, tile.ahead))
 
 
@@ -295,7 +295,7 @@ def _ahead(k: Kernel, task: Task, tile: Tile, done: Val, following: Val) -> View
     offset = done * (size // (tile.mr * tile.columns.widest)) * tile.ahead
     some = offset < size
     place = some.select(k.view(following, I8, 1)[offset].address, following)
-    line = some.select(k.index(_LINE), k.index(0))
+    line = some.select(k.index(LINE), k.index(0))
     return k.view(place, I8, line * tile.ahead, line)
 
 

@@ -87,13 +87,15 @@ class Command(Value):
     programs: tuple[tuple[Command, ...], ...] = ()
 
 
-_PIECES_EACH = 8
-"""Pieces of a command for each thread: what others can take of one that is late is an eighth of its share at a time."""
+_PIECES_EACH, _MOST_PIECES = 8, (1 << 16) - 1
+"""Pieces of a command for each thread: what others can take of one that is late is an eighth of its share at a time. In
+all they are no more than what `native/pool.ll` has bits to count.
+"""
 
 
 def pieces(tiles: int, threads: int) -> int:
     """Into how many pieces threads cut so many tiles."""
-    return min(tiles, _PIECES_EACH * threads) if threads > 1 else 1
+    return min(tiles, _PIECES_EACH * threads, _MOST_PIECES) if threads > 1 else 1
 
 
 def all_commands(commands: Iterable[Command]) -> Iterator[Command]:
