@@ -39,6 +39,40 @@ UNUSUAL = (
 )
 
 
+LOAD_THEN_COMPILE = """
+import sys
+import threading
+import onert
+package = onert.load(sys.argv[1])
+assert threading.active_count() == 1, threading.enumerate()
+print(*sorted(sys.modules))
+onert.compile(package)
+print(*sorted(sys.modules))
+"""
+
+
+def test_the_compiler_is_read_with_a_model_that_is_not_known(tmp_path: Path) -> None:
+    model = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
+    environment = {**os.environ, "ONERT_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", LOAD_THEN_COMPILE, str(model)]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+    loaded, compiled = (set(line.split()) for line in said.splitlines())
+    assert set(COMPILING) <= loaded
+    assert compiled - loaded <= {name for name in compiled if name.startswith("onert.compiler.planner.")}
+
+
+def test_a_model_that_is_only_inspected_reads_no_compiler() -> None:
+    model = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
+    said = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "onert.tools.inspect", str(model)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "FULLY_CONNECTED" in said.stdout.upper()
+    assert "llvmlite" not in said.stderr
+
+
 @pytest.mark.parametrize("name", ["digits_float", "digits_int8", "digits_int8/digits_int8.tflite"])
 def test_the_second_process_reads_neither_the_compiler_nor_llvm(name: str, tmp_path: Path) -> None:
     model = REPOSITORY / "nnpackage" / "examples" / name

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from onert.backend import Backend, Group, Kernel, Sequence, Settings
 from onert.backend.cache import Cache, default_directory
-from onert.ir import CallTypes, Operation
+from onert.ir import CallTypes, Op, Operation
 
 from .kept import KeptKernel, revived
 from .native_kernel import NativeKernel
@@ -23,6 +24,9 @@ class Llvm(Backend):
     """Native code for sequences of operations, made with LLVM."""
 
     name = "llvm"
+
+    def expect(self, operations: Iterable[tuple[Op, CallTypes]], settings: Settings) -> None:
+        importlib.import_module("onert_llvm.expected").expect(operations, settings, _store())
 
     def begin(self, settings: Settings) -> None:
         _compiling().begin(settings, _store())

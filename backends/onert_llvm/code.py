@@ -7,10 +7,12 @@ nothing in Python, where they would wait for who writes.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from threading import Thread
+from typing import TypeVar, cast
 
 from attrs import frozen
 
@@ -27,16 +29,21 @@ from .target import Isa
 from .turns import TURNS
 from .version import version
 
+_T = TypeVar("_T")
 
-def begin(isa: Isa, threads: int, store: Cache | None) -> None:
-    """Make what runs kernels beside the caller, where that is not loaded."""
-    if not are_walkers_loaded(isa.triple, threads > 1):
-        thread = Thread(target=_begin, args=(isa, threads, store), name="onert-code")
-        TURNS.__enter__()
-        try:
-            thread.start()
-        except RuntimeError:  # the system has no thread to spare: they are made when they are needed
-            TURNS.__exit__()
+
+def begin(isa: Isa, threads: int, store: Cache | None) -> Thread | None:
+    """Make what runs kernels beside the caller, where that is not loaded: in the thread that is given."""
+    if are_walkers_loaded(isa.triple, threads > 1):
+        return None
+    thread = Thread(target=_begin, args=(isa, threads, store), name="onert-code")
+    TURNS.__enter__()
+    try:
+        thread.start()
+    except RuntimeError:  # the system has no thread to spare: they are made when they are needed
+        TURNS.__exit__()
+        return None
+    return thread
 
 
 def _begin(isa: Isa, threads: int, store: Cache | None) -> None:
@@ -68,6 +75,27 @@ class Making:
         for spec in specs:
             if spec.symbol not in self._begun and not is_loaded(spec.symbol):
                 self._begun[spec.symbol] = _begun(spec, self._store, self._workers)
+
+    def each(self, functions: Sequence[Callable[[], _T]]) -> list[_T]:
+        """The results of functions that leave the interpreter to others: called here, and by threads that have no more
+        kernels to generate.
+        """
+        found: list[_T | None] = [None] * len(functions)
+        waiting = deque(enumerate(functions))
+
+        def work() -> None:
+            while True:
+                try:
+                    at, function = waiting.popleft()
+                except IndexError:  # another thread took the last
+                    return
+                found[at] = function()
+
+        helpers = [self._workers.submit(work) for _ in range(_threads())]
+        work()
+        for helper in helpers:
+            helper.result()
+        return cast("list[_T]", found)
 
     def finished(self, symbols: Iterable[str]) -> tuple[Mapping[str, int], Mapping[str, int]]:
         """The addresses of kernels that were begun, and of what runs them. Code is loaded once in a process and stays.

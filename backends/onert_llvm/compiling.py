@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Operations
+from threading import Thread
 
 from onert.backend import Group, Sequence, Settings
 from onert.backend.cache import Cache
@@ -16,7 +17,7 @@ from .abi import KernelSpec
 from .float_rules import ANY, COMMON, ELEMENT_WISE, FLOATS
 from .kept import KeptKernel, kept
 from .lower import byte_rules, fusion, typed_rules
-from .lower.builder import Lowering
+from .lower.builder import Each, Lowering, in_turn
 from .lower.command import Lowered
 from .lower.rule import Rule
 from .native_kernel import NativeKernel
@@ -61,16 +62,16 @@ def _groups(subgraph: Subgraph, operations: Operations[int]) -> tuple[Group, ...
     return fusion.groups(subgraph, operations, anchors, chained)
 
 
-def begin(settings: Settings, store: Cache) -> None:
+def begin(settings: Settings, store: Cache) -> Thread | None:
     """Have the code generator begin with what runs all kernels, so that it is warm when the first of these comes."""
-    code.begin(target(settings.target), settings.num_threads, store)
+    return code.begin(target(settings.target), settings.num_threads, store)
 
 
 def generate(sequence: Sequence, settings: Settings, store: Cache) -> NativeKernel:
     """The kernel of a sequence, its code loaded."""
     isa = target(settings.target)
     with code.Making(isa, settings.num_threads, store) as making:
-        commands = lowered(sequence, isa, settings, making.begin)
+        commands = lowered(sequence, isa, settings, making.begin, making.each)
         kernels, walkers = making.finished(commands.specs)
     return NativeKernel(commands, kernels, walkers, settings.num_threads)
 
@@ -88,12 +89,16 @@ def _nothing(specs: Iterable[KernelSpec]) -> None:
 
 
 def lowered(
-    sequence: Sequence, isa: Isa, settings: Settings, begin: Callable[[Iterable[KernelSpec]], None] = _nothing
+    sequence: Sequence,
+    isa: Isa,
+    settings: Settings,
+    begin: Callable[[Iterable[KernelSpec]], None] = _nothing,
+    each: Each = in_turn,
 ) -> Lowered:
-    """The commands of a sequence for a target; `begin` hears of their kernels as they come."""
+    """The commands of a sequence for a target; `begin` hears of their kernels as they come, `each` makes constants."""
     lowering = Lowering(sequence.subgraph, isa, settings)
     for group in sequence.groups:
         first = sequence.subgraph.operations[group.operations[0]]
         rule(first.op, sequence.subgraph.types(first)).lower(lowering, group.operations)
         begin(lowering.news())
-    return lowering.done()
+    return lowering.done(each)

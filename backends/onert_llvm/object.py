@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -30,7 +32,8 @@ def compile_text(text: str, isa: Isa, opt: int = _LEVEL) -> bytes:
 def assembly(text: str, isa: Isa, opt: int = _LEVEL) -> str:
     """What `compile_text` would produce, as assembler text."""
     found = prepared(text, isa, opt)
-    return str(found.machine.emit_assembly(found.module))
+    with _lent(found.isa, found.opt) as machine:
+        return str(machine.emit_assembly(found.module))
 
 
 def link(
@@ -74,23 +77,24 @@ def code_generator() -> str:
 
 @frozen(eq=False)
 class Prepared:
-    """A module in a context of its own, and a machine for it: to generate code from, once, in any one thread."""
+    """A module in a context of its own, and what it is for: to generate code from, once, in any one thread."""
 
     module: llvm.ModuleRef
-    machine: llvm.TargetMachine
+    isa: Isa
+    opt: int
 
 
 def prepared(text: str, isa: Isa, opt: int = _LEVEL) -> Prepared:
     """A module from its text; BackendError where that is none that is valid."""
-    machine = _machine(isa, opt)
+    layout = _data_layout(isa)
     try:
         parsed = llvm.parse_assembly(text, llvm.create_context())
         parsed.verify()
     except RuntimeError as error:
         raise BackendError(f"the text is not valid IR: {error}") from error
     parsed.triple = isa.triple
-    parsed.data_layout = str(machine.target_data)
-    return Prepared(parsed, machine)
+    parsed.data_layout = layout
+    return Prepared(parsed, isa, opt)
 
 
 def emitted(given: Prepared) -> bytes:
@@ -99,8 +103,8 @@ def emitted(given: Prepared) -> bytes:
     LLVM asks only that a context and what belongs to it are used by one thread at a time, and these are used by this
     one alone.
     """
-    with ffi.OutputString() as message:
-        buffer = _emit()(given.machine, given.module, 1, message)
+    with _lent(given.isa, given.opt) as machine, ffi.OutputString() as message:
+        buffer = _emit()(machine, given.module, 1, message)
         if not buffer:
             raise BackendError(f"no code can be generated: {message}")
     try:
@@ -121,6 +125,27 @@ def _machine(isa: Isa, opt: int, reloc: str = "pic") -> llvm.TargetMachine:
     _initialize(isa.architecture == llvm.get_default_triple().split("-", 1)[0])
     found = llvm.Target.from_triple(isa.triple)
     return found.create_target_machine(isa.cpu, isa.features, opt, reloc=reloc, codemodel="small", abiname=isa.abi)
+
+
+_IDLE: defaultdict[tuple[Isa, int], list[llvm.TargetMachine]] = defaultdict(list)
+"""Machines that no thread uses: what they know of their target takes longer to find than a small kernel's code."""
+
+
+@contextmanager
+def _lent(isa: Isa, opt: int) -> Iterator[llvm.TargetMachine]:
+    """A machine for one thread at a time; one whose use fails is not used again."""
+    try:
+        machine = _IDLE[isa, opt].pop()
+    except IndexError:
+        machine = _machine(isa, opt)
+    yield machine
+    _IDLE[isa, opt].append(machine)
+
+
+@cache
+def _data_layout(isa: Isa) -> str:
+    with _lent(isa, _LEVEL) as machine:
+        return str(machine.target_data)
 
 
 @cache

@@ -37,7 +37,12 @@ def pack_f32(weights: Array, columns: Columns, isa: Isa) -> tuple[Array, int]:
         packed[:split].reshape(full, -1, width)[:] = w[:, : full * width].reshape(-1, full, width).transpose(1, 0, 2)
     if rest:
         packed[split : taps * depth * n].reshape(-1, rest)[:] = w[:, full * width :]
-    return packed, taps * depth * (width or tail) * 4
+    return packed, panel_bytes_f32(taps * depth, columns, isa)
+
+
+def panel_bytes_f32(terms: int, columns: Columns, isa: Isa) -> int:
+    """The bytes from one panel of so many rows to the next."""
+    return terms * (columns.vectors or columns.tail) * isa.f32 * 4
 
 
 def panels(n: int, columns: Columns, isa: Isa) -> int:
@@ -70,7 +75,13 @@ def pack_int8(weights: Array, columns: Columns, isa: Isa) -> tuple[Array, int]:
         packed[:split].reshape(full, -1, width, group)[:] = cut
     if tail:
         packed[split:].reshape(-1, tail, group)[:, : n - full * width] = w[:, full * width :]
-    return packed, rows * (width or tail)
+    return packed, panel_bytes_int8(taps, depth, columns, isa)
+
+
+def panel_bytes_int8(taps: int, depth: int, columns: Columns, isa: Isa) -> int:
+    """The bytes from one panel of `[taps, depth]` rows to the next."""
+    group = GROUP[isa.dot]
+    return taps * -(-depth // group) * group * (columns.vectors or columns.tail) * isa.f32
 
 
 def scaling(bounds: Array, multipliers: Multipliers, zero_point: int) -> Scaling:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
-from onert.ir import CallTypes, Operation
+from onert.ir import CallTypes, Op, Operation
 from onert.ir.value import Value
 
 from .kernel import Group, Kernel, Sequence
@@ -41,6 +41,12 @@ class Backend:
     def memory(self) -> Memory:
         """The memory space in which this backend's tensors live."""
         return HOST
+
+    def expect(self, operations: Iterable[tuple[Op, CallTypes]], settings: Settings) -> None:
+        """A model was read that has operations of these kinds, and will probably be compiled with these settings.
+
+        What compiling them takes beside the model itself (modules, a library) may be read now. Nothing need be done.
+        """
 
     def begin(self, settings: Settings) -> None:
         """Something is about to be compiled: what takes long to start may start beside. Nothing need be done."""

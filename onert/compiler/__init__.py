@@ -1,7 +1,8 @@
 """The compiler: lowers a model onto backends and plans its memory."""
 
+from .expected import expect
 from .kept import known
 from .options import Options
 from .programs import compile
 
-__all__ = ["Options", "compile", "known"]
+__all__ = ["Options", "compile", "expect", "known"]

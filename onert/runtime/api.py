@@ -20,7 +20,9 @@ def load(source: str | PathLike[str] | bytes) -> Package:
 
     ModelError where the file is malformed or breaks a rule of its format.
     """
-    return frontend.load(source if isinstance(source, bytes) else Path(source), compiler.known)
+    package = frontend.load(source if isinstance(source, bytes) else Path(source), compiler.known)
+    compiler.expect(package)
+    return package
 
 
 def compile(package: Package, options: Options | None = None, **overrides: Any) -> Program:  # noqa: A001

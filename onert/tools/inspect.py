@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 import onert
+from onert import frontend
 from onert.backend import Program
 from onert.compiler import describe
 from onert.compiler.plan_svg import plan_svg
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when done, 1 when the model failed, 2 for wrong usage."""
     options = parser().parse_args(arguments)
     try:
-        package = onert.load(options.model)
+        package = frontend.load(Path(options.model))  # and not the compiler
         if options.ops or options.plan or options.svg is not None:
             _tables(options, package)
         else:

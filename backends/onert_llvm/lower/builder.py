@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from attrs import evolve
@@ -19,6 +20,14 @@ from onert_llvm.target import Isa
 from .command import REPORT_BYTES, Access, Area, Check, Command, Lowered, Pointer, Slot, all_commands, pieces
 from .copies import Copies
 
+Each = Callable[[Sequence[Callable[[], Array]]], Iterable[Array]]
+"""What calls functions, not necessarily one after the other, and gives their results in order."""
+
+
+def in_turn(functions: Sequence[Callable[[], Array]]) -> Iterator[Array]:
+    """The results of functions, one after the other."""
+    return (function() for function in functions)
+
 
 class Lowering:
     """Collects the commands of one sequence."""
@@ -29,7 +38,7 @@ class Lowering:
         self.threads = settings.num_threads
         self._commands: list[Command] = []
         self._told = 0
-        self._constants: list[Array] = []
+        self._constants: list[Callable[[], Array]] = []
         self._scratch = 0
         self._checks: list[Check] = []
         self._copies = Copies(subgraph)
@@ -63,7 +72,11 @@ class Lowering:
 
     def constant(self, array: Array) -> Pointer:
         """An array that kernels read; kept 64-byte aligned."""
-        self._constants.append(aligned(array))
+        return self.later(lambda: array)
+
+    def later(self, array: Callable[[], Array]) -> Pointer:
+        """The same for one that takes long to make: that waits until the last kernel is begun."""
+        self._constants.append(array)
         return Pointer(Area.CONSTANT, len(self._constants) - 1)
 
     def tile(self, code: Hashable, shape: Shape, isa: Isa | None = None) -> Tile:
@@ -155,17 +168,22 @@ class Lowering:
         fresh, self._told = self._commands[self._told :], len(self._commands)
         return (command.spec for command in all_commands(fresh))
 
-    def done(self) -> Lowered:
+    def done(self, made: Each = in_turn) -> Lowered:
+        """All that was collected; `made` makes the constants that take long."""
         commands = _looking_ahead(self._commands)
         specs = {command.spec.symbol: command.spec for command in all_commands(commands)}
         return Lowered(
             commands,
-            tuple(self._constants),
+            tuple(made([partial(_constant, array) for array in self._constants])),
             self._scratch,
             tuple(self._checks),
             self._copies.done(len(commands)),
             specs,
         )
+
+
+def _constant(array: Callable[[], Array]) -> Array:
+    return aligned(array())
 
 
 def _looking_ahead(commands: Sequence[Command]) -> tuple[Command, ...]:

@@ -6,7 +6,7 @@ from attrs import frozen
 
 from onert.ir import Array
 from onert_llvm.kernels.tile import Tile
-from onert_llvm.packing import pack_int8, panels
+from onert_llvm.packing import pack_int8, panel_bytes_int8, panels
 from onert_llvm.schedule import Shape, row_work
 from onert_llvm.target import Isa
 
@@ -31,17 +31,16 @@ def byte_product(
     These are packed for the target unless another is given. Rows of the result follow each other.
     """
     isa = packed_for or lowering.isa
-    n = weights.shape[2]
-    packed, panel_bytes = pack_int8(weights, tile.columns, isa)
+    taps, depth, n = weights.shape
     across = panels(n, tile.columns, isa)
     work = row_work(Shape(m, n, row_bytes, True), tile, across, row_bytes, lowering.threads)
     slots: dict[str, Slot] = {
-        "b": lowering.constant(packed),
+        "b": lowering.later(lambda: pack_int8(weights, tile.columns, isa)[0]),
         "m": m,
         "n": n,
         "mc": work.mc,
         "panels": across,
-        "panel_bytes": panel_bytes,
+        "panel_bytes": panel_bytes_int8(taps, depth, tile.columns, isa),
         "ldc": n,
     }
     return ByteProduct(tile, work.tiles, slots)

@@ -16,7 +16,7 @@ from onert_llvm.kernels.epilogue import ACC
 from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32
 from onert_llvm.kernels.line_conv_f32 import LineConvF32, Lines
 from onert_llvm.kernels.tile import Tile
-from onert_llvm.packing import pack_f32, panels
+from onert_llvm.packing import pack_f32, panel_bytes_f32, panels
 from onert_llvm.schedule import Shape, Work, line_tile, product_tile, row_work
 
 from .boxes import move, operand, side
@@ -68,16 +68,15 @@ def product(lowering: Lowering, m: int, weights: Array, code: Hashable = None, t
     """The schedule for `weights[taps, k, n]` and their packed form, with the best tile for `code` if none is given."""
     taps, depth, n = weights.shape
     tile = tile or lowering.tile((GemmF32, code), Shape(m, n, taps * depth))
-    packed, panel_bytes = pack_f32(weights, tile.columns, lowering.isa)
     count = panels(n, tile.columns, lowering.isa)
     work = row_work(Shape(m, n, taps * depth), tile, count, taps * depth * 4, lowering.threads)
     slots: dict[str, Slot] = {
-        "b": lowering.constant(packed),
+        "b": lowering.later(lambda: pack_f32(weights, tile.columns, lowering.isa)[0]),
         "m": m,
         "n": n,
         "mc": work.mc,
         "panels": count,
-        "panel_bytes": panel_bytes,
+        "panel_bytes": panel_bytes_f32(taps * depth, tile.columns, lowering.isa),
         "ldc": n,
     }
     return Product(tile, work, m, n, count, slots)

@@ -28,6 +28,12 @@ class Rule(Value):
     lower: Lower
     anchor: bool = False
 
+    def read(self) -> None:
+        """Have the modules of its functions read."""
+        for function in (self.why_not, self.lower):
+            if isinstance(function, Named):
+                _ = function.function
+
 
 @frozen
 class Named(Value):

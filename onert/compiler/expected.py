@@ -1,0 +1,37 @@
+"""What is done for a model that was read and is probably compiled next."""
+
+from __future__ import annotations
+
+import importlib
+
+from onert.backend.registry import load_backends
+from onert.ir import CallTypes, OnertError, Op, Package
+
+from .kept import known
+from .options import Options
+
+
+def expect(package: Package) -> None:
+    """Read the compiler, and have backends read what the package's operations ask of them.
+
+    All this takes a tenth of a second, once in a process; here it is part of reading, where a code generator can start
+    beside. Nothing is done for content whose program was kept, and for a package without a content: compiling will
+    tell whether it was.
+    """
+    if package.content is None or known(package):
+        return
+    importlib.import_module("onert.compiler.compiler")
+    try:
+        options = Options.from_environment().with_config(package.config)
+        backends = load_backends(options.backends)
+    except OnertError:  # whoever compiles may choose others; whoever does not is told then
+        return
+    found: dict[object, tuple[Op, CallTypes]] = {}
+    for model in package.models:
+        for subgraph in model.subgraphs:
+            for operation in subgraph.operations:
+                types = subgraph.types(operation)
+                dtypes = tuple(t.dtype for t in (*types.inputs, *types.outputs) if t is not None)
+                found.setdefault((type(operation.op), dtypes), (operation.op, types))
+    for backend in backends:
+        backend.expect(tuple(found.values()), options.settings)
