@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from onert.backend import Backend, Group, Kernel, Sequence, Settings
@@ -25,8 +25,11 @@ class Llvm(Backend):
 
     name = "llvm"
 
-    def expect(self, operations: Iterable[tuple[Op, CallTypes]], settings: Settings) -> None:
-        importlib.import_module("onert_llvm.expected").expect(operations, settings, _store())
+    def expect(self, operations: Iterable[tuple[Op, CallTypes]], settings: Settings) -> Callable[[], object] | None:
+        wait: Callable[[], object] | None = importlib.import_module("onert_llvm.expected").expect(
+            operations, settings, _store()
+        )
+        return wait
 
     def begin(self, settings: Settings) -> None:
         _compiling().begin(settings, _store())

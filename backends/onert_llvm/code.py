@@ -10,6 +10,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from threading import Thread
 from typing import TypeVar, cast
@@ -18,6 +19,7 @@ from attrs import frozen
 
 from onert.backend.cache import Cache
 from onert.backend.writers import WRITERS
+from onert.ir import BackendError
 
 from .abi import KernelSpec, build
 from .linked import addresses as linked_addresses
@@ -48,7 +50,8 @@ def begin(isa: Isa, threads: int, store: Cache | None) -> Thread | None:
 
 def _begin(isa: Isa, threads: int, store: Cache | None) -> None:
     try:
-        walkers(isa, threads, store)
+        with suppress(BackendError):  # where there can be none, whoever needs them is told
+            walkers(isa, threads, store)
     finally:
         TURNS.__exit__()
 

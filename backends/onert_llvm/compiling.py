@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Operations
-from threading import Thread
 
 from onert.backend import Group, Sequence, Settings
 from onert.backend.cache import Cache
@@ -62,9 +61,9 @@ def _groups(subgraph: Subgraph, operations: Operations[int]) -> tuple[Group, ...
     return fusion.groups(subgraph, operations, anchors, chained)
 
 
-def begin(settings: Settings, store: Cache) -> Thread | None:
+def begin(settings: Settings, store: Cache) -> None:
     """Have the code generator begin with what runs all kernels, so that it is warm when the first of these comes."""
-    return code.begin(target(settings.target), settings.num_threads, store)
+    code.begin(target(settings.target), settings.num_threads, store)
 
 
 def generate(sequence: Sequence, settings: Settings, store: Cache) -> NativeKernel:

@@ -6,35 +6,36 @@ import ctypes
 import importlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
-
-from attrs import evolve
 
 from onert.backend import Settings
 from onert.backend.cache import Cache
 from onert.ir import CallTypes, Op
 
+from .target import target
+from .version import version
 
-def expect(operations: Iterable[tuple[Op, CallTypes]], settings: Settings, store: Cache) -> None:
-    """Read what compiling operations of these kinds needs; all of it is there, and no thread is left, on return.
 
-    The library is loaded beside the modules, and what runs kernels is generated beside the rest of them.
+def expect(operations: Iterable[tuple[Op, CallTypes]], settings: Settings, store: Cache) -> Callable[[], object] | None:
+    """Read what compiling operations of these kinds needs, and begin to generate what runs kernels.
+
+    The library is loaded beside the modules that do without it. What is given back waits for the code.
     """
     library = Thread(target=_library, name="onert-library")
     library.start()
-    for module in ("float_rules", "lower.builder", "lower.command", "native_kernel"):
-        importlib.import_module(f"{__package__}.{module}")
+    importlib.import_module(f"{__package__}.float_rules")
+    version()  # which asks the system of every file, here where no thread waits for another at each
     library.join()
+    code = importlib.import_module(f"{__package__}.code")
+    generating: Thread | None = code.begin(target(settings.target), settings.num_threads, store)
     compiling = importlib.import_module(f"{__package__}.compiling")
-    generating = compiling.begin(evolve(settings, num_threads=1), store)  # what any number of threads takes
     for op, types in operations:
         if types.outputs and all(t is None or t.is_static for t in (*types.inputs, *types.outputs)):
             compiling.rule(op, types).read()
-    if generating is not None:
-        generating.join()
+    return None if generating is None else generating.join
 
 
 def _library() -> None:

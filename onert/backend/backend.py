@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from attrs import field, frozen
@@ -42,11 +42,13 @@ class Backend:
         """The memory space in which this backend's tensors live."""
         return HOST
 
-    def expect(self, operations: Iterable[tuple[Op, CallTypes]], settings: Settings) -> None:
+    def expect(self, operations: Iterable[tuple[Op, CallTypes]], settings: Settings) -> Callable[[], object] | None:
         """A model was read that has operations of these kinds, and will probably be compiled with these settings.
 
         What compiling them takes beside the model itself (modules, a library) may be read now. Nothing need be done.
+        What is begun in a thread is waited for in the function that is given back.
         """
+        return None
 
     def begin(self, settings: Settings) -> None:
         """Something is about to be compiled: what takes long to start may start beside. Nothing need be done."""

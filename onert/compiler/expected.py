@@ -9,6 +9,7 @@ from onert.ir import CallTypes, OnertError, Op, Package
 
 from .kept import known
 from .options import Options
+from .planner import PLANNERS
 
 
 def expect(package: Package) -> None:
@@ -20,12 +21,22 @@ def expect(package: Package) -> None:
     """
     if package.content is None or known(package):
         return
-    importlib.import_module("onert.compiler.compiler")
     try:
         options = Options.from_environment().with_config(package.config)
         backends = load_backends(options.backends)
     except OnertError:  # whoever compiles may choose others; whoever does not is told then
         return
+    operations = tuple(_kinds(package).values())
+    waiting = [backend.expect(operations, options.settings) for backend in backends]
+    importlib.import_module("onert.compiler.compiler")
+    _ = PLANNERS[options.planner]
+    for wait in waiting:
+        if wait is not None:
+            wait()
+
+
+def _kinds(package: Package) -> dict[object, tuple[Op, CallTypes]]:
+    """An operation of each kind, by that and the types of its elements."""
     found: dict[object, tuple[Op, CallTypes]] = {}
     for model in package.models:
         for subgraph in model.subgraphs:
@@ -33,5 +44,4 @@ def expect(package: Package) -> None:
                 types = subgraph.types(operation)
                 dtypes = tuple(t.dtype for t in (*types.inputs, *types.outputs) if t is not None)
                 found.setdefault((type(operation.op), dtypes), (operation.op, types))
-    for backend in backends:
-        backend.expect(tuple(found.values()), options.settings)
+    return found
