@@ -164,7 +164,9 @@ def folded_bias(weights: Array, bias: Array | None, input_zero: int, weight_zero
 
 def sum_bounds(weights: Array, bias: Array | None, input_zero: int, weight_zero: int, signed: bool) -> Array:
     """The largest magnitude that the sum of each column can have, its bias included; arguments as `folded_bias`."""
-    w = np.abs(weights.reshape(-1, weights.shape[-1]).astype(np.int16) - weight_zero).sum(0, dtype=np.int64)
+    w = weights.reshape(-1, weights.shape[-1])
+    centred = np.subtract(w, weight_zero, dtype=np.int16) if weight_zero else w
+    w = np.abs(centred, dtype=np.int16).sum(0, dtype=np.int64)
     low, high = (-128, 127) if signed else (0, 255)
     out: Array = w * max(input_zero - low, high - input_zero)
     return out if bias is None else out + np.abs(bias.astype(np.int64))

@@ -127,31 +127,44 @@ _STEPS = 8
 def affine_factors(op: Binary, types: CallTypes, isa: Isa) -> tuple[float, float, float] | None:
     """Factors of x and y and an offset in float32 with which `AffineInt8` gives every result; None if none is found.
 
-    All 65536 results are compared. First candidates are held against those that lie near a half alone.
+    All 65536 results are compared: most with what arithmetic without error gives, which no factors that are tried come
+    far from; those that lie near a half with what the target computes.
     """
     x, y, out = types.input(0), types.input(1), types.output
-    exact = pair_table(op, types)
     a, b = (all_bytes(t).astype(np.float64) for t in (x, y))
     sign = 1 if op.kind is BinaryKind.ADD else -1
     real = (np.float32(x.scale / out.scale), np.float32(sign * y.scale / out.scale))
     start = out.zero_point - x.zero_point * float(real[0]) - y.zero_point * float(real[1])
-    sums = a[:, None] * float(real[0]) + b * float(real[1]) + start
-    if np.abs(sums).max() >= 1 << 13 or min(np.abs(real)) < 2.0**-16:
+    reach = np.abs(a).max() * abs(float(real[0])) + np.abs(b).max() * abs(float(real[1])) + abs(start) + 1
+    if reach >= 1 << 13 or min(np.abs(real)) < 2.0**-16:
         return None  # float64 would not hold what a trial computes
-    bounds = op.activation.bounds(out)
-    inside = (sums > bounds[0] - 1) & (sums < bounds[1] + 1)
-    rows, columns = np.nonzero(inside & (np.abs(sums - np.floor(sums) - 0.5) < 2.0**-12))
-    near = _Trial(a[rows], b[columns], exact[rows, columns].astype(np.float64), bounds, isa.fma)
-    whole = _Trial(a[:, None], b[None, :], exact.astype(np.float64), bounds, isa.fma)
+    exact, bounds = pair_table(op, types), op.activation.bounds(out)
+    sums = a[:, None] * float(real[0]) + (b * float(real[1]) + start)
+    rounded = np.rint(sums)
+    near = np.abs(sums - rounded) > 0.5 - _most_error(real, reach)
+    if not np.all(near[np.clip(rounded, *bounds) != exact]):
+        return None
+    rows, columns = np.nonzero(near)
+    trial = _Trial(a[rows], b[columns], exact[rows, columns].astype(np.float64), bounds, isa.fma)
     steps = sorted(range(-_STEPS, _STEPS + 1), key=abs)
     nearby = [(r, np.nextafter(r, np.float32(0)), np.nextafter(r, 2 * r)) for r in real]
     for p in nearby[0]:
         for q in nearby[1]:
             for step in steps:
                 factors = (p, q, np.float32(start + step * 2.0**-18))
-                if near.agrees(*factors) and whole.agrees(*factors):
+                if trial.agrees(*factors):
                     return float(p), float(q), float(factors[2])
     return None
+
+
+def _most_error(factors: tuple[np.float32, np.float32], reach: float) -> float:
+    """How far what a trial computes may be from arithmetic without error on `factors`, where nothing exceeds `reach`.
+
+    Factors that are tried differ by one unit in the last place, for up to 255; the offset by its steps; and five
+    results of less than `reach` are rounded to float32: two products, two sums, the offset. Twice that, to be sure.
+    """
+    other = 255 * sum(float(np.spacing(np.abs(f))) for f in factors) + _STEPS * 2.0**-18
+    return 2 * (other + 5 * float(np.spacing(np.float32(reach))))
 
 
 @frozen(eq=False)

@@ -42,7 +42,7 @@ class Filter:
 
     def ordered(self, values: Array) -> Filter:
         """The same elements in another order or shape."""
-        return Filter(np.ascontiguousarray(values), self.zero)
+        return Filter(values, self.zero)
 
 
 def stored(weight: TensorType) -> Filter:
@@ -50,6 +50,8 @@ def stored(weight: TensorType) -> Filter:
     assert weight.quantization is not None
     assert weight.value is not None
     zero = weight.quantization.zero_points[0]
+    if zero == 0 and weight.value.dtype == np.int8:
+        return Filter(weight.value, 0)
     wide = weight.value.astype(np.int16)
     centred = wide - np.int16(zero)
     if centred.min() >= -128 and centred.max() <= 127:
@@ -81,21 +83,28 @@ class Outputs:
         x, weight, result = self.types.input(0), self.types.input(1), self.types.output
         bias = self._bias(part)
         signed, isa = self.signed, lowering.isa
-        folded = folded_bias(weights.values, bias, x.zero_point, weights.zero, isa, signed)
+
+        def folded() -> Array:
+            return folded_bias(weights.values, bias, x.zero_point, weights.zero, isa, signed)
+
         low, high = self.activation.bounds(result)
         slots: dict[str, Slot] = {"low": low, "high": high, "weight_zero": weights.zero}
         rectified = False
         if self.real:
             reals = filter_ratios(x, weight, result)
             how = Scaling.REAL
-            columns = pack_reals(folded, reals[part] if len(reals) > 1 else reals, isa, places)
+            own = reals[part] if len(reals) > 1 else reals
+            columns = lowering.later(lambda: pack_reals(folded(), own, isa, places))
         else:
-            mantissas, shifts = (m[part] if len(m) > 1 else m for m in filter_multipliers(x, weight, result))
+            every = filter_multipliers(x, weight, result)
+            pair = every if len(every[0]) == 1 else (every[0][part], every[1][part])
             bounds = sum_bounds(weights.values, bias, x.zero_point, weights.zero, signed)
-            how = scaling(bounds, (mantissas, shifts), result.zero_point)
+            how = scaling(bounds, pair, result.zero_point)
             rectified = how is Scaling.NARROW and low >= result.zero_point
-            columns = pack_columns(how, folded, (mantissas, shifts), result.zero_point, isa, rectified, places)
-        slots |= {"columns": lowering.constant(columns), "zero_point": result.zero_point}
+            columns = lowering.later(
+                lambda: pack_columns(how, folded(), pair, result.zero_point, isa, rectified, places)
+            )
+        slots |= {"columns": columns, "zero_point": result.zero_point}
         kind = Requantize(how, (low, high) != result.dtype.limits, weights.zero != 0, rectified)
         return {name: slots[name] for name in kind.slots}, kind
 

@@ -113,7 +113,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     slots: dict[str, Slot] = {
         **picture,
         **columns,
-        "w": lowering.constant(pack_depthwise_int8(weights, places, lowering.isa)),
+        "w": lowering.later(lambda: pack_depthwise_int8(weights, places, lowering.isa)),
         "c": lowering.operand(layer.result),
         "channels": n,
         "ldc": n,

@@ -137,9 +137,13 @@ def why_no_pairs(op: Op, types: CallTypes) -> str | None:
 def pair_table(op: Op, types: CallTypes) -> Array:
     """The results of an operation for every two bytes, a row for each of the first."""
     values = [all_bytes(types.input(i)) for i in (0, 1)]
-    inputs = [np.repeat(values[0], 256), np.tile(values[1], 256)]
-    plain = tuple(evolve(types.input(i), shape=(65536,), data=None) for i in (0, 1))
-    (out,) = evaluate(op, inputs, CallTypes(plain, (evolve(types.output, shape=(65536,), data=None),)))
+    if isinstance(op, Binary):  # so each side is scaled once for each of its bytes
+        inputs = [values[0][:, None], values[1][None, :]]
+    else:
+        inputs = [np.repeat(values[0], 256), np.tile(values[1], 256)]
+    shape = np.broadcast_shapes(*(i.shape for i in inputs))
+    plain = tuple(evolve(types.input(i), shape=inputs[i].shape, data=None) for i in (0, 1))
+    (out,) = evaluate(op, inputs, CallTypes(plain, (evolve(types.output, shape=shape, data=None),)))
     return out.reshape(256, 256)
 
 
