@@ -60,21 +60,23 @@ def pack_int8(weights: Array, columns: Columns, isa: Isa) -> tuple[Array, int]:
     taps, depth, n = weights.shape if weights.ndim == 3 else (1, *weights.shape)
     group = GROUP[isa.dot]
     groups = -(-depth // group)
-    padded = np.zeros((taps, groups * group, n), np.int8)
-    padded[:, :depth] = weights.reshape(taps, depth, n)
-    w = padded.reshape(taps * groups, group, n).transpose(0, 2, 1)
+    rows = np.ascontiguousarray(weights.reshape(taps, depth, n).transpose(0, 2, 1))
+    if groups * group > depth:
+        rows = np.pad(rows, ((0, 0), (0, 0), (0, groups * group - depth)))
+    unit = np.dtype(f"u{group}")  # neighbours move together
+    w = rows.view(unit).transpose(0, 2, 1)
     width, tail = columns.vectors * isa.f32, columns.tail * isa.f32
     full = n // width if width else 0
     if columns.padded and n > full * width:
         tail = width
-    rows = taps * groups * group
-    packed = zeros(rows * (full * width + tail), np.int8)
-    split = full * width * rows
+    packed = zeros(taps * groups * group * (full * width + tail), np.int8)
+    split = full * width * taps * groups
+    units = packed.view(unit)
     if full:
-        cut = w[:, : full * width].reshape(-1, full, width, group).transpose(1, 0, 2, 3)
-        packed[:split].reshape(full, -1, width, group)[:] = cut
+        cut = w[:, :, : full * width].reshape(taps, groups, full, width).transpose(2, 0, 1, 3)
+        units[:split].reshape(full, taps, groups, width)[:] = cut
     if tail:
-        packed[split:].reshape(-1, tail, group)[:, : n - full * width] = w[:, full * width :]
+        units[split:].reshape(taps, groups, tail)[:, :, : n - full * width] = w[:, :, full * width :]
     return packed, panel_bytes_int8(taps, depth, columns, isa)
 
 

@@ -124,6 +124,10 @@ _STEPS = 8
 """How far the search for factors goes, in steps of 2**-18 of the offset."""
 
 
+_ROWS = 32
+"""Of the table of results that are looked at together: few enough that the memory for them is used again."""
+
+
 def affine_factors(op: Binary, types: CallTypes, isa: Isa) -> tuple[float, float, float] | None:
     """Factors of x and y and an offset in float32 with which `AffineInt8` gives every result; None if none is found.
 
@@ -138,14 +142,18 @@ def affine_factors(op: Binary, types: CallTypes, isa: Isa) -> tuple[float, float
     reach = np.abs(a).max() * abs(float(real[0])) + np.abs(b).max() * abs(float(real[1])) + abs(start) + 1
     if reach >= 1 << 13 or min(np.abs(real)) < 2.0**-16:
         return None  # float64 would not hold what a trial computes
-    exact, bounds = pair_table(op, types), op.activation.bounds(out)
-    sums = a[:, None] * float(real[0]) + (b * float(real[1]) + start)
-    rounded = np.rint(sums)
-    near = np.abs(sums - rounded) > 0.5 - _most_error(real, reach)
-    if not np.all(near[np.clip(rounded, *bounds) != exact]):
-        return None
-    rows, columns = np.nonzero(near)
-    trial = _Trial(a[rows], b[columns], exact[rows, columns].astype(np.float64), bounds, isa.fma)
+    bounds, error, found = op.activation.bounds(out), _most_error(real, reach), []
+    for part in (slice(at, at + _ROWS) for at in range(0, 256, _ROWS)):
+        exact = pair_table(op, types, part)
+        sums = a[part, None] * float(real[0]) + (b * float(real[1]) + start)
+        rounded = np.rint(sums)
+        near = np.abs(sums - rounded) > 0.5 - error
+        if not np.all(near[np.clip(rounded, *bounds) != exact]):
+            return None
+        rows, columns = np.nonzero(near)
+        found.append((a[part][rows], b[columns], exact[rows, columns].astype(np.float64)))
+    x_near, y_near, results = (np.concatenate(each) for each in zip(*found, strict=True))
+    trial = _Trial(x_near, y_near, results, bounds, isa.fma)
     steps = sorted(range(-_STEPS, _STEPS + 1), key=abs)
     nearby = [(r, np.nextafter(r, np.float32(0)), np.nextafter(r, 2 * r)) for r in real]
     for p in nearby[0]:

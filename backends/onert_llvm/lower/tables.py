@@ -134,17 +134,17 @@ def why_no_pairs(op: Op, types: CallTypes) -> str | None:
     return None
 
 
-def pair_table(op: Op, types: CallTypes) -> Array:
-    """The results of an operation for every two bytes, a row for each of the first."""
-    values = [all_bytes(types.input(i)) for i in (0, 1)]
+def pair_table(op: Op, types: CallTypes, rows: slice = slice(None)) -> Array:
+    """The results of an operation for every two bytes, a row for each of the first, or for some of the first alone."""
+    values = [all_bytes(types.input(0))[rows], all_bytes(types.input(1))]
     if isinstance(op, Binary):  # so each side is scaled once for each of its bytes
         inputs = [values[0][:, None], values[1][None, :]]
     else:
-        inputs = [np.repeat(values[0], 256), np.tile(values[1], 256)]
+        inputs = [np.repeat(values[0], 256), np.tile(values[1], len(values[0]))]
     shape = np.broadcast_shapes(*(i.shape for i in inputs))
     plain = tuple(evolve(types.input(i), shape=inputs[i].shape, data=None) for i in (0, 1))
     (out,) = evaluate(op, inputs, CallTypes(plain, (evolve(types.output, shape=shape, data=None),)))
-    return out.reshape(256, 256)
+    return out.reshape(-1, 256)
 
 
 def lower_pairs(lowering: Lowering, operations: Sequence[int]) -> None:
