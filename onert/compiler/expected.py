@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
+from contextlib import suppress
 
 from onert.backend.registry import load_backends
 from onert.ir import CallTypes, OnertError, Op, Package
@@ -27,7 +29,10 @@ def expect(package: Package) -> None:
     except OnertError:  # whoever compiles may choose others; whoever does not is told then
         return
     operations = tuple(_kinds(package).values())
-    waiting = [backend.expect(operations, options.settings) for backend in backends]
+    waiting: list[Callable[[], object] | None] = []
+    for backend in backends:
+        with suppress(Exception):  # what is wrong with it is told to whoever compiles for it, and to nobody else
+            waiting.append(backend.expect(operations, options.settings))
     importlib.import_module("onert.compiler.compiler")
     _ = PLANNERS[options.planner]
     for wait in waiting:

@@ -1,6 +1,6 @@
 """Start, compile time, memory and the cost of a call, beside LiteRT's and OpenVINO's. Tables in Markdown.
 
-    python tests/bench/start.py [--rounds N] [MODEL ...]
+    python tests/bench/start.py [--rounds N] [--threads N] [MODEL ...]
 
 Without a model: MobileNet V2 in float and in bytes, of the shared models. Every number comes from processes of its own,
 one of each program in turn, in the reverse order every other round; given are medians, and the median of the ratios of
@@ -41,7 +41,7 @@ FIRST = {
 import sys
 import numpy as np
 import onert
-execution = onert.Execution(onert.compile(onert.load(sys.argv[1]), num_threads=1))
+execution = onert.Execution(onert.compile(onert.load(sys.argv[1]), num_threads=int(sys.argv[2])))
 execution.run([np.zeros(i.shape, i.dtype.numpy) for i in execution.program.inputs])
 """
     + _MOST_MEMORY,
@@ -49,7 +49,7 @@ execution.run([np.zeros(i.shape, i.dtype.numpy) for i in execution.program.input
 import sys
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
-interpreter = Interpreter(sys.argv[1], num_threads=1)
+interpreter = Interpreter(sys.argv[1], num_threads=int(sys.argv[2]))
 interpreter.allocate_tensors()
 for given in interpreter.get_input_details():
     interpreter.set_tensor(given["index"], np.zeros(given["shape"], given["dtype"]))
@@ -61,44 +61,34 @@ interpreter.invoke()
 import sys
 import numpy as np
 import openvino
-compiled = openvino.Core().compile_model(sys.argv[1], "CPU", {"INFERENCE_NUM_THREADS": 1})
+compiled = openvino.Core().compile_model(sys.argv[1], "CPU", {"INFERENCE_NUM_THREADS": int(sys.argv[2])})
 compiled([np.zeros(tuple(i.shape), i.element_type.to_dtype()) for i in compiled.inputs])
 """
     + _MOST_MEMORY,
 }
 """From nothing to the first answer."""
 
-_COMPILED = """
-package = onert.load(sys.argv[1])
-wall, cpu = time.perf_counter(), time.process_time()
-onert.compile(package, num_threads=1)
-print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu]))
-"""
-COMPILE = {
-    "onert": """
-import importlib, json, pkgutil, sys, time
-import onert
-from onert.backend.registry import load_backends
-load_backends(())
-importlib.import_module("onert.compiler.compiler")
-for found in pkgutil.walk_packages(importlib.import_module("onert_llvm").__path__, "onert_llvm."):
-    importlib.import_module(found.name)
-"""
-    + _COMPILED,
-    "onert, reading its modules": "import json, sys, time, onert" + _COMPILED,
-    "OpenVINO": """
-import json, sys, time
-import openvino
-core = openvino.Core()
-model = core.read_model(sys.argv[1])
-wall, cpu = time.perf_counter(), time.process_time()
-core.compile_model(model, "CPU", {"INFERENCE_NUM_THREADS": 1})
-print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu]))
-""",
+_CLOCK = "import json, sys, time"
+_STARTED = "wall, cpu = time.perf_counter(), time.process_time()"
+_READ = {
+    "onert": ("import onert", "package = onert.load(sys.argv[1])"),
+    "OpenVINO": ("import openvino", "core = openvino.Core()\nmodel = core.read_model(sys.argv[1])"),
 }
-"""Compiling a model that has been read, with nothing kept from before: in a process that has compiled another one, of
-whose modules none is read any more, and in one that has not. OpenVINO reads its library while it compiles.
-"""
+_COMPILED = {
+    "onert": "onert.compile(package, num_threads=int(sys.argv[2]))",
+    "OpenVINO": 'core.compile_model(model, "CPU", {"INFERENCE_NUM_THREADS": int(sys.argv[2])})',
+}
+_TOLD = "print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu]))"
+COMPILE = {
+    name: "\n".join((imported, _CLOCK, read, _STARTED, _COMPILED[name], _TOLD))
+    for name, (imported, read) in _READ.items()
+}
+"""Compiling the first model that a process has read, with nothing kept from before."""
+LOAD = {
+    name: "\n".join((imported, _CLOCK, _STARTED, read, _COMPILED[name], _TOLD))
+    for name, (imported, read) in _READ.items()
+}
+"""Reading that model too. What belongs to compilers rather than to a model is read with it, in onert as in OpenVINO."""
 
 _TIMED = """
 best = 1.0
@@ -114,7 +104,7 @@ CALL = {
 import json, sys, time
 import numpy as np
 import onert
-execution = onert.Execution(onert.compile(onert.load(sys.argv[1]), num_threads=1))
+execution = onert.Execution(onert.compile(onert.load(sys.argv[1]), num_threads=int(sys.argv[2])))
 for number, given in enumerate(execution.program.inputs):
     execution.set_input(number, np.zeros(given.shape, given.dtype.numpy))
 for number, made in enumerate(execution.program.outputs):
@@ -125,7 +115,7 @@ call = execution.execute
     "LiteRT": """
 import json, sys, time
 from ai_edge_litert.interpreter import Interpreter
-interpreter = Interpreter(sys.argv[1], num_threads=1)
+interpreter = Interpreter(sys.argv[1], num_threads=int(sys.argv[2]))
 interpreter.allocate_tensors()
 call = interpreter.invoke
 """
@@ -146,11 +136,11 @@ class Run:
     memory: float
 
 
-def run(program: str, model: Path, environment: Mapping[str, str], timed: bool) -> Run:
+def run(program: str, model: Path, threads: int, environment: Mapping[str, str], timed: bool) -> Run:
     """One process; with `timed` it says itself how long the interesting part took."""
     start = perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-c", program, str(model)],
+        [sys.executable, "-c", program, str(model), str(threads)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -169,17 +159,17 @@ def run(program: str, model: Path, environment: Mapping[str, str], timed: bool) 
 
 
 def in_turn(
-    programs: Mapping[str, str], model: Path, rounds: int, kept: Path | None, timed: bool
+    programs: Mapping[str, str], model: Path, chosen: argparse.Namespace, kept: Path | None, timed: bool
 ) -> dict[str, list[Run]]:
     """Runs of all programs; the cache is `kept`, or a new one for each process."""
     again = next(iter(programs))
     every = {**programs, f"{again}, again": programs[again]}
     found: dict[str, list[Run]] = {name: [] for name in every}
-    for number in range(rounds):
+    for number in range(chosen.rounds):
         for name in reversed(every) if number % 2 else every:
             with tempfile.TemporaryDirectory() as empty:
                 environment = {"ONERT_CACHE_DIR": str(kept or empty)}
-                found[name].append(run(every[name], model, environment, timed))
+                found[name].append(run(every[name], model, chosen.threads, environment, timed))
     return found
 
 
@@ -221,16 +211,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=1)
     chosen = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         for model in chosen.models or [SHARED / "models" / name for name in MODELS]:
             kept = Path(folder) / "cache"
-            run(FIRST["onert"], model, {"ONERT_CACHE_DIR": str(kept)}, False)
-            first = in_turn(FIRST, model, chosen.rounds, kept, False)
+            run(FIRST["onert"], model, chosen.threads, {"ONERT_CACHE_DIR": str(kept)}, False)
+            first = in_turn(FIRST, model, chosen, kept, False)
             print(*table(f"{model.stem}: process to the first answer", first, "LiteRT", 1e-3, True), sep="\n")
-            compiled = in_turn(COMPILE, model, chosen.rounds, None, True)
-            print(*table(f"{model.stem}: compile, nothing kept", compiled, "OpenVINO", 1e-3, False), sep="\n")
-        calls = in_turn(CALL, tiny(Path(folder)), chosen.rounds, Path(folder) / "cache", True)
+            for what, programs in {"compile": COMPILE, "load and compile": LOAD}.items():
+                taken = in_turn(programs, model, chosen, None, True)
+                print(*table(f"{model.stem}: {what}, nothing kept", taken, "OpenVINO", 1e-3, False), sep="\n")
+        calls = in_turn(CALL, tiny(Path(folder)), chosen, Path(folder) / "cache", True)
         print(*table("a model of one addition: one call", calls, "LiteRT", 1e-6, False), sep="\n")
 
 

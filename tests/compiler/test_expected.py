@@ -1,0 +1,101 @@
+"""Claims about what is read with a model that is probably compiled next."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from threading import Thread
+from types import ModuleType
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from shared_material import REPOSITORY
+
+import onert
+from onert.backend import Backend, Settings
+from onert.backend.writers import WRITERS
+from onert.compiler import programs
+from onert.ir import CallTypes, Op, Package
+
+FILE = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
+
+
+class Told(Backend):
+    """Runs nothing, and notes what it is told."""
+
+    name = "told"
+    kinds: ClassVar[list[list[str]]] = []
+    waited = 0
+    fails = False
+
+    def supports(self, operation: object, types: CallTypes) -> str | None:
+        return "it runs nothing"
+
+    def expect(self, operations: Iterable[tuple[Op, CallTypes]], settings: Settings) -> Callable[[], object] | None:
+        if Told.fails:
+            raise ValueError("a plugin's mistake")
+        Told.kinds.append([type(op).__name__ for op, _ in operations])
+        return self.wait
+
+    def wait(self) -> None:
+        Told.waited += 1
+
+
+@pytest.fixture(autouse=True)
+def _named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The backend is what the environment names, and nothing was kept."""
+    module = ModuleType("told_backend")
+    module.__dict__["Told"] = Told
+    monkeypatch.setitem(sys.modules, "told_backend", module)
+    monkeypatch.setenv("BACKENDS", "told_backend:Told")
+    monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(programs, "WORTH_KEEPING", 0.0)
+    monkeypatch.setattr(Told, "kinds", [])
+    monkeypatch.setattr(Told, "waited", 0)
+    monkeypatch.setattr(Told, "fails", False)
+
+
+def ran(package: Package) -> None:
+    """Compiled by default and run."""
+    program = onert.compile(package, backends=("llvm",), num_threads=1)
+    (given,) = program.inputs
+    onert.Execution(program).run([np.zeros(given.shape, given.dtype.numpy)])
+    WRITERS.finish()
+
+
+def test_a_backend_is_told_each_kind_of_operation_once_and_waited_for() -> None:
+    package = onert.load(FILE)
+    (kinds,) = Told.kinds
+    assert set(kinds) == {type(o.op).__name__ for o in package.model.subgraphs[0].operations}
+    assert len(kinds) <= len(package.model.subgraphs[0].operations)
+    assert Told.waited == 1
+
+
+def test_nobody_is_told_of_a_model_whose_program_was_kept() -> None:
+    ran(onert.load(FILE))
+    ran(onert.load(FILE))
+    assert Told.waited == 1
+
+
+def test_a_backend_that_fails_when_it_is_told_is_no_reason_not_to_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Told, "fails", True)
+    ran(onert.load(FILE))
+
+
+def test_settings_that_are_wrong_are_told_to_whoever_compiles_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BACKENDS", "nobody")
+    package = onert.load(FILE)
+    ran(package)
+    with pytest.raises(onert.BackendError, match="nobody"):
+        onert.compile(package)
+
+
+def test_a_model_loads_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(self: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setenv("BACKENDS", "llvm")
+    monkeypatch.setattr(Thread, "start", start)
+    assert onert.load(FILE).model.subgraphs
