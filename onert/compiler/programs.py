@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from time import perf_counter
 from typing import Any
@@ -31,10 +33,27 @@ def compile(package: Package, options: Options, backends: Sequence[Backend]) -> 
     if kept is not None:
         return kept
     start = perf_counter()
-    program: Program = compilation().first()
+    with _uncollected():
+        program: Program = compilation().first()
     if place is not None and perf_counter() - start >= WORTH_KEEPING:
         place.put(program)
     return program
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No search for reference cycles meanwhile, if there is one at all.
+
+    A compiler makes many objects and next to no cycles, and a search looks at all that a process has.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _compiler() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -99,3 +100,16 @@ def test_a_model_loads_where_no_thread_can_be_started(monkeypatch: pytest.Monkey
     monkeypatch.setenv("BACKENDS", "llvm")
     monkeypatch.setattr(Thread, "start", start)
     assert onert.load(FILE).model.subgraphs
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_compiling_leaves_the_search_for_cycles_as_it_was(enabled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    (gc.enable if enabled else gc.disable)()
+    try:
+        ran(onert.load(FILE))
+        assert gc.isenabled() == enabled
+        with pytest.raises(onert.CompileError):
+            onert.compile(onert.load(FILE), backends=("llvm",), op_backend_allops="told_backend:Told")
+        assert gc.isenabled() == enabled
+    finally:
+        gc.enable()
