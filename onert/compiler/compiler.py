@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import RLock
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
@@ -20,8 +22,10 @@ from .entry import Entry, enter, infos
 from .options import Options, recordings
 from .pipeline import optimize
 from .routine import compile_routine
-from .scheduler.exec_time import FILE, load
 from .scheduler.manual import choices, why_not
+
+if TYPE_CHECKING:
+    from .scheduler.exec_time import ExecTimes
 
 KEPT_PROGRAMS = 8
 """How many programs for other input shapes are kept, those asked for last."""
@@ -58,7 +62,7 @@ class Compilation:
         self.options = options
         self.backends = backends
         self.choices = choices(entry.subgraph, options)
-        self.measured = load(Path(options.workspace_dir) / FILE) if options.use_scheduler else None
+        self.measured = _measured(options) if options.use_scheduler else None
         self.programs: OrderedDict[tuple[Shape, ...], Program] = OrderedDict()
         self.lock = RLock()
 
@@ -124,6 +128,13 @@ class Compilation:
         if missing:
             raise CompileError("; ".join(missing))
         return tuple(routines), tuple(notes)
+
+
+def _measured(options: Options) -> ExecTimes:
+    """What was measured before, read by the module that knows how."""
+    times = importlib.import_module("onert.compiler.scheduler.exec_time")
+    found: ExecTimes = times.load(Path(options.workspace_dir) / times.FILE)
+    return found
 
 
 def _prepared(entry: Entry, options: Options, backends: Sequence[Backend]) -> Subgraphs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from onert.backend import Step
 from onert.ir.cost import cost
 
 from .liveness import MOST_STEPS, reachability
-from .scheduler.exec_time import ExecTimes
+
+if TYPE_CHECKING:
+    from .scheduler.exec_time import ExecTimes
 
 BYTES_PER_FLOP = 4
 """Memory traffic that takes about as long as one multiplication and addition: what a rough guess goes by."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
@@ -18,10 +20,11 @@ from .lowering import Lowered, lower
 from .memory_plan import plan_arenas
 from .options import Options
 from .partition import Part, partition
-from .scheduler.exec_time import ExecTimes
-from .scheduler.he import assign_measured
-from .scheduler.manual import BUILTIN, Choices, assign
+from .scheduler.manual import BUILTIN, Assignment, Choices, assign
 from .tensor_registration import register
+
+if TYPE_CHECKING:
+    from .scheduler.exec_time import ExecTimes
 
 
 @frozen
@@ -59,7 +62,7 @@ def plan_routine(
     if measured is None:
         assignment = assign(subgraph, backends, choices)
     else:
-        assignment = assign_measured(subgraph, backends, choices, options, measured)
+        assignment = _assign_measured(subgraph, backends, choices, options, measured)
     permuter = next((backend for backend in backends if backend.name == BUILTIN), None)
     lowered = lower(subgraph, assignment.backends, permuter)
     parts = partition(lowered, predecessors(lowered.subgraph, effects), concurrent=concurrent)
@@ -72,6 +75,15 @@ def plan_routine(
         lowered.subgraph, registration, timeline, dependencies if concurrent else None, options.planner
     )
     return Plan(lowered, parts, tuple(settings), arenas, assignment.notes)
+
+
+def _assign_measured(
+    subgraph: Subgraph, backends: Sequence[Backend], choices: Choices, options: Options, measured: ExecTimes
+) -> Assignment:
+    """By the scheduler that is read where there are measured times."""
+    scheduler = importlib.import_module("onert.compiler.scheduler.he")
+    found: Assignment = scheduler.assign_measured(subgraph, backends, choices, options, measured)
+    return found
 
 
 def compile_routine(
