@@ -223,14 +223,18 @@ class Parts:
         """Nothing: the package was looked at when its key was made."""
 
 
+_OWN_BYTES = 1 << 16
+"""Constants of so many bytes at most, biases among them, a program keeps itself, so that no model is read for them."""
+
+
 class LaterParts(Parts):
-    """The constants of models that are read when one of these is: what else a program has of them it has itself."""
+    """The larger constants of models, which are read when one of these is; all else of them a program has itself."""
 
     def __init__(self, content: Content) -> None:
         self._content = content
 
     def numbers(self) -> dict[int, int]:
-        return {id(part): at for at, part in enumerate(self._constants)}
+        return {id(part): at for at, part in enumerate(self._constants) if part.array.nbytes > _OWN_BYTES}
 
     def __getitem__(self, at: int) -> object:
         return Constant(lambda: self._constants[at].array)

@@ -17,7 +17,7 @@ from shared_material import REPOSITORY, SHARED, needs_shared
 import onert
 from onert.backend.cache import HEADER, Cache, sources
 from onert.backend.writers import WRITERS, Writers
-from onert.compiler import programs
+from onert.compiler import kept, programs
 from onert.exec.observers import Profile, Trace
 from onert.ir import Array, DType, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
@@ -331,16 +331,22 @@ def test_times_that_were_measured_and_files_for_people_keep_nothing(tmp_path: Pa
         assert compiled.count == count
 
 
-def test_constants_of_the_model_and_packed_ones_are_held_once(compiled: Compiled) -> None:
+@pytest.mark.parametrize("own", [0, kept._OWN_BYTES])
+def test_constants_of_the_model_and_packed_ones_are_held_once(
+    own: int, compiled: Compiled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "_OWN_BYTES", own)
     package = onert.load(DIGITS[0])
     onert.compile(package)
     program = onert.compile(package)
-    given = {id(o.data) for o in package.model.primary.operands if o.data is not None}
+    given = [o.data.array for o in package.model.primary.operands if o.data is not None]
     arrays = [a for step in program.main.steps for a in getattr(step.kernel, "lowered", step).constants]
     assert arrays
     assert not any(a.flags.owndata or a.flags.writeable or a.ctypes.data % 64 for a in arrays)
-    found = {id(o.data) for o in program.main.subgraph.operands if o.data is not None}
-    assert found & given
+    found = [o.data.array for o in program.main.subgraph.operands if o.data is not None]
+    shared = [any(np.shares_memory(a, b) for b in given) for a in found]
+    assert any(shared) == (own == 0)
+    assert not any(a.flags.owndata for a in found)
 
 
 def test_processes_at_the_same_time_give_the_same(directory: Path) -> None:

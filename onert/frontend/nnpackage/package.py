@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from onert.frontend.circle import FORMAT as CIRCLE
 from onert.frontend.flatbuffer import Data
 from onert.frontend.registry import HEAD, Format
 from onert.frontend.tflite import FORMAT as TFLITE
 from onert.ir import ModelError, Package, Port, Subgraphs
+from onert.ir.package import Content, Models
 
 from .archive import Archive, Directory, open_zip
 from .manifest import Manifest, parse_config, parse_manifest
@@ -32,13 +34,37 @@ def open_archive(content: Data, path: Path | None) -> Archive:
 
 
 def _load(content: Data, path: Path | None) -> Package:
+    archive, manifest = _opened(content, path)
+    packages = [_model(archive, manifest, at, _loaded) for at in range(len(manifest.models))]
+    models = tuple(package.model for package in packages)
+    _check_ports(manifest, models)
+    alone = packages[0].content if _is_plain(manifest) else None
+    return _package(models if alone is None else alone, path, archive, manifest)
+
+
+def _unread(content: Data, path: Path | None) -> Package | None:
+    """A directory with one model that is unread; not an archive, which would be unpacked for it, or several models."""
+    if path is None or not path.is_dir():
+        return None
+    archive, manifest = _opened(content, path)
+    model = _model(archive, manifest, 0, _left) if _is_plain(manifest) else None
+    return None if model is None or model.content is None else _package(model.content, path, archive, manifest)
+
+
+def _opened(content: Data, path: Path | None) -> tuple[Archive, Manifest]:
     archive = open_archive(content, path)
-    manifest = parse_manifest(archive.read(MANIFEST))
+    return archive, parse_manifest(archive.read(MANIFEST))
+
+
+def _is_plain(manifest: Manifest) -> bool:
+    """Whether the package is one model, whose inputs and outputs are its own."""
+    return len(manifest.models) == 1 and not (manifest.inputs or manifest.outputs or manifest.connections)
+
+
+def _package(models: Models | Content, path: Path | None, archive: Archive, manifest: Manifest) -> Package:
     config: dict[str, str] = {}
     for name in manifest.configs:
         config.update(parse_config(archive.read(f"metadata/{name}")))
-    models = tuple(_model(archive, name, i, manifest) for i, name in enumerate(manifest.models))
-    _check_ports(manifest, models)
     return Package(
         models,
         path.stem if path is not None else "",
@@ -50,8 +76,22 @@ def _load(content: Data, path: Path | None) -> Package:
     )
 
 
-def _model(archive: Archive, name: str, index: int, manifest: Manifest) -> Subgraphs:
+def _loaded(format_: Format, content: Data, path: Path | None) -> Package:
+    return format_.load(content, path)
+
+
+def _left(format_: Format, content: Data, path: Path | None) -> Package | None:
+    return None if format_.unread is None else format_.unread(content, path)
+
+
+_Read = TypeVar("_Read", Package, Package | None)
+
+
+def _model(
+    archive: Archive, manifest: Manifest, index: int, read: Callable[[Format, Data, Path | None], _Read]
+) -> _Read:
     """One model, of the type that the manifest says where it does."""
+    name = manifest.models[index]
     content = archive.read(name)
     head = bytes(content[:HEAD])
     for format_ in (TFLITE, CIRCLE):
@@ -59,7 +99,7 @@ def _model(archive: Archive, name: str, index: int, manifest: Manifest) -> Subgr
             if manifest.model_types and manifest.model_types[index] != format_.name:
                 raise ModelError(f"{name} is a {format_.name} model, MANIFEST says {manifest.model_types[index]}")
             try:
-                return format_.load(content, archive.path(name)).model
+                return read(format_, content, archive.path(name))
             except ModelError as error:
                 raise ModelError(f"{name}: {error}") from error
     raise ModelError(f"{name} begins with {head[:8]!r}, expected a tflite or circle model")
@@ -87,4 +127,4 @@ def _require(port: Port, models: Sequence[Subgraphs], count: Callable[[Subgraphs
         raise ModelError(f"MANIFEST names {port}, the subgraph has {there} {side}s")
 
 
-FORMAT = Format("nnpackage", _recognize, _load)
+FORMAT = Format("nnpackage", _recognize, _load, _unread)
