@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from contextlib import suppress
+from time import perf_counter
 
 from onert.backend.registry import load_backends
 from onert.ir import CallTypes, OnertError, Op, Package
@@ -21,8 +22,15 @@ def expect(package: Package) -> None:
     beside. Nothing is done for content whose program was kept, and for a package without a content: compiling will
     tell whether it was.
     """
-    if package.content is None or known(package):
+    content = package.content
+    if content is None or known(package):
         return
+    start = perf_counter()
+    _read(package)
+    content.preparation = perf_counter() - start
+
+
+def _read(package: Package) -> None:
     try:
         options = Options.from_environment().with_config(package.config)
         backends = load_backends(options.backends)

@@ -45,8 +45,11 @@ class Content:
     """The whole content of a model file, and the models in it, which are read when somebody asks for them.
 
     Nothing else decides what these are: two contents with one digest have the same models. `state` tells which file is
-    mapped into memory, its size and when it was written to; None where there is none, or none any more.
+    mapped into memory, its size and when it was written to; None where there is none, or none any more. `preparation`
+    is how many seconds it took to get ready to compile the models, which is part of what it costs to do that again.
     """
+
+    preparation = 0.0
 
     def __init__(self, data: memoryview, read: Callable[[], Models], state: Callable[[], State | None]) -> None:
         self._data = data

@@ -80,6 +80,19 @@ def test_nobody_is_told_of_a_model_whose_program_was_kept() -> None:
     assert Told.waited == 1
 
 
+@pytest.mark.parametrize(("seconds", "loads"), [(0.0, 2), (1e6, 1)])
+def test_getting_ready_is_part_of_what_keeping_a_program_saves(
+    seconds: float, loads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "WORTH_KEEPING", 1e5)
+    for _ in range(2):
+        package = onert.load(FILE)
+        assert package.content is not None
+        package.content.preparation = seconds
+        ran(package)
+    assert Told.waited == loads
+
+
 def test_a_backend_that_fails_when_it_is_told_is_no_reason_not_to_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Told, "fails", True)
     ran(onert.load(FILE))
