@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from onert.backend import Backend, Group, Kernel, Sequence, Settings
 from onert.backend.cache import Cache, default_directory
-from onert.ir import CallTypes, Op, Operation
+from onert.ir import CallTypes, Operation
 
 from .kept import KeptKernel, revived
 from .native_kernel import NativeKernel
@@ -25,7 +25,9 @@ class Llvm(Backend):
 
     name = "llvm"
 
-    def expect(self, operations: Iterable[tuple[Op, CallTypes]], settings: Settings) -> Callable[[], object] | None:
+    def expect(
+        self, operations: Iterable[tuple[Operation, CallTypes]], settings: Settings
+    ) -> Callable[[], object] | None:
         wait: Callable[[], object] | None = importlib.import_module("onert_llvm.expected").expect(
             operations, settings, _store()
         )

@@ -7,13 +7,12 @@ nothing in Python, where they would wait for who writes.
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from threading import Thread
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from attrs import frozen
 
@@ -83,22 +82,16 @@ class Making:
         """The results of functions that leave the interpreter to others: called here, and by threads that have no more
         kernels to generate.
         """
-        found: list[_T | None] = [None] * len(functions)
-        waiting = deque(enumerate(functions))
+        waiting = enumerate(functions)  # of which the interpreter gives each to one thread alone
 
-        def work() -> None:
-            while True:
-                try:
-                    at, function = waiting.popleft()
-                except IndexError:  # another thread took the last
-                    return
-                found[at] = function()
+        def work() -> list[tuple[int, _T]]:
+            return [(at, function()) for at, function in waiting]
 
         helpers = [self._workers.submit(work) for _ in range(_threads())]
-        work()
+        found = dict(work())
         for helper in helpers:
-            helper.result()
-        return cast("list[_T]", found)
+            found.update(helper.result())
+        return [found[at] for at in range(len(functions))]
 
     def finished(self, symbols: Iterable[str]) -> tuple[Mapping[str, int], Mapping[str, int]]:
         """The addresses of kernels that were begun, and of what runs them. Code is loaded once in a process and stays.

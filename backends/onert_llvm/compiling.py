@@ -49,6 +49,12 @@ def why_not(operation: Operation, types: CallTypes) -> str | None:
     return rule(operation.op, types).why_not(operation.op, types)
 
 
+def read(operation: Operation, types: CallTypes) -> None:
+    """Read the modules that such an operation is lowered by, if it is run natively."""
+    if why_not(operation, types) is None:
+        rule(operation.op, types).read()
+
+
 def fuse(sequence: Sequence) -> tuple[Group, ...]:
     """Which operations of a sequence run as one."""
     return _groups(sequence.subgraph, sequence.operations)

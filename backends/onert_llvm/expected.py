@@ -7,19 +7,19 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterable
-from importlib.util import find_spec
-from pathlib import Path
 from threading import Thread
 
 from onert.backend import Settings
 from onert.backend.cache import Cache
-from onert.ir import CallTypes, Op
+from onert.ir import CallTypes, Operation
 
 from .target import target
-from .version import version
+from .version import llvm_folder, version
 
 
-def expect(operations: Iterable[tuple[Op, CallTypes]], settings: Settings, store: Cache) -> Callable[[], object] | None:
+def expect(
+    operations: Iterable[tuple[Operation, CallTypes]], settings: Settings, store: Cache
+) -> Callable[[], object] | None:
     """Read what compiling operations of these kinds needs, and begin to generate what runs kernels.
 
     The library is loaded beside the modules that do without it. What is given back waits for the code.
@@ -32,9 +32,8 @@ def expect(operations: Iterable[tuple[Op, CallTypes]], settings: Settings, store
     code = importlib.import_module(f"{__package__}.code")
     generating: Thread | None = code.begin(target(settings.target), settings.num_threads, store)
     compiling = importlib.import_module(f"{__package__}.compiling")
-    for op, types in operations:
-        if types.outputs and all(t is None or t.is_static for t in (*types.inputs, *types.outputs)):
-            compiling.rule(op, types).read()
+    for operation, types in operations:
+        compiling.read(operation, types)
     return None if generating is None else generating.join
 
 
@@ -43,7 +42,6 @@ def _library() -> None:
 
     Where it is not found, llvmlite says so.
     """
-    llvmlite = find_spec("llvmlite")
-    if llvmlite is not None and llvmlite.origin is not None and sys.platform == "linux":
-        path = Path(llvmlite.origin).parent / "binding" / "libllvmlite.so"
-        ctypes.CDLL(None).dlopen(os.fsencode(path), os.RTLD_NOW)
+    llvm = llvm_folder()
+    if llvm is not None and sys.platform == "linux":
+        ctypes.CDLL(None).dlopen(os.fsencode(llvm / "binding" / "libllvmlite.so"), os.RTLD_NOW)

@@ -19,8 +19,8 @@ Multipliers = tuple[Array, Array]
 """Mantissas and shifts in fixed point, one of each for every column or for all (`onert.ir.fixed_point`)."""
 
 
-def pack_f32(weights: Array, columns: Columns, isa: Isa) -> tuple[Array, int]:
-    """Panels of `weights[taps, k, n]` (or `[k, n]`) in float32, and the bytes from one to the next.
+def pack_f32(weights: Array, columns: Columns, isa: Isa) -> Array:
+    """Panels of `weights[taps, k, n]` (or `[k, n]`) in float32.
 
     A panel is `[taps, k, width]`. The tail is packed to its own width, which need not fill its last register: that
     reads on into the next row, whose elements fall into lanes that nobody stores, and zeros follow the last row. So is
@@ -37,12 +37,12 @@ def pack_f32(weights: Array, columns: Columns, isa: Isa) -> tuple[Array, int]:
         packed[:split].reshape(full, -1, width)[:] = w[:, : full * width].reshape(-1, full, width).transpose(1, 0, 2)
     if rest:
         packed[split : taps * depth * n].reshape(-1, rest)[:] = w[:, full * width :]
-    return packed, panel_bytes_f32(taps * depth, columns, isa)
+    return packed
 
 
-def panel_bytes_f32(terms: int, columns: Columns, isa: Isa) -> int:
-    """The bytes from one panel of so many rows to the next."""
-    return terms * (columns.vectors or columns.tail) * isa.f32 * 4
+def panel_bytes_f32(taps: int, depth: int, columns: Columns, isa: Isa) -> int:
+    """The bytes from one panel of `[taps, depth]` rows to the next."""
+    return taps * depth * (columns.vectors or columns.tail) * isa.f32 * 4
 
 
 def panels(n: int, columns: Columns, isa: Isa) -> int:
@@ -51,8 +51,8 @@ def panels(n: int, columns: Columns, isa: Isa) -> int:
     return -(-n // width)
 
 
-def pack_int8(weights: Array, columns: Columns, isa: Isa) -> tuple[Array, int]:
-    """Panels of the signed bytes `weights[taps, k, n]` (or `[k, n]`), and the bytes from one to the next.
+def pack_int8(weights: Array, columns: Columns, isa: Isa) -> Array:
+    """Panels of the signed bytes `weights[taps, k, n]` (or `[k, n]`).
 
     A panel is `[taps, ceil(k / group), width, group]`: neighbours along k lie together as the target's dot product
     wants them, filled up with zeros. Unsigned weights are packed as `weights - 128`.
@@ -77,7 +77,7 @@ def pack_int8(weights: Array, columns: Columns, isa: Isa) -> tuple[Array, int]:
         units[:split].reshape(full, taps, groups, width)[:] = cut
     if tail:
         units[split:].reshape(taps, groups, tail)[:, :, : n - full * width] = w[:, :, full * width :]
-    return packed, panel_bytes_int8(taps, depth, columns, isa)
+    return packed
 
 
 def panel_bytes_int8(taps: int, depth: int, columns: Columns, isa: Isa) -> int:

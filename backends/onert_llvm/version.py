@@ -10,8 +10,14 @@ from onert.backend.cache import sources
 
 
 @cache
+def llvm_folder() -> Path | None:
+    """Where llvmlite is, found without loading it; None where it is not."""
+    found = find_spec("llvmlite")
+    return None if found is None or found.origin is None else Path(found.origin).parent
+
+
+@cache
 def version() -> str:
-    """Names this backend's own sources, and the LLVM that is installed, without loading it."""
-    llvm = find_spec("llvmlite")
-    place = "" if llvm is None or llvm.origin is None else sources(Path(llvm.origin).parent)
-    return f"{sources(Path(__file__).parent)} {place}"
+    """Names this backend's own sources, and the LLVM that is installed."""
+    llvm = llvm_folder()
+    return f"{sources(Path(__file__).parent)} {'' if llvm is None else sources(llvm)}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from attrs import field, frozen
 
-from onert.ir import CallTypes, Op, Operation
+from onert.ir import CallTypes, Operation
 from onert.ir.value import Value
 
 from .kernel import Group, Kernel, Sequence
@@ -42,8 +42,10 @@ class Backend:
         """The memory space in which this backend's tensors live."""
         return HOST
 
-    def expect(self, operations: Iterable[tuple[Op, CallTypes]], settings: Settings) -> Callable[[], object] | None:
-        """A model was read that has operations of these kinds, and will probably be compiled with these settings.
+    def expect(
+        self, operations: Iterable[tuple[Operation, CallTypes]], settings: Settings
+    ) -> Callable[[], object] | None:
+        """A model was read that has such operations, here one of each kind, and will probably be compiled so.
 
         What compiling them takes beside the model itself (modules, a library) may be read now. Nothing need be done.
         What is begun in a thread is waited for in the function that is given back.

@@ -8,7 +8,7 @@ from contextlib import suppress
 from time import perf_counter
 
 from onert.backend.registry import load_backends
-from onert.ir import CallTypes, OnertError, Op, Package
+from onert.ir import CallTypes, OnertError, Operation, Package
 
 from .kept import known
 from .options import Options
@@ -48,13 +48,13 @@ def _read(package: Package) -> None:
             wait()
 
 
-def _kinds(package: Package) -> dict[object, tuple[Op, CallTypes]]:
+def _kinds(package: Package) -> dict[object, tuple[Operation, CallTypes]]:
     """An operation of each kind, by that and the types of its elements."""
-    found: dict[object, tuple[Op, CallTypes]] = {}
+    found: dict[object, tuple[Operation, CallTypes]] = {}
     for model in package.models:
         for subgraph in model.subgraphs:
             for operation in subgraph.operations:
                 types = subgraph.types(operation)
                 dtypes = tuple(t.dtype for t in (*types.inputs, *types.outputs) if t is not None)
-                found.setdefault((type(operation.op), dtypes), (operation.op, types))
+                found.setdefault((type(operation.op), dtypes), (operation, types))
     return found

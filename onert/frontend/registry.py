@@ -21,19 +21,24 @@ HEAD = 16
 """Bytes of a file that a format may look at to recognise it."""
 
 
+def _never(content: Data, path: Path | None) -> Package | None:
+    """Nothing is left unread."""
+    return None
+
+
 @frozen
 class Format(Value):
     """A kind of model file.
 
     `recognize` is given the first bytes of a file (none for a directory) and its path (None for bytes in memory).
-    `load` is given the whole content (empty for a directory) and the path; it raises ModelError. `unread`, where there
-    is one, gives the same for content that is well-formed, and reads it when it is asked for; None where it cannot.
+    `load` is given the whole content (empty for a directory) and the path; it raises ModelError. `unread` gives the
+    same for content that is well-formed, and reads it when it is asked for; None where it cannot.
     """
 
     name: str
     recognize: Callable[[bytes, Path | None], bool]
     load: Callable[[Data, Path | None], Package]
-    unread: Callable[[Data, Path | None], Package | None] | None = None
+    unread: Callable[[Data, Path | None], Package | None] = _never
 
 
 def formats() -> tuple[Format, ...]:
@@ -78,7 +83,7 @@ def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> P
         content = memoryview(source) if isinstance(source, bytes) else _content(source)
         for format_ in _formats():
             if format_.recognize(bytes(content[:HEAD]), path):
-                unread = None if format_.unread is None else format_.unread(content, path)
+                unread = format_.unread(content, path)
                 package = unread if unread is not None and known(unread) else format_.load(content, path)
                 return package if package.name else evolve(package, name=path.stem if path is not None else "model")
     except ModelError as error:

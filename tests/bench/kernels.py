@@ -31,7 +31,16 @@ from onert_llvm.kernels.requantize import Scaling
 from onert_llvm.kernels.slide import slide, together
 from onert_llvm.layout import TaskLayout
 from onert_llvm.object import compile_text
-from onert_llvm.packing import channel_order, pack_columns, pack_depthwise_int8, pack_f32, pack_int8, panels
+from onert_llvm.packing import (
+    channel_order,
+    pack_columns,
+    pack_depthwise_int8,
+    pack_f32,
+    pack_int8,
+    panel_bytes_f32,
+    panel_bytes_int8,
+    panels,
+)
 from onert_llvm.schedule import Shape as ProductShape
 from onert_llvm.schedule import fetching, line_tile, product_tile, registers_together, row_work, strip
 from onert_llvm.target import Dot, Isa, target
@@ -195,7 +204,9 @@ class Runner:
         whole = ProductShape(oh * ow, n, depth, self.integer)
         work = row_work(whole, tile, panels(n, tile.columns, self.isa), depth * (1 if self.integer else 4))
         weights = self.numbers(*((1, depth, n) if patch else (w * w, k, n)))
-        b, step = (pack_int8 if self.integer else pack_f32)(weights, tile.columns, self.isa)
+        b = (pack_int8 if self.integer else pack_f32)(weights, tile.columns, self.isa)
+        taps = 1 if patch else w * w
+        step = (panel_bytes_int8 if self.integer else panel_bytes_f32)(taps, depth // taps, tile.columns, self.isa)
         slots |= {"b": _aligned(b), "panel_bytes": step, "m": oh * ow, "n": n, "mc": work.mc, "k": k, "lda": k}
         slots |= {"panels": panels(n, tile.columns, self.isa), "a": slots["input"], "ahead": slots["b"]}
         rest = k % GROUP[self.isa.dot]
@@ -213,7 +224,8 @@ class Runner:
     def _lines(self, shape: Shape, slots: dict[str, Any]) -> Callable[[], None]:
         depth, k = shape.window**2 * shape.channels, shape.channels
         tile = line_tile((shape.window,) * 2, shape.stride, k, shape.out[1], shape.outputs, self.isa, True).tile
-        b, step = pack_f32(self.numbers(depth, shape.outputs), tile.columns, self.isa)
+        b = pack_f32(self.numbers(depth, shape.outputs), tile.columns, self.isa)
+        step = panel_bytes_f32(1, depth, tile.columns, self.isa)
         count = panels(shape.outputs, tile.columns, self.isa)
         slots |= {"b": _aligned(b), "panel_bytes": step, "panels": count}
         algorithm = LineConvF32(tile, Lines(shape.window, shape.window * k, shape.stride * k))

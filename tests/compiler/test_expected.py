@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,7 +17,7 @@ import onert
 from onert.backend import Backend, Settings
 from onert.backend.writers import WRITERS
 from onert.compiler import programs
-from onert.ir import CallTypes, Op, Package
+from onert.ir import CallTypes, Operation, Package
 
 FILE = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
 
@@ -34,10 +33,12 @@ class Told(Backend):
     def supports(self, operation: object, types: CallTypes) -> str | None:
         return "it runs nothing"
 
-    def expect(self, operations: Iterable[tuple[Op, CallTypes]], settings: Settings) -> Callable[[], object] | None:
+    def expect(
+        self, operations: Iterable[tuple[Operation, CallTypes]], settings: Settings
+    ) -> Callable[[], object] | None:
         if Told.fails:
             raise ValueError("a plugin's mistake")
-        Told.kinds.append([type(op).__name__ for op, _ in operations])
+        Told.kinds.append([type(operation.op).__name__ for operation, _ in operations])
         return self.wait
 
     def wait(self) -> None:
@@ -113,16 +114,3 @@ def test_a_model_loads_where_no_thread_can_be_started(monkeypatch: pytest.Monkey
     monkeypatch.setenv("BACKENDS", "llvm")
     monkeypatch.setattr(Thread, "start", start)
     assert onert.load(FILE).model.subgraphs
-
-
-@pytest.mark.parametrize("enabled", [True, False])
-def test_compiling_leaves_the_search_for_cycles_as_it_was(enabled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    (gc.enable if enabled else gc.disable)()
-    try:
-        ran(onert.load(FILE))
-        assert gc.isenabled() == enabled
-        with pytest.raises(onert.CompileError):
-            onert.compile(onert.load(FILE), backends=("llvm",), op_backend_allops="told_backend:Told")
-        assert gc.isenabled() == enabled
-    finally:
-        gc.enable()

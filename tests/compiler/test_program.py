@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from itertools import permutations
 from random import Random
@@ -252,3 +253,16 @@ def test_a_program_describes_itself() -> None:
     text = program(diamond(), [ToyBackend("builtin")]).describe()
     assert "step 0 builtin: operation 0 ToyScale" in text
     assert "arena host" in text
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_compiling_leaves_the_search_for_cycles_as_it_was(enabled: bool) -> None:
+    (gc.enable if enabled else gc.disable)()
+    try:
+        program(diamond(), [ToyBackend("builtin")])
+        assert gc.isenabled() == enabled
+        with pytest.raises(CompileError):
+            program(diamond(), [])
+        assert gc.isenabled() == enabled
+    finally:
+        gc.enable()

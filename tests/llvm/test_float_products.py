@@ -15,7 +15,7 @@ from onert_llvm.kernels.expression import Apply, Expr, Fn, Leaf, clamp
 from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32
 from onert_llvm.kernels.line_conv_f32 import LineConvF32, Lines
 from onert_llvm.kernels.tile import Tile, columns
-from onert_llvm.packing import pack_f32, panels
+from onert_llvm.packing import pack_f32, panel_bytes_f32, panels
 from onert_llvm.schedule import Shape, line_tile, product_tile, row_work, strip
 from onert_llvm.target import Isa, runnable
 
@@ -35,10 +35,9 @@ def _close(found: Array, expected: Array) -> None:
     np.testing.assert_allclose(found, expected, atol=2e-6 * scale * 8, rtol=0)
 
 
-def _product_slots(
-    c: Array, m: int, n: int, packed: tuple[Array, int], tile: Tile, isa: Isa, mc: int
-) -> dict[str, Any]:
-    b, panel_bytes = guarded(packed[0]), packed[1]
+def _product_slots(c: Array, m: int, n: int, weights: Array, tile: Tile, isa: Isa, mc: int) -> dict[str, Any]:
+    b = guarded(pack_f32(weights, tile.columns, isa))
+    taps, depth = weights.shape[:-1] if weights.ndim == 3 else (1, weights.shape[0])
     return {
         **dict.fromkeys(tile.slots, b),
         "b": b,
@@ -47,7 +46,7 @@ def _product_slots(
         "n": n,
         "mc": mc,
         "panels": panels(n, tile.columns, isa),
-        "panel_bytes": panel_bytes,
+        "panel_bytes": panel_bytes_f32(taps, depth, tile.columns, isa),
     }
 
 
@@ -60,7 +59,7 @@ def test_products_agree_with_float64(isa: Isa, m: int, k: int, n: int, at_end: b
     a, b, bias = _numbers((m, k)), _numbers((k, n), 1), _numbers((n,), 2)
     c = guarded(np.zeros((m, n), np.float32), at_end)
     work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k * 4)
-    slots = _product_slots(c, m, n, pack_f32(b, tile.columns, isa), tile, isa, work.mc)
+    slots = _product_slots(c, m, n, b, tile, isa, work.mc)
     slots |= {"a": guarded(a, at_end), "k": k, "lda": k, "ldc": n, "bias": guarded(bias, at_end)}
     run(spec, work.tiles, slots, pieces=3)
     _close(c, np.clip(a.astype(np.float64) @ b + bias, -1.0, 6.0))
@@ -76,7 +75,7 @@ def test_a_residual_is_added(isa: Isa, mr: int) -> None:
     a, b, scale = _numbers((m, k)), _numbers((k, n), 1), _numbers((n,), 2)
     c = guarded(_numbers((m, wide), 3))
     before = c.copy()
-    slots = _product_slots(c, m, n, pack_f32(b, tile.columns, isa), tile, isa, mr)
+    slots = _product_slots(c, m, n, b, tile, isa, mr)
     slots |= {
         "a": guarded(a),
         "k": k,
@@ -100,7 +99,7 @@ def test_convolutions_agree_with_float64(isa: Isa, picture: Picture, n: int) -> 
     tile = product_tile(picture.rows, n, taps * picture.channels, isa)
     c = guarded(np.zeros((picture.rows, n), np.float32))
     work = row_work(Shape(picture.rows, n, 1), tile, panels(n, tile.columns, isa), taps * picture.channels * 4)
-    slots = _product_slots(c, picture.rows, n, pack_f32(w, tile.columns, isa), tile, isa, work.mc)
+    slots = _product_slots(c, picture.rows, n, w, tile, isa, work.mc)
     slots |= picture.slots(guarded(x), guarded(np.zeros(picture.channels, np.float32)))
     slots |= {"k": picture.channels, "ldc": n, "bias": guarded(bias)}
     run(KernelSpec(ConvF32(tile, Epilogue(bias=True)), isa), work.tiles, slots, pieces=2)
@@ -123,7 +122,7 @@ def test_windows_of_few_channels_agree_with_float64(isa: Isa, picture: Picture) 
     x, w = _numbers(picture.shape), _numbers((lines.depth, n), 1)
     tile = line_tile(picture.window, picture.stride[1], picture.channels, picture.out[1], n, isa, alone=True).tile
     c = guarded(np.zeros((picture.rows, n), np.float32))
-    slots = _product_slots(c, picture.rows, n, pack_f32(w, tile.columns, isa), tile, isa, 0)
+    slots = _product_slots(c, picture.rows, n, w, tile, isa, 0)
     slots |= picture.slots(guarded(x), guarded(np.zeros(picture.channels, np.float32))) | {"ldc": n}
     tiles = picture.images * picture.out[0] * panels(n, tile.columns, isa)
     run(KernelSpec(LineConvF32(tile, lines), isa), tiles, slots, pieces=2)

@@ -27,6 +27,7 @@ from onert_llvm.packing import (
     pack_depthwise_int8,
     pack_int8,
     pack_reals,
+    panel_bytes_int8,
     panels,
     scaling,
     sum_bounds,
@@ -88,9 +89,9 @@ def _bytes(shape: tuple[int, ...], signed: bool, seed: int = 0) -> Array:
 
 
 def _product_slots(c: Array, m: int, n: int, w: Array, tile: Tile, isa: Isa, mc: int) -> dict[str, Any]:
-    b, step = pack_int8(w, tile.columns, isa)
+    step = panel_bytes_int8(*w.shape[:-1] if w.ndim == 3 else (1, w.shape[0]), tile.columns, isa)
     shape = {"m": m, "n": n, "mc": mc, "panels": panels(n, tile.columns, isa), "panel_bytes": step}
-    matrix = guarded(b)
+    matrix = guarded(pack_int8(w, tile.columns, isa))
     return {"b": matrix, "c": c, **shape, **dict.fromkeys(tile.slots, matrix)}
 
 

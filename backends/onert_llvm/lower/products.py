@@ -71,12 +71,12 @@ def product(lowering: Lowering, m: int, weights: Array, code: Hashable = None, t
     count = panels(n, tile.columns, lowering.isa)
     work = row_work(Shape(m, n, taps * depth), tile, count, taps * depth * 4, lowering.threads)
     slots: dict[str, Slot] = {
-        "b": lowering.later(lambda: pack_f32(weights, tile.columns, lowering.isa)[0]),
+        "b": lowering.later(lambda: pack_f32(weights, tile.columns, lowering.isa)),
         "m": m,
         "n": n,
         "mc": work.mc,
         "panels": count,
-        "panel_bytes": panel_bytes_f32(taps * depth, tile.columns, lowering.isa),
+        "panel_bytes": panel_bytes_f32(taps, depth, tile.columns, lowering.isa),
         "ldc": n,
     }
     return Product(tile, work, m, n, count, slots)

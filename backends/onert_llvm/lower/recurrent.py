@@ -37,14 +37,14 @@ def side_by_side(parts: Sequence[Array], isa: Isa) -> Array:
 def matrix_f32(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
     """Weights `[depth, n]`, n whole registers, packed for products with one vector; and the matrix's slots."""
     columns = cut(weights.shape[1], lowering.isa)
-    packed, _ = pack_f32(weights, columns, lowering.isa)
+    packed = pack_f32(weights, columns, lowering.isa)
     return Matrix(name, columns), {name: lowering.constant(packed), f"{name}_full": _full(weights, columns, lowering)}
 
 
 def matrix_int8(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
     """The same for signed bytes."""
     columns = cut(weights.shape[1], lowering.isa)
-    packed, _ = pack_int8(weights, columns, lowering.isa)
+    packed = pack_int8(weights, columns, lowering.isa)
     return Matrix(name, columns), {name: lowering.constant(packed), f"{name}_full": _full(weights, columns, lowering)}
 
 

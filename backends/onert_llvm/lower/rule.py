@@ -29,10 +29,9 @@ class Rule(Value):
     anchor: bool = False
 
     def read(self) -> None:
-        """Have the modules of its functions read."""
-        for function in (self.why_not, self.lower):
-            if isinstance(function, Named):
-                _ = function.function
+        """Have the module of what lowers read."""
+        if isinstance(self.lower, Named):
+            _ = self.lower.function
 
 
 @frozen

@@ -35,7 +35,7 @@ def open_archive(content: Data, path: Path | None) -> Archive:
 
 def _load(content: Data, path: Path | None) -> Package:
     archive, manifest = _opened(content, path)
-    packages = [_model(archive, manifest, at, _loaded) for at in range(len(manifest.models))]
+    packages = [_model(archive, manifest, at, lambda format_: format_.load) for at in range(len(manifest.models))]
     models = tuple(package.model for package in packages)
     _check_ports(manifest, models)
     alone = packages[0].content if _is_plain(manifest) else None
@@ -47,7 +47,7 @@ def _unread(content: Data, path: Path | None) -> Package | None:
     if path is None or not path.is_dir():
         return None
     archive, manifest = _opened(content, path)
-    model = _model(archive, manifest, 0, _left) if _is_plain(manifest) else None
+    model = _model(archive, manifest, 0, lambda format_: format_.unread) if _is_plain(manifest) else None
     return None if model is None or model.content is None else _package(model.content, path, archive, manifest)
 
 
@@ -76,19 +76,11 @@ def _package(models: Models | Content, path: Path | None, archive: Archive, mani
     )
 
 
-def _loaded(format_: Format, content: Data, path: Path | None) -> Package:
-    return format_.load(content, path)
-
-
-def _left(format_: Format, content: Data, path: Path | None) -> Package | None:
-    return None if format_.unread is None else format_.unread(content, path)
-
-
 _Read = TypeVar("_Read", Package, Package | None)
 
 
 def _model(
-    archive: Archive, manifest: Manifest, index: int, read: Callable[[Format, Data, Path | None], _Read]
+    archive: Archive, manifest: Manifest, index: int, way: Callable[[Format], Callable[[Data, Path | None], _Read]]
 ) -> _Read:
     """One model, of the type that the manifest says where it does."""
     name = manifest.models[index]
@@ -99,7 +91,7 @@ def _model(
             if manifest.model_types and manifest.model_types[index] != format_.name:
                 raise ModelError(f"{name} is a {format_.name} model, MANIFEST says {manifest.model_types[index]}")
             try:
-                return read(format_, content, archive.path(name))
+                return way(format_)(content, archive.path(name))
             except ModelError as error:
                 raise ModelError(f"{name}: {error}") from error
     raise ModelError(f"{name} begins with {head[:8]!r}, expected a tflite or circle model")
