@@ -61,7 +61,7 @@ class Compilation:
         self.entry = entry
         self.options = options
         self.backends = backends
-        self.choices = choices(entry.subgraph, options)
+        self.choices = choices(entry.subgraph, options, entry.model.subgraphs)
         self.measured = _measured(options) if options.use_scheduler else None
         self.programs: OrderedDict[tuple[Shape, ...], Program] = OrderedDict()
         self.lock = RLock()

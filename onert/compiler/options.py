@@ -41,8 +41,8 @@ class Options(Value):
 
     - `backends`: names in order of preference; none: whatever is installed, best first
     - `op_backend_allops`, `op_backend`, `op_backend_map`: a backend for every operation, for every operation of a kind
-      (a class name like "Conv2D", or a member like "ADD"), and for one operation by its index in the model file; the
-      later wins
+      (a class name like "Conv2D", a member like "ADD", or one of ONE's names like "BinaryArithmetic"; the narrower name
+      wins), and for one operation by its index in the model file; the later wins
     - `signature`: the named way into the model, where it is not the first subgraph
     - `input_shapes`: shapes to compile for, by name or position of the input
     - `max_iterations`: the bound on every loop of the model; None for no bound

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import field, frozen
 
@@ -12,6 +12,8 @@ from onert.ir import BackendError, CallTypes, CompileError, OnertError, Operatio
 from onert.ir.ops.custom import Unsupported
 from onert.ir.ops.permute import Permute
 from onert.ir.value import Value
+
+from .operation_names import check_kinds, kinds
 
 BUILTIN = "builtin"
 
@@ -44,17 +46,13 @@ class Choices(Value):
         return None
 
 
-def kinds(operation: Operation) -> tuple[str, ...]:
-    """The names by which an operation's kind may be chosen, the narrowest first: "Binary.ADD", "ADD", "Binary"."""
-    label, name = operation.op.label, operation.op.name()
-    return tuple(dict.fromkeys((label, label.rpartition(".")[2], name)))
-
-
-def choices(subgraph: Subgraph, options: Options) -> Choices:
+def choices(subgraph: Subgraph, options: Options, others: Iterable[Subgraph] = ()) -> Choices:
     """What the options say about the operations of the entry, before passes number them anew.
 
-    CompileError for an index that no operation has.
+    `others` are the model's other subgraphs. CompileError for an index that no operation has, and for a name that no
+    kind of operation has.
     """
+    check_kinds(options.op_backend, (subgraph, *others))
     by_location = {}
     for index, backend in options.op_backend_map.items():
         if not 0 <= index < len(subgraph.operations):
