@@ -12,7 +12,7 @@ from onert.bundle import bundle
 from onert.compiler import Options
 from onert.exec import Execution
 from onert.frontend import custom_op
-from onert.ir import BackendError, CompileError, ExecutionError, ModelError, OnertError, Package
+from onert.ir import BackendError, CompileError, ExecutionError, ModelError, OnertError, OnertWarning, Package
 from onert.ir.later import later
 from onert.runtime import compile, load
 
@@ -31,6 +31,7 @@ __all__ = [
     "Interpreter",
     "ModelError",
     "OnertError",
+    "OnertWarning",
     "Options",
     "Package",
     "Program",

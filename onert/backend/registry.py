@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from onert.ir import BackendError
+from onert.ir import BackendError, OnertWarning
 
 from .backend import API_VERSION, Backend
 
@@ -40,22 +41,41 @@ class _Installed:
 
 
 def load_backends(names: Iterable[str] = ()) -> tuple[Backend, ...]:
-    """The backends of these names or import paths in order, the best installed where there are none.
+    """What `find_backends` finds, with an OnertWarning for each name that is passed over."""
+    found, notes = find_backends(names)
+    for note in notes:
+        warnings.warn(note, OnertWarning, stacklevel=3)  # at whoever called compile
+    return found
 
-    `builtin` and `reference` follow where they are not named. BackendError for a name that nothing is installed under,
-    a clash, an import that fails, or a backend made for another version of the contract. What no one named is this
-    project's own, whatever else is installed under its name.
+
+def find_backends(names: Iterable[str] = ()) -> tuple[tuple[Backend, ...], tuple[str, ...]]:
+    """The backends of these names or import paths in order, and a sentence for each that cannot be loaded.
+
+    Without names, the best installed. `builtin` and `reference` follow where they are not named. A name that nothing is
+    installed under, a clash, an import that fails, or a backend made for another version of the contract is passed over
+    if another name can be loaded, and a BackendError if none can. What no one named is this project's own, whatever else
+    is installed under its name.
     """
     installed = _Installed()
     named = dict.fromkeys(names)
-    found = [_load(name, installed) for name in named]
+    found: list[Backend] = []
+    refusals: list[BackendError] = []
+    for name in named:
+        try:
+            found.append(_load(name, installed))
+        except BackendError as error:
+            refusals.append(error)
+    if refusals and not found:
+        raise refusals[0] if len(refusals) == 1 else BackendError("; ".join(map(str, refusals)))
+    next_ = found[0].name if found else ""
+    notes = tuple(f"{refusal}; continuing without it, {next_!r} comes first" for refusal in refusals)
     for name in (*(PREFERRED if not named else ()), *ALWAYS):
         if name not in named and (name in ALWAYS or _is_there(OWN[name])):
             found.append(_made(name, OWN[name]))
     for at, backend in enumerate(found):
         if backend.name in (other.name for other in found[:at]):
             raise BackendError(f"two backends call themselves {backend.name!r}; choose one of them")
-    return tuple(found)
+    return tuple(found), notes
 
 
 def _is_there(path: str) -> bool:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from time import perf_counter
 
-from onert.backend.registry import load_backends
+from onert.backend.registry import find_backends
 from onert.ir import CallTypes, OnertError, Operation, Package
 
 from .kept import known
 from .options import Options
 from .planner import PLANNERS
+from .variables import parse
 
 
 def expect(package: Package) -> None:
@@ -32,8 +34,9 @@ def expect(package: Package) -> None:
 
 def _read(package: Package) -> None:
     try:
-        options = Options.from_environment().with_config(package.config)
-        backends = load_backends(options.backends)
+        # What there is to note about these choices is said by compile, not twice.
+        options = Options(**parse(os.environ), fixed=frozenset()).with_config(package.config)
+        backends, _ = find_backends(options.backends)
     except OnertError:  # whoever compiles may choose others; whoever does not is told then
         return
     operations = tuple(_kinds(package).values())

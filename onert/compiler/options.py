@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,12 @@ from typing import Any
 from attrs import Attribute, evolve, field, fields, frozen
 
 from onert.backend import Settings
-from onert.ir import CompileError
+from onert.ir import CompileError, OnertWarning
 from onert.ir.value import Value
 
 from .cpus import available_cpus
 from .planner import PLANNERS
-from .variables import EXECUTORS, parse
+from .variables import EXECUTORS, FOR_THE_USER, parse, without_effect
 
 
 def _one_of(allowed: tuple[str, ...]) -> Any:
@@ -51,7 +52,10 @@ class Options(Value):
     - `extra`: settings that only one backend knows
     - `workspace_dir`: where files are written and read that have no path of their own
     - `use_scheduler`: backends are chosen by the measured times in `exec_time.json` in the workspace
+    - `profiling`: `onert.compile` first measures every operation on every backend, which updates `exec_time.json`
     - `tracing`, `minmax_dump`: every execution writes a trace and a table of times, the ranges of its tensors
+    - `trace_filepath`: every execution writes a trace to this file
+    - `log`: `onert.compile` writes to standard error what it decided: backends, steps, memory
     - `graph_dot_dump`: 1 writes the lowered subgraphs as dot files, 2 also what they were before
     - `fixed`: the explicit fields; None: those that differ from their default
     """
@@ -75,6 +79,8 @@ class Options(Value):
     tracing: bool = False
     profiling: bool = False
     minmax_dump: bool = False
+    trace_filepath: str | None = None
+    log: bool = False
     graph_dot_dump: int = 0
     fixed: frozenset[str] | None = None
 
@@ -82,8 +88,11 @@ class Options(Value):
     def from_environment(cls, environ: Mapping[str, str] = os.environ, **explicit: Any) -> Options:
         """The options that the environment's variables give, and `explicit` ones over them.
 
-        CompileError names a variable whose value is none of the allowed ones.
+        CompileError names a variable whose value is none of the allowed ones. An OnertWarning says why one of ONE's
+        variables has no effect here.
         """
+        for note in without_effect(environ):
+            warnings.warn(note, OnertWarning, stacklevel=2)
         return cls(**{**parse(environ), **explicit}, fixed=frozenset(explicit))
 
     def choose(self, **explicit: Any) -> Options:
@@ -92,7 +101,7 @@ class Options(Value):
 
     def with_config(self, config: Mapping[str, str]) -> Options:
         """These options with a package's configuration in every field that was not chosen explicitly."""
-        explicit = self._explicit()
+        explicit = self._explicit() | FOR_THE_USER
         return evolve(self, **{name: value for name, value in parse(config).items() if name not in explicit})
 
     def _explicit(self) -> frozenset[str]:
@@ -113,6 +122,8 @@ def recordings(options: Options) -> dict[str, str]:
     found: dict[str, str] = {}
     if options.tracing:
         found |= {"trace": str(folder / "trace.chrome.json"), "table": str(folder / "trace.table.md")}
+    if options.trace_filepath is not None:
+        found["trace"] = options.trace_filepath
     if options.minmax_dump:
         found["minmax"] = str(folder / "minmax.json")
     return found

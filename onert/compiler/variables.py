@@ -103,6 +103,22 @@ def _map(name: str, text: str) -> dict[int, str]:
     return found
 
 
+def without_effect(variables: Mapping[str, str]) -> Iterator[str]:
+    """A sentence for each of ONE's variables that asks for what has no effect here.
+
+    CompileError, naming the variable, for a value that cannot be read.
+    """
+    for name, (read, reason) in _WITHOUT_EFFECT.items():
+        text = variables.get(name, "").strip()
+        if text and read(name, text):
+            yield f"{name}={text} has no effect: {reason}"
+
+
+def _size(name: str, text: str) -> int:
+    value = _integer(name, text, "an integer")
+    return max(value, 0)  # ONE's -1 and 0 leave the default
+
+
 _VARIABLES: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
     "BACKENDS": ("backends", _names),
     "EXECUTOR": ("executor", _choice(*EXECUTORS)),
@@ -116,4 +132,25 @@ _VARIABLES: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
     "PROFILING_MODE": ("profiling", _flag),
     "MINMAX_DUMP": ("minmax_dump", _flag),
     "GRAPH_DOT_DUMP": ("graph_dot_dump", _level),
+    "ENABLE_LOG": ("log", _flag),
+    "ONERT_LOG_ENABLE": ("log", _flag),  # its name in ONE before 1.28
+    "TRACE_FILEPATH": ("trace_filepath", _name),
 }
+"""The field of Options that each variable sets, and how its value is read."""
+
+FOR_THE_USER = frozenset({"log", "trace_filepath"})
+"""Fields that the environment may set, and a package's configuration may not: what is printed and where files go."""
+
+_WITHOUT_EFFECT: Mapping[str, tuple[Callable[[str, str], Any], str]] = {
+    "INTERNAL_OUTPUT_ALLOC": (_flag, "outputs without a buffer from set_output are always allocated internally"),
+    "USE_MMAPED_DATA": (_flag, "model files are always memory-mapped"),
+    "FP16_ENABLE": (_flag, "no backend computes float32 models in float16"),
+    "DELETE_CACHED_DATA": (_flag, "constants lie in the memory-mapped file; there is no other copy to delete"),
+    "DISABLE_COMPILE": (_flag, "there is no interpreter; OP_BACKEND_ALLOPS=reference runs each operation by itself"),
+    "OP_SEQ_MAX_NODE": (_size, "the executor decides how long sequences are; Dataflow and Parallel cut them"),
+    "RUY_THREADS": (_size, "NUM_THREADS is the number of threads of all backends"),
+    "XNNPACK_THREADS": (_size, "NUM_THREADS is the number of threads of all backends"),
+    "ACL_LAYOUT": (_name, "each backend's memory says which layout its tensors have"),
+    "NCNN_LAYOUT": (_name, "each backend's memory says which layout its tensors have"),
+}
+"""ONE's other variables, of its newest Config.lst and of version 1.8: how a value is read, and why it has no effect."""

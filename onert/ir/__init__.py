@@ -1,7 +1,7 @@
 """The intermediate representation: values that describe a model, and what its operations mean."""
 
 from .dtype import Array, DType
-from .errors import BackendError, CompileError, ExecutionError, ModelError, OnertError, RuleError
+from .errors import BackendError, CompileError, ExecutionError, ModelError, OnertError, OnertWarning, RuleError
 from .evaluate import evaluate
 from .inference import infer, infer_subgraph
 from .op import Call, Context, Effect, Op, Param, require
@@ -30,6 +30,7 @@ __all__ = [
     "ExecutionError",
     "ModelError",
     "OnertError",
+    "OnertWarning",
     "Op",
     "Operand",
     "Operation",

@@ -23,6 +23,10 @@ class BackendError(OnertError):
     """A backend could not be found, loaded, or did not do what it promised."""
 
 
+class OnertWarning(UserWarning):
+    """What was asked for is done in part or in another way; the sentence says how. `warnings` decides who sees it."""
+
+
 class RuleError(OnertError):
     """An operation's own rule is broken; whoever knows the place raises it again with the place.
 

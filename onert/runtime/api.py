@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,8 @@ def compile(package: Package, options: Options | None = None, **overrides: Any) 
     """The program of a package.
 
     `options` default to what the environment says; `overrides` are fields of `Options` that go over both. CompileError
-    where the model cannot be compiled with these options, BackendError where a backend cannot be found or fails.
+    where the model cannot be compiled with these options, BackendError where a backend fails or none of those that are
+    named can be loaded. With `profiling`, every operation is measured on these backends before.
     """
     unknown = overrides.keys() - {f.name for f in fields(Options)}
     if unknown:
@@ -38,4 +41,12 @@ def compile(package: Package, options: Options | None = None, **overrides: Any) 
         options = Options.from_environment(**overrides)
     elif overrides:
         options = options.choose(**overrides)
-    return compiler.compile(package, options, load_backends(options.with_config(package.config).backends))
+    chosen = options.with_config(package.config)
+    backends = load_backends(chosen.backends)
+    if chosen.profiling:
+        importlib.import_module("onert.runtime.measuring").record(package, backends, chosen)
+        options = options.choose(profiling=False)
+    program = compiler.compile(package, options, backends)
+    if chosen.log:
+        sys.stderr.write(f"{program.describe()}\n")
+    return program

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -12,7 +13,17 @@ from attrs import evolve, frozen
 from onert import compiler
 from onert.backend import Backend, Tensors
 from onert.compiler import Options
-from onert.compiler.scheduler.exec_time import FAILED, detail, is_quantized, total_bytes
+from onert.compiler.scheduler.exec_time import (
+    FAILED,
+    FILE,
+    ExecTimes,
+    detail,
+    is_quantized,
+    load,
+    merged,
+    save,
+    total_bytes,
+)
 from onert.compiler.scheduler.manual import why_not
 from onert.exec import Execution
 from onert.exec.observers import Observer, Work
@@ -33,6 +44,14 @@ class Outcome(Value):
 
     measurements: tuple[Measurement, ...]
     notes: tuple[str, ...]
+
+
+def record(package: Package, backends: Sequence[Backend], options: Options) -> tuple[Outcome, Path]:
+    """What `measure` finds, and the file in the workspace that now has it beside what other models gave."""
+    path = Path(options.workspace_dir) / FILE
+    outcome = measure(package, backends, options)
+    save(merged(load(path) if path.exists() else ExecTimes(), outcome.measurements), path)
+    return outcome, path
 
 
 def measure(package: Package, backends: Sequence[Backend], options: Options, runs: int = 5) -> Outcome:

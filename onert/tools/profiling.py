@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from onert.backend import Backend
 from onert.backend.registry import available, load_backend, load_backends
 from onert.compiler import Options
 from onert.compiler.describe import Table
-from onert.compiler.scheduler.exec_time import FAILED, FILE, ExecTimes, load, merged, save
+from onert.compiler.scheduler.exec_time import FAILED
 from onert.exec.observers import Profile
 from onert.ir import BackendError, Package
-from onert.runtime.measuring import measure
+from onert.runtime.measuring import record
 
 
 def profile_table(profile: Profile) -> Table:
@@ -41,9 +40,7 @@ def profile_backends(package: Package, options: Options) -> Iterator[str]:
     """
     backends, broken = _loaded(options.backends)
     yield from broken
-    path = Path(options.workspace_dir) / FILE
-    outcome = measure(package, backends, options)
-    save(merged(load(path) if path.exists() else ExecTimes(), outcome.measurements), path)
+    outcome, path = record(package, backends, options)
     best: dict[str, dict[str, float]] = {}
     for backend, name, _, _, microseconds in outcome.measurements:
         if "->" in name and microseconds < FAILED:

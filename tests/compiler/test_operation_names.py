@@ -29,10 +29,8 @@ ONE_1_8 = """
     ArgMax Einsum LocalResponseNormalization DepthToSpace Pack Select Split SplitV Unpack Pad Custom Permute OneHot
     Shape ConvertFp32ToFp16 ConvertFp16ToFp32 If While Pow Tile Range Rank BCQFullyConnected BCQGather MatrixBandPart
     BatchMatMul FusedBatchNorm LogSoftmax StatelessRandomUniform
-""".split()
-ONE_SINCE = (
-    "AddN ArgMinMax Attention Bulk Call CumSum DetectionPostProcess DynamicUpdateSlice Loss RmsNorm RoPE"
-)
+"""
+ONE_SINCE = "AddN ArgMinMax Attention Bulk Call CumSum DetectionPostProcess DynamicUpdateSlice Loss RmsNorm RoPE"
 
 
 def _operation(op: Op) -> Operation:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from onert.compiler import Options
+from onert.compiler import Options, variables
 from onert.compiler.cpus import available_cpus
-from onert.ir import CompileError
+from onert.compiler.options import recordings
+from onert.ir import CompileError, OnertWarning
 
 
 def test_every_variable_is_read() -> None:
@@ -25,6 +26,8 @@ def test_every_variable_is_read() -> None:
             "TRACING_MODE": "1",
             "PROFILING_MODE": "true",
             "GRAPH_DOT_DUMP": "2",
+            "ENABLE_LOG": "1",
+            "TRACE_FILEPATH": "out/trace.json",
             "HOME": "/root",
         }
     )
@@ -35,6 +38,8 @@ def test_every_variable_is_read() -> None:
     assert options.op_backend_map == {0: "reference", 3: "llvm"}
     assert (options.workspace_dir, options.tracing, options.profiling) == ("/tmp/out", True, True)
     assert options.graph_dot_dump == 2
+    assert (options.log, options.trace_filepath) == (True, "out/trace.json")
+    assert Options.from_environment({"ONERT_LOG_ENABLE": "1"}).log
 
 
 @pytest.mark.parametrize(
@@ -53,12 +58,60 @@ def test_every_variable_is_read() -> None:
         ("OP_BACKEND_MAP", "a=cpu", "OP_BACKEND_MAP has 'a=cpu', expected INDEX=BACKEND pairs separated by ';'"),
         ("OP_BACKEND_MAP", "3", "OP_BACKEND_MAP has '3', expected INDEX=BACKEND pairs separated by ';'"),
         ("GRAPH_DOT_DUMP", "3", "GRAPH_DOT_DUMP is 3, expected 0, 1 or 2"),
+        ("ENABLE_LOG", "2", "ENABLE_LOG is '2', expected one of 1, true, on, yes, 0, false, off, no"),
+        ("FP16_ENABLE", "half", "FP16_ENABLE is 'half', expected one of 1, true, on, yes, 0, false, off, no"),
+        ("OP_SEQ_MAX_NODE", "few", "OP_SEQ_MAX_NODE is 'few', expected an integer"),
     ],
 )
 def test_a_value_that_is_not_allowed_is_refused_by_name(name: str, value: str, sentence: str) -> None:
     with pytest.raises(CompileError) as caught:
         Options.from_environment({name: value})
     assert str(caught.value) == sentence
+
+
+NO_EFFECT = {
+    "INTERNAL_OUTPUT_ALLOC": ("1", "0", "always allocated internally"),
+    "USE_MMAPED_DATA": ("true", "false", "always memory-mapped"),
+    "FP16_ENABLE": ("1", "0", "no backend computes float32 models in float16"),
+    "DELETE_CACHED_DATA": ("1", "0", "memory-mapped"),
+    "DISABLE_COMPILE": ("1", "0", "OP_BACKEND_ALLOPS=reference"),
+    "OP_SEQ_MAX_NODE": ("4", "0", "Dataflow and Parallel"),
+    "RUY_THREADS": ("2", "-1", "NUM_THREADS"),
+    "XNNPACK_THREADS": ("2", "-1", "NUM_THREADS"),
+    "ACL_LAYOUT": ("NCHW", "", "layout"),
+    "NCNN_LAYOUT": ("NCHW", "", "layout"),
+}
+
+
+@pytest.mark.parametrize(("name", "row"), NO_EFFECT.items(), ids=NO_EFFECT.keys())
+def test_a_variable_of_one_s_that_has_no_effect_is_accepted_with_a_warning_that_says_why(
+    name: str, row: tuple[str, str, str]
+) -> None:
+    asked, default, why = row
+    with pytest.warns(OnertWarning) as caught:
+        assert Options.from_environment({name: asked}) == Options.from_environment({})
+    assert [type(warning.message) for warning in caught] == [OnertWarning]
+    assert str(caught[0].message).startswith(f"{name}={asked} has no effect: ")
+    assert why in str(caught[0].message)
+    assert caught[0].filename == __file__
+    Options.from_environment({name: default})  # a warning would be an error
+
+
+def test_every_variable_of_one_is_known() -> None:
+    """Config.lst of ONE, but for OP_BACKEND_<Op>."""
+    one = (
+        "GRAPH_DOT_DUMP BACKENDS OP_BACKEND_ALLOPS OP_BACKEND_MAP ENABLE_LOG CPU_MEMORY_PLANNER EXECUTOR "
+        "PROFILING_MODE USE_SCHEDULER TRACING_MODE MINMAX_DUMP INTERNAL_OUTPUT_ALLOC FP16_ENABLE NUM_THREADS "
+        "USE_MMAPED_DATA WORKSPACE_DIR"
+    )
+    assert set(one.split()) <= variables._VARIABLES.keys() | variables._WITHOUT_EFFECT.keys()
+
+
+def test_a_package_does_not_decide_what_is_printed_and_where_a_trace_goes() -> None:
+    config = {"ENABLE_LOG": "1", "ONERT_LOG_ENABLE": "1", "TRACE_FILEPATH": "/etc/passwd", "EXECUTOR": "Dataflow"}
+    merged = Options.from_environment({"TRACE_FILEPATH": "trace.json"}).with_config(config)
+    assert (merged.log, merged.trace_filepath, merged.executor) == (False, "trace.json", "Dataflow")
+    assert recordings(merged)["trace"] == "trace.json"
 
 
 def test_options_made_directly_are_checked_too() -> None:
