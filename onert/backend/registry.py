@@ -53,8 +53,8 @@ def find_backends(names: Iterable[str] = ()) -> tuple[tuple[Backend, ...], tuple
 
     Without names, the best installed. `builtin` and `reference` follow where they are not named. A name that nothing is
     installed under, a clash, an import that fails, or a backend made for another version of the contract is passed over
-    if another name can be loaded, and a BackendError if none can. What no one named is this project's own, whatever else
-    is installed under its name.
+    if another name can be loaded, and a BackendError if none can. What no one named is this project's own, whatever
+    else is installed under its name.
     """
     installed = _Installed()
     named = dict.fromkeys(names)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import argparse
 import ast
+import zipfile
 from pathlib import Path
 
 from onert import __version__
 from onert.ir import OnertError
+
+H5 = "h5"
+"""What --shape_prepare and --shape_run say for the shapes of the arrays in --load."""
+QUANTIZATIONS = ("uint8", "int16", "int8_wo", "int16_wo")
+CODEGEN = "llvm-gen"
 
 
 class UsageError(OnertError):
@@ -19,7 +25,9 @@ def parser() -> argparse.ArgumentParser:
         prog="onert_run",
         description="Load a model, compile it, run it, and print how long each took and what came out.",
     )
-    out.add_argument("model", metavar="MODEL", help=".tflite, .circle, or an nnpackage (directory or zip)")
+    out.add_argument("model", metavar="MODEL", nargs="?", help=".tflite, .circle, or an nnpackage (directory or zip)")
+    out.add_argument("--nnpackage", metavar="PATH", help="MODEL by another name: an nnpackage")
+    out.add_argument("--modelfile", metavar="FILE", help="MODEL by another name: a model file")
     out.add_argument("--version", action="version", version=f"onert {__version__}")
     data = out.add_argument_group("inputs and outputs")
     data.add_argument("-l", "--load", type=Path, metavar="FILE", help="inputs from .npz, .npy or .h5")
@@ -43,19 +51,47 @@ def parser() -> argparse.ArgumentParser:
     data.add_argument(
         "--output_sizes", metavar="S", help="[index, bytes, ...]: accepted for ONE's scripts; sizes are never needed"
     )
+    data.add_argument(
+        "--output_shape", metavar="S", help="[index, [dims], ...]: shapes of as many elements for outputs in --dump"
+    )
     runs = out.add_argument_group("runs")
     runs.add_argument("-r", "--num_runs", type=int, default=1, metavar="N", help="runs that are counted (default 1)")
     runs.add_argument("-w", "--warmup_runs", type=int, default=0, metavar="N", help="runs before that (default 0)")
     runs.add_argument("-t", "--run_delay", type=int, default=-1, metavar="US", help="microseconds to wait between runs")
-    runs.add_argument("--shape_prepare", metavar="S", help="[index, [dims], ...]: input shapes to compile for")
-    runs.add_argument("--shape_run", metavar="S", help="[index, [dims], ...]: input shapes to change to")
+    runs.add_argument(
+        "--minmax_runs", type=int, default=0, metavar="N", help="runs before that which record ranges in minmax.json"
+    )
+    runs.add_argument(
+        "--shape_prepare",
+        metavar="S",
+        help="input shapes to compile for: [index, [dims], ...], or h5 for those of --load",
+    )
+    runs.add_argument(
+        "--shape_run",
+        metavar="S",
+        help="input shapes to change to: [index, [dims], ...], or h5 for those of --load (default with --load)",
+    )
     runs.add_argument("--signature", metavar="KEY", help="the signature to run")
     compiling = out.add_argument_group("compiler")
     compiling.add_argument("--backends", metavar="A;B", help="backends by preference")
     compiling.add_argument("--executor", metavar="NAME", help="Linear, Dataflow or Parallel")
     compiling.add_argument("--num_threads", type=int, metavar="N", help="threads (default: all this process may use)")
+    compiling.add_argument(
+        "-q", "--quantize", choices=QUANTIZATIONS, help="refused: onert runs quantised models and does not make them"
+    )
+    compiling.add_argument("--qpath", metavar="FILE", help="where -q would write")
+    compiling.add_argument(
+        "-c",
+        "--codegen",
+        metavar="BACKEND-gen",
+        help="write the model compiled ahead of time as well, as onert_bundle does: llvm-gen",
+    )
+    compiling.add_argument("--cpath", type=Path, metavar="DIR", help="where -c writes (default: MODEL.BACKEND)")
     report = out.add_argument_group("report")
     report.add_argument("-m", "--mem_poll", action="store_true", help="print the memory in use after each phase")
+    report.add_argument(
+        "-g", "--gpumem_poll", action="store_true", help="accepted for ONE's scripts; no backend uses GPU memory"
+    )
     report.add_argument("-p", "--write_report", action="store_true", help="write {exec}-{model}-{backend}.csv")
     report.add_argument(
         "-v", "--verbose_level", type=int, default=0, metavar="N", help="1: what runs where, 2: tracebacks"
@@ -72,8 +108,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def shapes(text: str | None, option: str) -> dict[int | str, tuple[int, ...]]:
-    """`[0,[1,2],2,[]]` as shapes by input; UsageError for anything else."""
-    if text is None:
+    """`[0,[1,2],2,[]]` as shapes by position, `h5` as none; UsageError for anything else."""
+    if text is None or wants_h5(text):
         return {}
     try:
         flat = ast.literal_eval(text)
@@ -86,8 +122,9 @@ def shapes(text: str | None, option: str) -> dict[int | str, tuple[int, ...]]:
 
 
 def check(options: argparse.Namespace) -> None:
-    """UsageError for numbers out of range and options that exclude one another."""
-    for name, low in (("num_runs", 1), ("warmup_runs", 0), ("num_threads", 1), ("topk", 1)):
+    """UsageError for numbers out of range and options that exclude one another; `model` is then what was named."""
+    options.model = _model(options)
+    for name, low in (("num_runs", 1), ("warmup_runs", 0), ("minmax_runs", 0), ("num_threads", 1), ("topk", 1)):
         value = getattr(options, name)
         if value is not None and value < low:
             raise UsageError(f"--{name} is {value}, expected at least {low}")
@@ -96,3 +133,42 @@ def check(options: argparse.Namespace) -> None:
             raise UsageError(f"--input is {item!r}, expected NAME=FILE")
     if options.load is not None and options.load_raw is not None:
         raise UsageError("--load and --load:raw are both given, expected one")
+    for name in ("shape_prepare", "shape_run"):
+        if wants_h5(getattr(options, name)) and not is_h5(options.load):
+            raise UsageError(f"--{name} is {H5}, expected --load with an .h5 file that has the shapes")
+    if options.codegen is not None and not options.codegen.endswith("-gen"):
+        raise UsageError(f"--codegen is {options.codegen!r}, expected the name of a backend and -gen")
+    for path, what in (("qpath", "quantize"), ("cpath", "codegen")):
+        if getattr(options, path) is not None and getattr(options, what) is None:
+            raise UsageError(f"--{path} is given without --{what}")
+
+
+def wants_h5(shapes_text: str | None) -> bool:
+    return shapes_text is not None and shapes_text.lower() == H5
+
+
+def is_h5(path: Path | None) -> bool:
+    return path is not None and path.suffix.lower() in (".h5", ".hdf5")
+
+
+def _model(options: argparse.Namespace) -> str:
+    """The model that is named in one of three ways."""
+    given = {
+        name: path
+        for name, path in (
+            ("MODEL", options.model),
+            ("--nnpackage", options.nnpackage),
+            ("--modelfile", options.modelfile),
+        )
+        if path is not None
+    }
+    if len(given) != 1:
+        raise UsageError(f"{' and '.join(given) or 'no model'} given, expected one of MODEL, --nnpackage, --modelfile")
+    ((option, path),) = given.items()
+    is_file = Path(path).is_file()
+    is_package = Path(path).is_dir() or (is_file and zipfile.is_zipfile(path))
+    if option == "--nnpackage" and is_file and not is_package:
+        raise UsageError(f"--nnpackage is {path}, a model file; expected a directory or a zip archive")
+    if option == "--modelfile" and is_package:
+        raise UsageError(f"--modelfile is {path}, a package; expected a model file")
+    return str(path)

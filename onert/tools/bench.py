@@ -21,6 +21,7 @@ from onert.ir import OnertError
 from onert.ir.value import Value
 
 from .contest import Contestant, contest
+from .notes import notes_on_stderr
 from .peers import PEERS, PeerError, Prepared
 
 
@@ -150,7 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for path in options.models:
         for threads in map(int, options.threads.split(",")):
             try:
-                rows += measure(path, threads, options)
+                with notes_on_stderr("onert_bench"):
+                    rows += measure(path, threads, options)
             except OnertError as error:
                 print(f"onert_bench: {error}", file=sys.stderr)
                 return 1

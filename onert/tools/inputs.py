@@ -91,6 +91,15 @@ def hdf5(path: Path, count: int) -> list[Array]:
         raise ExecutionError(f"{path} cannot be read as HDF5 with a group 'value': {error}") from error
 
 
+def hdf5_shapes(path: Path) -> dict[int | str, tuple[int, ...]]:
+    """The shapes of the datasets that `hdf5` reads, by position."""
+    try:
+        with _h5py()(path, "r") as file:
+            return {int(name): tuple(dataset.shape) for name, dataset in file["value"].items()}
+    except (OSError, KeyError, ValueError) as error:
+        raise ExecutionError(f"{path} cannot be read as HDF5 with a group 'value': {error}") from error
+
+
 def _h5py() -> Any:
     try:
         import h5py  # noqa: PLC0415 # heavy and optional

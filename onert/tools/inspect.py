@@ -20,6 +20,8 @@ from onert.compiler.plan_svg import plan_svg
 from onert.ir import ExecutionError, OnertError, Package
 from onert.ir.text import text
 
+from .notes import notes_on_stderr
+
 
 def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(prog="onert_inspect", description="Print what is in a model.")
@@ -40,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         package = frontend.load(Path(options.model))  # and not the compiler
         if options.ops or options.plan or options.svg is not None:
-            _tables(options, package)
+            with notes_on_stderr("onert_inspect"):
+                _tables(options, package)
         else:
             for model in package.models:
                 print(text(model, constants=False), end="")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,22 +18,24 @@ import numpy as np
 import onert
 from onert.backend import Program, TensorInfo
 from onert.compiler import Options
-from onert.exec.observers import Observer, Profile, Trace
-from onert.ir import Array, ExecutionError, OnertError, dequantize, quantize
+from onert.exec.observers import MinMax, Observer, Profile, Trace
+from onert.ir import Array, BackendError, CompileError, ExecutionError, OnertError, OnertWarning, dequantize, quantize
 
 from . import inputs as sources
 from . import profiling
-from .arguments import UsageError, check, parser, shapes
+from .arguments import CODEGEN, UsageError, check, is_h5, parser, shapes, wants_h5
 from .classes import read_labels, top_classes
 from .measure import Measurements, phase_lines, write_report
+from .notes import notes_on_stderr
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when done, 1 when the model, its data or a backend failed, 2 for wrong usage."""
     options = parser().parse_args(arguments)
     try:
-        check(options)
-        _run(options)
+        with notes_on_stderr("onert_run"):
+            check(options)
+            _run(options)
     except UsageError as error:
         print(f"onert_run: {error}", file=sys.stderr)
         return 2
@@ -51,6 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> None:
     measured = Measurements()
     say = (lambda line: print(line, file=sys.stderr)) if options.json else print
+    _refuse_quantization(options)
+    if options.gpumem_poll:
+        warnings.warn("-g shows nothing: no backend uses GPU memory", OnertWarning, stacklevel=1)
     with measured.phase("MODEL_LOAD"):
         package = onert.load(options.model)
     chosen = Options.from_environment(**_choices(options)).with_config(package.config)
@@ -59,15 +66,19 @@ def _run(options: argparse.Namespace) -> None:
             say(line)
     if options.profile_backends:
         return
+    if options.codegen is not None:
+        say(_generated(options, package))
     with measured.phase("COMPILE"):
-        program = onert.compile(package, **_choices(options))
+        program = onert.compile(package, **_choices(options), profiling=False)
     profile = Profile()
     execution = onert.Execution(program, observers=_observers(options, profile))
-    for index, shape in shapes(options.shape_run, "--shape_run").items():
+    for index, shape in _shapes_to_run(options).items():
         execution.set_input_shape(index, shape)
     if options.verbose_level >= 1:
         print(execution.program.describe(), file=sys.stderr)
-    used = _inputs(options, execution.program)
+    used = _inputs(options, execution)
+    if options.minmax_runs:
+        say(_ranges(options, execution.program, used, Path(chosen.workspace_dir)))
     with measured.phase("EXECUTE"):
         outputs = _runs(options, execution, used, measured)
     infos = execution.program.outputs
@@ -87,6 +98,52 @@ def _run(options: argparse.Namespace) -> None:
         _print_outputs(infos, outputs, best)
 
 
+def _refuse_quantization(options: argparse.Namespace) -> None:
+    if options.quantize is not None:
+        raise CompileError(
+            f"-q {options.quantize} asks for a quantised model, but onert runs quantised models and does not make "
+            "them; quantise the file with ONE's or LiteRT's tools and run the result"
+        )
+
+
+def _generated(options: argparse.Namespace, package: onert.Package) -> str:
+    """The model compiled ahead of time by the backend that -c names; a line that says where."""
+    if options.codegen != CODEGEN:
+        raise BackendError(
+            f"-c is {options.codegen}, but the only backend that generates code ahead of time is {CODEGEN}"
+        )
+    files = onert.bundle(
+        package,
+        options.cpath or Path(options.model).resolve().with_suffix(f".{CODEGEN.removesuffix('-gen')}"),
+        shapes=_choices(options)["input_shapes"],
+        signatures=() if options.signature is None else (options.signature,),
+    )
+    return f"code for {files.target} is written to {next(iter(files.paths.values())).parent}"
+
+
+def _shapes_to_run(options: argparse.Namespace) -> dict[int | str, tuple[int, ...]]:
+    """The input shapes to change to before the first run, where they are given."""
+    if wants_h5(options.shape_run):
+        return sources.hdf5_shapes(options.load)
+    return shapes(options.shape_run, "--shape_run")
+
+
+def _ranges(options: argparse.Namespace, program: Program, used: Sequence[Array], folder: Path) -> str:
+    """Runs that only record the ranges of tensors; a line that says where these are."""
+    path = folder / "minmax.json"
+    rng = np.random.default_rng(options.seed + 2)
+    with onert.Execution(program, observers=(MinMax(path),)) as execution:
+        for i in range(options.minmax_runs):
+            fresh = i and _is_random(options)
+            execution.run([sources.random(info, rng) for info in program.inputs] if fresh else used)
+    return f"the ranges of {options.minmax_runs} runs are written to {path}"
+
+
+def _is_random(options: argparse.Namespace) -> bool:
+    """Whether every run may have random inputs of its own."""
+    return not (options.fixed_input or options.input or options.load or options.load_raw)
+
+
 def _observers(options: argparse.Namespace, profile: Profile) -> list[Observer]:
     """Who watches the runs: times of operations include what watching takes."""
     found: list[Observer] = []
@@ -99,7 +156,10 @@ def _observers(options: argparse.Namespace, profile: Profile) -> list[Observer]:
 
 def _choices(options: argparse.Namespace) -> dict[str, Any]:
     """Compiler options that were given; the rest comes from the environment."""
-    chosen: dict[str, Any] = {"input_shapes": shapes(options.shape_prepare, "--shape_prepare")}
+    prepared = shapes(options.shape_prepare, "--shape_prepare")
+    if wants_h5(options.shape_prepare):
+        prepared = sources.hdf5_shapes(options.load)
+    chosen: dict[str, Any] = {"input_shapes": prepared}
     if options.backends:
         chosen["backends"] = tuple(name for name in options.backends.split(";") if name)
     for name in ("executor", "num_threads", "signature"):
@@ -108,12 +168,19 @@ def _choices(options: argparse.Namespace) -> dict[str, Any]:
     return chosen
 
 
-def _inputs(options: argparse.Namespace, program: Program) -> list[Array]:
-    """An array for every input: from the files that are named, random otherwise."""
-    infos = program.inputs
+def _inputs(options: argparse.Namespace, execution: onert.Execution) -> list[Array]:
+    """An array for every input: from the files that are named, random otherwise.
+
+    Arrays of --load decide the shapes where nothing else does.
+    """
+    infos = execution.program.inputs
     found: dict[int, Array] = {}
     if options.load is not None:
         found = dict(enumerate(sources.archive(options.load, infos)))
+        if options.shape_prepare is None and options.shape_run is None:
+            for i, array in found.items():
+                execution.set_input_shape(i, array.shape)
+            infos = execution.program.inputs
     elif options.load_raw is not None:
         for i, info in enumerate(infos):
             path = Path(f"{options.load_raw}.{i}")
@@ -150,7 +217,7 @@ def _runs(
     options: argparse.Namespace, execution: onert.Execution, used: list[Array], measured: Measurements
 ) -> list[Array]:
     """Warm up, then the runs that count; random inputs are new for each run unless they are fixed."""
-    fresh = not (options.fixed_input or options.input or options.load or options.load_raw) and options.num_runs > 1
+    fresh = _is_random(options) and options.num_runs > 1
     rng = np.random.default_rng(options.seed + 1)
     for i in range(options.warmup_runs + options.num_runs):
         if i and fresh:
@@ -185,15 +252,31 @@ def _best(options: argparse.Namespace, infos: Sequence[TensorInfo], outputs: Seq
     return top_classes(info, outputs[0], options.topk or 5, labels)
 
 
+def _reshaped(options: argparse.Namespace, infos: Sequence[TensorInfo], outputs: Sequence[Array]) -> list[Array]:
+    """The outputs as --output_shape wants them."""
+    found = list(outputs)
+    for index, shape in shapes(options.output_shape, "--output_shape").items():
+        if not (isinstance(index, int) and 0 <= index < len(found)):
+            raise ExecutionError(f"--output_shape names output {index}, expected 0 to {len(found) - 1}")
+        if math.prod(shape) != found[index].size:
+            raise ExecutionError(
+                f"--output_shape gives output {infos[index].name!r} shape {list(shape)}, expected a shape of "
+                f"{found[index].size} elements"
+            )
+        found[index] = found[index].reshape(shape)
+    return found
+
+
 def _dump(options: argparse.Namespace, program: Program, used: Sequence[Array], outputs: Sequence[Array]) -> None:
+    shaped = _reshaped(options, program.outputs, outputs)
     try:
         if options.dump is not None:
-            if options.dump.suffix.lower() in (".h5", ".hdf5"):
-                sources.write_hdf5(options.dump, outputs)
+            if is_h5(options.dump):
+                sources.write_hdf5(options.dump, shaped)
             else:
                 named: Mapping[str, Any] = {
                     info.name or str(i): array
-                    for i, (info, array) in enumerate(zip(program.outputs, outputs, strict=True))
+                    for i, (info, array) in enumerate(zip(program.outputs, shaped, strict=True))
                 }
                 with options.dump.open("wb") as file:
                     np.savez(file, **named)

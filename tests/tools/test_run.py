@@ -17,37 +17,12 @@ from PIL import Image
 from shared_material import REPOSITORY
 
 from onert.ir import CallTypes, DType, Quantization, TensorType
-from onert.tools import inspect, run
+from onert.tools import inspect
 
 FLOAT, INT8 = (REPOSITORY / "nnpackage/examples" / name for name in ("digits_float", "digits_int8"))
 SAMPLE = FLOAT / "samples" / "3.png"
-_ROW = TensorType(DType.FLOAT32, (1, 3))
 
 Shell = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """Runs `onert_run` in an empty directory: exit status, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        try:
-            status = run.main([str(a) for a in arguments])
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        said = capsys.readouterr()
-        return status, said.out, said.err
-
-    return call
-
-
-@pytest.fixture
-def adder(tmp_path: Path) -> Path:
-    """z = x + y on f32[1, 3]."""
-    file = tmp_path / "adder.tflite"
-    file.write_bytes(litert.one_operator("ADD", ("AddOptions", {}), CallTypes((_ROW, _ROW), (_ROW,)), {}))
-    return file
 
 
 def _json(shell: Shell, *arguments: object) -> dict[str, Any]:
@@ -79,7 +54,7 @@ def test_json_is_one_object_with_all_that_is_promised(shell: Shell) -> None:
 def test_the_phases_are_printed(shell: Shell) -> None:
     status, out, _ = shell(FLOAT, "-r", 2, "-w", 1, "-m")
     assert status == 0
-    for word in ("MODEL_LOAD", "COMPILE", "EXECUTE", "MEAN", "MAX", "MIN", "GEOMEAN"):
+    for word in ("MODEL_LOAD", "PREPARE", "EXECUTE", "MEAN", "MAX", "MIN", "GEOMEAN"):
         assert word in out
 
 
