@@ -1,7 +1,7 @@
 """Executing a program."""
 
-from .arena import SharedArena
+from .arena import SharedArena, thread_arena
 from .execution import Execution
 from .stop import RunCancelledError, RunTimeoutError
 
-__all__ = ["Execution", "RunCancelledError", "RunTimeoutError", "SharedArena"]
+__all__ = ["Execution", "RunCancelledError", "RunTimeoutError", "SharedArena", "thread_arena"]

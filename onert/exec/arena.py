@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import current_thread
+from threading import Lock, current_thread, local
 from typing import Any, Protocol
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 import numpy as np
 
@@ -19,16 +19,23 @@ class Tenant(Protocol):
 
     def settle(self, arena: Array) -> None: ...
 
+    def vacate(self) -> None: ...
+
+
+THREAD = "thread"
+"""What an execution is given for the arena of the thread that makes it."""
+
 
 class SharedArena:
     """One arena for all executions that are given it, which one thread runs in turn.
 
-    It is as large as the largest of them needs; when it grows, it moves, and everything in it with it. Only the thread
-    that made it may run them, and none while another runs.
+    It is as large as the largest of them needs; when it grows, it moves, and everything in it with it. When the last
+    of them is closed, its memory is freed. Only the thread that made it may run them, and none while another runs.
     """
 
     def __init__(self) -> None:
         self._thread = current_thread()
+        self._lock = Lock()  # any thread may close an execution
         self._buffer = HOST.allocate(0)
         self._tenants: WeakSet[Tenant] = WeakSet()
         self._busy = False
@@ -42,13 +49,22 @@ class SharedArena:
         """Let a tenant lie in the arena, which grows where it must. ExecutionError in the wrong thread."""
         self._require_thread()
         self._require_idle()
-        self._tenants.add(tenant)
-        if nbytes > self._buffer.nbytes:
-            self._buffer = HOST.allocate(nbytes)
-            for each in self._tenants:
-                each.settle(self._buffer)
-        else:
-            tenant.settle(self._buffer)
+        with self._lock:
+            self._tenants.add(tenant)
+            if nbytes > self._buffer.nbytes:
+                self._buffer = HOST.allocate(nbytes)
+                for each in self._tenants:
+                    each.settle(self._buffer)
+            else:
+                tenant.settle(self._buffer)
+
+    def leave(self, tenant: Tenant) -> None:
+        """Let a tenant lie nowhere: it is not run again. The last one to leave frees the memory."""
+        with self._lock:
+            self._tenants.discard(tenant)
+            tenant.vacate()
+            if not self._tenants:
+                self._buffer = HOST.allocate(0)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -73,12 +89,26 @@ class SharedArena:
             raise ExecutionError("another execution is running in the shared arena")
 
 
+_OF_THREAD = local()
+"""A weak reference to each thread's arena: the executions in it hold it, and no one else."""
+
+
+def thread_arena() -> SharedArena:
+    """The arena of the executions that this thread makes with `arena="thread"`, empty where there are none."""
+    known: ref[SharedArena] | None = getattr(_OF_THREAD, "arena", None)
+    found = None if known is None else known()
+    if found is None:
+        found = SharedArena()
+        _OF_THREAD.arena = ref(found)
+    return found
+
+
 def callers_arena(given: Any, nbytes: int) -> Array:
     """The caller's memory as an arena of `nbytes`; ExecutionError where it is too small, read-only or scattered."""
     try:
         view = memoryview(given)
     except TypeError as error:
-        raise ExecutionError(f"the arena is a {type(given).__name__}, expected a SharedArena or a buffer") from error
+        raise ExecutionError(f"the arena is {_shown(given)}, expected {THREAD!r}, a SharedArena or a buffer") from error
     if view.readonly or not view.c_contiguous:
         raise ExecutionError("the arena is given as a buffer that is read-only or not contiguous")
     raw: Array = np.frombuffer(view.cast("B") if view.nbytes else bytearray(0), np.uint8)
@@ -87,3 +117,7 @@ def callers_arena(given: Any, nbytes: int) -> Array:
         lost = f", of which {start} lie before the first multiple of {HOST.alignment}" if start else ""
         raise ExecutionError(f"the arena given has {raw.nbytes} bytes{lost}; the program needs {nbytes}")
     return raw[start : start + nbytes]
+
+
+def _shown(given: Any) -> str:
+    return repr(given) if isinstance(given, str) else f"a {type(given).__name__}"

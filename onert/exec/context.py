@@ -56,6 +56,13 @@ class Instance:
             for subgraph, frame in self._placed.items():
                 frame.settle(arena, self.program.arena_offsets[subgraph])
 
+    def vacate(self) -> None:
+        """Let the frames lie in no arena any more: none is run again."""
+        with self._lock:
+            self._arena = None
+            for frame in self._placed.values():
+                frame.vacate()
+
     def reset(self) -> None:
         """Forget all state: variables are cleared, tables and resource variables are gone."""
         for subgraph, variables in self._variables.items():

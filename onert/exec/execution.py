@@ -16,7 +16,7 @@ from onert.ir import Array, ExecutionError
 from onert.ir import shape as shapes
 
 from .accompanied import Accompanied, watching
-from .arena import SharedArena, callers_arena
+from .arena import THREAD, SharedArena, callers_arena, thread_arena
 from .context import Instance
 from .frame import Frame, empty
 from .stop import Stop
@@ -39,9 +39,10 @@ class Execution:
 
     - `state`: lets executions of programs of one model share resource variables and tables (its signatures', one after
       the other); without it an execution has its own, and forgets it with a change of input shapes.
-    - `arena`: where tensors between the inputs and the outputs lie. None: in memory of the execution's own. A
-      `SharedArena`: in one that executions on one thread share. A buffer: in the caller's memory, of at least
-      `program.arena_bytes` from a multiple of 64 on; what else uses it between runs is the caller's affair.
+    - `arena`: where tensors between the inputs and the outputs lie. None: in memory of the execution's own. "thread":
+      in one arena with all other executions that this thread makes with "thread". A `SharedArena`: in one that the
+      executions it is given to share. A buffer: in the caller's memory, of at least `program.arena_bytes` from a
+      multiple of 64 on; what else uses it between runs is the caller's affair.
     - `observers`: told of every piece of every run, whatever the executor; none cost nothing.
     """
 
@@ -55,7 +56,7 @@ class Execution:
     ) -> None:
         self._base = program
         self._state = state
-        self._arena = arena
+        self._arena = thread_arena() if isinstance(arena, str) and arena == THREAD else arena
         self._shapes: dict[int, tuple[int, ...]] = {}
         self._lock = Lock()
         self._stop = Stop()
@@ -70,14 +71,16 @@ class Execution:
         self._finish = finalize(self, _close, () if self._watching is None else self._watching.observers)
         self._enter(program)
 
-    def _enter(self, program: Program) -> None:
-        """Make this the program that runs."""
+    def _enter(self, program: Program, before: Instance | None = None) -> None:
+        """Make this the program that runs, in place of the one that ran `before`."""
         instance = Instance(program, self._stop, {} if self._state is None else self._state, self._watching)
         if isinstance(self._arena, SharedArena):
             self._arena.admit(instance, program.arena_bytes)
         elif self._arena is not None:
             instance.settle(callers_arena(self._arena, program.arena_bytes))
         frame = instance.frame(program.entry)
+        if isinstance(self._arena, SharedArena) and before is not None:
+            self._arena.leave(before)
         self.program = program
         self._instance = instance
         self._frame: Frame = frame
@@ -112,7 +115,7 @@ class Execution:
         self._copied = copied
         self._unready = True
         self._given = set(kept)
-        self._enter(program)
+        self._enter(program, self._instance)
         for i, buffer in kept.items():
             self._frame.place(self._operand_in(i), buffer)
 
@@ -315,6 +318,10 @@ class Execution:
             self._worker = None
         self._closed = True
         self._instance.close()
+        if isinstance(self._arena, SharedArena):
+            self._arena.leave(self._instance)
+            self._run = self._frame.execute
+            self._arena = None
         self._finish()
 
     def __enter__(self) -> Self:

@@ -87,6 +87,13 @@ class Frame:
                 tensor.buffer = HOST.view(arena, start + placement.offset, tensor.type)
         self._moved()
 
+    def vacate(self) -> None:
+        """Let what is planned in host memory lie nowhere."""
+        plan = self.routine.arenas.get(HOST.name)
+        for index in () if plan is None else plan.placements:
+            self._tensors[index].buffer = None
+        self._moved()
+
     def settle_alone(self) -> None:
         """Let it lie in memory of the frame's own."""
         plan = self.routine.arenas.get(HOST.name)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Thread, current_thread
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
 from compiler.toy import Draft, ToyScale
 
 import onert
-from onert.exec import Execution, SharedArena
+from onert.exec import Execution, SharedArena, thread_arena
 from onert.ir import ExecutionError
 
 from .slow import branches, chain, compiled, sleeping
@@ -116,10 +117,115 @@ def test_any_writable_buffer_will_do() -> None:
         (lambda n: np.zeros(64 + n, np.uint8)[: n - 1], "the arena given has .* bytes.*; the program needs 64"),
         (lambda n: bytes(n + 64), "read-only or not contiguous"),
         (lambda n: np.zeros(2 * n + 128, np.uint8)[::2], "read-only or not contiguous"),
-        (lambda n: 5, "the arena is a int, expected a SharedArena or a buffer"),
+        (lambda n: 5, "the arena is a int, expected 'thread', a SharedArena or a buffer"),
+        (lambda n: "process", "the arena is 'process', expected 'thread', a SharedArena or a buffer"),
     ],
 )
 def test_memory_that_will_not_do_is_refused(arena: Callable[[int], Any], sentence: str) -> None:
     program = wide(16)
     with pytest.raises(ExecutionError, match=sentence):
         Execution(program, arena=arena(program.arena_bytes))
+
+
+# ---- the arena of a thread
+
+
+def six(execution: Execution, width: int) -> bool:
+    (out,) = execution.run([np.arange(width, dtype=np.float32)]).values()
+    return bool((out == 6 * np.arange(width)).all())
+
+
+def test_executions_share_their_thread_s_arena_without_passing_an_object() -> None:
+    first, second = Execution(wide(16), arena="thread"), Execution(wide(1000), arena="thread")
+    assert thread_arena().nbytes == wide(1000).arena_bytes == 4032
+    buffers = [execution._frame.tensors[1].buffer for execution in (first, second)]
+    assert np.shares_memory(*buffers)
+    assert six(first, 16)
+    assert six(second, 1000)
+    assert six(first, 16)
+
+
+def test_private_and_explicit_arenas_are_others() -> None:
+    arena = SharedArena()
+    threads, given, private = (Execution(wide(16), arena=a) for a in ("thread", arena, None))
+    buffers = [execution._frame.tensors[1].buffer for execution in (threads, given, private)]
+    assert not any(np.shares_memory(a, b) for at, a in enumerate(buffers) for b in buffers[:at])
+
+
+@pytest.mark.parametrize("end", ["close", "drop", "some of both"])
+def test_the_memory_is_freed_with_the_last_execution(end: str) -> None:
+    executions = [Execution(wide(1000), arena="thread") for _ in range(3)]
+    memory = ref(executions[0]._frame.tensors[1].buffer.base)
+    closed = []
+    for at in range(3):
+        assert memory() is not None
+        assert thread_arena().nbytes == 4032
+        execution = executions.pop()
+        if end == "close" or (end == "some of both" and at != 1):
+            execution.close()
+            closed.append(execution)
+        del execution
+    assert memory() is None
+    assert thread_arena().nbytes == 0
+    for execution in closed:
+        with pytest.raises(ExecutionError, match="this execution is closed"):
+            execution.execute()
+    assert six(Execution(wide(16), arena="thread"), 16)
+
+
+def test_each_thread_has_an_arena_of_its_own() -> None:
+    mine = Execution(wide(1000), arena="thread")
+    found: list[object] = []
+
+    def work() -> None:
+        found.append(thread_arena().nbytes)
+        with Execution(wide(16), arena="thread") as execution:
+            found.extend((six(execution, 16), thread_arena().nbytes))
+        found.append(thread_arena().nbytes)
+        try:
+            mine.run([np.ones(1000, np.float32)])
+        except ExecutionError as error:
+            found.append(str(error))
+
+    other = Thread(target=work, name="other")
+    other.start()
+    other.join(20)
+    assert found[:4] == [0, True, wide(16).arena_bytes, 0]
+    assert str(found[4]).startswith("the shared arena belongs to thread ")
+    assert six(mine, 1000)
+
+
+def test_an_execution_may_be_closed_on_another_thread() -> None:
+    first, second = (Execution(wide(16), arena="thread") for _ in range(2))
+    other = Thread(target=first.close)
+    other.start()
+    other.join(20)
+    assert six(second, 16)
+    second.close()
+    assert thread_arena().nbytes == 0
+
+
+def test_a_shape_that_is_left_leaves_nothing_in_the_arena() -> None:
+    d = Draft()
+    x = d.input(None, name="x")
+    program = compiled(d.graph(d.op(ToyScale(3.0), d.op(ToyScale(2.0), x))), sleeping(0))
+    execution = Execution(program, arena="thread")
+    for size in (10, 100, 1000):
+        assert six(execution, size)
+    assert len(thread_arena()._tenants) == 1
+    execution.close()
+    assert thread_arena().nbytes == 0
+
+
+def test_the_thread_s_arena_is_refused_in_the_background() -> None:
+    execution = Execution(wide(16), arena="thread")
+    execution.set_input(0, np.ones(16, np.float32))
+    with pytest.raises(ExecutionError, match="runs on the thread that made the arena"):
+        execution.execute_async()
+
+
+def test_outputs_can_be_read_when_the_arena_is_gone() -> None:
+    execution = Execution(wide(16), arena="thread")
+    execution.run([np.ones(16, np.float32)])
+    execution.close()
+    assert execution.get_output(0).tolist() == [6.0] * 16
