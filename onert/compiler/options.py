@@ -15,8 +15,9 @@ from onert.ir import CompileError, OnertWarning
 from onert.ir.value import Value
 
 from .cpus import available_cpus
+from .package_config import package_options
 from .planner import PLANNERS
-from .variables import EXECUTORS, FOR_THE_USER, parse, without_effect
+from .variables import EXECUTORS, parse, without_effect
 
 
 def _one_of(allowed: tuple[str, ...]) -> Any:
@@ -100,9 +101,13 @@ class Options(Value):
         return evolve(self, **explicit, fixed=self._explicit() | explicit.keys())
 
     def with_config(self, config: Mapping[str, str]) -> Options:
-        """These options with a package's configuration in every field that was not chosen explicitly."""
-        explicit = self._explicit() | FOR_THE_USER
-        return evolve(self, **{name: value for name, value in parse(config).items() if name not in explicit})
+        """These options with a package's configuration in every field that was not chosen explicitly.
+
+        ModelError where the configuration sets what a package may not (`package_options`), chosen explicitly or not.
+        """
+        explicit = self._explicit()
+        chosen = package_options(config)
+        return evolve(self, **{name: value for name, value in chosen.items() if name not in explicit})
 
     def _explicit(self) -> frozenset[str]:
         if self.fixed is not None:

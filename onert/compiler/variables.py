@@ -14,8 +14,12 @@ from .planner import PLANNERS
 
 EXECUTORS = ("Linear", "Dataflow", "Parallel")
 
+PER_KIND = "OP_BACKEND_"
+"""What the variables that choose a backend for a kind of operations begin with."""
+
 _TRUE, _FALSE = ("1", "true", "on", "yes"), ("0", "false", "off", "no")
-_PER_KIND = "OP_BACKEND_"
+_MAX_DIGITS = 9
+"""The most digits of an operation's index."""
 
 
 def parse(variables: Mapping[str, str]) -> dict[str, Any]:
@@ -43,8 +47,8 @@ def _fields(variables: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
 def _kinds(variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Kinds of operations and their backends from variables `OP_BACKEND_<Kind>`."""
     for name, text in variables.items():
-        if name.startswith(_PER_KIND) and name not in _VARIABLES and text.strip():
-            yield name.removeprefix(_PER_KIND), text.strip()
+        if name.startswith(PER_KIND) and name not in _VARIABLES and text.strip():
+            yield name.removeprefix(PER_KIND), text.strip()
 
 
 def _names(name: str, text: str) -> tuple[str, ...]:
@@ -97,7 +101,7 @@ def _map(name: str, text: str) -> dict[int, str]:
     found: dict[int, str] = {}
     for word in _names(name, text):
         index, equals, backend = (part.strip() for part in word.partition("="))
-        if not (equals and backend and index.isdecimal()):
+        if not (equals and backend and index.isdecimal() and len(index) <= _MAX_DIGITS):
             raise CompileError(f"{name} has {word!r}, expected INDEX=BACKEND pairs separated by ';'")
         found[int(index)] = backend
     return found
@@ -138,9 +142,6 @@ _VARIABLES: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
 }
 """The field of Options that each variable sets, and how its value is read."""
 
-FOR_THE_USER = frozenset({"log", "trace_filepath"})
-"""Fields that the environment may set, and a package's configuration may not: what is printed and where files go."""
-
 _WITHOUT_EFFECT: Mapping[str, tuple[Callable[[str, str], Any], str]] = {
     "INTERNAL_OUTPUT_ALLOC": (_flag, "outputs without a buffer from set_output are always allocated internally"),
     "USE_MMAPED_DATA": (_flag, "model files are always memory-mapped"),
@@ -154,3 +155,6 @@ _WITHOUT_EFFECT: Mapping[str, tuple[Callable[[str, str], Any], str]] = {
     "NCNN_LAYOUT": (_name, "each backend's memory says which layout its tensors have"),
 }
 """ONE's other variables, of its newest Config.lst and of version 1.8: how a value is read, and why it has no effect."""
+
+NAMES = frozenset(_VARIABLES)
+"""All variables that are read, besides those that begin with `PER_KIND`."""

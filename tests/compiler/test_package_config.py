@@ -1,0 +1,152 @@
+"""Claims about what a package's own configuration may choose: installed backends and harmless options, nothing else."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+from attrs import fields
+
+from onert.compiler import Options, package_options
+from onert.compiler.cpus import available_cpus
+from onert.compiler.package_config import MAX_THREADS, PERMITTED
+from onert.compiler.variables import NAMES
+from onert.ir import ModelError
+
+ALLOWED: dict[str, tuple[str, str, Any]] = {
+    "BACKENDS": ("reference;llvm", "backends", ("reference", "llvm")),
+    "OP_BACKEND_ALLOPS": ("reference", "op_backend_allops", "reference"),
+    "OP_BACKEND_MAP": ("0=reference", "op_backend_map", {0: "reference"}),
+    "OP_BACKEND_Conv2D": ("reference", "op_backend", {"Conv2D": "reference"}),
+    "EXECUTOR": ("Dataflow", "executor", "Dataflow"),
+    "CPU_MEMORY_PLANNER": ("Bump", "planner", "Bump"),
+    "NUM_THREADS": ("1", "num_threads", 1),
+}
+"""A value for every variable that a package may set, and the option that it becomes."""
+
+BACKEND_VARIABLES = {
+    "BACKENDS": "{}",
+    "OP_BACKEND_ALLOPS": "{}",
+    "OP_BACKEND_MAP": "0={}",
+    "OP_BACKEND_Conv2D": "{}",
+}
+NO_BACKENDS = [
+    "os:abort",
+    "http.server:test",
+    "onert_reference:Reference",
+    "onert_reference",
+    "pkg.evil:B",
+    ":",
+    "llvm:",
+    "/tmp/evil.py",
+    "../evil",
+    "Reference",
+    "nobody",
+]
+
+
+def test_every_variable_is_either_permitted_or_refused() -> None:
+    """A variable that is added later is refused until somebody puts it on the list."""
+    assert PERMITTED.keys() | {"OP_BACKEND_Conv2D"} == ALLOWED.keys()
+    assert PERMITTED.keys() <= NAMES
+    for variable in NAMES - PERMITTED.keys():
+        for value in ("", "0", "1", "/tmp/victim"):
+            with pytest.raises(ModelError, match=f"sets {variable}, which only the user may set"):
+                package_options({variable: value})
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "WORKSPACE_DIR",
+        "TRACING_MODE",
+        "PROFILING_MODE",
+        "MINMAX_DUMP",
+        "GRAPH_DOT_DUMP",
+        "TRACE_FILEPATH",
+        "ENABLE_LOG",
+    ],
+)
+def test_nothing_that_writes_is_permitted(variable: str) -> None:
+    assert variable in NAMES - PERMITTED.keys()
+
+
+@pytest.mark.parametrize(("variable", "case"), ALLOWED.items(), ids=ALLOWED.keys())
+def test_a_permitted_variable_becomes_its_option(variable: str, case: tuple[str, str, Any]) -> None:
+    value, option, expected = case
+    assert package_options({variable: value}) == {option: expected}
+    assert getattr(Options().with_config({variable: value}), option) == expected
+
+
+def test_no_other_option_can_be_reached() -> None:
+    """The option's own name means nothing in a configuration."""
+    assert Options().with_config({each.name: "1" for each in fields(Options)}) == Options()
+    assert {option for _, option, _ in ALLOWED.values()} < {each.name for each in fields(Options)}
+
+
+@pytest.mark.parametrize("name", NO_BACKENDS)
+@pytest.mark.parametrize(("variable", "form"), BACKEND_VARIABLES.items(), ids=BACKEND_VARIABLES.keys())
+def test_what_is_no_installed_backend_is_refused(variable: str, form: str, name: str) -> None:
+    with pytest.raises(ModelError, match="expected an installed backend") as caught:
+        Options().with_config({variable: form.format(name)})
+    assert variable in str(caught.value)
+    assert repr(name) in str(caught.value)
+
+
+def test_one_name_of_several_is_enough_to_be_refused() -> None:
+    with pytest.raises(ModelError, match="'os:abort', expected an installed backend"):
+        package_options({"BACKENDS": "llvm; os:abort"})
+
+
+@pytest.mark.parametrize("variable", BACKEND_VARIABLES)
+def test_the_user_may_name_import_paths(variable: str) -> None:
+    options = Options.from_environment({variable: BACKEND_VARIABLES[variable].format("pkg.mine:Backend")})
+    assert "pkg.mine:Backend" in str(options)
+
+
+def test_an_installed_plugin_may_be_named_but_not_by_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = (EntryPoint("acme", "onert_acme:Acme", "onert.backends"), EntryPoint("a:b", "x:y", "onert.backends"))
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: installed)
+    assert package_options({"BACKENDS": "acme"}) == {"backends": ("acme",)}
+    for name in ("onert_acme:Acme", "a:b"):
+        with pytest.raises(ModelError, match="expected an installed backend"):
+            package_options({"BACKENDS": name})
+
+
+def test_an_explicit_choice_does_not_excuse_a_package() -> None:
+    with pytest.raises(ModelError, match="expected an installed backend"):
+        Options(backends=("reference",)).with_config({"BACKENDS": "os:abort"})
+
+
+@pytest.mark.parametrize(
+    ("value", "threads"),
+    [("-1", None), ("1", 1), (str(MAX_THREADS), available_cpus()), (str(available_cpus() + 1), available_cpus())],
+)
+def test_threads_are_bounded_by_the_cpus_of_the_process(value: str, threads: int | None) -> None:
+    assert package_options({"NUM_THREADS": value}).get("num_threads") == threads
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"NUM_THREADS": str(MAX_THREADS + 1)}, f"sets NUM_THREADS to more than {MAX_THREADS}"),
+        ({"NUM_THREADS": "9" * 4000}, "sets NUM_THREADS to more than"),
+        ({"NUM_THREADS": "9" * 5000}, "NUM_THREADS is '999"),
+        ({"NUM_THREADS": "0"}, "NUM_THREADS is 0, expected -1 or at least 1"),
+        ({"NUM_THREADS": "1e9"}, "NUM_THREADS is '1e9'"),
+        ({"NUM_THREADS": "inf"}, "NUM_THREADS is 'inf'"),
+        ({"OP_BACKEND_MAP": f"{'9' * 5000}=llvm"}, "OP_BACKEND_MAP has '999"),
+        ({"EXECUTOR": "os:abort"}, "EXECUTOR is 'os:abort', expected one of"),
+        ({"CPU_MEMORY_PLANNER": "../evil"}, "CPU_MEMORY_PLANNER is '../evil', expected one of"),
+    ],
+)
+def test_numbers_and_names_are_bounded(config: dict[str, str], says: str) -> None:
+    with pytest.raises(ModelError, match=says) as caught:
+        Options().with_config(config)
+    assert "\n" not in str(caught.value)
+
+
+def test_keys_without_meaning_are_ignored() -> None:
+    config = {"PYTHONPATH": "/tmp/evil", "LD_PRELOAD": "/tmp/evil.so", "backends": "os:abort", "EXCUTOR": "Linear"}
+    assert package_options(config) == {}
