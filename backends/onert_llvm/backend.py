@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from onert.backend import Backend, Group, Kernel, Sequence, Settings
 from onert.backend.cache import Cache, default_directory
-from onert.ir import CallTypes, Operation
+from onert.ir import BackendError, CallTypes, Operation
 
 from .kept import KeptKernel, revived
 from .native_kernel import NativeKernel
@@ -50,7 +50,7 @@ class Llvm(Backend):
 
     def emit_object(self, blueprint: Blueprint, settings: Settings) -> ObjectCode:
         """The object of a blueprint: the code that `generate` would load, with entry points that call it."""
-        emitted: ObjectCode = importlib.import_module("onert_llvm.emitting").emit_object(blueprint, settings)
+        emitted: ObjectCode = _module("emitting").emit_object(blueprint, settings)
         return emitted
 
     def fingerprint(self, settings: Settings) -> str:
@@ -65,7 +65,19 @@ class Llvm(Backend):
 
 
 def _compiling() -> Any:
-    return importlib.import_module("onert_llvm.compiling")
+    return _module("compiling")
+
+
+def _module(name: str) -> Any:
+    """A module of this backend that needs LLVM; BackendError where LLVM cannot be loaded."""
+    try:
+        importlib.import_module("llvmlite.binding")
+    except Exception as error:  # a missing package, a missing library, one built for something else
+        raise BackendError(
+            f"backend 'llvm' cannot be used, for LLVM cannot be loaded ({type(error).__name__}: {error}); repair "
+            "llvmlite, or choose other backends, such as BACKENDS=reference"
+        ) from error
+    return importlib.import_module(f"{__package__}.{name}")
 
 
 def _store() -> Cache:

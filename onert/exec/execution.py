@@ -202,13 +202,22 @@ class Execution:
         self._own_outputs.add(position)
 
     def get_output(self, name: str | int) -> Array:
-        """An output of the last run: the buffer given with `set_output`, else an array of its own."""
+        """An output of the last run: the buffer given with `set_output`, else an array of its own.
+
+        ExecutionError before the first run, and where there is no memory for the array.
+        """
         position = self._output(name)
         tensor = self._frame.tensors[self._operand_out(position)]
         if tensor.buffer is None:
             raise ExecutionError(f"output {self.program.outputs[position].name!r} has no elements before the first run")
         array = tensor.array
-        return array if position in self._own_outputs else array.copy()
+        if position in self._own_outputs:
+            return array
+        try:
+            return array.copy()
+        except MemoryError as error:
+            name = self.program.outputs[position].name
+            raise ExecutionError(f"there is no memory for a copy of output {name!r}, {array.nbytes} bytes") from error
 
     # ---- runs
 

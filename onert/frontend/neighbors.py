@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
@@ -12,6 +11,7 @@ from onert.ir import ModelError, Subgraph, Subgraphs
 from onert.ir.link import renumber
 from onert.ir.value import Value
 
+from .files import map_file, resolved
 from .flatbuffer import Data
 
 MAX_DEPTH = 8
@@ -68,25 +68,29 @@ class Neighbors:
         if self.path is None:
             raise ModelError(f"the model {location!r} is to be run, but this one was not loaded from a file")
         inside = PurePosixPath(location)
-        if not location or inside.is_absolute() or ".." in inside.parts or "\\" in location or "\0" in location:
+        if not location or inside.is_absolute() or ".." in inside.parts or "\\" in location:
             raise ModelError(f"the path {location!r} leaves the model's folder")
-        folder = self.path.resolve().parent
-        path = (folder / inside).resolve()
+        if not location.isprintable():
+            raise ModelError(f"the path {location!r} has characters that are not printable")
+        folder = resolved(self.path).parent
+        path = resolved(folder / inside)
         if not path.is_relative_to(folder):
             raise ModelError(f"the path {location!r} leaves the model's folder through a link")
         return path
 
     def _model(self, path: Path, location: str) -> Subgraphs:
-        files = (*self.chain.files, (self.path or path).resolve())
+        files = (*self.chain.files, resolved(self.path or path))
         if path in files:
             raise ModelError(f"the model {location!r} runs itself")
         if len(files) > MAX_DEPTH:
             raise ModelError(f"models run one another more than {MAX_DEPTH} deep")
         if path not in self.chain.found:
             try:
-                content = _content(path)
-            except (OSError, ValueError) as error:
-                raise ModelError(f"the model {location!r} cannot be read: {error}") from error
+                content = map_file(path)
+            except ModelError as error:
+                raise ModelError(f"the model {location!r} {error}") from error
+            if not content:
+                raise ModelError(f"the model {location!r} cannot be read: it is empty")
             try:
                 inner = Neighbors(path, self.read, 0, Chain(files, self.chain.found))
                 self.chain.found[path] = self.read(content, inner)
@@ -97,9 +101,3 @@ class Neighbors:
     def holding(self, own: int) -> Neighbors:
         """The same neighbours of a model that has so many subgraphs itself."""
         return Neighbors(self.path, self.read, own, self.chain)
-
-
-def _content(path: Path) -> Data:
-    """A file memory-mapped; OSError where it is none, ValueError where it is empty."""
-    with path.open("rb") as file:
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

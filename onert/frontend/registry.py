@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import mmap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from attrs import evolve, frozen
 from onert.ir import ModelError, Package
 from onert.ir.value import Value
 
+from .files import is_directory, map_file, reason
 from .flatbuffer import Data
 
 GROUP = "onert.frontends"
@@ -88,6 +88,10 @@ def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> P
                 return package if package.name else evolve(package, name=path.stem if path is not None else "model")
     except ModelError as error:
         raise ModelError(f"{name}: {error}") from error
+    except MemoryError as error:
+        raise ModelError(f"{name}: there is not enough memory to read it") from error
+    except OSError as error:  # from a reader that looks at more files than this one
+        raise ModelError(f"{name}: cannot be read: {reason(error)}") from error
     if path is not None and path.is_dir():
         raise ModelError(f"{name}: a directory without metadata/MANIFEST is no package")
     if not len(content):
@@ -98,13 +102,4 @@ def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> P
 
 def _content(path: Path) -> Data:
     """A file memory-mapped; nothing for a directory or an empty file."""
-    if path.is_dir():
-        return memoryview(b"")
-    try:
-        with path.open("rb") as file:
-            if file.seek(0, 2) == 0:
-                return memoryview(b"")
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ModelError(f"cannot be read: {reason}") from error
+    return memoryview(b"") if is_directory(path) else map_file(path)

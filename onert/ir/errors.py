@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+MAX_SENTENCE = 8_000
+"""The most characters of a message: names in it come from files, and a file may hold a name of a megabyte."""
+
 
 class OnertError(Exception):
     """The root of every error that onert raises on purpose."""
+
+    def __str__(self) -> str:
+        """The sentence in one line that is safe to print, whatever names a file has: control characters are escaped."""
+        text = super().__str__()
+        if len(text) > MAX_SENTENCE:
+            half = MAX_SENTENCE // 2
+            text = f"{text[:half]} [{len(text) - 2 * half} characters left out] {text[-half:]}"
+        return text if text.isprintable() else "".join(map(_printable, text))
 
 
 class ModelError(OnertError):
@@ -32,3 +43,7 @@ class RuleError(OnertError):
 
     `infer` and `evaluate` raise it with the bare sentence ("stride_height is 0, expected at least 1").
     """
+
+
+def _printable(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")

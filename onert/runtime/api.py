@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,39 @@ from onert import compiler, frontend
 from onert.backend import Program
 from onert.backend.registry import load_backends
 from onert.compiler import Options
-from onert.ir import CompileError, Package
+from onert.ir import CompileError, ModelError, Package
+
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
 
-def load(source: str | PathLike[str] | bytes) -> Package:
+def load(source: Source) -> Package:
     """A model file (.tflite, .circle), an nnpackage (directory or zip), or a model's bytes; known by its content.
 
-    ModelError where the file is malformed or breaks a rule of its format.
+    ModelError where the file is malformed or breaks a rule of its format, or where a package's configuration sets what
+    only the user may set.
     """
-    package = frontend.load(source if isinstance(source, bytes) else Path(source), compiler.known)
+    content = _content(source)
+    package = frontend.load(content, compiler.known)
+    try:
+        compiler.package_options(package.config)
+    except ModelError as error:
+        name = str(content) if isinstance(content, Path) else f"{len(content)} bytes"
+        raise ModelError(f"{name}: {error}") from error
     compiler.expect(package)
     return package
+
+
+def _content(source: object) -> Path | bytes:
+    """Where a model lies, or the model; ModelError for anything that is neither."""
+    if isinstance(source, bytes):
+        return source
+    if isinstance(source, bytearray | memoryview):
+        return bytes(source)
+    try:
+        path = os.fspath(source)  # type: ignore[call-overload]
+    except TypeError as error:
+        raise ModelError(f"a model is loaded from a path or from bytes, not from a {type(source).__name__}") from error
+    return Path(os.fsdecode(path))
 
 
 def compile(package: Package, options: Options | None = None, **overrides: Any) -> Program:  # noqa: A001

@@ -66,7 +66,7 @@ class Interpreter:
         if (model_path is None) is (model_content is None):
             raise ArgumentError("expected one of model_path and model_content")
         try:
-            self._package = load(bytes(model_content) if model_content is not None else str(model_path))
+            self._package = load(_source(model_path, model_content))
         except OnertError as error:
             raise ArgumentError(str(error)) from error
         self._preserve = experimental_preserve_all_tensors
@@ -329,6 +329,17 @@ class _Runner:
         self.require_tensor(tensor)
         if tensor not in self.graph.inputs:
             raise ArgumentError(f"{self.graph.label(tensor)} is {done}, expected one of inputs {self.graph.inputs}")
+
+
+def _source(path: object, content: object) -> Any:
+    """What is loaded; ArgumentError where a path stands for content, or content for a path."""
+    if content is None:
+        if not isinstance(path, str | PathLike):
+            raise ArgumentError(f"model_path is a {type(path).__name__}, expected a path")
+        return path
+    if not isinstance(content, bytes | bytearray | memoryview):
+        raise ArgumentError(f"model_content is a {type(content).__name__}, expected bytes")
+    return content
 
 
 def _thread_count(given: object) -> int:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import io
-import mmap
-import zipfile
+import os
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from attrs import frozen
 
+from onert.frontend.files import map_file, resolved
 from onert.frontend.flatbuffer import Data
 from onert.ir import ModelError
 from onert.ir.value import Value
 
-MAX_MEMBER = 1 << 32
-"""Most bytes that one file of an archive may unpack to: more than any model, less than what fills a machine."""
+from .zip_archive import ZipArchive, open_zip_archive
 
 
 class Archive(Protocol):
@@ -27,16 +25,21 @@ class Archive(Protocol):
 
     def has(self, inside: str) -> bool: ...
 
-    def read(self, inside: str) -> Data:
-        """The content of a file; ModelError where it is missing, cannot be read, or its path leaves the package."""
+    def read(self, inside: str, most: int | None = None) -> Data:
+        """The content of a file of at most `most` bytes.
+
+        ModelError where it is missing, too large or cannot be read, or its path leaves the package.
+        """
         ...
 
 
 def checked(inside: str) -> PurePosixPath:
-    """A path inside the package; ModelError for one that is absolute or climbs out."""
+    """A path inside the package; ModelError for one that is absolute, climbs out, or cannot be printed."""
     path = PurePosixPath(inside)
-    if not inside or path.is_absolute() or ".." in path.parts or "\\" in inside or "\0" in inside:
+    if not inside or path.is_absolute() or ".." in path.parts or "\\" in inside:
         raise ModelError(f"the path {inside!r} leaves the package")
+    if not inside.isprintable():  # control characters, and halves of characters that no system takes
+        raise ModelError(f"the path {inside!r} has characters that are not printable")
     return path
 
 
@@ -47,29 +50,30 @@ class Directory(Value):
     root: Path
 
     def path(self, inside: str) -> Path:
-        path = self.root / checked(inside)
-        if not path.resolve().is_relative_to(self.root.resolve()):
+        path = resolved(self.root / checked(inside))
+        if not path.is_relative_to(resolved(self.root)):
             raise ModelError(f"the path {inside!r} leaves the package through a link")
         return path
 
     def has(self, inside: str) -> bool:
-        return self.path(inside).is_file()
+        return os.path.isfile(self.path(inside))
 
-    def read(self, inside: str) -> Data:
+    def read(self, inside: str, most: int | None = None) -> Data:
+        path = self.path(inside)
         try:
-            with self.path(inside).open("rb") as file:
-                if file.seek(0, io.SEEK_END) == 0:
-                    return memoryview(b"")
-                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        except OSError as error:
-            raise ModelError(f"{inside} cannot be read: {error.strerror}") from error
+            content = map_file(path)
+        except ModelError as error:
+            raise ModelError(f"{inside} {error}") from error
+        if most is not None and len(content) > most:
+            raise ModelError(f"{inside} has {len(content)} bytes, more than {most}")
+        return content
 
 
 @frozen(eq=False)
 class Zip:
     """A package as a zip archive; its files may lie in one folder at the top."""
 
-    file: zipfile.ZipFile
+    files: ZipArchive
     prefix: str
 
     def path(self, inside: str) -> Path | None:
@@ -79,31 +83,20 @@ class Zip:
         return f"{self.prefix}{checked(inside)}"
 
     def has(self, inside: str) -> bool:
-        return self._name(inside) in self.file.NameToInfo
+        return self._name(inside) in self.files.members
 
-    def read(self, inside: str) -> Data:
-        try:
-            member = self.file.getinfo(self._name(inside))
-            if member.file_size > MAX_MEMBER:
-                raise ModelError(f"{inside} unpacks to {member.file_size} bytes, more than {MAX_MEMBER}")
-            with self.file.open(member) as stream:
-                content = stream.read(member.file_size + 1)
-        except KeyError as error:
-            raise ModelError(f"{inside} is not in the archive") from error
-        except (zipfile.BadZipFile, OSError, EOFError, RuntimeError, NotImplementedError, ValueError) as error:
-            raise ModelError(f"{inside} cannot be unpacked: {error}") from error
-        if len(content) != member.file_size:
-            raise ModelError(f"{inside} unpacks to other than the {member.file_size} bytes that the archive says")
-        return memoryview(content)
+    def read(self, inside: str, most: int | None = None) -> Data:
+        return self.files.read(self._name(inside), most)
 
 
 def open_zip(content: Data, manifest: str) -> Zip:
-    """The archive in `content`; ModelError where it is none or has no `manifest`."""
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(content))
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise ModelError(f"the zip archive cannot be opened: {error}") from error
-    for name in archive.namelist():
-        if name == manifest or (name.endswith(f"/{manifest}") and name.count("/") == manifest.count("/") + 1):
-            return Zip(archive, name.removesuffix(manifest))
-    raise ModelError(f"the archive has no {manifest}")
+    """The archive in `content`; ModelError where it is none, or has no `manifest` or several."""
+    files = open_zip_archive(content)
+    found = [
+        name
+        for name in files.members
+        if name == manifest or (name.endswith(f"/{manifest}") and name.count("/") == manifest.count("/") + 1)
+    ]
+    if len(found) != 1:
+        raise ModelError(f"the archive has {len(found) or 'no'} {manifest}")
+    return Zip(files, found[0].removesuffix(manifest))

@@ -7,6 +7,8 @@ ONE's examples and loader have them).
 from __future__ import annotations
 
 import json
+import reprlib
+from collections.abc import Sequence
 from typing import Any
 
 from attrs import frozen
@@ -16,6 +18,9 @@ from onert.ir import Connection, ModelError, Port
 from onert.ir.value import Value
 
 MAX_BYTES = 1 << 20
+MAX_CONFIG_BYTES = 1 << 16
+MAX_CONFIGS = 16
+_MAX_DIGITS = 9
 NEWEST = (1, 3)
 MODEL_TYPES = ("tflite", "circle")
 
@@ -37,47 +42,81 @@ def parse_manifest(raw: Data) -> Manifest:
     if len(raw) > MAX_BYTES:
         raise ModelError(f"MANIFEST has {len(raw)} bytes, more than {MAX_BYTES}")
     try:
-        found = json.loads(bytes(raw).decode("utf-8-sig"))
+        found = json.loads(
+            bytes(raw).decode("utf-8-sig"), object_pairs_hook=_object, parse_int=_integer, parse_constant=_no_number
+        )
     except (ValueError, RecursionError) as error:
         raise ModelError(f"MANIFEST is no JSON: {error}") from error
     if not isinstance(found, dict):
         raise ModelError(f"MANIFEST holds a {type(found).__name__}, expected an object")
     _check_version(found)
-    models = _texts(found, "models")
+    models, configs = _texts(found, "models"), _texts(found, "configs")
     if not models:
         raise ModelError("MANIFEST names no models")
+    if len(configs) > MAX_CONFIGS:
+        raise ModelError(f"MANIFEST names {len(configs)} configs, more than {MAX_CONFIGS}")
     types = _texts(found, "model-types")
     if types and len(types) != len(models):
         raise ModelError(f"MANIFEST has {len(types)} model-types for {len(models)} models")
     for kind in types:
         if kind not in MODEL_TYPES:
-            raise ModelError(f"MANIFEST has model-type {kind!r}, expected one of {', '.join(MODEL_TYPES)}")
+            raise ModelError(f"MANIFEST has model-type {_shown(kind)}, expected one of {', '.join(MODEL_TYPES)}")
     return Manifest(
         models,
         types,
-        _texts(found, "configs"),
+        configs,
         tuple(_port(text) for text in _texts(found, "pkg-inputs")),
         tuple(_port(text) for text in _texts(found, "pkg-outputs")),
         tuple(_connection(item) for item in _list(found, "model-connect")),
     )
 
 
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; which of two equal keys counts is not for readers to choose."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ModelError(f"MANIFEST has the key {_shown(key)} twice")
+        found[key] = value
+    return found
+
+
+def _integer(text: str) -> int:
+    if len(text) > _MAX_DIGITS:
+        raise ModelError(f"MANIFEST has a number of {len(text)} characters, more than {_MAX_DIGITS}")
+    return int(text)
+
+
+def _no_number(text: str) -> Any:
+    raise ModelError(f"MANIFEST has {text}, which is no number in JSON")
+
+
+def _shown(value: object) -> str:
+    """The value as text of a few dozen characters: in a manifest it may be a megabyte."""
+    return reprlib.repr(value)
+
+
 def _check_version(found: dict[str, Any]) -> None:
     """Versions are numbers, as text or not; a newer major version has other rules."""
-    try:
-        major, minor = (int(found.get(key, default)) for key, default in (("major-version", 1), ("minor-version", 0)))
-    except (TypeError, ValueError) as error:
-        raise ModelError(
-            f"MANIFEST has version {found.get('major-version')!r}.{found.get('minor-version')!r}, expected numbers"
-        ) from error
+    major, minor = _version(found.get("major-version", 1)), _version(found.get("minor-version", 0))
+    if major is None or minor is None:
+        given = ".".join(_shown(found.get(key)) for key in ("major-version", "minor-version"))
+        raise ModelError(f"MANIFEST has version {given}, expected numbers")
     if (major, minor) > NEWEST or major < 1:
         raise ModelError(f"MANIFEST has version {major}.{minor}, the newest understood is {NEWEST[0]}.{NEWEST[1]}")
+
+
+def _version(value: object) -> int | None:
+    """A number that is not negative, or its decimal digits as text; None for anything else."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MAX_DIGITS:
+        return int(value)
+    return value if type(value) is int and value >= 0 else None
 
 
 def _list(found: dict[str, Any], key: str) -> list[Any]:
     value = found.get(key, [])
     if not isinstance(value, list):
-        raise ModelError(f"MANIFEST has {key} {value!r}, expected a list")
+        raise ModelError(f"MANIFEST has {key} {_shown(value)}, expected a list")
     return value
 
 
@@ -85,7 +124,7 @@ def _texts(found: dict[str, Any], key: str) -> tuple[str, ...]:
     values = _list(found, key)
     for value in values:
         if not isinstance(value, str):
-            raise ModelError(f"MANIFEST has {value!r} in {key}, expected text")
+            raise ModelError(f"MANIFEST has {_shown(value)} in {key}, expected text")
     return tuple(values)
 
 
@@ -93,18 +132,22 @@ def _port(text: Any) -> Port:
     """`M:S:I`: model, subgraph, position."""
     parts = text.split(":") if isinstance(text, str) else []
     if len(parts) != 3 or not all(p.isascii() and p.isdecimal() and len(p) < 9 for p in parts):
-        raise ModelError(f"MANIFEST has {text!r}, expected MODEL:SUBGRAPH:POSITION")
+        raise ModelError(f"MANIFEST has {_shown(text)}, expected MODEL:SUBGRAPH:POSITION")
     return Port(*map(int, parts))
 
 
 def _connection(item: Any) -> Connection:
     if not isinstance(item, dict) or not isinstance(item.get("to"), list):
-        raise ModelError(f"MANIFEST has {item!r} in model-connect, expected an object with 'from' and a list 'to'")
+        raise ModelError(
+            f"MANIFEST has {_shown(item)} in model-connect, expected an object with 'from' and a list 'to'"
+        )
     return Connection(_port(item.get("from")), tuple(_port(text) for text in item["to"]))
 
 
 def parse_config(raw: Data) -> dict[str, str]:
     """A configuration file: lines `key=value`, `#` begins a comment; ModelError for another line."""
+    if len(raw) > MAX_CONFIG_BYTES:
+        raise ModelError(f"the configuration file has {len(raw)} bytes, more than {MAX_CONFIG_BYTES}")
     try:
         lines = bytes(raw).decode().splitlines()
     except UnicodeDecodeError as error:
@@ -115,6 +158,6 @@ def parse_config(raw: Data) -> dict[str, str]:
         if text:
             key, equals, value = text.partition("=")
             if not equals or not key.strip():
-                raise ModelError(f"line {number} of the configuration file is {text!r}, expected key=value")
+                raise ModelError(f"line {number} of the configuration file is {_shown(text)}, expected key=value")
             found[key.strip()] = value.strip()
     return found

@@ -14,7 +14,7 @@ from onert.ir import ModelError, Package, Port, Subgraphs
 from onert.ir.package import Content, Models
 
 from .archive import Archive, Directory, open_zip
-from .manifest import Manifest, parse_config, parse_manifest
+from .manifest import MAX_BYTES, MAX_CONFIG_BYTES, Manifest, parse_config, parse_manifest
 
 MANIFEST = "metadata/MANIFEST"
 _ZIP = b"PK\x03\x04"
@@ -53,7 +53,7 @@ def _unread(content: Data, path: Path | None) -> Package | None:
 
 def _opened(content: Data, path: Path | None) -> tuple[Archive, Manifest]:
     archive = open_archive(content, path)
-    return archive, parse_manifest(archive.read(MANIFEST))
+    return archive, parse_manifest(archive.read(MANIFEST, MAX_BYTES))
 
 
 def _is_plain(manifest: Manifest) -> bool:
@@ -64,7 +64,7 @@ def _is_plain(manifest: Manifest) -> bool:
 def _package(models: Models | Content, path: Path | None, archive: Archive, manifest: Manifest) -> Package:
     config: dict[str, str] = {}
     for name in manifest.configs:
-        config.update(parse_config(archive.read(f"metadata/{name}")))
+        config.update(parse_config(archive.read(f"metadata/{name}", MAX_CONFIG_BYTES)))
     return Package(
         models,
         path.stem if path is not None else "",

@@ -2,22 +2,31 @@
 
 `metadata/tc/input.h5` and `expected.h5` as ONE's tools write them (a group `value` with datasets `0`, `1`, ... in the
 order of inputs or outputs), or `input.npz` and `expected.npz` with arrays of the same names, which need no HDF5.
+Nothing in them is unpickled, and no array is made before it is known to fit what the file may hold.
 """
 
 from __future__ import annotations
 
+import ast
 import io
+import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from attrs import frozen
 
+from onert.frontend.files import is_directory, map_file
 from onert.frontend.flatbuffer import Data
 from onert.ir import Array, ModelError
 
 from .package import open_archive
+from .zip_archive import FLOOR, RATIO, open_zip_archive
 
 _FOLDER = "metadata/tc"
+_KINDS = "biufcSU"
+"""NumPy's kinds of elements that are numbers or text; of the others some are Python objects."""
+_NUMPY = b"\x93NUMPY"
 
 
 @frozen(eq=False)
@@ -31,13 +40,18 @@ class TestCase:
 
 
 def test_case(path: Path) -> TestCase | None:
-    """The test case of a package, a directory or a zip; None where it has none."""
-    content = memoryview(b"") if path.is_dir() else memoryview(path.read_bytes())
-    archive = open_archive(content, path)
+    """The test case of a package, a directory or a zip; None where it has none.
+
+    ModelError where the package or its test case cannot be read.
+    """
+    archive = open_archive(memoryview(b"") if is_directory(path) else map_file(path), path)
     for suffix, read in ((".npz", _npz), (".h5", _hdf5)):
         names = [f"{_FOLDER}/{side}{suffix}" for side in ("input", "expected")]
         if all(archive.has(name) for name in names):
-            return TestCase(*(read(archive.read(name)) for name in names))
+            try:
+                return TestCase(*(read(archive.read(name)) for name in names))
+            except ModelError as error:
+                raise ModelError(f"the test case cannot be read: {error}") from error
     return None
 
 
@@ -45,21 +59,56 @@ test_case.__test__ = False  # type: ignore[attr-defined] # likewise
 
 
 def _npz(raw: Data) -> tuple[Array, ...]:
+    archive = open_zip_archive(raw)
+    return tuple(_npy(archive.read(f"{i}.npy"), f"{i}.npy") for i in range(len(archive.members)))
+
+
+def _npy(raw: Data, name: str) -> Array:
+    """An array as NumPy saves it: a signature, a version, the length of a header, the header as a literal, elements."""
+    wide = bytes(raw[6:7]) != b"\1"
+    start = 12 if wide else 10
+    end = start + int.from_bytes(raw[8:start], "little")
+    if bytes(raw[:6]) != _NUMPY or end > len(raw) or end > 10_000:
+        raise ModelError(f"{name} is no array of NumPy's")
     try:
-        with np.load(io.BytesIO(raw), allow_pickle=False) as arrays:
-            return tuple(arrays[str(i)] for i in range(len(arrays.files)))
-    except (ValueError, KeyError, OSError) as error:
-        raise ModelError(f"the test case cannot be read: {error}") from error
+        header = ast.literal_eval(bytes(raw[start:end]).decode("latin1").strip())
+        dtype, shape = np.dtype(str(header["descr"])), tuple(int(d) for d in header["shape"])
+        order = "F" if header["fortran_order"] else "C"
+        if dtype.kind not in _KINDS or min(shape, default=0) < 0:
+            raise ModelError(f"{name} has elements or dimensions that no tensor has")
+        if math.prod(shape) * dtype.itemsize != len(raw) - end:
+            raise ModelError(f"{name} has {len(raw) - end} bytes of elements, which do not fill {shape} of {dtype}")
+        return np.frombuffer(raw, dtype, offset=end).reshape(shape, order=order)  # type: ignore[call-overload, no-any-return]
+    except (ValueError, SyntaxError, TypeError, LookupError, OverflowError, MemoryError, RecursionError) as error:
+        raise ModelError(f"{name} is no array of NumPy's: {error}") from error
 
 
 def _hdf5(raw: Data) -> tuple[Array, ...]:
     try:
         import h5py  # noqa: PLC0415 # heavy, and only packages without .npz need it
     except ImportError as error:
-        raise ModelError("the test case is HDF5, which needs h5py; install onert-toolkit[hdf5]") from error
+        raise ModelError("it is HDF5, which needs h5py; install onert-toolkit[hdf5]") from error
     try:
         with h5py.File(io.BytesIO(raw), "r") as file:
-            group = file["value"]
-            return tuple(np.asarray(group[str(i)]) for i in range(len(group)))
-    except (OSError, KeyError, ValueError) as error:
-        raise ModelError(f"the test case cannot be read: {error}") from error
+            group = _own(h5py, file, "value", h5py.Group)
+            return tuple(_dataset(_own(h5py, group, str(i), h5py.Dataset), len(raw)) for i in range(len(group)))
+    except (OSError, LookupError, ValueError, TypeError, AttributeError, RuntimeError, MemoryError) as error:
+        raise ModelError(f"it is no HDF5 with a group 'value': {error}") from error
+
+
+def _own(h5py: Any, parent: Any, name: str, kind: type) -> Any:
+    """What lies under a name in this very file: a link may lead into any other."""
+    if not isinstance(parent.get(name, getlink=True), h5py.HardLink) or not isinstance(parent[name], kind):
+        raise ModelError(f"{name!r} is no {kind.__name__.lower()} of the file's own")
+    return parent[name]
+
+
+def _dataset(found: Any, size: int) -> Array:
+    """A dataset's elements; they have to lie in this very file too."""
+    if found.external or found.is_virtual:
+        raise ModelError(f"{found.name!r} takes its elements from another file")
+    if found.dtype.kind not in _KINDS:
+        raise ModelError(f"{found.name!r} has elements that no tensor has")
+    if found.size * found.dtype.itemsize > max(FLOOR, RATIO * size):
+        raise ModelError(f"{found.name!r} has {found.size} elements, more than a file of {size} bytes may have")
+    return np.asarray(found)
