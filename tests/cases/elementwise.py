@@ -173,7 +173,7 @@ _CHOICES = [
 ]
 
 _CONVERSIONS = [
-    Case("floats truncate", Cast(DType.INT32), (_f(-1.7, 1.7, 3e10, math.nan),), (_i(-1, 1, 2**31 - 1, 0),)),
+    Case("floats truncate", Cast(DType.INT32), (_f(-1.7, 1.7, 3e10, math.nan),), (_i(-1, 1, 2**31 - 1, 2**31 - 1),)),
     Case("integers wrap", Cast(DType.UINT8), (_i(-1, 256, 7),), (_i(255, 0, 7, dtype=np.uint8),)),
     Case("not 0 is true", Cast(DType.BOOL), (_f(0, 0.5),), (np.array([False, True]),)),
     Case(

@@ -23,7 +23,13 @@ SIGNED = pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
 MEAN = pytest.mark.parametrize("mean", [True, False], ids=["mean", "max"])
 WIDTHS = pytest.mark.parametrize("width", [1, 3, 16, 31, 64, 65, 200])
 POOLED = [p for p in PICTURES if p.dilation == (1, 1) and p.pads < p.window]
-NUMPY: dict[Fold, Any] = {Fold.SUM: np.sum, Fold.PROD: np.prod, Fold.MAX: np.max, Fold.MIN: np.min}
+NUMPY: dict[Fold, Any] = {
+    Fold.SUM: np.sum,
+    Fold.PROD: np.prod,
+    Fold.MAX: np.max,
+    Fold.MIN: np.min,
+    Fold.MAX_NUMBER: np.nanmax,
+}
 
 
 def _counts(picture: Picture) -> Array:

@@ -8,10 +8,11 @@ maximum error on the reduced range, weighted with the function they end up in.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
-from .kernel import Kernel
+from .kernel import Kernel, Var
 from .text import constant
-from .types import F32, F64, I16, I32, vec
+from .types import F32, F64, I1, I16, I32, I64, vec
 from .value import Val, intrinsic
 
 _ROUND = 12582912.0
@@ -37,6 +38,10 @@ _ERF = (
 
 _HALF_PI_HIGH, _HALF_PI_LOW = 1.570796325802803, 9.920935796805404e-10
 """Half of pi in two parts, the first of 29 bits: exact in float64 times up to 24 bits."""
+_LARGE = 1048576.0
+"""From here on turns and the parts of half of pi no longer give the last bits of what is left."""
+_TWO_OVER_PI = (0x0517CC1B727220A9, 0x4FE13ABE8FA9A6EE, 0x06DB14ACC9E21C82, 0x0FF28B1D5EF5DE2B)
+"""Bits of 2 / pi, the first of which would stand for 16."""
 _SIN = (-1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800)
 _COS = (-1 / 2, 1 / 24, -1 / 720, 1 / 40320, -1 / 3628800)
 """Taylor's series after the first term; their error up to a quarter of pi is below 2**-33."""
@@ -118,28 +123,70 @@ def _scaled_at_once(p: Val, whole: Val) -> Val:
 
 
 def sin(k: Kernel, x: Val) -> Val:
-    """The sine, within 1 ulp for arguments up to 2**20 in size; beyond 2**23 some number in [-1, 1]."""
+    """The sine, within 1 ulp; not-a-number of what is infinite."""
     return _circular(k, x, 0)
 
 
 def cos(k: Kernel, x: Val) -> Val:
-    """The cosine, within 1 ulp for arguments up to 2**20 in size; beyond 2**23 some number in [-1, 1]."""
+    """The cosine, within 1 ulp; not-a-number of what is infinite."""
     return _circular(k, x, 1)
 
 
 def _circular(k: Kernel, x: Val, quarters: int) -> Val:
     """The sine so many quarters of a turn on: in float64, the argument less its quarter turns."""
-    wide = x.cast(F64)
+    wide, size = x.cast(F64), x.call("fabs")
     turns = wide * 0.6366197723675814 + _ROUND_WIDE - _ROUND_WIDE
-    turns = (turns.call("fabs") < 8388608.0).select(turns, wide - wide)
-    r = wide - turns * _HALF_PI_HIGH - turns * _HALF_PI_LOW
-    r = (r > 0.8).select(r.like(0.8), (r < -0.8).select(r.like(-0.8), r))
+    rest = k.var(wide - turns * _HALF_PI_HIGH - turns * _HALF_PI_LOW)
+    quarter = k.var(turns.saturated(I32))
+    large = (size >= _LARGE) & (size < float("inf"))
+    with k.when(_any(large)):
+        _reduce_large(k, x, large, rest, quarter)
+    r = rest.get()
     square = r * r
-    sine = r + r * square * _horner(square, _SIN)
+    sine = r * (square * _horner(square, _SIN) + 1.0)
     cosine = square * _horner(square, _COS) + 1.0
-    quarter = turns.saturated(I32) + quarters
-    value = (quarter & 1).ne(0).select(cosine, sine)
-    return (quarter & 2).ne(0).select(-value, value).cast(F32)
+    turned = quarter.get() + quarters
+    value = (turned & 1).ne(0).select(cosine, sine)
+    return (turned & 2).ne(0).select(-value, value).cast(F32)
+
+
+def _any(mask: Val) -> Val:
+    """Whether any lane of a mask is set."""
+    return mask if mask.lanes == 1 else intrinsic(mask.b, f"llvm.vector.reduce.or.{mask.type.suffix}", I1, mask)
+
+
+def _reduce_large(k: Kernel, x: Val, large: Val, rest: Var, quarter: Var) -> None:
+    """Quarter turns (modulo 4) of the large lanes and what is left, lane by lane: such arguments are rare."""
+    shape = vec(F32, x.lanes)
+    sizes, rests, quarters = (k.scratch(t, x.lanes) for t in (F32, F64, I32))
+    k.view(sizes, F32, 1)[0].store(large.select(x, x.like(_LARGE)))
+    with k.loop(x.lanes) as lane:
+        r, n = _quarter_turns(k, k.view(sizes, F32, 1)[lane].load())
+        k.view(rests, F64, 1)[lane].store(r)
+        k.view(quarters, I32, 1)[lane].store(n)
+    rest.set(large.select(k.view(rests, F64, 1)[0].load(shape.lanes), rest.get()))
+    quarter.set(large.select(k.view(quarters, I32, 1)[0].load(shape.lanes), quarter.get()))
+
+
+def _quarter_turns(k: Kernel, x: Val) -> tuple[Val, Val]:
+    """What is left of a large float after whole quarter turns, in float64, and how many these are modulo 4.
+
+    A float is its 24-bit mantissa times a power of 2. Of 2 / pi times that power only those bits matter whose product
+    with the mantissa is below 4 turns and above the last bit of the result: a window of 96 bits, chosen by the
+    exponent (M. Payne and R. Hanek). The product is exact in 64-bit integers, of which the upper 2 bits are the
+    quarter turns.
+    """
+    bits = x.bits(I32)
+    mantissa = ((bits & 0x7FFFFF) | 0x800000).cast(I64)
+    start = ((bits >> 23) & 255).cast(I64) - 147
+    far = start >= 64
+    words = [far.select(k.const(I64, b), k.const(I64, a)) for a, b in pairwise(_TWO_OVER_PI)]
+    upper, lower = (a.call("fshl", b, start) for a, b in pairwise(words))
+    product = upper * mantissa + (lower.lshr(32) * mantissa).lshr(32)
+    turns = (product + (1 << 61)).lshr(62)
+    left = (product - (turns << 62)).cast(F64) * (1.5707963267948966 * 2.0**-62)
+    negative, count = bits < 0, turns.cast(I32)
+    return negative.select(-left, left), negative.select(-count, count)
 
 
 def _horner(x: Val, coefficients: Sequence[float]) -> Val:
@@ -182,7 +229,7 @@ def logistic(k: Kernel, x: Val) -> Val:
 def erf(k: Kernel, x: Val) -> Val:
     """The error function, within 4 ulp."""
     size = x.like(4.0).min(x.call("fabs"))
-    return _signed_as(-expm1(k, -(polynomial(k, size, _ERF) * size)), x)
+    return _signed_as(expm1(k, -(polynomial(k, size, _ERF) * size)).call("fabs"), x)
 
 
 def _bits(x: Val) -> Val:

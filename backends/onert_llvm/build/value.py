@@ -163,6 +163,16 @@ class Val:
         other = self.like(other)
         return (self > other).select(self, other) if self.is_float else self.call("smax", other)
 
+    def maximum(self, other: Val) -> Val:
+        """The greater; for floats NaN where either is."""
+        greater = self.max(other)
+        return self.ne(self).select(self, greater) if self.is_float else greater
+
+    def minimum(self, other: Val) -> Val:
+        """The lesser; for floats NaN where either is."""
+        lesser = self.min(other)
+        return self.ne(self).select(self, lesser) if self.is_float else lesser
+
     def clamp(self, low: Val | Number, high: Val | Number) -> Val:
         return self.max(low).min(high)
 

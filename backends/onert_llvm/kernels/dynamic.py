@@ -30,7 +30,10 @@ def _piece(task: Task, tile: Val) -> tuple[Val, Val, Val]:
 
 @frozen
 class Extent(Value):
-    """The least and the greatest element of each piece, and 0: `out[item, piece] = (low, high)`. Tiles are pieces."""
+    """The least and the greatest element of each piece, and 0: `out[item, piece] = (low, high)`. Tiles are pieces.
+
+    Where an element is NaN, `high` is.
+    """
 
     @property
     def name(self) -> str:
@@ -50,21 +53,22 @@ class Extent(Value):
             with k.loop(whole, first, step=lanes) as at:
                 x = row[at].load(lanes)
                 low.set(x.min(low.get()))
-                high.set(x.max(high.get()))
+                high.set(high.get().maximum(x))
             with k.when(whole < last):
                 x = row[whole].load(lanes, k.mask(lanes, last - whole))
                 low.set(x.min(low.get()))
-                high.set(x.max(high.get()))
+                high.set(high.get().maximum(x))
             out = task.view("out", F32, 2, 1)[tile]
             out[0].store(over_lanes(low.get(), least=True))
             out[1].store(over_lanes(high.get(), least=False))
 
 
 def over_lanes(x: Val, least: bool) -> Val:
+    """The least of the lanes, or the greatest, which is NaN where any lane is."""
     lanes = [x.lane(i) for i in range(x.lanes)]
     while len(lanes) > 1:
         pairs = zip(lanes[::2], lanes[1::2], strict=True)
-        lanes = [a.min(b) if least else a.max(b) for a, b in pairs]
+        lanes = [a.min(b) if least else a.maximum(b) for a, b in pairs]
     return lanes[0]
 
 
@@ -112,7 +116,7 @@ class QuantizeDynamic(Value):
         low, high = k.var(k.f32(0.0)), k.var(k.f32(0.0))
         with k.loop(task.i64("chunks"), nonempty=True) as i:
             low.set(low.get().min(extents[i, 0].load()))
-            high.set(high.get().max(extents[i, 1].load()))
+            high.set(high.get().maximum(extents[i, 1].load()))
         return low.get(), high.get()
 
     def _parameters(self, k: Kernel, task: Task, item: Val, scale: Val, zero: Val) -> None:
@@ -132,13 +136,16 @@ def as_bytes(x: Val, inverse: Val, zero: Val, asymmetric: bool) -> Val:
 
 
 def parameters(k: Kernel, low: Val, high: Val, asymmetric: bool) -> tuple[Val, Val, Val]:
-    """Scale, its inverse and zero point of elements from `low` to `high`, which 0 lies between."""
+    """Scale, its inverse and zero point of elements from `low` to `high`, which 0 lies between.
+
+    The scale is not finite where `low` or `high` is not: NaN if the range is asymmetric.
+    """
     return _asymmetric(k, low, high) if asymmetric else _symmetric(k, low, high)
 
 
 def _symmetric(k: Kernel, low: Val, high: Val) -> tuple[Val, Val, Val]:
     """Scale, its inverse and zero point: the largest magnitude becomes 127."""
-    largest = high.max(-low)
+    largest = (-low).max(high)  # NaN where `high` is
     empty = largest.eq(0.0)
     safe = empty.select(1.0, largest)
     return empty.select(1.0, safe / 127.0), k.f32(127.0) / safe, k.const(I32, 0)
@@ -148,6 +155,7 @@ def _asymmetric(k: Kernel, low: Val, high: Val) -> tuple[Val, Val, Val]:
     """The same where the range becomes -128 to 127."""
     empty = low.eq(high)
     scale = empty.select(1.0, (high - low) / 255.0)
+    scale = scale + (scale - scale)  # an infinite range has no scale
     wide = scale.cast(F64)
     below, above = low.cast(F64) / wide, high.cast(F64) / wide
     minus, plus = k.const(F64, -128.0) - below, k.const(F64, 127.0) - above

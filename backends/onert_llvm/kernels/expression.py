@@ -122,23 +122,10 @@ class Apply:
 Expr = Leaf | Const | Apply
 
 
-def _nan_or(value: Val, *sources: Val) -> Val:
-    """`value`, or the last of the sources that is not a number."""
-    for source in sources:
-        value = source.ne(source).select(source, value)
-    return value
-
-
-def _maximum(k: Kernel, a: Val, b: Val) -> Val:
-    return _nan_or(a.max(b), a) if a.is_float else a.max(b)
-
-
-def _minimum(k: Kernel, a: Val, b: Val) -> Val:
-    return _nan_or(a.min(b), a) if a.is_float else a.min(b)
-
-
 def _sign(k: Kernel, a: Val) -> Val:
-    return (a > 0).select(a.like(1), (a < 0).select(a.like(-1), a))
+    """1, -1, 0 for zeros of either sign, or NaN."""
+    nothing = a + 0.0 if a.is_float else a
+    return (a > 0).select(a.like(1), (a < 0).select(a.like(-1), nothing))
 
 
 _EMIT: dict[Fn, Callable[..., Val]] = {
@@ -149,8 +136,8 @@ _EMIT: dict[Fn, Callable[..., Val]] = {
     Fn.QUOTIENT: lambda k, a, b: a.quotient(b),
     Fn.MIN: lambda k, a, b: a.min(b),
     Fn.MAX: lambda k, a, b: a.max(b),
-    Fn.MINIMUM: _minimum,
-    Fn.MAXIMUM: _maximum,
+    Fn.MINIMUM: lambda k, a, b: a.minimum(b),
+    Fn.MAXIMUM: lambda k, a, b: a.maximum(b),
     Fn.NEG: lambda k, a: -a,
     Fn.ABS: lambda k, a: a.call("fabs") if a.is_float else a.max(-a),
     Fn.SIGN: _sign,
@@ -181,11 +168,12 @@ _EMIT: dict[Fn, Callable[..., Val]] = {
 }
 
 
-def _cast(x: Val, old: Kind, new: Kind) -> Val:
+def _cast(k: Kernel, x: Val, old: Kind, new: Kind) -> Val:
     if new is Kind.BOOL:
         return x.ne(0)
     if old is Kind.F32 and new is not Kind.F32:
-        return x.saturated(new.register, new.signed)
+        high = (1 << int(new.register.width) - new.signed) - 1  # what TFLite's kernels give for NaN
+        return x.ne(x).select(k.const(vec(new.register, x.lanes), high), x.saturated(new.register, new.signed))
     return x.cast(new.register, old.signed)
 
 
@@ -200,7 +188,7 @@ def evaluate(k: Kernel, tree: Expr, leaf: Callable[[str], Val], like: Val) -> Va
             elif isinstance(e, Const):
                 done[e] = k.const(vec(e.kind.register, like.lanes), e.value)
             elif e.fn is Fn.CAST:
-                done[e] = _cast(value(e.args[0]), e.args[0].kind, e.kind)
+                done[e] = _cast(k, value(e.args[0]), e.args[0].kind, e.kind)
             else:
                 done[e] = _EMIT[e.fn](k, *(value(a) for a in e.args))
         return done[e]

@@ -212,7 +212,7 @@ class _Item:
         if not there:
             return x
         bound = self.task.f32(slot).splat(x.lanes)
-        return x.max(-bound).min(bound)
+        return bound.min((-bound).max(x))  # NaN stays NaN
 
     def _normalize(self, gate: str) -> None:
         """A gate's sums brought to mean 0 and variance 1, then times and plus the gate's own."""

@@ -91,7 +91,7 @@ class Softmax(Value):
         def element(row: View) -> Terms:
             return lambda at, mask: row[at].load(lanes, mask)
 
-        tops = [top.splat(lanes) for top in folded(k, Fold.MAX, width, [element(row) for row in rows])]
+        tops = [top.splat(lanes) for top in folded(k, Fold.MAX_NUMBER, width, [element(row) for row in rows])]
 
         def shifted(row: View, top: Val, at: Val, mask: Val | None) -> Val:
             return (row[at].load(lanes, mask) - top) * beta
@@ -187,5 +187,5 @@ class Normalize(Value):
     def _factor(self, k: Kernel, task: Task, squares: Val) -> Val:
         one = k.f32(1.0)
         if self.norm is Norm.LENGTH:
-            return one / squares.call("sqrt").max(task.f32("epsilon"))
+            return one / task.f32("epsilon").max(squares.call("sqrt"))  # NaN stays NaN
         return one / (squares * task.f32("share") + task.f32("epsilon")).call("sqrt")

@@ -59,7 +59,7 @@ class PoolF32(Value):
                 seen = {column: pixels.at(row, column, c).load(k.isa.f32, mask) for column in s.columns}
                 for x, t in product(range(s.across), range(s.window[1])):
                     tap, so_far = seen[x * s.stride + t * s.dilation], values[x]
-                    values[x] = tap if so_far is None else so_far + tap if self.mean else so_far.max(tap)
+                    values[x] = tap if so_far is None else so_far + tap if self.mean else so_far.maximum(tap)
             for x, value in enumerate(values):
                 assert value is not None
                 if self.mean:
@@ -127,13 +127,18 @@ class WindowPoolF32(Value):
     ) -> None:
         greatest, lanes = self.gathering is Gathering.GREATEST, k.isa.f32
         total = k.var(k.const(k.zeros(F32, lanes).type, float("-inf") if greatest else 0.0))
+        missing = k.var(k.zeros(F32, lanes))  # NaN where a tap was: apart, so that no tap waits for two instructions
         with k.loop(rows[1], rows[0]) as y, k.loop(columns[1], columns[0]) as x:
             tap = source[y, x, c].load(lanes, mask)
             if greatest:
                 total.set(total.get().max(tap))
+                missing.set(tap.ne(tap).select(tap, missing.get()))
             else:
                 total.set(total.get() + (tap if self.gathering is Gathering.MEAN else tap * tap))
-        value = total.get() if greatest else total.get() * share
+        if greatest:
+            value = missing.get().ne(missing.get()).select(missing.get(), total.get())
+        else:
+            value = total.get() * share
         value = value.call("sqrt") if self.gathering is Gathering.ROOT_MEAN_SQUARE else value
         out[c].store(_followed(k, self.tree, value), mask)
 

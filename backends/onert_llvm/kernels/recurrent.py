@@ -129,7 +129,7 @@ def times_dynamic(
     def widen(at: Val, mask: Val | None) -> None:
         value = x[at].load(lanes, mask)
         low.set(value.min(low.get()))
-        high.set(value.max(high.get()))
+        high.set(high.get().maximum(value))
 
     each_register(k, size, widen)
     ends = over_lanes(low.get(), least=True), over_lanes(high.get(), least=False)

@@ -30,7 +30,8 @@ def logistic(k: Kernel, x: Val) -> Val:
     power = ((m.cast(I32) + 127) << 23).bits(vec(F32, x.lanes))
     root = (square * (r * odd + even) + (r + 1.0)) * power
     result = root * root
-    return (x < -104.0).select(0.0, result / (result + 1.0))
+    found = (x < -104.0).select(0.0, result / (result + 1.0))
+    return x.ne(x).select(x, found)
 
 
 _SATURATED = 7.90738964080810547
@@ -40,7 +41,7 @@ _DENOMINATOR = (8.015776984e-7, 3.326951409e-4, 2.597254514e-2, 4.673548340e-1, 
 
 def tanh(k: Kernel, x: Val) -> Val:
     """A rational approximation of degrees 9 and 8."""
-    x = x.clamp(-_SATURATED, _SATURATED)
+    x = x.like(_SATURATED).min(x.like(-_SATURATED).max(x))  # NaN stays NaN
     square = x * x
     return (square * x * _polynomial(square, _NUMERATOR) + x) / _polynomial(square, _DENOMINATOR)
 

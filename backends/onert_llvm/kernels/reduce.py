@@ -16,19 +16,20 @@ from .expression import Kind
 
 
 class Fold(Enum):
-    """How elements are put together."""
+    """How elements are put together: `MAX` and `MIN` of floats are NaN where any is, `MAX_NUMBER` skips NaNs."""
 
     SUM = "sum"
     PROD = "prod"
     MAX = "max"
     MIN = "min"
+    MAX_NUMBER = "max_number"
 
     def start(self, kind: Kind) -> float | int:
         """What does not change an element that it is put together with."""
         if self in (Fold.SUM, Fold.PROD):
             return 0 if self is Fold.SUM else 1
         if kind is Kind.F32:
-            return float("-inf" if self is Fold.MAX else "inf")
+            return float("inf" if self is Fold.MIN else "-inf")
         bits = int(kind.memory.width)
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if kind.signed else (0, (1 << bits) - 1)
         return low if self is Fold.MAX else high
@@ -38,8 +39,10 @@ class Fold(Enum):
             return a + b
         if self is Fold.PROD:
             return a * b
+        if self is Fold.MAX_NUMBER:
+            return a.max(b)
         if kind.signed:
-            return a.max(b) if self is Fold.MAX else a.min(b)
+            return a.maximum(b) if self is Fold.MAX else a.minimum(b)
         return a.umax(b) if self is Fold.MAX else a.umin(b)
 
 

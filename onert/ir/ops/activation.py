@@ -24,6 +24,17 @@ class Clamp(Value):
     function: Callable[[Array], Array] | None = None
 
 
+def bounded(x: Array, low: float | None, high: float | None) -> Array:
+    """`x` between two bounds of its own type, either of which may be missing: NaN stays NaN, and -0 stays -0."""
+    if low is not None:
+        least = x.dtype.type(low)
+        x = np.where(x < least, least, x)
+    if high is not None:
+        most = x.dtype.type(high)
+        x = np.where(x > most, most, x)
+    return x
+
+
 def _sign_bit(x: Array) -> Array:
     out: Array = np.signbit(x).astype(x.dtype)
     return out
@@ -44,11 +55,8 @@ class Activation(Enum):
         clamp = self.value
         if clamp.function is not None:
             return clamp.function(x).astype(x.dtype, copy=False)
-        if clamp.low is not None:
-            x = np.maximum(x, x.dtype.type(0 if x.dtype.kind == "u" else clamp.low))
-        if clamp.high is not None:
-            x = np.minimum(x, x.dtype.type(clamp.high))
-        return x
+        low = 0 if clamp.low is not None and x.dtype.kind == "u" else clamp.low
+        return bounded(x, low, clamp.high)
 
     def bounds(self, output: TensorType) -> tuple[int, int]:
         """The stored values between which a result quantised as `output` is clamped.

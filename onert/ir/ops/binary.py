@@ -52,8 +52,12 @@ def _floor_div(x: Array, y: Array) -> Any:
 
 
 def _floor_mod(x: Array, y: Array) -> Any:
+    """The sign of the divisor; a result of 0 has that of the dividend, as in TFLite's kernels."""
     _nonzero(y)
-    return np.mod(x, y)
+    if x.dtype.kind in "iu":
+        return np.mod(x, y)
+    rest = np.fmod(x, y)
+    return np.where((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest)
 
 
 def _remainder(x: Array, y: Array) -> Any:

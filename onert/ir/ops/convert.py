@@ -43,7 +43,8 @@ class Cast(Op):
             return np.asarray(x != 0)
         if self.to.is_integer and x.dtype.kind not in "iub":
             low, high = self.to.limits
-            wide = np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
+            wide = x.astype(np.float64)
+            wide = np.where(np.isnan(wide), np.inf, wide)  # as TFLite's kernels do
             inside = np.clip(np.trunc(wide), low, high)
             # 2**63 - 1 has no float64 of its own: what is at or above it saturates apart.
             return np.where(

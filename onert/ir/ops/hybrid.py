@@ -71,6 +71,7 @@ def _asymmetric(rows: Array) -> QuantizedRows:
     high = rows.max(axis=1, initial=np.float32(0))
     empty = low == high
     scales = np.where(empty, np.float32(1), (high - low) / np.float32(255))
+    scales = np.where(np.isfinite(scales), scales, np.float32(np.nan))  # an infinite range has no scale
     below, above = low.astype(np.float64) / scales, high.astype(np.float64) / scales
     nearer = 128.0 + np.abs(below) < 127.0 + np.abs(above)
     zero = np.clip(_round(np.where(nearer, -128.0 - below, 127.0 - above)), -128, 127)

@@ -155,7 +155,8 @@ class RmsNorm(Op):
         if not x.size:
             return x
         wide = x.astype(np.float64)
-        out: Array = wide / np.sqrt((wide * wide).mean(axis=-1, keepdims=True) + self.epsilon)
+        squares = (x * x).astype(np.float64)  # of the operand's own type, beyond its range infinite
+        out: Array = wide / np.sqrt(squares.mean(axis=-1, keepdims=True) + self.epsilon)
         out = out if gamma is None else out * gamma
         out = out if beta is None else out + beta
         return out.astype(x.dtype)

@@ -74,6 +74,8 @@ class Reduce(Op):
 
     def evaluate(self, x: Array, axes: Array) -> Array:
         at = axes_of(axes, x.ndim)
+        if not at:
+            return x
         if x.dtype == np.bool_:
             both = self.kind in (Reduction.ALL, Reduction.PROD, Reduction.MIN)
             return np.asarray((np.all if both else np.any)(x, axis=at, keepdims=self.keep_dims))
@@ -152,6 +154,9 @@ class Extreme(Enum):
 class ArgReduce(Op):
     """The index of the largest or smallest element along an axis, the first of equals.
 
+    As in TFLite's kernels an element takes the place of the first one only where it compares greater (or less): NaN
+    is passed over, but where it is the first element its index is the result.
+
     Operands: `x`, at least one dimension; `axis` (one int32 or int64 element, negative counted from the end). Result:
     `x` without that axis, of element type `output` (int32 or int64). Quantised integers are compared as stored.
 
@@ -178,6 +183,12 @@ class ArgReduce(Op):
     def evaluate(self, x: Array, axis: Array) -> Array:
         at = normalize_axis(int(axis.reshape(-1)[0]), x.ndim)
         function = np.argmax if self.kind is Extreme.MAX else np.argmin
+        if x.dtype.kind not in "iub":
+            best = np.float32(np.inf if self.kind is Extreme.MAX else -np.inf)
+            stays = np.isnan(x)
+            x = np.where(stays, -best, x)
+            stays[(slice(None),) * at + (slice(1, None),)] = False
+            x[stays] = best
         return np.asarray(function(x, axis=at)).astype(self.output.numpy)
 
 

@@ -38,7 +38,7 @@ class CumSum(Op):
     def evaluate(self, x: Array, axis: Array) -> Array:
         at = normalize_axis(int(axis.reshape(-1)[0]), x.ndim)
         turned = np.flip(x, at) if self.reverse else x
-        out = np.cumsum(turned, axis=at, dtype=x.dtype)
+        out = np.cumsum(turned, axis=at, dtype=x.dtype) + x.dtype.type(0)  # sums begin at 0, which takes -0 away
         if self.exclusive:
             out = np.concatenate([np.zeros_like(out[_first(at)]), out[_all_but_last(at)]], axis=at)
         return np.ascontiguousarray(np.flip(out, at)) if self.reverse else out

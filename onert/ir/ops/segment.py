@@ -74,7 +74,7 @@ class SegmentReduction(Enum):
     @property
     def function(self) -> Any:
         """NumPy's function of two numbers."""
-        return {"SUM": np.add, "PROD": np.multiply, "MAX": np.maximum, "MIN": np.minimum}[self.name]
+        return {"SUM": np.add, "PROD": np.multiply, "MAX": np.fmax, "MIN": np.fmin}[self.name]
 
     def initial(self, dtype: np.dtype[Any]) -> Any:
         """What an empty segment gives: the number that changes nothing."""
@@ -92,7 +92,8 @@ class UnsortedSegment(Op):
     - `segment_ids`: integers whose shape begins data's; a slice with a negative number is left out
     - `num_segments`: one integer, more than every number
 
-    An empty segment gives 0, 1, the lowest or the highest finite number of the element type.
+    An empty segment gives 0, 1, the lowest or the highest finite number of the element type. The largest and the
+    smallest pass over NaN.
     """
 
     kind: SegmentReduction

@@ -17,6 +17,7 @@ from onert.ir.value import Value
 
 from . import unary_int16 as int16
 from . import unary_quantized as exact
+from .activation import bounded
 
 
 @frozen
@@ -58,9 +59,7 @@ def _hard_swish(x: Array) -> Array:
 def _clip(low: float, high: float | None) -> Callable[[Array], Array]:
     def apply(x: Array) -> Array:
         least = 0 if x.dtype.kind == "u" else low  # unsigned numbers have no negative ones
-        bounded = np.maximum(x, x.dtype.type(least))
-        out: Array = bounded if high is None else np.minimum(bounded, x.dtype.type(high))
-        return out
+        return bounded(x, least, high)
 
     return apply
 
