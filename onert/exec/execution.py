@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -16,9 +16,11 @@ from onert.ir import Array, ExecutionError
 from onert.ir import shape as shapes
 
 from .accompanied import Accompanied, watching
+from .apart import require_apart
 from .arena import THREAD, SharedArena, callers_arena, thread_arena
 from .context import Instance
 from .frame import Frame, empty
+from .given import elements
 from .stop import Stop
 
 if TYPE_CHECKING:
@@ -123,12 +125,14 @@ class Execution:
         """Give an input its elements. The array is used in place, and read again at every run: change its elements
         between runs and the next run sees them. One that is not contiguous is copied at each run.
 
-        ExecutionError where the element type or the shape is not the input's. An input whose shape has unknown
-        dimensions takes the array's.
+        ExecutionError where the element type or the shape is not the input's, or where it lies in memory given to an
+        output. An input whose shape has unknown dimensions takes the array's.
         """
         position = self._input(name)
         array = self._fitting(position, array)
         self._idle()
+        if self._own_outputs:
+            require_apart(f"input {self.program.inputs[position].name!r}", array, self._memory())
         self._unready = True
         self._copied.pop(position, None)
         operand = self._operand_in(position)
@@ -143,19 +147,7 @@ class Execution:
     def _fitting(self, position: int, given: Any) -> Array:
         """The input as an array; the program is specialised where the input's shape is open and this one is new."""
         info = self.program.inputs[position]
-        array = np.asarray(given, info.dtype.numpy) if isinstance(given, int | float | bool | list) else given
-        if isinstance(array, np.generic):
-            array = np.asarray(array)
-        if not isinstance(array, np.ndarray):
-            raise ExecutionError(f"input {info.name!r} is given a {type(given).__name__}, expected a NumPy array")
-        if info.dtype.is_handle and array.dtype.kind in "SU":
-            array = np.array(
-                [x if isinstance(x, bytes) else x.encode() for x in array.ravel().tolist()], object
-            ).reshape(array.shape)
-        if array.dtype != info.dtype.numpy:
-            raise ExecutionError(
-                f"input {info.name!r} is given elements of type {array.dtype}, expected {info.dtype.numpy}"
-            )
+        array = elements(info, given)
         if array.shape != info.shape:
             open_shape = self._base.inputs[position].shape
             if shapes.is_static(open_shape) or not shapes.compatible(open_shape, array.shape):
@@ -180,7 +172,8 @@ class Execution:
     # ---- outputs
 
     def set_output(self, name: str | int, buffer: Array) -> None:
-        """Let an output be written into `buffer`; ExecutionError where it cannot hold it as it lies.
+        """Let an output be written into `buffer`; ExecutionError where it cannot hold it as it lies, or where it shares
+        memory with an input, with another output or with the arena.
 
         An output whose shape is known only at run time cannot be given a buffer: read it with `get_output`.
         """
@@ -198,8 +191,23 @@ class Execution:
             )
         if not (self._in_place(buffer) and buffer.flags.writeable):
             raise ExecutionError(f"output {info.name!r} is given a buffer that is not contiguous or not writeable")
+        require_apart(f"output {info.name!r}", buffer, self._memory(position))
         self._frame.place(self._operand_out(position), buffer)
         self._own_outputs.add(position)
+
+    def _memory(self, output: int | None = None) -> Iterator[tuple[str, Any]]:
+        """What the caller gave to outputs; where it is for another `output`, to inputs and as the arena too."""
+        made = self._frame.tensors
+        own = None if output is None else self._operand_out(output)
+        for i in self._own_outputs:
+            if self._operand_out(i) != own:
+                yield f"output {self.program.outputs[i].name!r}", made[self._operand_out(i)].buffer
+        if output is not None:
+            for i in self._given:
+                given = self._copied[i][0] if i in self._copied else made[self._operand_in(i)].buffer
+                yield f"input {self.program.inputs[i].name!r}", given
+            if self._arena is not None and not isinstance(self._arena, SharedArena):
+                yield "the arena", callers_arena(self._arena, self.program.arena_bytes)
 
     def get_output(self, name: str | int) -> Array:
         """An output of the last run: the buffer given with `set_output`, else an array of its own.

@@ -135,10 +135,8 @@ class WindowPoolF32(Value):
                 missing.set(tap.ne(tap).select(tap, missing.get()))
             else:
                 total.set(total.get() + (tap if self.gathering is Gathering.MEAN else tap * tap))
-        if greatest:
-            value = missing.get().ne(missing.get()).select(missing.get(), total.get())
-        else:
-            value = total.get() * share
+        missed = missing.get()
+        value = missed.ne(missed).select(missed, total.get()) if greatest else total.get() * share
         value = value.call("sqrt") if self.gathering is Gathering.ROOT_MEAN_SQUARE else value
         out[c].store(_followed(k, self.tree, value), mask)
 

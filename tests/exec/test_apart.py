@@ -1,0 +1,109 @@
+"""What a run writes lies in memory of its own: nothing that it reads, or writes elsewhere, may share a byte with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+import onert
+from onert.ir import Array, DType, ExecutionError, Package, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.unary import Unary, UnaryKind
+
+Give = Callable[[onert.Execution, Array], None]
+
+
+def _execution(arena: Array | None = None, backend: str = "llvm") -> onert.Execution:
+    """Two inputs of 2 by 4 floats, and the magnitudes of the opposite of the one and of the other's square."""
+    b = Builder()
+    x, y = (b.input(TensorType(DType.FLOAT32, (2, 4)), name) for name in "xy")
+    inner = [b.add(Unary(kind), i) for i, kind in ((x, UnaryKind.NEG), (y, UnaryKind.SQUARE))]
+    package = Package((b.model([b.add(Unary(UnaryKind.ABS), i) for i in inner]),))
+    return onert.Execution(onert.compile(package, backends=(backend,), num_threads=1), arena=arena)
+
+
+def _part(memory: Array, start: int, step: int = 1) -> Array:
+    """Eight of the memory's floats as a tensor."""
+    return memory[start : start + 8 * step : step].reshape(2, 4)
+
+
+OVERLAPS = [(0, 0), (0, 7), (7, 0), (3, 8)]
+"""Where two tensors of eight floats begin that share at least one."""
+GIVEN: dict[str, tuple[Give, Give, str]] = {
+    "an output over an input": (
+        lambda e, a: e.set_input("x", a),
+        lambda e, a: e.set_output(1, a),
+        "output '.*' is given memory that input 'x' uses",
+    ),
+    "an output over another": (
+        lambda e, a: e.set_output(0, a),
+        lambda e, a: e.set_output(1, a),
+        "output '.*' is given memory that output '.*' uses",
+    ),
+    "an input over an output": (
+        lambda e, a: e.set_output(0, a),
+        lambda e, a: e.set_input("y", a),
+        "input 'y' is given memory that output '.*' uses",
+    ),
+}
+
+
+@pytest.mark.parametrize("starts", OVERLAPS, ids=str)
+@pytest.mark.parametrize("case", GIVEN)
+def test_memory_that_is_used_otherwise_is_refused(case: str, starts: Sequence[int]) -> None:
+    first, second, sentence = GIVEN[case]
+    execution, memory = _execution(), np.zeros(16, np.float32)
+    first(execution, _part(memory, starts[0]))
+    with pytest.raises(ExecutionError, match=sentence):
+        second(execution, _part(memory, starts[1]))
+
+
+@pytest.mark.parametrize("case", GIVEN)
+def test_neighbours_in_memory_are_no_overlap(case: str) -> None:
+    first, second, _ = GIVEN[case]
+    execution, memory = _execution(), np.arange(16, dtype=np.float32)
+    for name in "xy":
+        execution.set_input(name, np.ones((2, 4), np.float32))
+    first(execution, _part(memory, 0))
+    second(execution, _part(memory, 8))
+    execution.execute()
+
+
+def test_an_input_that_is_copied_may_interleave_with_an_output_but_share_no_byte() -> None:
+    execution, memory = _execution(), np.zeros(32, np.float32)
+    execution.set_input("x", _part(memory, 0, 2))
+    with pytest.raises(ExecutionError, match="input 'x' uses"):
+        execution.set_output(0, _part(memory, 7))
+    execution.set_output(0, _part(memory, 16))
+
+
+def test_an_output_does_not_lie_in_the_arena() -> None:
+    arena = np.zeros(1024, np.float32)
+    execution = _execution(arena, backend="reference")
+    assert execution.program.arena_bytes > 0
+    with pytest.raises(ExecutionError, match="the arena uses"):
+        execution.set_output(0, _part(arena[-arena.ctypes.data % 64 // 4 :], 0))
+    execution.set_output(0, np.zeros((2, 4), np.float32))
+
+
+def test_an_output_may_be_given_its_own_memory_again_and_replaced_memory_is_free() -> None:
+    execution, memory = _execution(), np.zeros(16, np.float32)
+    one, other = _part(memory, 0), _part(memory, 8)
+    execution.set_output(0, one)
+    execution.set_output(0, one)
+    execution.set_output(0, other)
+    execution.set_input("x", one)
+    execution.set_input("x", np.ones((2, 4), np.float32))
+    execution.set_output(1, one)
+
+
+def test_run_copies_so_that_a_result_may_be_the_next_input() -> None:
+    execution, result = _execution(), np.zeros((2, 4), np.float32)
+    execution.set_output(1, result)
+    given = np.full((2, 4), 2.0, np.float32)
+    for expected in (4.0, 16.0, 256.0):
+        execution.run([given, given])
+        assert (result == expected).all()
+        given = result
