@@ -81,6 +81,25 @@ def long_hybrid() -> Iterator[Trial]:
         yield evolve(trial, tolerance=0.0)
 
 
+def long_bidirectional() -> Iterator[Trial]:
+    """The same in both directions."""
+    for kind, projection in product(KINDS[1:], (False, True)):
+        draw = Draw(f"{kind} long projection {projection}", kind)
+        inputs, cells, outputs = 24, 48, 32 if projection else 48
+        draw.input((1, 10, inputs))
+        for _ in range(2):
+            _lstm_layer(draw, inputs, cells, outputs, False, True, projection)
+        for _ in range(2):
+            draw.state((1, outputs))
+            draw.state((1, cells))
+        draw.none(9)
+        table = "BidirectionalSequenceLSTMOptions"
+        fields = {"fusedActivationFunction": 4, "timeMajor": False}
+        results = [floats(1, 10, outputs), floats(1, 10, outputs)]
+        trial = draw.trial("BIDIRECTIONAL_SEQUENCE_LSTM", table, fields, results, runs=2)
+        yield evolve(trial, tolerance=0.0)
+
+
 def diagonal_lstm() -> Iterator[Trial]:
     for kind, coupled in product(("float", "hybrid"), (False, True)):
         draw = Draw(f"{kind} diagonal coupled {coupled}", kind)

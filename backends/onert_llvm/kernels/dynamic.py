@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from onert.ir.ops.hybrid import TOGETHER
 from onert.ir.value import Value
 from onert_llvm.abi import Task
 from onert_llvm.build import F32, F64, I8, I32, Kernel, Val
@@ -15,7 +16,7 @@ from onert_llvm.target import Isa
 
 from .dot import offset
 from .epilogue import PLAIN, Epilogue
-from .requantize import nearest
+from .requantize import BELOW_HALF, nearest
 
 _CHUNKED = ("x", "size", "chunk", "chunks")
 """Items of `size` elements, in `chunks` pieces of `chunk` each but the last."""
@@ -103,8 +104,8 @@ class QuantizeDynamic(Value):
             whole = last - (last - first) % lanes
 
             def vector(at: Val, mask: Val | None) -> None:
-                x = row[at].load(lanes, mask)
-                out[at].store(as_bytes(x, inverse, zero, self.asymmetric), mask)
+                x, half = row[at].load(lanes, mask), halves(k, at, task.i64("size"), whole=mask is None)
+                out[at].store(as_bytes(x, half, inverse, zero, self.asymmetric), mask)
 
             with k.loop(whole, first, step=lanes) as at:
                 vector(at, None)
@@ -127,12 +128,25 @@ class QuantizeDynamic(Value):
             padding[c].store(zero.cast(I8))
 
 
-def as_bytes(x: Val, inverse: Val, zero: Val, asymmetric: bool) -> Val:
-    """A register of floats as bytes; what is no number becomes 0."""
+def halves(k: Kernel, at: Val, size: Val, *, whole: bool) -> Val:
+    """What rounds each element of the register at `at` when it is added: a half, or at a row's end the number below it.
+
+    `whole` registers end within the row.
+    """
+    lanes = k.isa.f32
+    half = k.f32(0.5).splat(lanes)
+    if whole and lanes % TOGETHER == 0:
+        return half
+    return k.mask(lanes, size - size % TOGETHER - at).select(half, BELOW_HALF)
+
+
+def as_bytes(x: Val, half: Val, inverse: Val, zero: Val, asymmetric: bool) -> Val:
+    """A register of floats as bytes; NaN becomes the zero point."""
     x = x * inverse.splat(x.lanes)
-    x = zero.cast(F32).splat(x.lanes) + x if asymmetric else x
-    x = x.ne(x).select(0.0, x).clamp(-128.0 if asymmetric else -127.0, 127.0)
-    return nearest(x).cast(I32).cast(I8)
+    most = 256.0 if asymmetric else 127.0
+    x = x.ne(x).select(0.0, x).clamp(-most, most)
+    rounded = (x + half.call("copysign", x)).cast(I32)
+    return (rounded + zero.splat(x.lanes)).clamp(-128, 127).cast(I8) if asymmetric else rounded.cast(I8)
 
 
 def parameters(k: Kernel, low: Val, high: Val, asymmetric: bool) -> tuple[Val, Val, Val]:
@@ -154,9 +168,9 @@ def _symmetric(k: Kernel, low: Val, high: Val) -> tuple[Val, Val, Val]:
 def _asymmetric(k: Kernel, low: Val, high: Val) -> tuple[Val, Val, Val]:
     """The same where the range becomes -128 to 127."""
     empty = low.eq(high)
-    scale = empty.select(1.0, (high - low) / 255.0)
-    scale = scale + (scale - scale)  # an infinite range has no scale
-    wide = scale.cast(F64)
+    wide = empty.select(1.0, (high - low).cast(F64) / 255.0)
+    wide = wide + (wide - wide)  # an infinite range has no scale
+    scale = wide.cast(F32)
     below, above = low.cast(F64) / wide, high.cast(F64) / wide
     minus, plus = k.const(F64, -128.0) - below, k.const(F64, 127.0) - above
     nearer = below.call("fabs") + 128.0 < above.call("fabs") + 127.0

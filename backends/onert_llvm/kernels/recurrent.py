@@ -12,7 +12,7 @@ from onert_llvm.build import F32, I8, I32, Kernel, Val, View
 from onert_llvm.target import Isa
 
 from .dot import GROUP, multiply_add_int8
-from .dynamic import as_bytes, moved_by, over_lanes, parameters
+from .dynamic import as_bytes, halves, moved_by, over_lanes, parameters
 from .normalize import each_register
 from .product import Accumulators, accumulators, multiply_add
 from .tile import Columns, columns
@@ -136,7 +136,8 @@ def times_dynamic(
     scale, inverse, zero = parameters(k, *ends, how.asymmetric)
 
     def put(at: Val, mask: Val | None) -> None:
-        room[at].store(as_bytes(x[at].load(lanes, mask), inverse, zero, how.asymmetric), mask)
+        half = halves(k, at, size, whole=mask is None)
+        room[at].store(as_bytes(x[at].load(lanes, mask), half, inverse, zero, how.asymmetric), mask)
 
     each_register(k, size, put)
     sums, scales = task.view(f"{matrix.name}_sums", I32, 1), task.view(f"{matrix.name}_scales", F32, 1)

@@ -140,7 +140,8 @@ def _real(x: Val, lanes: dict[str, Val]) -> Val:
     return parts[0].shuffle(list(range(x.lanes)), parts[1])
 
 
-_BELOW_HALF = {"float": 0.49999997019767761, "double": 0.49999999999999994}
+BELOW_HALF = 0.49999997019767761
+_BELOW_HALF = {"float": BELOW_HALF, "double": 0.49999999999999994}
 """The numbers before 1/2: added to a number just below a half they do not round up to a whole one."""
 
 

@@ -1,7 +1,7 @@
 """Dynamic-range arithmetic: float inputs quantised on the fly for products with integer filters.
 
-Source: TFLite's kernels/internal/reference/portable_tensor_utils.cc (PortableSymmetricQuantizeFloats,
-PortableAsymmetricQuantizeFloats).
+Source: TFLite's kernels/internal/optimized/neon_tensor_utils.cc (NeonSymmetricQuantizeFloats,
+NeonAsymmetricQuantizeFloats), which its reference kernels run on x86 too.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from attrs import frozen
 from onert.ir.dtype import Array, DType
 from onert.ir.quant import Quantization, round_half_away
 from onert.ir.types import TensorType
+
+TOGETHER = 8
+"""Elements of a row that LiteRT quantises together."""
 
 FILTERS = frozenset({DType.INT2, DType.INT4, DType.INT8, DType.UINT8})
 
@@ -66,26 +69,37 @@ def _symmetric(rows: Array) -> QuantizedRows:
 
 
 def _asymmetric(rows: Array) -> QuantizedRows:
-    """The range from the smallest to the largest value, widened to hold 0, becomes -128 to 127."""
+    """The range from the smallest to the largest value, widened to hold 0, becomes -128 to 127.
+
+    The zero point is computed with the scale in float64; elements are multiplied by the inverse of the float32 scale
+    and rounded before the zero point is added.
+    """
     low = rows.min(axis=1, initial=np.float32(0))
     high = rows.max(axis=1, initial=np.float32(0))
     empty = low == high
-    scales = np.where(empty, np.float32(1), (high - low) / np.float32(255))
-    scales = np.where(np.isfinite(scales), scales, np.float32(np.nan))  # an infinite range has no scale
-    below, above = low.astype(np.float64) / scales, high.astype(np.float64) / scales
+    wide = np.where(empty, 1.0, (high - low).astype(np.float64) / 255.0)
+    wide = np.where(np.isfinite(wide), wide, np.nan)  # an infinite range has no scale
+    below, above = low.astype(np.float64) / wide, high.astype(np.float64) / wide
     nearer = 128.0 + np.abs(below) < 127.0 + np.abs(above)
-    zero = np.clip(_round(np.where(nearer, -128.0 - below, 127.0 - above)), -128, 127)
+    zero = np.clip(np.nan_to_num(round_half_away(np.where(nearer, -128.0 - below, 127.0 - above))), -128, 127)
     offsets = np.where(empty, 0, zero).astype(np.int32)
+    scales = wide.astype(np.float32)
     inverse = np.float32(1) / scales
-    shifted = offsets.astype(np.float32)[:, None] + rows * inverse[:, None]
-    values = np.clip(_round(shifted), -128, 127).astype(np.int8)
+    values = np.clip(_round(rows * inverse[:, None]) + offsets[:, None], -128, 127).astype(np.int8)
     values[empty] = 0
     return QuantizedRows(values, scales, offsets)
 
 
 def _round(x: Array) -> Array:
-    """Halves away from zero; what is no number becomes 0, so that a stray one stays in its own row."""
-    return np.nan_to_num(round_half_away(x), nan=0.0)
+    """Halves away from zero; NaN becomes 0, so that it stays in its own row.
+
+    LiteRT rounds eight elements of a row at a time by adding a half in float32 and truncating, and what is left at the
+    row's end exactly. The two differ for the number just below a half.
+    """
+    whole = x.shape[1] - x.shape[1] % TOGETHER
+    added = np.trunc(x[:, :whole] + np.copysign(np.float32(0.5), x[:, :whole]))
+    out: Array = np.nan_to_num(np.concatenate([added, round_half_away(x[:, whole:])], axis=1), nan=0.0)
+    return out
 
 
 def blockwise(rows: Array, weight: Array, quantization: Quantization) -> Array:
