@@ -101,6 +101,8 @@ class UnaryKind(Enum):
 _PARTS = {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}
 _INT16 = {UnaryKind.LOGISTIC: int16.logistic, UnaryKind.TANH: int16.tanh}
 _INTERPOLATED = (UnaryKind.EXP, UnaryKind.LOG, UnaryKind.GELU, UnaryKind.GELU_TANH, UnaryKind.RSQRT)
+_AT_THE_EDGE = {UnaryKind.LOG: exact.log, UnaryKind.RSQRT: exact.inverse_root}
+"""What quantised elements that the function has no value for become."""
 _ONLY_COMPLEX = (UnaryKind.COMPLEX_ABS, UnaryKind.REAL, UnaryKind.IMAG)
 
 
@@ -116,8 +118,8 @@ class Unary(Op):
       LOGICAL_NOT.
 
     Quantised elements are computed as LiteRT's reference kernels do: with a table of 256 float results where it has
-    one, interpolated in a table for int16, with fixed-point multipliers for ABS, RELUs, HARD_SWISH and RSQRT. NEG takes
-    stored integers as they are.
+    one, interpolated in a table for int16, with fixed-point multipliers for ABS, RELUs, HARD_SWISH and RSQRT. SQRT
+    is rounded down. NEG takes stored integers as they are.
     """
 
     kind: UnaryKind
@@ -151,9 +153,11 @@ class Unary(Op):
             return exact.rsqrt(x, source, result)
         if source.dtype is DType.INT16 and self.kind in _INT16:
             return _INT16[self.kind](x, source, result)
+        function = _AT_THE_EDGE.get(self.kind, self.evaluate)
         if source.dtype is DType.INT16 and self.kind in _INTERPOLATED:
-            return int16.through_interpolation(self.evaluate, x, source, result)
-        return exact.through_table(self.evaluate, x, source, result)
+            pole = self.kind is UnaryKind.RSQRT
+            return int16.through_interpolation(function, x, source, result, pole=pole)
+        return exact.through_table(function, x, source, result)
 
 
 @frozen

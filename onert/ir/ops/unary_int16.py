@@ -15,6 +15,8 @@ from onert.ir.dtype import Array
 from onert.ir.quant import round_half_away
 from onert.ir.types import TensorType
 
+from .unary_quantized import through_table
+
 _STEPS = 512
 
 
@@ -38,9 +40,14 @@ _SIGMOID = _logistic_table()
 
 
 def through_interpolation(
-    function: Callable[[Array], Array], x: Array, source: TensorType, result: TensorType
+    function: Callable[[Array], Array], x: Array, source: TensorType, result: TensorType, *, pole: bool = False
 ) -> Array:
-    """The function between 513 places evenly spread over all of int16, corrected by half the error in their middles."""
+    """The function between 513 places evenly spread over all of int16, corrected by half the error in their middles.
+
+    Where LiteRT's line between two places means nothing, each element has the function's own value: where an end is
+    beyond float32, where the ends lie further apart than int16 holds (LiteRT's difference wraps), and with `pole` where
+    the line begins at the function's pole.
+    """
     scale, zero = np.float32(source.scale), source.zero_point
     low, high = scale * np.float32(-32768 - zero), scale * np.float32(32767 - zero)
     step = (high - low) / np.float32(_STEPS)
@@ -48,14 +55,16 @@ def through_interpolation(
     following = low + np.arange(1, _STEPS + 1, dtype=np.float32) * step
     places = (at, following, at + step / np.float32(2), high.reshape(1))
     table = _table([_finite(function(p), result) for p in places], result)
-    if not np.isfinite(table).all():  # beyond float32, where LiteRT's own table overflows, results saturate
-        wide = [_finite(function(p.astype(np.float64)), result) for p in places]
-        table = np.where(np.isfinite(table), table, _table(wide, result))
-    whole = np.clip(np.nan_to_num(table.astype(np.float64), nan=32767), -32768, 32767).astype(np.int64)
+    finite = np.isfinite(table)
+    whole = np.clip(np.where(finite, table, 0).astype(np.float64), -32768, 32767).astype(np.int64)
+    slopes = np.diff(whole)
+    meaningless = ~finite[:-1] | ~finite[1:] | (np.abs(slopes) > 32767)
+    if pole:
+        meaningless |= (at <= 0) & (following > 0)
     index, offset = 256 + (x.astype(np.int64) >> 7), x.astype(np.int64) & 127
-    slope = whole[index + 1] - whole[index]
-    out: Array = whole[index] + ((slope * offset + 64) >> 7)
-    return out.astype(np.int16)
+    out: Array = (whole[index] + ((slopes[index] * offset + 64) >> 7)).astype(np.int16)
+    own = meaningless[index]
+    return np.where(own, through_table(function, x, source, result), out) if own.any() else out
 
 
 def _table(reals: Sequence[Array], result: TensorType) -> Array:

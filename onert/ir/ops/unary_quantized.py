@@ -58,7 +58,25 @@ def _abs(x: Array, source: TensorType, result: TensorType) -> Array:
         low, high = result.dtype.limits
         out: Array = np.clip(centred + result.zero_point, low, high).astype(result.dtype.numpy)
         return out
-    return rescale(centred, source.scale / result.scale, result)
+    return rescale(centred, _ratio(source, result), result)
+
+
+def log(x: Array) -> Array:
+    """The logarithm; what has none, zero and negative numbers, gives the least result."""
+    return np.where(x > 0, np.log(np.maximum(x, np.finfo(x.dtype).tiny)), -np.inf).astype(x.dtype)
+
+
+def inverse_root(x: Array) -> Array:
+    """One over the root; what has none, zero and negative numbers, gives the greatest result."""
+    return np.where(x > 0, 1 / np.sqrt(np.maximum(x, np.finfo(x.dtype).tiny)), np.inf).astype(x.dtype)
+
+
+def sqrt(x: Array, source: TensorType, result: TensorType) -> Array:
+    """The root on the result's scale, rounded down; negative numbers count as 0."""
+    real = np.float32(source.scale) * (x.astype(np.int64) - source.zero_point).astype(np.float32)
+    root = np.floor(np.sqrt(np.maximum(real, np.float32(0))) / np.float32(result.scale)).astype(np.float64)
+    out: Array = np.clip(root + result.zero_point, *result.dtype.limits).astype(result.dtype.numpy)
+    return out
 
 
 def _relu(low: float | None, high: float | None) -> Callable[[Array, TensorType, TensorType], Array]:
@@ -138,6 +156,7 @@ def _hard_swish(x: Array, source: TensorType, result: TensorType) -> Array:
 
 FIXED: Mapping[str, Callable[[Array, TensorType, TensorType], Array]] = {
     "ABS": _abs,
+    "SQRT": sqrt,
     "RELU": _relu(0, None),
     "RELU6": _relu(0, 6),
     "RELU_N1_TO_1": _relu(-1, 1),
