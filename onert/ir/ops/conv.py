@@ -31,8 +31,9 @@ class Conv2D(Op):
     the real number 0; `activation` is applied last.
 
     Element types: floats; int8 `x` with int8 or int4 filters (scales per tensor or per filter, zero points 0); uint8
-    with uint8 filters (per tensor); int16 with int8 filters and int64 (or int32) bias, zero points 0; float `x` with
-    integer filters, where `x` is quantised for each batch item when it runs (dynamic range).
+    with uint8 filters (per tensor), or with int8 filters as Android's NNAPI has it; int16 with int8 filters and int64
+    (or int32) bias, zero points 0; float `x` with integer filters, where `x` is quantised for each batch item when it
+    runs (dynamic range).
 
     Source: TFLite CONV_2D, kernels/conv.cc and kernels/internal/reference/{conv.h,integer_ops/conv.h}.
     """

@@ -10,7 +10,7 @@ from .hybrid import FILTERS
 
 _FILTERS_OF = {
     DType.INT8: (DType.INT8, DType.INT4, DType.INT2),
-    DType.UINT8: (DType.UINT8,),
+    DType.UINT8: (DType.UINT8, DType.INT8),
     DType.INT16: (DType.INT8, DType.INT4, DType.INT2),
 }
 _BIASES_OF = {
@@ -23,8 +23,8 @@ _BIASES_OF = {
 def require_filter_types(x: TensorType, weight: TensorType, bias: TensorType | None, axis: int) -> None:
     """RuleError unless the operands can be multiplied; `axis` of the filter is the one of its outputs.
 
-    Float with float; float with quantised integers (dynamic range); int8 with int8, int4 or int2; uint8 with uint8;
-    int16 with int8, int4 or int2. Signed filters are symmetric, int16 inputs too.
+    Float with float; float with quantised integers (dynamic range); int8 with int8, int4 or int2; uint8 with uint8, or
+    with int8 as Android's NNAPI has it; int16 with int8, int4 or int2. Signed filters are symmetric, int16 inputs too.
     """
     require_bias(x, weight, bias, axis)
     if x.dtype.is_float:
@@ -42,7 +42,7 @@ def require_filter_types(x: TensorType, weight: TensorType, bias: TensorType | N
     )
     require_filter_scales(weight, axis)
     require_scale("input", x)
-    if x.dtype is DType.UINT8:
+    if weight.dtype is DType.UINT8:
         require_scale("filter", weight)
     else:
         require_symmetric("filter", weight)
@@ -73,6 +73,10 @@ def require_fully_connected_types(x: TensorType, weight: TensorType, bias: Tenso
         require_filter_scales(weight, 0)
         require_scale("input", x)
         return
+    require(
+        x.dtype is not DType.UINT8 or weight.dtype is DType.UINT8,
+        f"filter is {weight.dtype.text} with an input of {x.dtype.text}, expected {DType.UINT8.text}",
+    )
     require_filter_types(x, weight, bias, axis=0)
 
 

@@ -43,10 +43,10 @@ def exact(x: Array, x_zero: int, weight: Array, weight_zero: int, terms: int) ->
 def filter_multipliers(x: TensorType, weight: TensorType, output: TensorType) -> tuple[Array, Array]:
     """Mantissas and shifts of `input scale * filter scale / output scale`, one a filter or one for all.
 
-    As TFLite: in double for signed types, the product in float for unsigned ones.
+    As TFLite: in double for signed filters, the product in float for unsigned ones.
     """
     assert weight.quantization is not None
-    if x.dtype is DType.UINT8:
+    if weight.dtype is DType.UINT8:
         return quantize_multipliers([float(np.float32(x.scale) * np.float32(weight.scale)) / output.scale])
     return quantize_multipliers(filter_ratios(x, weight, output))
 
