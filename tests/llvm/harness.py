@@ -45,6 +45,17 @@ def loaded(spec: KernelSpec) -> Image:
     return load([compile_text(str(build(spec)), spec.isa)])
 
 
+def whole_range(dtype: Any, shape: tuple[int, ...], seed: int = 0) -> Array:
+    """Integers of every magnitude: the extremes and those beside 0 first, then random bits shifted at random."""
+    rng, info = np.random.default_rng(seed), np.iinfo(dtype)
+    out = rng.integers(info.min, info.max, shape, dtype, endpoint=True) >> rng.integers(0, info.bits, shape, dtype)
+    edges = np.array([info.min, info.max, 0, 1, info.max - 1, info.min + 1, info.max // 2 + 1], dtype)
+    edges = np.concatenate([edges, ~edges[:1] - edges[3:4], -edges[3:4]])
+    count = min(out.size, len(edges))
+    out.reshape(-1)[:count] = np.roll(edges, seed)[:count]
+    return out.astype(dtype)
+
+
 def run(spec: KernelSpec, tiles: int, slots: Mapping[str, Any], pieces: int = 1) -> None:
     """Run all work tiles, in so many calls; arrays stand for their addresses."""
     values = {n: v.ctypes.data if isinstance(v, np.ndarray) else v for n, v in slots.items()}

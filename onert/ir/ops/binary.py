@@ -42,8 +42,9 @@ def _div(x: Array, y: Array) -> Any:
     if x.dtype.kind not in "iu":
         return x / y
     _nonzero(y)
-    quotient = np.abs(x.astype(np.int64)) // np.abs(y.astype(np.int64))
-    return np.where((x < 0) != (y < 0), -quotient, quotient).astype(x.dtype)
+    down = x // y  # no magnitudes: that of the least integer is no integer of the type
+    cut = (x - down * y != 0) & ((x < 0) != (y < 0))
+    return down + cut.astype(x.dtype)
 
 
 def _floor_div(x: Array, y: Array) -> Any:
