@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 from onert.backend.cache import HEADER, Cache, default_directory
 from onert_llvm.cache_tool import main
@@ -79,7 +80,7 @@ def test_processes_share_a_directory(tmp_path: Path) -> None:
         "    c.store(k, bytes([i % 30]) * 2000)\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) for _ in range(3)]
-    assert [p.wait(60) for p in running] == [0, 0, 0]
+    assert [p.wait(PATIENCE) for p in running] == [0, 0, 0]
     assert not list(tmp_path.glob(".new-*"))
 
 

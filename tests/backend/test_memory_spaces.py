@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 from onert.backend import CHANNELS_FIRST, HOST, Backend, Program
 from onert.backend.registry import load_backends
@@ -155,7 +156,7 @@ def test_a_device_that_goes_away_is_an_error_and_no_hang() -> None:
         execution = Execution(compiled(mixed(), RemoteBackend(machine), executor="Parallel"))
         execution.run(inputs())
         machine.process.kill()
-        machine.process.join(20)
+        machine.process.join(PATIENCE)
         with pytest.raises(ExecutionError, match="the device has gone away"):
             execution.run(inputs())
         execution._frame._free.detach()  # nothing is left to give back

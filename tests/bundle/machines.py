@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from attrs import frozen
+from patience import PATIENCE
 
 from onert.bundle.description import read
 from onert.bundle.variables import Role
@@ -91,7 +92,7 @@ def run(machine: Machine, folder: Path, inputs: Sequence[Array]) -> tuple[int, l
     area.tofile(folder / "given")
     command = [*machine.runner, *_linked(machine, folder, description.name)]
     files = [str(folder / f"{description.name}.weights"), str(folder / "given"), str(folder / "made")]
-    code = subprocess.run([*command, *files], check=False, timeout=100).returncode
+    code = subprocess.run([*command, *files], check=False, timeout=PATIENCE).returncode
     made = np.fromfile(folder / "made", np.uint8)
     outputs = []
     for variable in description.variables:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 import onert
 from onert.ir import Package
@@ -239,7 +240,7 @@ def test_threads_share_a_run_and_leave_when_told(tmp_path: Path) -> None:
         "b.stop(); assert tasks() == before; again, = b.run(x).values(); assert (again == first).all()"
     )
     command = [sys.executable, "-c", script, str(tmp_path), repr([*sys.path, str(Path(__file__).parents[1])])]
-    subprocess.run(command, check=True, timeout=100, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+    subprocess.run(command, check=True, timeout=PATIENCE, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
 
 
 def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:

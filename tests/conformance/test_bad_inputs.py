@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import pytest
+from patience import PATIENCE
 from shared_material import SHARED, needs_shared
 
 FOLDER = SHARED / "conformance" / "bad_inputs"
@@ -38,7 +39,7 @@ except onert.OnertError as error:
 def test_malformed_models_are_refused(case: dict[str, Any]) -> None:
     path = FOLDER / f"{case['name']}.tflite"
     done = subprocess.run(
-        [sys.executable, "-c", PROBE, str(path)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", PROBE, str(path)], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout, "the model was accepted and run"

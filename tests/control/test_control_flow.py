@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -65,10 +63,8 @@ def test_a_loop_runs_until_its_condition_fails(start: int, expected: int) -> Non
 
 
 def test_an_endless_loop_that_changes_nothing_ends_in_an_error() -> None:
-    began = time.monotonic()
     with pytest.raises(ExecutionError, match=r"While.*the loop never ends: iteration 1 changed nothing"):
         _run(*_counting(0, 11), inputs=[np.int32(0)])
-    assert time.monotonic() - began < 30
 
 
 def test_a_loop_is_bounded_where_the_user_says_so() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from attrs import field, frozen
 from compiler.toy import Draft, ToyAdd, ToyBackend, ToyScale
+from patience import PATIENCE
 
 from onert.backend import Kernel, Program, Sequence, Settings, Tensors
 from onert.compiler import Options, compile
@@ -49,6 +50,27 @@ def sleeping(seconds: float) -> Callable[[Sequence], None]:
     return lambda sequence: time.sleep(seconds)
 
 
+class Clock:
+    """Stands for the module `time` where the code under test reads the time; a kernel may move it on."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def perf_counter_ns(self) -> int:
+        return round(self.now * 1e9)
+
+    def taking(self, seconds: float) -> Callable[[Sequence], None]:
+        """What a kernel does that takes so long by this clock."""
+
+        def take(sequence: Sequence) -> None:
+            self.now += seconds
+
+        return take
+
+
 @frozen
 class Meeting:
     """Lets kernels go on only when as many as expected have begun: proof that they run at a time."""
@@ -58,7 +80,7 @@ class Meeting:
 
     @barrier.default
     def _make(self) -> Barrier:
-        return Barrier(self.parties, timeout=20)
+        return Barrier(self.parties, timeout=PATIENCE)
 
     def __call__(self, sequence: Sequence) -> None:
         self.barrier.wait()

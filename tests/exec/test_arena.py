@@ -10,6 +10,7 @@ from weakref import ref
 import numpy as np
 import pytest
 from compiler.toy import Draft, ToyScale
+from patience import PATIENCE
 
 import onert
 from onert.exec import Execution, SharedArena, thread_arena
@@ -77,7 +78,7 @@ def test_another_thread_is_refused() -> None:
 
     other = Thread(target=work, name="other")
     other.start()
-    other.join(20)
+    other.join(PATIENCE)
     sentence = f"the shared arena belongs to thread {current_thread().name!r}, this is 'other'"
     assert [text.startswith(sentence) for text in found] == [True, True]
     with pytest.raises(ExecutionError, match="runs on the thread that made the arena"):

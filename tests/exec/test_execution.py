@@ -6,7 +6,6 @@ import gc
 import subprocess
 import sys
 import threading
-import time
 import tracemalloc
 import weakref
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from threading import Event, Lock, Thread
 import numpy as np
 import pytest
 from compiler.toy import Draft, ToyAdd, ToyBackend, ToyScale
+from patience import PATIENCE
 from shared_material import REPOSITORY
 
 import onert
@@ -24,7 +24,7 @@ from onert.compiler import Options, compile
 from onert.exec import Execution, RunCancelledError, RunTimeoutError
 from onert.ir import ExecutionError, Package, Subgraphs
 
-from .slow import branches, chain, compiled, failing, sleeping
+from .slow import Clock, branches, chain, compiled, failing, sleeping
 
 ONES = np.ones(4, np.float32)
 
@@ -38,7 +38,7 @@ class Gate:
 
     def __call__(self, sequence: Sequence) -> None:
         self.reached.set()
-        assert self.opened.wait(20)
+        assert self.opened.wait(PATIENCE)
         self.passed += 1
 
 
@@ -55,7 +55,7 @@ def test_an_asynchronous_run_gives_what_a_synchronous_one_gives() -> None:
     execution = given(compiled(branches(2), sleeping(0)))
     execution.execute()
     wanted = execution.get_output(0)
-    assert execution.execute_async().result(20) is None
+    assert execution.execute_async().result(PATIENCE) is None
     assert execution.get_output(0).tobytes() == wanted.tobytes()
 
 
@@ -65,7 +65,7 @@ def test_a_callback_fires_once_whatever_comes_of_the_run(executor: str) -> None:
     for graph, before in ((branches(2), sleeping(0)), (branches(2, factor=12.0), failing)):
         execution = given(compiled(graph, before, executor))
         future = execution.execute_async(told.append)
-        wait([future], 20)
+        wait([future], PATIENCE)
         execution.close()
         assert told == [future]
         told.clear()
@@ -80,8 +80,8 @@ def test_the_execution_is_free_again_when_a_callback_fires() -> None:
         execution.execute()
         done.set()
 
-    execution.execute_async(again).result(20)
-    assert done.wait(20)
+    execution.execute_async(again).result(PATIENCE)
+    assert done.wait(PATIENCE)
     assert execution.get_output(0).tolist() == [6.0] * 4
 
 
@@ -93,8 +93,8 @@ def test_an_execution_may_be_closed_by_its_callback() -> None:
         execution.close()
         done.set()
 
-    execution.execute_async(close).result(20)
-    assert done.wait(20)
+    execution.execute_async(close).result(PATIENCE)
+    assert done.wait(PATIENCE)
     with pytest.raises(ExecutionError, match="this execution is closed"):
         execution.execute()
 
@@ -106,23 +106,23 @@ package = onert.load("nnpackage/examples/digits_float")
 for executor in ("Linear", "Parallel"):
     execution = onert.Execution(onert.compile(package, executor=executor, num_threads=2))
     execution.set_input(0, np.zeros((1, 8, 8, 1), np.float32))
-    execution.execute_async().result(20)
+    execution.execute_async().result(600)
     wanted = execution.get_output(0)
     child = os.fork()
     if child == 0:
-        execution.execute_async().result(20)
+        execution.execute_async().result(600)
         os._exit(0 if (execution.get_output(0) == wanted).all() else 1)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60, cwd=REPOSITORY
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=PATIENCE, cwd=REPOSITORY
     )
     assert done.stdout.split() == ["0", "0"], done.stderr
 
 
 def test_the_error_of_a_run_is_the_future_s() -> None:
     with pytest.raises(ExecutionError, match="thirteen"):
-        given(compiled(chain(13.0), failing)).execute_async().result(20)
+        given(compiled(chain(13.0), failing)).execute_async().result(PATIENCE)
 
 
 def test_ten_thousand_runs_over_eight_threads_call_back_once_each_and_leave_no_memory_behind() -> None:
@@ -149,12 +149,12 @@ def test_ten_thousand_runs_over_eight_threads_call_back_once_each_and_leave_no_m
 
         for number in range(rounds):
             if number == warm_up:
-                barrier.wait(60)
+                barrier.wait(PATIENCE)
             a[:] = number
-            execution.execute_async(count).result(60)
+            execution.execute_async(count).result(PATIENCE)
             if execution.get_output(0).tolist() != [2.0 * number + thread] * 64:
                 wrong.append(f"run {number} of thread {thread}")
-        barrier.wait(60)
+        barrier.wait(PATIENCE)
         execution.close()
 
     tracemalloc.start()
@@ -163,7 +163,7 @@ def test_ten_thousand_runs_over_eight_threads_call_back_once_each_and_leave_no_m
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(120)
+            thread.join(PATIENCE)
     finally:
         tracemalloc.stop()
     assert wrong == []
@@ -202,11 +202,11 @@ def test_a_run_under_way_is_cancelled_before_its_next_step(executor: str) -> Non
     execution = given(compiled(chain(2.0, 3.0, 4.0), gate, executor))
     told: list[Future[None]] = []
     future = execution.execute_async(told.append)
-    assert gate.reached.wait(20)
+    assert gate.reached.wait(PATIENCE)
     assert future.cancel()
     gate.opened.set()
     with pytest.raises(RunCancelledError, match="the run was cancelled"):
-        future.result(20)
+        future.result(PATIENCE)
     assert gate.passed == 1
     assert told == [future]
     assert not future.cancel()
@@ -220,7 +220,7 @@ def test_a_synchronous_run_is_cancelled_from_another_thread() -> None:
     assert not execution.cancel()
 
     def cancel() -> None:
-        assert gate.reached.wait(20)
+        assert gate.reached.wait(PATIENCE)
         assert execution.cancel()
         gate.opened.set()
 
@@ -228,7 +228,7 @@ def test_a_synchronous_run_is_cancelled_from_another_thread() -> None:
     other.start()
     with pytest.raises(RunCancelledError):
         execution.execute()
-    other.join(20)
+    other.join(PATIENCE)
 
 
 def test_a_run_that_has_not_begun_is_cancelled_like_any_future() -> None:
@@ -236,7 +236,7 @@ def test_a_run_that_has_not_begun_is_cancelled_like_any_future() -> None:
     blocked = given(compiled(chain(2.0), gate))
     told: list[Future[None]] = []
     first = blocked.execute_async()
-    assert gate.reached.wait(20)
+    assert gate.reached.wait(PATIENCE)
     # The thread of the execution is busy until the gate opens, so that this run is still to come.
     waiting = given(compiled(chain(2.0), sleeping(0)))
     waiting._worker = blocked._worker
@@ -248,33 +248,58 @@ def test_a_run_that_has_not_begun_is_cancelled_like_any_future() -> None:
     with pytest.raises(CancelledError):
         future.result()
     gate.opened.set()
-    first.result(20)
+    first.result(PATIENCE)
 
 
 def test_a_loop_is_cancelled_between_its_rounds() -> None:
-    execution = given(compiled(chain(*[2.0] * 50), sleeping(0.01)))
-    future = execution.execute_async()
-    time.sleep(0.05)
-    future.cancel()
+    rounds = 0
+
+    def count(sequence: Sequence) -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds == 5:
+            execution.cancel()
+
+    execution = given(compiled(chain(*[2.0] * 50), count))
     with pytest.raises(RunCancelledError):
-        future.result(20)
+        execution.execute_async().result(PATIENCE)
+    assert rounds == 5
 
 
-def test_a_run_ends_when_its_time_is_over() -> None:
-    execution = given(compiled(chain(*[2.0] * 50), sleeping(0.01)))
-    with pytest.raises(RunTimeoutError, match=r"the run did not end within 0\.05 seconds"):
-        execution.execute(timeout=0.05)
-    with pytest.raises(TimeoutError):
-        execution.execute_async(timeout=0.05).result(20)
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The time that runs are measured by."""
+    made = Clock()
+    monkeypatch.setattr("onert.exec.stop.time", made)
+    return made
+
+
+@pytest.mark.parametrize(("seconds", "steps"), [(0.05, 5), (0.045, 5), (0.0, 0)])
+@pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
+def test_a_run_ends_at_the_first_step_past_its_time(clock: Clock, executor: str, seconds: float, steps: int) -> None:
+    began = clock.now
+    execution = given(compiled(chain(*[2.0] * 50), clock.taking(0.01), executor))
+    for run in (execution.execute, lambda timeout: execution.execute_async(timeout=timeout).result(PATIENCE)):
+        clock.now = began
+        with pytest.raises(RunTimeoutError, match=f"the run did not end within {seconds:g} seconds"):
+            run(timeout=seconds)
+        assert round((clock.now - began) / 0.01) == steps
     execution.execute()  # without a limit
+    assert execution.get_output(0).tolist() == [2.0**50] * 4
 
 
-def test_a_cancelled_run_leaves_state_as_it_was() -> None:
+def test_a_run_that_fits_its_time_is_whole(clock: Clock) -> None:
+    execution = given(compiled(chain(*[2.0] * 5), clock.taking(0.01)))
+    execution.execute(timeout=0.06)
+    assert execution.get_output(0).tolist() == [32.0] * 4
+
+
+def test_a_cancelled_run_leaves_state_as_it_was(clock: Clock) -> None:
     d = Draft()
     x, total = d.input(4, name="x"), d.variable(4)
     new = d.op(ToyAdd(), d.op(ToyScale(1.0), x), total)
     graph = d.graph(d.op(ToyScale(10.0), new), state=[(total, new)])
-    execution = given(compiled(graph, sleeping(0.02)))
+    execution = given(compiled(graph, clock.taking(0.02)))
     execution.execute()
     with pytest.raises(RunTimeoutError):
         execution.execute(timeout=0.001)
@@ -301,11 +326,11 @@ def test_what_may_not_be_done_now_is_refused_with_the_reason(act: Callable[[Exec
     gate = Gate()
     execution = given(compiled(chain(2.0), gate))
     future = execution.execute_async()
-    assert gate.reached.wait(20)
+    assert gate.reached.wait(PATIENCE)
     with pytest.raises(ExecutionError, match="this execution is running"):
         act(execution)
     gate.opened.set()
-    future.result(20)
+    future.result(PATIENCE)
     execution.close()
     with pytest.raises(ExecutionError, match="this execution is closed"):
         act(execution)
@@ -317,7 +342,7 @@ def test_a_run_without_its_inputs_names_them() -> None:
     with pytest.raises(ExecutionError, match="no elements are given for input 'x'"):
         execution.execute()
     with pytest.raises(ExecutionError, match="no elements are given for input 'x'"):
-        execution.execute_async().result(20)
+        execution.execute_async().result(PATIENCE)
 
 
 def test_an_output_has_nothing_to_read_before_the_first_run() -> None:
@@ -360,5 +385,5 @@ def test_executions_of_one_program_run_at_once_and_do_not_mix() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
     assert results == {i: [5.0 * i] * 4 for i in range(8)}

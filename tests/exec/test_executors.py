@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from threading import Thread, active_count
 
 import numpy as np
@@ -11,6 +10,7 @@ from compiler.test_program import everything, graphs, numbers
 from compiler.test_program import program as toy_program
 from compiler.toy import Draft, ToyAdd, ToyBackend, ToyScale, ToyWrite
 from hypothesis import HealthCheck, given, settings
+from patience import PATIENCE
 from shared_material import SHARED, needs_shared
 
 import onert
@@ -105,17 +105,14 @@ def test_steps_of_one_backend_run_at_a_time() -> None:
     assert out.tolist() == [9.0] * 4
 
 
-def test_equal_branches_on_two_threads_are_1_6_times_as_fast_as_one_after_the_other() -> None:
-    graph = branches(2, length=4)
-    times = {}
-    for executor, threads in (("Linear", 1), ("Parallel", 2)):
-        execution = Execution(compiled(graph, sleeping(0.01), executor, threads))
-        execution.run([ONES])
-        start = time.perf_counter()
-        for _ in range(5):
-            execution.execute()
-        times[executor] = time.perf_counter() - start
-    assert times["Linear"] / times["Parallel"] >= 1.6
+def test_every_pair_of_equal_steps_runs_at_a_time() -> None:
+    # Each kernel waits for its twin in the other branch, so the eight steps take no longer than four.
+    meeting = Meeting(2)
+    execution = Execution(compiled(branches(2, length=4), meeting, "Parallel", threads=2))
+    for _ in range(5):
+        (out,) = execution.run([ONES]).values()
+        assert out.tolist() == [2.0**4 + 3.0**4] * 4
+    assert meeting.barrier.n_waiting == 0
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
@@ -140,7 +137,7 @@ def test_threads_are_shared_by_runs_and_stay_few() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE)
     assert not any(thread.is_alive() for thread in threads)
     assert active_count() < 100
 

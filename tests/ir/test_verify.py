@@ -29,7 +29,7 @@ from onert.ir.builder import Builder
 from onert.ir.ops.binary import Binary, BinaryKind
 from onert.ir.ops.control import Call
 from onert.ir.ops.unary import Unary, UnaryKind
-from onert.ir.verify import verify
+from onert.ir.verify import problems, verify
 
 _F32 = TensorType(DType.FLOAT32, (2, 3))
 
@@ -107,10 +107,13 @@ def test_a_broken_rule_is_named_with_its_place(broken: Callable[[Subgraph], Subg
 
 
 def test_models_that_keep_the_rules_pass() -> None:
-    verify(Subgraphs((_good(),), (Signature("s", 0, (SignatureTensor("x", 0),), (SignatureTensor("y", 3),)),)))
+    made = Subgraphs((_good(),), (Signature("s", 0, (SignatureTensor("x", 0),), (SignatureTensor("y", 3),)),))
+    models = [made]
     for name in ("digits_float", "digits_int8"):
-        for model in onert.load(REPOSITORY / "nnpackage/examples" / name).models:
-            verify(model)
+        models += onert.load(REPOSITORY / "nnpackage/examples" / name).models
+    for model in models:
+        verify(model)  # raises where a rule is broken
+        assert [list(problems(graph)) for graph in model.subgraphs] == [[]] * len(model)
 
 
 def _calling(called: int) -> Subgraph:
