@@ -51,4 +51,5 @@ assert not any(name.startswith(("onert.ir.ops.hlo", "onert.ir.ops.lstm")) for na
 from onert.ir import OPS
 assert OPS["LSTM"].__module__ == "onert.ir.ops.lstm"
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -90,7 +90,8 @@ def test_the_picture_of_a_plan_shows_every_tensor_where_it_lies(tmp_path: Path, 
 
 def test_names_in_a_picture_are_escaped() -> None:
     program = onert.compile(onert.load(DIGITS), backends=("reference",))
-    ElementTree.fromstring(plan_svg(program.main, program.memory_plan["host"], '<&"'))
+    picture = ElementTree.fromstring(plan_svg(program.main, program.memory_plan["host"], '<&"'))
+    assert any('<&"' in text for text in picture.itertext())
 
 
 def test_subgraphs_are_dumped_as_dot_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,74 @@
+"""Every test checks something: checks are counted, and a test that passes without one fails.
+
+A check is an `assert` that held, in a test or in a module of the tests that is named below, a call of one of NumPy's
+`assert_` functions, a comparison of the backends' conformance kit, or a `pytest.raises` or `pytest.warns`: these fail
+the test themselves where nothing is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from functools import wraps
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onert.backend.testing import claims, trial
+
+CHECKING = (
+    "backend",
+    "bundle",
+    "conformance",
+    "exec",
+    "litert_peer",
+    "llvm",
+    "mutants",
+    "mutation",
+    "recurrent_trials",
+    "verdict",
+)
+"""Packages and modules that hold assertions for tests; those in test files are counted without being listed."""
+
+pytest.register_assert_rewrite(*CHECKING)
+
+
+class Count:
+    """How many checks the current test has made."""
+
+    def __init__(self) -> None:
+        self.checks = 0
+
+    def counting(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, each call of which is a check."""
+
+        @wraps(function)
+        def counted(*given: Any, **named: Any) -> Any:
+            self.checks += 1
+            return function(*given, **named)
+
+        return counted
+
+
+COUNT = Count()
+
+for _name in [n for n in dir(np.testing) if n.startswith("assert_")]:
+    setattr(np.testing, _name, COUNT.counting(getattr(np.testing, _name)))
+for _module in (claims, trial):
+    for _name in vars(_module).keys() & {"compare", "_require"}:
+        setattr(_module, _name, COUNT.counting(getattr(_module, _name)))
+pytest.raises = COUNT.counting(pytest.raises)  # type: ignore[assignment]
+pytest.warns = COUNT.counting(pytest.warns)  # type: ignore[assignment]
+
+
+def pytest_assertion_pass() -> None:
+    COUNT.checks += 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    COUNT.checks = 0
+    result = yield
+    if COUNT.checks == 0:
+        pytest.fail("the test passed without a single check", pytrace=False)
+    return result
