@@ -53,20 +53,23 @@ def _elements(kind: Kind, shape: tuple[int, ...], role: str, rng: np.random.Gene
         return rng.integers(0, 2, shape).astype(np.bool_)
     if dtype.is_integer:
         low, high = dtype.limits
-        reach = 1000 if role == "bias" else 6000 if kind.name == "int16q" else 100
-        low, high = max(low, -reach), min(high, reach)
         ranges = {
+            "bias": (-1000, 1000),
             "positive": (0, 20),
             "divisor": (1, 9),
             "power": (0, 3),
             "small": (-3 if low < 0 else 0, 4),
             "mask": (0, 1),
         }
-        low, high = ranges.get(role, (low, high))
         quantization = kind.quantization()
         if quantization is not None and role in ("positive", "divisor"):
-            low, high = quantization.zero_point + 10, quantization.zero_point + reach
-        return rng.integers(low, high, shape, endpoint=True).astype(dtype.numpy)
+            low = quantization.zero_point + 10
+        elif quantization is not None and role == "small":
+            reach = 3000 if dtype is DType.INT16 else 40
+            low, high = quantization.zero_point - reach, quantization.zero_point + reach
+        else:
+            low, high = ranges.get(role, (low, high))
+        return rng.integers(low, high, shape, dtype.numpy, endpoint=True)
     real = rng.normal(size=shape) * 2
     if role in ("positive", "divisor"):
         real = np.abs(real) + 0.25
@@ -87,9 +90,14 @@ def _filter_types(kind: Kind, role: str, outputs: int) -> tuple[Kind, Quantizati
     return Kind("int64" if kind.name == "int16q" else "int32"), scale
 
 
-def build(code: str, kind: Kind, recipe: Recipe, result: DType | None = None) -> tuple[bytes, list[Array]]:
-    """The model of an operator in an element type (with results of another type, of `result`), and its inputs."""
-    rng = np.random.default_rng(zlib.crc32(f"{code} {kind.name}".encode()))
+def build(
+    code: str, kind: Kind, recipe: Recipe, result: DType | None = None, draw: int = 0
+) -> tuple[bytes, list[Array]]:
+    """The model of an operator in an element type (with results of another type, of `result`), and its inputs.
+
+    Other numbers for `draw` give other elements.
+    """
+    rng = np.random.default_rng((zlib.crc32(f"{code} {kind.name}".encode()), draw))
     model = Model()
     graph = model.graph()
     numbers, given = [], []
@@ -101,6 +109,8 @@ def build(code: str, kind: Kind, recipe: Recipe, result: DType | None = None) ->
             if kind.quantized and operand.role in ("weights", "bias"):
                 stored, quantization = _filter_types(kind, operand.role, operand.shape[0])
             elements = _elements(stored, operand.shape, operand.role, rng)
+            if operand.role == "alike":
+                elements.reshape(-1)[::3] = given[-1].reshape(-1)[::3]
             numbers.append(
                 graph.tensor(stored.dtype, operand.shape, elements if operand.constant else None, quantization)
             )
@@ -112,7 +122,8 @@ def build(code: str, kind: Kind, recipe: Recipe, result: DType | None = None) ->
     outputs = []
     for shape, dtype in recipe.results:
         found = _RESULTS.get((recipe.ranges, kind.name))
-        quantization = Quantization((found[0],), (found[1],)) if found is not None else kind.quantization()
+        scale = 0.05 * recipe.growth
+        quantization = Quantization((found[0],), (found[1],)) if found is not None else kind.quantization(scale)
         own = dtype or result
         outputs.append(graph.tensor(own or kind.dtype, shape, None, None if own else quantization))
     graph.operator(code, numbers, outputs, recipe.options)

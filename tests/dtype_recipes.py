@@ -34,6 +34,8 @@ class Recipe:
     options: Options | None = None
     ranges: str = ""
     """The operator's own range of results: `softmax`, `tanh`, `log_softmax`."""
+    growth: float = 1.0
+    """How much larger than the operands' the results' scale is, so that they do not saturate."""
 
 
 def of(*shape: int, role: str = "", constant: bool = False) -> Of:
@@ -48,9 +50,11 @@ def scalar(value: int) -> Array:
     return np.array(value, np.int32)
 
 
-def _recipe(operands: Sequence[Operand], *results: Any, options: Options | None = None, ranges: str = "") -> Recipe:
+def _recipe(
+    operands: Sequence[Operand], *results: Any, options: Options | None = None, ranges: str = "", growth: float = 1.0
+) -> Recipe:
     made = tuple(r if isinstance(r[-1], DType) or r[-1] is None else (r, None) for r in results)
-    return Recipe(tuple(operands), made, options, ranges)
+    return Recipe(tuple(operands), made, options, ranges, growth)
 
 
 X = (2, 3, 4)
@@ -121,7 +125,7 @@ def _elementwise() -> dict[str, Recipe]:
         first = of(*X, role="positive" if role == "power" else "")
         found[code] = _recipe([first, of(3, 4, role=role)], X, options=_empty(code))
     for code in _COMPARISONS:
-        found[code] = _recipe([of(*X), of(*X)], (X, DType.BOOL), options=_empty(code))
+        found[code] = _recipe([of(*X), of(*X, role="alike")], (X, DType.BOOL), options=_empty(code))
     for code in ("MAXIMUM", "MINIMUM"):
         found[code] = _recipe([of(*X), of(*X)], X, options=("MaximumMinimumOptions", {}))
     for code in ("LOGICAL_AND", "LOGICAL_OR"):
@@ -147,26 +151,30 @@ def _filters() -> dict[str, Recipe]:
             [of(*IMAGE), of(3, 2, 2, 4, role=weights, constant=True), of(3, role=bias, constant=True)],
             (1, 4, 3, 3),
             options=("Conv2DOptions", _STRIDES),
+            growth=6.0,
         ),
         "DEPTHWISE_CONV_2D": _recipe(
             [of(*IMAGE), of(1, 2, 2, 4, role=weights, constant=True), of(4, role=bias, constant=True)],
             (1, 4, 3, 4),
             options=("DepthwiseConv2DOptions", {**_STRIDES, "depthMultiplier": 1}),
+            growth=6.0,
         ),
         "FULLY_CONNECTED": _recipe(
             [of(2, 5), of(3, 5, role=weights, constant=True), of(3, role=bias, constant=True)],
             (2, 3),
             options=("FullyConnectedOptions", {}),
+            growth=6.0,
         ),
         "TRANSPOSE_CONV": _recipe(
             [integers(1, 4, 12, 3), of(3, 2, 2, 4, role=weights, constant=True), of(*IMAGE)],
             (1, 4, 12, 3),
             options=("TransposeConvOptions", _STRIDES),
+            growth=6.0,
         ),
         "CONV_3D": _recipe(
             [of(1, 2, 4, 3, 2), of(1, 2, 2, 2, 3, constant=True)], (1, 2, 2, 3, 3), options=("Conv3DOptions", _SPATIAL)
         ),
-        "BATCH_MATMUL": _recipe([of(2, 3, 4), of(2, 4, 5)], (2, 3, 5), options=("BatchMatMulOptions", {})),
+        "BATCH_MATMUL": _recipe([of(2, 3, 4), of(2, 4, 5)], (2, 3, 5), options=("BatchMatMulOptions", {}), growth=40.0),
     }
 
 
@@ -200,7 +208,10 @@ def _reductions() -> dict[str, Recipe]:
     names = ("MEAN", "SUM", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL")
     found = {
         code: _recipe(
-            [of(*X, role="small" if code == "REDUCE_PROD" else ""), integers(1)], (2, 4), options=("ReducerOptions", {})
+            [of(*X, role="small" if code == "REDUCE_PROD" else ""), integers(1)],
+            (2, 4),
+            options=("ReducerOptions", {}),
+            growth=2.0 if code == "SUM" else 1.0,
         )
         for code in names
     }
