@@ -1,4 +1,26 @@
 """How long a test waits for what must happen: a bound that ends a hang, never a claim about speed."""
 
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 PATIENCE = 600.0
 """Seconds: a loaded machine may take a hundred times as long as a free one."""
+
+
+@contextmanager
+def in_time() -> Iterator[None]:
+    """TimeoutError in the main thread where the body takes longer than `PATIENCE`."""
+
+    def late(signum: int, frame: object) -> None:
+        raise TimeoutError(f"it took more than {PATIENCE} seconds")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

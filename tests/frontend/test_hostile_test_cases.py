@@ -12,11 +12,10 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from zips import Entry, write_zip
 
 from onert.frontend.nnpackage.test_case import test_case as read_test_case
 from onert.ir import ModelError
-
-from .zips import Entry, write_zip
 
 FLOATS = np.float32([[1, 2, 3]])
 

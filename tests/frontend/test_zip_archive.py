@@ -9,12 +9,11 @@ import zlib
 from collections.abc import Callable
 
 import pytest
+from zips import METHODS, Entry, changed, pack, write_zip
 
 from onert.frontend.nnpackage import zip_archive
 from onert.frontend.nnpackage.zip_archive import FLOOR, RATIO, open_zip_archive
 from onert.ir import ModelError
-
-from .zips import METHODS, Entry, changed, pack, write_zip
 
 TEXT = b"a model, a model, my package for a model. " * 5000
 FILE = Entry("a/model", TEXT, 8)

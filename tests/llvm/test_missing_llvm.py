@@ -1,0 +1,67 @@
+"""Where LLVM cannot be loaded, compiling for it is refused with a sentence, and other backends work."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from shared_material import REPOSITORY
+
+PROBE = """
+import importlib.abc, sys
+import numpy as np
+
+class Broken(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "llvmlite.binding":
+            raise {failure}
+
+sys.meta_path.insert(0, Broken())
+import onert
+
+package = onert.load(sys.argv[1])
+for attempt in range(2):
+    for compile in (
+        lambda: onert.compile(package),
+        lambda: onert.compile(package, backends=("llvm", "reference")),
+        lambda: onert.bundle(package, sys.argv[2]),
+        lambda: onert.Interpreter(sys.argv[1]).allocate_tensors(),
+    ):
+        try:
+            compile()
+        except onert.OnertError as error:
+            print(error)
+program = onert.compile(package, backends=("reference",))
+onert.Execution(program).run([np.zeros((1, 8, 8, 1), np.float32)])
+print("reference runs it")
+"""
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        "OSError('Could not find/load shared object file libllvmlite.so')",
+        "ImportError('no module')",
+        "AttributeError('undefined symbol: LLVMPY_Create')",
+        "RuntimeError('built for another version')",
+    ],
+)
+def test_what_is_wrong_with_llvm_is_told(tmp_path: Path, failure: str) -> None:
+    model = REPOSITORY / "nnpackage/examples/digits_float"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROBE.format(failure=failure), str(model), str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={"XDG_CACHE_HOME": str(tmp_path / "cache")},
+    )
+    assert done.returncode == 0, done.stderr
+    *sentences, last = done.stdout.splitlines()
+    assert last == "reference runs it"
+    assert len(sentences) == 8
+    for sentence in sentences:
+        assert sentence.startswith("backend 'llvm' cannot be used, for LLVM cannot be loaded ")
+        assert failure.partition("(")[0] in sentence
