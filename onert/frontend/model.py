@@ -60,9 +60,8 @@ def read_model(data: Data, neighbors: Neighbors) -> Subgraphs:
         raise ModelError("the model has no subgraph")
     beside = neighbors.holding(len(tables))
     graphs = tuple(_subgraph(i, t, codes, buffers, details, beside) for i, t in enumerate(tables))
-    subgraphs = Subgraphs(
-        (*graphs, *beside.added), _signatures(model, graphs), model.text(slot("Model", "description"))
-    )
+    signatures, notes = _signatures(model, graphs)
+    subgraphs = Subgraphs((*graphs, *beside.added), signatures, model.text(slot("Model", "description")), notes)
     check_control_flow(subgraphs)
     return infer_model(_informed(subgraphs))
 
@@ -225,29 +224,40 @@ def _empty_constant(operand: Operand) -> Operand:
     return evolve(operand, data=Constant(np.zeros(shapes.static(operand.type.shape), operand.type.dtype.numpy)))
 
 
-def _signatures(model: Table, graphs: Sequence[Subgraph]) -> tuple[Signature, ...]:
-    found = []
+def _signatures(model: Table, graphs: Sequence[Subgraph]) -> tuple[tuple[Signature, ...], tuple[str, ...]]:
+    """The signatures, without what they name that is not there; and notes that say what was ignored."""
+    found: list[Signature] = []
+    notes: list[str] = []
     for table in model.tables(slot("Model", "signature_defs")):
         key = table.text(slot("SignatureDef", "signature_key"))
         index = int(table.scalar(slot("SignatureDef", "subgraph_index"), "I", 0))
         if index >= len(graphs):
-            raise ModelError(f"signature '{key}' names subgraph {index}, expected 0 to {len(graphs) - 1}")
-        sides = [_signature_tensors(table, side, key, graphs[index]) for side in ("inputs", "outputs")]
-        found.append(Signature(key, index, *sides))
-    return tuple(found)
+            notes.append(f"signature '{key}' is ignored: it names subgraph {index}, expected 0 to {len(graphs) - 1}")
+            continue
+        inputs, outputs = (_signature_tensors(table, side, key, graphs[index], notes) for side in ("inputs", "outputs"))
+        found.append(Signature(key, index, inputs, outputs))
+    return tuple(found), tuple(notes)
 
 
-def _signature_tensors(table: Table, side: str, key: str, graph: Subgraph) -> tuple[SignatureTensor, ...]:
+def _signature_tensors(
+    table: Table, side: str, key: str, graph: Subgraph, notes: list[str]
+) -> tuple[SignatureTensor, ...]:
+    """The names of one side that belong to inputs or outputs of the subgraph; a note for every other one.
+
+    Converters drop inputs that nothing reads, but leave them in the signature.
+    """
     found = []
     ends = graph.inputs if side == "inputs" else graph.outputs
     for item in table.tables(slot("SignatureDef", side)):
         name = item.text(slot("TensorMap", "name"))
         operand = int(item.scalar(slot("TensorMap", "tensor_index"), "I", 0))
-        if operand not in ends:
-            raise ModelError(
-                f"signature '{key}' calls tensor {operand} '{name}', which is none of the {side} {list(ends)}"
+        if operand in ends:
+            found.append(SignatureTensor(name, operand))
+        else:
+            notes.append(
+                f"'{name}' in the {side} of signature '{key}' is ignored: it names tensor {operand}, which is not one "
+                f"of the subgraph's {side} {list(ends)}"
             )
-        found.append(SignatureTensor(name, operand))
     return tuple(found)
 
 

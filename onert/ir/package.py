@@ -128,6 +128,17 @@ class Package(Value):
         return self.models[0]
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What in the files was ignored, and why: one sentence each, naming the model where there are several."""
+        models = self.models
+        names = self.model_names if len(models) > 1 and len(self.model_names) == len(models) else ("",) * len(models)
+        return tuple(
+            f"{name}: {note}" if name else note
+            for name, model in zip(names, models, strict=True)
+            for note in model.notes
+        )
+
+    @property
     def signatures(self) -> Mapping[str, Signature]:
         """The first model's signatures by key."""
         return {s.key: s for s in self.models[0].signatures}

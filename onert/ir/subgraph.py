@@ -94,11 +94,15 @@ class Signature(Value):
 
 @frozen
 class Subgraphs(Value):
-    """A whole model; subgraph 0 is where a run starts unless a signature says otherwise."""
+    """A whole model; subgraph 0 is where a run starts unless a signature says otherwise.
+
+    `notes` say what in the file was ignored, and why; they take no part in equality.
+    """
 
     subgraphs: tuple[Subgraph, ...]
     signatures: tuple[Signature, ...] = ()
     description: str = ""
+    notes: tuple[str, ...] = field(default=(), eq=False)
 
     @property
     def primary(self) -> Subgraph:

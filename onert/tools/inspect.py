@@ -41,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         package = frontend.load(Path(options.model))  # and not the compiler
+        for note in package.notes:
+            print(f"onert_inspect: {note}", file=sys.stderr)
         if options.ops or options.plan or options.svg is not None:
             with notes_on_stderr("onert_inspect"):
                 _tables(options, package)

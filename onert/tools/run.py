@@ -75,6 +75,8 @@ def _run(options: argparse.Namespace) -> None:
     for index, shape in _shapes_to_run(options).items():
         execution.set_input_shape(index, shape)
     if options.verbose_level >= 1:
+        for note in package.notes:
+            print(note, file=sys.stderr)
         print(execution.program.describe(), file=sys.stderr)
     used = _inputs(options, execution)
     if options.minmax_runs:

@@ -1,0 +1,106 @@
+"""A signature that names what is not there costs only what it names: a note says so, and the model runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from model_writer import LiteRt, Model, schema
+
+import onert
+from onert.ir import Array, CompileError, DType
+from onert.tools.inspect import main as inspect_main
+from onert.tools.run import main as run_main
+
+_X = np.array([[1, 2, 3]], np.float32)
+_SQUARES = [[4, 9, 16]]
+
+Broken = tuple[str, Mapping[str, Any], tuple[str, ...]]
+"""A name, what is wrong (`inputs` and `outputs` that are added, the subgraph), and what the notes say."""
+
+BROKEN: list[Broken] = [
+    (
+        "an unused tensor as input",
+        {"inputs": [("gone", 4)]},
+        ("'gone' in the inputs of signature 'serve'",),
+    ),
+    ("a constant as input", {"inputs": [("c", 1)]}, ("'c' in the inputs",)),
+    ("a result as input", {"inputs": [("y", 3)]}, ("'y' in the inputs",)),
+    ("no tensor as input", {"inputs": [("bad", 77)]}, ("it names tensor 77",)),
+    ("a tensor within the graph as output", {"outputs": [("middle", 2)]}, ("'middle' in the outputs",)),
+    ("no tensor as output", {"outputs": [("bad", 99)]}, ("it names tensor 99",)),
+    ("several", {"inputs": [("a", 9)], "outputs": [("b", 9)]}, ("'a' in the inputs", "'b' in the outputs")),
+    ("no subgraph", {"subgraph": 5}, ("signature 'serve' is ignored: it names subgraph 5, expected 0 to 0",)),
+]
+
+
+def _model(wrong: Mapping[str, Any]) -> bytes:
+    """(x + 1) squared, with a signature that is wrong in some way."""
+    model = Model()
+    graph = model.graph()
+    x, one = graph.input(DType.FLOAT32, (1, 3)), graph.constant(np.ones((1, 3), np.float32))
+    middle, y = graph.tensor(DType.FLOAT32, (1, 3)), graph.tensor(DType.FLOAT32, (1, 3))
+    graph.tensor(DType.FLOAT32, (1, 3))
+    graph.operator("ADD", [x, one], [middle], ("AddOptions", {}))
+    graph.operator("MUL", [middle, middle], [y], ("MulOptions", {}))
+    graph.outputs(y)
+    model.signature("serve", graph)
+    (signature,) = model.table.signatureDefs
+    for side in ("inputs", "outputs"):
+        for name, tensor in wrong.get(side, ()):
+            entry = schema.TensorMapT()
+            entry.name, entry.tensorIndex = name.encode(), tensor
+            getattr(signature, side).append(entry)
+    signature.subgraphIndex = wrong.get("subgraph", 0)
+    return model.done()
+
+
+def _named(broken: list[Broken]) -> list[Any]:
+    return [pytest.param(*rest, id=name) for name, *rest in broken]
+
+
+@pytest.mark.parametrize(("wrong", "says"), _named(BROKEN))
+def test_the_model_runs_as_in_litert_and_a_note_says_what_was_ignored(
+    wrong: Mapping[str, Any], says: tuple[str, ...]
+) -> None:
+    model = _model(wrong)
+    package = onert.load(model)
+    assert len(package.notes) == len(says)
+    for note, part in zip(package.notes, says, strict=True):
+        assert part in note
+    (found,) = onert.Execution(onert.compile(package)).run([_X]).values()
+    np.testing.assert_array_equal(found, LiteRt(model)(_X)[0])
+    np.testing.assert_array_equal(found, _SQUARES)
+
+
+@pytest.mark.parametrize("wrong", [w for _, w, _ in BROKEN if "subgraph" not in w])
+def test_what_the_signature_names_rightly_still_counts(wrong: Mapping[str, Any]) -> None:
+    model = _model(wrong)
+    outputs = onert.Execution(onert.compile(onert.load(model), signature="serve")).run({"t0": _X})
+    assert list(outputs) == ["t3"]
+    runner = onert.Interpreter(model_content=model).get_signature_runner("serve")
+    found: dict[str, Array] = runner(t0=_X)
+    np.testing.assert_array_equal(found["t3"], _SQUARES)
+
+
+def test_a_signature_without_its_subgraph_is_not_there() -> None:
+    package = onert.load(_model({"subgraph": 1}))
+    assert not package.signatures
+    with pytest.raises(CompileError, match="there is no signature 'serve'"):
+        onert.compile(package, signature="serve")
+
+
+def test_a_model_without_faults_has_no_notes() -> None:
+    assert onert.load(_model({})).notes == ()
+
+
+def test_tools_print_the_notes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "model.tflite"
+    file.write_bytes(_model({"inputs": [("gone", 4)]}))
+    assert inspect_main([str(file)]) == 0
+    assert "'gone' in the inputs" in capsys.readouterr().err
+    assert run_main([str(file), "-v", "1"]) == 0
+    assert "'gone' in the inputs" in capsys.readouterr().err
