@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, tuple[set[str], set[str]]] = {
     "onert.frontend": ({"onert.ir"}, {"flatbuffers", "circle_schema", "numpy", "attrs", "h5py"}),
     "onert.compiler": ({"onert.ir", "onert.backend"}, {"numpy", "attrs"}),
     "onert.exec": ({"onert.ir", "onert.backend"}, {"numpy", "attrs"}),
+    "onert.image": ({"onert.ir", "onert.backend"}, {"numpy", "attrs"}),
     "onert.bundle": ({"onert.ir", "onert.backend", "onert.compiler"}, {"numpy", "attrs"}),
     "onert.runtime": (
         {"onert.ir", "onert.backend", "onert.frontend", "onert.compiler", "onert.exec"},
@@ -38,6 +39,7 @@ MAY_IMPORT: dict[str, tuple[set[str], set[str]]] = {
             "onert.exec",
             "onert.runtime",
             "onert.bundle",
+            "onert.image",
         },
         {"numpy", "attrs", "rich", "h5py", "PIL", "ai_edge_litert", "openvino", "onnxruntime"},
     ),

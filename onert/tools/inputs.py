@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from onert.backend import TensorInfo
+from onert.image import Conversion, Format
 from onert.ir import Array, DType, ExecutionError, quantize
 from onert.ir import shape as shapes
 
@@ -138,25 +139,21 @@ def image(path: Path, info: TensorInfo, mode: str | None) -> Array:
     except ImportError as error:
         raise ExecutionError("images need Pillow; install onert-toolkit[images]") from error
     height, width, channels = _plane(info)
-    formats = {1: "L", 3: "RGB", 4: "RGBA"}
+    formats = {1: Format.GRAY, 3: Format.RGB, 4: Format.RGBA}
     if channels not in formats:
         raise ExecutionError(f"input {info.name!r} has {channels} channels, an image has 1, 3 or 4")
     try:
         with Image.open(path) as opened:
-            resized = opened.convert(formats[channels]).resize((width, height), Image.Resampling.BILINEAR)
+            decoded = opened.convert("L" if channels == 1 else formats[channels].value)
+            pixels = np.asarray(decoded.resize((width, height), Image.Resampling.BILINEAR))
     except (OSError, UnidentifiedImageError, ValueError, Image.DecompressionBombError) as error:
         raise ExecutionError(f"{path} cannot be read as an image: {error}") from error
-    pixels = np.asarray(resized).reshape(tuple(d or 1 for d in info.shape))
     chosen = mode or {DType.UINT8: "0to255", DType.INT8: "neg128to127"}.get(info.dtype, "neg1to1")
     scale, offset = _MODES[chosen]
-    real = pixels.astype(np.float32) * np.float32(scale) + np.float32(offset)
-    if info.dtype.is_integer:
-        if chosen in ("0to1", "neg1to1") and info.quantization is not None:
-            return quantize(real, info.quantization, info.dtype)
-        low, high = info.dtype.limits
-        out: Array = np.clip(real, low, high).astype(info.dtype.numpy)
-        return out
-    return real.astype(info.dtype.numpy)
+    quantization = info.quantization if chosen in ("0to1", "neg1to1") else None
+    plane = TensorInfo(info.name, info.dtype, (1, height, width, channels), quantization)
+    tensor = Conversion(formats[channels], scale, offset).to_tensor(pixels, formats[channels], plane)
+    return tensor.reshape(tuple(d or 1 for d in info.shape))
 
 
 def _plane(info: TensorInfo) -> tuple[int, int, int]:
