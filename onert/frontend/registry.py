@@ -42,29 +42,22 @@ class Format(Value):
 
 
 def formats() -> tuple[Format, ...]:
-    """The project's own formats and those installed by entry point; ModelError where one cannot be imported."""
-    return tuple(_formats())
+    """The project's own formats and those installed by entry point; one that cannot be loaded is left out."""
+    return (*_own(), *_installed()[0])
 
 
-def _formats() -> Iterator[Format]:
-    """The same one after the other: what has not been asked for yet is not imported."""
-    found: list[Format] = []
+def _own() -> Iterator[Format]:
+    """One after the other: what has not been asked for yet is not imported."""
     for package in OWN:
-        found.append(importlib.import_module(package).FORMAT)
-        yield found[-1]
-    yield from (format_ for format_ in _installed() if format_ not in found)
+        yield importlib.import_module(package).FORMAT
 
 
-def _installed() -> tuple[Format, ...]:
-    import importlib.metadata as metadata  # noqa: PLC0415 # slow, and the project's own formats do without it
-
-    found = []
-    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda e: e.name):
-        try:
-            found.append(entry.load())
-        except (ImportError, AttributeError) as error:
-            raise ModelError(f"the model format {entry.name!r} at {entry.value} cannot be loaded: {error}") from error
-    return tuple(dict.fromkeys(found))
+def _installed() -> tuple[tuple[Format, ...], tuple[str, ...]]:
+    """The formats of others, and why some of them cannot be loaded; looked for when none of our own will do."""
+    found: tuple[tuple[Format, ...], tuple[str, ...]] = importlib.import_module("onert.frontend.installed").installed(
+        tuple(_own())
+    )
+    return found
 
 
 def _unknown(package: Package) -> bool:
@@ -81,11 +74,11 @@ def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> P
     name = str(path) if path is not None else f"{len(source)} bytes" if isinstance(source, bytes) else ""
     try:
         content = memoryview(source) if isinstance(source, bytes) else _content(source)
-        for format_ in _formats():
-            if format_.recognize(bytes(content[:HEAD]), path):
-                unread = format_.unread(content, path)
-                package = unread if unread is not None and known(unread) else format_.load(content, path)
-                return package if package.name else evolve(package, name=path.stem if path is not None else "model")
+        format_, refusals = _format_of(bytes(content[:HEAD]), path)
+        if format_ is not None:
+            unread = format_.unread(content, path)
+            package = unread if unread is not None and known(unread) else format_.load(content, path)
+            return package if package.name else evolve(package, name=path.stem if path is not None else "model")
     except ModelError as error:
         raise ModelError(f"{name}: {error}") from error
     except MemoryError as error:
@@ -97,7 +90,17 @@ def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> P
     if not len(content):
         raise ModelError(f"{name}: the file is empty")
     expected = ", ".join(format_.name for format_ in formats())
-    raise ModelError(f"{name}: begins with {bytes(content[:8])!r}, expected one of the formats {expected}")
+    sentence = f"{name}: begins with {bytes(content[:8])!r}, expected one of the formats {expected}"
+    raise ModelError("; ".join((sentence, *refusals)))
+
+
+def _format_of(head: bytes, path: Path | None) -> tuple[Format | None, tuple[str, ...]]:
+    """The format that recognises a file, if any, and why some formats could not be asked."""
+    for format_ in _own():
+        if format_.recognize(head, path):
+            return format_, ()
+    others, refusals = _installed()
+    return next((format_ for format_ in others if format_.recognize(head, path)), None), refusals
 
 
 def _content(path: Path) -> Data:

@@ -1,0 +1,73 @@
+"""Model formats of other packages, found by entry point.
+
+Their readers are other people's code: whatever goes wrong in one becomes a ModelError with its name, and what it reads
+is verified.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+
+from onert.ir import ModelError, OnertError, Package
+from onert.ir.verify import verify
+
+from .flatbuffer import Data
+from .registry import GROUP, Format
+
+
+def installed(own: tuple[Format, ...]) -> tuple[tuple[Format, ...], tuple[str, ...]]:
+    """The formats beside `own`, by the names of their entry points, and a sentence for each that cannot be loaded."""
+    found: list[Format] = []
+    refusals: list[str] = []
+    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda e: (e.name, e.value)):
+        try:
+            loaded = entry.load()
+        except (Exception, SystemExit) as error:
+            refusals.append(_refusal(entry.name, entry.value, f"cannot be loaded: {type(error).__name__}: {error}"))
+            continue
+        if not isinstance(loaded, Format):
+            what = f"is a {type(loaded).__name__}, expected an onert.frontend.Format"
+            refusals.append(_refusal(entry.name, entry.value, what))
+        elif loaded not in own and loaded not in found:
+            found.append(loaded)
+    return tuple(map(_guarded, found)), tuple(refusals)
+
+
+def _refusal(name: str, path: str, what: str) -> str:
+    return f"the model format {name!r} at {path} {what}"
+
+
+def _guarded(format_: Format) -> Format:
+    """The format with errors that say whose they are, and results that are verified."""
+    name = format_.name
+
+    def read(content: Data, path: Path | None) -> Package:
+        package = _called(name, format_.load, content, path)
+        if not isinstance(package, Package):
+            raise ModelError(f"the reader of model format {name!r} gave a {type(package).__name__}, expected a Package")
+        for model in package.models:
+            verify(model)
+        return package
+
+    def recognize(head: bytes, path: Path | None) -> bool:
+        return bool(_called(name, format_.recognize, head, path))
+
+    def unread(content: Data, path: Path | None) -> Package | None:
+        package: Package | None = _called(name, format_.unread, content, path)
+        return package
+
+    return evolve(format_, recognize=recognize, load=read, unread=unread)
+
+
+def _called(name: str, function: Callable[..., Any], *arguments: object) -> Any:
+    try:
+        return function(*arguments)
+    except (OnertError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        raise ModelError(f"the reader of model format {name!r} failed: {type(error).__name__}: {error}") from error
