@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from shared_material import REPOSITORY
 
 from onert.compiler import Options, variables
 from onert.compiler.cpus import available_cpus
@@ -109,6 +111,13 @@ def test_every_variable_of_one_is_known() -> None:
 
 def test_a_trace_goes_where_the_environment_says() -> None:
     assert recordings(Options.from_environment({"TRACE_FILEPATH": "trace.json"}))["trace"] == "trace.json"
+
+
+def test_the_page_on_options_has_every_variable() -> None:
+    page = (REPOSITORY / "docs" / "options.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`[A-Z0-9`_, ]+`) \|", page, re.MULTILINE)
+    names = {name for row in rows for name in re.findall(r"\w+", row)}
+    assert names == variables._VARIABLES.keys() | variables._WITHOUT_EFFECT.keys()
 
 
 def test_options_made_directly_are_checked_too() -> None:
