@@ -30,6 +30,7 @@ def test_results_agree(case: str) -> None:
         run.set_input_shape(position, array.shape)
     outputs = run.run(inputs)
     for i, found in enumerate(outputs.values()):
+        assert found.dtype == run.program.outputs[i].dtype.numpy
         if f"out{i}" not in arrays:
             continue  # division by zero: the authors ask only that it does not crash
         expected = arrays[f"out{i}"]
