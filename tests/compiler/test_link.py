@@ -176,6 +176,7 @@ OTHER = Quantization((1.0,), (100,))
             [5, -1],
             [101, 98],
         ),
+        (typed(DType.INT8, Q), typed(DType.INT8, Quantization((0.25,), (-5,))), [5, -1], [-1, -13]),
         (typed(DType.FLOAT32, None), typed(DType.INT32, None), [1.5, -2.5], [1, -2]),
         (typed(DType.FLOAT16, None), typed(DType.FLOAT32, None), [1.5, -2.5], [1.5, -2.5]),
     ],

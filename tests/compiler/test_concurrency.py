@@ -1,0 +1,177 @@
+"""Claims about steps that may run at a time: what waits for what, threads shared among them, and which is urgent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onert.backend import Backend, Program
+from onert.compiler.concurrency import BYTES_PER_FLOP, beside, guessed_costs, ranks, threads_for
+from onert.compiler.effects import predecessors
+from onert.compiler.liveness import reachability
+from onert.ir import Effect, Subgraph
+
+from .test_program import program
+from .toy import ELSEWHERE, Draft, Run, ToyAdd, ToyBackend, ToyRead, ToyScale, ToyWrite
+
+CHAIN = ((), (0,), (1,), (2,))
+DIAMOND = ((), (0,), (0,), (1, 2))
+APART = ((), (), (), ())
+TWO_CHAINS = ((), (), (0,), (1,))
+
+
+@pytest.mark.parametrize(
+    ("dependencies", "pairs"),
+    [
+        (CHAIN, {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}),
+        (DIAMOND, {(0, 1), (0, 2), (0, 3), (1, 3), (2, 3)}),
+        (APART, set()),
+        (TWO_CHAINS, {(0, 2), (1, 3)}),
+    ],
+)
+def test_what_must_have_run_before_is_known_through_others(
+    dependencies: tuple[tuple[int, ...], ...], pairs: set[tuple[int, int]]
+) -> None:
+    assert set(map(tuple, np.argwhere(reachability(dependencies)).tolist())) == pairs
+
+
+@pytest.mark.parametrize(
+    ("dependencies", "others", "threads", "shares"),
+    [
+        (CHAIN, [0, 0, 0, 0], 4, [4, 4, 4, 4]),
+        (DIAMOND, [0, 1, 1, 0], 4, [4, 2, 2, 4]),
+        (APART, [3, 3, 3, 3], 4, [1, 1, 1, 1]),
+        (APART, [3, 3, 3, 3], 9, [2, 2, 2, 2]),
+        (APART, [3, 3, 3, 3], 2, [1, 1, 1, 1]),
+        (TWO_CHAINS, [2, 2, 2, 2], 6, [2, 2, 2, 2]),
+    ],
+)
+def test_steps_that_run_beside_others_share_the_threads(
+    dependencies: tuple[tuple[int, ...], ...], others: list[int], threads: int, shares: list[int]
+) -> None:
+    assert beside(dependencies) == others
+    assert threads_for(dependencies, threads) == shares
+
+
+def test_a_step_is_as_urgent_as_the_longest_way_from_it_to_the_end() -> None:
+    assert ranks(CHAIN, [1, 2, 3, 4]) == (10, 9, 7, 4)
+    assert ranks(DIAMOND, [1, 2, 5, 4]) == (10, 6, 9, 4)
+    assert ranks(TWO_CHAINS, [1, 5, 3, 1]) == (4, 6, 3, 1)
+
+
+def test_guesses_count_arithmetic_and_memory() -> None:
+    d = Draft()
+    x = d.input(100, name="x")
+    graph = d.graph(d.op(ToyAdd(), x, d.op(ToyScale(), x)))
+    steps = program(graph, [ToyBackend("single", single=True)], executor="Parallel", optimize=False).main.steps
+    assert guessed_costs(steps) == [100 + 800 / BYTES_PER_FLOP, 100 + 1200 / BYTES_PER_FLOP]
+
+
+def effects(*kinds: str) -> Subgraph:
+    """Reads and writes of state, and operations without effects, each on an input of its own."""
+    d = Draft()
+    made = {"read": ToyRead(), "write": ToyWrite(), "none": ToyScale()}
+    return d.graph(*(d.op(made[kind], d.input(2, name=f"x{at}")) for at, kind in enumerate(kinds)))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "before"),
+    [
+        (("read", "read", "read"), ((), (), ())),
+        (("write", "read", "read"), ((), (0,), (0,))),
+        (("read", "read", "write"), ((), (), (0, 1))),
+        (("write", "write", "none"), ((), (0,), ())),
+        (("read", "write", "read", "write"), ((), (0,), (1,), (1, 2))),
+        (("write", "none", "read", "none", "write"), ((), (), (0,), (), (0, 2))),
+    ],
+)
+def test_reads_keep_no_order_among_themselves_and_writes_keep_it_with_all(
+    kinds: tuple[str, ...], before: tuple[tuple[int, ...], ...]
+) -> None:
+    graph = effects(*kinds)
+    assert predecessors(graph, (Effect.NONE,)) == before
+
+
+# ---- results of each step, and where they lie
+
+
+def read_inside_and_outside() -> Subgraph:
+    """A tensor that is an output, that its own step reads, and that a branch reads as well."""
+    d = Draft()
+    x = d.input(4, name="x")
+    a = d.op(ToyScale(2.0), x)
+    b = d.op(ToyScale(3.0), a)
+    return d.graph(a, b, d.op(ToyAdd(), a, b))
+
+
+@pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
+def test_a_result_that_its_own_step_reads_leaves_it_where_it_is_an_output(executor: str) -> None:
+    compiled = program(read_inside_and_outside(), [ToyBackend("all")], executor=executor)
+    assert [o.tolist() for o in Run(compiled)(np.ones(4, np.float32))] == [[2.0] * 4, [6.0] * 4, [8.0] * 4]
+    graph = compiled.main.subgraph
+    made = {o for step in compiled.main.steps for o in step.sequence.outputs}
+    assert made >= set(graph.outputs)
+
+
+def test_a_chain_ends_where_others_read_what_it_makes() -> None:
+    d = Draft()
+    x = d.input(4, name="x")
+    a = d.op(ToyScale(2.0), x)
+    left, right = d.op(ToyScale(3.0), a), d.op(ToyScale(5.0), a)
+    graph = d.graph(d.op(ToyAdd(), d.op(ToyScale(7.0), left), right))
+    compiled = program(graph, [ToyBackend("all")], executor="Parallel", optimize=False)
+    steps = [[str(o).split()[1] for o in step.sequence.body] for step in compiled.main.steps]
+    assert sorted(map(tuple, steps)) == [("0",), ("1", "3"), ("2", "4")] or sorted(map(tuple, steps)) == [
+        ("0",), ("1", "3", "4"), ("2",),
+    ]  # fmt: skip
+
+
+def fan(count: int) -> Subgraph:
+    d = Draft()
+    x = d.input(4, name="x")
+    ends = [d.op(ToyAdd(), x, d.op(ToyScale(float(i)), x)) for i in range(count)]
+    total = ends[0]
+    for end in ends[1:]:
+        total = d.op(ToyAdd(), total, end)
+    return d.graph(total)
+
+
+def backends_used(compiled: Program) -> list[str]:
+    return [step.backend for step in compiled.main.steps]
+
+
+def test_backends_change_as_seldom_as_the_order_of_operations_allows() -> None:
+    backends: list[Backend] = [ToyBackend("scales", [ToyScale]), ToyBackend("adds", [ToyAdd])]
+    assert backends_used(program(fan(5), backends, optimize=False)) == ["scales", "adds"]
+
+
+def test_the_first_operation_of_the_file_decides_which_backend_begins() -> None:
+    d = Draft()
+    x, y = d.input(4, name="x"), d.input(4, name="y")
+    graph = d.graph(d.op(ToyAdd(), x, y), d.op(ToyScale(2.0), x), d.op(ToyAdd(), y, y))
+    backends: list[Backend] = [ToyBackend("scales", [ToyScale]), ToyBackend("adds", [ToyAdd])]
+    assert backends_used(program(graph, backends, optimize=False)) == ["adds", "scales"]
+
+
+def test_a_tensor_goes_to_a_device_once_for_all_that_read_it_there() -> None:
+    backends: list[Backend] = [ToyBackend("device", [ToyScale], ELSEWHERE), ToyBackend("builtin")]
+    compiled = program(fan(4), backends, optimize=False)
+    permutes = [str(o) for o in compiled.main.subgraph.operations if o.op.name() == "Permute"]
+    assert len(permutes) == 5  # the input once, and each of the four results back
+    assert Run(compiled)(np.ones(4, np.float32))[0].tolist() == [10.0] * 4
+
+
+@pytest.mark.parametrize("executor", ["Linear", "Parallel"])
+def test_state_that_a_device_computes_comes_back_to_the_variable(executor: str) -> None:
+    d = Draft()
+    x, total = d.input(3, name="x"), d.variable(3)
+    new = d.op(ToyAdd(), x, total)
+    graph = d.graph(d.op(ToyScale(10.0), x), state=[(total, new)])
+    compiled = program(graph, [ToyBackend("device", [ToyAdd], ELSEWHERE), ToyBackend("builtin")], executor=executor)
+    routine = compiled.main
+    assert [routine.memories[u.source].name for u in routine.subgraph.state] == ["host"]
+    run = Run(compiled)
+    for k in (1, 2, 3):
+        run(np.full(3, k, np.float32))
+    variable = run.tensors[routine.subgraph.state[0].variable]
+    assert variable.array.tolist() == [6.0] * 3
