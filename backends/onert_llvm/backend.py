@@ -11,7 +11,7 @@ from onert.backend import Backend, Group, Kernel, Sequence, Settings
 from onert.backend.cache import Cache, default_directory
 from onert.ir import BackendError, CallTypes, Operation
 
-from .kept import KeptKernel, revived
+from .kept import SERIALIZABLE, KeptKernel, revived
 from .native_kernel import NativeKernel
 from .target import target
 from .version import version
@@ -24,6 +24,7 @@ class Llvm(Backend):
     """Native code for sequences of operations, made with LLVM."""
 
     name = "llvm"
+    serializable = SERIALIZABLE
 
     def expect(
         self, operations: Iterable[tuple[Operation, CallTypes]], settings: Settings

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from attrs import evolve, frozen
 
 from . import linked
-from .lower.command import Callee, Command, Lowered
+from .layout import TaskLayout
+from .lower.command import Access, Area, Callee, Check, Command, Lowered, Pointer, Transfer, Variables
 from .native_kernel import NativeKernel
 
 
@@ -23,6 +24,13 @@ class KeptKernel:
     triple: str
     walkers: tuple[bytes, ...]
     threads: int
+
+
+SERIALIZABLE = (
+    *(KeptKernel, Lowered, Command, Callee, TaskLayout, Pointer, Area, Access, Check),
+    *(Variables, Transfer),
+)
+"""The classes that a serialized kernel consists of."""
 
 
 def kept(kernel: NativeKernel, objects: Mapping[str, bytes], triple: str, walkers: tuple[bytes, ...]) -> KeptKernel:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from onert.backend.cache import sources
+from onert.backend.cache import installed, sources
 
 
 @cache
@@ -18,6 +19,18 @@ def llvm_folder() -> Path | None:
 
 @cache
 def version() -> str:
-    """Names this backend's own sources, and the LLVM that is installed."""
+    """Names the content of this backend's own sources, and the LLVM that is installed.
+
+    That is what llvmlite's installer recorded, and the sizes and times of its files: their contents are too large to be
+    read at every start.
+    """
     llvm = llvm_folder()
-    return f"{sources(Path(__file__).parent)} {'' if llvm is None else sources(llvm)}"
+    own = sources(Path(__file__).parent)
+    return own if llvm is None else f"{own} {installed(llvm, 'llvmlite')} {_sizes(llvm)}"
+
+
+def _sizes(package: Path) -> str:
+    """Names, sizes and times of the last change of the files of llvmlite, and of the library it calls."""
+    folders = (folder for folder in (package, package / "binding") if folder.is_dir())
+    found = ((item.name, item.stat()) for folder in folders for item in os.scandir(folder) if item.is_file())
+    return " ".join(sorted(f"{name} {status.st_size} {status.st_mtime_ns}" for name, status in found))

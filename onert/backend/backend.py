@@ -37,6 +37,9 @@ class Backend:
     single: ClassVar[bool] = False
     """Whether `generate` wants sequences of one operation each."""
 
+    serializable: ClassVar[tuple[type[Any], ...]] = ()
+    """Frozen attrs classes and enumerations, beside those of `onert.ir`, that what `keep` returns may hold."""
+
     @property
     def memory(self) -> Memory:
         """The memory space in which this backend's tensors live."""

@@ -3,16 +3,18 @@
 Each entry is one file: magic, length and CRC-32 of the payload, payload at a 64-byte boundary. An entry is written to
 a temporary name and renamed, so that a reader sees all of it or nothing; one that is cut, changed or foreign is ignored
 and removed. Any number of processes may use one directory at once: the worst that a race costs is work done twice.
+An entry is read into memory of this process, not mapped, and checked there: whoever truncates or writes to its file
+later changes nothing.
 
-What lies there is run, so it must be the user's own: the directory is made for the user alone, and one that belongs to
-another or that others may write to is not used, nor is such a file.
+Entries hold machine code, so the directory must be the user's own: it is made for the user alone, and one that belongs
+to another or that others may write to is not used, nor is such a file. The checksum finds damage; it is no signature,
+for who can write to the directory can write to the user's programs as well.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import mmap
 import os
 import stat
 import struct
@@ -23,9 +25,10 @@ from pathlib import Path
 
 from attrs import frozen
 
+from onert.ir.content import read_into, room
 from onert.ir.value import Value
 
-MAGIC = b"onert cache 2\n\0\0"
+MAGIC = b"onert cache 3\n\0\0"
 HEADER = 64
 DEFAULT_LIMIT = 512 << 20
 _KEPT_AFTER_EVICTION = 0.8  # leave room, so that not every store evicts
@@ -44,25 +47,62 @@ def default_directory(environment: Mapping[str, str]) -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "onert"
 
 
-def sources(package: Path) -> str:
-    """Names the state of a package's source files: their names, sizes and times of change.
+def sources(package: Path, memo: Cache | None = None) -> str:
+    """A digest of the names and contents of all files below a folder but Python's own caches.
 
-    That is what Python goes by too when it decides whether a file's compiled form is still that file's.
+    To read them all takes ten milliseconds, so the digest is stored in `memo` (the user's cache where it is None) under
+    what the system says of each file: inode, size, and the times of the last change of content and of state. The
+    latter nobody can set. Where a file was changed so recently that another change could bear the same time, nothing is
+    stored. OSError where the folder cannot be read.
     """
+    memo = Cache(default_directory(os.environ)) if memo is None else memo
+    found = sorted(_files(str(package), ""))
+    told = "".join(f"{name}\0{status}\n" for name, status, _ in found)
+    key = Cache.key("sources 1", os.fsencode(package), told.encode(errors="surrogateescape"))
+    stored = memo.load(key)
+    if stored is not None and len(stored) == _DIGEST:
+        return bytes(stored).hex()
     digest = hashlib.sha256()
-    for name, size, changed in sorted(_files(str(package), "")):
-        digest.update(f"{name} {size} {changed}\n".encode())
+    for name, _, path in found:
+        content = Path(path).read_bytes()
+        digest.update(f"{name}\0{len(content)}\0".encode(errors="surrogateescape"))
+        digest.update(content)
+    newest = max((status[-1] for _, status, _ in found), default=0)
+    if newest < time.time_ns() - _SETTLED and sorted(_files(str(package), "")) == found:
+        memo.store(key, digest.digest())
     return digest.hexdigest()
 
 
-def _files(folder: str, prefix: str) -> Iterator[tuple[str, int, int]]:
+_DIGEST = hashlib.sha256().digest_size
+_SETTLED = 2_000_000_000
+"""Nanoseconds after which a change gets another time than one before it, in every file system."""
+
+_State = tuple[int, int, int, int, int]
+
+
+def _files(folder: str, prefix: str) -> Iterator[tuple[str, _State, str]]:
+    """The files below a folder: name, what changes with each change (the time of the last one at the end), path."""
     for item in os.scandir(folder):
         if item.is_dir():
             if item.name != "__pycache__":
                 yield from _files(item.path, f"{prefix}{item.name}/")
         else:
-            status = item.stat()
-            yield prefix + item.name, status.st_size, status.st_mtime_ns
+            s = item.stat()
+            yield prefix + item.name, (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns), item.path
+
+
+def installed(package: Path, distribution: str) -> str:
+    """Names the version of a distribution that a package is installed by, and the digests of its files.
+
+    Both are in the installer's record beside the package; where there is none, the files themselves are looked at.
+    """
+    found = [
+        f"{item.name} {hashlib.sha256(record.read_bytes()).hexdigest()}"
+        for item in os.scandir(package.parent)
+        if item.name.startswith(f"{distribution}-") and item.name.endswith(".dist-info")
+        if (record := Path(item.path) / "RECORD").is_file()
+    ]
+    return " ".join(sorted(found)) or sources(package)
 
 
 def _own(status: os.stat_result) -> bool:
@@ -76,6 +116,19 @@ def _header(payload: Iterable[bytes | memoryview]) -> bytes:
         length += len(piece)
         checksum = zlib.crc32(piece, checksum)
     return (MAGIC + struct.pack("<QI", length, checksum)).ljust(HEADER, b"\0")
+
+
+def _read(path: Path) -> memoryview:
+    """A copy of a file of this user's, as much as there is of it; OSError where it is not that."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        status = os.fstat(descriptor)
+        if not (_own(status) and stat.S_ISREG(status.st_mode)):
+            raise PermissionError(f"{path} is not a file that only its user may write to")
+        target = room(status.st_size)
+        return target[: read_into(descriptor, target)].toreadonly()
+    finally:
+        os.close(descriptor)
 
 
 def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
@@ -112,20 +165,16 @@ class Cache(Value):
         return digest.hexdigest()
 
     def load(self, key: str) -> memoryview | None:
-        """The payload, memory-mapped and read-only; None where it is not there or not whole."""
+        """The payload, a private copy that is read-only; None where it is not there or not whole."""
         path = self._path(key)
         try:
             if not _own(os.stat(self.directory)):
                 return None
-            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-                if not _own(os.fstat(file.fileno())):
-                    return None
-                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except (OSError, ValueError):  # not there, not readable, or empty
+            found = _read(path)
+        except (OSError, MemoryError):  # not there, not readable, not the user's own, or too large
             return None
-        view = memoryview(mapped)
-        payload = view[HEADER:]
-        if view[:HEADER] != _header((payload,)):
+        payload = found[HEADER:]
+        if found[:HEADER] != _header((payload,)):
             self._remove(path)
             return None
         with contextlib.suppress(OSError):  # a read-only cache serves as well

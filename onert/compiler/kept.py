@@ -1,59 +1,48 @@
-"""Programs on disk: compiled once, found again by all that they depend on.
+"""Programs on disk: compiled once, found again by all that they depend on (`key`).
 
-A kept program is a pickle of everything but the kernels and what it takes from the model again, above all constants;
-the kernels come from what their backends keep. Arrays lie beside the pickle and are mapped into memory, so that packed
-weights are neither packed nor held twice. What a program depends on, and is found by, is the model, the options, the
-sources of this package, Python and NumPy, and what the backends say of themselves. A model with operations that
-somebody else's code declares is not kept: nothing tells whether that code is still the same.
+An entry is data (`encoding`): everything of a program but its kernels, which their backends give as data too, and but
+for what is taken from the model again, above all large constants. Arrays lie beside that, so that packed weights need
+not be packed again. Nothing of an entry is run but the machine code that a backend keeps in it. A model with operations
+that somebody else's code declares is not cached: nothing tells whether that code is still the same.
 
 Of a model that a file's content says alone, the content is what programs are found by, and where one is found the file
-is read no further: that it is well-formed is kept too.
+is read no further: that it is well-formed was found out before.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
-import pickle
 import struct
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import Enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, partial
-from pathlib import Path
-from types import FunctionType
+from itertools import accumulate
 from typing import Any
 
-import numpy as np
-from attrs import evolve, fields, frozen
+from attrs import evolve, frozen
 
-import onert.ir
-from onert.backend import HOST, Backend, Memory, Program, Routine, Step
-from onert.backend.cache import Cache, default_directory, sources
+from onert.backend import Backend, Program, Routine, Step
+from onert.backend.cache import Cache, default_directory
 from onert.backend.writers import WRITERS
-from onert.ir import Array, BackendError, Constant, Operand, Package, TensorType
-from onert.ir.package import Content, Models
+from onert.ir import Constant, OnertError, Package
+from onert.ir.content import Content
 
+from . import key as keys
+from .decoding import DecodeError, decode
+from .encoding import EncodeError, encode
 from .options import Options
+from .records import Records
 
 Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
 
 _ALIGNMENT = 64
-_UNFIT = (pickle.PicklingError, TypeError, AttributeError)
-"""What pickling raises for values that only this process knows, such as a user's own function."""
-_BROKEN = (BackendError, pickle.UnpicklingError, struct.error, *_UNFIT, ValueError, EOFError, ImportError, LookupError)
-"""What is raised for a program that another state of things kept than its key says."""
-_OURS = frozenset({"attr", "copyreg", "numpy", "onert", *sys.stdlib_module_names})
-"""The packages whose state is part of the key."""
 
 
 @frozen(eq=False)
-class Shelf:
-    """Where the program of one package for one set of options is kept; `parts` are what it takes from the package.
+class ProgramEntry:
+    """Where the program of one package for one set of options is cached; `parts` are what it takes from the package.
 
     `key` reads all of the package. `outline` is a key of some of it: an empty entry of that key says that a program for
-    such a package was kept, so that nobody reads all of a package that is new. `told` are the keys of other empty
+    such a package was stored, so that nobody reads all of a package that is new. `also` are the keys of other empty
     entries that go with the program.
     """
 
@@ -62,19 +51,22 @@ class Shelf:
     key: Callable[[], str]
     parts: Parts
     backends: Mapping[str, Backend]
-    told: Callable[[], Iterable[str]] = tuple
+    records: Records
+    also: Callable[[], Iterable[str]] = tuple
 
-    def take(self, specialize: Specialize) -> Program | None:
-        """The program, where it is there; `specialize` becomes what it has of that name."""
+    def load(self, specialize: Specialize) -> Program | None:
+        """The program, where it is there; `specialize` becomes what it has of that name. An entry that is not usable is
+        removed."""
         WRITERS.finish()
         payload = None if self.cache.load(self.outline) is None else self.cache.load(self.key())
         if payload is None:
             return None
         try:
-            program, kernels = _unpacked(payload, self.parts)
+            program, kernels = _unpacked(payload, self.records, self.parts)
             routines = [self._revived(*each) for each in zip(program.routines, kernels, strict=True)]
-        except _BROKEN:
-            return None  # compile it again
+        except _UNUSABLE:
+            self.cache.remove([self.key()])
+            return None
         return evolve(program, routines=tuple(routines), specialize=specialize)
 
     def _revived(self, routine: Routine, kernels: Sequence[Any]) -> Routine:
@@ -82,26 +74,31 @@ class Shelf:
         steps = (evolve(s, kernel=self.backends[s.backend].revive(kernel, s.sequence)) for s, kernel in pairs)
         return evolve(routine, steps=tuple(steps))
 
-    def put(self, program: Program) -> None:
-        """Keep a program, where all that it consists of can be kept, while the caller goes on."""
-        WRITERS.begin(partial(self._put, program))
+    def store(self, program: Program) -> None:
+        """Store a program, where all that it consists of is data, while the caller goes on."""
+        WRITERS.begin(partial(self._store, program))
 
-    def _put(self, program: Program) -> None:
+    def _store(self, program: Program) -> None:
         kernels = tuple(tuple(self._kept(step) for step in routine.steps) for routine in program.routines)
         if any(kernel is None for each in kernels for kernel in each):
             return
-        bare = evolve(program, routines=tuple(map(_without_kernels, program.routines)), specialize=_nothing)
+        nothing: Any = None
+        bare = evolve(program, routines=tuple(map(_without_kernels, program.routines)), specialize=nothing)
         try:
             self.parts.check()
-            pieces = _packed((bare, kernels), self.parts)
-        except _UNFIT:
+            pieces = _packed((bare, kernels), self.records, self.parts)
+        except EncodeError:
             return
         if self.cache.store(self.key(), *pieces):
-            for key in (self.outline, *self.told()):
+            for key in (self.outline, *self.also()):
                 self.cache.store(key)
 
     def _kept(self, step: Step) -> Any:
         return self.backends[step.backend].keep(step.kernel)
+
+
+_UNUSABLE = (DecodeError, OnertError, ValueError, TypeError, LookupError, AttributeError)
+"""What is raised for data that a backend did not keep so, by `decode` and by `Backend.revive`."""
 
 
 def _without_kernels(routine: Routine) -> Routine:
@@ -109,101 +106,38 @@ def _without_kernels(routine: Routine) -> Routine:
     return evolve(routine, steps=tuple(evolve(step, kernel=empty) for step in routine.steps))
 
 
-def _nothing(shapes: Mapping[int, tuple[int, ...]]) -> Program:
-    """Stands in a pickle for the making of programs for other shapes."""
-    raise pickle.UnpicklingError("a kept program is used before it is whole")
-
-
-def shelf(package: Package, options: Options, backends: Sequence[Backend]) -> Shelf | None:
-    """The place of a package's program; None where it is not kept.
+def program_entry(package: Package, options: Options, backends: Sequence[Backend]) -> ProgramEntry | None:
+    """The place of a package's program; None where it is not cached.
 
     That is so with a backend that does not keep kernels, and where compiling has effects or causes of its own: measured
     times, files for people.
     """
     if options.use_scheduler or options.graph_dot_dump:
         return None
-    names = {backend.name: backend.fingerprint(options.settings) for backend in backends}
-    if None in names.values():
-        return None
-    asked = (_state(), repr(names), _text(options))
-    place, by_name = Cache(default_directory(os.environ)), {b.name: b for b in backends}
     content = package.content
-    if content is not None:
-        outline = Cache.key(*asked, package.name, repr(package.model_names), content.outline)
-        key = cache(lambda: Cache.key(outline, content.digest))
-        return Shelf(place, outline, key, LaterParts(content), by_name, lambda: _well_formed(content))
-    constants = _constants(package.models)
+    constants = () if content is not None else keys.constants_of(package.models)
     try:
-        structure = _structure(package, constants)
-    except _UNFIT:
+        components = keys.components(package, options, backends, constants)
+    except EncodeError:
         return None
-    kinds = "\n".join(f"{constant.array.dtype} {constant.array.shape}" for constant in constants)
-    outline = Cache.key(*asked, structure, kinds)
-    key = cache(lambda: Cache.key(outline, _digest(constants)))
-    return Shelf(place, outline, key, Parts((*constants, *_operands(package.models))), by_name)
+    if components is None:
+        return None
+    outline = keys.joined(components)
+    place, by_name, records = Cache(default_directory(os.environ)), {b.name: b for b in backends}, Records(backends)
+    if content is not None:
+        key = cache(lambda: keys.joined({**components, "digest": content.digest}))
+        return ProgramEntry(
+            place, outline, key, LaterParts(content), by_name, records, lambda: keys.well_formed(content)
+        )
+    key = cache(lambda: keys.joined({**components, "elements": keys.elements(constants)}))
+    operands = (part for operand in keys.operands_of(package.models) for part in (operand.type, operand))
+    return ProgramEntry(place, outline, key, Parts((*constants, *operands)), by_name, records)
 
 
 def known(package: Package) -> bool:
-    """Whether a program of a package with this content was kept, so that the content is well-formed."""
+    """Whether a program of a package with this content was stored, so that the content is well-formed."""
     place = Cache(default_directory(os.environ))
-    return package.content is not None and all(place.load(key) is not None for key in _well_formed(package.content))
-
-
-def _well_formed(content: Content) -> Iterator[str]:
-    """The keys of entries that say that content is well-formed; the first is made without all of it being read."""
-    yield Cache.key(_state(), content.outline)
-    yield Cache.key(_state(), content.outline, content.digest)
-
-
-@cache
-def _state() -> str:
-    """What this process runs: the state of the sources when it is first asked for, Python and NumPy."""
-    state = sources(Path(onert.ir.__file__).parents[1])
-    return f"{state} {sys.implementation.cache_tag} {sys.hexversion:x} {np.__version__}"
-
-
-def _structure(value: object, constants: Sequence[Constant]) -> bytes:
-    """A pickle of everything but the constants, where no package of others declares any of it."""
-    return _pickled(value, {id(constant): at for at, constant in enumerate(constants)}, None, _OURS)
-
-
-def _digest(constants: Sequence[Constant]) -> bytes:
-    """A digest of the elements of constants whose types are known."""
-    found = hashlib.sha256()
-    for constant in constants:
-        array = constant.array
-        found.update(pickle.dumps(array.tolist()) if array.dtype == object else _bytes(array).data)
-    return found.digest()
-
-
-def _text(options: Options) -> str:
-    """The options that decide a program, the same in every process."""
-    found = {f.name: getattr(options, f.name) for f in fields(Options) if f.name != "fixed"}
-    return repr({name: sorted(value) if isinstance(value, frozenset) else value for name, value in found.items()})
-
-
-def _constants(models: Models) -> tuple[Constant, ...]:
-    """The constants of models, each once."""
-    found = {id(operand.data): operand.data for operand in _every_operand(models) if operand.data is not None}
-    return tuple(found.values())
-
-
-def _operands(models: Models) -> Iterator[Operand | TensorType]:
-    """The operands of models, and their types."""
-    for operand in _every_operand(models):
-        yield operand.type
-        yield operand
-
-
-def _every_operand(models: Models) -> Iterator[Operand]:
-    return (operand for model in models for subgraph in model.subgraphs for operand in subgraph.operands)
-
-
-def _bytes(array: Array) -> Array:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-
-
-# ---- pickles beside which arrays lie
+    return package.content is not None and all(place.load(key) is not None for key in keys.well_formed(package.content))
 
 
 class Parts:
@@ -224,11 +158,11 @@ class Parts:
 
 
 _OWN_BYTES = 1 << 16
-"""Constants of so many bytes at most, biases among them, a program keeps itself, so that no model is read for them."""
+"""Constants of so many bytes at most, biases among them, an entry holds itself, so that no model is read for them."""
 
 
 class LaterParts(Parts):
-    """The larger constants of models, which are read when one of these is; all else of them a program has itself."""
+    """The larger constants of models, which are read when one of these is; all else of them an entry holds itself."""
 
     def __init__(self, content: Content) -> None:
         self._content = content
@@ -240,101 +174,37 @@ class LaterParts(Parts):
         return Constant(lambda: self._constants[at].array)
 
     def check(self) -> None:
-        """One of `_UNFIT` where the models have operations that others declare, or the content is not what it was."""
-        _structure(self._content.models, self._constants)
-        if not self._content.stays:
-            raise pickle.PicklingError("a file was written to after it was loaded")
+        """EncodeError where the models have operations that others declare."""
+        keys.structure(self._content.models, self._constants)
 
     @cached_property
     def _constants(self) -> tuple[Constant, ...]:
-        return _constants(self._content.models)
+        return keys.constants_of(self._content.models)
 
 
-def given(at: int) -> object:
-    """Stands in a pickle for a part of the package."""
-    raise pickle.UnpicklingError(f"part {at} of a package is asked for outside of a kept program")
+# ---- documents beside which buffers lie
 
 
-def host_memory() -> Memory:
-    """Stands in a pickle for the host's memory."""
-    return HOST
+def _packed(value: object, records: Records, parts: Parts) -> list[bytes | memoryview]:
+    """Sizes of the document and of every buffer, then these, each on a cache line."""
+    document, buffers = encode(value, records, parts.numbers())
+    pieces = [document, *buffers]
+    sizes = struct.pack(f"<{1 + len(pieces)}Q", len(pieces), *map(len, pieces))
+    return [part for piece in (sizes, *pieces) for part in (piece, bytes(-len(piece) % _ALIGNMENT))]
 
 
-def member(kind: type[Enum], name: str) -> Enum:
-    """A member of an enumeration by its name: what it stands for may be a function that has none."""
-    return kind[name]
-
-
-class _Pickler(pickle.Pickler):
-    """Pickles with `given` parts as their numbers; with `packages`, nothing that other packages declare."""
-
-    def __init__(
-        self,
-        file: io.BytesIO,
-        given: Mapping[int, int],
-        buffers: list[pickle.PickleBuffer] | None,
-        packages: frozenset[str] | None,
-    ) -> None:
-        super().__init__(file, 5, buffer_callback=None if buffers is None else buffers.append)
-        self._given = given
-        self._packages = packages
-
-    def reducer_override(self, value: Any) -> Any:
-        if self._packages is not None and isinstance(value, type | FunctionType):
-            package = value.__module__.partition(".")[0]
-            if package not in self._packages:
-                raise pickle.PicklingError(f"{value.__qualname__} is declared by {package}")
-        if isinstance(value, Constant | Operand | TensorType) and id(value) in self._given:
-            return given, (self._given[id(value)],)
-        if isinstance(value, Constant):
-            return Constant, (np.asarray(value.array, order="C"),)
-        if isinstance(value, Enum):
-            return (member, (type(value), value.name))
-        return (host_memory, ()) if value is HOST else NotImplemented
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, buffers: Sequence[memoryview], parts: Parts) -> None:
-        super().__init__(file, buffers=buffers)
-        self._parts = parts
-
-    def find_class(self, module: str, name: str) -> Any:
-        own = module == __name__ and name == given.__name__
-        return self._parts.__getitem__ if own else super().find_class(module, name)
-
-
-def _pickled(
-    value: object,
-    given: Mapping[int, int],
-    buffers: list[pickle.PickleBuffer] | None,
-    packages: frozenset[str] | None = None,
-) -> bytes:
-    file = io.BytesIO()
-    _Pickler(file, given, buffers, packages).dump(value)
-    return file.getvalue()
-
-
-def _packed(value: object, parts: Parts) -> list[bytes | memoryview]:
-    """Sizes of the pickle and of every buffer, then these, each on a cache line."""
-    buffers: list[pickle.PickleBuffer] = []
-    head = _pickled(value, parts.numbers(), buffers)
-    pieces: list[memoryview] = [memoryview(head), *(buffer.raw() for buffer in buffers)]
-    sizes = struct.pack(f"<{1 + len(pieces)}Q", len(pieces), *(piece.nbytes for piece in pieces))
-    whole = (memoryview(sizes), *pieces)
-    return [part for piece in whole for part in (piece, bytes(-piece.nbytes % _ALIGNMENT))]
-
-
-def _unpacked(payload: memoryview, parts: Parts) -> tuple[Program, Sequence[Sequence[Any]]]:
-    (count,) = struct.unpack_from("<Q", payload)
-    sizes = struct.unpack_from(f"<{count}Q", payload, 8)
-    pieces, start = [], _aligned(8 * (1 + count))
-    for size in sizes:
-        pieces.append(payload[start : start + size])
-        start = _aligned(start + size)
-    head, *buffers = pieces
-    found: tuple[Program, Sequence[Sequence[Any]]] = _Unpickler(io.BytesIO(head), buffers, parts).load()
+def _unpacked(payload: memoryview, records: Records, parts: Parts) -> tuple[Program, Sequence[Sequence[Any]]]:
+    """The program and what its backends kept; DecodeError where the payload holds something else."""
+    try:
+        (count,) = struct.unpack_from("<Q", payload)
+        sizes = (8 * (1 + count), *struct.unpack_from(f"<{count}Q", payload, 8))
+    except (struct.error, OverflowError, MemoryError) as error:
+        raise DecodeError(f"the sizes cannot be read: {error}") from error
+    starts = tuple(accumulate((size + -size % _ALIGNMENT for size in sizes), initial=0))
+    if starts[-1] != len(payload) or count < 1:
+        raise DecodeError(f"{len(payload)} bytes are not {count} pieces of {starts[-1]} bytes")
+    _, document, *buffers = (payload[start : start + size] for start, size in zip(starts, sizes, strict=False))
+    found = decode(document, buffers, records, parts)
+    if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], Program)):
+        raise DecodeError("the entry holds no program")
     return found
-
-
-def _aligned(size: int) -> int:
-    return size + -size % _ALIGNMENT

@@ -13,7 +13,7 @@ from typing import Any
 from onert.backend import Backend, Program
 from onert.ir import Package
 
-from .kept import shelf
+from .kept import program_entry
 from .options import Options
 
 WORTH_KEEPING = 0.03
@@ -27,9 +27,9 @@ def compile(package: Package, options: Options, backends: Sequence[Backend]) -> 
     together, CompileError where these options or backends cannot compile it, BackendError where a backend fails.
     """
     options = options.with_config(package.config)
-    place = shelf(package, options, backends)
+    place = program_entry(package, options, backends)
     compilation = cache(lambda: _compiler().compilation(package, options, backends))
-    kept = place.take(lambda shapes: compilation().specialize(shapes)) if place is not None else None
+    kept = place.load(lambda shapes: compilation().specialize(shapes)) if place is not None else None
     if kept is not None:
         return kept
     start = perf_counter()
@@ -37,7 +37,7 @@ def compile(package: Package, options: Options, backends: Sequence[Backend]) -> 
         program: Program = compilation().first()
     spent = perf_counter() - start + (0.0 if package.content is None else package.content.preparation)
     if place is not None and spent >= WORTH_KEEPING:
-        place.put(program)
+        place.store(program)
     return program
 
 

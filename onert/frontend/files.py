@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import stat
 from pathlib import Path
 
 from onert.ir import ModelError
-
-from .flatbuffer import Data
+from onert.ir.content import Source, opened
 
 _KINDS = {
     stat.S_IFDIR: "a directory",
@@ -21,8 +19,8 @@ _KINDS = {
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-def map_file(path: Path) -> Data:
-    """The content of a regular file, memory-mapped; ModelError with the reason where it cannot be read.
+def open_file(path: Path) -> Source:
+    """The content of a regular file; ModelError with the reason where it cannot be opened.
 
     Nothing else is opened: a pipe makes whoever opens it wait, and a device may act on it. The check is repeated on the
     open file, because the name may stand for something else by then.
@@ -31,15 +29,13 @@ def map_file(path: Path) -> Data:
         _require_regular(os.stat(path).st_mode)
         descriptor = os.open(path, _FLAGS)
         try:
-            status = os.fstat(descriptor)
-            _require_regular(status.st_mode)
-            if status.st_size == 0:
-                return memoryview(b"")
-            return memoryview(mmap.mmap(descriptor, status.st_size, access=mmap.ACCESS_READ))
-        finally:
+            _require_regular(os.fstat(descriptor).st_mode)
+        except BaseException:
             os.close(descriptor)
-    except (OSError, ValueError) as error:  # ValueError: a path with a null byte, or a file cut short meanwhile
+            raise
+    except (OSError, ValueError) as error:  # ValueError: a path with a null byte
         raise ModelError(f"cannot be read: {reason(error)}") from error
+    return opened(descriptor)
 
 
 def is_directory(path: Path) -> bool:

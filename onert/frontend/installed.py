@@ -14,6 +14,7 @@ from typing import Any
 from attrs import evolve
 
 from onert.ir import ModelError, OnertError, Package
+from onert.ir.content import Source
 from onert.ir.verify import verify
 
 from .flatbuffer import Data
@@ -57,7 +58,7 @@ def _guarded(format_: Format) -> Format:
     def recognize(head: bytes, path: Path | None) -> bool:
         return bool(_called(name, format_.recognize, head, path))
 
-    def unread(content: Data, path: Path | None) -> Package | None:
+    def unread(content: Source, path: Path | None) -> Package | None:
         package: Package | None = _called(name, format_.unread, content, path)
         return package
 

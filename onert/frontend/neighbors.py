@@ -11,7 +11,7 @@ from onert.ir import ModelError, Subgraph, Subgraphs
 from onert.ir.link import renumber
 from onert.ir.value import Value
 
-from .files import map_file, resolved
+from .files import open_file, resolved
 from .flatbuffer import Data
 
 MAX_DEPTH = 8
@@ -86,7 +86,7 @@ class Neighbors:
             raise ModelError(f"models run one another more than {MAX_DEPTH} deep")
         if path not in self.chain.found:
             try:
-                content = map_file(path)
+                content = open_file(path).data
             except ModelError as error:
                 raise ModelError(f"the model {location!r} {error}") from error
             if not content:

@@ -9,9 +9,10 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from onert.ir import ModelError, Package
+from onert.ir.content import Held, Source
 from onert.ir.value import Value
 
-from .files import is_directory, map_file, reason
+from .files import is_directory, open_file, reason
 from .flatbuffer import Data
 
 GROUP = "onert.frontends"
@@ -21,7 +22,7 @@ HEAD = 16
 """Bytes of a file that a format may look at to recognise it."""
 
 
-def _never(content: Data, path: Path | None) -> Package | None:
+def _never(source: Source, path: Path | None) -> Package | None:
     """Nothing is left unread."""
     return None
 
@@ -31,14 +32,15 @@ class Format(Value):
     """A kind of model file.
 
     `recognize` is given the first bytes of a file (none for a directory) and its path (None for bytes in memory).
-    `load` is given the whole content (empty for a directory) and the path; it raises ModelError. `unread` gives the
-    same for content that is well-formed, and reads it when it is asked for; None where it cannot.
+    `load` is given the whole content (empty for a directory) and the path; it raises ModelError. The content is in
+    memory that nobody else can change. `unread` gives the same package for content that is known to be well-formed,
+    without reading it before something asks what is in it; None where it cannot.
     """
 
     name: str
     recognize: Callable[[bytes, Path | None], bool]
     load: Callable[[Data, Path | None], Package]
-    unread: Callable[[Data, Path | None], Package | None] = _never
+    unread: Callable[[Source, Path | None], Package | None] = _never
 
 
 def formats() -> tuple[Format, ...]:
@@ -73,11 +75,12 @@ def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> P
     path = source if isinstance(source, Path) else None
     name = str(path) if path is not None else f"{len(source)} bytes" if isinstance(source, bytes) else ""
     try:
-        content = memoryview(source) if isinstance(source, bytes) else _content(source)
-        format_, refusals = _format_of(bytes(content[:HEAD]), path)
+        content = Held(source) if isinstance(source, bytes) else _content(source)
+        head = content.part(0, HEAD)
+        format_, refusals = _format_of(head, path)
         if format_ is not None:
             unread = format_.unread(content, path)
-            package = unread if unread is not None and known(unread) else format_.load(content, path)
+            package = unread if unread is not None and known(unread) else format_.load(content.data, path)
             return package if package.name else evolve(package, name=path.stem if path is not None else "model")
     except ModelError as error:
         raise ModelError(f"{name}: {error}") from error
@@ -87,10 +90,10 @@ def load(source: Path | bytes, known: Callable[[Package], bool] = _unknown) -> P
         raise ModelError(f"{name}: cannot be read: {reason(error)}") from error
     if path is not None and path.is_dir():
         raise ModelError(f"{name}: a directory without metadata/MANIFEST is no package")
-    if not len(content):
+    if not content.size:
         raise ModelError(f"{name}: the file is empty")
     expected = ", ".join(format_.name for format_ in formats())
-    sentence = f"{name}: begins with {bytes(content[:8])!r}, expected one of the formats {expected}"
+    sentence = f"{name}: begins with {head[:8]!r}, expected one of the formats {expected}"
     raise ModelError("; ".join((sentence, *refusals)))
 
 
@@ -103,6 +106,6 @@ def _format_of(head: bytes, path: Path | None) -> tuple[Format | None, tuple[str
     return next((format_ for format_ in others if format_.recognize(head, path)), None), refusals
 
 
-def _content(path: Path) -> Data:
-    """A file memory-mapped; nothing for a directory or an empty file."""
-    return memoryview(b"") if is_directory(path) else map_file(path)
+def _content(path: Path) -> Source:
+    """The content of a file; nothing for a directory."""
+    return Held(b"") if is_directory(path) else open_file(path)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from onert.ir import Package
-from onert.ir.package import Content, Models, State
+from onert.ir.content import Content, Held, Models, Source
 
 from .custom import CUSTOM_OPS
 from .flatbuffer import Data
@@ -24,27 +24,16 @@ def schema_format(name: str, identifier: bytes) -> Format:
 
 
 def _load(data: Data, path: Path | None) -> Package:
-    content = Content(data, lambda: (model,), partial(_state, path))  # before: it notes the file's state
     model, alone = importlib.import_module("onert.frontend.model").read_package(data, path)
-    return _package(content if alone else (model,), path)
+    return _package(Content(Held(data), lambda _: (model,)) if alone else (model,), path)
 
 
-def _unread(data: Data, path: Path | None) -> Package | None:
-    return None if CUSTOM_OPS else _package(Content(data, partial(_models, data, path), partial(_state, path)), path)
+def _unread(source: Source, path: Path | None) -> Package | None:
+    return None if CUSTOM_OPS else _package(Content(source, partial(_models, path)), path)
 
 
-def _models(data: Data, path: Path | None) -> Models:
+def _models(path: Path | None, data: Data) -> Models:
     return _load(data, path).models
-
-
-def _state(path: Path | None) -> State | None:
-    if path is None:
-        return None
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _package(models: Models | Content, path: Path | None) -> Package:

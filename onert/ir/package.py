@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from .errors import ModelError
+from .content import Content, Models
 from .subgraph import Signature, Subgraphs
 from .value import Value
 
@@ -31,68 +29,6 @@ class Connection(Value):
 
     source: Port
     targets: tuple[Port, ...]
-
-
-Models = tuple[Subgraphs, ...]
-
-State = tuple[int, int, int]
-"""A file's number in its file system, its size in bytes, and when it was last written to in nanoseconds."""
-
-_ENDS = 1 << 12
-
-
-class Content:
-    """The whole content of a model file, and the models in it, which are read when somebody asks for them.
-
-    Nothing else decides what these are: two contents with one digest have the same models. `state` tells which file is
-    mapped into memory, its size and when it was written to; None where there is none, or none any more. `preparation`
-    is how many seconds it took to get ready to compile the models, which is part of what it costs to do that again.
-    """
-
-    preparation = 0.0
-
-    def __init__(self, data: memoryview, read: Callable[[], Models], state: Callable[[], State | None]) -> None:
-        self._data = data
-        self._read = read
-        self._state = state
-        self._before = state()
-
-    @cached_property
-    def models(self) -> Models:
-        """The models; ModelError where the content is malformed, or not what its digest was made of."""
-        if "digest" in self.__dict__ and not self.stays:
-            raise ModelError("the file was written to after it was loaded; load it again")
-        return self._read()
-
-    @property
-    def stays(self) -> bool:
-        """Whether the content is sure to be what it was. A file that was removed or replaced stays mapped as it was."""
-        before, after = self._before, self._state()
-        if before is None or after is None or before == after or before[0] != after[0]:
-            return True
-        known = before[1] == after[1] and "digest" in self.__dict__
-        return known and hashlib.sha256(self._data).hexdigest() == self.digest
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of all bytes."""
-        return hashlib.sha256(self._data).hexdigest()
-
-    @property
-    def outline(self) -> str:
-        """Tells most contents apart by a few of their bytes."""
-        ends = hashlib.sha256(self._data[:_ENDS])
-        ends.update(self._data[-_ENDS:])
-        return f"{len(self._data)} {ends.hexdigest()}"
-
-    def __eq__(self, other: object) -> bool:
-        return self.models == (other.models if isinstance(other, Content) else other)
-
-    def __hash__(self) -> int:
-        return hash(self.models)
-
-    def __repr__(self) -> str:
-        return repr(self.models)
 
 
 @frozen

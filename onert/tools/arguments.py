@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import os
 import zipfile
 from pathlib import Path
 
@@ -165,8 +166,8 @@ def _model(options: argparse.Namespace) -> str:
     if len(given) != 1:
         raise UsageError(f"{' and '.join(given) or 'no model'} given, expected one of MODEL, --nnpackage, --modelfile")
     ((option, path),) = given.items()
-    is_file = Path(path).is_file()
-    is_package = Path(path).is_dir() or (is_file and zipfile.is_zipfile(path))
+    is_file = os.path.isfile(path)  # false for a path that the system refuses, as one that is too long
+    is_package = os.path.isdir(path) or (is_file and zipfile.is_zipfile(path))
     if option == "--nnpackage" and is_file and not is_package:
         raise UsageError(f"--nnpackage is {path}, a model file; expected a directory or a zip archive")
     if option == "--modelfile" and is_package:

@@ -15,7 +15,7 @@ import pytest
 from shared_material import REPOSITORY, SHARED, needs_shared
 
 import onert
-from onert.backend.cache import HEADER, Cache, sources
+from onert.backend.cache import HEADER, Cache
 from onert.backend.writers import WRITERS, Writers
 from onert.compiler import kept, programs
 from onert.exec.observers import Profile, Trace
@@ -102,45 +102,6 @@ def test_every_model_that_was_found_gives_the_same(path: Path, compiled: Compile
     assert compiled.count == 1
     assert first.describe() == second.describe()
     assert same(outputs(first), outputs(second))
-
-
-def test_the_model_the_options_and_their_values_are_what_it_is_found_by(compiled: Compiled) -> None:
-    for count, (package, options) in enumerate(
-        [
-            (sum_with(1), {}),
-            (sum_with(2), {}),
-            (sum_with(1), {"num_threads": 2}),
-            (sum_with(1), {"planner": "Bump"}),
-            (sum_with(1), {"target": "x86-64"} if sys.platform == "linux" and os.uname().machine == "x86_64" else {}),
-            (sum_with(1), {"disabled_passes": frozenset({"FoldConstants"})}),
-        ],
-        start=1,
-    ):
-        options = {"num_threads": 1, **options}
-        onert.compile(package, **options)
-        assert compiled.count <= count
-        before = compiled.count
-        onert.compile(package, **options)
-        assert compiled.count == before
-    assert compiled.count >= 5
-
-
-def test_sources_are_told_apart_by_what_python_tells_them_apart_by(tmp_path: Path) -> None:
-    package = tmp_path / "package"
-    (package / "inner").mkdir(parents=True)
-    file = package / "inner" / "module.py"
-    file.write_text("x = 1\n")
-    states = [sources(package)]
-    file.write_text("x = 12\n")
-    states.append(sources(package))
-    os.utime(file, ns=(0, 0))
-    states.append(sources(package))
-    file.rename(package / "module.py")
-    states.append(sources(package))
-    assert len(set(states)) == 4
-    (package / "__pycache__").mkdir()
-    (package / "__pycache__" / "module.pyc").write_bytes(b"")
-    assert sources(package) == states[-1]
 
 
 def whole(directory: Path) -> Path:

@@ -14,7 +14,7 @@ from onert.backend.writers import WRITERS
 from onert.compiler import programs
 from onert.frontend import model as reader
 from onert.frontend.custom import CUSTOM_OPS
-from onert.ir import Array, ModelError, Package
+from onert.ir import Array, ModelError, Package, content
 
 FILE = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
 
@@ -81,29 +81,29 @@ def test_other_options_take_a_known_file_too(reads: Reads) -> None:
 
 def test_a_file_that_differs_in_one_byte_is_not_known(tmp_path: Path, reads: Reads) -> None:
     compiled(onert.load(FILE))
-    content = bytearray(FILE.read_bytes())
+    changed_content = bytearray(FILE.read_bytes())
     weights = max(
         (o.data.array for o in onert.load(FILE).model[0].operands if o.data is not None), key=lambda a: a.nbytes
     )
-    content[content.index(weights.tobytes()[:64]) + 7] ^= 1
+    changed_content[changed_content.index(weights.tobytes()[:64]) + 7] ^= 1
     reads.count = 0
-    changed = onert.load(bytes(content))
+    changed = onert.load(bytes(changed_content))
     assert reads.count == 1
     assert changed.models != onert.load(FILE).models
 
 
 def test_a_malformed_file_is_refused_though_a_like_one_is_known() -> None:
     compiled(onert.load(FILE))
-    content = FILE.read_bytes()
-    for at in range(5000, len(content) - 5000, len(content) // 50):
-        spoilt = content[:at] + b"\xff" * 64 + content[at + 64 :]
+    sound = FILE.read_bytes()
+    for at in range(5000, len(sound) - 5000, len(sound) // 50):
+        spoilt = sound[:at] + b"\xff" * 64 + sound[at + 64 :]
         try:
             whole = onert.load(spoilt)
         except ModelError:
             continue
-        assert whole.models != onert.load(content).models
+        assert whole.models != onert.load(sound).models
     with pytest.raises(ModelError):
-        onert.load(content[:-5000])
+        onert.load(sound[:-5000])
 
 
 def test_programs_have_the_names_of_their_files(tmp_path: Path) -> None:
@@ -129,7 +129,19 @@ def overwritten(path: Path, content: bytes) -> None:
     os.utime(path, ns=(0, path.stat().st_mtime_ns + 1_000_000))
 
 
-def test_a_known_file_that_was_written_to_is_not_read(tmp_path: Path) -> None:
+def test_a_small_file_that_was_written_to_stays_what_was_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "digits.tflite"
+    path.write_bytes(FILE.read_bytes())
+    for _ in range(2):  # it is new, then it is known
+        package = onert.load(path)
+        overwritten(path, FILE.read_bytes()[:2000] + bytes(100))
+        assert package.models == onert.load(FILE).models
+        overwritten(path, FILE.read_bytes())
+        compiled(onert.load(path))
+
+
+def test_a_large_known_file_that_was_written_to_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content, "HELD", 1000)
     path = tmp_path / "digits.tflite"
     path.write_bytes(FILE.read_bytes())
     compiled(onert.load(path))
@@ -141,14 +153,18 @@ def test_a_known_file_that_was_written_to_is_not_read(tmp_path: Path) -> None:
         onert.compile(spoilt, num_threads=1, planner="Bump")
 
 
-def test_no_program_is_kept_of_a_file_that_was_written_to(tmp_path: Path, reads: Reads) -> None:
+def test_a_program_is_cached_for_the_content_that_it_was_compiled_from(tmp_path: Path, reads: Reads) -> None:
     path = tmp_path / "digits.tflite"
     path.write_bytes(FILE.read_bytes())
     package = onert.load(path)
+    other = bytearray(FILE.read_bytes())
+    overwritten(path, bytes(other[:2000]) + bytes(100) + bytes(other[2100:]))
+    expected = outputs(compiled(package))
+    assert reads.count == 1
     overwritten(path, FILE.read_bytes())
-    compiled(package)
-    onert.load(path)
-    assert reads.count == 2
+    found = compiled(onert.load(path))
+    assert reads.count == 1
+    assert all(np.array_equal(a, b) for a, b in zip(outputs(found), expected, strict=True))
 
 
 def test_a_file_that_is_replaced_or_removed_stays_what_was_loaded(tmp_path: Path) -> None:

@@ -181,6 +181,6 @@ def test_memory_that_runs_out_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPa
     tensor.buffer = tensor.buffer.view(Full)
     with pytest.raises(onert.ExecutionError, match="there is no memory for a copy of output"):
         execution.get_output(0)
-    monkeypatch.setattr("onert.frontend.registry.map_file", none_left)
+    monkeypatch.setattr("onert.frontend.registry.open_file", none_left)
     with pytest.raises(ModelError, match="there is not enough memory to read it"):
         onert.load(MODEL)

@@ -8,9 +8,10 @@ from typing import Protocol
 
 from attrs import frozen
 
-from onert.frontend.files import map_file, resolved
+from onert.frontend.files import open_file, resolved
 from onert.frontend.flatbuffer import Data
 from onert.ir import ModelError
+from onert.ir.content import Held, Source
 from onert.ir.value import Value
 
 from .zip_archive import ZipArchive, open_zip_archive
@@ -25,11 +26,15 @@ class Archive(Protocol):
 
     def has(self, inside: str) -> bool: ...
 
-    def read(self, inside: str, most: int | None = None) -> Data:
-        """The content of a file of at most `most` bytes.
+    def source(self, inside: str) -> Source:
+        """The content of a file, read when it is asked for.
 
-        ModelError where it is missing, too large or cannot be read, or its path leaves the package.
+        ModelError where it is missing or cannot be read, or its path leaves the package.
         """
+        ...
+
+    def read(self, inside: str, most: int | None = None) -> Data:
+        """The content of a file of at most `most` bytes, read now; ModelError as in `source`, or where it is larger."""
         ...
 
 
@@ -45,7 +50,7 @@ def checked(inside: str) -> PurePosixPath:
 
 @frozen
 class Directory(Value):
-    """A package as a directory; files are memory-mapped."""
+    """A package as a directory."""
 
     root: Path
 
@@ -58,15 +63,21 @@ class Directory(Value):
     def has(self, inside: str) -> bool:
         return os.path.isfile(self.path(inside))
 
-    def read(self, inside: str, most: int | None = None) -> Data:
+    def source(self, inside: str) -> Source:
         path = self.path(inside)
         try:
-            content = map_file(path)
+            return open_file(path)
         except ModelError as error:
             raise ModelError(f"{inside} {error}") from error
-        if most is not None and len(content) > most:
-            raise ModelError(f"{inside} has {len(content)} bytes, more than {most}")
-        return content
+
+    def read(self, inside: str, most: int | None = None) -> Data:
+        source = self.source(inside)
+        if most is not None and source.size > most:
+            raise ModelError(f"{inside} has {source.size} bytes, more than {most}")
+        try:
+            return source.data
+        except ModelError as error:
+            raise ModelError(f"{inside}: {error}") from error
 
 
 @frozen(eq=False)
@@ -84,6 +95,9 @@ class Zip:
 
     def has(self, inside: str) -> bool:
         return self._name(inside) in self.files.members
+
+    def source(self, inside: str) -> Source:
+        return Held(self.read(inside))
 
     def read(self, inside: str, most: int | None = None) -> Data:
         return self.files.read(self._name(inside), most)

@@ -11,7 +11,7 @@ from onert.frontend.flatbuffer import Data
 from onert.frontend.registry import HEAD, Format
 from onert.frontend.tflite import FORMAT as TFLITE
 from onert.ir import ModelError, Package, Port, Subgraphs
-from onert.ir.package import Content, Models
+from onert.ir.content import Content, Held, Models, Source
 
 from .archive import Archive, Directory, open_zip
 from .manifest import MAX_BYTES, MAX_CONFIG_BYTES, Manifest, parse_config, parse_manifest
@@ -35,19 +35,19 @@ def open_archive(content: Data, path: Path | None) -> Archive:
 
 def _load(content: Data, path: Path | None) -> Package:
     archive, manifest = _opened(content, path)
-    packages = [_model(archive, manifest, at, lambda format_: format_.load) for at in range(len(manifest.models))]
+    packages = [_model(archive, manifest, at, _loaded) for at in range(len(manifest.models))]
     models = tuple(package.model for package in packages)
     _check_ports(manifest, models)
     alone = packages[0].content if _is_plain(manifest) else None
     return _package(models if alone is None else alone, path, archive, manifest)
 
 
-def _unread(content: Data, path: Path | None) -> Package | None:
+def _unread(source: Source, path: Path | None) -> Package | None:
     """A directory with one model that is unread; not an archive, which would be unpacked for it, or several models."""
     if path is None or not path.is_dir():
         return None
-    archive, manifest = _opened(content, path)
-    model = _model(archive, manifest, 0, lambda format_: format_.unread) if _is_plain(manifest) else None
+    archive, manifest = _opened(Held(b"").data, path)
+    model = _model(archive, manifest, 0, _left_unread) if _is_plain(manifest) else None
     return None if model is None or model.content is None else _package(model.content, path, archive, manifest)
 
 
@@ -79,19 +79,27 @@ def _package(models: Models | Content, path: Path | None, archive: Archive, mani
 _Read = TypeVar("_Read", Package, Package | None)
 
 
+def _loaded(format_: Format, source: Source, path: Path | None) -> Package:
+    return format_.load(source.data, path)
+
+
+def _left_unread(format_: Format, source: Source, path: Path | None) -> Package | None:
+    return format_.unread(source, path)
+
+
 def _model(
-    archive: Archive, manifest: Manifest, index: int, way: Callable[[Format], Callable[[Data, Path | None], _Read]]
+    archive: Archive, manifest: Manifest, index: int, way: Callable[[Format, Source, Path | None], _Read]
 ) -> _Read:
     """One model, of the type that the manifest says where it does."""
     name = manifest.models[index]
-    content = archive.read(name)
-    head = bytes(content[:HEAD])
+    source = archive.source(name)
+    head = source.part(0, HEAD)
     for format_ in (TFLITE, CIRCLE):
         if format_.recognize(head, None):
             if manifest.model_types and manifest.model_types[index] != format_.name:
                 raise ModelError(f"{name} is a {format_.name} model, MANIFEST says {manifest.model_types[index]}")
             try:
-                return way(format_)(content, archive.path(name))
+                return way(format_, source, archive.path(name))
             except ModelError as error:
                 raise ModelError(f"{name}: {error}") from error
     raise ModelError(f"{name} begins with {head[:8]!r}, expected a tflite or circle model")

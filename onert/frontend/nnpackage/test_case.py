@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from onert.frontend.files import is_directory, map_file
+from onert.frontend.files import is_directory, open_file
 from onert.frontend.flatbuffer import Data
 from onert.ir import Array, ModelError
 
@@ -44,7 +44,7 @@ def test_case(path: Path) -> TestCase | None:
 
     ModelError where the package or its test case cannot be read.
     """
-    archive = open_archive(memoryview(b"") if is_directory(path) else map_file(path), path)
+    archive = open_archive(memoryview(b"") if is_directory(path) else open_file(path).data, path)
     for suffix, read in ((".npz", _npz), (".h5", _hdf5)):
         names = [f"{_FOLDER}/{side}{suffix}" for side in ("input", "expected")]
         if all(archive.has(name) for name in names):

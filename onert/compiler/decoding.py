@@ -1,0 +1,215 @@
+"""Documents that `encoding` wrote, made into values again.
+
+Nothing of a document is run. It names classes of a closed list (`records`), which are called with as many values as
+they have fields, each of a type that the field is declared with; their own validators look at these too. Every number
+is checked before it is used. What is wrong with a document is one exception.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from itertools import islice
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from onert.ir import Array, Constant, DType, OnertError
+
+from .encoding import FIXED, GROUP, HEAD
+from .records import Records, construction
+
+_Number = TypeVar("_Number", int, float)
+
+
+class DecodeError(Exception):
+    """The document is damaged, or was written for other classes."""
+
+
+class Numbered(Protocol):
+    """What a document names by number; LookupError for one that is not there."""
+
+    def __getitem__(self, at: int) -> object: ...
+
+
+def decode(document: memoryview, buffers: Sequence[memoryview], records: Records, parts: Numbered = ()) -> Any:
+    """The value of a document; DecodeError where it is none. Arrays are views of the buffers."""
+    try:
+        return _Decoder(document, buffers, records, parts).value()
+    except _WRONG as error:
+        raise DecodeError(f"the document cannot be read: {error}") from error
+
+
+_WRONG = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, MemoryError, struct.error, OnertError)
+"""What is raised for numbers and names that do not fit, by this module and by the validators of classes."""
+
+
+class _Decoder:
+    """The parts of a document, taken one after the other as groups need them."""
+
+    def __init__(self, document: memoryview, buffers: Sequence[memoryview], records: Records, parts: Numbered) -> None:
+        self._document = document
+        self._buffers = buffers
+        self._records = records
+        self._parts = parts
+        self._at = HEAD.size
+        groups, names, text, references, integers = HEAD.unpack_from(document)
+        self._groups: list[list[int]] = self._array(GROUP.size * groups, np.int64).reshape(-1, 3).tolist()
+        self._names = str(self._take(names), "utf-8").split("\n")
+        self._text = bytes(self._take(text))
+        self._references = self._array(references, np.uint32)
+        self._integers: Iterator[int] = iter(self._array(8 * integers, np.int64).tolist())
+        self._floats: Iterator[float] = iter(self._array(len(document) - self._at, np.float64).tolist())
+        self._read = 0
+        self._values: list[Any] = list(FIXED)
+
+    def _take(self, size: int) -> memoryview:
+        """The next bytes, and their padding."""
+        start, end = self._at, self._at + size
+        if size < 0 or end > len(self._document):
+            raise ValueError(f"{size} bytes are expected at byte {start} of {len(self._document)}")
+        self._at = end + -end % 8
+        return self._document[start:end]
+
+    def _array(self, size: int, kind: type[Any]) -> Array:
+        return np.frombuffer(self._take(size), kind) if size else np.zeros(0, kind)
+
+    def value(self) -> Any:
+        """The last node."""
+        for number, count, width in self._groups:
+            kind = self._names[number]
+            read = _LEAVES.get(kind)
+            self._values += self._nodes(kind, count, width) if read is None else read(self, count)
+        return self._values[-1]
+
+    def _nodes(self, kind: str, count: int, width: int) -> list[Any]:
+        """A group of nodes that refer to earlier ones."""
+        rest = len(self._references)
+        if count < 1 or width < 0 or count * width > rest or (width == 0 and count > 1):
+            raise ValueError(f"{count} nodes of {width} references are expected, {rest} references are left")
+        block, self._references = self._references[: count * width], self._references[count * width :]
+        if len(block) and block.max() >= len(self._values):
+            raise ValueError(f"a node refers to node {block.max()}, before it are {len(self._values)}")
+        columns = [list(map(self._values.__getitem__, column)) for column in block.reshape(width, count).tolist()]
+        rows = list(zip(*columns, strict=True)) if columns else [()]
+        if kind == "tuple":
+            return rows
+        made = _MADE.get(kind)
+        if made is not None:
+            return [made(*row) for row in rows]
+        if kind == "dict":
+            return [dict(zip(row[::2], row[1::2], strict=True)) for row in rows]
+        if kind == "set":
+            return [frozenset(row) for row in rows]
+        if kind == "memory":
+            return [self._records.memories[name] for (name,) in rows]
+        return self._instances(self._records.kind(kind), columns)
+
+    def _instances(self, kind: Any, columns: Sequence[Sequence[Any]]) -> list[Any]:
+        if issubclass(kind, Enum):
+            return [kind[name] for name in columns[0]]
+        for each, column in zip(construction(kind), columns, strict=True):
+            if not self._records.accepts(each, column):
+                raise TypeError(f"{kind.__qualname__}.{each.name} is of another type than {each.type}")
+        return list(map(kind, *columns)) if columns else [kind()]
+
+    def integers(self, count: int) -> list[int]:
+        return _exactly(self._integers, count)
+
+    def floats(self, count: int) -> list[float]:
+        return _exactly(self._floats, count)
+
+    def strings(self, count: int) -> list[str]:
+        """Strings, whose lengths are integers."""
+        found = []
+        for size in self.integers(count):
+            raw = self._text[self._read : self._read + size]
+            if size < 0 or len(raw) != size:
+                raise ValueError(f"a string of {size} bytes is expected, {len(raw)} are left")
+            found.append(raw.decode("utf-8", "surrogatepass"))
+            self._read += size
+        return found
+
+    def runs_of_integers(self, count: int) -> list[tuple[int, ...]]:
+        return [tuple(self.integers(length)) for length in self.integers(count)]
+
+    def runs_of_floats(self, count: int) -> list[tuple[float, ...]]:
+        return [tuple(self.floats(length)) for length in self.integers(count)]
+
+    def elements(self, count: int) -> list[memoryview]:
+        """Buffers that arrays are views of."""
+        return [self._buffers[at] for at in map(_natural, self.integers(count))]
+
+    def contents(self, count: int) -> list[bytes]:
+        """Buffers as bytes."""
+        return [bytes(self._buffers[at]) for at in map(_natural, self.integers(count))]
+
+    def parts(self, count: int) -> list[object]:
+        return [self._parts[at] for at in map(_natural, self.integers(count))]
+
+
+def _exactly(source: Iterator[_Number], count: int) -> list[_Number]:
+    """So many of what is left; ValueError where there are not so many."""
+    found = list(islice(source, count))
+    if len(found) != count:
+        raise ValueError(f"{count} numbers are expected, {len(found)} are left")
+    return found
+
+
+def _natural(number: int) -> int:
+    if number < 0:
+        raise LookupError(f"{number} is no number of a buffer or a part")
+    return number
+
+
+_LEAVES: Mapping[str, Callable[[_Decoder, int], Sequence[Any]]] = {
+    "int": _Decoder.integers,
+    "float": _Decoder.floats,
+    "str": _Decoder.strings,
+    "ints": _Decoder.runs_of_integers,
+    "floats": _Decoder.runs_of_floats,
+    "bytes": _Decoder.contents,
+    "elements": _Decoder.elements,
+    "part": _Decoder.parts,
+}
+"""How groups of nodes are read that refer to no others."""
+
+
+def _filled(dtype: np.dtype[Any], shape: tuple[int, ...], elements: memoryview) -> Array:
+    """An array over a buffer."""
+    if not len(elements):
+        return np.empty(0, dtype).reshape(shape)
+    return np.frombuffer(elements, dtype).reshape(shape)
+
+
+def _of_objects(shape: tuple[int, ...], elements: tuple[Any, ...]) -> Array:
+    found = np.empty(len(elements), object)
+    for at, each in enumerate(elements):
+        found[at] = each
+    return found.reshape(shape)
+
+
+def _constant(array: Array) -> Constant:
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"a constant is made of {type(array).__qualname__}, expected an array")
+    return Constant(array)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _dtype(text: str) -> np.dtype[Any]:
+    return DType.from_text(text).numpy
+
+
+_MADE: Mapping[str, Callable[..., Any]] = {
+    "root": _same,
+    "long": int,
+    "dtype": _dtype,
+    "array": _filled,
+    "objects": _of_objects,
+    "constant": _constant,
+}
+"""What nodes are made of their references by, where that is no class of the list."""

@@ -1,0 +1,247 @@
+"""Values as data: what `decoding` makes them of again, and what keys are made of.
+
+A value is a graph of nodes: numbers, texts, bytes, arrays, tuples, dictionaries, and records, which are values of the
+classes in `records`. Equal nodes are one. Nodes come in groups, each after those that it refers to, so that a group is
+made by one pass over each field. A document is
+
+- five 8-byte numbers: how many groups, bytes of names, bytes of text, bytes of references, and integers there are
+- for each group three 8-byte numbers: the number of its kind's name, how many nodes it has, and how many references
+  each of these has
+- the names of kinds, in lines; the text of all strings, whose lengths are among the integers
+- references to nodes as 4-byte numbers, field by field; 8-byte integers; 8-byte floats
+
+each on an 8-byte boundary. Nodes 0 to 2 are None, False and True; the last node stands for the value. The elements of
+arrays and the content of bytes lie beside the document in buffers, which nodes name by number.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Hashable, Mapping, Sequence
+from enum import Enum
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from attrs import has
+
+from onert.ir import Array, Constant, DType
+
+from .records import Records, construction
+
+FIXED = (None, False, True)
+"""The first nodes of every document."""
+HEAD = struct.Struct("<5q")
+GROUP = struct.Struct("<3q")
+
+_Key = tuple[str, Any]
+
+
+class EncodeError(Exception):
+    """The value holds something that is no data, or of a class that is not listed."""
+
+
+def encode(
+    value: object, records: Records, parts: Mapping[int, int] | None = None
+) -> tuple[bytes, list[bytes | memoryview]]:
+    """The document of a value and its buffers, the same in every process.
+
+    Objects whose identity is in `parts` are named by their number there. EncodeError where that is not possible.
+    """
+    encoder = _Encoder(records, {} if parts is None else parts)
+    try:
+        root = encoder.node(value)
+    except RecursionError as error:
+        raise EncodeError("the value is nested too deep") from error
+    except TypeError as error:  # a set whose members have no order, a class whose constructor hides a field
+        raise EncodeError(str(error)) from error
+    return encoder.document(root), encoder.buffers
+
+
+class _Encoder:
+    """Nodes by what they are, in the order in which they were met, each with its level: above those it refers to."""
+
+    def __init__(self, records: Records, parts: Mapping[int, int]) -> None:
+        self.buffers: list[bytes | memoryview] = []
+        self._records = records
+        self._parts = parts
+        self._nodes: dict[_Key, int] = {("fixed", value): at for at, value in enumerate(FIXED)}
+        self._levels = [0] * len(FIXED)
+        self._known: dict[int, int] = {}
+        self._bytes: dict[bytes, int] = {}
+        self._alive: list[object] = []
+
+    def node(self, value: Any) -> int:
+        """The node of a value."""
+        kind = type(value)
+        if kind is str:
+            return self._leaf("str", value)
+        if kind is int:
+            return self._int(value)
+        if value is None or kind is bool:
+            return FIXED.index(value)
+        found = self._known.get(id(value))
+        if found is None:
+            found = self._known[id(value)] = self._made(value, kind)
+            self._alive.append(value)  # or another value could have its identity
+        return found
+
+    def _made(self, value: Any, kind: type[Any]) -> int:
+        if id(value) in self._parts:
+            return self._leaf("part", self._parts[id(value)])
+        if kind is tuple:
+            return self._tuple(value)
+        if kind is float:
+            return self._leaf("float", struct.pack("<d", value))
+        if kind is dict:
+            return self._over("dict", [self.node(each) for pair in value.items() for each in pair])
+        if kind is bytes:
+            if value not in self._bytes:
+                self._bytes[value] = self._buffer("bytes", value)
+            return self._bytes[value]
+        if kind is frozenset:
+            return self._over("set", [self.node(each) for each in sorted(value)])
+        if kind is Constant:
+            return self._over("constant", [self.node(value.array)])
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if isinstance(value, np.integer | np.bool_ | np.float64):
+            return self.node(value.item())
+        if isinstance(value, np.dtype):
+            return self._over("dtype", [self.node(_text(value))])
+        if any(value is memory for memory in self._records.memories.values()):
+            return self._over("memory", [self.node(value.name)])
+        return self._record(value, kind)
+
+    def _record(self, value: Any, kind: type[Any]) -> int:
+        name = self._records.name(kind)
+        if name is None:
+            raise EncodeError(f"{kind.__module__}.{kind.__qualname__} is none of the classes that can be serialized")
+        if isinstance(value, Enum):
+            return self._over(name, [self.node(value.name)])
+        if not has(kind):
+            raise EncodeError(f"{kind.__qualname__} is no attrs class")
+        members = []
+        for each in construction(kind):
+            member = getattr(value, each.name)
+            if id(member) not in self._parts and not self._records.accepts(each, (member,)):
+                raise EncodeError(f"{kind.__qualname__}.{each.name} is a {type(member).__qualname__}")
+            members.append(self.node(member))
+        return self._over(name, members)
+
+    def _int(self, value: int) -> int:
+        if -(1 << 63) <= value < 1 << 63:
+            return self._leaf("int", value)
+        return self._over("long", [self._leaf("str", str(value))])
+
+    def _tuple(self, value: tuple[Any, ...]) -> int:
+        """Tuples of numbers alone are runs of these."""
+        kinds = set(map(type, value))
+        if kinds == {int}:
+            try:
+                return self._leaf("ints", array("q", value).tobytes())
+            except OverflowError:
+                pass
+        if kinds == {float}:
+            return self._leaf("floats", array("d", value).tobytes())
+        return self._over("tuple", [self.node(each) for each in value])
+
+    def _buffer(self, kind: str, value: bytes | memoryview) -> int:
+        self.buffers.append(value)
+        return self._leaf(kind, len(self.buffers) - 1)
+
+    def _array(self, value: Array) -> int:
+        shape = self.node(value.shape)
+        if value.dtype == object:
+            return self._over("objects", [shape, self.node(tuple(value.reshape(-1).tolist()))])
+        raw = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        return self._over("array", [self.node(value.dtype), shape, self._buffer("elements", raw.data)])
+
+    def _leaf(self, kind: str, value: Hashable) -> int:
+        return self._add((kind, value), 0)
+
+    def _over(self, kind: str, members: Sequence[int]) -> int:
+        return self._add((kind, tuple(members)), 1 + max((self._levels[each] for each in members), default=0))
+
+    def _add(self, key: _Key, level: int) -> int:
+        found = self._nodes.get(key)
+        if found is None:
+            found = self._nodes[key] = len(self._levels)
+            self._levels.append(level)
+        return found
+
+    def document(self, root: int) -> bytes:
+        """All nodes, `root` the last of them."""
+        keys = list(self._nodes)
+        sizes = [len(key[1]) if self._levels[at] else 0 for at, key in enumerate(keys)]
+        order = sorted(range(len(FIXED), len(keys)), key=lambda at: (self._levels[at], keys[at][0], sizes[at]))
+        number = {at: at for at in range(len(FIXED))} | {at: len(FIXED) + n for n, at in enumerate(order)}
+        writer = _Writer()
+        for (level, kind, width), some in groupby(order, lambda at: (self._levels[at], keys[at][0], sizes[at])):
+            nodes = [keys[at][1] for at in some]
+            if level == 0:
+                writer.leaves(kind, nodes)
+            else:
+                writer.records(kind, width, [[number[each] for each in node] for node in nodes])
+        writer.records("root", 1, [[number[root]]])
+        return writer.document()
+
+
+def _text(dtype: np.dtype[Any]) -> str:
+    """What the element type that NumPy stores so is called."""
+    try:
+        return DType.from_numpy(dtype).text
+    except ValueError as error:
+        raise EncodeError(str(error)) from error
+
+
+class _Writer:
+    """The parts of a document."""
+
+    def __init__(self) -> None:
+        self._groups: list[bytes] = []
+        self._text: list[bytes] = []
+        self._references: list[int] = []
+        self._integers: list[int] = []
+        self._floats: list[bytes] = []
+        self._kinds: dict[str, int] = {}
+
+    def _group(self, kind: str, count: int, width: int) -> None:
+        at = self._kinds.setdefault(kind, len(self._kinds))
+        self._groups.append(GROUP.pack(at, count, width))
+
+    def leaves(self, kind: str, nodes: Sequence[Any]) -> None:
+        """Nodes that refer to no others."""
+        self._group(kind, len(nodes), 0)
+        if kind == "float":
+            self._floats += nodes
+        elif kind == "str":
+            raw = [node.encode("utf-8", "surrogatepass") for node in nodes]
+            self._integers += map(len, raw)
+            self._text += raw
+        elif kind == "ints":
+            self._integers += (len(node) // 8 for node in nodes)
+            self._integers += (each for node in nodes for each in array("q", node))
+        elif kind == "floats":
+            self._integers += (len(node) // 8 for node in nodes)
+            self._floats += nodes
+        else:
+            self._integers += nodes
+
+    def records(self, kind: str, width: int, nodes: Sequence[Sequence[int]]) -> None:
+        """Nodes of `width` references each, written field by field."""
+        self._group(kind, len(nodes), width)
+        self._references += (each for column in zip(*nodes, strict=True) for each in column)
+
+    def document(self) -> bytes:
+        names = "\n".join(self._kinds).encode()
+        pieces = [
+            names,
+            b"".join(self._text),
+            array("I", self._references).tobytes(),
+            array("q", self._integers).tobytes(),
+            b"".join(self._floats),
+        ]
+        head = HEAD.pack(len(self._groups), *map(len, pieces[:3]), len(self._integers))
+        return head + b"".join(self._groups) + b"".join(piece + bytes(-len(piece) % 8) for piece in pieces)

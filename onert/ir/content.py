@@ -1,0 +1,177 @@
+"""The content of model files, read into memory of this process.
+
+A model file is never mapped: another process can truncate a mapped file, and reading it would then end this process;
+or write to it, and other weights would be computed with. What is read is a private copy, from a file that is kept open,
+so that one that is replaced or removed stays what was loaded.
+
+A file of more than `HELD` bytes whose content was seen before need not be read to be recognised: it is digested as it
+streams by. When its content is asked for later, it is read then, and refused unless it still has that digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from .errors import ModelError
+from .subgraph import Subgraphs
+
+Models = tuple[Subgraphs, ...]
+
+HELD = 1 << 20
+"""Files of at most so many bytes are read when they are opened."""
+_ENDS = 1 << 12
+_PIECE = 1 << 18
+_LINE = 64
+
+
+def room(size: int) -> memoryview:
+    """Memory of `size` bytes that starts on a cache line; its content is arbitrary. MemoryError where there is none."""
+    raw = np.empty(size + _LINE, np.uint8)
+    start = -raw.ctypes.data % _LINE
+    return raw[start : start + size].data
+
+
+def read_into(descriptor: int, target: memoryview, offset: int = 0) -> int:
+    """Fill `target` from an open file; how many bytes there were."""
+    done = 0
+    while done < len(target):
+        count = os.preadv(descriptor, [target[done:]], offset + done)
+        if count == 0:
+            break
+        done += count
+    return done
+
+
+class Source(Protocol):
+    """Where the bytes of a model come from."""
+
+    @property
+    def size(self) -> int: ...
+
+    def part(self, start: int, size: int) -> bytes:
+        """Some of the bytes; fewer where there are no more."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all bytes."""
+        ...
+
+    @property
+    def data(self) -> memoryview:
+        """All bytes, in memory that nobody else can change. ModelError where they are not those of `digest`."""
+        ...
+
+
+class Held:
+    """Bytes in memory."""
+
+    def __init__(self, data: bytes | memoryview) -> None:
+        self.data = memoryview(data).toreadonly()
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    def part(self, start: int, size: int) -> bytes:
+        return bytes(self.data[start : start + size])
+
+    @cached_property
+    def digest(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+
+class File:
+    """A file that is open, to be read when its bytes are asked for."""
+
+    def __init__(self, descriptor: int, size: int) -> None:
+        self._descriptor = descriptor
+        self.size = size
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
+
+    def part(self, start: int, size: int) -> bytes:
+        found = memoryview(bytearray(max(0, min(size, self.size - start))))
+        return bytes(found[: self._fill(found, start)])
+
+    @cached_property
+    def digest(self) -> str:
+        found, piece = hashlib.sha256(), memoryview(bytearray(min(_PIECE, self.size)))
+        for start in range(0, self.size, _PIECE):
+            found.update(piece[: self._fill(piece[: self.size - start], start)])
+        return found.hexdigest()
+
+    @cached_property
+    def data(self) -> memoryview:
+        try:
+            target = room(self.size)
+        except MemoryError as error:
+            raise ModelError(f"the file has {self.size} bytes, more than there is memory for") from error
+        if self._fill(target, 0) < self.size:
+            raise ModelError(_CHANGED)
+        if "digest" in self.__dict__ and hashlib.sha256(target).hexdigest() != self.digest:
+            raise ModelError(_CHANGED)
+        return target.toreadonly()
+
+    def _fill(self, target: memoryview, start: int) -> int:
+        try:
+            return read_into(self._descriptor, target, start)
+        except OSError as error:
+            raise ModelError(f"cannot be read: {error.strerror}") from error
+
+
+_CHANGED = "the file was written to after it was loaded; load it again"
+
+
+def opened(descriptor: int) -> Source:
+    """The content of an open file, which is closed when nothing refers to its content any more."""
+    file = File(descriptor, os.fstat(descriptor).st_size)
+    return Held(file.data) if file.size <= HELD else file
+
+
+class Content:
+    """The whole content of a model file, and the models in it, which are read when somebody asks for them.
+
+    Nothing else decides what these are: two contents with one digest have the same models. `preparation` is how many
+    seconds it took to get ready to compile the models, which is part of what it costs to do that again.
+    """
+
+    preparation = 0.0
+
+    def __init__(self, source: Source, read: Callable[[memoryview], Models]) -> None:
+        self._source = source
+        self._read = read
+
+    @cached_property
+    def models(self) -> Models:
+        """The models; ModelError where the content is malformed, or not what its digest was made of."""
+        return self._read(self._source.data)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all bytes."""
+        return self._source.digest
+
+    @property
+    def outline(self) -> str:
+        """Tells most contents apart by a few of their bytes."""
+        size = self._source.size
+        ends = hashlib.sha256(self._source.part(0, _ENDS))
+        ends.update(self._source.part(max(size - _ENDS, 0), _ENDS))
+        return f"{size} {ends.hexdigest()}"
+
+    def __eq__(self, other: object) -> bool:
+        return self.models == (other.models if isinstance(other, Content) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.models)
+
+    def __repr__(self) -> str:
+        return repr(self.models)

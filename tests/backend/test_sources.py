@@ -1,0 +1,155 @@
+"""Claims about how the state of installed code is named: by what is in its files, however they were changed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from onert.backend.cache import _SETTLED, Cache, installed, sources
+
+CONTENT = "x = 1\n"
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package whose files were written long ago, as far as their times of change tell."""
+    package = tmp_path / "package"
+    (package / "inner").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "inner" / "module.py").write_text(CONTENT)
+    return package
+
+
+@pytest.fixture
+def memo(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "cache")
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is so much ahead that all files were changed long ago."""
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 2 * _SETTLED)
+
+
+def in_place(package: Path) -> None:
+    """Same size, same time: nothing that anyone can set tells it from before."""
+    file = package / "inner" / "module.py"
+    status = file.stat()
+    file.write_text("x = 2\n")
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def replaced(package: Path) -> None:
+    file = package / "inner" / "module.py"
+    status = file.stat()
+    (package / "new").write_text("x = 2\n")
+    os.utime(package / "new", ns=(status.st_atime_ns, status.st_mtime_ns))
+    (package / "new").rename(file)
+
+
+def longer(package: Path) -> None:
+    (package / "inner" / "module.py").write_text("x = 12\n")
+
+
+def moved(package: Path) -> None:
+    (package / "inner" / "module.py").rename(package / "module.py")
+
+
+def added(package: Path) -> None:
+    (package / "data.ll").write_text("")
+
+
+def removed(package: Path) -> None:
+    (package / "__init__.py").unlink()
+
+
+def divided(package: Path) -> None:
+    """The same bytes, in order, in other files."""
+    (package / "inner" / "module.py").write_text("x = ")
+    (package / "inner" / "module_.py").write_text("1\n")
+
+
+CHANGES = [in_place, replaced, longer, moved, added, removed, divided]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+@pytest.mark.usefixtures("later")
+def test_every_change_gives_another_digest(change: Callable[[Path], None], package: Path, memo: Cache) -> None:
+    before = sources(package, memo)
+    assert sources(package, memo) == before
+    assert len(memo.entries()) == 1
+    change(package)
+    assert sources(package, memo) != before
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_a_change_right_after_the_last_one_is_noticed(
+    change: Callable[[Path], None], package: Path, memo: Cache
+) -> None:
+    before = sources(package, memo)
+    assert not memo.entries()  # the change to come could bear the same time
+    change(package)
+    assert sources(package, memo) != before
+
+
+@pytest.mark.usefixtures("later")
+def test_only_content_counts(package: Path, memo: Cache, tmp_path: Path) -> None:
+    before = sources(package, memo)
+    os.utime(package / "inner" / "module.py", ns=(0, 0))
+    assert sources(package, memo) == before
+    (package / "__pycache__").mkdir()
+    (package / "__pycache__" / "module.pyc").write_bytes(b"x")
+    assert sources(package, memo) == before
+    package.rename(tmp_path / "elsewhere")
+    assert sources(tmp_path / "elsewhere", memo) == before
+
+
+@pytest.mark.usefixtures("later")
+def test_files_that_did_not_change_are_not_read_again(
+    package: Path, memo: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    whole = Path.read_bytes
+
+    def counted(path: Path) -> bytes:
+        read.append(path.name)
+        return whole(path)
+
+    monkeypatch.setattr(Path, "read_bytes", counted)
+    found = {sources(package, memo) for _ in range(3)}
+    assert len(found) == 1
+    assert sorted(read) == ["__init__.py", "module.py"]
+
+
+@pytest.mark.usefixtures("later")
+def test_files_that_change_while_they_are_read_are_not_remembered(
+    package: Path, memo: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Path.read_bytes
+
+    def changing(path: Path) -> bytes:
+        found = whole(path)
+        if path.name == "module.py":
+            in_place(package)
+        return found
+
+    monkeypatch.setattr(Path, "read_bytes", changing)
+    sources(package, memo)
+    assert not memo.entries()
+
+
+def test_an_installed_package_is_named_by_its_installers_record(package: Path, memo: Cache) -> None:
+    without = installed(package, "the_package")
+    found = [without]
+    for version, record in (("1.0", "a"), ("1.0", "b"), ("1.1", "b")):
+        folder = package.parent / f"the_package-{version}.dist-info"
+        folder.mkdir(exist_ok=True)
+        (folder / "RECORD").write_text(record)
+        found.append(installed(package, "the_package"))
+    assert len(set(found)) == 4
+    assert without == sources(package, memo)
