@@ -155,7 +155,7 @@ class Cache(Value):
     limit: int = DEFAULT_LIMIT
 
     @staticmethod
-    def key(*parts: bytes | str) -> str:
+    def key(*parts: bytes | memoryview | str) -> str:
         """A key of everything that the content depends on; parts are delimited, so that they cannot run together."""
         digest = hashlib.sha256()
         for part in parts:

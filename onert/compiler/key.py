@@ -65,7 +65,7 @@ def _features() -> Iterable[str]:
 
 def components(
     package: Package, options: Options, backends: Sequence[Backend], constants: Sequence[Constant]
-) -> dict[str, bytes | str] | None:
+) -> dict[str, str] | None:
     """What decides a program, by name, but for the elements of constants; None where a backend does not say its part.
 
     EncodeError where the package has operations of classes that are not listed, such as a user's own.
@@ -73,12 +73,12 @@ def components(
     fingerprints = [(backend.name, backend.fingerprint(options.settings)) for backend in backends]
     if any(fingerprint is None for _, fingerprint in fingerprints):
         return None
-    found: dict[str, bytes | str] = dict(process())
+    found: dict[str, str] = dict(process())
     found["backends"] = repr(fingerprints)
     found |= {f"option {name}": value for name, value in _options(options).items()}
     content = package.content
     if content is not None:
-        found |= {"name": package.name, "files": repr(package.model_names), "outline": content.outline}
+        found |= {"name": package.name, "outline": content.outline}
     else:
         found["structure"] = structure(package, constants)
     return found
@@ -90,18 +90,14 @@ def _options(options: Options) -> Mapping[str, str]:
     return {name: repr(sorted(value) if isinstance(value, frozenset) else value) for name, value in found.items()}
 
 
-def structure(value: object, constants: Sequence[Constant]) -> bytes:
-    """A value, and the types of `constants` without their elements.
+def structure(value: object, constants: Sequence[Constant]) -> str:
+    """A digest of a value, and the types of `constants` without their elements.
 
     EncodeError where it holds values of classes that are not listed.
     """
     parts = {id(constant): at for at, constant in enumerate(constants)}
-    return _document((value, tuple(_type(constant.array) for constant in constants)), parts)
-
-
-def _document(value: object, parts: Mapping[int, int]) -> bytes:
-    document, buffers = encode(value, Records(), parts)
-    return b"".join((document, *buffers))
+    document, buffers = encode((value, tuple(_type(constant.array) for constant in constants)), Records(), parts)
+    return Cache.key(document, *buffers)
 
 
 def _type(array: Array) -> object:
@@ -109,18 +105,18 @@ def _type(array: Array) -> object:
     return array if array.dtype == object else (str(array.dtype), array.shape)
 
 
-def joined(components: Mapping[str, bytes | str]) -> str:
+def joined(components: Mapping[str, str]) -> str:
     """The key of components."""
     return Cache.key(*(part for pair in components.items() for part in pair))
 
 
-def elements(constants: Iterable[Constant]) -> bytes:
+def elements(constants: Iterable[Constant]) -> str:
     """A digest of the elements of constants whose types, or objects, are part of the structure."""
     found = sha256()
     for constant in constants:
         if constant.array.dtype != object:
             found.update(_bytes(constant.array).data)
-    return found.digest()
+    return found.hexdigest()
 
 
 def _bytes(array: Array) -> Array:
