@@ -77,10 +77,14 @@ class _Decoder:
 
     def value(self) -> Any:
         """The last node."""
+        kind = ""
         for number, count, width in self._groups:
             kind = self._names[number]
             read = _LEAVES.get(kind)
             self._values += self._nodes(kind, count, width) if read is None else read(self, count)
+        rest = len(self._references) + len(self._text) - self._read + _count(self._integers) + _count(self._floats)
+        if kind != "root" or rest:
+            raise ValueError(f"the document ends without a value, {rest} numbers or bytes are left")
         return self._values[-1]
 
     def _nodes(self, kind: str, count: int, width: int) -> list[Any]:
@@ -155,6 +159,10 @@ def _exactly(source: Iterator[_Number], count: int) -> list[_Number]:
     if len(found) != count:
         raise ValueError(f"{count} numbers are expected, {len(found)} are left")
     return found
+
+
+def _count(rest: Iterator[object]) -> int:
+    return sum(1 for _ in rest)
 
 
 def _natural(number: int) -> int:

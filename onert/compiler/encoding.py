@@ -103,7 +103,7 @@ class _Encoder:
         if kind is frozenset:
             return self._over("set", [self.node(each) for each in sorted(value)])
         if kind is Constant:
-            return self._over("constant", [self.node(value.array)])
+            return self._over("constant", [self.node(np.asarray(value.array))])
         if isinstance(value, np.ndarray):
             return self._array(value)
         if isinstance(value, np.integer | np.bool_ | np.float64):

@@ -19,6 +19,7 @@ import onert
 import onert_builtin.backend
 import onert_llvm.version
 import onert_reference.backend
+from onert.backend import Backend, Settings
 from onert.backend.writers import WRITERS
 from onert.compiler import key, programs
 from onert.compiler.options import Options
@@ -116,7 +117,6 @@ def check_apart(cached: Cached, first: Callable[[], list[Any]], second: Callable
 # ---- options
 
 OPTIONS: Mapping[str, tuple[object, Mapping[str, Any]]] = {
-    "backends": (("reference",), {}),
     "executor": ("Dataflow", {}),
     "num_threads": (2, {}),
     "planner": ("Bump", {}),
@@ -252,7 +252,7 @@ def test_a_file_unlike_all_that_are_known_is_not_digested(cached: Cached, monkey
     digested: list[str] = []
     found = Held.digest.func
     monkeypatch.setattr(Held, "digest", property(lambda held: digested.append("") or found(held)))
-    cached.facts(onert.load(FILE))
+    cached.facts(onert.load(FILE.read_bytes()))
     assert digested  # to store its program
     digested.clear()
     monkeypatch.setattr(programs, "WORTH_KEEPING", 1e9)
@@ -303,6 +303,7 @@ FINGERPRINTS: Mapping[str, tuple[object, str, Any]] = {
 
 def test_every_component_of_the_process_is_tried(cached: Cached) -> None:
     assert key.process().keys() == PROCESS.keys()
+    assert {"sources", "python", "attrs", "ml_dtypes", "numpy", "machine", "processor"} <= PROCESS.keys()
     assert all(key.process().values())
 
 
@@ -329,6 +330,27 @@ def test_code_libraries_and_machine_are_part_of_the_key(
     assert cached.count == 2
 
 
+BACKENDS = {"others": ("reference",), "in another order": ("reference", "builtin", "llvm")}
+
+
+@pytest.mark.parametrize("names", BACKENDS.values(), ids=BACKENDS)
+def test_the_backends_that_are_used_are_part_of_the_key(names: tuple[str, ...], cached: Cached) -> None:
+    base: dict[str, Any] = {"input_shapes": SHAPES}
+    check_apart(cached, lambda: cached.facts(PLAIN, **base), lambda: cached.facts(PLAIN, **base, backends=names))
+
+
+def test_backends_of_other_names_are_told_apart() -> None:
+    class Named(Backend):
+        def __init__(self, name: str) -> None:
+            self.name = name  # type: ignore[misc]
+
+        def fingerprint(self, settings: Settings) -> str:
+            return "the same"
+
+    found = [key.components(PLAIN, Options(), [Named(name)], ()) for name in ("one", "two", "one")]
+    assert found[0] == found[2] != found[1]
+
+
 @pytest.mark.parametrize("name", ["reference", "llvm", "builtin"])
 def test_a_backend_that_names_nothing_keeps_programs_out_of_the_cache(
     name: str, cached: Cached, monkeypatch: pytest.MonkeyPatch
@@ -347,6 +369,7 @@ import sys
 import numpy as np
 import onert
 from onert.compiler import programs
+from onert.backend import Backend, Settings
 from onert.backend.writers import WRITERS
 from compiler.test_key import graph, packaged, ADD, MUL, SHAPES
 programs.WORTH_KEEPING = 0.0
@@ -388,3 +411,9 @@ def test_constants_of_texts_are_told_apart() -> None:
 
     assert structure(b"a", b"bc") == structure(b"a", b"bc")
     assert structure(b"a", b"bc") != structure(b"ab", b"c")
+
+
+def test_constants_of_the_same_bytes_are_told_apart_by_their_types() -> None:
+    arrays = [np.zeros(4, np.float32), np.zeros((2, 2), np.float32), np.zeros(4, np.int32), np.zeros(16, np.int8)]
+    assert len({key.structure((), [Constant(array)]) for array in arrays}) == len(arrays)
+    assert len({key.elements([Constant(array)]) for array in arrays}) == 1

@@ -1,0 +1,341 @@
+"""Claims about programs as data: what is written is read again, and nothing that is read is run."""
+
+from __future__ import annotations
+
+import ast
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+import pytest
+from attrs import frozen
+from shared_material import REPOSITORY
+
+import onert
+from onert.backend import HOST, Backend, HostMemory, Memory
+from onert.backend.writers import WRITERS
+from onert.compiler import kept, programs
+from onert.compiler.decoding import DecodeError, decode
+from onert.compiler.encoding import HEAD, EncodeError, encode
+from onert.compiler.records import CORE, Records
+from onert.ir import OPS, Array, Constant, DType, Operand, Quantization, TensorType
+from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.custom import Python
+
+DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
+ELSEWHERE = HostMemory()
+ELSEWHERE.name = "elsewhere"
+
+
+@frozen
+class Point:
+    """A value of a backend's own."""
+
+    x: int
+    y: float = 0.5
+    _inner: Point | None = None
+
+
+class Colour(Enum):
+    """An enumeration of a backend's own."""
+
+    RED = "red"
+    GREEN = "green"
+
+
+class Own(Backend):
+    """A backend that lists classes and has a memory."""
+
+    name = "own"
+    serializable = (Point, Colour)
+
+    @property
+    def memory(self) -> Memory:
+        return ELSEWHERE
+
+
+OWN = Records([Own()])
+
+
+def again(value: Any, records: Records = OWN, parts: Sequence[object] = ()) -> Any:
+    document, buffers = encode(value, records, {id(part): at for at, part in enumerate(parts)})
+    return decode(memoryview(document), [memoryview(each).toreadonly() for each in buffers], records, parts)
+
+
+def equal(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tolist() == b.tolist()
+    if isinstance(a, tuple | list):
+        return type(a) is type(b) and len(a) == len(b) and all(map(equal, a, b))
+    return type(a) is type(b) and repr(a) == repr(b) and (a == b or a != a)  # NaN
+
+
+DTYPES = [d for d in DType if not d.is_handle and d.bits >= 8]
+VALUES: dict[str, Any] = {
+    "nothing": None,
+    "truths": (True, False, 1, 0, 1.0, 0.0, -0.0),
+    "integers": (0, -1, 1 << 62, -(1 << 63), (1 << 63) - 1, 1 << 63, 1 << 200, -(1 << 64)),
+    "floats": (0.1, float("inf"), -float("inf"), float("nan"), 5e-324, -0.0),
+    "a run of integers": tuple(range(-50, 50)),
+    "a run with a long one": (1, 1 << 70),
+    "mixed": (1, 1.0, "1", b"1", True, None, (), ((),)),
+    "texts": ("", "a", "ä€\U0001f600", "\n\0", "\ud800", "a" * 10000),
+    "bytes": (b"", b"\0", bytes(range(256)), b"\0"),
+    "dictionaries": ({}, {"b": 1, "a": {2: None}}, {(1, 2): 3.0}),
+    "sets": (frozenset(), frozenset({"b", "a", "c"})),
+    "element types": (np.dtype("float32"), np.dtype(ml_dtypes.bfloat16)),
+    "members": (DType.INT4, BinaryKind.ADD, Colour.RED, Colour.GREEN),
+    "operations": (Binary(BinaryKind.ADD), Binary(BinaryKind.SUB)),
+    "own values": (Point(1), Point(2, -0.0, Point(3, 1))),
+    "memories": (HOST, ELSEWHERE),
+    "operands": (Operand(TensorType(DType.INT8, (1, None), Quantization((0.5, 2.0), (0, -128), 1)), "x"),),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_what_is_written_is_read_again(name: str) -> None:
+    assert equal(again(VALUES[name]), VALUES[name])
+    assert equal(again((VALUES[name], VALUES[name])), (VALUES[name], VALUES[name]))
+
+
+ARRAYS = [
+    *(np.arange(6).astype(d.numpy).reshape(2, 3) for d in DTYPES),
+    np.array(2.5, np.float32),
+    np.zeros((0, 3), np.int8),
+    np.arange(24, dtype=np.int32).reshape(2, 3, 4).transpose(2, 0, 1)[::2],
+    np.array([[b"a", b""], [b"\0b", b"c" * 100]], object),
+    np.array([("key", 1), None], object),
+]
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda a: f"{a.dtype} {a.shape}")
+def test_arrays_are_read_again_as_views_that_nobody_can_write_to(array: Array) -> None:
+    found, constant = again((array, Constant(array)))
+    assert equal(found, array)
+    assert constant == Constant(array)
+    if array.dtype != object and array.size:
+        assert not found.flags.writeable
+        assert not found.flags.owndata
+
+
+def test_numbers_of_numpy_become_pythons() -> None:
+    assert equal(again((np.int64(3), np.uint8(4), np.bool_(True), np.float64(0.5))), (3, 4, True, 0.5))
+
+
+def test_a_constant_of_one_element_may_be_a_number_of_numpy() -> None:
+    assert equal(again(Constant(np.float32(2.5))).array, np.array(2.5, np.float32))  # type: ignore[arg-type]
+
+
+def test_parts_are_taken_from_where_they_are() -> None:
+    constant, type_ = Constant(np.zeros(3)), TensorType(DType.FLOAT32, (3,))
+    found = again((Operand(type_, "x", constant), constant, type_), parts=[constant, type_])
+    assert found[0].data is found[1] is constant
+    assert found[0].type is found[2] is type_
+
+
+def test_equal_nodes_are_written_once() -> None:
+    one, many = (encode(tuple(Point(n % 3) for n in range(count)), OWN)[0] for count in (3, 300))
+    assert len(many) <= len(one) + 4 * 300
+
+
+def test_the_same_value_gives_the_same_document() -> None:
+    def value(text: str) -> Any:
+        return {text: frozenset({"c", "b", "a"})}, (bytes(text, "ascii"), b"ab"), Point(int(text, 16))
+
+    assert encode(value("ab"), OWN) == encode(value("".join(["a", "b"])), OWN)
+
+
+@frozen
+class Stranger:
+    """A value that nobody lists."""
+
+
+class Pair(NamedTuple):
+    """A tuple that is more than one."""
+
+    a: int
+
+
+UNFIT: dict[str, Any] = {
+    "a function": len,
+    "a class": Point,
+    "a method": [].append,
+    "an object": object(),
+    "a list": [1],
+    "a stranger's value": Stranger(),
+    "a stranger's member": Enum("Strange", "A").A,  # type: ignore[attr-defined]
+    "a tuple of a class": Pair(1),
+    "a user's operation": Python("Mine", len),
+    "a set without order": frozenset({1, "a"}),
+    "an array of records": np.zeros(2, [("a", "i4")]),
+    "an array of the other byte order": np.zeros(2, ">f4"),
+    "a float of another width": np.float32(1),
+    "a field of another type": Point("x"),  # type: ignore[arg-type]
+    "a memory that nobody names": HostMemory(),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_what_is_no_data_is_not_written(name: str) -> None:
+    with pytest.raises(EncodeError):
+        encode((1, UNFIT[name]), OWN)
+
+
+def test_what_is_nested_without_end_is_not_written() -> None:
+    value: Any = ()
+    for _ in range(100_000):
+        value = (value,)
+    with pytest.raises(EncodeError, match="too deep"):
+        encode(value, OWN)
+
+
+def test_every_kind_of_operation_is_listed_and_nothing_beside() -> None:
+    records = Records()
+    for kind in OPS.values():
+        if kind.__module__.startswith("onert.ir.ops."):
+            name = records.name(kind)
+            assert name is not None
+            assert Records().kind(name) is kind
+    for kind in CORE:
+        assert Records().kind(kind.__qualname__) is kind
+
+
+NAMES = (
+    "os.system",
+    "builtins.eval",
+    "custom.importlib",
+    "binary.np",
+    "binary.frozen",
+    "binary.Enum",
+    "binary.Op",
+    "__init__.Kinds",
+    "..op.Op",
+    "onert.ir.ops.binary.Binary",
+    "own:Point",
+    "Point",
+    "",
+    "no such kind",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_is_not_listed_selects_nothing(name: str) -> None:
+    with pytest.raises(LookupError):
+        Records().kind(name)
+
+
+# ---- damage
+
+
+class Document(NamedTuple):
+    """A program as it is written, and what it takes from elsewhere."""
+
+    content: bytes
+    buffers: list[memoryview]
+    records: Records
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Document]:
+    """That of a real program."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ONERT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        patch.setattr(programs, "WORTH_KEEPING", 0.0)
+        found: list[Document] = []
+
+        def seen(content: memoryview, buffers: Sequence[memoryview], records: Records, parts: Any) -> Any:
+            found.append(Document(bytes(content), list(buffers), records))
+            return decode(content, buffers, records, parts)
+
+        patch.setattr(kept, "decode", seen)
+        for _ in range(2):
+            onert.compile(onert.load(DIGITS), num_threads=1)
+            WRITERS.finish()
+        yield found[0]
+
+
+def outcome(document: Document, content: bytes) -> Any:
+    parts = [Constant(np.zeros(1))] * 100
+    try:
+        return decode(memoryview(content), document.buffers, document.records, parts)
+    except DecodeError as error:
+        return error
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_damaged_document_is_refused_or_gives_values_of_the_listed_classes(document: Document, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    refused = 0
+    for _ in range(250):
+        content = bytearray(document.content)
+        region = int(rng.choice([HEAD.size, 2000, len(content)]))
+        for at in rng.integers(0, region, int(rng.integers(1, 4))):
+            content[at] = int(rng.choice([0, 1, 0x7F, 0x80, 0xFF, int(rng.integers(256))]))
+        refused += isinstance(outcome(document, bytes(content)), DecodeError)
+    assert refused > 100
+
+
+def test_a_document_that_is_cut_is_refused(document: Document) -> None:
+    whole = outcome(document, document.content)
+    assert not isinstance(whole, DecodeError)
+    for end in (*range(0, 400, 7), *range(400, len(document.content) - 8, 101)):
+        assert isinstance(outcome(document, document.content[:end]), DecodeError)
+
+
+def numbers(*values: int) -> Callable[[bytes], bytes]:
+    """The head is others."""
+    return lambda content: HEAD.pack(*values) + content[HEAD.size :]
+
+
+def renamed(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
+    assert len(old) == len(new)
+    return lambda content: content.replace(old, new)
+
+
+SPOILT = {
+    "no groups": numbers(0, 0, 0, 0, 0),
+    "more groups than bytes": numbers(1 << 60, 0, 0, 0, 0),
+    "fewer than none": numbers(-1, -1, -1, -1, -1),
+    "another class": renamed(b"Placement", b"ArenaPlan"),
+    "a class that is not there": renamed(b"Placement", b"os.system"),
+    "a module that is not ours": renamed(b"pool.Pool2D", b"ctypes.CDLL"),
+    "a class of a module that is no value": renamed(b"pool.Pooling", b"pool.require"),
+    "a member that is not there": renamed(b"INT8", b"INT9"),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_a_spoilt_document_is_refused(name: str, document: Document) -> None:
+    content = SPOILT[name](document.content)
+    assert content != document.content
+    assert isinstance(outcome(document, content), DecodeError)
+
+
+def test_a_document_takes_no_more_memory_than_it_has_bytes() -> None:
+    group = struct.Struct("<3q")
+    for kind, count, width in (("tuple", 1 << 40, 0), ("int", 1 << 40, 0), ("tuple", 1 << 31, 1 << 31)):
+        names = kind.encode().ljust(8, b"\n")
+        content = HEAD.pack(1, len(names), 0, 0, 0) + group.pack(0, count, width) + names
+        with pytest.raises(DecodeError):
+            decode(memoryview(content), [], OWN)
+
+
+def test_no_module_reads_pickles() -> None:
+    """Nor what else would run what a file says."""
+    forbidden = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "copyreg"}
+    read = 0
+    for folder in ("onert", "backends"):
+        for path in (REPOSITORY / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                assert forbidden.isdisjoint(name.partition(".")[0] for name in names), path
+                allowed = (
+                    [k.value for k in node.keywords if k.arg == "allow_pickle"] if isinstance(node, ast.Call) else []
+                )
+                assert all(isinstance(each, ast.Constant) and each.value is False for each in allowed), path
+            read += 1
+    assert read > 300

@@ -1,0 +1,260 @@
+"""Claims about files that another process changes while they are in use: the first content counts, or one is told.
+
+A process loads a model, compiles it, runs it and gives it another shape. At one of these stages, this process changes
+the file that it was loaded from, or the entry of the program cache. Whoever had mapped the file would now be ended by a
+signal, or compute with other weights.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attrs import frozen
+
+from onert.ir import DType
+
+COUNT, FEW = 1 << 16, 16000
+"""So many weights are left in the model's file by what is cached of it; so few are in the cache's entry itself."""
+STAGES = ("load", "compile", "run", "shape")
+
+CHILD = """
+import json
+import sys
+import numpy as np
+import onert
+from onert.backend.writers import WRITERS
+from onert.compiler import programs
+from onert.ir import content
+
+programs.WORTH_KEEPING = 0.0
+content.HELD = int(sys.argv[1])
+
+
+def uses(path, stage):
+    def reached(at):
+        if at == stage:
+            print("reached", flush=True)
+            sys.stdin.readline()
+
+    package = onert.load(path)
+    reached("load")
+    program = onert.compile(package, num_threads=1)
+    WRITERS.finish()
+    reached("compile")
+    with onert.Execution(program) as execution:
+        (given,) = program.inputs
+        yield execution.run([np.ones(given.shape, np.float32)])
+        reached("run")
+        yield execution.run([np.ones(given.shape, np.float32)])
+        execution.set_input_shape(0, (3, *given.shape[1:]))
+        reached("shape")
+        yield execution.run([np.ones((3, *given.shape[1:]), np.float32)])
+
+
+for line in sys.stdin:
+    job = json.loads(line)
+    try:
+        results = [y for made in uses(job["path"], job["stage"]) for y in made.values()]
+        right = all((y == np.arange(1, y.shape[-1] + 1)).all() for y in results)
+        print("original" if right else "other", flush=True)
+    except onert.OnertError as error:
+        print("refused:", error, flush=True)
+"""
+
+
+def truncated(path: Path) -> None:
+    os.truncate(path, 100)
+
+
+def overwritten(path: Path) -> None:
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.write(bytes(size // 2) + b"\x3f" * (size - size // 2))
+
+
+def replaced(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(b"no such thing" * 100)
+    other.replace(path)
+
+
+def appended(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(bytes(10000))
+
+
+@cache
+def model(count: int = COUNT) -> bytes:
+    """`x * weights`, of which there are so many: 1, 2 and so on."""
+    writer = pytest.importorskip("model_writer")
+    built = writer.Model()
+    graph = built.graph()
+    x, y = graph.input(DType.FLOAT32, (1, count)), graph.tensor(DType.FLOAT32, (1, count))
+    weights = graph.constant(np.arange(1, count + 1, dtype=np.float32))
+    graph.operator("MUL", [x, weights], [y], ("MulOptions", {}))
+    graph.outputs(y)
+    content: bytes = built.done()
+    return content
+
+
+def running(path: str) -> bytes:
+    """What runs the model at a path beside it."""
+    writer = pytest.importorskip("model_writer")
+    built = writer.Model(writer.CIRCLE)
+    graph = built.graph()
+    x, y = graph.input(DType.FLOAT32, (1, COUNT)), graph.tensor(DType.FLOAT32, (1, COUNT))
+    graph.operator("RUN_MODEL", [x], [y], ("RunModelOptions", {"location": path.encode()}))
+    graph.outputs(y)
+    content: bytes = built.done()
+    return content
+
+
+def package(folder: Path, content: bytes) -> Path:
+    (folder / "package" / "metadata").mkdir(parents=True)
+    manifest = {"major-version": "1", "minor-version": "0", "patch-version": "0"}
+    manifest |= {"models": ["model.tflite"], "model-types": ["tflite"]}  # type: ignore[dict-item]
+    (folder / "package" / "metadata" / "MANIFEST").write_text(json.dumps(manifest))
+    (folder / "package" / "model.tflite").write_bytes(content)
+    return folder / "package"
+
+
+@frozen
+class Place:
+    """Where a model is loaded from, and the file that is changed."""
+
+    path: Path
+    changed: Path
+
+
+def as_file(folder: Path) -> Place:
+    (folder / "model.tflite").write_bytes(model())
+    return Place(folder / "model.tflite", folder / "model.tflite")
+
+
+def as_directory(folder: Path) -> Place:
+    found = package(folder, model())
+    return Place(found, found / "model.tflite")
+
+
+def as_archive(folder: Path) -> Place:
+    found = Path(shutil.make_archive(str(folder / "packed"), "zip", package(folder, model())))
+    return Place(found, found)
+
+
+def as_neighbor(folder: Path) -> Place:
+    (folder / "main.circle").write_bytes(running("beside.tflite"))
+    (folder / "beside.tflite").write_bytes(model())
+    return Place(folder / "main.circle", folder / "beside.tflite")
+
+
+SMALL, LARGE = 1 << 20, 1 << 10
+"""How large a file may be that is copied when it is opened: more than the models here, and less."""
+
+KINDS: dict[str, tuple[Callable[[Path], Place], int]] = {
+    "small file": (as_file, SMALL),
+    "large file": (as_file, LARGE),
+    "small model of a directory": (as_directory, SMALL),
+    "large model of a directory": (as_directory, LARGE),
+    "archive": (as_archive, LARGE),
+    "model beside a model": (as_neighbor, LARGE),
+}
+CHANGES = (truncated, overwritten, replaced, appended)
+
+
+class Other:
+    """Another process, which does what it is told."""
+
+    def __init__(self, cache: Path, held: int) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", CHILD, str(held)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "ONERT_CACHE_DIR": str(cache)},
+        )
+
+    def use(self, path: Path, stage: str, change: Callable[[], None] | None = None) -> str:
+        """What becomes of a model that is used to the end, when `change` is done at a stage."""
+        self._tell(json.dumps({"path": str(path), "stage": stage}))
+        if change is None:
+            return self._told()
+        said = self._told()
+        if said != "reached":
+            return f"{said} before the change"
+        change()
+        self._tell("go on")
+        return self._told()
+
+    def _tell(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def _told(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline().strip()
+        return line or f"ended with {self._process.wait()}"
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[int], Other]]:
+    begun: list[Other] = []
+
+    def start(held: int) -> Other:
+        begun.append(Other(tmp_path / "cache", held))
+        return begun[-1]
+
+    yield start
+    for each in begun:
+        each.close()
+
+
+@pytest.mark.parametrize("cached", ["new", "known"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_that_changes_while_it_is_used_counts_as_it_was(
+    kind: str, cached: str, tmp_path: Path, start: Callable[[int], Other]
+) -> None:
+    make, held = KINDS[kind]
+    other = start(held)
+    place = make(tmp_path)
+    content = place.changed.read_bytes()
+    for change, stage in product(CHANGES, STAGES):
+        place.changed.write_bytes(content)
+        if cached == "new":
+            shutil.rmtree(tmp_path / "cache", ignore_errors=True)
+        else:
+            assert other.use(place.path, "") == "original"
+        refused = {"refused: the file was written to after it was loaded; load it again"}
+        reread = cached == "known" and held == LARGE and kind.startswith("large") and stage != "shape"
+        allowed = {"original"} | (refused if reread and change in (truncated, overwritten) else set())
+        assert other.use(place.path, stage, partial(change, place.changed)) in allowed, f"{change.__name__} at {stage}"
+
+
+def test_an_entry_of_the_cache_that_changes_while_it_is_used_counts_as_it_was(
+    tmp_path: Path, start: Callable[[int], Other]
+) -> None:
+    other = start(SMALL)
+    path = tmp_path / "model.tflite"
+    path.write_bytes(model(FEW))
+    for change, stage in product(CHANGES, STAGES):
+        assert other.use(path, "") == "original"
+        entry = max((tmp_path / "cache").glob("*.onert"), key=lambda path: path.stat().st_size)
+        assert entry.stat().st_size > FEW * 4
+        assert other.use(path, stage, partial(change, entry)) == "original", f"{change.__name__} at {stage}"
