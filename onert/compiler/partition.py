@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence as List
 from heapq import heappop, heappush
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from onert.backend import Backend, Sequence
+from onert.backend import Backend, Group, Sequence
 from onert.ir.value import Value
 
 from .lowering import Lowered
@@ -24,14 +25,28 @@ class Part(Value):
     dependencies: tuple[int, ...]
 
 
-def partition(lowered: Lowered, before: Predecessors, *, concurrent: bool) -> tuple[Part, ...]:
-    """Sequences in an order that is right; `before` names for each operation those that must have run.
-
-    One after the other, sequences are as long as possible: an order of the operations that changes backends seldom, cut
-    where it does. Where steps run at a time (`concurrent`), a sequence is a chain without branches, so that branches
-    are different steps. A backend that is `single` gets one operation a sequence.
+def partition(lowered: Lowered, before: Predecessors) -> tuple[Part, ...]:
+    """Sequences as long as possible, in an order that is right: an order of the operations that changes backends
+    seldom, cut where it does. `before` names for each operation those that must have run; a backend that is `single`
+    gets one operation a sequence.
     """
-    cut = _chains(lowered, before) if concurrent else _runs(lowered, _order(lowered.backends, before))
+    return _parts(lowered, before, _runs(lowered, _order(lowered.backends, before)))
+
+
+def split(lowered: Lowered, before: Predecessors, parts: List[Part]) -> tuple[Part, ...]:
+    """The groups of these parts as sequences that may run at a time: chains without branches, each branch another.
+
+    Groups stay whole, so that every executor runs the same kernels and all give the same results to the bit.
+    """
+    groups = [group for part in parts for group in part.sequence.groups]
+    cut = _chains(lowered, before, groups)
+    found = _parts(lowered, before, [tuple(at for group in chain for at in group.operations) for chain in cut])
+    return tuple(
+        evolve(part, sequence=evolve(part.sequence, groups=chain)) for part, chain in zip(found, cut, strict=True)
+    )
+
+
+def _parts(lowered: Lowered, before: Predecessors, cut: List[tuple[int, ...]]) -> tuple[Part, ...]:
     owner = {at: index for index, operations in enumerate(cut) for at in operations}
     parts = []
     for index, operations in enumerate(cut):
@@ -79,29 +94,31 @@ def _runs(lowered: Lowered, order: tuple[int, ...]) -> list[tuple[int, ...]]:
     return [tuple(run) for run in runs]
 
 
-def _chains(lowered: Lowered, before: Predecessors) -> list[tuple[int, ...]]:
-    """The operations as chains: each next one is all that waits for the one before.
+def _chains(lowered: Lowered, before: Predecessors, groups: List[Group]) -> list[tuple[Group, ...]]:
+    """Groups, in an order that is right, as chains: each next one is all that waits for the one before.
 
-    Nothing else waits for an inner operation of a chain, so that chains cannot wait for one another in a circle.
+    Nothing else waits for an inner group of a chain, so that chains cannot wait for one another in a circle.
     """
-    followers: list[list[int]] = [[] for _ in before]
-    for at, preceding in enumerate(before):
-        for p in preceding:
-            followers[p].append(at)
+    owner = {at: index for index, group in enumerate(groups) for at in group.operations}
+    preceding = [
+        sorted({owner[p] for at in group.operations for p in before[at]} - {i}) for i, group in enumerate(groups)
+    ]
+    waiting = Counter(p for own in preceding for p in own)
     chains: list[list[int]] = []
     chain_of: dict[int, int] = {}
-    for at, preceding in enumerate(before):
-        backend = lowered.backends[at]
-        for p in preceding:
+    for index, group in enumerate(groups):
+        backend = lowered.backends[group.operations[0]]
+        for p in preceding[index]:
             tail = chains[chain_of[p]][-1] == p
-            if tail and len(followers[p]) == 1 and lowered.backends[p] is backend and not backend.single:
-                chains[chain_of[p]].append(at)
-                chain_of[at] = chain_of[p]
+            same = lowered.backends[groups[p].operations[0]] is backend and not backend.single
+            if tail and waiting[p] == 1 and same:
+                chains[chain_of[p]].append(index)
+                chain_of[index] = chain_of[p]
                 break
         else:
-            chain_of[at] = len(chains)
-            chains.append([at])
-    return [tuple(chain) for chain in sorted(chains, key=lambda chain: chain[-1])]
+            chain_of[index] = len(chains)
+            chains.append([index])
+    return [tuple(groups[i] for i in chain) for chain in sorted(chains, key=lambda chain: chain[-1])]
 
 
 def _sequence(lowered: Lowered, operations: tuple[int, ...], name: str) -> Sequence:

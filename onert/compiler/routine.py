@@ -19,7 +19,7 @@ from .linearize import linearize
 from .lowering import Lowered, lower
 from .memory_plan import plan_arenas
 from .options import Options
-from .partition import Part, partition
+from .partition import Part, partition, split
 from .scheduler.manual import BUILTIN, Assignment, Choices, assign
 from .tensor_registration import register
 
@@ -65,10 +65,11 @@ def plan_routine(
         assignment = _assign_measured(subgraph, backends, choices, options, measured)
     permuter = next((backend for backend in backends if backend.name == BUILTIN), None)
     lowered = lower(subgraph, assignment.backends, permuter)
-    parts = partition(lowered, predecessors(lowered.subgraph, effects), concurrent=concurrent)
+    before = predecessors(lowered.subgraph, effects)
+    parts = tuple(fuse(part, options.settings) for part in partition(lowered, before))
+    parts = split(lowered, before, parts) if concurrent else parts
     dependencies = tuple(part.dependencies for part in parts)
     settings = _settings(options, dependencies)
-    parts = tuple(fuse(part, own) for part, own in zip(parts, settings, strict=True))
     timeline = linearize([part.sequence for part in parts], len(lowered.subgraph.operations))
     registration = register(lowered.subgraph, lowered.memories, timeline)
     arenas = plan_arenas(

@@ -72,7 +72,8 @@ def chains(subgraph: Subgraph, operations: Sequence[int], chained: Collection[in
         if at in taken or not _reduces(subgraph, subgraph.operations[at], None):
             continue
         domain = _Domain(subgraph.type(subgraph.operations[at].used[0]).shape)
-        grown = _grown(subgraph, operations[position:], chained, domain)
+        free = [later for later in operations[position:] if later not in taken]
+        grown = _grown(subgraph, free, chained, domain)
         found = next(filter(None, (_ending(subgraph, grown, last, domain) for last in reversed(grown))), None)
         if found is not None:
             taken.update(found)
