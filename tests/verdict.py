@@ -18,6 +18,12 @@ class Alone:
         self.state: dict[Any, Any] = {}
         self.max_iterations: int | None = None
 
+    def spend(self, work: int) -> None:
+        """No bound."""
+
+    def hold(self, nbytes: int, beside: int = 0) -> None:
+        """No bound."""
+
     def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
         raise ExecutionError(f"there is no subgraph {subgraph}")
 

@@ -13,6 +13,7 @@ class Reference(Backend):
     """Runs every operation that has a meaning in NumPy, whatever its types; it is the oracle of every test."""
 
     name = "reference"
+    evaluates = True
 
     def supports(self, operation: Operation, types: CallTypes) -> str | None:
         op = operation.op

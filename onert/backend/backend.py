@@ -36,6 +36,8 @@ class Backend:
     name: ClassVar[str]
     single: ClassVar[bool] = False
     """Whether `generate` wants sequences of one operation each."""
+    evaluates: ClassVar[bool] = False
+    """Whether it evaluates operations in NumPy, which takes more time and memory than code made for them."""
 
     serializable: ClassVar[tuple[type[Any], ...]] = ()
     """Frozen attrs classes and enumerations, beside those of `onert.ir`, that what `keep` returns may hold."""

@@ -21,6 +21,7 @@ from onert.ir.inference import declare, shapes_ok
 
 from .kernel import Part, Sequence
 from .memory import require_room
+from .program import WORK_OF_AN_EVALUATED_BYTE
 from .tensor import Tensors
 
 _UNEXPECTED = (ValueError, TypeError, ArithmeticError, IndexError, KeyError, AttributeError, MemoryError)
@@ -90,14 +91,34 @@ def _run_dynamic(operation: Operation, tensors: Tensors, context: Context) -> No
     results = infer(operation.op, inputs)
     declared = [tensors[o].declared for o in operation.outputs]
     outputs = declared if results is None else [declare(r, d) for r, d in zip(results, declared, strict=True)]
+    needed = 0
     for type_ in outputs:
         shapes_ok(type_)
-        if type_.is_static and not type_.dtype.is_handle:
-            require_room(type_.nbytes)
+        if type_.is_static:
+            needed += type_.nbytes
+    require_room(needed)
+    read = sum(0 if i is None else tensors[i].array.nbytes for i in operation.inputs)
+    held = sum(_held(tensors, o) for o in operation.outputs)
+    context.hold(needed - held, beside=needed + read)
+    context.spend(WORK_OF_AN_EVALUATED_BYTE * (needed + read))
     arrays = [None if i is None else tensors[i].array for i in operation.inputs]
-    found = evaluate(operation.op, arrays, CallTypes(inputs, tuple(outputs)), context)
+    try:
+        found = evaluate(operation.op, arrays, CallTypes(inputs, tuple(outputs)), context)
+    except BaseException:
+        context.hold(held - needed)  # the tensors stay as they were
+        raise
     for output, result in zip(operation.outputs, found, strict=True):
         tensors[output].assign(result)
+    # What could not be known before is known now.
+    now = sum(_held(tensors, o) for o in operation.outputs)
+    context.hold(now - needed)
+    context.spend(WORK_OF_AN_EVALUATED_BYTE * max(0, now - needed))
+
+
+def _held(tensors: Tensors, operand: int) -> int:
+    """The bytes that a tensor of unknown size holds."""
+    tensor = tensors[operand]
+    return tensor.array.nbytes if tensor.dynamic and tensor.buffer is not None else 0
 
 
 def _known(tensors: Tensors, operand: int) -> TensorType:

@@ -14,6 +14,13 @@ from onert.ir.value import Value
 from .kernel import Kernel, Sequence
 from .memory import HOST, ArenaPlan, Memory
 
+WORK_OF_A_CALL = 1_000_000
+"""Additions that take as long as an executor does to run a subgraph of no operations."""
+WORK_OF_A_HANDED_BYTE = 50
+"""The same for a byte of what the subgraph is given."""
+WORK_OF_AN_EVALUATED_BYTE = 300
+"""Additions that take as long as NumPy does for a byte of an operation's operands and results."""
+
 
 @frozen
 class TensorInfo(Value):
@@ -46,7 +53,8 @@ class Routine(Value):
     that are ready the one with the highest of `ranks` goes first. `memories` gives each operand's memory space.
     `arenas` holds, by the space's name, where each operand lies that has a place before the run: what operations make
     with a static type. Inputs, outputs, constants, variables (which outlive a call of the subgraph) and dynamic tensors
-    have none; an `unstored` operand of a group has no tensor at all.
+    have none; an `unstored` operand of a group has no tensor at all. `work` is what a run takes, in additions. Where it
+    is `metered`, there are tensors of unknown size or calls of subgraphs: only a run tells what they take.
     """
 
     subgraph: Subgraph
@@ -55,6 +63,8 @@ class Routine(Value):
     arenas: Mapping[str, ArenaPlan]
     memories: Mapping[int, Memory]
     ranks: tuple[float, ...] = ()
+    work: int = 0
+    metered: bool = False
 
     @cached_property
     def followers(self) -> tuple[tuple[int, ...], ...]:
@@ -76,6 +86,7 @@ class Program(Value):
     """A compiled model. It holds no state: any number of executions may run it at once.
 
     `specialize` gives the program for other input shapes (by position), from a cache where it was made before.
+    What is not known before the run is held to `max_memory` bytes at a time and `max_work` additions for each run.
     `recordings` are files that every execution writes: "trace", "table" or "minmax", and where.
     """
 
@@ -90,6 +101,8 @@ class Program(Value):
     specialize: Callable[[Mapping[int, tuple[int, ...]]], Program]
     notes: tuple[str, ...] = ()
     recordings: Mapping[str, str] = field(factory=dict)
+    max_memory: int | None = None
+    max_work: int | None = None
 
     def describe(self) -> str:
         """What runs where, and the memory it takes, in lines for people."""

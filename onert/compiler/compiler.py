@@ -13,12 +13,14 @@ from attrs import evolve
 
 from onert.backend import Backend, Program, Routine
 from onert.ir import CallTypes, CompileError, ModelError, Operation, Package, Shape, Subgraph, Subgraphs
+from onert.ir.budget import Budget
 from onert.ir.link import link
 from onert.ir.model_inference import infer_model
 
 from .dot import dot, write_dots
 from .effects import subgraph_effects
 from .entry import Entry, enter, infos
+from .limits import STEPS, Limits, input_bytes, limits, spend_operations, steps
 from .options import Options, recordings
 from .pipeline import optimize
 from .routine import compile_routine
@@ -37,7 +39,8 @@ def compilation(package: Package, options: Options, backends: Sequence[Backend])
     ModelError where the package's models do not fit together, CompileError for a signature or an input shape that the
     model does not have.
     """
-    entry = enter(link(package), options.signature)
+    linking = Budget(STEPS + sum(_size(model) for model in package.models), CompileError)
+    entry = enter(link(package, linking), options.signature)
     shapes = {entry.position(name): tuple(shape) for name, shape in options.input_shapes.items()}
     return Compilation(package.name, entry, options, tuple(backends), shapes)
 
@@ -92,8 +95,11 @@ class Compilation:
 
         for backend in self.backends:
             backend.begin(self.options.settings)
-        entry = evolve(entry, model=_prepared(entry, self.options, self.backends))
-        routines, notes = self.routines(entry.model, entry.index)
+        budget = steps(entry.model)
+        growth = input_bytes(entry.subgraph) / max(1, input_bytes(self.entry.subgraph))
+        allowed = limits(entry.model, self.options, growth)
+        entry = evolve(entry, model=_prepared(entry, self.options, self.backends, budget))
+        routines, notes = self.routines(entry.model, entry.index, budget, allowed)
         if self.options.graph_dot_dump:
             write_dots(Path(self.options.workspace_dir), _graphs(entry.model, routines, self.options.graph_dot_dump))
         return Program(
@@ -105,13 +111,20 @@ class Compilation:
             executor=self.options.executor,
             num_threads=self.options.num_threads,
             max_iterations=self.options.max_iterations,
+            max_memory=allowed.memory,
+            max_work=allowed.work,
             specialize=specialize,
             notes=notes,
             recordings=recordings(self.options),
         )
 
-    def routines(self, model: Subgraphs, entry: int) -> tuple[tuple[Routine, ...], tuple[str, ...]]:
+    def routines(
+        self, model: Subgraphs, entry: int, budget: Budget, allowed: Limits
+    ) -> tuple[tuple[Routine, ...], tuple[str, ...]]:
         """A routine for every subgraph; what cannot be run is collected over all of them."""
+        memory = Budget(allowed.memory, CompileError, "bytes")
+        for subgraph in model.subgraphs:
+            spend_operations(budget, subgraph)
         effects = subgraph_effects(model)
         routines: list[Routine] = []
         notes: list[str] = []
@@ -119,10 +132,17 @@ class Compilation:
         for index, subgraph in enumerate(model.subgraphs):
             chosen = self.choices if index == entry else evolve(self.choices, by_location={})
             try:
-                routine, said = compile_routine(subgraph, effects, self.backends, chosen, self.options, self.measured)
+                routine, said = compile_routine(
+                    subgraph, effects, self.backends, chosen, self.options, self.measured, memory
+                )
             except CompileError as error:
                 missing.append(str(error))
                 continue
+            if routine.work > allowed.work:
+                raise CompileError(
+                    f"a run takes the time of {routine.work} additions, more than {allowed.work}, the most for a model "
+                    "of this size (max_work)"
+                )
             routines.append(routine)
             notes += (_summary(index, routine), *said) if subgraph.operands or index == entry else ()
         if missing:
@@ -137,7 +157,12 @@ def _measured(options: Options) -> ExecTimes:
     return found
 
 
-def _prepared(entry: Entry, options: Options, backends: Sequence[Backend]) -> Subgraphs:
+def _size(model: Subgraphs) -> int:
+    """The steps of copying a model once."""
+    return 20 * sum(len(graph.operands) + len(graph.operations) for graph in model.subgraphs)
+
+
+def _prepared(entry: Entry, options: Options, backends: Sequence[Backend], budget: Budget) -> Subgraphs:
     """The model with types inferred and passes run; CompileError where the input shapes do not suit an operation.
 
     Subgraphs that nothing runs any more are emptied.
@@ -148,11 +173,12 @@ def _prepared(entry: Entry, options: Options, backends: Sequence[Backend]) -> Su
         return preferred is not None and why_not(preferred, operation, types) is None
 
     try:
-        model = infer_model(entry.model, entry.index)
+        model = infer_model(entry.model, entry.index, budget=budget)
         found: dict[int, Subgraph] = {}
         waiting = [entry.index]
         while waiting:
             index = waiting.pop()
+            spend_operations(budget, model[index])
             found[index] = optimize(model[index], options, model, runs)
             called = {i for operation in found[index].operations for i in operation.op.subgraphs}
             waiting += sorted(called - found.keys())

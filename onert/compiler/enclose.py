@@ -38,6 +38,14 @@ from onert.ir.ops.enclosed import Branch, Loop
 from .effects import is_function
 from .rewrite import Edit, compact, definer
 
+MOST_NESTED = 8
+"""How deep graphs may lie in graphs. Models nest two or three; backends descend into them by recursion."""
+
+SETTLED, SETTLED_AGAIN = 8192, 8
+"""Operations to which passes may be applied on the way: so many, and each of the model's so many times. What would take
+more stays as it is: a subgraph is settled for each combination of shapes, and nested branches can have very many.
+"""
+
 MOST_REPEATED = 256
 """Operations of subgraphs that are held more than once: calls in calls may be many more than there are subgraphs."""
 
@@ -57,11 +65,18 @@ def enclose(model: Subgraphs, graph: Subgraph, settle: Settle, runs: Runs, most:
 class _Enclosing:
     def __init__(self, model: Subgraphs, settle: Settle, runs: Runs, most: int | None) -> None:
         self.model = model
-        self.settle = settle
+        self._settle = settle
+        self.left = SETTLED + SETTLED_AGAIN * sum(len(graph.operations) for graph in model.subgraphs)
+        self.depth = 0
         self.runs = runs
         self.most = most
         self.room = MOST_REPEATED
         self.found: dict[tuple[int, tuple[Shape, ...], tuple[tuple[int, Constant], ...]], Subgraph | None] = {}
+
+    def settle(self, graph: Subgraph) -> Subgraph:
+        """The graph after the passes."""
+        self.left -= 1 + len(graph.operations)
+        return self._settle(graph)
 
     def graph(self, graph: Subgraph) -> Subgraph:
         """A graph after its operations were looked at one after the other: a loop may tell the shapes of the next."""
@@ -81,6 +96,8 @@ class _Enclosing:
 
     def changed(self, graph: Subgraph, at: int) -> Subgraph | None:
         """The graph with an operation enclosed, or with what it calls in its stead; None where it stays."""
+        if self.left < 0 or self.depth == MOST_NESTED:
+            return None
         operation = graph.operations[at]
         types = graph.types(operation).inputs
         given = [t for t in types if t is not None and t.is_static and not t.dtype.is_handle]
@@ -150,7 +167,11 @@ class _Enclosing:
         if len(graph.inputs) != len(given):
             return None
         types = {i: graph.type(i).with_shape(t.shape) for i, t in zip(graph.inputs, given, strict=True)}
-        graph = self.graph(self.settle(_informed(graph.with_types(types), fixed)))
+        self.depth += 1
+        try:
+            graph = self.graph(self.settle(_informed(graph.with_types(types), fixed)))
+        finally:
+            self.depth -= 1
         return graph if _closed(graph) else None
 
 

@@ -88,16 +88,18 @@ def enter(model: Subgraphs, signature: str | None) -> Entry:
 def _names(graph: Subgraph, operands: Sequence[int], given: Sequence[SignatureTensor], side: str) -> tuple[str, ...]:
     """A name of its own for each of the operands: the signature's, the tensor's, or one made of its position."""
     called: dict[int, list[str]] = {}
-    for tensor in given:
+    for tensor in reversed(given):
         called.setdefault(tensor.operand, []).append(tensor.name)
-    found: list[str] = []
+    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for position, operand in enumerate(operands):
         waiting = called.get(operand)
-        wanted = waiting.pop(0) if waiting else graph.operands[operand].name or f"{side}_{position}"
-        name, count = wanted, 1
+        wanted = waiting.pop() if waiting else graph.operands[operand].name or f"{side}_{position}"
+        name = wanted
         while name in found:
-            name, count = f"{wanted}_{count}", count + 1
-        found.append(name)
+            count = counts[wanted] = counts.get(wanted, 0) + 1
+            name = f"{wanted}_{count}"
+        found[name] = position
     return tuple(found)
 
 

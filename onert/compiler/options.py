@@ -48,6 +48,8 @@ class Options(Value):
     - `signature`: the named way into the model, where it is not the first subgraph
     - `input_shapes`: shapes to compile for, by name or position of the input
     - `max_iterations`: the bound on every loop of the model; None for no bound
+    - `max_memory`: the most bytes that one execution may need beside its constants; None: what suits the model's size
+    - `max_work`: the most additions and multiplications of one run, with what takes as long; None likewise
     - `optimize`: whether the optional passes run; `disabled_passes` names some that do not
     - `target`: what backends generate code for: "native", or a target triple
     - `extra`: settings that only one backend knows
@@ -71,6 +73,8 @@ class Options(Value):
     signature: str | None = None
     input_shapes: Mapping[int | str, tuple[int, ...]] = field(factory=dict)
     max_iterations: int | None = field(default=1_000_000, validator=_at_least_1)
+    max_memory: int | None = field(default=None, validator=_at_least_1)
+    max_work: int | None = field(default=None, validator=_at_least_1)
     optimize: bool = True
     disabled_passes: frozenset[str] = frozenset()
     target: str = "native"

@@ -100,8 +100,11 @@ class Edit:
         return operation if inputs == operation.inputs else evolve(operation, inputs=inputs)
 
     def _target(self, operand: int) -> int:
+        passed = []
         while operand in self._redirected:
+            passed.append(operand)
             operand = self._redirected[operand]
+        self._redirected.update(dict.fromkeys(passed, operand))  # so that a long chain is followed once
         return operand
 
 

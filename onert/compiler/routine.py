@@ -10,11 +10,13 @@ from attrs import evolve, frozen
 
 from onert.backend import ArenaPlan, Backend, Routine, Settings
 from onert.ir import Effect, Subgraph
+from onert.ir.budget import Budget
 from onert.ir.value import Value
 
 from .concurrency import guessed_costs, measured_costs, ranks, threads_for
 from .effects import predecessors
 from .kernel_generation import fuse, generate
+from .limits import is_metered, memory_of, work_of
 from .linearize import linearize
 from .lowering import Lowered, lower
 from .memory_plan import plan_arenas
@@ -94,16 +96,32 @@ def compile_routine(
     choices: Choices,
     options: Options,
     measured: ExecTimes | None = None,
+    memory: Budget | None = None,
 ) -> tuple[Routine, tuple[str, ...]]:
-    """The routine of a subgraph that the pipeline has prepared, and the scheduler's notes: a plan, and its kernels."""
+    """The routine of a subgraph that the pipeline has prepared, and the scheduler's notes: a plan, and its kernels.
+
+    The bytes that a run needs draw on `memory`, before anything is made that takes as many.
+    """
     plan = plan_routine(subgraph, effects, backends, choices, options, measured)
+    lowered = plan.lowered
+    if memory is not None:
+        memory.spend(
+            memory_of(lowered.subgraph, lowered.backends, plan.arenas.values()),
+            f"running {_name(subgraph)} (max_memory)",
+        )
     steps = generate(plan.parts, plan.settings)
     dependencies = plan.dependencies
     order: tuple[float, ...] = ()
     if options.executor != "Linear":
         order = ranks(dependencies, guessed_costs(steps) if measured is None else measured_costs(steps, measured))
-    lowered = plan.lowered
-    return Routine(lowered.subgraph, steps, dependencies, plan.arenas, lowered.memories, order), plan.notes
+    work = work_of(lowered.subgraph, lowered.backends)
+    return Routine(
+        lowered.subgraph, steps, dependencies, plan.arenas, lowered.memories, order, work, is_metered(lowered.subgraph)
+    ), plan.notes
+
+
+def _name(subgraph: Subgraph) -> str:
+    return f"subgraph '{subgraph.name}'" if subgraph.name else "the model"
 
 
 def _settings(options: Options, dependencies: Sequence[Sequence[int]]) -> list[Settings]:

@@ -33,12 +33,13 @@ def register(subgraph: Subgraph, memories: Mapping[int, Memory], timeline: Timel
     arena's, it stays a copy.
     """
     roots: dict[int, int] = {}
+    outputs = frozenset(subgraph.outputs)
     unstored = {o for moment in timeline.moments for o in moment.group.unstored}
     for moment in timeline.moments:
         for at in moment.group.operations:
             operation = subgraph.operations[at]
             for output in operation.outputs:
-                if output not in unstored and output not in subgraph.outputs and _has_place(subgraph, output):
+                if output not in unstored and output not in outputs and _has_place(subgraph, output):
                     roots[output] = output
             if operation.op.shares and operation.outputs[0] in roots:
                 source, target = operation.inputs[0], operation.outputs[0]

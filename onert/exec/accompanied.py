@@ -1,4 +1,4 @@
-"""Runs that are more than running the steps: in a shared arena, or watched."""
+"""Runs that are more than running the steps: in a shared arena, watched, or metered."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from onert.backend import Program
 
 from .arena import SharedArena
 from .frame import Frame
+from .meter import Meter
 
 if TYPE_CHECKING:
     from .observers.observer import Observer
@@ -34,13 +35,15 @@ def watching(program: Program, observers: Sequence[Observer]) -> Watching | None
 
 @frozen(eq=False)
 class Accompanied:
-    """Runs a program's frame once: the arena is its own meanwhile, and observers are told."""
+    """Runs a program's frame once: the arena is its own meanwhile, observers are told, and work is counted anew."""
 
     program: Program
     arena: SharedArena | None
     watching: Watching | None
+    meter: Meter
 
     def __call__(self, frame: Frame) -> None:
+        self.meter.begin()
         with self.arena.running() if self.arena is not None else nullcontext():
             if self.watching is None:
                 frame.execute(frame)

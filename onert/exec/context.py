@@ -8,14 +8,14 @@ from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
 from onert.backend import Program
+from onert.backend.program import WORK_OF_A_CALL, WORK_OF_A_HANDED_BYTE
 from onert.ir import Array, ExecutionError
+from onert.ir.budget import MAX_CALL_DEPTH
 
 from .executors import executor
 from .frame import Frame, Watch
+from .meter import Meter
 from .stop import Stop
-
-MAX_DEPTH = 64
-"""How deep subgraphs may call one another; models nest a handful, and every level holds an arena."""
 
 
 class Instance:
@@ -26,6 +26,7 @@ class Instance:
         self._watch = watch
         self._execute = executor(program.executor, program.num_threads, stop)
         self.state = state
+        self.meter = Meter(program.max_memory, program.max_work)
         self._variables: dict[int, dict[int, Array]] = {}
         # Frames are held by their callers, from the entry's down: a circle would keep arenas until it is collected.
         self._frames: WeakSet[Frame] = WeakSet()
@@ -96,10 +97,21 @@ class Context:
     def max_iterations(self) -> int | None:
         return self._instance.program.max_iterations
 
+    def spend(self, work: int) -> None:
+        """Count work of this run; RuleError where it is too much."""
+        self._instance.meter.spend(work)
+
+    def hold(self, nbytes: int, beside: int = 0) -> None:
+        """Count bytes that a tensor of unknown size comes to hold; RuleError for too many."""
+        self._instance.meter.hold(nbytes, beside)
+
     def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Run a subgraph on `inputs`; its results are the caller's own. ExecutionError when nested too deep."""
-        if self._depth > MAX_DEPTH:
-            raise ExecutionError(f"subgraphs call one another more than {MAX_DEPTH} deep")
+        if self._depth > MAX_CALL_DEPTH:
+            raise ExecutionError(f"subgraphs call one another more than {MAX_CALL_DEPTH} deep")
+        handed = sum(array.nbytes for array in inputs)
+        work = WORK_OF_A_CALL + WORK_OF_A_HANDED_BYTE * handed + self._instance.program.routines[subgraph].work
+        self._instance.meter.spend(work)
         idle = self._idle.setdefault(subgraph, [])
         try:
             frame = idle.pop()  # another thread may have taken the last one since anyone looked

@@ -87,8 +87,10 @@ class Execution:
         self._instance = instance
         self._frame: Frame = frame
         shared = self._arena if isinstance(self._arena, SharedArena) else None
-        plain = self._watching is None and shared is None
-        self._run: Callable[[Frame], None] = frame.execute if plain else Accompanied(program, shared, self._watching)
+        plain = self._watching is None and shared is None and not program.main.metered
+        self._run: Callable[[Frame], None] = (
+            frame.execute if plain else Accompanied(program, shared, self._watching, instance.meter)
+        )
 
     # ---- inputs
 

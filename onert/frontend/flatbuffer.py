@@ -6,12 +6,14 @@ the vtable holds its own size, the table's size and each field's offset in the t
 
 from __future__ import annotations
 
+import builtins
 import struct
 from collections.abc import Iterator
 
 import numpy as np
 
 from onert.ir import Array, ModelError
+from onert.ir.budget import Budget
 
 _I32, _U16, _U32 = struct.Struct("<i"), struct.Struct("<H"), struct.Struct("<I")
 _SCALARS = {code: struct.Struct("<" + code) for code in "?bBhHiIqQfd"}
@@ -19,9 +21,24 @@ _SCALARS = {code: struct.Struct("<" + code) for code in "?bBhHiIqQfd"}
 Data = memoryview
 
 
-def root(data: Data) -> Table:
-    """The root table; ModelError where there is none inside the data."""
-    return Table(data, _offset(data, 0))
+_FREE = 1 << 18
+LETTERS = 16
+"""Of a string, or bytes of options, that are read in one unit of work."""
+_READING = "reading what its offsets refer to"
+
+
+def budget(nbytes: int) -> Budget:
+    """The work of reading so many bytes, with room for small files.
+
+    A file whose offsets share nothing has one table or number in four bytes at most; models that people made take a
+    quarter of a step for each byte.
+    """
+    return Budget(_FREE + 2 * nbytes, ModelError)
+
+
+def root(data: Data, budget: Budget) -> Table:
+    """The root table; ModelError where there is none inside the data. All that is read from it draws on the budget."""
+    return Table(data, _offset(data, 0), budget)
 
 
 def identifier(data: Data) -> bytes:
@@ -43,9 +60,10 @@ def _require(data: Data, at: int, size: int) -> None:
 class Table:
     """A table whose vtable and extent are known to lie in the data."""
 
-    __slots__ = ("_data", "_fields", "_position", "_size", "_vtable")
+    __slots__ = ("_data", "_fields", "_position", "_size", "_vtable", "budget")
 
-    def __init__(self, data: Data, position: int) -> None:
+    def __init__(self, data: Data, position: int, budget: Budget) -> None:
+        budget.spend(1, _READING)
         _require(data, position, 4)
         vtable = position - _I32.unpack_from(data, position)[0]
         _require(data, vtable, 4)
@@ -54,6 +72,7 @@ class Table:
         _require(data, position, self._size)
         if self._fields < 4 or self._fields % 2:
             raise ModelError(f"a table at byte {position} has a vtable of {self._fields} bytes")
+        self.budget = budget
         self._data = data
         self._position = position
         self._vtable = vtable
@@ -88,7 +107,7 @@ class Table:
     def table(self, slot: int) -> Table | None:
         """A table that the field refers to."""
         at = self._at(slot, 4)
-        return None if at is None else Table(self._data, _offset(self._data, at))
+        return None if at is None else Table(self._data, _offset(self._data, at), self.budget)
 
     def _vector(self, slot: int, width: int) -> tuple[int, int] | None:
         """Start and count of a vector of elements so many bytes wide."""
@@ -107,6 +126,7 @@ class Table:
         found = self._vector(slot, dtype.itemsize)
         if found is None:
             return np.zeros(0, dtype)
+        self.budget.spend(found[1], _READING)
         return np.frombuffer(self._data, dtype, found[1], found[0])
 
     def bytes(self, slot: int) -> Data | None:
@@ -117,10 +137,20 @@ class Table:
     def text(self, slot: int) -> str:
         """A string; empty where it is missing, ModelError where it is not UTF-8."""
         raw = self.bytes(slot)
+        if raw is not None:
+            self.budget.spend(len(raw) // LETTERS, _READING)
         try:
-            return "" if raw is None else bytes(raw).decode()
+            return "" if raw is None else builtins.bytes(raw).decode()
         except UnicodeDecodeError as error:
             raise ModelError(f"a string of the table at byte {self._position} is not UTF-8") from error
+
+    def octets(self, slot: int) -> builtins.bytes:
+        """A vector of bytes as a copy; empty where it is missing."""
+        raw = self.bytes(slot)
+        if raw is None:
+            return b""
+        self.budget.spend(len(raw) // LETTERS, _READING)
+        return builtins.bytes(raw)
 
     def tables(self, slot: int) -> Iterator[Table]:
         """A vector of tables."""
@@ -128,7 +158,7 @@ class Table:
         if found is not None:
             start, count = found
             for index in range(count):
-                yield Table(self._data, _offset(self._data, start + 4 * index))
+                yield Table(self._data, _offset(self._data, start + 4 * index), self.budget)
 
     def count(self, slot: int) -> int:
         """How many tables a vector holds."""

@@ -2,25 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flatbuffers import flexbuffers
 
 from onert.ir import ModelError
+from onert.ir.budget import Budget
 
 Map = Mapping[str, Any]
 
+_DEPTH = 16
+_LETTERS = 16
+_READING = "reading its custom options"
 
-def flexible_map(raw: bytes) -> Map:
-    """Custom options as a map, an empty one where there are none; ModelError where they are something else."""
+
+def flexible_map(raw: bytes, budget: Budget) -> Map:
+    """Custom options as a map, an empty one where there are none; ModelError where they are something else.
+
+    Vectors and maps refer to one another by offsets, so that a thousand bytes can describe any number of elements: what
+    is read draws on the budget.
+    """
     try:
-        value = flexbuffers.Loads(bytearray(raw)) if raw else {}
+        value = _value(flexbuffers.GetRoot(bytearray(raw)), _DEPTH, budget, len(raw)) if raw else {}
+    except ModelError:
+        raise
     except Exception as error:  # the reader was not made for hostile bytes: it fails in every way there is
         raise ModelError(f"the custom options are no FlexBuffers map: {type(error).__name__}: {error}") from error
     if not isinstance(value, dict):
         raise ModelError(f"the custom options are a {type(value).__name__}, expected a map")
     return value
+
+
+def _value(reference: Any, depth: int, budget: Budget, size: int) -> Any:
+    """What lies at a reference, at most `depth` vectors deep, in options of `size` bytes."""
+    budget.spend(1, _READING)
+    if reference.IsString or reference.IsKey or reference.IsBlob:
+        budget.spend(size // _LETTERS, _READING)  # the end of a key is looked for in all that follows it
+        return reference.Value
+    if reference.IsTypedVector or reference.IsFixedTypedVector:
+        vector = reference.AsTypedVector if reference.IsTypedVector else reference.AsFixedTypedVector
+        of_keys = vector.ElementType in (flexbuffers.Type.KEY, flexbuffers.Type.STRING)
+        budget.spend(len(vector) * (1 + (size // _LETTERS if of_keys else 0)), _READING)
+        return vector.Value
+    if not reference.IsVector:
+        return reference.Value
+    if depth == 0:
+        raise ModelError(f"the custom options nest more than {_DEPTH} deep")
+    if not reference.IsMap:
+        return [_value(element, depth - 1, budget, size) for element in _elements(reference.AsVector)]
+    map_ = reference.AsMap
+    values = _elements(map_.Values)
+    return {
+        _value(key, depth - 1, budget, size): _value(value, depth - 1, budget, size)
+        for key, value in zip(_elements(map_.Keys), values, strict=True)
+    }
+
+
+def _elements(vector: Any) -> Iterator[Any]:
+    return (vector[at] for at in range(len(vector)))
 
 
 def number(options: Map, key: str, default: float | None = None) -> float:

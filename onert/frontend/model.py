@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import graphlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
 import numpy as np
@@ -22,17 +23,24 @@ from onert.ir import (
     Subgraphs,
 )
 from onert.ir import shape as shapes
+from onert.ir.budget import Budget
 from onert.ir.model_inference import infer_model
 
 from .control import check_control_flow
 from .custom import CUSTOM_OPS
-from .flatbuffer import Data, Table, root
+from .flatbuffer import LETTERS, Data, Table, budget, root
 from .neighbors import Neighbors
 from .operators import Code, read_codes, read_operator
 from .schema import slot
 from .tensors import Buffers, Details, read_tensors
 
 SCHEMA_VERSION = 3
+_OPERATOR = 40
+"""Units of work that an operator takes beside the tables and the numbers that it refers to."""
+_READING = "reading its operators"
+_UNPACKED = 256 << 20
+_PACKED = 32
+"""How often larger constants may be than the file: sparse ones that are 3 % dense, and four bits made 32."""
 DETAILS: Mapping[bytes, Details] = {
     b"TFL3": Details(blockwise=2),
     b"CIR0": Details(blockwise=3, rows_from_buffer=True),
@@ -49,21 +57,27 @@ def read_model(data: Data, neighbors: Neighbors) -> Subgraphs:
     if identifier not in DETAILS:
         raise ModelError(f"begins with {bytes(data[:8])!r}, expected a tflite or circle model")
     details = DETAILS[identifier]
-    model = root(data)
+    spent = budget(len(data))
+    model = root(data, spent)
     version = int(model.scalar(slot("Model", "version"), "I", 0))
     if version not in (0, SCHEMA_VERSION):
         raise ModelError(f"schema version is {version}, expected {SCHEMA_VERSION}")
-    buffers = Buffers(data, tuple(model.tables(slot("Model", "buffers"))))
+    buffers = Buffers(data, tuple(model.tables(slot("Model", "buffers"))), _expansion(len(data)))
     codes = read_codes(model)
     tables = list(model.tables(slot("Model", "subgraphs")))
     if not tables:
         raise ModelError("the model has no subgraph")
-    beside = neighbors.holding(len(tables))
+    beside = neighbors.holding(len(tables), spent)
     graphs = tuple(_subgraph(i, t, codes, buffers, details, beside) for i, t in enumerate(tables))
     signatures, notes = _signatures(model, graphs)
     subgraphs = Subgraphs((*graphs, *beside.added), signatures, model.text(slot("Model", "description")), notes)
     check_control_flow(subgraphs)
-    return infer_model(_informed(subgraphs))
+    return infer_model(_informed(subgraphs), budget=spent)
+
+
+def _expansion(nbytes: int) -> Budget:
+    """The bytes to which packed and sparse constants of a file of so many bytes may unpack."""
+    return Budget(_UNPACKED + _PACKED * nbytes, ModelError, "bytes")
 
 
 def _informed(model: Subgraphs) -> Subgraphs:
@@ -109,7 +123,7 @@ def _indices(table: Table, side: str, count: int) -> tuple[int, ...]:
 
 
 def _repeated(indices: Sequence[int]) -> int:
-    return next(i for i in indices if indices.count(i) > 1)
+    return Counter(indices).most_common(1)[0][0]
 
 
 class _Reader:
@@ -125,6 +139,7 @@ class _Reader:
         self.beside = beside
         self.operations: list[Operation] = []
         self.next_value: dict[int, int] = {}
+        self.variable_of: dict[int, int] = {}
 
     def read(self, at: int, table: Table) -> None:
         number = int(table.scalar(slot("Operator", "opcode_index"), "I", 0))
@@ -132,6 +147,7 @@ class _Reader:
             raise ModelError(f"operation {at}: operator code {number} is named, expected 0 to {len(self.codes) - 1}")
         code = self.codes[number]
         place = f"operation {at} {code.name}"
+        table.budget.spend(_OPERATOR + len(place) // LETTERS, _READING)
         try:
             inputs = self._ends(table, "inputs", -1)
             outputs = self._ends(table, "outputs", 0)
@@ -162,33 +178,35 @@ class _Reader:
                 raise ModelError(f"input {at} ({name}) is absent, expected a variable tensor")
             self.operands.append(Operand(evolve(self.operands[source].type), f"{self.operands[source].name}:next"))
             extra.append(len(self.operands) - 1)
-            variable = next((v for v, value in self.next_value.items() if value == source), source)
+            variable = self.variable_of.get(source, source)
             if self.operands[variable].variable:
                 self.next_value[variable] = extra[-1]
+                self.variable_of[extra[-1]] = variable
         return extra
 
     def subgraph(self, inputs: tuple[int, ...], outputs: tuple[int, ...], name: str) -> Subgraph:
         """The subgraph, its operations in an order in which everything is made before it is used."""
         made: dict[int, int] = {}
+        given = frozenset(inputs)
         for at, operation in enumerate(self.operations):
             for out in operation.outputs:
                 if out in made:
                     first = self.operations[made[out]].location
                     raise ModelError(f"{operation.location}: {self._label(out)} is already written by {first}")
-                if out in inputs or self.operands[out].is_constant:
+                if out in given or self.operands[out].is_constant:
                     raise ModelError(
                         f"{operation.location}: {self._label(out)} is written, but it is an input or a constant"
                     )
                 made[out] = at
-        self._empty_constants(made, inputs)
+        self._empty_constants(made.keys() | given)
         self._require_written(made, inputs, outputs)
         state = tuple(StateUpdate(v, s) for v, s in self.next_value.items())
         return Subgraph(tuple(self.operands), self._ordered(made), inputs, outputs, name, state)
 
-    def _empty_constants(self, made: dict[int, int], inputs: tuple[int, ...]) -> None:
+    def _empty_constants(self, written: Set[int]) -> None:
         """A tensor of no elements needs no buffer to be a constant."""
         for index, operand in enumerate(self.operands):
-            if index not in made and index not in inputs and not operand.variable and operand.data is None:
+            if index not in written and not operand.variable and operand.data is None:
                 self.operands[index] = _empty_constant(operand)
 
     def _require_written(self, made: dict[int, int], inputs: tuple[int, ...], outputs: tuple[int, ...]) -> None:
@@ -210,7 +228,7 @@ class _Reader:
             order = list(graphlib.TopologicalSorter(dict(enumerate(needs))).static_order())
         except graphlib.CycleError as error:
             place = self.operations[error.args[1][0]].location
-            raise ModelError(f"{place}: its inputs hang on its own outputs") from error
+            raise ModelError(f"{place}: its inputs depend on its own outputs") from error
         return tuple(self.operations[at] for at in order)
 
     def _label(self, index: int) -> str:
@@ -232,6 +250,7 @@ def _signatures(model: Table, graphs: Sequence[Subgraph]) -> tuple[tuple[Signatu
         key = table.text(slot("SignatureDef", "signature_key"))
         index = int(table.scalar(slot("SignatureDef", "subgraph_index"), "I", 0))
         if index >= len(graphs):
+            table.budget.spend(len(key) // LETTERS, "telling what is wrong with its signatures")
             notes.append(f"signature '{key}' is ignored: it names subgraph {index}, expected 0 to {len(graphs) - 1}")
             continue
         inputs, outputs = (_signature_tensors(table, side, key, graphs[index], notes) for side in ("inputs", "outputs"))
@@ -248,12 +267,16 @@ def _signature_tensors(
     """
     found = []
     ends = graph.inputs if side == "inputs" else graph.outputs
+    members = frozenset(ends)
     for item in table.tables(slot("SignatureDef", side)):
         name = item.text(slot("TensorMap", "name"))
         operand = int(item.scalar(slot("TensorMap", "tensor_index"), "I", 0))
-        if operand in ends:
+        if operand in members:
             found.append(SignatureTensor(name, operand))
         else:
+            table.budget.spend(
+                len(ends) + (len(name) + len(key)) // LETTERS, "telling what is wrong with its signatures"
+            )
             notes.append(
                 f"'{name}' in the {side} of signature '{key}' is ignored: it names tensor {operand}, which is not one "
                 f"of the subgraph's {side} {list(ends)}"

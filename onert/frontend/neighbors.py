@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from attrs import field, frozen
 
 from onert.ir import ModelError, Subgraph, Subgraphs
+from onert.ir.budget import Budget
 from onert.ir.link import renumber
 from onert.ir.value import Value
 
@@ -40,6 +41,7 @@ class Neighbors:
     path: Path | None
     read: Read
     own: int = 0
+    budget: Budget | None = None
     chain: Chain = field(factory=Chain)
     added: list[Subgraph] = field(factory=list)
     _entries: dict[tuple[Path, str], int] = field(factory=dict)
@@ -56,6 +58,8 @@ class Neighbors:
             first = self.own + len(self.added)
             if first + len(model) > MAX_SUBGRAPHS:
                 raise ModelError(f"the models that are run have more than {MAX_SUBGRAPHS} subgraphs together")
+            if self.budget is not None:
+                self.budget.spend(sum(1 + len(graph.operations) for graph in model.subgraphs), "adding other models")
             number = {index: first + index for index in range(len(model))}
             self.added.extend(renumber(graph, number) for graph in model.subgraphs)
             self._entries.update({(path, s.key): number[s.subgraph] for s in model.signatures})
@@ -92,12 +96,12 @@ class Neighbors:
             if not content:
                 raise ModelError(f"the model {location!r} cannot be read: it is empty")
             try:
-                inner = Neighbors(path, self.read, 0, Chain(files, self.chain.found))
+                inner = Neighbors(path, self.read, chain=Chain(files, self.chain.found))
                 self.chain.found[path] = self.read(content, inner)
             except ModelError as error:
                 raise ModelError(f"the model {location!r}: {error}") from error
         return self.chain.found[path]
 
-    def holding(self, own: int) -> Neighbors:
-        """The same neighbours of a model that has so many subgraphs itself."""
-        return Neighbors(self.path, self.read, own, self.chain)
+    def holding(self, own: int, budget: Budget) -> Neighbors:
+        """The same neighbours of a model that has so many subgraphs itself, and draws on a budget."""
+        return Neighbors(self.path, self.read, own, budget, self.chain)

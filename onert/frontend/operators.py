@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from attrs import field, frozen
 
 from onert.ir import ModelError, Op, Operand, TensorType
+from onert.ir.budget import Budget
 from onert.ir.ops.custom import Python, Unsupported
 from onert.ir.value import Value
 
 from .custom import CUSTOM_OPS
-from .flatbuffer import Data, Table
+from .flatbuffer import LETTERS, Data, Table
 from .neighbors import Neighbors
 from .schema import Field, layout, names, slot
 from .table import CUSTOM, TABLE
@@ -62,6 +63,7 @@ class FileOperator:
     outputs: tuple[TensorType, ...]
     custom_options: bytes
     position: int
+    budget: Budget
     beside: Neighbors
     options: Table | None
     fields: dict[str, Field] = field(factory=dict)
@@ -169,6 +171,7 @@ def read_operator(
         tuple(operands[o].type for o in ends[1]),
         _custom_options(table, behind),
         table.position,
+        table.budget,
         beside,
         *_options(table, code),
         _intermediates(table, operands),
@@ -223,6 +226,6 @@ def _custom_options(table: Table, behind: Data) -> bytes:
         size = int(table.scalar(slot("Operator", "large_custom_options_size"), "Q", 0))
         if offset + size > len(behind):
             raise ModelError(f"custom options lie at {offset}, {size} bytes, outside of the file's {len(behind)}")
+        table.budget.spend(size // LETTERS, "reading its custom options")
         return bytes(behind[offset : offset + size])
-    raw = table.bytes(slot("Operator", "custom_options"))
-    return b"" if raw is None else bytes(raw)
+    return table.octets(slot("Operator", "custom_options"))

@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
 from onert.ir import Constant, DType, ModelError, Operand, Quantization, RuleError, Shape, TensorType
 from onert.ir import shape as shapes
+from onert.ir.budget import Budget
 from onert.ir.inference import shapes_ok
 from onert.ir.value import Value
 
@@ -22,6 +23,9 @@ from .schema import slot
 _QUANTIZED = frozenset(
     {DType.INT2, DType.INT4, DType.INT8, DType.INT16, DType.UINT4, DType.UINT8, DType.UINT16, DType.INT32, DType.INT64}
 )
+_STRING = 64
+"""Bytes that a string takes beside its letters."""
+_UNPACKING = "unpacking its constants"
 
 
 @frozen(eq=False)
@@ -30,6 +34,9 @@ class Buffers:
 
     data: Data
     tables: tuple[Table, ...]
+    expansion: Budget
+    constants: dict[tuple[object, ...], Constant] = field(factory=dict)
+    """What was made of buffers: tensors of one buffer, element type, shape and sparsity share their elements."""
 
     def __getitem__(self, index: int) -> Data:
         """The bytes of a buffer, empty for none; ModelError for one that is not there or lies outside of the file."""
@@ -81,7 +88,8 @@ def _operand(table: Table, name: str, tables: Sequence[Table], buffers: Buffers,
     shape = tuple(int(d) for d in table.array(slot("Tensor", "shape"), "i"))
     if any(d < 0 for d in shape):
         raise ModelError(f"shape {shapes.text(shape)} has a negative dimension")
-    raw = buffers[int(table.scalar(slot("Tensor", "buffer"), "I", 0))]
+    buffer = int(table.scalar(slot("Tensor", "buffer"), "I", 0))
+    raw = buffers[buffer]
     if details.rows_from_buffer and block is None:
         shape = _with_rows(shape, dtype, len(raw))
     type_ = TensorType(dtype, shape)
@@ -89,7 +97,13 @@ def _operand(table: Table, name: str, tables: Sequence[Table], buffers: Buffers,
     quantization = _quantization(table, type_, tables, buffers, details)
     type_ = TensorType(dtype, shape, quantization)
     variable = bool(table.scalar(slot("Tensor", "is_variable"), "?", False))
-    data = _constant(table, raw, type_, block) if len(raw) and not variable else None
+    data = None
+    if len(raw) and not variable:
+        sparsity = table.table(slot("Tensor", "sparsity"))
+        key = (buffer, number, shape, None if sparsity is None else sparsity.position)
+        data = buffers.constants.get(key)
+        if data is None:
+            data = buffers.constants[key] = _constant(sparsity, raw, type_, block, buffers.expansion)
     return Operand(type_, name, data, variable, _signature(table, shape))
 
 
@@ -110,16 +124,18 @@ def _signature(table: Table, shape: tuple[int, ...]) -> Shape | None:
     return signature
 
 
-def _constant(table: Table, raw: Data, type_: TensorType, block: Block | None) -> Constant:
+def _constant(sparsity: Table | None, raw: Data, type_: TensorType, block: Block | None, expansion: Budget) -> Constant:
     """The elements, decoded when they are first asked for; their number is checked now."""
     shape = shapes.static(type_.shape)
     count = int(np.prod(shape, dtype=np.int64))
-    sparsity = table.table(slot("Tensor", "sparsity"))
     if type_.dtype is DType.STRING:
+        expansion.spend(len(raw) + _STRING * count, _UNPACKING)
         elements = strings(raw, shape)
         return Constant(elements)
     if type_.dtype.is_handle:
         raise ModelError(f"a tensor of {type_.dtype.text} has {len(raw)} bytes of elements, expected none")
+    if sparsity is not None or block is not None or type_.dtype.bits < 8:
+        expansion.spend(type_.nbytes, _UNPACKING)
     if sparsity is not None:
         layout = sparse.read(sparsity, shape)
         _require_bytes(raw, packed_bytes(type_.dtype, layout.count), type_)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import evolve
 
 from . import shape as shapes
+from .budget import Budget
 from .errors import ModelError
 from .op import Op
 from .operand import Operand
@@ -18,8 +19,11 @@ from .subgraph import StateUpdate, Subgraph, Subgraphs
 from .types import TensorType
 from .wiring import Wiring, wire
 
+_COPIED = 10
+"""Steps of a budget that it takes to copy an operand or an operation."""
 
-def link(package: Package) -> Subgraphs:
+
+def link(package: Package, budget: Budget | None = None) -> Subgraphs:
     """The package as one model, whose primary subgraph holds the connected subgraphs in an order that runs.
 
     All subgraphs of all models follow it, numbered anew, for operations and the first model's signatures to name.
@@ -27,7 +31,7 @@ def link(package: Package) -> Subgraphs:
     dequantised, quantised anew, or cast. A package without inputs, outputs and connections is its first model.
 
     ModelError for a port that does not exist, connections in a circle, an input with no source or with two, and tensors
-    that no conversion joins.
+    that no conversion joins. One model may be named any number of times: each copy draws on the budget.
     """
     if not package.models:
         raise ModelError(f"package {package.name!r} has no model")
@@ -40,7 +44,7 @@ def link(package: Package) -> Subgraphs:
         for subgraph in model.subgraphs
     )
     signatures = tuple(evolve(s, subgraph=numbers[0][s.subgraph]) for s in package.model.signatures)
-    primary = _Inliner(package, wire(package), numbers).primary()
+    primary = _Inliner(package, wire(package), numbers, budget).primary()
     return Subgraphs((primary, *called), signatures, package.model.description)
 
 
@@ -67,7 +71,10 @@ def _numbers(models: Sequence[Subgraphs]) -> tuple[Mapping[int, int], ...]:
 class _Inliner:
     """Copies the entered subgraphs into one, node by node."""
 
-    def __init__(self, package: Package, wiring: Wiring, numbers: Sequence[Mapping[int, int]]) -> None:
+    def __init__(
+        self, package: Package, wiring: Wiring, numbers: Sequence[Mapping[int, int]], budget: Budget | None
+    ) -> None:
+        self.budget = budget
         self.package = package
         self.wiring = wiring
         self.called = numbers
@@ -100,6 +107,8 @@ class _Inliner:
 
     def inline(self, model: int, index: int) -> None:
         graph = self.package.models[model][index]
+        if self.budget is not None:
+            self.budget.spend(_COPIED * (1 + len(graph.operands) + len(graph.operations)), "joining its models")
         fed = {}
         for position, operand in enumerate(graph.inputs):
             port = Port(model, index, position)

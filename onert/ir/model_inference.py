@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
+from .budget import MAX_CALL_DEPTH, Budget
 from .errors import ModelError, RuleError
 from .inference import declare, infer, infer_operation, infer_subgraph
 from .operation import Operation
@@ -14,16 +15,21 @@ from .types import TensorType
 
 Types = tuple[TensorType, ...]
 
+_OPERATION = 10
+"""Steps of a budget that inferring an operation's results takes."""
 
-def infer_model(model: Subgraphs, *entries: int) -> Subgraphs:
+
+def infer_model(model: Subgraphs, *entries: int, budget: Budget | None = None) -> Subgraphs:
     """The model with every type inferred from those of the inputs of the subgraphs `entries`.
 
     Without entries it is entered wherever no operation enters it. A subgraph that operations run has the input shapes
     that these give it, whatever the file declares; a dimension in which two calls, or two rounds of a loop, differ is
-    unknown. ModelError, with the place, where an operation refuses its operands, and for calls in a circle.
+    unknown. ModelError, with the place, where an operation refuses its operands, and for calls in a circle or too deep.
+
+    Calls on other and other shapes have a subgraph inferred again: that draws on the budget.
     """
     called = {index for graph in model.subgraphs for operation in graph.operations for index in operation.op.subgraphs}
-    return _Inference(model).run(entries or tuple(index for index in range(len(model)) if index not in called))
+    return _Inference(model, budget).run(entries or tuple(index for index in range(len(model)) if index not in called))
 
 
 def infer_alone(subgraph: Subgraph) -> Subgraph:
@@ -56,8 +62,9 @@ class _Inference:
     It ends, for what a subgraph is given only ever becomes less certain.
     """
 
-    def __init__(self, model: Subgraphs) -> None:
+    def __init__(self, model: Subgraphs, budget: Budget | None) -> None:
         self.model = model
+        self.budget = budget
         self.calls = any(operation.op.subgraphs for graph in model.subgraphs for operation in graph.operations)
         self.given: dict[int, Types] = {}
         self.inferred: dict[int, Subgraph] = {}
@@ -81,10 +88,14 @@ class _Inference:
         """The types of a subgraph's results, given those of its inputs."""
         if index in self.running:
             raise ModelError(f"subgraphs {', '.join(map(str, self.running))} call one another in a circle")
+        if len(self.running) > MAX_CALL_DEPTH:
+            raise ModelError(f"subgraphs call one another more than {MAX_CALL_DEPTH} deep")
         given = _join_all(self.given.get(index, given), given)
         if index not in self.inferred or given != self.given[index]:
             self.given[index] = given
             graph = self.model[index]
+            if self.budget is not None:
+                self.budget.spend(len(graph.operands) + _OPERATION * len(graph.operations), "inferring shapes")
             self.running.append(index)
             place = f"subgraph {index} '{graph.name}', " if graph.name else f"subgraph {index}, "
             self.inferred[index] = infer_subgraph(

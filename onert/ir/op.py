@@ -67,6 +67,14 @@ class Context(Protocol):
         """The bound that the user set on every loop; None for no bound."""
         ...
 
+    def spend(self, work: int) -> None:
+        """Count work that was not known before the run; RuleError where it is too much."""
+        ...
+
+    def hold(self, nbytes: int, beside: int = 0) -> None:
+        """Count bytes that a tensor comes to hold, and others that are needed for a moment; RuleError for too many."""
+        ...
+
 
 def _optional(parameter: inspect.Parameter) -> bool:
     """Whether an operand may be absent: a parameter with a default, or whose type is `TensorType | None`."""

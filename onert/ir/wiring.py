@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from heapq import heappop, heappush
 
 from attrs import frozen
 
@@ -49,7 +50,8 @@ def wire(package: Package) -> Wiring:
     if len(set(package.inputs)) != len(package.inputs):
         raise ModelError("the package names one input twice")
     if package.inputs and set(unfed) != set(package.inputs):
-        missing = next(p for p in unfed if p not in package.inputs)
+        given = set(package.inputs)
+        missing = next(p for p in unfed if p not in given)
         raise ModelError(f"input {missing} is neither an input of the package nor connected")
     read = set(sources.values())
     unread = [p for node in nodes for p in _ports(node, len(_graph(package, node).outputs)) if p not in read]
@@ -87,12 +89,20 @@ def _ordered(nodes: tuple[Node, ...], sources: Mapping[Port, Port]) -> tuple[Nod
     needs: dict[Node, set[Node]] = {node: set() for node in nodes}
     for target, source in sources.items():
         needs[target.model, target.subgraph].add((source.model, source.subgraph))
+    followers: dict[Node, list[Node]] = {node: [] for node in nodes}
+    for node, before in needs.items():
+        for earlier in before:
+            followers[earlier].append(node)
+    waiting = {node: len(before) for node, before in needs.items()}
+    ready = [node for node, count in waiting.items() if count == 0]
     order: list[Node] = []
-    while needs:
-        ready = [node for node, before in needs.items() if before.issubset(order)]
-        if not ready:
-            circle = " and ".join(f"{model}:{subgraph}" for model, subgraph in needs)
-            raise ModelError(f"connections join models {circle} in a circle")
-        order.append(ready[0])
-        del needs[ready[0]]
+    while ready:
+        order.append(heappop(ready))
+        for follower in followers[order[-1]]:
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                heappush(ready, follower)
+    if len(order) < len(nodes):
+        circle = " and ".join(f"{model}:{subgraph}" for model, subgraph in nodes if waiting[model, subgraph])
+        raise ModelError(f"connections join models {circle} in a circle")
     return tuple(order)

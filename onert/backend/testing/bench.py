@@ -28,6 +28,12 @@ class Alone(Value):
     state: dict[Any, Any] = field(factory=dict)
     max_iterations: int | None = None
 
+    def spend(self, work: int) -> None:
+        """No bound."""
+
+    def hold(self, nbytes: int, beside: int = 0) -> None:
+        """No bound."""
+
     def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
         raise NotImplementedError("the kit's sequences run no subgraphs")
 

@@ -27,8 +27,10 @@ def copy_outputs(subgraph: Subgraph) -> Subgraph:
         return made
 
     outputs: list[int] = []
+    seen: set[int] = set()
     for output in subgraph.outputs:
-        own = output in subgraph.definitions and output not in outputs
+        own = output in subgraph.definitions and output not in seen
+        seen.add(output)
         outputs.append(output if own else copied(output))
     state = tuple(
         evolve(u, source=copied(u.source)) if subgraph.operands[u.source].variable else u for u in subgraph.state

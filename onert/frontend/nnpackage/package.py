@@ -17,6 +17,8 @@ from .archive import Archive, Directory, open_zip
 from .manifest import MAX_BYTES, MAX_CONFIG_BYTES, Manifest, parse_config, parse_manifest
 
 MANIFEST = "metadata/MANIFEST"
+MAX_MODELS = 256
+"""How many different models a package may have, and configuration files."""
 _ZIP = b"PK\x03\x04"
 
 
@@ -35,11 +37,25 @@ def open_archive(content: Data, path: Path | None) -> Archive:
 
 def _load(content: Data, path: Path | None) -> Package:
     archive, manifest = _opened(content, path)
-    packages = [_model(archive, manifest, at, _loaded) for at in range(len(manifest.models))]
+    packages = _models(archive, manifest)
     models = tuple(package.model for package in packages)
     _check_ports(manifest, models)
     alone = packages[0].content if _is_plain(manifest) else None
     return _package(models if alone is None else alone, path, archive, manifest)
+
+
+def _models(archive: Archive, manifest: Manifest) -> list[Package]:
+    """All models. One that is named several times is read once; ModelError for more than a package may have."""
+    if len(set(manifest.models)) > MAX_MODELS:
+        raise ModelError(f"MANIFEST names {len(set(manifest.models))} models, more than {MAX_MODELS}")
+    read: dict[tuple[str, str], Package] = {}
+    found = []
+    for at, name in enumerate(manifest.models):
+        key = (name, manifest.model_types[at] if manifest.model_types else "")
+        if key not in read:
+            read[key] = _model(archive, manifest, at, _loaded)
+        found.append(read[key])
+    return found
 
 
 def _unread(source: Source, path: Path | None) -> Package | None:
@@ -63,6 +79,8 @@ def _is_plain(manifest: Manifest) -> bool:
 
 def _package(models: Models | Content, path: Path | None, archive: Archive, manifest: Manifest) -> Package:
     config: dict[str, str] = {}
+    if len(manifest.configs) > MAX_MODELS:
+        raise ModelError(f"MANIFEST names {len(manifest.configs)} configs, more than {MAX_MODELS}")
     for name in manifest.configs:
         config.update(parse_config(archive.read(f"metadata/{name}", MAX_CONFIG_BYTES)))
     return Package(

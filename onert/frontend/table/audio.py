@@ -22,14 +22,14 @@ def _number(options: Mapping[str, Any], key: str) -> float:
 
 
 def _spectrogram(operator: Operator) -> Op:
-    options = flexible_map(operator.custom_options)
+    options = flexible_map(operator.custom_options, operator.budget)
     window, stride = int(_number(options, "window_size")), int(_number(options, "stride"))
     return AudioSpectrogram(window, stride, bool(_number(options, "magnitude_squared")))
 
 
 def _mfcc(operator: Operator) -> Op:
     """TFLite reads the frequencies as integers too."""
-    options = flexible_map(operator.custom_options)
+    options = flexible_map(operator.custom_options, operator.budget)
     return Mfcc(
         float(int(_number(options, "upper_frequency_limit"))),
         float(int(_number(options, "lower_frequency_limit"))),
@@ -39,7 +39,7 @@ def _mfcc(operator: Operator) -> Op:
 
 
 def _verify(operator: Operator) -> Op:
-    options = flexible_map(operator.custom_options)
+    options = flexible_map(operator.custom_options, operator.budget)
     return NumericVerify(float(_number(options, "tolerance")), bool(_number(options, "log_if_failed")))
 
 

@@ -26,20 +26,20 @@ def _run_model(operator: Operator) -> Op:
 
 
 def _batch_matmul(operator: Operator) -> Op:
-    options = flexible_map(operator.custom_options)
+    options = flexible_map(operator.custom_options, operator.budget)
     return BatchMatMul(adjoint_x=flag(options, "adj_x"), adjoint_y=flag(options, "adj_y"))
 
 
 def _all(operator: Operator) -> Op:
-    return Reduce(Reduction.ALL, keep_dims=flag(flexible_map(operator.custom_options), "keep_dims"))
+    return Reduce(Reduction.ALL, keep_dims=flag(flexible_map(operator.custom_options, operator.budget), "keep_dims"))
 
 
 def _einsum(operator: Operator) -> Op:
-    return Einsum(text(flexible_map(operator.custom_options), "equation"))
+    return Einsum(text(flexible_map(operator.custom_options, operator.budget), "equation"))
 
 
 def _batch_norm(operator: Operator) -> Op:
-    options = flexible_map(operator.custom_options)
+    options = flexible_map(operator.custom_options, operator.budget)
     if flag(options, "is_training"):
         raise ModelError("is_training is set, expected a model for inference")
     layout = text(options, "data_format", "NHWC")

@@ -19,7 +19,7 @@ def _declared(operator: Operator) -> tuple[TensorType, ...]:
 
 
 def _detection(operator: Operator) -> Op:
-    options = flexible_map(operator.custom_options)
+    options = flexible_map(operator.custom_options, operator.budget)
     return DetectionPostProcess(
         integer(options, "max_detections"),
         integer(options, "max_classes_per_detection"),

@@ -20,7 +20,7 @@ def _indices(options: Map, key: str) -> tuple[int, ...]:
 
 
 def _matrix(operator: Operator) -> Op:
-    options = flexible_map(operator.custom_options)
+    options = flexible_map(operator.custom_options, operator.budget)
     return LandmarksToMatrix(
         integer(options, "left_rotation_idx"),
         integer(options, "right_rotation_idx"),
@@ -33,13 +33,13 @@ def _matrix(operator: Operator) -> Op:
 
 
 def _tensor(operator: Operator) -> Op:
-    options = flexible_map(operator.custom_options)
+    options = flexible_map(operator.custom_options, operator.budget)
     return TransformTensor(integer(options, "output_height"), integer(options, "output_width"))
 
 
 def _pool(operator: Operator) -> Op:
     """Sizes and strides are of all four dimensions; those of the batch and the channels are 1."""
-    options = flexible_map(operator.custom_options)
+    options = flexible_map(operator.custom_options, operator.budget)
     size, strides = _indices(options, "ksize"), _indices(options, "strides")
     if len(size) != 4 or len(strides) != 4:
         raise ModelError(f"ksize is {list(size)} and strides {list(strides)}, expected 4 numbers each")

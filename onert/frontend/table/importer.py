@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any, Protocol, TypeVar
 
 from onert.ir import DType, ModelError, Op, TensorType, unranked
+from onert.ir.budget import Budget
 from onert.ir.ops.activation import Activation
 from onert.ir.ops.window import Padding
 
@@ -43,6 +44,11 @@ class Operator(Protocol):
     @property
     def position(self) -> int:
         """Where in the file the operator stands: a number that no other operator of the file has."""
+        ...
+
+    @property
+    def budget(self) -> Budget:
+        """What reading the operator draws on."""
         ...
 
     def integer(self, field: str) -> int:

@@ -1,0 +1,141 @@
+"""Small packages that describe much: many models, many ports, long lists, members that unpack to far more."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hostile.writer import Model, tensor
+
+
+def _relu() -> bytes:
+    model = Model()
+    model.graph([tensor(name="x"), tensor(name="y")], [model.operator("RELU", (0,), (1,))])
+    return model.done()
+
+
+def package(manifest: Mapping[str, Any] | bytes, members: Mapping[str, bytes]) -> bytes:
+    """A zip archive with a manifest and other members."""
+    raw = (
+        manifest
+        if isinstance(manifest, bytes)
+        else json.dumps({"major-version": "1", "minor-version": "3", **manifest}).encode()
+    )
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("metadata/MANIFEST", raw)
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def chained_models(count: int) -> bytes:
+    """Each model's output is the next one's input; they are one file."""
+    joined = [{"from": f"{i}:0:0", "to": [f"{i + 1}:0:0"]} for i in range(count - 1)]
+    ends = {"pkg-inputs": ["0:0:0"], "pkg-outputs": [f"{count - 1}:0:0"]}
+    return package({"models": ["m.tflite"] * count, "model-connect": joined, **ends}, {"m.tflite": _relu()})
+
+
+def chained_backwards(count: int) -> bytes:
+    """The last model comes first."""
+    joined = [{"from": f"{i + 1}:0:0", "to": [f"{i}:0:0"]} for i in range(count - 1)]
+    ends = {"pkg-inputs": [f"{count - 1}:0:0"], "pkg-outputs": ["0:0:0"]}
+    return package({"models": ["m.tflite"] * count, "model-connect": joined, **ends}, {"m.tflite": _relu()})
+
+
+def same_output(count: int) -> bytes:
+    """One output of the package, named again and again."""
+    manifest = {"models": ["m.tflite"], "pkg-inputs": ["0:0:0"], "pkg-outputs": ["0:0:0"] * count}
+    return package(manifest, {"m.tflite": _relu()})
+
+
+def side_by_side(count: int) -> bytes:
+    """Models without connections, whose inputs and outputs are all the package's."""
+    ports = [f"{i}:0:0" for i in range(count)]
+    manifest = {"models": ["m.tflite"] * count, "pkg-inputs": ports, "pkg-outputs": ports}
+    return package(manifest, {"m.tflite": _relu()})
+
+
+def same_large_model(count: int) -> bytes:
+    """A model of some size, named again and again."""
+    model = Model()
+    model.graph([tensor() for _ in range(201)], [model.operator("TANH", (i,), (i + 1,)) for i in range(200)])
+    return package({"models": ["m.tflite"] * count}, {"m.tflite": model.done()})
+
+
+def one_to_many(count: int) -> bytes:
+    """One output that feeds as many models."""
+    joined = [{"from": "0:0:0", "to": [f"{i + 1}:0:0" for i in range(count)]}]
+    return package({"models": ["m.tflite"] * (count + 1), "model-connect": joined}, {"m.tflite": _relu()})
+
+
+def deep_manifest(depth: int) -> bytes:
+    """Lists in lists."""
+    return package(b'{"models": ' + b"[" * depth + b"]" * depth + b"}", {"m.tflite": _relu()})
+
+
+def long_manifest(count: int) -> bytes:
+    """Keys that nobody knows."""
+    manifest = {"models": ["m.tflite"], **{f"k{i}": [i] for i in range(count)}}
+    return package(manifest, {"m.tflite": _relu()})
+
+
+def long_number(digits: int) -> bytes:
+    """A version of many digits."""
+    raw = b'{"models": ["m.tflite"], "major-version": ' + b"1" * digits + b"}"
+    return package(raw, {"m.tflite": _relu()})
+
+
+def same_config(count: int) -> bytes:
+    """One configuration file, named again and again."""
+    manifest = {"models": ["m.tflite"], "configs": ["c.cfg"] * count}
+    text = "".join(f"K{i}={i}\n" for i in range(count)).encode()
+    return package(manifest, {"m.tflite": _relu(), "metadata/c.cfg": text})
+
+
+def bomb(megabytes: int) -> bytes:
+    """A model that is mostly zeros, which unpack to far more than the archive."""
+    return package({"models": ["m.tflite"]}, {"m.tflite": _relu() + bytes(megabytes << 20)})
+
+
+def many_bombs(count: int) -> bytes:
+    """Models of 50 MB of zeros each, in turn."""
+    names = [f"m{i}.tflite" for i in range(count)]
+    model = _relu() + bytes(50 << 20)
+    return package({"models": names}, dict.fromkeys(names, model))
+
+
+def many_members(count: int) -> bytes:
+    """An archive of many files that nobody asks for."""
+    return package({"models": ["m.tflite"]}, {"m.tflite": _relu(), **{f"f{i}": b"" for i in range(count)}})
+
+
+def manifest_bomb(megabytes: int) -> bytes:
+    """A manifest that is mostly blanks."""
+    return package(b'{"models": ["m.tflite"]}' + b" " * (megabytes << 20), {"m.tflite": _relu()})
+
+
+Sizes = tuple[int, int, int]
+
+CLASSES: dict[str, tuple[Callable[[int], bytes], Sizes]] = {
+    make.__name__: (make, sizes)
+    for make, sizes in (
+        (chained_models, (10, 300, 3000)),
+        (chained_backwards, (10, 300, 3000)),
+        (same_output, (10, 3000, 90000)),
+        (side_by_side, (10, 300, 3000)),
+        (same_large_model, (10, 300, 3000)),
+        (one_to_many, (10, 300, 3000)),
+        (deep_manifest, (10, 1000, 100000)),
+        (long_manifest, (10, 1000, 60000)),
+        (long_number, (10, 5000, 100000)),
+        (same_config, (10, 1000, 10000)),
+        (bomb, (1, 100, 1000)),
+        (many_bombs, (1, 10, 40)),
+        (many_members, (10, 1000, 60000)),
+        (manifest_bomb, (1, 100, 1000)),
+    )
+}
