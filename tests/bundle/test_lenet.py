@@ -14,6 +14,7 @@ from shared_material import REPOSITORY, SHARED, needs_shared
 
 import onert
 
+from . import toys
 from .machines import call, needs_compiler
 
 LENET = REPOSITORY / "docs" / "examples" / "lenet"
@@ -88,6 +89,15 @@ def test_it_builds_with_cmake(tmp_path: Path) -> None:
 
 
 def test_the_bundle_gives_the_models_own_answers(tmp_path: Path) -> None:
-    onert.bundle(onert.load(LENET / "lenet_mnist.tflite"), tmp_path, signatures=["serving_default"])
+    package = onert.load(LENET / "lenet_mnist.tflite")
+    onert.bundle(package, tmp_path, signatures=["serving_default"])
     loaded = onert.load_bundle(tmp_path)
     assert [info.name for info in (*loaded.inputs(), *loaded.outputs())] == ["data", "softmax"]
+    classes = set()
+    for seed in range(10):
+        inputs = [array * 4 for array in toys.random_inputs(loaded.inputs(), seed)]
+        (found,) = loaded.run(inputs).values()
+        (wanted,) = toys.reference(package, inputs, signature="serving_default")
+        toys.require_close(found, wanted)
+        classes.add(int(found.argmax()))
+    assert len(classes) > 1

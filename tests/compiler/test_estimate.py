@@ -1,0 +1,241 @@
+"""Claims about the estimate of a run and what the scheduler makes of it: copies, workers, and changes that pay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onert.backend import HOST, Backend
+from onert.compiler.scheduler.estimate import BYTES_PER_MICROSECOND, Transfers, total
+from onert.compiler.scheduler.exec_time import FAILED, ExecTimes, detail, merged, total_bytes
+from onert.ir import CallTypes, DType, Op, Quantization, Subgraph, TensorType
+from onert.ir.ops.permute import Permute
+
+from .test_he_scheduler import Ledger, PricedBackend, price_list, scheduled
+from .toy import ELSEWHERE, Draft, Elsewhere, ToyAdd, ToyBackend, ToyScale
+
+
+class Far(Elsewhere):
+    """A third memory space."""
+
+    name = "far"
+
+
+A, B, D, F = (
+    ToyBackend("a"),
+    ToyBackend("b"),
+    ToyBackend("d", memory=ELSEWHERE),
+    ToyBackend("f", memory=Far()),
+)
+TEN = TensorType(DType.FLOAT32, (1000,))
+COPIES = merged(
+    ExecTimes(),
+    [
+        ("a", "d", False, 8000, 100.0), ("d", "a", False, 8000, 200.0), ("a", "f", False, 8000, 10.0),
+        ("f", "a", False, 8000, 20.0),
+    ],
+)  # fmt: skip
+
+
+def estimated(graph: Subgraph, chosen: Sequence[Backend], price: float = 50.0, workers: int = 1) -> float:
+    times = [{backend.name: price} for backend in chosen]
+    return total(graph, chosen, times, Transfers(graph, COPIES, A), workers)
+
+
+def chain(length: int) -> Subgraph:
+    d = Draft()
+    x = d.input(1000, name="x")
+    for _ in range(length):
+        x = d.op(ToyScale(2.0), x)
+    return d.graph(x)
+
+
+def branches(count: int) -> Subgraph:
+    """`count` scales of one input, each an output."""
+    d = Draft()
+    x = d.input(1000, name="x")
+    return d.graph(*(d.op(ToyScale(float(i)), x) for i in range(count)))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "microseconds"),
+    [
+        ((A, A), 100),
+        ((A, B), 100),  # one memory: nothing is copied
+        ((D, D), 100 + 100 + 200),  # in, and out again
+        ((A, D), 100 + 100 + 200),
+        ((D, A), 100 + 100 + 200),
+        ((D, F), 100 + 100 + (200 + 10) + 20),  # from one device to another through the host
+        ((F, D), 100 + 10 + (20 + 100) + 200),
+    ],
+)
+def test_a_chain_takes_its_operations_and_its_copies(chosen: tuple[Backend, ...], microseconds: float) -> None:
+    assert estimated(chain(2), chosen) == microseconds
+
+
+def test_a_tensor_is_copied_once_for_all_that_read_it_there() -> None:
+    assert estimated(branches(3), (D, D, D)) == 100 + 3 * 50 + 3 * 200
+
+
+@pytest.mark.parametrize(("workers", "microseconds"), [(1, 200), (2, 100), (3, 100), (4, 50)])
+def test_workers_run_what_is_ready_at_a_time(workers: int, microseconds: float) -> None:
+    assert estimated(branches(4), (A,) * 4, workers=workers) == microseconds
+    assert estimated(chain(4), (A,) * 4, workers=workers) == 200
+
+
+def test_copies_take_a_worker_s_time() -> None:
+    assert estimated(branches(2), (D, A), workers=1) == 100 + 50 + 50 + 200
+    assert estimated(branches(2), (D, A), workers=2) == 100 + 50 + 200
+
+
+def test_a_copy_that_was_not_measured_is_guessed_by_its_bytes() -> None:
+    graph = chain(1)
+    transfers = Transfers(graph, ExecTimes(), A)
+    assert transfers.time(0, A, D) == 8000 / BYTES_PER_MICROSECOND
+    assert transfers.time(0, D, F) == 8000 / BYTES_PER_MICROSECOND
+    assert transfers.time(0, A, B) == 0
+
+
+# ---- times
+
+
+def op_types(nbytes: int, quantization: Quantization | None = None) -> CallTypes:
+    half = TensorType(DType.UINT8, (nbytes // 2,), quantization)
+    return CallTypes((half,), (half,))
+
+
+@pytest.mark.parametrize(
+    ("points", "nbytes", "time"),
+    [
+        ([(100, 5.0)], 400, 5.0),
+        ([(100, 5.0), (200, 9.0)], 200, 9.0),
+        ([(100, 5.0), (200, 9.0)], 150, 7.0),
+        ([(100, 5.0), (200, 9.0)], 300, 13.0),
+        ([(100, 5.0), (200, 9.0)], 2, 1.08),
+        ([(100, 2.0), (200, 9.0)], 2, 1.0),  # the line falls below what anything takes
+        ([(100, 5.0), (200, 9.0), (400, 9.0)], 300, 9.0),
+        ([(100, 5.0), (200, 9.0), (400, float(FAILED))], 400, 17.0),
+        ([(100, float(FAILED))], 100, float("inf")),
+    ],
+)
+def test_times_are_on_the_line_through_the_nearest_sizes(
+    points: list[tuple[int, float]], nbytes: int, time: float
+) -> None:
+    known = merged(ExecTimes(), [("cpu", "ToyScale", False, size, t) for size, t in points])
+    assert known.operation("cpu", ToyScale(), op_types(nbytes)) == pytest.approx(time)
+
+
+def test_the_very_operation_is_looked_for_before_its_kind() -> None:
+    types = op_types(100)
+    known = merged(
+        ExecTimes(),
+        [("cpu", "ToyScale", False, 100, 5.0), ("cpu", detail(ToyScale(3.0), types), False, 100, 7.0)],
+    )
+    assert known.operation("cpu", ToyScale(3.0), types) == 7.0
+    assert known.operation("cpu", ToyScale(2.0), types) == 5.0
+    assert known.operation("gpu", ToyScale(2.0), types) is None
+
+
+def test_quantised_operations_have_times_of_their_own() -> None:
+    known = merged(ExecTimes(), [("cpu", "ToyScale", True, 100, 5.0), ("cpu", "ToyScale", False, 100, 7.0)])
+    assert known.operation("cpu", ToyScale(), op_types(100)) == 7.0
+    assert known.operation("cpu", ToyScale(), op_types(100, Quantization((0.5,), (0,)))) == 5.0
+
+
+def test_bytes_are_those_of_all_operands_and_results() -> None:
+    x = TensorType(DType.FLOAT32, (10,))
+    assert total_bytes(CallTypes((x, None, TensorType(DType.INT8, (None,))), (x,))) == 80
+
+
+# ---- choices
+
+
+def times_of(graph: Subgraph, prices: dict[str, list[float]]) -> ExecTimes:
+    """Times of each operation, by its factor, on each backend."""
+    found = []
+    for name, row in prices.items():
+        for operation, price in zip(graph.operations, row, strict=True):
+            types = graph.types(operation)
+            found.append((name, detail(operation.op, types), False, total_bytes(types), price))
+    return merged(ExecTimes(), found)
+
+
+def factors(*values: float) -> Subgraph:
+    d = Draft()
+    x = d.input(1000, name="x")
+    for value in values:
+        x = d.op(ToyScale(value), x)
+    return d.graph(x)
+
+
+def chosen(graph: Subgraph, known: ExecTimes, folder: Path, backends: Sequence[Backend], **options: Any) -> list[str]:
+    program = scheduled(graph, backends, known, folder, **options)
+    by_name = {str(o): step.backend for step in program.main.steps for o in step.sequence.body}
+    return [by_name[str(o)] for o in graph.operations]
+
+
+class Scales(PricedBackend):
+    """Runs scales and nothing else."""
+
+    def __init__(self, name: str, memory: Any = HOST) -> None:
+        kinds: dict[type[Op], float] = {ToyScale: 1.0}
+        super().__init__(name, kinds, [], memory)
+
+
+def copying(known: ExecTimes, price: float) -> ExecTimes:
+    return merged(
+        known,
+        [
+            (a, b, False, 8000, price)
+            for a, b in (("host", "device"), ("device", "host"), ("builtin", "device"), ("device", "builtin"))
+        ],
+    )
+
+
+BACKENDS = [Scales("host"), Scales("device", ELSEWHERE), ToyBackend("builtin", [Permute])]
+
+
+@pytest.mark.parametrize(
+    ("host", "device", "copy", "wanted"),
+    [
+        # Each alone does not pay for its copies, all three together do: a run is changed at once.
+        ([100, 100, 100, 10], [40, 40, 40, 300], 70, ["device", "device", "device", "host"]),
+        ([100, 100, 100, 10], [40, 40, 40, 300], 95, ["host"] * 4),
+        ([10, 100, 100, 10], [300, 40, 40, 300], 50, ["host", "device", "device", "host"]),
+        ([10, 100, 10, 100], [100, 10, 100, 10], 1, ["host", "device", "host", "device"]),
+        ([50, 50, 50, 50], [10, 10, 10, 10], 70, ["device"] * 4),
+    ],
+)
+def test_operations_move_together_where_that_pays(
+    tmp_path: Path, host: list[float], device: list[float], copy: float, wanted: list[str]
+) -> None:
+    graph = factors(2.0, 3.0, 5.0, 7.0)
+    known = copying(times_of(graph, {"host": host, "device": device}), copy)
+    assert chosen(graph, known, tmp_path, BACKENDS) == wanted
+
+
+def test_with_workers_branches_are_spread_over_slower_backends(tmp_path: Path) -> None:
+    # One worker: everything on the faster backend. Two: the copies of the device's branch hide behind the host's.
+    d = Draft()
+    x = d.input(1000, name="x")
+    graph = d.graph(d.op(ToyAdd(), d.op(ToyScale(2.0), x), d.op(ToyScale(3.0), x)))
+    ledger: Ledger = []
+    backends = [
+        PricedBackend("host", {ToyScale: 100.0, ToyAdd: 1.0}, ledger),
+        PricedBackend("device", {ToyScale: 60.0}, ledger, ELSEWHERE),
+        ToyBackend("builtin", [Permute]),
+    ]
+    known = price_list(backends, graph)
+    program = scheduled(graph, backends, known, tmp_path, executor="Parallel")
+    (note,) = (note for note in program.notes if note.startswith("by measured times"))
+    assert "host alone 201 us" in note
+
+
+def test_the_note_says_what_a_run_is_expected_to_take(tmp_path: Path) -> None:
+    graph = factors(2.0, 3.0, 5.0, 7.0)
+    known = copying(times_of(graph, {"host": [100, 100, 100, 10], "device": [40, 40, 40, 300]}), 70)
+    program = scheduled(graph, BACKENDS, known, tmp_path)
+    assert program.notes[-1] == "by measured times a run takes 270 us; host alone 310 us, device alone 560 us"
