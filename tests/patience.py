@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-PATIENCE = 600.0
+PATIENCE = float(os.environ.get("ONERT_PATIENCE", "600"))
 """Seconds: a loaded machine may take a hundred times as long as a free one."""
 
 

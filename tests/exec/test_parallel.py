@@ -1,0 +1,183 @@
+"""Claims about the Parallel executor: who is woken, what ends a run, and which error is raised."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from threading import Event, Lock, get_ident
+from typing import Any
+
+import numpy as np
+import pytest
+from compiler.toy import Draft, ToyAdd, ToyScale
+from patience import PATIENCE
+
+from onert.backend import Sequence
+from onert.exec import Execution, RunCancelledError, RunTimeoutError
+from onert.exec.executors import parallel
+from onert.ir import ExecutionError, Subgraph
+
+from .slow import Clock, Meeting, branches, compiled, sleeping
+
+ONES = np.ones(4, np.float32)
+
+
+def factor(sequence: Sequence) -> float:
+    (found,) = (o.op.factor for o in sequence.body if isinstance(o.op, ToyScale))
+    return found
+
+
+def fan(count: int, length: int = 1) -> Subgraph:
+    """One scale by 1, then `count` chains of scales by 2, 3, ... of what it gives, added up."""
+    d = Draft()
+    x = d.op(ToyScale(1.0), d.input(4, name="x"))
+    ends = []
+    for branch in range(count):
+        end = x
+        for _ in range(length):
+            end = d.op(ToyScale(2.0 + branch), end)
+        ends.append(end)
+    total = ends[0]
+    for end in ends[1:]:
+        total = d.op(ToyAdd(), total, end)
+    return d.graph(total)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_every_thread_that_has_work_is_woken(count: int) -> None:
+    # At first one step is ready, and threads wait; behind it all chains are, whose kernels wait for one another.
+    meeting = Meeting(count)
+
+    def meet(sequence: Sequence) -> None:
+        if factor(sequence) != 1.0:
+            meeting(sequence)
+
+    execution = Execution(compiled(fan(count), meet, "Parallel", threads=count))
+    for _ in range(5):
+        (out,) = execution.run([ONES]).values()
+        assert out.tolist() == [sum(2.0 + i for i in range(count))] * 4
+
+
+def test_the_calling_thread_works_too_and_no_more_than_are_allowed_run_at_a_time() -> None:
+    lock, running, most, threads = Lock(), 0, 0, set()
+    meeting = Meeting(2)
+
+    def watch(sequence: Sequence) -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+            threads.add(get_ident())
+        meeting(sequence)
+        with lock:
+            running -= 1
+
+    execution = Execution(compiled(branches(6), watch, "Parallel", threads=2))
+    execution.run([ONES])
+    assert most == 2
+    assert get_ident() in threads
+
+
+@pytest.mark.parametrize("background", [False, True], ids=["called", "in the background"])
+def test_a_cancelled_run_starts_no_other_step(background: bool) -> None:
+    begun: list[float] = []
+    lock = Lock()
+    meeting = Meeting(2)
+
+    def cancel(sequence: Sequence) -> None:
+        with lock:
+            begun.append(factor(sequence))
+        meeting(sequence)  # both branches are under way
+        execution.cancel()
+        meeting(sequence)  # and end after both were told
+
+    execution = Execution(compiled(branches(2, length=3), cancel, "Parallel", threads=2))
+    execution.set_input(0, ONES)
+    with pytest.raises(RunCancelledError, match="the run was cancelled"):
+        execution.execute_async().result(PATIENCE) if background else execution.execute()
+    assert sorted(begun) == [2.0, 3.0]
+
+
+def test_a_run_that_is_out_of_time_starts_no_other_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, meeting, begun = Clock(), Meeting(2), []
+    monkeypatch.setattr("onert.exec.stop.time", clock)
+
+    def take(sequence: Sequence) -> None:
+        begun.append(factor(sequence))
+        meeting(sequence)
+        clock.now += 1.0
+        meeting(sequence)
+
+    execution = Execution(compiled(branches(2, length=3), take, "Parallel", threads=2))
+    execution.set_input(0, ONES)
+    with pytest.raises(RunTimeoutError):
+        execution.execute(timeout=3.5)  # two steps at a time, each a second: the second pair is the last
+    assert sorted(begun) == [2.0, 2.0, 3.0, 3.0]
+
+
+def test_of_several_errors_the_first_in_the_compiler_s_order_is_raised() -> None:
+    meeting = Meeting(3)
+
+    def fail(sequence: Sequence) -> None:
+        meeting(sequence)
+        raise ExecutionError(f"factor {factor(sequence):g}")
+
+    execution = Execution(compiled(branches(3), fail, "Parallel", threads=3))
+    for _ in range(10):
+        with pytest.raises(ExecutionError, match=r"^factor 2$"):
+            execution.run([ONES])
+
+
+def test_a_run_that_failed_waits_for_what_is_under_way() -> None:
+    meeting, ended = Meeting(2), Event()
+
+    def fail(sequence: Sequence) -> None:
+        meeting(sequence)
+        if factor(sequence) == 2.0:
+            raise ExecutionError("two")
+        sleeping(0.05)(sequence)
+        ended.set()
+
+    execution = Execution(compiled(branches(2), fail, "Parallel", threads=2))
+    with pytest.raises(ExecutionError, match="two"):
+        execution.run([ONES])
+    assert ended.is_set()
+
+
+def test_no_step_begins_after_one_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    meeting, failed, late = Meeting(2), Event(), []
+    runs: list[Any] = []
+
+    class Seen(parallel._Run):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            runs.append(self)
+
+    monkeypatch.setattr(parallel, "_Run", Seen)
+
+    def fail(sequence: Sequence) -> None:
+        if failed.is_set():
+            late.append(factor(sequence))
+            return
+        meeting(sequence)
+        if factor(sequence) == 2.0:
+            failed.set()
+            raise ExecutionError("two")
+        while not runs[0]._errors:
+            sleeping(0.001)(sequence)
+
+    execution = Execution(compiled(branches(2, length=4), fail, "Parallel", threads=2))
+    with pytest.raises(ExecutionError, match="two"):
+        execution.run([ONES])
+    assert late == []
+
+
+def test_threads_that_wait_are_let_go_when_the_last_step_is_done() -> None:
+    """The steps that follow one another at the end are run by one thread while the others wait for nothing."""
+    done: list[Future[None]] = []
+    execution = Execution(compiled(fan(3, length=2), sleeping(0), "Parallel", threads=4))
+    execution.set_input(0, ONES)
+    for _ in range(50):
+        future = execution.execute_async(done.append)
+        future.result(PATIENCE)
+    assert len(done) == 50
+    assert execution.get_output(0).tolist() == [4.0 + 9.0 + 16.0] * 4
