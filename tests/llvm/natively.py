@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from attrs import evolve
@@ -14,6 +15,7 @@ from onert.backend import Settings, Tensor, Tensors
 from onert.ir import Op, Subgraph, TensorType, evaluate
 from onert.ir.builder import Builder
 from onert_llvm.backend import Llvm
+from onert_llvm.lower import builder
 from onert_llvm.target import Isa
 
 from .harness import Array, guarded
@@ -53,7 +55,8 @@ def why_not(subgraph: Subgraph) -> str | None:
 
 
 def natively(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int = 1, runs: int = 1) -> list[Array]:
-    """The outputs of a subgraph whose operations all have native forms; every tensor ends at a guard page."""
+    """The outputs of a subgraph whose operations all have native forms; every tensor, and every constant that is
+    packed for a kernel, ends at a guard page."""
     assert why_not(subgraph) is None, why_not(subgraph)
     settings = Settings(num_threads=threads, target=isa.name)
     sequence = Operations(subgraph, tuple(range(len(subgraph.operations))), subgraph.inputs, subgraph.outputs)
@@ -70,10 +73,17 @@ def natively(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int
             continue
         elements = operand.data.array if operand.data is not None else given.get(index, _garbage(type_))
         tensors[index] = Tensor(type_, guarded(np.asarray(elements), at_end=index % 2 == 0))
-    call = BACKEND.generate(sequence, settings).bind(Tensors(tensors), NOTHING)
+    with patch.object(builder, "aligned", _fenced):
+        kernel = BACKEND.generate(sequence, settings)
+    call = kernel.bind(Tensors(tensors), NOTHING)
     for _ in range(runs):
         call()
     return [tensors[i].array for i in subgraph.outputs]
+
+
+def _fenced(array: Array) -> Array:
+    """A packed constant whose last byte is next to a guard page."""
+    return guarded(np.ascontiguousarray(array))
 
 
 def _garbage(type_: TensorType) -> Array:
