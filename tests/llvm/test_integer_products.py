@@ -278,6 +278,42 @@ def test_narrow_scaling_is_exact_wherever_it_is_chosen(isa: Isa, zero: int) -> N
 
 
 @ISAS
+@pytest.mark.parametrize("zero", [-128, 0, 127])
+@pytest.mark.parametrize("shift", [-1, -2, -9, -23])
+def test_narrow_scaling_holds_up_to_the_largest_sums_it_is_chosen_for(isa: Isa, shift: int, zero: int) -> None:
+    # What is added to the sum in the product's high half: half of the divisor, and the zero point and one beside it.
+    largest = (1 << 31) - 2 - (1 << (-shift - 1)) - ((abs(zero) + 1) << -shift)
+    mantissas = np.array([1 << 30, (1 << 31) - 1, 0x5A827999, (1 << 30) + 1])
+    for at, mantissa in enumerate(mantissas):
+        one = (np.array([mantissa]), np.array([shift]))
+        assert scaling(np.array([largest]), one, zero) is Scaling.NARROW, at
+        assert scaling(np.array([largest + 1]), one, zero) is Scaling.WIDE, at
+    sums = np.array([largest, -largest, largest - 1, 1 - largest, 0, 1, -1, largest // 3])
+    x, m = (a.ravel() for a in np.meshgrid(sums, mantissas))
+    s = np.full(len(x), shift)
+    columns = pack_columns(Scaling.NARROW, np.zeros(len(x), np.int32), (m, s), zero, isa)
+    found = _scaled(isa, Requantize(Scaling.NARROW), columns, x + (1 << 31))
+    np.testing.assert_array_equal(found, np.clip(multiply_by_quantized_multiplier(x, m, s) + zero, -128, 127))
+
+
+def test_scaling_is_chosen_by_the_worst_column() -> None:
+    small, large = np.array([1 << 30, 1 << 30]), np.array([-4, -4])
+    assert scaling(np.array([100, 100]), (small, large), 0) is Scaling.NARROW
+    assert scaling(np.array([100, (1 << 31) - 1]), (small, large), 0) is Scaling.WIDE
+    assert scaling(np.array([100, 100]), (small, np.array([-4, 0])), 0) is Scaling.WIDE
+    assert scaling(np.array([100, 100]), (np.array([1 << 30, 0]), np.array([-4, 0])), 0) is Scaling.NARROW
+
+
+@ISAS
+def test_what_lies_just_below_a_half_is_rounded_down(isa: Isa) -> None:
+    below = [float(np.nextafter(h, 0)) for h in (0.5, 1.5, 2.5, 63.5)]
+    reals = np.array([*below, *below, 0.5, 1.5, 2.5, 63.5, 0.5, 1.5, 2.5, 63.5])
+    x = np.array([1] * 4 + [-1] * 4 + [1] * 4 + [-1] * 4)
+    found = _scaled(isa, Requantize(Scaling.REAL), pack_reals(np.zeros(16), reals, isa), x)
+    assert found.tolist() == [0, 1, 2, 63, 0, -1, -2, -63, 1, 2, 3, 64, -1, -2, -3, -64]
+
+
+@ISAS
 def test_real_scaling_rounds_once_and_halves_away_from_zero(isa: Isa) -> None:
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.integers(-(1 << 31), 1 << 31, 500) >> rng.integers(0, 31, 500), np.arange(-262, 262)])
