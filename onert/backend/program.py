@@ -24,12 +24,22 @@ WORK_OF_AN_EVALUATED_BYTE = 300
 
 @frozen
 class TensorInfo(Value):
-    """An input or output as callers see it; a dimension that is not known before the run is None."""
+    """An input or output as callers see it; a dimension that is not known before the run is None.
+
+    `signature_shape` is the shape of an input with None for the dimensions that the model leaves open although `shape`
+    has them; None where it leaves none open.
+    """
 
     name: str
     dtype: DType
     shape: Shape
     quantization: Quantization | None = None
+    signature_shape: Shape | None = None
+
+    @property
+    def open_shape(self) -> Shape:
+        """The shape, unknown in the dimensions that the model leaves open."""
+        return self.shape if self.signature_shape is None else self.signature_shape
 
     @property
     def type(self) -> TensorType:

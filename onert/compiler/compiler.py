@@ -66,7 +66,7 @@ class Compilation:
         self.backends = backends
         self.choices = choices(entry.subgraph, options, entry.model.subgraphs)
         self.measured = _measured(options) if options.use_scheduler else None
-        self.programs: OrderedDict[tuple[Shape, ...], Program] = OrderedDict()
+        self.programs: OrderedDict[tuple[tuple[Shape, Shape], ...], Program] = OrderedDict()
         self.lock = RLock()
 
     def first(self) -> Program:

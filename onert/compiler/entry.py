@@ -8,7 +8,6 @@ from attrs import evolve, frozen
 
 from onert.backend import TensorInfo
 from onert.ir import CompileError, RuleError, Shape, Signature, SignatureTensor, Subgraph, Subgraphs
-from onert.ir import shape as shape_rules
 from onert.ir.inference import shapes_ok
 from onert.ir.value import Value
 
@@ -38,34 +37,32 @@ class Entry(Value):
         return name
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
-        return tuple(self.subgraph.type(i).shape for i in self.subgraph.inputs)
+    def shapes(self) -> tuple[tuple[Shape, Shape], ...]:
+        """For each input its shape, and which dimensions of it are still open."""
+        operands = (self.subgraph.operands[i] for i in self.subgraph.inputs)
+        return tuple((operand.type.shape, operand.open_shape) for operand in operands)
 
     def reshaped(self, shapes: Mapping[int, tuple[int, ...]]) -> Entry:
-        """The entry with other shapes for inputs given by position; CompileError for one that no tensor may have.
+        """The entry with given shapes for inputs by position; CompileError for one that no tensor may have.
 
-        A dimension that the model leaves open may be anything; another may be changed too, and the operations say
-        whether they bear it. The number of dimensions stays.
+        A dimension that the model leaves open may be anything; another may be changed too, and the number of
+        dimensions: the operations say whether they accept it. A given shape is open no more.
         """
         changed = {}
         for position, shape in shapes.items():
-            operand = self.subgraph.inputs[position]
-            type_ = self.subgraph.type(operand)
-            name = self.input_names[position]
-            if type_.ranked and len(shape) != type_.rank:
-                raise CompileError(
-                    f"input {name!r} is given shape {shape_rules.text(shape)}, expected {type_.rank} dimensions"
-                )
+            index = self.subgraph.inputs[position]
+            operand = self.subgraph.operands[index]
             try:
-                shapes_ok(type_.with_shape(shape))
+                shapes_ok(operand.type.with_shape(shape))
             except RuleError as error:
-                raise CompileError(f"input {name!r}: {error}") from error
-            if not type_.ranked or shape != type_.shape:
-                changed[operand] = type_.with_shape(shape)
+                raise CompileError(f"input {self.input_names[position]!r}: {error}") from error
+            if not operand.type.ranked or operand.type.shape != shape or operand.open_shape != shape:
+                changed[index] = evolve(operand, type=operand.type.with_shape(shape), signature_shape=None)
         if not changed:
             return self
         graphs = list(self.model.subgraphs)
-        graphs[self.index] = self.subgraph.with_types(changed)
+        operands = tuple(changed.get(i, operand) for i, operand in enumerate(self.subgraph.operands))
+        graphs[self.index] = evolve(self.subgraph, operands=operands)
         return evolve(self, model=evolve(self.model, subgraphs=tuple(graphs)))
 
 
@@ -145,5 +142,9 @@ def _located(subgraph: Subgraph) -> Subgraph:
 
 def infos(subgraph: Subgraph, operands: tuple[int, ...], names: tuple[str, ...]) -> tuple[TensorInfo, ...]:
     """Inputs or outputs as callers see them."""
-    types = [subgraph.type(operand) for operand in operands]
-    return tuple(TensorInfo(name, t.dtype, t.shape, t.quantization) for name, t in zip(names, types, strict=True))
+    found = []
+    for name, index in zip(names, operands, strict=True):
+        operand = subgraph.operands[index]
+        type_, signature = operand.type, operand.signature_shape if index in subgraph.inputs else None
+        found.append(TensorInfo(name, type_.dtype, type_.shape, type_.quantization, signature))
+    return tuple(found)

@@ -11,8 +11,8 @@ from weakref import finalize
 
 import numpy as np
 
-from onert.backend import Program, TensorInfo
-from onert.ir import Array, ExecutionError
+from onert.backend import Program
+from onert.ir import Array, CompileError, ExecutionError
 from onert.ir import shape as shapes
 
 from .accompanied import Accompanied, watching
@@ -20,7 +20,7 @@ from .apart import require_apart
 from .arena import THREAD, SharedArena, callers_arena, thread_arena
 from .context import Instance
 from .frame import Frame, empty
-from .given import elements
+from .given import copied, elements, is_in_place, position_of, require_holds
 from .stop import Stop
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class Execution:
         self._given: set[int] = set()
         self._own_outputs: set[int] = set()
         self._unready = True
+        self._outdated = ""
         self._watching = watching(program, observers)
         self._finish = finalize(self, _close, () if self._watching is None else self._watching.observers)
         self._enter(program)
@@ -101,17 +102,22 @@ class Execution:
         shape.
         """
         position = self._input(name)
-        wanted = tuple(int(d) for d in shape)
+        self._reshape({position: tuple(int(d) for d in shape)})
+
+    def _reshape(self, wanted: Mapping[int, tuple[int, ...]]) -> None:
+        """Give inputs, by position, other shapes."""
         self._idle()
-        if self.program.inputs[position].shape == wanted:
+        inputs = self.program.inputs
+        if all(inputs[position].shape == shape for position, shape in wanted.items()):
             return
-        changed = {**self._shapes, position: wanted}
-        program = self._base.specialize(changed)
+        own = {i: inputs[i].shape for i in self._given if not shapes.is_static(self._base.inputs[i].open_shape)}
+        changed = {**self._shapes, **{i: shapes.static(shape) for i, shape in own.items()}, **wanted}
+        program, changed = self._specialized(changed, wanted)
         self._shapes = changed
         kept = {
             i: self._frame.tensors[self._operand_in(i)].buffer
             for i in self._given
-            if i != position and program.inputs[i].shape == self.program.inputs[i].shape
+            if i not in wanted and program.inputs[i].shape == self.program.inputs[i].shape
         }
         copied = {i: self._copied[i] for i in kept if i in self._copied}
         self._own_inputs.clear()
@@ -123,22 +129,43 @@ class Execution:
         for i, buffer in kept.items():
             self._frame.place(self._operand_in(i), buffer)
 
+    def _specialized(
+        self, changed: dict[int, tuple[int, ...]], wanted: Mapping[int, tuple[int, ...]]
+    ) -> tuple[Program, dict[int, tuple[int, ...]]]:
+        """The program for new shapes, and these; CompileError where an operation refuses them.
+
+        Inputs get new shapes one at a time. Where shapes that others were given before do not go with the new ones,
+        and the model leaves them open, these others must be given again.
+        """
+        self._outdated = ""
+        try:
+            return self._base.specialize(changed), changed
+        except CompileError as error:
+            stays = {i: s for i, s in changed.items() if i in wanted or not self._allows(i, s)}
+            if stays.keys() == changed.keys():
+                raise
+            program = self._base.specialize(stays)
+            self._outdated = str(error)
+            return program, stays
+
     def set_input(self, name: str | int, array: Array) -> None:
         """Give an input its elements. The array is used in place, and read again at every run: change its elements
         between runs and the next run sees them. One that is not contiguous is copied at each run.
 
         ExecutionError where the element type or the shape is not the input's, or where it lies in memory given to an
-        output. An input whose shape has unknown dimensions takes the array's.
+        output. An input of which the model leaves dimensions open takes the array's.
         """
         position = self._input(name)
         array = self._fitting(position, array)
+        if array.shape != self.program.inputs[position].shape:
+            self._reshape({position: array.shape})
         self._idle()
         if self._own_outputs:
             require_apart(f"input {self.program.inputs[position].name!r}", array, self._memory())
         self._unready = True
         self._copied.pop(position, None)
         operand = self._operand_in(position)
-        if self._in_place(array):
+        if is_in_place(array):
             self._frame.place(operand, array)
         else:
             mine = self._own_input(position)
@@ -147,23 +174,20 @@ class Execution:
         self._given.add(position)
 
     def _fitting(self, position: int, given: Any) -> Array:
-        """The input as an array; the program is specialised where the input's shape is open and this one is new."""
+        """The input as an array; ExecutionError unless its shape is the input's, or one that the model allows."""
         info = self.program.inputs[position]
         array = elements(info, given)
-        if array.shape != info.shape:
-            open_shape = self._base.inputs[position].shape
-            if shapes.is_static(open_shape) or not shapes.compatible(open_shape, array.shape):
-                raise ExecutionError(
-                    f"input {info.name!r} is given shape {shapes.text(array.shape)}, expected "
-                    f"{shapes.text(info.shape)}; set_input_shape changes it"
-                )
-            self.set_input_shape(position, array.shape)
+        if array.shape != info.shape and not self._allows(position, array.shape):
+            raise ExecutionError(
+                f"input {info.name!r} is given shape {shapes.text(array.shape)}, expected "
+                f"{shapes.text(info.shape)}; set_input_shape changes it"
+            )
         return array
 
-    @staticmethod
-    def _in_place(array: Array) -> bool:
-        """Whether kernels can read and write it where it lies."""
-        return bool(array.flags.c_contiguous and array.flags.aligned)
+    def _allows(self, position: int, shape: tuple[int, ...]) -> bool:
+        """Whether an input may have another shape without being given it first: the model leaves dimensions open."""
+        open_shape = self._base.inputs[position].open_shape
+        return not shapes.is_static(open_shape) and shapes.compatible(open_shape, shape)
 
     def _own_input(self, position: int) -> Array:
         """A buffer for an input that must be copied."""
@@ -182,17 +206,7 @@ class Execution:
         position = self._output(name)
         info = self.program.outputs[position]
         self._idle()
-        if not shapes.is_static(info.shape):
-            raise ExecutionError(
-                f"output {info.name!r} has shape {shapes.text(info.shape)}, known only at run time; get_output reads it"
-            )
-        if buffer.dtype != info.dtype.numpy or buffer.shape != info.shape:
-            raise ExecutionError(
-                f"output {info.name!r} is given a buffer of {buffer.dtype}{shapes.text(buffer.shape)}, expected "
-                f"{info.dtype.numpy}{shapes.text(info.shape)}"
-            )
-        if not (self._in_place(buffer) and buffer.flags.writeable):
-            raise ExecutionError(f"output {info.name!r} is given a buffer that is not contiguous or not writeable")
+        require_holds(info, buffer)
         require_apart(f"output {info.name!r}", buffer, self._memory(position))
         self._frame.place(self._operand_out(position), buffer)
         self._own_outputs.add(position)
@@ -221,13 +235,7 @@ class Execution:
         if tensor.buffer is None:
             raise ExecutionError(f"output {self.program.outputs[position].name!r} has no elements before the first run")
         array = tensor.array
-        if position in self._own_outputs:
-            return array
-        try:
-            return array.copy()
-        except MemoryError as error:
-            name = self.program.outputs[position].name
-            raise ExecutionError(f"there is no memory for a copy of output {name!r}, {array.nbytes} bytes") from error
+        return array if position in self._own_outputs else copied(array, self.program.outputs[position].name)
 
     # ---- runs
 
@@ -301,8 +309,11 @@ class Execution:
     def run(self, inputs: Inputs = ()) -> dict[str, Array]:
         """Give inputs by name or in order, run once, and get every output by name; the arrays are the caller's own."""
         self._require_open()
-        for position, given in self._named(inputs):
-            array = self._fitting(position, given)
+        found = {position: self._fitting(position, given) for position, given in self._named(inputs)}
+        infos = self.program.inputs
+        if any(array.shape != infos[position].shape for position, array in found.items()):
+            self._reshape({position: array.shape for position, array in found.items()})
+        for position, array in found.items():
             if array.dtype == object:
                 self._frame.place(self._operand_in(position), array)
             else:
@@ -360,14 +371,15 @@ class Execution:
         return self.program.main.subgraph.outputs[position]
 
     def _input(self, name: str | int) -> int:
-        return _position("input", name, self.program.inputs)
+        return position_of("input", name, self.program.inputs)
 
     def _output(self, name: str | int) -> int:
-        return _position("output", name, self.program.outputs)
+        return position_of("output", name, self.program.outputs)
 
     def _refuse_missing(self) -> None:
         missing = [repr(info.name) for i, info in enumerate(self.program.inputs) if i not in self._given]
-        raise ExecutionError(f"no elements are given for input {', '.join(missing)}")
+        why = f"; shapes given before do not go with newer ones: {self._outdated}" if self._outdated else ""
+        raise ExecutionError(f"no elements are given for input {', '.join(missing)}{why}")
 
     def _require_open(self) -> None:
         if self._closed:
@@ -386,16 +398,3 @@ class Execution:
 def _close(observers: Sequence[Observer]) -> None:
     for observer in observers:
         observer.close()
-
-
-def _position(side: str, name: str | int, infos: Sequence[TensorInfo]) -> int:
-    """The position of an input or output given by name or position; ExecutionError where there is none."""
-    if isinstance(name, str):
-        for position, info in enumerate(infos):
-            if info.name == name:
-                return position
-        known = ", ".join(repr(info.name) for info in infos)
-        raise ExecutionError(f"there is no {side} {name!r}, expected one of {known}")
-    if not -len(infos) <= name < len(infos):
-        raise ExecutionError(f"there is no {side} {name}, expected 0 to {len(infos) - 1}")
-    return name % len(infos)

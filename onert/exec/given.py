@@ -1,13 +1,15 @@
-"""What a caller gives as an input, as an array of the input's element type."""
+"""What a caller gives - names, inputs, buffers for outputs - and what it gets, checked."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from onert.backend import TensorInfo
 from onert.ir import Array, ExecutionError
+from onert.ir import shape as shapes
 
 
 def elements(info: TensorInfo, given: Any) -> Array:
@@ -29,3 +31,44 @@ def elements(info: TensorInfo, given: Any) -> Array:
             f"input {info.name!r} is given elements of type {array.dtype}, expected {info.dtype.numpy}"
         )
     return array
+
+
+def is_in_place(array: Array) -> bool:
+    """Whether kernels can read and write an array where it lies."""
+    return bool(array.flags.c_contiguous and array.flags.aligned)
+
+
+def require_holds(info: TensorInfo, buffer: Array) -> None:
+    """ExecutionError if an output cannot be written into a buffer: another type or shape, or scattered or read-only."""
+    if not shapes.is_static(info.shape):
+        raise ExecutionError(
+            f"output {info.name!r} has shape {shapes.text(info.shape)}, known only at run time; get_output reads it"
+        )
+    if buffer.dtype != info.dtype.numpy or buffer.shape != info.shape:
+        raise ExecutionError(
+            f"output {info.name!r} is given a buffer of {buffer.dtype}{shapes.text(buffer.shape)}, expected "
+            f"{info.dtype.numpy}{shapes.text(info.shape)}"
+        )
+    if not (is_in_place(buffer) and buffer.flags.writeable):
+        raise ExecutionError(f"output {info.name!r} is given a buffer that is not contiguous or not writeable")
+
+
+def copied(array: Array, name: str) -> Array:
+    """An output's elements as an array of the caller's own; ExecutionError if there is no memory for it."""
+    try:
+        return array.copy()
+    except MemoryError as error:
+        raise ExecutionError(f"there is no memory for a copy of output {name!r}, {array.nbytes} bytes") from error
+
+
+def position_of(side: str, name: str | int, infos: Sequence[TensorInfo]) -> int:
+    """The position of an input or output given by name or position; ExecutionError where there is none."""
+    if isinstance(name, str):
+        for position, info in enumerate(infos):
+            if info.name == name:
+                return position
+        known = ", ".join(repr(info.name) for info in infos)
+        raise ExecutionError(f"there is no {side} {name!r}, expected one of {known}")
+    if not -len(infos) <= name < len(infos):
+        raise ExecutionError(f"there is no {side} {name}, expected 0 to {len(infos) - 1}")
+    return name % len(infos)

@@ -168,7 +168,7 @@ def read_operator(
         code.name,
         code.version,
         tuple(None if i < 0 else operands[i].known for i in ends[0]),
-        tuple(operands[o].type for o in ends[1]),
+        tuple(_declared(operands[o]) for o in ends[1]),
         _custom_options(table, behind),
         table.position,
         table.budget,
@@ -182,6 +182,11 @@ def read_operator(
     if importer is None:
         return Unsupported(code.name, operator.outputs)
     return importer(operator)
+
+
+def _declared(operand: Operand) -> TensorType:
+    """The type that the file gives a result, unknown in the dimensions that it leaves open."""
+    return operand.type if operand.signature_shape is None else operand.type.with_shape(operand.signature_shape)
 
 
 def _intermediates(table: Table, operands: Sequence[Operand]) -> tuple[TensorType, ...]:

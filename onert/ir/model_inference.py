@@ -27,9 +27,46 @@ def infer_model(model: Subgraphs, *entries: int, budget: Budget | None = None) -
     unknown. ModelError, with the place, where an operation refuses its operands, and for calls in a circle or too deep.
 
     Calls on other and other shapes have a subgraph inferred again: that draws on the budget.
+
+    Where an entry's file leaves dimensions open, its shapes may only hold their places. If an operation refuses those,
+    the open dimensions of that entry are unknown, and ModelError is for what refuses all shapes.
     """
     called = {index for graph in model.subgraphs for operation in graph.operations for index in operation.op.subgraphs}
-    return _Inference(model, budget).run(entries or tuple(index for index in range(len(model)) if index not in called))
+    entered = entries or tuple(index for index in range(len(model)) if index not in called)
+    try:
+        return _Inference(model, budget).run(entered)
+    except ModelError as refused:
+        opened = _open_where_refused(model, entered, budget)
+        if opened is model:
+            raise
+        try:
+            return _Inference(opened, budget).run(entered)
+        except ModelError:
+            raise refused from None
+
+
+def _open_where_refused(model: Subgraphs, entries: Sequence[int], budget: Budget | None) -> Subgraphs:
+    """The model with unknown dimensions in the inputs of those entries that refuse the file's shapes."""
+    for entry in entries:
+        try:
+            _Inference(model, budget).run((entry,))
+        except ModelError:
+            model = _opened(model, entry)
+    return model
+
+
+def _opened(model: Subgraphs, entry: int) -> Subgraphs:
+    """The model whose entry has unknown dimensions where its file leaves them open; the same where it does not."""
+    graph = model[entry]
+    types = {
+        i: graph.type(i).with_shape(graph.operands[i].open_shape)
+        for i in graph.inputs
+        if graph.operands[i].open_shape != graph.type(i).shape
+    }
+    if not types:
+        return model
+    graphs = tuple(graph.with_types(types) if i == entry else g for i, g in enumerate(model.subgraphs))
+    return evolve(model, subgraphs=graphs)
 
 
 def infer_alone(subgraph: Subgraph) -> Subgraph:

@@ -29,6 +29,11 @@ class Operand(Value):
         return self.data is not None
 
     @property
+    def open_shape(self) -> Shape:
+        """The shape, unknown in the dimensions that the file leaves open."""
+        return self.type.shape if self.signature_shape is None else self.signature_shape
+
+    @property
     def known(self) -> TensorType:
         """The type, its elements known where this is a constant: what `infer` is given."""
         return self.type if self.data is None else self.type.with_data(self.data)

@@ -21,7 +21,7 @@ _MODES = {"0to1": (1 / 255, 0.0), "neg1to1": (2 / 255, -1.0), "0to255": (1.0, 0.
 def random(info: TensorInfo, rng: np.random.Generator) -> Array:
     """Random elements for an input; an unknown dimension is 1. Integers of more than 16 bits are 0 or 1, being indices
     mostly."""
-    shape = tuple(d or 1 for d in info.shape)
+    shape = tuple(1 if d is None else d for d in info.shape)
     if info.dtype.is_float:
         return rng.uniform(-1, 1, shape).astype(info.dtype.numpy)
     if info.dtype.is_complex:
@@ -119,7 +119,7 @@ def write_hdf5(path: Path, arrays: Sequence[Array]) -> None:
 
 def raw(path: Path, info: TensorInfo) -> Array:
     """Raw little-endian elements in row-major order, just as many as the shape says."""
-    shape = tuple(d or 1 for d in info.shape)
+    shape = tuple(1 if d is None else d for d in info.shape)
     content = path.read_bytes()
     wanted = int(np.prod(shape, dtype=np.int64)) * info.dtype.itemsize
     if len(content) != wanted:
@@ -181,7 +181,7 @@ def sound(path: Path, info: TensorInfo) -> Array:
     samples = np.frombuffer(frames, {1: np.uint8, 2: np.int16, 4: np.int32}[width])
     real = samples.astype(np.float32) / np.float32(1 << (8 * width - 1)) - np.float32(1 if width == 1 else 0)
     mono = real.reshape(-1, channels)[:, 0]
-    shape = tuple(d or 1 for d in info.shape)
+    shape = tuple(1 if d is None else d for d in info.shape)
     count = int(np.prod(shape, dtype=np.int64))
     whole = np.pad(mono[:count], (0, max(0, count - len(mono)))).reshape(shape)
     if info.dtype.is_integer and info.quantization is not None:

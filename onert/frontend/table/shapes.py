@@ -13,7 +13,9 @@ def _reshape(operator: Operator) -> Op:
         return Reshape()
     shape = operator.integers("new_shape")
     if not shape and operator.outputs:  # old converters wrote the shape only on the result
-        return Reshape(tuple(-1 if d is None else d for d in operator.outputs[0].shape))
+        declared = operator.outputs[0].shape
+        several = declared.count(None) > 1  # the others have the 1 that converters write for an open dimension
+        return Reshape(tuple((1 if several else -1) if d is None else d for d in declared))
     return Reshape(() if shape == (0,) else shape)
 
 
