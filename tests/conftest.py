@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import Phase, settings
 
 from onert.backend.testing import claims, trial
 
@@ -31,6 +32,10 @@ CHECKING = (
 """Packages and modules that hold assertions for tests; those in test files are counted without being listed."""
 
 pytest.register_assert_rewrite(*CHECKING)
+
+
+settings.register_profile("unshrunk", phases=(Phase.explicit, Phase.generate), database=None)
+"""For who only asks whether a test fails: the smallest example takes long to find."""
 
 
 class Count:

@@ -14,6 +14,7 @@ from onert.backend import Sequence as Operations
 from onert.backend import Settings, Tensor, Tensors
 from onert.ir import Op, Subgraph, TensorType, evaluate
 from onert.ir.builder import Builder
+from onert_llvm import native_kernel
 from onert_llvm.backend import Llvm
 from onert_llvm.lower import builder
 from onert_llvm.target import Isa
@@ -55,8 +56,8 @@ def why_not(subgraph: Subgraph) -> str | None:
 
 
 def natively(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int = 1, runs: int = 1) -> list[Array]:
-    """The outputs of a subgraph whose operations all have native forms; every tensor, and every constant that is
-    packed for a kernel, ends at a guard page."""
+    """The outputs of a subgraph whose operations all have native forms; every tensor, every constant that is packed
+    for a kernel, and scratch memory end at a guard page."""
     assert why_not(subgraph) is None, why_not(subgraph)
     settings = Settings(num_threads=threads, target=isa.name)
     sequence = Operations(subgraph, tuple(range(len(subgraph.operations))), subgraph.inputs, subgraph.outputs)
@@ -75,7 +76,8 @@ def natively(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int
         tensors[index] = Tensor(type_, guarded(np.asarray(elements), at_end=index % 2 == 0))
     with patch.object(builder, "aligned", _fenced):
         kernel = BACKEND.generate(sequence, settings)
-    call = kernel.bind(Tensors(tensors), NOTHING)
+    with patch.object(native_kernel, "zeros", lambda count, dtype: guarded(np.zeros(count, dtype))):
+        call = kernel.bind(Tensors(tensors), NOTHING)
     for _ in range(runs):
         call()
     return [tensors[i].array for i in subgraph.outputs]

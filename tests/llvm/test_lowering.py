@@ -1,0 +1,175 @@
+"""Claims about lowering: scratch memory, reports of broken rules, what is stored, and what threads share."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import as_strided
+
+import onert
+from onert.backend import Settings
+from onert.ir import BackendError, DType, ExecutionError, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.activation import Activation
+from onert.ir.ops.binary import Binary, BinaryKind, PRelu
+from onert.ir.ops.conv import Conv2D
+from onert.ir.ops.fully_connected import FullyConnected
+from onert.ir.ops.gather import Gather
+from onert.ir.ops.unary import Unary, UnaryKind
+from onert_llvm import code, native_kernel
+from onert_llvm.lower.boxes import move, side
+from onert_llvm.lower.builder import Lowering
+from onert_llvm.lower.command import Area, Pointer
+from onert_llvm.target import Isa, runnable
+
+from .harness import Array
+from .natively import check, single
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+BEST = runnable()[-1]
+
+
+def _draw(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng((seed, *shape)).normal(size=shape).astype(np.float32)
+
+
+def _lowering() -> Lowering:
+    subgraph, _ = single(Unary(UnaryKind.TANH), _draw(4))
+    return Lowering(subgraph, BEST, Settings())
+
+
+# ---- scratch memory
+
+
+def test_pieces_of_scratch_memory_lie_apart_on_cache_lines() -> None:
+    lowering = _lowering()
+    pieces = lowering.scratch(1, 65, 64, 3)
+    assert [p.pointer.offset for p in pieces] == [0, 64, 192, 256]
+    assert [p.nbytes for p in pieces] == [1, 65, 64, 3]
+    assert lowering.done().scratch == 320
+
+
+@pytest.mark.parametrize("sizes", [(1000, 10), (10, 1000)])
+def test_scratch_memory_is_that_of_the_operation_that_wants_most(sizes: tuple[int, ...]) -> None:
+    lowering = _lowering()
+    for size in sizes:
+        (piece,) = lowering.scratch(size)
+        assert piece.pointer.offset == 0
+    assert lowering.done().scratch == 1024
+
+
+@ISAS
+@pytest.mark.parametrize("n", [1, 5, 16, 17, 33, 48])
+def test_weights_of_the_run_have_room_for_the_last_register(isa: Isa, n: int) -> None:
+    for k in (16, 32, 64):
+        check(*single(FullyConnected(), _draw(3, k), _draw(n, k, seed=1), _draw(n, seed=2), constant=(2,)), isa)
+
+
+def test_a_copy_that_would_leave_its_tensor_is_refused() -> None:
+    place = Pointer(Area.SCRATCH, 0, 0)
+    whole, target = side(place, (4, 4), 4), side(place, (4, 5), 4)
+    beyond = as_strided(whole.view, (4, 5), whole.view.strides)
+    with pytest.raises(BackendError, match="a copy would touch bytes 0 to 68 of 64"):
+        move(_lowering(), 0, whole.at(beyond), target)
+    before = whole.view[::-1]
+    with pytest.raises(BackendError, match="a copy would touch bytes"):
+        move(_lowering(), 0, whole.at(as_strided(before, (5, 4), before.strides)), side(place, (5, 4), 4))
+
+
+# ---- reports
+
+
+def _picking() -> Any:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (5,)), "x")
+    first, second = (b.input(TensorType(DType.INT32, (2,)), name) for name in ("first", "second"))
+    outputs = [b.add(Gather(), x, first), b.add(Gather(), x, second)]
+    return onert.Execution(onert.compile(onert.ir.Package((b.model(outputs),)), backends=("llvm",), num_threads=1))
+
+
+@pytest.mark.parametrize(("bad", "index"), [(0, 5), (0, -1), (1, 5), (1, 7)])
+def test_a_broken_rule_names_its_operation_and_is_forgotten_by_the_next_run(bad: int, index: int) -> None:
+    execution = _picking()
+    assert {step.backend for step in execution.program.main.steps} == {"llvm"}
+    x, good = np.arange(5, dtype=np.float32), np.int32([4, 0])
+    given = [x, good, good]
+    given[1 + bad] = np.int32([1, index])
+    label = str(execution.program.main.subgraph.operations[bad])
+    with pytest.raises(ExecutionError) as caught:
+        execution.run(given)
+    assert label in str(caught.value)
+    assert f"index {index} " in str(caught.value)
+    assert [o.tolist() for o in execution.run([x, good, good]).values()] == [[4, 0], [4, 0]]
+
+
+# ---- what is stored
+
+
+def _two(kind: str) -> tuple[Any, list[Array]]:
+    """Graphs in which a result is read by two, is an output as well, or makes the slopes of a PRelu."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 6, 5, 4)))
+    arrays = [_draw(1, 6, 5, 4)]
+    first = b.add(Unary(UnaryKind.TANH), x)
+    if kind == "two readers":
+        return b.subgraph([b.add(Unary(UnaryKind.EXP), first), b.add(Unary(UnaryKind.NEG), first)]), arrays
+    if kind == "an output":
+        return b.subgraph([first, b.add(Unary(UnaryKind.EXP), first)]), arrays
+    if kind == "slopes":
+        return b.subgraph([b.add(PRelu(), x, first)]), arrays
+    if kind == "read twice":
+        return b.subgraph([b.add(Binary(BinaryKind.MUL), first, first)]), arrays
+    layer = b.add(Conv2D(activation=Activation.RELU), x, b.constant(_draw(3, 1, 1, 4)), b.constant(_draw(3)))
+    if kind == "a layer that is an output":
+        return b.subgraph([layer, b.add(Unary(UnaryKind.NEG), layer)]), arrays
+    return b.subgraph([b.add(Unary(UnaryKind.NEG), layer), b.add(Unary(UnaryKind.SQUARE), layer)]), arrays
+
+
+@ISAS
+@pytest.mark.parametrize(
+    "kind",
+    ["two readers", "an output", "slopes", "read twice", "a layer that is an output", "a layer with two readers"],
+)
+def test_what_others_read_is_stored(isa: Isa, kind: str) -> None:
+    subgraph, arrays = _two(kind)
+    check(subgraph, arrays, isa)
+
+
+# ---- threads, and code that is kept
+
+
+def _command(flops: int, nbytes: int, pieces: int) -> Any:
+    return SimpleNamespace(flops=flops, accesses=[SimpleNamespace(nbytes=nbytes)], pieces=pieces)
+
+
+def test_commands_of_little_work_do_not_count_for_threads() -> None:
+    least = native_kernel._SHARED_PIECE
+    commands = [_command(least - 1, 0, 4)] * 100 + [_command(least, 5, 4), _command(3, least + 7, 4)]
+    commands.append(_command(1 << 30, 0, 1))  # one piece: nothing to share
+    assert native_kernel._shared_work(commands) == 2 * least + 7
+
+
+class Store:
+    """Notes keys and holds what is stored."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+
+    def load(self, key: str) -> bytes | None:
+        return self.kept.get(key)
+
+    def store(self, key: str, made: bytes) -> bool:
+        self.kept[key] = made
+        return True
+
+
+def test_what_runs_commands_alone_and_together_is_kept_apart() -> None:
+    store: Any = Store()
+    alone, together = code.walker_objects(BEST, 2, store)
+    assert len(store.kept) == 2
+    assert alone != together
+    assert code.walker_objects(BEST, 2, store) == (alone, together)
+    assert code.walker_objects(BEST, 1, store) == (alone,)

@@ -1,0 +1,92 @@
+"""Claims about schedules and bounds that are chosen before any code is written."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+from onert_llvm.kernels.tile import Columns, Tile
+from onert_llvm.packing import panels, sum_bounds
+from onert_llvm.schedule import Shape, packed_tile, product_tile, row_work
+from onert_llvm.target import Isa, runnable
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+SHAPES = [
+    Shape(m, n, k, integer)
+    for m, n, k, integer in product((1, 2, 5, 13, 196), (1, 17, 64, 130, 1000), (3, 64, 1152), (False, True))
+]
+
+
+@ISAS
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_tile_fits_the_registers_and_the_rows(isa: Isa, shape: Shape) -> None:
+    for tile in (packed_tile(shape, isa), product_tile(shape.m, shape.n, shape.k, isa, shape.integer)):
+        wide = tile.columns.widest
+        # Accumulators, a row of columns, a value of each row; of integers what spreads a row over the lanes as well.
+        assert tile.mr * wide + wide + (3 if shape.integer else 2) <= isa.registers
+        assert tile.mr <= shape.m
+
+
+@ISAS
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("shape", SHAPES[::3], ids=str)
+def test_work_tiles_hold_every_row_and_column(isa: Isa, shape: Shape, threads: int) -> None:
+    tile = packed_tile(shape, isa)
+    count = panels(shape.n, tile.columns, isa)
+    work = row_work(shape, tile, count, shape.k, threads)
+    assert work.mc % tile.mr == 0
+    groups, rest = divmod(work.tiles, count)
+    assert rest == 0
+    assert (groups - 1) * work.mc < shape.m <= groups * work.mc
+    assert (count - 1) * tile.columns.widest * isa.f32 < shape.n <= count * tile.columns.widest * isa.f32
+
+
+@ISAS
+@pytest.mark.parametrize("integer", [False, True], ids=["floats", "bytes"])
+def test_a_tile_that_there_is_code_for_is_taken_where_it_costs_little(isa: Isa, integer: bool) -> None:
+    shape = Shape(196, 256, 1152, integer)
+    best = packed_tile(shape, isa)
+    slow = evolve(best, mr=1, columns=evolve(best.columns, vectors=1) if best.columns.padded else Columns(1))
+    assert packed_tile(shape, isa, [slow]) == best
+    assert packed_tile(shape, isa, [slow, best]) == best
+    taken = set()
+    for m in range(150, 197):
+        own = evolve(shape, m=m)
+        known = packed_tile(own, isa, [best])
+        taken.add(known == best)
+        assert known.split == packed_tile(own, isa).split
+    assert True in taken
+
+
+@ISAS
+def test_no_tile_is_taken_that_adds_in_another_order(isa: Isa) -> None:
+    shape = Shape(1, 16, 100)
+    best = packed_tile(shape, isa)
+    other = evolve(best, split=best.split * 2)
+    assert isinstance(other, Tile)
+    assert packed_tile(shape, isa, [other]) == best
+
+
+@pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])
+@pytest.mark.parametrize("zero", [-128, -100, 0, 100, 127])
+@pytest.mark.parametrize("weight_zero", [0, -9])
+def test_sums_never_pass_their_bounds_and_reach_them(signed: bool, zero: int, weight_zero: int) -> None:
+    rng = np.random.default_rng(zero + 200)
+    input_zero = zero if signed else zero + 128
+    low, high = (-128, 127) if signed else (0, 255)
+    weights, bias = rng.integers(-128, 128, (50, 7)).astype(np.int8), rng.integers(-9999, 9999, 7)
+    found = sum_bounds(weights, bias, input_zero, weight_zero, signed)
+    centred = weights.astype(np.int64) - weight_zero
+    worst = np.zeros(7, np.int64)
+    for sign, end in product((1, -1), (low, high)):
+        # Each input at the end that makes its product as large as can be, the others at the zero point.
+        inputs = np.where(centred * sign > 0, high - input_zero, low - input_zero)
+        total = np.abs((inputs * centred).sum(0) + bias)
+        every = np.abs(((end - input_zero) * np.abs(centred)).sum(0)) + np.abs(bias)
+        worst = np.maximum(worst, total)
+        assert (total <= found).all()
+        assert (every <= found).all()
+    assert (found <= 2 * worst + np.abs(bias)).all()
