@@ -61,7 +61,7 @@ def why_not(op: Op, types: CallTypes) -> str | None:
 def _view(op: Op, types: CallTypes) -> Array | None:
     x = types.input(0)
     shape = [d or 0 for d in x.shape]
-    return VIEWS[type(op)][0](op, types, np.broadcast_to(np.empty(1, f"V{x.dtype.itemsize}"), shape))
+    return VIEWS[type(op)][0](op, types, np.broadcast_to(np.empty((), f"V{x.dtype.itemsize}"), shape))
 
 
 def _count(op: Op, types: CallTypes) -> int:
