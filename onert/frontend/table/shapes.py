@@ -9,9 +9,11 @@ from .importer import Operator, Table, fixed, index_type
 
 
 def _reshape(operator: Operator) -> Op:
-    if len(operator.inputs) > 1 and operator.inputs[1] is not None:
-        return Reshape()
+    given = operator.inputs[1] if len(operator.inputs) > 1 else None
     shape = operator.integers("new_shape")
+    # LiteRT's kernel reads an operand of rank 1 alone, its delegate also a constant one of other ranks.
+    if given is not None and (given.rank == 1 or given.value is not None or not shape):
+        return Reshape()
     if not shape and operator.outputs:  # old converters wrote the shape only on the result
         declared = operator.outputs[0].shape
         several = declared.count(None) > 1  # the others have the 1 that converters write for an open dimension

@@ -227,7 +227,12 @@ class PRelu(Op):
             x.dtype.is_float or (x.quantization is not None and alpha.quantization is not None),
             f"PRelu is not defined on elements of type {x.dtype.text} without quantisation",
         )
-        return x.result(shapes.broadcast([x.shape, alpha.shape]))
+        shape = shapes.broadcast([x.shape, alpha.shape])
+        require(
+            shapes.compatible(shape, x.shape),
+            f"alpha {shapes.text(alpha.shape)} does not broadcast to {shapes.text(x.shape)}",
+        )
+        return x.result(shapes.merge(x.shape, shape))
 
     def evaluate(self, x: Array, alpha: Array) -> Array:
         return np.where(x >= 0, x, x * alpha)

@@ -92,9 +92,7 @@ class TopK(Op):
     def infer(self, x: TensorType, k: TensorType) -> tuple[TensorType, TensorType]:
         require(x.rank >= 1, "x is a scalar, expected rank 1 or more")
         require(x.dtype.is_numeric, f"TopK is not defined on elements of type {x.dtype.text}")
-        require_one(k, "k")
-        found = sv.integers(k, "k")
-        size = None if found is None else found[0]
+        size = sv.one_integer(k, "k")
         if size is not None:
             self._checked(size, x.shape[-1])
         shape = (*x.shape[:-1], size)

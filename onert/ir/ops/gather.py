@@ -231,12 +231,11 @@ class OneHot(Op):
     def infer(self, indices: TensorType, depth: TensorType, on: TensorType, off: TensorType) -> TensorType:
         sv.require_index_type(indices, "indices")
         require(on.dtype is off.dtype, f"on is {on.dtype.text} and off {off.dtype.text}, expected one type")
-        for operand, name in ((depth, "depth"), (on, "on_value"), (off, "off_value")):
+        for operand, name in ((on, "on_value"), (off, "off_value")):
             count = shapes.num_elements(operand.shape)
             require(count in (1, None), f"{name} has {count} elements, expected 1")
         at = shapes.normalize_axis(self.axis, indices.rank + 1)
-        found = sv.integers(depth, "depth")
-        size = None if found is None else found[0]
+        size = sv.one_integer(depth, "depth")
         require(size is None or size >= 0, f"depth is {size}, expected at least 0")
         shape = (*indices.shape[:at], size, *indices.shape[at:])
         sv.checked_shape(tuple(d for d in shape if d is not None), "the one-hot shape")
@@ -262,6 +261,7 @@ class DynamicUpdateSlice(Op):
 
     def infer(self, x: TensorType, update: TensorType, start: TensorType) -> TensorType:
         sv.require_index_type(start, "start_indices")
+        sv.integers(start, "start_indices")
         require(x.dtype is update.dtype, f"update is {update.dtype.text}, expected {x.dtype.text}")
         fits = x.rank == update.rank and all(
             u is None or d is None or u <= d for d, u in zip(x.shape, update.shape, strict=True)

@@ -16,7 +16,6 @@ from onert.ir.types import CallTypes, TensorType
 
 from . import shape_values as sv
 from .activation import Activation
-from .reshape import require_one
 
 
 def _one_type(xs: tuple[TensorType, ...], what: str) -> TensorType:
@@ -153,11 +152,10 @@ class Split(Op):
 
     def infer(self, axis: TensorType, x: TensorType) -> tuple[TensorType, ...]:
         _require_splits(self.count)
-        require_one(axis, "axis")
-        found = sv.integers(axis, "axis")
+        found = sv.one_integer(axis, "axis")
         if found is None:
             return (x.result(sv.unknown(x.rank)),) * self.count
-        at = shapes.normalize_axis(found[0], x.rank)
+        at = shapes.normalize_axis(found, x.rank)
         return (x.result((*x.shape[:at], self._part(x.shape[at], at), *x.shape[at + 1 :])),) * self.count
 
     def _part(self, size: Dim, axis: int) -> Dim:
@@ -187,15 +185,14 @@ class SplitV(Op):
 
     def infer(self, x: TensorType, sizes: TensorType, axis: TensorType) -> tuple[TensorType, ...]:
         _require_splits(self.count)
-        require_one(axis, "axis")
-        found, wanted = sv.integers(axis, "axis"), sv.integers(sizes, "size_splits")
+        found, wanted = sv.one_integer(axis, "axis"), sv.integers(sizes, "size_splits")
         require(
             sv.length(sizes) in (self.count, None),
             f"size_splits has {sv.length(sizes)} elements, expected {self.count}",
         )
         if found is None or wanted is None:
             return (x.result(sv.unknown(x.rank)),) * self.count
-        at = shapes.normalize_axis(found[0], x.rank)
+        at = shapes.normalize_axis(found, x.rank)
         return tuple(x.result((*x.shape[:at], part, *x.shape[at + 1 :])) for part in self._sizes(wanted, x.shape[at]))
 
     def _sizes(self, wanted: tuple[int, ...], total: Dim) -> tuple[Dim, ...]:

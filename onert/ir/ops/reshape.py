@@ -9,6 +9,7 @@ from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
+from onert.ir.errors import RuleError
 from onert.ir.op import Op, require
 from onert.ir.shape import Dim, Shape
 from onert.ir.types import TensorType, unranked
@@ -40,7 +41,7 @@ class Reshape(Op):
     """The elements of `x` in their order, in another shape; one dimension of -1 is what the others leave.
 
     - `x`: any
-    - `shape`: integers of rank 1; without it the attribute `new_shape` counts
+    - `shape`: integers of any rank; not read where the attribute `new_shape` says the shape
     """
 
     new_shape: tuple[int, ...] | None = None
@@ -49,17 +50,20 @@ class Reshape(Op):
     shares: ClassVar[bool] = True
 
     def infer(self, x: TensorType, shape: TensorType | None = None) -> TensorType:
+        if self.new_shape is not None:
+            return x.result(resolve(x.shape, self.new_shape))
         if shape is None:
-            require(self.new_shape is not None, "Reshape has neither an operand nor an attribute for the new shape")
-            return x.result(resolve(x.shape, self.new_shape or ()))
-        wanted = sv.integers(shape, "the new shape")
+            raise RuleError("Reshape has neither an operand nor an attribute for the new shape")
+        wanted = sv.flattened(shape, "the new shape")
         if wanted is not None:
             return x.result(resolve(x.shape, wanted))
-        rank = sv.length(shape)
+        rank = shapes.num_elements(shape.shape)
         return unranked(x.dtype) if rank is None else x.result(sv.unknown(rank))
 
     def evaluate(self, x: Array, shape: Array | None = None) -> Array:
-        wanted = (self.new_shape or ()) if shape is None else sv.values(shape)
+        wanted = self.new_shape
+        if wanted is None:
+            wanted = () if shape is None else sv.values(shape)
         resolved = resolve(x.shape, wanted)
         return x.reshape(shapes.static(resolved))
 
@@ -105,11 +109,10 @@ class ExpandDims(Op):
     shares: ClassVar[bool] = True
 
     def infer(self, x: TensorType, axis: TensorType) -> TensorType:
-        require_one(axis, "axis")
-        found = sv.integers(axis, "axis")
+        found = sv.one_integer(axis, "axis")
         if found is None:
             return x.result(sv.unknown(x.rank + 1))
-        at = shapes.normalize_axis(found[0], x.rank + 1)
+        at = shapes.normalize_axis(found, x.rank + 1)
         return x.result((*x.shape[:at], 1, *x.shape[at:]))
 
     def evaluate(self, x: Array, axis: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onert.ir.dtype import Array, DType
 from onert.ir.errors import RuleError
 from onert.ir.op import require
-from onert.ir.shape import MAX_ELEMENTS, MAX_RANK, Dim, Shape
+from onert.ir.shape import MAX_ELEMENTS, MAX_RANK, Dim, Shape, num_elements
 from onert.ir.types import TensorType
 
 
@@ -14,6 +14,23 @@ def integers(x: TensorType, name: str) -> tuple[int, ...] | None:
     require(x.dtype.is_integer, f"{name} holds {x.dtype.text}, expected integers")
     require(x.rank <= 1, f"{name} has rank {x.rank}, expected 1")
     return None if x.value is None else values(x.value)
+
+
+def flattened(x: TensorType, name: str) -> tuple[int, ...] | None:
+    """The elements of an operand of any rank that holds integers, where they are known; RuleError for another.
+
+    Some of LiteRT's kernels count an operand's elements and never look at its rank.
+    """
+    require(x.dtype.is_integer, f"{name} holds {x.dtype.text}, expected integers")
+    return None if x.value is None else values(x.value)
+
+
+def one_integer(x: TensorType, name: str) -> int | None:
+    """The only element of an operand of any rank, where it is known; RuleError where it has several or no integers."""
+    count = num_elements(x.shape)
+    require(count in (1, None), f"{name} has {count} elements, expected 1")
+    found = flattened(x, name)
+    return None if found is None else found[0]
 
 
 def values(x: Array) -> tuple[int, ...]:

@@ -272,10 +272,8 @@ class Tile(Op):
     stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, multiples: TensorType) -> TensorType:
-        found = sv.integers(multiples, "multiples")
-        require(
-            sv.length(multiples) in (x.rank, None), f"multiples has {sv.length(multiples)} elements, expected {x.rank}"
-        )
+        found, count = sv.flattened(multiples, "multiples"), shapes.num_elements(multiples.shape)
+        require(count in (x.rank, None), f"multiples has {count} elements, expected {x.rank}")
         return x.result(sv.unknown(x.rank) if found is None else self._shape(x.shape, found))
 
     @staticmethod

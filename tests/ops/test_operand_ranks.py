@@ -1,0 +1,70 @@
+"""Operands that say shapes, axes and counts may have the ranks that LiteRT's kernels take, and no others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from model_writer import LiteRt
+from operand_ranks import CALLS, Call, inputs_of, model_of, variants
+
+import onert
+from onert.ir import Array, OnertError
+
+LENIENT = {
+    "DEPTHWISE_CONV_2D": "a bias of any rank, which LiteRT's CONV_2D takes too",
+    "FILL": "a value of one element of any rank: Android's specification writes a scalar so",
+    "RANGE": "limits of one element of any rank, for the same reason",
+    "RESHAPE": "LiteRT's delegate takes a row that its kernel refuses",
+    "REVERSE_V2": "one axis as a scalar",
+    "SCATTER_ND": "a shape of rank 1 as a scalar",
+    "SEGMENT_SUM": "LiteRT's reference kernels have no such operator",
+    "SELECT": "a condition of more dimensions than what it chooses from",
+    "SPARSE_TO_DENSE": "a shape of rank 1 as a scalar",
+}
+"""Operators that are defined here on more ranks than in LiteRT, and where."""
+
+
+def _theirs(call: Call) -> list[Array] | None:
+    """LiteRT's results; None where it refuses the model."""
+    try:
+        return LiteRt(model_of(call), "BUILTIN_REF")(*inputs_of(call))
+    except (RuntimeError, ValueError):
+        return None
+
+
+def _ours(call: Call) -> list[Array]:
+    program = onert.compile(onert.load(model_of(call)), num_threads=1)
+    return list(onert.Execution(program).run(inputs_of(call)).values())
+
+
+def _check(call: Call) -> None:
+    expected = _theirs(call)
+    if expected is None:
+        if call.code not in LENIENT:
+            with pytest.raises(OnertError):
+                _ours(call)
+        return
+    for mine, theirs in zip(_ours(call), expected, strict=True):
+        assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape), str(call)
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-5, err_msg=str(call))
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+def test_every_rank_that_litert_takes_is_taken_and_no_other(call: Call) -> None:
+    found = list(variants(call))
+    assert found
+    for variant in found:
+        _check(variant)
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (2, 1), (1, 1, 2)])
+@pytest.mark.parametrize("fields", [{}, {"newShape": [4, 6]}], ids=["without options", "with options"])
+def test_the_shape_of_a_reshape_is_flattened(fields: dict[str, list[int]], shape: tuple[int, ...]) -> None:
+    base = next(c for c in CALLS if c.code == "RESHAPE")
+    x = base.operands[0]
+    assert x is not None
+    operands = (x, np.array([4, 6], np.int32).reshape(shape))
+    for constant in (frozenset({1}), frozenset[int]()):
+        call = Call("RESHAPE", operands, (1,), ("ReshapeOptions", fields), constant=constant)
+        (found,) = _ours(call)
+        np.testing.assert_array_equal(found, x.reshape(4, 6))
