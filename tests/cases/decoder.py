@@ -9,6 +9,7 @@ from onert.ir.ops.attention import Attention, Pairing, RoPE
 from onert.ir.ops.binary_coding import BcqFullyConnected, BcqGather
 from onert.ir.ops.diagonal import MatrixBandPart
 from onert.ir.ops.einsum import Einsum
+from onert.ir.ops.experts import MixtureOfExperts
 from onert.ir.ops.norm import BatchNorm
 from onert.ir.ops.random_numbers import StatelessUniform
 from onert.ir.ops.unary import Unary, UnaryKind
@@ -23,6 +24,22 @@ _PLANES = (np.float32([1, 2, 3]), np.int32([[0b01], [0b11], [0b10]]))
 """Rows of 1 * (1, -1) + 2 * (1, 1), and of 3 * (-1, 1)."""
 
 CASES = [
+    Case(
+        "a row through one of two experts, and a row through both",
+        MixtureOfExperts(2, 2, 1, 1),
+        (
+            np.float32([[[20], [10]]]),
+            np.float32([[[1, 0.5], [0.5, 0.25]]]),
+            np.int32([[[1, 1], [0, -1]]]),
+            np.float32([1, 2]).reshape(1, 2, 1, 1),
+            np.float32([1, 3]).reshape(1, 2, 1, 1),
+            np.float32([1, -1]).reshape(1, 2, 1, 1),
+            np.float32([2, 1]).reshape(1, 1, 1, 2),
+        ),
+        # gelu of 10 and more is the number: expert 0 gives 2 x², expert 1 gives -6 x²
+        (np.float32([[[-6 * 400 * 1.5], [2 * 100 * 0.5 - 6 * 100 * 0.25]]]),),
+        constant=(3, 4, 5, 6),
+    ),
     Case("halves", RoPE(), (np.float32([[[1, 2, 3, 4]]]), *_QUARTER), (np.float32([[[-3, -4, 1, 2]]]),)),
     Case(
         "neighbours",

@@ -1,10 +1,11 @@
-"""Custom operators of MediaPipe and of LiteRT's perception, gradient and debugging kernels."""
+"""Custom operators of MediaPipe and of LiteRT's perception, gradient, debugging and mixture-of-experts kernels."""
 
 from __future__ import annotations
 
 from onert.frontend.flexible import Map, flag, flexible_map, integer, number, text
 from onert.ir import DType, ModelError, Op
 from onert.ir.ops.broadcast_gradient import BroadcastGradientArgs
+from onert.ir.ops.experts import MixtureOfExperts
 from onert.ir.ops.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
 from onert.ir.ops.unpool import MaxPoolWithIndices
 from onert.ir.ops.window import Padding
@@ -57,6 +58,16 @@ def _pool(operator: Operator) -> Op:
     )
 
 
+def _experts(operator: Operator) -> Op:
+    options = flexible_map(operator.custom_options)
+    for key, expected in (("weight_type", "fp32"), ("activation", "gelu")):
+        found = text(options, key, expected if key == "activation" else None)
+        if found != expected:
+            raise ModelError(f"{key} is {found!r}, expected {expected!r}")
+    keys = ("num_experts", "num_active_experts", "model_dim", "hidden_dim")
+    return MixtureOfExperts(*(integer(options, key) for key in keys))
+
+
 TABLE: Table = {}
 CUSTOM: Table = {
     "BroadcastGradientArgs": fixed(BroadcastGradientArgs()),
@@ -65,4 +76,5 @@ CUSTOM: Table = {
     "MaxPoolWithArgmax": _pool,
     "TransformLandmarks": fixed(TransformLandmarks()),
     "TransformTensorBilinear": _tensor,
+    "moe": _experts,
 }
