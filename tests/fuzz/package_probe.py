@@ -1,0 +1,99 @@
+"""Loads, compiles and runs mutated packages, in a process of its own that a crash may end.
+
+    python -m fuzz.package_probe FIRST COUNT
+
+Prints a line for each seed: the seed before it starts, then how it ended, which is `result`, `refused`, or the
+exception that nobody should see. The last line says what the process has left behind: files, or memory.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from fuzz.mutate_package import mutant
+from shared_material import REPOSITORY
+
+import onert
+from onert.frontend.nnpackage.test_case import test_case as read_test_case
+
+SECONDS = 30
+"""Longer than any honest run of these small models on a busy machine."""
+BYTES = 6 << 30
+RESIDENT = 1 << 20
+"""KiB that no batch may use at its peak."""
+
+
+def attempt(source: bytes | Path) -> str:
+    """How one mutant ended."""
+    found = []
+    for step in (_run, _read_test_case):
+        try:
+            step(source)
+        except onert.OnertError as error:
+            sentence = str(error)
+            found.append("refused" if sentence.strip() and sentence.isprintable() else f"NO SENTENCE {sentence!r}")
+        else:
+            found.append("result")
+    return next((each for each in found if each.startswith("NO")), found[0])
+
+
+def _run(source: bytes | Path) -> None:
+    # No backend is named here, so that the package's choice counts; what it leaves open runs without native code.
+    package = onert.load(source)
+    if package.config.get("BACKENDS"):
+        program = onert.compile(package)
+    else:
+        program = onert.compile(package, backends=("reference",))
+    inputs = [np.zeros([d or 1 for d in info.shape], info.dtype.numpy) for info in program.inputs]
+    onert.Execution(program).run(inputs)
+
+
+def _read_test_case(source: bytes | Path) -> None:
+    if isinstance(source, Path):
+        read_test_case(source)
+
+
+def _late(signum: int, frame: object) -> None:
+    raise TimeoutError(f"more than {SECONDS} seconds")
+
+
+def main(arguments: Sequence[str]) -> None:
+    first, count = int(arguments[0]), int(arguments[1])
+    examples = REPOSITORY / "nnpackage/examples"
+    models = {
+        name: (examples / folder / f"{folder}.tflite").read_bytes()
+        for name, folder in (("first.tflite", "digits_float"), ("second.tflite", "digits_int8"))
+    }
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    signal.signal(signal.SIGALRM, _late)
+    np.seterr(all="ignore")
+    with tempfile.TemporaryDirectory() as temporary:
+        work = Path(temporary)
+        (work / "evil.py").write_text("import pathlib\npathlib.Path(__file__).with_name('ran').touch()\n")
+        os.chdir(work)
+        sys.path.insert(0, str(work))
+        (work / "packages").mkdir()
+        for seed in range(first, first + count):
+            print(seed, end=" ", flush=True)
+            signal.alarm(SECONDS)
+            try:
+                print(attempt(mutant(seed, models).write(work / "packages" / str(seed))))
+            except BaseException:  # whatever it is, it is the finding
+                print("ESCAPED", repr(traceback.format_exc(limit=-3)))
+            finally:
+                signal.alarm(0)
+        left = sorted(path.name for path in work.iterdir() if path.name not in ("evil.py", "packages"))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        print("left", ", ".join(left) or "nothing", "and memory" if peak > RESIDENT else "")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,45 @@
+"""Mutated packages end in a result or one sentence: no crash, hang or other exception, nothing run or written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BATCH = 300
+MUTANTS, ALL_MUTANTS = 1_200, 12_000
+START = int(os.environ.get("ONERT_FUZZ_SEED", "0"))
+"""The first seed; each finding names its own, which alone makes it again."""
+
+
+def _check(first: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fuzz.package_probe", str(first), str(BATCH)],
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        timeout=1500,
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, f"the process ended with {done.returncode} at seed {lines[-1:]}: {done.stderr[-2000:]}"
+    *endings, left = lines
+    assert len(endings) == BATCH
+    findings = [line for line in endings if line.split(" ", 1)[1] not in ("result", "refused")]
+    assert not findings, "\n".join(findings)
+    assert left.split() == ["left", "nothing"]
+    assert any(line.endswith("result") for line in endings), "the mutants are all too broken to say much"
+
+
+@pytest.mark.parametrize("first", range(START, START + MUTANTS, BATCH))
+def test_mutated_packages_end_in_a_result_or_one_sentence(first: int) -> None:
+    _check(first)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(START + MUTANTS, START + ALL_MUTANTS, BATCH))
+def test_ten_times_as_many_do_too(first: int) -> None:
+    _check(first)
