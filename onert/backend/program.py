@@ -9,6 +9,7 @@ from itertools import accumulate
 from attrs import field, frozen
 
 from onert.ir import DType, Quantization, Shape, Subgraph, TensorType
+from onert.ir.errors import printable
 from onert.ir.value import Value
 
 from .kernel import Kernel, Sequence
@@ -129,7 +130,7 @@ class Program(Value):
                 lines.append(
                     f"  arena {name}: {arena.size} bytes by {arena.planner}, at least {arena.lower_bound} needed"
                 )
-        return "\n".join((*lines, *self.notes))
+        return "\n".join(map(printable, (*lines, *self.notes)))
 
     @property
     def main(self) -> Routine:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xml.sax.saxutils import escape
 
 from onert.backend import ArenaPlan, Routine
+from onert.ir.errors import printable
 
 from .linearize import linearize
 from .liveness import Lifetimes, lifetimes
@@ -43,7 +44,7 @@ def plan_svg(routine: Routine, plan: ArenaPlan, title: str) -> str:
         first, last = int(alive.first[number]), int(alive.last[number])
         x, width = _LEFT + first * across, (last + 1 - first) * across
         y, height = ground - (place.offset + place.nbytes) * up, place.nbytes * up
-        names = ", ".join(routine.subgraph.label(operand) for operand in operands)
+        names = printable(", ".join(routine.subgraph.label(operand) for operand in operands))
         tip = f"{names}: {routine.subgraph.type(operands[0])}, bytes {place.offset} to {place.offset + place.nbytes}"
         lines.append(
             f'<rect class="tensor" x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" '

@@ -6,6 +6,13 @@ MAX_SENTENCE = 8_000
 """The most characters of a message: names in it come from files, and a file may hold a name of a megabyte."""
 
 
+def printable(text: str) -> str:
+    """The text with control characters escaped, for names that come from files: a terminal would act on them."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 class OnertError(Exception):
     """The root of every error that onert raises on purpose."""
 
@@ -15,7 +22,7 @@ class OnertError(Exception):
         if len(text) > MAX_SENTENCE:
             half = MAX_SENTENCE // 2
             text = f"{text[:half]} [{len(text) - 2 * half} characters left out] {text[-half:]}"
-        return text if text.isprintable() else "".join(map(_printable, text))
+        return printable(text)
 
 
 class ModelError(OnertError):
@@ -43,7 +50,3 @@ class RuleError(OnertError):
 
     `infer` and `evaluate` raise it with the bare sentence ("stride_height is 0, expected at least 1").
     """
-
-
-def _printable(character: str) -> str:
-    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")

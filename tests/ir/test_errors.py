@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
-from onert.ir import BackendError, CompileError, ExecutionError, ModelError, OnertError
+import flatbuffers
+import litert_peer as litert
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+
+from onert.ir import (
+    BackendError,
+    CallTypes,
+    CompileError,
+    DType,
+    ExecutionError,
+    ModelError,
+    OnertError,
+    TensorType,
+)
 from onert.ir.errors import MAX_SENTENCE
+from onert.tools import bundle, inspect, run
 
 
 @pytest.mark.parametrize("kind", [OnertError, ModelError, CompileError, ExecutionError, BackendError])
@@ -33,3 +48,34 @@ def test_a_sentence_is_never_longer_than_a_few_pages(length: int) -> None:
     assert text.startswith("begins xxx")
     assert text.endswith("xxx ends")
     assert f"[{length + 12 - MAX_SENTENCE} characters left out]" in text
+
+
+def test_every_tool_prints_names_of_a_model_on_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A name can neither act on a terminal nor end a comment in C."""
+    evil = 'a\x1b[2J\nb"*/ <x> #include <y> /*\u202e'
+    row = TensorType(DType.FLOAT32, (1, 3))
+    content = litert.one_operator("ADD", ("AddOptions", {}), CallTypes((row, row), (row,)), {})
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(content, 0))
+    model.description = evil
+    for graph in model.subgraphs:
+        graph.name = evil
+        for number, tensor in enumerate(graph.tensors):
+            tensor.name = f"{evil}{number}"
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    file = tmp_path / "m.tflite"
+    file.write_bytes(builder.Output())
+    for main, arguments in (
+        (run.main, ["-v", "1", "--profile"]),
+        (run.main, ["--json"]),
+        (inspect.main, []),
+        (inspect.main, ["--ops", "--plan"]),
+        (bundle.main, ["-o", str(tmp_path), "--name", "b"]),
+    ):
+        assert main([str(file), *arguments]) == 0
+        said = capsys.readouterr()
+        for line in (said.out + said.err).split("\n"):
+            assert line.isprintable(), line
+    header = (tmp_path / "b.h").read_text()
+    assert evil not in header
+    assert "*/ <x>" not in header
