@@ -11,12 +11,16 @@ PATIENCE = float(os.environ.get("ONERT_PATIENCE", "600"))
 """Seconds: a loaded machine may take a hundred times as long as a free one."""
 
 
+class Late(BaseException):
+    """Nothing that catches errors catches this. TimeoutError is an OSError, which a reader may take for a bad file."""
+
+
 @contextmanager
 def in_time() -> Iterator[None]:
-    """TimeoutError in the main thread where the body takes longer than `PATIENCE`."""
+    """`Late` in the main thread where the body takes longer than `PATIENCE`."""
 
     def late(signum: int, frame: object) -> None:
-        raise TimeoutError(f"it took more than {PATIENCE} seconds")
+        raise Late(f"it took more than {PATIENCE} seconds")
 
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, PATIENCE)

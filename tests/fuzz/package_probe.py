@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from fuzz.mutate_package import mutant
+from patience import Late
 from shared_material import REPOSITORY
 
 import onert
@@ -62,7 +63,7 @@ def _read_test_case(source: bytes | Path) -> None:
 
 
 def _late(signum: int, frame: object) -> None:
-    raise TimeoutError(f"more than {SECONDS} seconds")
+    raise Late(f"more than {SECONDS} seconds")
 
 
 def main(arguments: Sequence[str]) -> None:

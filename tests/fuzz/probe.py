@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from fuzz.mutate import mutant
+from patience import Late
 
 import onert
 
@@ -49,7 +50,7 @@ def attempt(model: bytes, backends: Sequence[str]) -> str:
 
 
 def _late(signum: int, frame: object) -> None:
-    raise TimeoutError(f"more than {SECONDS} seconds")
+    raise Late(f"more than {SECONDS} seconds")
 
 
 def main(arguments: Sequence[str]) -> None:
