@@ -7,7 +7,19 @@ from onert.ir.later import later
 from .backend import API_VERSION, Backend, EmitsObject, Settings
 from .evaluating import EvaluatingKernel
 from .kernel import Group, HasParts, Kernel, Part, Sequence
-from .memory import CHANNELS_FIRST, HOST, ArenaPlan, Buffer, HostMemory, Memory, Placement, require_room
+from .memory import (
+    CHANNELS_FIRST,
+    HOST,
+    ArenaPlan,
+    Buffer,
+    HostMemory,
+    Memory,
+    OwnLayout,
+    Placement,
+    has_own_layout,
+    require_room,
+    tensor_bytes,
+)
 from .program import Program, Routine, Step, TensorInfo
 from .tensor import Tensor, Tensors
 
@@ -33,6 +45,7 @@ __all__ = [
     "Kernel",
     "Memory",
     "ObjectCode",
+    "OwnLayout",
     "Part",
     "Place",
     "Placement",
@@ -46,7 +59,9 @@ __all__ = [
     "Tensor",
     "TensorInfo",
     "Tensors",
+    "has_own_layout",
     "require_room",
+    "tensor_bytes",
 ]
 
 _OF_EMISSION = ("Blueprint", "CodeTarget", "EntryPoint", "ObjectCode", "Place", "Region", "Symbol")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from onert.backend import ArenaPlan, Memory, Placement
+from onert.backend import ArenaPlan, Memory, Placement, tensor_bytes
 from onert.ir import Subgraph
 
 from .antichain import MOST, heaviest_antichain
@@ -44,7 +44,7 @@ def _plan(
 ) -> ArenaPlan:
     memory: Memory = registration.memories[space]
     tensors = members(registration, registration.spaces[space])
-    nbytes = np.array([subgraph.type(root).nbytes for root in tensors], np.int64)
+    nbytes = np.array([tensor_bytes(memory, subgraph.type(root)) for root in tensors], np.int64)
     sizes = (nbytes + (memory.alignment - 1)) & -memory.alignment
     operands = list(tensors.values())
     alive = lifetimes(subgraph, operands, timeline)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
-from onert.backend import Memory
+from onert.backend import Memory, has_own_layout
 from onert.ir import Subgraph
 from onert.ir.value import Value
 
@@ -28,9 +28,9 @@ class Registration(Value):
 def register(subgraph: Subgraph, memories: Mapping[int, Memory], timeline: Timeline) -> Registration:
     """Every result with a static type that is no output and is stored at all.
 
-    The result of an operation that only gives another shape shares its operand's memory where both are registered, in
-    the same space, and take the same bytes; at inputs, outputs, variables and constants, whose memory is not the
-    arena's, it stays a copy.
+    The result of an operation that only gives another shape shares its operand's memory where both are registered and
+    take the same bytes, in the same space, which has no layout of its own. At inputs, outputs, variables and constants,
+    whose memory is not the arena's, it stays a copy.
     """
     roots: dict[int, int] = {}
     outputs = frozenset(subgraph.outputs)
@@ -44,7 +44,8 @@ def register(subgraph: Subgraph, memories: Mapping[int, Memory], timeline: Timel
             if operation.op.shares and operation.outputs[0] in roots:
                 source, target = operation.inputs[0], operation.outputs[0]
                 if source is not None and source in roots:
-                    same_space = memories[source].name == memories[target].name
+                    space = memories[target]
+                    same_space = memories[source].name == space.name and not has_own_layout(space)
                     if same_space and subgraph.type(source).nbytes == subgraph.type(target).nbytes:
                         roots[target] = roots[source]
     spaces: dict[str, list[int]] = {}

@@ -7,7 +7,7 @@ from weakref import finalize
 
 import numpy as np
 
-from onert.backend import HOST, Buffer, Memory, Routine, Tensor, Tensors
+from onert.backend import HOST, Buffer, Memory, Routine, Tensor, Tensors, tensor_bytes
 from onert.ir import Array, Context, ExecutionError, TensorType
 from onert.ir import shape as shapes
 
@@ -50,7 +50,7 @@ class Frame:
             if memory.name == HOST.name:
                 self._tensors[index] = Tensor(operand.type, operand.data)
             else:
-                buffer = memory.view(self._allocate(memory, operand.type.nbytes), 0, operand.type)
+                buffer = memory.view(self._allocate(memory, tensor_bytes(memory, operand.type)), 0, operand.type)
                 memory.copy_in(operand.data.array, buffer, operand.type)
                 self._tensors[index] = Tensor(operand.type, buffer, memory)
 

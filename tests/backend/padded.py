@@ -1,0 +1,77 @@
+"""A backend whose tensors have rows of whole vectors: memory with a layout of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+from attrs import frozen
+
+from onert.backend import Backend, HostMemory, Memory, Sequence, Settings, Tensors
+from onert.ir import Array, CallTypes, Context, Operation, TensorType
+from onert.ir.ops.activation import Activation
+from onert.ir.ops.binary import Binary
+from onert.ir.ops.reshape import Reshape
+
+VECTOR = 16
+
+
+class PaddedMemory(HostMemory):
+    """Host memory in which the last dimension takes a multiple of 16 elements; what pads it is NaN."""
+
+    name = "host-padded"
+
+    def _padded(self, type_: TensorType) -> tuple[int, ...]:
+        *others, last = (d or 0 for d in type_.shape) if type_.rank else (1,)
+        return (*others, -(-last // VECTOR) * VECTOR)
+
+    def nbytes(self, type_: TensorType) -> int:
+        return prod(self._padded(type_)) * type_.dtype.itemsize
+
+    def view(self, arena: Array, offset: int, type_: TensorType) -> Array:
+        raw = arena[offset : offset + self.nbytes(type_)]
+        assert raw.nbytes == self.nbytes(type_), "the arena is too small"
+        rows = raw.view(type_.dtype.numpy).reshape(self._padded(type_))
+        rows[..., type_.shape[-1] :] = np.nan
+        return rows[..., : type_.shape[-1]]
+
+
+PADDED = PaddedMemory()
+
+
+class Padded(Backend):
+    """Adds, and gives other shapes to, floats."""
+
+    name = "padded"
+
+    @property
+    def memory(self) -> Memory:
+        return PADDED
+
+    def supports(self, operation: Operation, types: CallTypes) -> str | None:
+        if not all(t is None or (t.is_static and t.rank and t.dtype.is_float) for t in types.inputs[:1]):
+            return "only rows of floats are run"
+        plain = isinstance(operation.op, Binary) and operation.op.activation is Activation.NONE
+        return None if plain or isinstance(operation.op, Reshape) else f"there is no {operation.op.label}"
+
+    def generate(self, sequence: Sequence, settings: Settings) -> PaddedKernel:
+        return PaddedKernel(sequence)
+
+
+@frozen(eq=False)
+class PaddedKernel:
+    """A sequence on arrays as they lie in memory."""
+
+    sequence: Sequence
+
+    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
+        def run() -> None:
+            for operation in self.sequence.body:
+                out: Array = tensors[operation.outputs[0]].buffer
+                if isinstance(operation.op, Binary):
+                    out[...] = operation.op.kind.value.numpy(*(tensors[i].buffer for i in operation.used))
+                else:
+                    out[...] = tensors[operation.used[0]].buffer.reshape(out.shape)
+
+        return run
