@@ -42,9 +42,8 @@ class Execution:
     - `state`: lets executions of programs of one model share resource variables and tables (its signatures', one after
       the other); without it an execution has its own, and forgets it with a change of input shapes.
     - `arena`: where tensors between the inputs and the outputs lie. None: in memory of the execution's own. "thread":
-      in one arena with all other executions that this thread makes with "thread". A `SharedArena`: in one that the
-      executions it is given to share. A buffer: in the caller's memory, of at least `program.arena_bytes` from a
-      multiple of 64 on; what else uses it between runs is the caller's affair.
+      in one arena with all others that this thread makes so. A `SharedArena`: with those that it is given to. A buffer:
+      in the caller's memory, of at least `program.arena_bytes` from a multiple of 64 on, and the caller's between runs.
     - `observers`: told of every piece of every run, whatever the executor; none cost nothing.
     """
 
