@@ -1,0 +1,106 @@
+"""Packages to cache programs of, and a cache that tells what was compiled rather than found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onert
+import onert_llvm.version
+from onert.backend.writers import WRITERS
+from onert.compiler import key, programs
+from onert.ir import Array, DType, Package, Signature, SignatureTensor, Subgraph, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.binary import Binary, BinaryKind
+
+ADD, MUL = Binary(BinaryKind.ADD), Binary(BinaryKind.MUL)
+ROWS = TensorType(DType.FLOAT32, (None, 4))
+WEIGHTS = np.float32([1, 2, 3, 4])
+
+
+class Cached:
+    """The cache of a test: how many programs were compiled rather than found since this was made."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self._folder = folder
+        self._patch = monkeypatch
+        found = programs._compiler()
+
+        def compiler() -> Any:
+            self.count += 1
+            return found
+
+        monkeypatch.setattr(programs, "WORTH_KEEPING", 0.0)
+        monkeypatch.setattr(programs, "_compiler", compiler)
+        self.empty("first")
+
+    def empty(self, name: str) -> None:
+        """Go on with a cache that is empty."""
+        self._patch.setenv("ONERT_CACHE_DIR", str(self._folder / name))
+
+    def facts(self, package: Package, **options: Any) -> list[Any]:
+        """All that a program shows of itself, and what it computes."""
+        program = onert.compile(package, **{"num_threads": 1, **options})
+        WRITERS.finish()
+        rng = np.random.default_rng(0)
+        given = [rng.integers(-9, 9, [d or 1 for d in i.shape]).astype(i.dtype.numpy) for i in program.inputs]
+        with onert.Execution(program) as execution:
+            made = execution.run(given)
+        own = (program.name, program.executor, program.num_threads, program.max_iterations, dict(program.recordings))
+        values = [(name, value.shape, value.tolist()) for name, value in made.items()]
+        return [program.describe(), program.inputs, program.outputs, *own, values]
+
+
+@contextmanager
+def caching(folder: Path) -> Iterator[Cached]:
+    """A cache in an empty folder, where every program is worth storing."""
+    forget()
+    with pytest.MonkeyPatch.context() as patch:
+        yield Cached(folder, patch)
+    forget()
+
+
+def forget() -> None:
+    """Have the process look anew at what it runs."""
+    key.process.cache_clear()
+    onert_llvm.version.version.cache_clear()
+
+
+def graph(op: Binary, weights: Array = WEIGHTS) -> Subgraph:
+    b = Builder(op.kind.name)
+    return b.subgraph([b.add(op, b.input(ROWS, "x"), b.constant(weights))])
+
+
+def packaged(*graphs: Subgraph, **more: Any) -> Package:
+    def signature(at: int) -> Signature:
+        sides = ((SignatureTensor(side, operands[0]),) for side, operands in _ends(graphs[at]))
+        return Signature(graphs[at].name, at, *sides)
+
+    return Package((Subgraphs(graphs, tuple(map(signature, range(len(graphs))))),), "made", **more)
+
+
+def _ends(graph: Subgraph) -> list[tuple[str, tuple[int, ...]]]:
+    return [("x", graph.inputs), ("y", graph.outputs)]
+
+
+PLAIN = packaged(graph(ADD), graph(MUL))
+SHAPES = {"x": (1, 4)}
+
+
+def check_apart(cached: Cached, first: Callable[[], list[Any]], second: Callable[[], list[Any]]) -> None:
+    """The second is not given what was cached for the first, and each is found when it is asked for again."""
+    before = first()
+    assert cached.count == 1
+    found = second()
+    assert cached.count == 2
+    assert [first(), second()] == [before, found]
+    assert cached.count == 2
+    cached.empty("second")
+    assert second() == found
+    assert cached.count == 3

@@ -1,0 +1,162 @@
+"""Claims about what programs are found by: code, libraries, machine and backends, the same in every process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from shared_material import REPOSITORY
+
+import onert_builtin.backend
+import onert_llvm.version
+import onert_reference.backend
+from onert.backend import Backend, Settings
+from onert.backend.registry import load_backends
+from onert.compiler import key
+from onert.compiler.options import Options
+from onert_llvm import target
+
+from .cached import PLAIN, SHAPES, Cached, caching, check_apart, forget
+
+
+@pytest.fixture
+def cached(tmp_path: Path) -> Iterator[Cached]:
+    with caching(tmp_path) as found:
+        yield found
+
+
+# ---- code and machines
+
+
+def least(*_: object) -> dict[str, bool]:
+    """A processor that can do nothing that not all of its kind can."""
+    return {}
+
+
+PROCESS: Mapping[str, tuple[object, str, Any]] = {
+    "sources": (key, "sources", lambda folder: "other"),
+    "python": (sys, "hexversion", 1),
+    **{
+        name: (key, "installed", lambda folder, asked, name=name: "other" if asked == name else asked)
+        for name in key.LIBRARIES
+    },
+    "machine": (os, "uname", lambda: SimpleNamespace(machine="other")),
+    "processor": (key, "_features", least),
+}
+"""What decides each component that is of the process: where it is asked for, and another answer."""
+
+FINGERPRINTS: Mapping[str, tuple[object, str, Any]] = {
+    "sources of llvm": (onert_llvm.version, "sources", lambda folder: "other"),
+    "llvmlite": (onert_llvm.version, "installed", lambda folder, name: "other"),
+    "library of llvmlite": (onert_llvm.version, "_sizes", lambda folder: "other"),
+    "processor for llvm": (target, "_host_features", least),
+    "sources of reference": (onert_reference.backend, "sources", lambda folder: "other"),
+    "sources of builtin": (onert_builtin.backend, "sources", lambda folder: "other"),
+}
+"""The same of what backends name in their fingerprints."""
+
+
+def test_every_component_of_the_process_is_tried(cached: Cached) -> None:
+    assert key.process().keys() == PROCESS.keys()
+    assert {"sources", "python", "attrs", "ml_dtypes", "numpy", "machine", "processor"} <= PROCESS.keys()
+    assert all(key.process().values())
+
+
+@pytest.mark.parametrize("name", [*PROCESS, *FINGERPRINTS])
+def test_code_libraries_and_machine_are_part_of_the_key(
+    name: str, cached: Cached, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if name == "processor for llvm" and target.runnable()[-1] == target.runnable()[0]:
+        pytest.skip("this processor is the least of its kind")
+    where, attribute, answer = {**PROCESS, **FINGERPRINTS}[name]
+    if name in key.LIBRARIES:  # the libraries share a function
+        monkeypatch.setattr(key, "installed", lambda folder, asked: asked)
+    before = cached.facts(PLAIN, input_shapes=SHAPES)
+    assert cached.count == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(where, attribute, answer)
+        forget()
+        assert cached.facts(PLAIN, input_shapes=SHAPES)[-1] == before[-1]
+        assert cached.count == 2
+    forget()
+    assert cached.facts(PLAIN, input_shapes=SHAPES) == before
+    assert cached.count == 2
+
+
+BACKENDS = {"others": ("reference",), "in another order": ("reference", "builtin", "llvm")}
+
+
+@pytest.mark.parametrize("names", BACKENDS.values(), ids=BACKENDS)
+def test_the_backends_that_are_used_are_part_of_the_key(names: tuple[str, ...], cached: Cached) -> None:
+    base: dict[str, Any] = {"input_shapes": SHAPES}
+    check_apart(cached, lambda: cached.facts(PLAIN, **base), lambda: cached.facts(PLAIN, **base, backends=names))
+
+
+def test_backends_of_other_names_are_told_apart() -> None:
+    class Named(Backend):
+        def __init__(self, name: str) -> None:
+            self.name = name  # type: ignore[misc]
+
+        def fingerprint(self, settings: Settings) -> str:
+            return "the same"
+
+    found = [key.components(PLAIN, Options(), [Named(name)], ()) for name in ("one", "two", "one")]
+    assert found[0] == found[2] != found[1]
+
+
+@pytest.mark.parametrize("name", ["reference", "llvm", "builtin"])
+def test_a_backend_that_names_nothing_keeps_programs_out_of_the_cache(
+    name: str, cached: Cached, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backends = {b.name: type(b) for b in load_backends()}
+    monkeypatch.setattr(backends[name], "fingerprint", lambda backend, settings: None)
+    for count in (1, 2):
+        cached.facts(PLAIN, input_shapes=SHAPES)
+        assert cached.count == count
+
+
+# ---- another process
+
+SCRIPT = """
+import sys
+import numpy as np
+import onert
+from onert.compiler import programs
+from onert.backend import Backend, Settings
+from onert.backend.writers import WRITERS
+from compiler.cached import graph, packaged, ADD, MUL, SHAPES
+programs.WORTH_KEEPING = 0.0
+compiled = []
+compiler = programs._compiler
+programs._compiler = lambda: compiled.append(1) or compiler()
+package = packaged(graph(ADD, np.float32([float(sys.argv[1])] * 4)), graph(MUL))
+passes = frozenset({"FoldConstants", "RemoveIdentities", "no such pass", "nor this"})
+options = dict(input_shapes=SHAPES, num_threads=1, op_backend={"MUL": "reference"}, disabled_passes=passes)
+program = onert.compile(package, **options)
+WRITERS.finish()
+(y,) = onert.Execution(program).run([np.zeros((1, 4), np.float32)]).values()
+print(len(compiled), *y.reshape(-1))
+"""
+
+
+def test_another_process_finds_the_same_and_nothing_else(tmp_path: Path) -> None:
+    said = []
+    for seed, weight in (("1", "2"), ("2", "2"), ("3", "5"), ("4", "5")):
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": seed,
+            "ONERT_CACHE_DIR": str(tmp_path),
+            "PYTHONPATH": str(REPOSITORY / "tests"),
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT, weight], check=True, capture_output=True, text=True, env=environment
+        )
+        said.append(done.stdout.strip())
+    two, five = " ".join(["2.0"] * 4), " ".join(["5.0"] * 4)
+    assert said == [f"1 {two}", f"0 {two}", f"1 {five}", f"0 {five}"]
