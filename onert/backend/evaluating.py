@@ -7,6 +7,7 @@ from collections.abc import Callable
 from attrs import evolve, frozen
 
 from onert.ir import (
+    Array,
     CallTypes,
     Constant,
     Context,
@@ -22,7 +23,7 @@ from onert.ir.inference import declare, shapes_ok
 from .kernel import Part, Sequence
 from .memory import require_room
 from .program import WORK_OF_AN_EVALUATED_BYTE
-from .tensor import Tensors
+from .tensor import Tensor, Tensors
 
 _UNEXPECTED = (ValueError, TypeError, ArithmeticError, IndexError, KeyError, AttributeError, MemoryError)
 
@@ -79,15 +80,27 @@ def _place(sequence: Sequence) -> str:
     return f"subgraph '{name}', " if name else ""
 
 
+def _snapshot(tensor: Tensor) -> Array:
+    """A tensor's elements; integers as a copy, for they may be indices, sizes or offsets: what the operation checks is
+    then what it uses, even if another thread writes the caller's memory meanwhile.
+    """
+    array = tensor.array
+    return array.copy() if array.dtype.kind in "iu" and array.flags.writeable else array
+
+
 def _run(operation: Operation, types: CallTypes, tensors: Tensors, context: Context) -> None:
-    inputs = [None if i is None else tensors[i].array for i in operation.inputs]
+    inputs = [None if i is None else _snapshot(tensors[i]) for i in operation.inputs]
     for output, result in zip(operation.outputs, evaluate(operation.op, inputs, types, context), strict=True):
         tensors[output].assign(result)
 
 
 def _run_dynamic(operation: Operation, tensors: Tensors, context: Context) -> None:
     """With the types of this run: the operation's rules are applied to them before anything is computed."""
-    inputs = tuple(None if i is None else _known(tensors, i) for i in operation.inputs)
+    arrays = [None if i is None else _elements(tensors, i) for i in operation.inputs]
+    inputs = tuple(
+        None if i is None or array is None else _known(tensors[i], array)
+        for i, array in zip(operation.inputs, arrays, strict=True)
+    )
     results = infer(operation.op, inputs)
     declared = [tensors[o].declared for o in operation.outputs]
     outputs = declared if results is None else [declare(r, d) for r, d in zip(results, declared, strict=True)]
@@ -101,7 +114,6 @@ def _run_dynamic(operation: Operation, tensors: Tensors, context: Context) -> No
     held = sum(_held(tensors, o) for o in operation.outputs)
     context.hold(needed - held, beside=needed + read)
     context.spend(WORK_OF_AN_EVALUATED_BYTE * (needed + read))
-    arrays = [None if i is None else tensors[i].array for i in operation.inputs]
     try:
         found = evaluate(operation.op, arrays, CallTypes(inputs, tuple(outputs)), context)
     except BaseException:
@@ -121,10 +133,12 @@ def _held(tensors: Tensors, operand: int) -> int:
     return tensor.array.nbytes if tensor.dynamic and tensor.buffer is not None else 0
 
 
-def _known(tensors: Tensors, operand: int) -> TensorType:
-    """The type of an operand in this run, its elements known."""
-    tensor = tensors[operand]
-    if tensor.buffer is None:
+def _elements(tensors: Tensors, operand: int) -> Array:
+    if tensors[operand].buffer is None:
         raise RuleError(f"tensor {operand} has no elements yet")
-    array = tensor.array
+    return _snapshot(tensors[operand])
+
+
+def _known(tensor: Tensor, array: Array) -> TensorType:
+    """The type of an operand in this run, its elements known."""
     return evolve(tensor.declared, shape=array.shape, ranked=True, data=Constant(array))

@@ -160,8 +160,8 @@ class Builder:
         """So many elements behind a pointer."""
         return self.value(PTR, f"getelementptr {element.text}, ptr {base.text}, {offset.type.text} {offset.text}")
 
-    def load(self, t: Type, pointer: Value, align: int) -> Value:
-        return self.value(t, f"load {t.text}, ptr {pointer.text}, align {align}")
+    def load(self, t: Type, pointer: Value, align: int, volatile: bool = False) -> Value:
+        return self.value(t, f"load {'volatile ' if volatile else ''}{t.text}, ptr {pointer.text}, align {align}")
 
     def store(self, value: Value, pointer: Value, align: int) -> None:
         self.do(f"store {value.type.text} {value.text}, ptr {pointer.text}, align {align}")

@@ -59,6 +59,10 @@ class View:
         args = [self.address, Val(self.b, integer(I32, align)), mask, Val(self.b, constant(t, 0))]
         return intrinsic(self.b, f"llvm.masked.load.{t.suffix}.p0", t, *args)
 
+    def load_once(self) -> Val:
+        """One element, read once: what is checked is what is used, even if another thread writes it meanwhile."""
+        return Val(self.b, self.b.load(self.element, self.base, size(self.element), volatile=True))
+
     def store(self, value: Val, mask: Val | None = None, align: int | None = None) -> None:
         """The value into one element or neighbours; those outside of `mask` are left alone."""
         align = align or size(self.element)

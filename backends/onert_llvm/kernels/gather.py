@@ -1,4 +1,4 @@
-"""Slices picked by indices, every index checked before it is used."""
+"""Slices picked by indices, every index read once, and checked before it is used."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Gather(Value):
                 place = outer * task.i64("x_outer")
                 inside = k.const(k.index(0).eq(0).type, 1)
                 for axis in range(self.depth):
-                    at = rows[i, axis].load().cast(I64)
+                    at = rows[i, axis].load_once().cast(I64)
                     fits = at.ult(task.i64(f"limit{axis}"))
                     with k.when(fits.eq(0)):
                         report = task.view("report", I64, 1)
@@ -84,7 +84,7 @@ class PutSlice(Value):
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width, lanes = task.i64("width"), k.isa.vector_bytes
-        at = task.view("index", I64 if self.wide else I32, 1)[0].load().cast(I64)
+        at = task.view("index", I64 if self.wide else I32, 1)[0].load_once().cast(I64)
         with k.either(at.ult(task.i64("limit"))) as (inside, outside):
             with inside:
                 row, place = task.view("row", I8, 1), task.view("out", I8, width, 1)[at]

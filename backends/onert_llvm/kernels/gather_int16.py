@@ -148,7 +148,8 @@ class SoftmaxInt16(Value):
             total = k.var(k.index(0))
             greatest = top.get()
             with k.loop(width) as at:
-                found = exps[_index(greatest - x[row, at].load().cast(I32))].load()
+                below = greatest - x[row, at].load().cast(I32)
+                found = exps[_index(below & 0xFFFF)].load()  # in the table even if the element was changed since
                 out[row, at].store(found)
                 total.set(total.get() + _index(found.cast(I32)))
             inverse, right = self._inverse(k, task, total.get().min((1 << 31) - 1).cast(I32))

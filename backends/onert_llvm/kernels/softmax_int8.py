@@ -42,17 +42,21 @@ class SoftmaxInt8(Value):
             top = self._greatest(k, row, width, low)
             total = k.var(k.const(I64, 0))
             with k.loop(width, nonempty=True) as i:
-                total.set(total.get() + shares[top - self._element(row, i)].load().cast(I64))
+                total.set(total.get() + shares[self._below(row, i, top)].load().cast(I64))
             scale, bits = _reciprocal(k, total.get().min(_LARGEST))
             exponent = bits + (31 - 8)
             half = k.const(I64, 1) << (exponent - 1)
             with k.loop(width, nonempty=True) as i:
-                power = powers[top - self._element(row, i)].load().cast(I64)
+                power = powers[self._below(row, i, top)].load().cast(I64)
                 value = (_multiply(power, scale) + half) >> exponent
                 out[i].store((value + low).min(high).cast(I8))
 
     def _element(self, row: View, i: Val) -> Val:
         return row[i].load().cast(I64, self.signed)
+
+    def _below(self, row: View, i: Val, top: Val) -> Val:
+        """How far an element is below the greatest: inside of the tables even if it was changed since."""
+        return (top - self._element(row, i)) & 255
 
     def _greatest(self, k: Kernel, row: View, width: Val, low: int) -> Val:
         lanes = k.isa.f32

@@ -59,7 +59,7 @@ def _pool(operator: Operator) -> Op:
 
 
 def _experts(operator: Operator) -> Op:
-    options = flexible_map(operator.custom_options)
+    options = flexible_map(operator.custom_options, operator.budget)
     for key, expected in (("weight_type", "fp32"), ("activation", "gelu")):
         found = text(options, key, expected if key == "activation" else None)
         if found != expected:

@@ -75,7 +75,7 @@ class Reduce(Op):
     def evaluate(self, x: Array, axes: Array) -> Array:
         at = axes_of(axes, x.ndim)
         if not at:
-            return x
+            return x.copy()
         if x.dtype == np.bool_:
             both = self.kind in (Reduction.ALL, Reduction.PROD, Reduction.MIN)
             return np.asarray((np.all if both else np.any)(x, axis=at, keepdims=self.keep_dims))
