@@ -90,9 +90,10 @@ def _flip(memory: mmap.mmap, most: int) -> None:
     """Write wild elements and right ones in turn, a bounded number of times or until the other side says stop."""
     head = np.frombuffer(memory, np.int64, HEAD // 8)
     here, right, wild = (np.frombuffer(memory, np.uint8, SIZE, HEAD + i * SIZE) for i in range(3))
+    parent = os.getppid()
     for _ in range(most):
         count = int(head[0])
-        if head[1]:
+        if head[1] or os.getppid() != parent:  # told to stop, or left alone by a crash
             return
         for source in (wild, right):
             here[:count] = source[:count]
