@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from .kernel import Kernel, Var
 from .text import constant
-from .types import F32, F64, I1, I16, I32, I64, vec
+from .types import F32, F64, I16, I32, I64, vec
 from .value import Val, intrinsic
 
 _ROUND = 12582912.0
@@ -139,7 +139,7 @@ def _circular(k: Kernel, x: Val, quarters: int) -> Val:
     rest = k.var(wide - turns * _HALF_PI_HIGH - turns * _HALF_PI_LOW)
     quarter = k.var(turns.saturated(I32))
     large = (size >= _LARGE) & (size < float("inf"))
-    with k.when(_any(large)):
+    with k.when(large.any()):
         _reduce_large(k, x, large, rest, quarter)
     r = rest.get()
     square = r * r
@@ -148,11 +148,6 @@ def _circular(k: Kernel, x: Val, quarters: int) -> Val:
     turned = quarter.get() + quarters
     value = (turned & 1).ne(0).select(cosine, sine)
     return (turned & 2).ne(0).select(-value, value).cast(F32)
-
-
-def _any(mask: Val) -> Val:
-    """Whether any lane of a mask is set."""
-    return mask if mask.lanes == 1 else intrinsic(mask.b, f"llvm.vector.reduce.or.{mask.type.suffix}", I1, mask)
 
 
 def _reduce_large(k: Kernel, x: Val, large: Val, rest: Var, quarter: Var) -> None:

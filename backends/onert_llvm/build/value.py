@@ -145,6 +145,14 @@ class Val:
         """Less as unsigned integers: one test for `0 <= x < n`."""
         return Val(self.b, self.b.compare("icmp ult", self.v, self.like(other).v))
 
+    def unordered(self, other: Val) -> Val:
+        """Where either of two floats is NaN."""
+        return Val(self.b, self.b.compare("fcmp uno", self.v, other.v))
+
+    def any(self) -> Val:
+        """Whether any lane of a mask is set."""
+        return self if self.lanes == 1 else intrinsic(self.b, f"llvm.vector.reduce.or.{self.type.suffix}", I1, self)
+
     def select(self, yes: Val | Number, no: Val | Number) -> Val:
         """`yes` where this condition holds, else `no`; one of the two must be a value."""
         kind = yes if isinstance(yes, Val) and yes.lanes >= self.lanes else no

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from attrs import frozen
 
@@ -13,6 +14,7 @@ from onert_llvm.build import F32, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
 
 from .epilogue import PLAIN, Epilogue
+from .exact import without_absent_terms
 from .finish import finish
 from .product import Accumulators, multiply_add
 from .tile import SLOTS, Block, Tile, each_block
@@ -27,11 +29,12 @@ SPACE = ("input", "zero", *(f"{name}_{axis}" for name in _NAMES for axis in AXES
 class Conv3dF32(Value):
     """A product whose rows are the windows of the output's pixels, through all images; `k` is the input's channels.
 
-    Weights are packed tap by tap.
+    Weights are packed tap by tap. `exact` is that of `ConvF32`.
     """
 
     tile: Tile
     epilogue: Epilogue = PLAIN
+    exact: bool = False
 
     @property
     def name(self) -> str:
@@ -50,6 +53,16 @@ class Conv3dF32(Value):
                 multiply_add(
                     k, acc, pixels, panels[tap], depth, self.tile.split, at_step=lambda p: block.fetch(done + p)
                 )
+            if self.exact:
+                without_absent_terms(k, task, block, acc, self.epilogue, True, partial(terms, block, panels))
+
+        def terms(block: Block, panels: View, i: Val, add: Callable[[Val, Val], None]) -> None:
+            with (
+                _each_tap(k, task, [_origin(task, block.row(i))]) as (tap, (pixel,)),
+                k.when(pixel.address.ne(task.ptr("zero"))),
+                k.loop(task.i64("k")) as at,
+            ):
+                add(pixel[at].load(), panels[tap, at].address)
 
         each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product))
 

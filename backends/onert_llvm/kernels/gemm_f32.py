@@ -6,19 +6,23 @@ rows lie one after the other, and a register's bytes may be read behind the last
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.abi import Task
-from onert_llvm.build import F32, Kernel, Val
+from onert_llvm.build import F32, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
 
 from .epilogue import PLAIN, Epilogue
+from .exact import without_absent_terms
 from .finish import finish
 from .product import Accumulators, multiply_add
 from .tile import SLOTS, Block, Tile, each_block
 from .window import SLOTS as WINDOW
-from .window import each_tap, origins
+from .window import each_tap, origin, origins
 
 
 @frozen
@@ -52,11 +56,14 @@ class ConvF32(Value):
     """A convolution: the rows of A are the windows of the output's pixels, gathered tap by tap from the input.
 
     Rows are the output's pixels through all images, `k` is the input's channels; the weights are packed tap by tap.
+    With `exact`, what is not finite reaches only sums that it is a term of: none through pixels outside of the picture,
+    or through packed weights that are `ABSENT`.
     """
 
     tile: Tile
     epilogue: Epilogue = PLAIN
     packed: bool = True
+    exact: bool = False
 
     @property
     def name(self) -> str:
@@ -77,5 +84,16 @@ class ConvF32(Value):
                 multiply_add(
                     k, acc, pixels, panels[tap], depth, self.tile.split, at_step=lambda p: block.fetch(done + p)
                 )
+            if self.exact:
+                here = partial(terms, block, panels)
+                without_absent_terms(k, task, block, acc, self.epilogue, self.packed, here)
+
+        def terms(block: Block, panels: View, i: Val, add: Callable[[Val, Val], None]) -> None:
+            with (
+                each_tap(k, task, [origin(k, task, block.row(i))], F32) as (tap, (pixel,)),
+                k.when(pixel.address.ne(task.ptr("zero"))),
+                k.loop(task.i64("k")) as at,
+            ):
+                add(pixel[at].load(), panels[tap, at].address)
 
         each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product))

@@ -7,6 +7,7 @@ all of a tile's outputs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from attrs import frozen
@@ -17,6 +18,7 @@ from onert_llvm.build import F32, I32, PTR, Kernel, Val, View
 from onert_llvm.layout import TaskLayout
 
 from .epilogue import PLAIN, Epilogue
+from .exact import without_absent_terms
 from .finish import finish
 from .product import Accumulators, multiply_add
 from .tile import SLOTS, Block, Panel, Tile, each_panel
@@ -46,13 +48,15 @@ class Lines(Value):
 class LineConvF32(Value):
     """A convolution whose input's pixels lie next to one another; no dilation across.
 
-    Weights are packed as `[window, n]`: one tap of `lines.depth` elements. A row of the output has at least as many
+    Weights are packed as `[window, n]`: one tap of `lines.depth` elements; with `holes`, those that are `ABSENT` are no
+    taps. A row of the output has at least as many
     pixels as a tile. Work tile t is row t // panels of the output, through all images, by panel t % panels.
     """
 
     tile: Tile
     lines: Lines
     epilogue: Epilogue = PLAIN
+    holes: bool = False
 
     @property
     def name(self) -> str:
@@ -117,6 +121,14 @@ class LineConvF32(Value):
                 here = k.view(panel[ky * self.lines.segment].address, F32, width, 1)
                 windows = [row[i] for i in range(self.tile.mr)]
                 multiply_add(k, acc, windows, here, k.index(self.lines.segment))
+            if self.holes:
+                without_absent_terms(k, task, block, acc, self.epilogue, True, partial(terms, panel))
+
+        def terms(panel: View, i: Val, add: Callable[[Val, Val], None]) -> None:
+            with k.loop(self.lines.height) as ky:
+                window = k.view(rows[ky].load(align=4), F32, self.lines.step, 1)[i]
+                with k.loop(self.lines.segment) as at:
+                    add(window[at].load(), panel[ky * self.lines.segment + at].address)
 
         block = Block(k, first, self.tile.mr, panel, apart=self.lines.together)
         finish(k, task, block, self.epilogue, product)

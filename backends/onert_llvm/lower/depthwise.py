@@ -20,7 +20,7 @@ from .command import Access, Pointer
 from .epilogues import tail
 from .expressions import activated
 from .plane import plane
-from .products import convolve_constant
+from .products import all_finite, convolve_constant
 
 MOST_TAPS = 256
 """Elements of a window, whose code is written out."""
@@ -41,6 +41,8 @@ def why_not(op: DepthwiseConv2D, types: CallTypes) -> str | None:
     _, height, width, _ = static(weight.shape)
     if types.input(0).shape[3] != 1 and height * width > MOST_TAPS:
         return "the window is too large to write out"
+    if not all_finite(weight.value):
+        return "the weights are not all finite, and pixels outside of the picture are multiplied by them"
     return None
 
 

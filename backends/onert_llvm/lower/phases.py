@@ -38,6 +38,11 @@ class Axis(Value):
     outputs: int
 
     @property
+    def even(self) -> bool:
+        """Whether all phases have the same number of taps."""
+        return self.size % self.stride == 0
+
+    @property
     def taps(self) -> int:
         """Taps of the convolution of all phases: those of the phase that has most."""
         return -(-self.size // self.stride)
@@ -62,7 +67,7 @@ class Axis(Value):
         """Elements of the first q that lie before the result."""
         return self.before - self.first * self.stride
 
-    def phases(self, filters: Array, axis: int, fill: int = 0) -> Array:
+    def phases(self, filters: Array, axis: int, fill: float = 0) -> Array:
         """The filter's axis as two, of taps from the last to the first and of phases; `fill` where one has fewer."""
         room = self.taps * self.stride
         padded = np.full((*filters.shape[:axis], room, *filters.shape[axis + 1 :]), fill, filters.dtype)
@@ -97,7 +102,7 @@ class Phases(Value):
         pads = (self.down.padding, self.across.padding)
         return Plane(self.images, (height, width), channels, counts, window, (1, 1), (1, 1), pads)
 
-    def filters(self, values: Array, fill: int = 0) -> Array:
+    def filters(self, values: Array, fill: float = 0) -> Array:
         """Filters `[outputs, height, width, channels]` as those of all phases; `fill` where a phase has fewer taps."""
         split = self.across.phases(self.down.phases(values, 1, fill), 3, fill)
         ordered = split.transpose(2, 4, 0, 1, 3, 5)  # from [outputs, taps, phases, taps, phases, channels]

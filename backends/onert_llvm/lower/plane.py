@@ -64,6 +64,15 @@ class Plane(Value):
         return max(self.pads[1], right) <= (span + 1) // 2
 
     @property
+    def padded(self) -> bool:
+        """Whether any window reaches out of the picture."""
+        ends = (
+            (o - 1) * s + (w - 1) * d - p
+            for o, s, w, d, p in zip(self.out, self.stride, self.window, self.dilation, self.pads, strict=True)
+        )
+        return any(self.pads) or any(end >= n for end, n in zip(ends, self.size, strict=True))
+
+    @property
     def rows(self) -> int:
         return self.images * self.out[0] * self.out[1]
 

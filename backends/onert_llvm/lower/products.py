@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ from onert.ir.ops.fully_connected import FullyConnected
 from onert.ir.value import Value
 from onert_llvm.abi import Algorithm
 from onert_llvm.kernels.epilogue import ACC
+from onert_llvm.kernels.exact import ABSENT
 from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32
 from onert_llvm.kernels.line_conv_f32 import LineConvF32, Lines
 from onert_llvm.kernels.tile import Tile
@@ -118,7 +120,8 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     groups = geometry.channels // c
     if not lowering.subgraph.operands[weight].is_constant:
         found = loose_product(lowering, operations[0], geometry.rows, weight, geometry.taps * c)
-        _convolve(lowering, _Windows(operations[0], geometry, lowering.operand(x), (x, weight), after), c, found)
+        windows = _Windows(operations[0], geometry, lowering.operand(x), (x, weight), after)
+        _convolve(lowering, windows, c, found, geometry.padded)
         return
     each = n // groups
     for group in range(groups):
@@ -147,23 +150,41 @@ def convolve_constant(
     ldc: int,
     source: Pointer,
     reads: Sequence[int],
+    holes: bool = False,
 ) -> None:
-    """A convolution with constant filters `[n, height, width, channels]`; the result's pixels are `ldc` elements."""
+    """A convolution with constant filters `[n, height, width, channels]`; the result's pixels are `ldc` elements.
+
+    With `holes`, filters that are `ABSENT` are no taps.
+    """
     n, _, _, c = filters.shape
     windows = _Windows(at, geometry, source, reads, after)
-    if geometry.lined(c):
-        _along_lines(lowering, windows, filters, ldc)
+    infinite = geometry.padded and not all_finite(filters)
+    if geometry.lined(c) and not infinite:
+        _along_lines(lowering, windows, filters, ldc, holes)
         return
-    code = (geometry.pointwise, after.shared(geometry.taps * c).epilogue)
+    if infinite and not holes:
+        filters = present(filters)
+    code = (geometry.pointwise, after.shared(geometry.taps * c).epilogue, holes or infinite)
     found = product(lowering, geometry.rows, filters.transpose(1, 2, 3, 0).reshape(-1, c, n), code)
     found = evolve(found, slots={**found.slots, "ldc": ldc})
-    _convolve(lowering, windows, c, found)
+    _convolve(lowering, windows, c, found, holes or infinite)
 
 
-def _along_lines(lowering: Lowering, windows: _Windows, filters: Array, ldc: int) -> None:
+def all_finite(weights: Array) -> bool:
+    """Whether weights have neither infinities nor NaN; read once, for it is asked of every layer with padding."""
+    flat = weights.reshape(-1)
+    return math.isfinite(np.dot(flat, flat)) or bool(np.isfinite(flat).all())
+
+
+def present(weights: Array) -> Array:
+    """Weights of which none is `ABSENT`."""
+    return weights + np.float32(0)  # takes the sign of zeros
+
+
+def _along_lines(lowering: Lowering, windows: _Windows, filters: Array, ldc: int, holes: bool) -> None:
     """A convolution of few channels: several neighbouring outputs as one row of the product where they are narrow.
 
-    Each of these has the filters in its own place along the width of what all of them see, zeros beside.
+    Each of these has the filters in its own place along the width of what all of them see, `ABSENT` ones beside.
     """
     n, kh, kw, c = filters.shape
     geometry, after = windows.geometry, windows.after
@@ -171,7 +192,8 @@ def _along_lines(lowering: Lowering, windows: _Windows, filters: Array, ldc: int
     chosen = line_tile((kh, kw), geometry.stride[1], c, geometry.out[1], n, lowering.isa, alone=not dense)
     tile, together = chosen.tile, chosen.together
     width = kw + (together - 1) * geometry.stride[1]
-    wide = np.zeros((kh, width, c, together, n), np.float32)
+    filters = filters if holes or together == 1 else present(filters)
+    wide = np.full((kh, width, c, together, n), ABSENT)
     for number in range(together):
         first = number * geometry.stride[1]
         wide[:, first : first + kw, :, number] = filters.transpose(1, 2, 3, 0)
@@ -180,25 +202,25 @@ def _along_lines(lowering: Lowering, windows: _Windows, filters: Array, ldc: int
     lines = Lines(kh, width * c, together * geometry.stride[1] * c, together)
     slots: dict[str, Slot] = {**geometry.slots, **after.slots, **found.slots, "c": after.place, "ldc": ldc}
     slots |= {"input": windows.source, "zero": 0}
-    algorithm = LineConvF32(tile, lines, after.epilogue)
+    algorithm = LineConvF32(tile, lines, after.epilogue, holes or together > 1)
     tiles = geometry.images * geometry.out[0] * found.panels
     flops = 2 * geometry.rows * geometry.taps * c * n
     reads, touched = (*windows.reads, *after.reads), after.accesses
     lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched)
 
 
-def _convolve(lowering: Lowering, windows: _Windows, c: int, found: Product) -> None:
+def _convolve(lowering: Lowering, windows: _Windows, c: int, found: Product, exact: bool) -> None:
     """A convolution of `c` channels: a plain product, or windows gathered tap by tap."""
     geometry, packed = windows.geometry, not found.accesses
     after = windows.after.shared(geometry.taps * c)
     slots, tiles = {**after.slots, **found.slots, "c": after.place}, found.work.tiles
     algorithm: Algorithm
-    if geometry.pointwise:
+    if geometry.pointwise and not exact:
         algorithm = GemmF32(found.tile, after.epilogue, packed)
         slots |= {"a": windows.source, "k": c, "lda": geometry.channels}
     else:
         slots |= geometry.slots | {"input": windows.source, "zero": lowering.constant(np.zeros(c, np.float32))}
-        algorithm = ConvF32(found.tile, after.epilogue, packed)
+        algorithm = ConvF32(found.tile, after.epilogue, packed, exact)
         slots["k"] = c
     flops = 2 * geometry.rows * geometry.taps * c * found.n
     reads, touched = (*windows.reads, *after.reads), (*found.accesses, *after.accesses)

@@ -17,6 +17,7 @@ from onert.ir.ops.window import Window
 from onert.ir.value import Value
 from onert_llvm.kernels.conv3d_f32 import AXES, Conv3dF32
 from onert_llvm.kernels.epilogue import ACC, Epilogue
+from onert_llvm.kernels.exact import ABSENT
 
 from .boxes import move, operand, side
 from .builder import Lowering
@@ -24,7 +25,7 @@ from .command import Pointer, Slot
 from .epilogues import Tail, tail
 from .expressions import activated
 from .phases import Axis, span
-from .products import product
+from .products import all_finite, present, product
 
 Triple = tuple[int, int, int]
 
@@ -103,13 +104,17 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     _convolve(lowering, operations[0], space, filters, after, x)
 
 
-def _convolve(lowering: Lowering, at: int, space: _Space, filters: Array, after: Tail, x: int) -> None:
-    """The windows of `x` times filters `[depth, height, width, channels, n]`."""
+def _convolve(
+    lowering: Lowering, at: int, space: _Space, filters: Array, after: Tail, x: int, holes: bool = False
+) -> None:
+    """The windows of `x` times filters `[depth, height, width, channels, n]`, with `holes` where these are `ABSENT`."""
     *taps, channels, n = filters.shape
+    exact = holes or not all_finite(filters)
+    filters = filters if holes else present(filters) if exact else filters
     found = product(lowering, space.rows, np.ascontiguousarray(filters.reshape(-1, channels, n)))
     slots: dict[str, Slot] = {**after.slots, **found.slots, **space.slots, "c": after.place, "k": channels}
     slots |= {"input": lowering.operand(x), "zero": lowering.constant(np.zeros(channels, np.float32))}
-    algorithm = Conv3dF32(found.tile, after.epilogue)
+    algorithm = Conv3dF32(found.tile, after.epilogue, exact)
     flops = 2 * space.rows * int(np.prod(taps)) * channels * n
     reads = (x, *after.reads)
     lowering.emit(at, algorithm, slots, found.work.tiles, reads, after.writes, flops, accesses=after.accesses)
@@ -132,7 +137,8 @@ def lower_transposed(lowering: Lowering, operations: Sequence[int]) -> None:
     counts, taps, pads = (_triple([getattr(a, name) for a in axes]) for name in ("count", "taps", "padding"))
     space = _Space(sizes[0], _triple(sizes[1:4]), counts, taps, (1, 1, 1), (1, 1, 1), pads)
     after = _tail(lowering, op.activation, bias, space, axes, operation.outputs[0])
-    _convolve(lowering, at, space, _phases(axes, filters), after, x)
+    holes = not all(axis.even for axis in axes)
+    _convolve(lowering, at, space, _phases(axes, present(filters)), after, x, holes)
     if after.accesses:
         _put(lowering, at, space, axes, after.place)
 
@@ -140,7 +146,7 @@ def lower_transposed(lowering: Lowering, operations: Sequence[int]) -> None:
 def _phases(axes: Sequence[Axis], filters: Array) -> Array:
     """Filters `[depth, height, width, n, channels]` as `[taps, taps, taps, channels, phases and n]`."""
     for i, axis in reversed(list(enumerate(axes))):
-        filters = axis.phases(filters, i)
+        filters = axis.phases(filters, i, float(ABSENT))
     ordered = filters.transpose(0, 2, 4, 7, 1, 3, 5, 6)  # from [taps, phases, taps, phases, taps, phases, n, channels]
     return np.ascontiguousarray(ordered.reshape(*ordered.shape[:4], -1))
 

@@ -10,13 +10,14 @@ from onert.ir import CallTypes, DType
 from onert.ir.ops.activation import Activation
 from onert.ir.ops.transpose_conv import TransposeConv2D
 from onert_llvm.kernels.epilogue import ACC, Epilogue
+from onert_llvm.kernels.exact import ABSENT
 
 from .builder import Lowering
 from .command import Slot
 from .epilogues import Tail
 from .expressions import activated
 from .phases import Phases, Transposed, phases, put
-from .products import convolve_constant
+from .products import convolve_constant, present
 
 
 def why_not(op: Transposed, types: CallTypes) -> str | None:
@@ -50,8 +51,9 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     filters = lowering.elements(weight)
     found = phases(op, lowering.shape(x), filters.shape, lowering.shape(result))
     after = _tail(lowering, op, bias, found, result)
-    geometry, ordered = found.plane(filters.shape[3]), found.filters(filters)
-    convolve_constant(lowering, at, geometry, ordered, after, len(ordered), lowering.operand(x), (x,))
+    holes = not (found.down.even and found.across.even)
+    geometry, ordered = found.plane(filters.shape[3]), found.filters(present(filters), float(ABSENT))
+    convolve_constant(lowering, at, geometry, ordered, after, len(ordered), lowering.operand(x), (x,), holes)
     if after.accesses:
         put(lowering, at, found, after.place)
 

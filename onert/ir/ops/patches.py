@@ -37,6 +37,8 @@ def convolve(x: Array, weight: Array, windows: Sequence[Window], groups: int = 1
         flat = x.reshape(-1, 1, channels)
         out[...] = _multiply(flat, matrix).reshape(out.shape)
         return out
+    if not (weight.dtype.kind in "iu" or np.isfinite(weight).all()):
+        return _convolve_by_taps(x, matrix, windows, out)
     elements = math.prod(w.size for w in windows)
     row = math.prod(sizes[1:]) * elements * channels
     rows = max(1, min(sizes[0], BLOCK_ELEMENTS // max(row, 1)))
@@ -50,6 +52,18 @@ def convolve(x: Array, weight: Array, windows: Sequence[Window], groups: int = 1
             _gather(x[item], columns, windows, [outer, *inner])
             made = _multiply(columns.reshape(-1, elements, channels), matrix)
             out[item, start:stop] = made.reshape(stop - start, *sizes[1:], count)
+    return out
+
+
+def _convolve_by_taps(x: Array, matrix: Array, windows: Sequence[Window], out: Array) -> Array:
+    """The same tap by tap, so that the zeros around the edges meet no filter: times infinity they would be NaN."""
+    channels = x.shape[-1]
+    by_tap = matrix.reshape((len(matrix), *(w.size for w in windows), -1, matrix.shape[2]))
+    for each in product(*(list(w.taps(s)) for w, s in zip(windows, x.shape[1:-1], strict=True))):
+        part = x[(slice(None), *(t.source for t in each))]
+        element: tuple[slice | int, ...] = (slice(None), *(t.index for t in each))
+        made = _multiply(part.reshape(-1, 1, channels), by_tap[element])
+        out[(slice(None), *(t.target for t in each))] += made.reshape(*part.shape[:-1], out.shape[-1])
     return out
 
 
