@@ -1,0 +1,184 @@
+"""Every case with float32 operands, small and stretched, with one element of an operand replaced by a special value."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Sequence
+
+import cases
+import numpy as np
+from attrs import evolve, frozen
+from cases.case import Case
+
+from onert.backend import Sequence as Operations
+from onert.backend import Settings, Tensor, Tensors
+from onert.ir import Array, OnertError, Subgraph
+from onert.ir.ops.lstm import LSTM
+from onert.ir.ops.reduce import Reduce, Reduction
+from onert.ir.ops.scan import RFFT2D
+from onert_llvm.target import Isa
+
+from .natively import BACKEND, NOTHING, subgraph_of, why_not
+
+VALUES = {
+    "NaN": np.nan,
+    "infinity": np.inf,
+    "minus infinity": -np.inf,
+    "minus zero": -0.0,
+    "a denormal": 1e-41,
+    "huge": 3e38,
+    "minus huge": -3e38,
+    "1e8": 1e8,
+}
+Run = Callable[[Sequence[Array]], list[Array]]
+
+
+@frozen(eq=False)
+class Special:
+    """A case's operation with operands of one shape; `constant` are those that it knows beforehand."""
+
+    name: str
+    case: Case
+    constant: tuple[int, ...]
+
+    @property
+    def floats(self) -> list[int]:
+        """The operands that hold float32 elements."""
+        return [i for i, a in enumerate(self.case.inputs) if a is not None and a.dtype == np.float32 and a.size]
+
+    def subgraph(self, replaced: tuple[int, int, float] | None = None) -> Subgraph:
+        """The operation alone; with an element of a constant `replaced`: operand, position and value."""
+        if replaced is None:
+            return subgraph_of(self.case, self.constant)
+        operand, position, value = replaced
+        arrays = list(self.case.inputs)
+        arrays[operand] = _with(arrays[operand], position, value)
+        return subgraph_of(evolve(self.case, inputs=tuple(arrays)), self.constant)
+
+    @property
+    def inputs(self) -> list[tuple[int, Array]]:
+        """The operands that a run is given, by their number."""
+        return [(i, a) for i, a in enumerate(self.case.inputs) if a is not None and i not in self.constant]
+
+
+def positions(array: Array) -> list[int]:
+    """The first, a middle and the last element: vector bodies, tails and what lies at an edge with padding."""
+    return sorted({0, array.size // 2, array.size - 1})
+
+
+def replacements(inputs: Sequence[Array], operand: int) -> Iterator[tuple[str, list[Array]]]:
+    """A run's inputs for every special value at every position of an operand."""
+    for position in positions(inputs[operand]):
+        for name, value in VALUES.items():
+            changed = list(inputs)
+            changed[operand] = _with(inputs[operand], position, value)
+            yield f"{name} at {position} of input {operand}", changed
+
+
+def _with(array: Array | None, position: int, value: float) -> Array:
+    assert array is not None
+    changed = array.copy()
+    changed.reshape(-1)[position] = value
+    return changed
+
+
+def specials() -> list[Special]:
+    """The cases that run natively as they are or stretched, so that a new operation with a case is one of them."""
+    found = []
+    for module in pkgutil.iter_modules(cases.__path__):
+        for case in getattr(importlib.import_module(f"cases.{module.name}"), "CASES", ()):
+            for how, stretched in _stretches(case):
+                rest = tuple(i for i, a in enumerate(stretched.inputs) if a is not None and i)
+                for constant in dict.fromkeys((stretched.constant, rest)):
+                    special = Special(f"{module.name}-{case.name}-{how}-{len(constant)}", stretched, constant)
+                    if special.floats and _native(special):
+                        found.append(special)
+    return found
+
+
+_STRETCHES = (
+    ("wide", True, -1, 19),
+    ("long", True, 0, 7),
+    ("channels", False, -1, 19),
+    ("rows", False, 1, 5),
+    ("columns", False, 2, 11),
+)
+"""By what axis all float operands, or only the first, repeat, and how many times."""
+
+
+def _stretches(case: Case) -> Iterator[tuple[str, Case]]:
+    yield "small", case
+    floats = [i for i, a in enumerate(case.inputs) if a is not None and a.dtype == np.float32 and a.ndim]
+    for how, every, axis, times in _STRETCHES:
+        chosen = floats if every else floats[:1]
+        arrays = list(case.inputs)
+        if not chosen or any(not -np.ndim(arrays[i]) <= axis < np.ndim(arrays[i]) for i in chosen):
+            continue
+        for i in chosen:
+            arrays[i] = np.concatenate([np.asarray(arrays[i])] * times, axis=axis)
+        yield how, evolve(case, inputs=tuple(arrays), expected=None)
+
+
+def _native(special: Special) -> bool:
+    try:
+        subgraph = special.subgraph()
+        return why_not(subgraph) is None and bind(subgraph, None) is not None
+    except (OnertError, ValueError):  # shapes that the operation does not take
+        return False
+
+
+def bind(subgraph: Subgraph, isa: Isa | None) -> Run | None:
+    """A function that runs a subgraph natively; only whether it can be made where there is no `isa`."""
+    settings = Settings(num_threads=1, target=isa.name if isa is not None else "native")
+    sequence = Operations(subgraph, tuple(range(len(subgraph.operations))), subgraph.inputs, subgraph.outputs)
+    sequence = evolve(sequence, groups=BACKEND.fuse(sequence, settings))
+    tensors = {
+        i: Tensor(
+            o.type,
+            np.array(o.data.array)
+            if o.data is not None
+            else np.zeros([d or 0 for d in o.type.shape], o.type.dtype.numpy),
+        )
+        for i, o in enumerate(subgraph.operands)
+    }
+    call = BACKEND.generate(sequence, settings).bind(Tensors(tensors), NOTHING)
+
+    def run(inputs: Sequence[Array]) -> list[Array]:
+        for i, array in zip(subgraph.inputs, inputs, strict=True):
+            tensors[i].array[...] = array
+        call()
+        return [tensors[i].array.copy() for i in subgraph.outputs]
+
+    return run
+
+
+def order_decides(special: Special, what: str) -> bool:
+    """Whether the order of additions or factors, which backends choose, decides if such an element overflows."""
+    op = special.case.op
+    if isinstance(op, RFFT2D):  # an infinity meets factors of 0 in some decompositions and not in others
+        return "infinity" in what
+    product = isinstance(op, Reduce) and op.kind is Reduction.PROD
+    normalised = isinstance(op, LSTM) and "normalised" in special.name
+    return "huge" in what and (product or normalised)
+
+
+def difference(mine: Array, theirs: Array) -> str | None:
+    """How two results differ: in NaNs, infinities, values (beyond 1e-5 of their range) or the sign of a zero."""
+    if mine.dtype != theirs.dtype or mine.shape != theirs.shape:
+        return f"{mine.dtype}{mine.shape} is not {theirs.dtype}{theirs.shape}"
+    if mine.dtype.kind not in "fc":
+        return None if np.array_equal(mine, theirs) else "elements"
+    if not np.array_equal(np.isnan(mine), np.isnan(theirs)):
+        return "NaNs"
+    if mine.dtype.kind == "f" and not np.array_equal(
+        np.where(np.isinf(mine), mine, 0), np.where(np.isinf(theirs), theirs, 0)
+    ):
+        return "infinities"
+    finite = np.isfinite(mine) & np.isfinite(theirs)
+    a, b = mine[finite].astype(np.complex128), theirs[finite].astype(np.complex128)
+    if np.abs(a - b).max(initial=0) > 1e-5 * np.abs(b).max(initial=0):
+        return "values"
+    zeros = (mine == 0) & (theirs == 0)
+    signs = mine.dtype.kind == "c" or np.array_equal(np.signbit(mine[zeros]), np.signbit(theirs[zeros]))
+    return None if signs else "signs of zeros"

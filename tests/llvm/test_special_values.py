@@ -1,0 +1,65 @@
+"""NaN, infinities, zeros of both signs, denormals and huge numbers mean the same natively as in `evaluate`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onert.ir import RuleError
+from onert_llvm.target import Isa, runnable
+
+from .natively import by_meaning, why_not
+from .special_values import Special, bind, difference, order_decides, positions, replacements, specials
+
+SPECIALS = specials()
+ISAS = pytest.mark.parametrize(
+    "isa",
+    [
+        pytest.param(isa, id=isa.name, marks=() if isa in (runnable()[0], runnable()[-1]) else pytest.mark.long)
+        for isa in runnable()
+    ],
+)
+"""The one with least and the one with most instructions, all in the long suite."""
+ALL = pytest.mark.parametrize("special", SPECIALS, ids=lambda special: special.name)
+
+
+def test_most_kinds_of_operation_are_held_to_this() -> None:
+    assert len({type(special.case.op) for special in SPECIALS}) > 40
+
+
+@ISAS
+@ALL
+def test_an_input_with_a_special_value(isa: Isa, special: Special) -> None:
+    subgraph = special.subgraph()
+    run = bind(subgraph, isa)
+    assert run is not None
+    inputs = [array for _, array in special.inputs]
+    for at, (operand, _) in enumerate(special.inputs):
+        if operand not in special.floats:
+            continue
+        for what, changed in replacements(inputs, at):
+            try:
+                expected = by_meaning(subgraph, changed)
+            except RuleError:
+                continue
+            if order_decides(special, what):
+                continue
+            for mine, theirs in zip(run(changed), expected, strict=True):
+                assert difference(mine, theirs) is None, f"{what}: {difference(mine, theirs)} differ"
+
+
+@ALL
+def test_a_constant_with_a_special_value(special: Special) -> None:
+    """A layer may be left to `evaluate` then; the targets differ in nothing that matters here."""
+    inputs = [array for _, array in special.inputs]
+    for operand in set(special.floats) & set(special.constant):
+        array = special.case.inputs[operand]
+        assert array is not None
+        for value in (np.nan, np.inf):
+            subgraph = special.subgraph((operand, positions(array)[-1], value))
+            if why_not(subgraph) is not None:
+                continue
+            run = bind(subgraph, runnable()[-1])
+            assert run is not None
+            for mine, theirs in zip(run(inputs), by_meaning(subgraph, inputs), strict=True):
+                assert difference(mine, theirs) is None, f"{value} in constant {operand}: {difference(mine, theirs)}"
