@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any
 
 from onert.backend import Backend, Kernel, Sequence, Settings
 from onert.backend.cache import sources
-from onert.ir import CallTypes, Operation
+from onert.ir import CallTypes, Operation, imports
 
 
 class Builtin(Backend):
@@ -36,4 +35,4 @@ class Builtin(Backend):
 
 
 def _kernels() -> Any:
-    return importlib.import_module("onert_builtin.kernels")
+    return imports.module("onert_builtin.kernels")

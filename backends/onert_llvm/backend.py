@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from onert.backend import Backend, Group, Kernel, Sequence, Settings
 from onert.backend.cache import Cache, default_directory
-from onert.ir import BackendError, CallTypes, Operation
+from onert.ir import BackendError, CallTypes, Operation, imports
 
 from .kept import SERIALIZABLE, KeptKernel, revived
 from .native_kernel import NativeKernel
@@ -29,9 +29,7 @@ class Llvm(Backend):
     def expect(
         self, operations: Iterable[tuple[Operation, CallTypes]], settings: Settings
     ) -> Callable[[], object] | None:
-        wait: Callable[[], object] | None = importlib.import_module("onert_llvm.expected").expect(
-            operations, settings, _store()
-        )
+        wait: Callable[[], object] | None = imports.module("onert_llvm.expected").expect(operations, settings, _store())
         return wait
 
     def begin(self, settings: Settings) -> None:
@@ -51,7 +49,8 @@ class Llvm(Backend):
 
     def emit_object(self, blueprint: Blueprint, settings: Settings) -> ObjectCode:
         """The object of a blueprint: the code that `generate` would load, with entry points that call it."""
-        emitted: ObjectCode = _module("emitting").emit_object(blueprint, settings)
+        emit = partial(_module("emitting").emit_object, blueprint, settings)
+        emitted: ObjectCode = _module("code").submit(emit).result()
         return emitted
 
     def fingerprint(self, settings: Settings) -> str:
@@ -72,13 +71,13 @@ def _compiling() -> Any:
 def _module(name: str) -> Any:
     """A module of this backend that needs LLVM; BackendError where LLVM cannot be loaded."""
     try:
-        importlib.import_module("llvmlite.binding")
+        imports.module("llvmlite.binding")
     except Exception as error:  # a missing package, a missing library, one built for something else
         raise BackendError(
             f"backend 'llvm' cannot be used, for LLVM cannot be loaded ({type(error).__name__}: {error}); repair "
             "llvmlite, or choose other backends, such as BACKENDS=reference"
         ) from error
-    return importlib.import_module(f"{__package__}.{name}")
+    return imports.module(f"{__package__}.{name}")
 
 
 def _store() -> Cache:

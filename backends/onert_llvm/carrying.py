@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
+from operator import call as invoke
+from operator import setitem
 from typing import Any
 
 import numpy as np
@@ -31,11 +34,14 @@ class Carry(Part):
 class Carrying:
     """Native runs and transfers in turn."""
 
-    __slots__ = ("_calls", "parts")
+    __slots__ = ("_calls", "indivisible", "parts")
 
     def __init__(self, found: Iterable[HasParts | Part]) -> None:
         steps = tuple(_same_objects(found))
         self.parts = tuple(p for step in steps for p in ((step,) if isinstance(step, Part) else step.parts))
+        self.indivisible = _is_indivisible(steps)
+        """Whether variables change in one native call: what is taken before it lies where the call works from then on,
+        and nothing else is given back."""
         self._calls = tuple(call for kind, row in groupby(steps, _kind) for call in _calls(kind, tuple(row)))
 
     def __call__(self) -> None:
@@ -53,6 +59,19 @@ def _same_objects(steps: Iterable[HasParts | Part]) -> Iterator[HasParts | Part]
             yield evolve(step, key=keys.setdefault(step.key, step.key), copy=views.setdefault(place, step.copy))
         else:
             yield step
+
+
+def _is_indivisible(steps: Sequence[HasParts | Part]) -> bool:
+    native = [at for at, step in enumerate(steps) if not isinstance(step, Carry)]
+    first = min(native, default=len(steps))
+    taken = {s.key for s in steps[:first] if isinstance(s, Carry) and not s.store}
+    rest = [s for s in steps[first:] if isinstance(s, Carry)]
+    return (
+        len(native) <= 1
+        and all(getattr(steps[at], "indivisible", False) for at in native)
+        and None not in taken
+        and all(s.store and s.key in taken for s in rest)
+    )
 
 
 def _kind(step: HasParts | Part) -> bool | None:
@@ -74,7 +93,8 @@ def _calls(kind: bool | None, steps: tuple[Any, ...]) -> Iterable[Call]:
         for key, copy, call in taken:
             if get(key) is not copy:
                 call()
-                state[key] = state.pop(key)  # under this very key
+                # Under this very key, and at once: a signal handler that raises must not come between.
+                deque(map(invoke, (partial(state.pop, key), partial(setitem, state, key, copy))), 0)
 
     return [take]
 

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
-from threading import Thread
 from typing import TypeVar
 
 from attrs import frozen
 
 from onert.backend.cache import Cache
+from onert.backend.tasks import Pool, Task
 from onert.backend.writers import WRITERS
-from onert.ir import BackendError
+from onert.ir.forks import Section
 
 from .abi import KernelSpec, build
 from .linked import addresses as linked_addresses
@@ -33,26 +31,55 @@ from .version import version
 _T = TypeVar("_T")
 
 
-def begin(isa: Isa, threads: int, store: Cache | None) -> Thread | None:
-    """Make what runs kernels beside the caller, where that is not loaded: in the thread that is given."""
+_MOST_THREADS = 8
+"""More would wait for kernels to be written, and each holds memory."""
+
+
+def _threads() -> int:
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(processors, _MOST_THREADS)
+
+
+CODE = Pool(_threads(), "onert-code")
+"""The threads that generate code, of all compilations in this process. LLVM is used by them alone: its Python interface
+has a lock, which the main thread would keep where a signal handler interrupts it."""
+
+_walking: dict[tuple[str, bool], Task[Mapping[str, int]]] = {}
+"""What runs kernels, while it is made."""
+os.register_at_fork(after_in_child=_walking.clear)
+
+
+def submit(call: Callable[[], _T]) -> Task[_T]:
+    """Have a thread that generates code make a call; this one where there is none."""
+    task = Task(call)
+    try:
+        CODE.give(task)
+    except RuntimeError:
+        task.run()
+    return task
+
+
+def begin(isa: Isa, threads: int, store: Cache | None) -> Task[Mapping[str, int]] | None:
+    """Make what runs kernels beside the caller, where that is not loaded; the task that does it."""
     if are_walkers_loaded(isa.triple, threads > 1):
         return None
-    thread = Thread(target=_begin, args=(isa, threads, store), name="onert-code")
-    TURNS.__enter__()
-    try:
-        thread.start()
-    except RuntimeError:  # the system has no thread to spare: they are made when they are needed
-        TURNS.__exit__()
-        return None
-    return thread
+    key = (isa.triple, threads > 1)
+    hold = TURNS.hold()
 
+    def make() -> Mapping[str, int]:
+        try:
+            with hold:
+                return walkers(isa, threads, store)
+        finally:
+            _walking.pop(key, None)
 
-def _begin(isa: Isa, threads: int, store: Cache | None) -> None:
+    hold.__enter__()
+    task = _walking.setdefault(key, Task(make))
     try:
-        with suppress(BackendError):  # where there can be none, whoever needs them is told
-            walkers(isa, threads, store)
-    finally:
-        TURNS.__exit__()
+        return CODE.give(task)  # again, where an interrupt came before it was given
+    except RuntimeError:  # the system has no thread to spare
+        task.run()
+        return task
 
 
 class Making:
@@ -60,23 +87,26 @@ class Making:
 
     def __init__(self, isa: Isa, threads: int, store: Cache | None) -> None:
         self._store = store
-        self._workers = ThreadPoolExecutor(_threads(), thread_name_prefix="onert-code")
         self._begun: dict[str, _Begun] = {}
-        self._walkers = self._workers.submit(walkers, isa, threads, store)
+        self._hold = TURNS.hold()
+        self._walkers = partial(walkers, isa, threads, store)
+        self._walking = begin(isa, threads, store)
 
     def __enter__(self) -> Making:
-        TURNS.__enter__()
+        self._hold.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        TURNS.__exit__()
-        self._workers.shutdown(cancel_futures=True)
+        self._hold.__exit__()
+        for each in self._begun.values():
+            if isinstance(each.made, Task):
+                each.made.drop()
 
     def begin(self, specs: Iterable[KernelSpec]) -> None:
         """Begin those that are neither begun nor loaded."""
         for spec in specs:
             if spec.symbol not in self._begun and not is_loaded(spec.symbol):
-                self._begun[spec.symbol] = _begun(spec, self._store, self._workers)
+                self._begun[spec.symbol] = _begun(spec, self._store)
 
     def each(self, functions: Sequence[Callable[[], _T]]) -> list[_T]:
         """The results of functions that leave the interpreter to others: called here, and by threads that have no more
@@ -87,19 +117,21 @@ class Making:
         def work() -> list[tuple[int, _T]]:
             return [(at, function()) for at, function in waiting]
 
-        helpers = [self._workers.submit(work) for _ in range(_threads())]
+        helpers = [submit(work) for _ in range(_threads())]
         found = dict(work())
         for helper in helpers:
-            found.update(helper.result())
+            if not helper.drop():
+                found.update(helper.result())
         return [found[at] for at in range(len(functions))]
 
     def finished(self, symbols: Iterable[str]) -> tuple[Mapping[str, int], Mapping[str, int]]:
         """The addresses of kernels that were begun, and of what runs them. Code is loaded once in a process and stays.
 
-        What runs them is waited for first: to load it takes the lock that kernels are loaded under. What is new is
-        written to the store behind the caller's back.
+        What is new is written to the store behind the caller's back.
         """
-        walking = self._walkers.result()
+        if self._walking is not None:
+            self._walking.result()
+        walking = self._walkers()
         found = linked_addresses(symbols, lambda missing: [self._begun[symbol].result() for symbol in missing])
         if self._begun:
             WRITERS.begin(partial(_keep, tuple(self._begun.values()), self._store))
@@ -115,11 +147,17 @@ def objects(specs: Sequence[KernelSpec], store: Cache | None) -> list[bytes]:
 
 def _object(spec: KernelSpec, store: Cache | None) -> bytes:
     key = _key(spec)
-    return _load(key, store) or _stored(key, emitted(prepared(str(build(spec)), spec.isa)), store)
+    return _load(key, store) or _stored(key, _emitted(str(build(spec)), spec.isa), store)
 
 
 def _key(spec: KernelSpec) -> str:
     return Cache.key(version(), spec.symbol, repr(spec))
+
+
+def _emitted(text: str, isa: Isa) -> bytes:
+    """The object of a module; no process is forked meanwhile, for LLVM has locks of its own."""
+    with Section():
+        return emitted(prepared(text, isa))
 
 
 def _stored(key: str, made: bytes, store: Cache | None) -> bytes:
@@ -133,15 +171,15 @@ class _Begun:
     """A kernel's object file, from the store or on its way, and its key there."""
 
     key: str
-    made: bytes | Future[bytes]
+    made: bytes | Task[bytes]
 
     def result(self) -> bytes:
         return self.made if isinstance(self.made, bytes) else self.made.result()
 
 
-def _begun(spec: KernelSpec, store: Cache | None, workers: ThreadPoolExecutor) -> _Begun:
+def _begun(spec: KernelSpec, store: Cache | None) -> _Begun:
     key = _key(spec)
-    return _Begun(key, _load(key, store) or workers.submit(emitted, prepared(str(build(spec)), spec.isa)))
+    return _Begun(key, _load(key, store) or submit(partial(_emitted, str(build(spec)), spec.isa)))
 
 
 def _keep(found: Iterable[_Begun], store: Cache | None) -> None:
@@ -149,15 +187,6 @@ def _keep(found: Iterable[_Begun], store: Cache | None) -> None:
     for each in found:
         if not isinstance(each.made, bytes):
             _stored(each.key, each.result(), store)
-
-
-_MOST_THREADS = 8
-"""More would wait for kernels to be written, and each holds memory."""
-
-
-def _threads() -> int:
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(processors, _MOST_THREADS)
 
 
 def _load(key: str, store: Cache | None) -> bytes | None:
@@ -183,4 +212,4 @@ def _texts(isa: Isa, threads: int) -> tuple[str, ...]:
 def _support(text: str, isa: Isa, store: Cache | None) -> bytes:
     """The object file of a module that is there as text."""
     key = Cache.key(version(), text, isa.triple)
-    return _load(key, store) or _stored(key, emitted(prepared(text, isa)), store)
+    return _load(key, store) or _stored(key, _emitted(text, isa), store)

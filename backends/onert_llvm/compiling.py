@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Operations
 
 from onert.backend import Group, Sequence, Settings
 from onert.backend.cache import Cache
-from onert.ir import CallTypes, Op, Operation, Subgraph
+from onert.ir import CallTypes, Op, Operation, Subgraph, imports
 from onert.ir.ops.state import AssignVariable
 
 from . import code
@@ -34,7 +33,7 @@ def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     if kind in ANY:
         yield ANY[kind]
     if kind not in COMMON:
-        yield from importlib.import_module("onert_llvm.rare_rules").rules(kind, why_not, rule, _groups)
+        yield from imports.module("onert_llvm.rare_rules").rules(kind, why_not, rule, _groups)
     yield from typed_rules.rules(op, types)
     yield from byte_rules.rules(op, types)
     yield FLOATS.get(kind, ELEMENT_WISE)

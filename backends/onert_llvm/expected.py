@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 import os
 import sys
 from collections.abc import Callable, Iterable
-from threading import Thread
 
 from onert.backend import Settings
 from onert.backend.cache import Cache
-from onert.ir import CallTypes, Operation
+from onert.backend.tasks import Pool, Task
+from onert.ir import CallTypes, Operation, imports
+from onert.ir.forks import Section
 
 from .target import target
 from .version import llvm_folder, version
@@ -24,17 +24,20 @@ def expect(
 
     The library is loaded beside the modules that do without it. What is given back waits for the code.
     """
-    library = Thread(target=_library, name="onert-library")
-    library.start()
-    importlib.import_module(f"{__package__}.float_rules")
+    library = Task(_library)
+    try:
+        Pool(1, "onert-library").give(library)
+    except RuntimeError:  # the system has no thread to spare
+        library.run()
+    imports.module(f"{__package__}.float_rules")
     version()  # which asks the system of every file, here where no thread waits for another at each
-    library.join()
-    code = importlib.import_module(f"{__package__}.code")
-    generating: Thread | None = code.begin(target(settings.target), settings.num_threads, store)
-    compiling = importlib.import_module(f"{__package__}.compiling")
+    library.result()
+    code = imports.module(f"{__package__}.code")
+    generating: Task[object] | None = code.begin(target(settings.target), settings.num_threads, store)
+    compiling = imports.module(f"{__package__}.compiling")
     for operation, types in operations:
         compiling.read(operation, types)
-    return None if generating is None else generating.join
+    return None if generating is None else generating.wait
 
 
 def _library() -> None:
@@ -44,4 +47,5 @@ def _library() -> None:
     """
     llvm = llvm_folder()
     if llvm is not None and sys.platform == "linux":
-        ctypes.CDLL(None).dlopen(os.fsencode(llvm / "binding" / "libllvmlite.so"), os.RTLD_NOW)
+        with Section():
+            ctypes.CDLL(None).dlopen(os.fsencode(llvm / "binding" / "libllvmlite.so"), os.RTLD_NOW)

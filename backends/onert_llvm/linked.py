@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from threading import Lock
 
 from onert.ir import BackendError
 
 from .image import Image, load
 
 _loaded: dict[str, Image] = {}
-_lock = Lock()
 
 _RUN = "onert_run"
 _POOL = ("onert_pool_run", "onert_pool_start", "onert_pool_stop", "onert_pool_size")
@@ -35,11 +33,11 @@ _C_LIBRARY = (
 def addresses(symbols: Iterable[str], objects: Callable[[Sequence[str]], Iterable[bytes]]) -> Mapping[str, int]:
     """The addresses of kernels by symbol; `objects` gives the object files of those that are not loaded yet."""
     wanted = dict.fromkeys(symbols)
-    with _lock:
-        missing = [symbol for symbol in wanted if symbol not in _loaded]
-        if missing:
-            image = load(list(objects(missing)))
-            _loaded.update((symbol, image) for symbol in missing)
+    missing = [symbol for symbol in wanted if symbol not in _loaded]
+    if missing:
+        image = load(list(objects(missing)))
+        for symbol in missing:
+            _loaded.setdefault(symbol, image)  # another thread may have loaded it meanwhile
     return {symbol: _loaded[symbol][symbol] for symbol in wanted}
 
 
@@ -56,12 +54,10 @@ def are_walkers_loaded(triple: str, pool: bool) -> bool:
 def walkers(triple: str, count: int, made: Callable[[int], bytes]) -> Mapping[str, int]:
     """The functions of `native/run.ll`, and of `native/pool.ll` where `count` is 2; `made` gives their object files."""
     found = {}
-    with _lock:
-        for at, names in enumerate(((_RUN,), _POOL)[:count]):
-            symbol = f"{names[0]} {triple}"
-            if symbol not in _loaded:
-                _loaded[symbol] = load([made(at)], _externals())
-            found.update({name: _loaded[symbol][name] for name in names})
+    for at, names in enumerate(((_RUN,), _POOL)[:count]):
+        symbol = f"{names[0]} {triple}"
+        image = _loaded.get(symbol) or _loaded.setdefault(symbol, load([made(at)], _externals()))
+        found.update({name: image[name] for name in names})
     return found
 
 

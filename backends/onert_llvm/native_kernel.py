@@ -141,6 +141,8 @@ class _Alone(partial[None]):
 
     __slots__ = ("_address", "_keep", "_operations")
 
+    indivisible = True
+    """No exception of a signal handler comes between any two commands."""
     _address: int
     _keep: object
     _operations: tuple[int, ...]
@@ -167,6 +169,8 @@ class _Together:
     """Runs the commands on a borrowed pool of threads."""
 
     __slots__ = ("_address", "_commands", "_keep", "_kernel", "_operations", "_run")
+
+    indivisible = True
 
     def __init__(
         self,
@@ -203,9 +207,10 @@ class _Together:
 class _Checked:
     """A run after which the first broken rule is an ExecutionError."""
 
-    __slots__ = ("_checks", "_reports", "_run")
+    __slots__ = ("_checks", "_clean", "_reports", "_run")
 
     def __init__(self, run: HasParts, checks: Sequence[Check], reports: Array) -> None:
+        self._clean = True
         self._run = run
         self._checks = checks
         self._reports = reports
@@ -214,12 +219,19 @@ class _Checked:
         self._after(self._run)
 
     def _after(self, run: Callable[[], None]) -> None:
+        if not self._clean:  # the run before was interrupted
+            self._reports[:] = 0
+        self._clean = False
         run()
         if self._reports.any():
             number = int(self._reports[:, 0].argmax())
             element = int(self._reports[number, 1])
-            self._reports[:] = 0
             raise ExecutionError(self._checks[number].message.format(element))
+        self._clean = True
+
+    @property
+    def indivisible(self) -> bool:
+        return getattr(self._run, "indivisible", False)
 
     @property
     def parts(self) -> tuple[Part, ...]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from threading import RLock
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -19,6 +21,16 @@ from .target import Isa
 
 _LEVEL = 1
 """How hard the code generator tries: more takes it longer and gives the same code."""
+
+
+def _unlock() -> None:
+    """After a fork: another thread may have held the lock of LLVM's interface."""
+    lock: Any = getattr(ffi.lib, "_lock", None)
+    if hasattr(lock, "_lock"):
+        lock._lock = RLock()
+
+
+os.register_at_fork(after_in_child=_unlock)
 
 
 def compile_text(text: str, isa: Isa, opt: int = _LEVEL) -> bytes:

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import sys
-from threading import Lock
 
-_SECONDS = 0.0005
+from onert.backend.holders import Holders
+
+_SECONDS = 0.000501
 """A thread that has generated code needs the interpreter for a moment before it generates more. Python's own 5 ms,
-which it would wait for who lowers and writes kernels, are half of what a kernel takes.
+which it would wait for who lowers and writes kernels, are half of what a kernel takes. The odd number tells this
+setting from anybody else's.
 """
+_usual: list[float] = []
+"""The last element is the interval before it was shortened."""
 
 
-class Turns:
-    """Shortens the interpreter's interval for as long as someone is inside; another's setting is left alone."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._inside = 0
-        self._usual = 0.0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._inside += 1
-            if self._inside == 1:
-                self._usual = sys.getswitchinterval()
-                sys.setswitchinterval(min(self._usual, _SECONDS))
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0 and sys.getswitchinterval() == min(self._usual, _SECONDS):
-                sys.setswitchinterval(self._usual)
+def _is_short() -> bool:
+    return abs(sys.getswitchinterval() - _SECONDS) < 5e-7
 
 
-TURNS = Turns()
-"""The process's, as the interval is."""
+def _shorten() -> None:
+    if not _is_short():
+        _usual[:] = [sys.getswitchinterval()]
+        sys.setswitchinterval(min(_usual[0], _SECONDS))
+
+
+def _lengthen() -> None:
+    if _usual and _is_short():  # else it is someone else's setting by now, which is left alone
+        sys.setswitchinterval(_usual[0])
+
+
+TURNS = Holders(_shorten, _lengthen)
+"""Who generates code in this process."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 
-from onert.ir import BackendError, OnertWarning
+from onert.ir import BackendError, OnertWarning, imports
+from onert.ir.cached import cached
 
 from .backend import API_VERSION, Backend
 
@@ -35,7 +34,7 @@ def available() -> Mapping[str, tuple[str, ...]]:
 class _Installed:
     """What `available` found, looked for at most once and not before someone asks."""
 
-    @cached_property
+    @cached
     def paths(self) -> Mapping[str, tuple[str, ...]]:
         return available()
 
@@ -82,7 +81,7 @@ def _is_there(path: str) -> bool:
     """Whether the package of an import path is installed, working or not."""
     package, _, _ = path.partition(":")
     try:
-        importlib.import_module(package)
+        imports.module(package)
     except ModuleNotFoundError as error:
         return error.name != package
     except Exception:  # whatever else is wrong is told where the backend is made
@@ -115,7 +114,7 @@ def _made(name: str, path: str) -> Backend:
     """An instance of the class at an import path; whatever goes wrong in a plugin becomes one BackendError."""
     module, _, attribute = path.partition(":")
     try:
-        made = getattr(importlib.import_module(module), attribute)()
+        made = getattr(imports.module(module), attribute)()
     except (
         Exception,
         SystemExit,

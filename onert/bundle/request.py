@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from onert.ir import imports
 
 if TYPE_CHECKING:
     from .wanted import Api, Files, Source
@@ -40,7 +41,7 @@ def bundle(
     CompileError, one sentence, for what cannot be bundled; BackendError for an unknown target. Nothing is left behind
     where it fails.
     """
-    wanted = importlib.import_module("onert.bundle.wanted").request(
+    wanted = imports.module("onert.bundle.wanted").request(
         name=name,
         entry=entry,
         api=api,
@@ -54,5 +55,5 @@ def bundle(
         save_asm=save_asm,
         save_ir=save_ir,
     )
-    files: Files = importlib.import_module("onert.bundle.emit").write(source, Path(directory), wanted)
+    files: Files = imports.module("onert.bundle.emit").write(source, Path(directory), wanted)
     return files

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from threading import RLock
 from typing import TYPE_CHECKING
 
 from attrs import evolve
 
 from onert.backend import Backend, Program, Routine
-from onert.ir import CallTypes, CompileError, ModelError, Operation, Package, Shape, Subgraph, Subgraphs
+from onert.ir import CallTypes, CompileError, ModelError, Operation, Package, Shape, Subgraph, Subgraphs, imports
 from onert.ir.budget import Budget
 from onert.ir.link import link
 from onert.ir.model_inference import infer_model
@@ -66,8 +64,7 @@ class Compilation:
         self.backends = backends
         self.choices = choices(entry.subgraph, options, entry.model.subgraphs)
         self.measured = _measured(options) if options.use_scheduler else None
-        self.programs: OrderedDict[tuple[tuple[Shape, Shape], ...], Program] = OrderedDict()
-        self.lock = RLock()
+        self.programs: dict[tuple[tuple[Shape, Shape], ...], Program] = {}
 
     def first(self) -> Program:
         """The program for the input shapes of the options; CompileError, BackendError where it cannot be made."""
@@ -81,11 +78,12 @@ class Compilation:
     def program(self, shapes: Mapping[int, tuple[int, ...]]) -> Program:
         """The program for inputs of these shapes, the others as the model has them."""
         entry = self.entry.reshaped(shapes)
-        with self.lock:
-            program = self.programs.pop(entry.shapes, None) or self.compiled(entry, shapes)
-            self.programs[entry.shapes] = program
-            if len(self.programs) > KEPT_PROGRAMS:
-                self.programs.popitem(last=False)
+        # Threads that ask for the same at the same time may compile it twice: a lock could stay held by one that is
+        # interrupted, or in a child that is forked.
+        program = self.programs.pop(entry.shapes, None) or self.compiled(entry, shapes)
+        self.programs[entry.shapes] = program
+        for oldest in tuple(self.programs)[:-KEPT_PROGRAMS]:
+            self.programs.pop(oldest, None)
         return program
 
     def compiled(self, entry: Entry, shapes: Mapping[int, tuple[int, ...]]) -> Program:
@@ -152,7 +150,7 @@ class Compilation:
 
 def _measured(options: Options) -> ExecTimes:
     """What was measured before, read by the module that knows how."""
-    times = importlib.import_module("onert.compiler.scheduler.exec_time")
+    times = imports.module("onert.compiler.scheduler.exec_time")
     found: ExecTimes = times.load(Path(options.workspace_dir) / times.FILE)
     return found
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable
 from contextlib import suppress
 from time import perf_counter
 
 from onert.backend.registry import find_backends
-from onert.ir import CallTypes, OnertError, Operation, Package
+from onert.ir import CallTypes, OnertError, Operation, Package, imports
 
 from .kept import known
 from .options import Options
@@ -44,7 +43,7 @@ def _read(package: Package) -> None:
     for backend in backends:
         with suppress(Exception):  # what is wrong with it is told to whoever compiles for it, and to nobody else
             waiting.append(backend.expect(operations, options.settings))
-    importlib.import_module("onert.compiler.compiler")
+    imports.module("onert.compiler.compiler")
     _ = PLANNERS[options.planner]
     for wait in waiting:
         if wait is not None:

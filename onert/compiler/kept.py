@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from itertools import accumulate
 from typing import Any
 
@@ -24,6 +24,7 @@ from onert.backend import Backend, Program, Routine, Step
 from onert.backend.cache import Cache, default_directory
 from onert.backend.writers import WRITERS
 from onert.ir import Constant, OnertError, Package
+from onert.ir.cached import cached
 from onert.ir.content import Content
 
 from . import key as keys
@@ -177,7 +178,7 @@ class LaterParts(Parts):
         """EncodeError where the models have operations that others declare."""
         keys.structure(self._content.models, self._constants)
 
-    @cached_property
+    @cached
     def _constants(self) -> tuple[Constant, ...]:
         return keys.constants_of(self._content.models)
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import gc
-import importlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache
 from time import perf_counter
 from typing import Any
 
 from onert.backend import Backend, Program
-from onert.ir import Package
+from onert.backend.holders import Holders
+from onert.ir import Package, imports
 
 from .kept import program_entry
 from .options import Options
@@ -33,7 +32,8 @@ def compile(package: Package, options: Options, backends: Sequence[Backend]) -> 
     if kept is not None:
         return kept
     start = perf_counter()
-    with _uncollected():
+    hold = _UNCOLLECTED.hold()
+    with hold, hold:
         program: Program = compilation().first()
     spent = perf_counter() - start + (0.0 if package.content is None else package.content.preparation)
     if place is not None and spent >= WORTH_KEEPING:
@@ -41,22 +41,25 @@ def compile(package: Package, options: Options, backends: Sequence[Backend]) -> 
     return program
 
 
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """No search for reference cycles meanwhile, if there is one at all.
+def _disable() -> None:
+    if gc.isenabled():
+        _was_enabled.append(None)
+        gc.disable()
 
-    A compiler makes many objects and next to no cycles, and a search looks at all that a process has.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
+
+def _enable() -> None:
+    if _was_enabled:
+        _was_enabled.clear()
         gc.enable()
+
+
+_was_enabled: list[None] = []
+"""Has elements while it was a compilation that disabled the search for reference cycles, and nobody else."""
+_UNCOLLECTED = Holders(_disable, _enable)
+"""Compilations, during which there is no search for reference cycles: a compiler makes many objects and next to no
+cycles, and a search looks at all that a process has."""
 
 
 def _compiler() -> Any:
     """Read only when something is compiled."""
-    return importlib.import_module("onert.compiler.compiler")
+    return imports.module("onert.compiler.compiler")

@@ -7,7 +7,6 @@ entry selects one of them and nothing else, and no module is imported by a name 
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
@@ -38,6 +37,7 @@ from onert.ir import (
     Subgraph,
     Subgraphs,
     TensorType,
+    imports,
 )
 from onert.ir.package import Connection, Port
 
@@ -90,7 +90,7 @@ class Records:
             module, _, within = name.rpartition(".")
             if module not in _families():
                 raise LookupError(f"{name!r} names no class that a program may hold")
-            found = vars(importlib.import_module(_OPS + module))[within]
+            found = vars(imports.module(_OPS + module))[within]
             if not isinstance(found, type) or self.name(found) != name:
                 raise LookupError(f"{name!r} names no class that a program may hold")
             self._classes[name] = found

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
 from onert.backend import ArenaPlan, Backend, Routine, Settings
-from onert.ir import Effect, Subgraph
+from onert.ir import Effect, Subgraph, imports
 from onert.ir.budget import Budget
 from onert.ir.value import Value
 
@@ -84,7 +83,7 @@ def _assign_measured(
     subgraph: Subgraph, backends: Sequence[Backend], choices: Choices, options: Options, measured: ExecTimes
 ) -> Assignment:
     """By the scheduler that is read where there are measured times."""
-    scheduler = importlib.import_module("onert.compiler.scheduler.he")
+    scheduler = imports.module("onert.compiler.scheduler.he")
     found: Assignment = scheduler.assign_measured(subgraph, backends, choices, options, measured)
     return found
 

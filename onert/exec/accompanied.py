@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
-from contextlib import nullcontext
+from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from onert.backend import Program
+from onert.ir.imports import module
 
 from .arena import SharedArena
 from .frame import Frame
@@ -28,8 +28,8 @@ def watching(program: Program, observers: Sequence[Observer]) -> Watching | None
     """
     if not observers and not program.recordings:
         return None
-    own = importlib.import_module("onert.exec.observers.recording").recorders(program.recordings)
-    found: Watching = importlib.import_module("onert.exec.observers.watching").Watching((*observers, *own))
+    own = module("onert.exec.observers.recording").recorders(program.recordings)
+    found: Watching = module("onert.exec.observers.watching").Watching((*observers, *own))
     return found
 
 
@@ -44,11 +44,11 @@ class Accompanied:
 
     def __call__(self, frame: Frame) -> None:
         self.meter.begin()
-        with self.arena.running() if self.arena is not None else nullcontext():
-            if self.watching is None:
-                frame.execute(frame)
-            else:
-                self._watched(frame, self.watching)
+        run = frame.execute if self.watching is None else partial(self._watched, watching=self.watching)
+        if self.arena is None:
+            run(frame)
+        else:
+            self.arena.lend(partial(run, frame))
 
     def _watched(self, frame: Frame, watching: Watching) -> None:
         for observer in watching.observers:

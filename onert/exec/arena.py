@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Lock, current_thread, local
+from collections.abc import Callable
+from functools import partial
+from threading import current_thread, local
 from typing import Any, Protocol
 from weakref import WeakSet, ref
 
@@ -12,6 +12,8 @@ import numpy as np
 
 from onert.backend import HOST
 from onert.ir import Array, ExecutionError
+
+from .exclusive import BusyError, Turns
 
 
 class Tenant(Protocol):
@@ -35,10 +37,10 @@ class SharedArena:
 
     def __init__(self) -> None:
         self._thread = current_thread()
-        self._lock = Lock()  # any thread may close an execution
         self._buffer = HOST.allocate(0)
         self._tenants: WeakSet[Tenant] = WeakSet()
-        self._busy = False
+        self._turns = Turns()
+        self._tenancy = Turns()  # any thread may close an execution
 
     @property
     def nbytes(self) -> int:
@@ -49,33 +51,38 @@ class SharedArena:
         """Let a tenant lie in the arena, which grows where it must. ExecutionError in the wrong thread."""
         self._require_thread()
         self._require_idle()
-        with self._lock:
-            self._tenants.add(tenant)
-            if nbytes > self._buffer.nbytes:
-                self._buffer = HOST.allocate(nbytes)
-                for each in self._tenants:
-                    each.settle(self._buffer)
-            else:
-                tenant.settle(self._buffer)
+        self._tenancy(partial(self._admit, tenant, nbytes))
+
+    def _admit(self, tenant: Tenant, nbytes: int) -> None:
+        self._tenants.add(tenant)
+        if nbytes > self._buffer.nbytes:
+            self._buffer = HOST.allocate(nbytes)
+            for each in self._tenants:
+                each.settle(self._buffer)
+        else:
+            tenant.settle(self._buffer)
 
     def leave(self, tenant: Tenant) -> None:
         """Let a tenant lie nowhere: it is not run again. The last one to leave frees the memory."""
-        with self._lock:
-            self._tenants.discard(tenant)
-            tenant.vacate()
-            if not self._tenants:
-                self._buffer = HOST.allocate(0)
+        self._tenancy(partial(self._leave, tenant))
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """While a tenant runs. ExecutionError in the wrong thread, or while another tenant runs."""
+    def _leave(self, tenant: Tenant) -> None:
+        self._tenants.discard(tenant)
+        tenant.vacate()
+        if not self._tenants:
+            self._buffer = HOST.allocate(0)
+
+    def lend(self, run: Callable[[], None]) -> None:
+        """Let a tenant run. ExecutionError in the wrong thread, or while another tenant runs."""
         self._require_thread()
-        self._require_idle()
-        self._busy = True
         try:
-            yield
-        finally:
-            self._busy = False
+            self._turns.attempt(run)
+        except BusyError:
+            refused = True
+        else:
+            refused = False
+        if refused:
+            self._refuse()
 
     def _require_thread(self) -> None:
         if current_thread() is not self._thread:
@@ -85,8 +92,11 @@ class SharedArena:
             )
 
     def _require_idle(self) -> None:
-        if self._busy:
-            raise ExecutionError("another execution is running in the shared arena")
+        if self._turns.busy:
+            self._refuse()
+
+    def _refuse(self) -> None:
+        raise ExecutionError("another execution is running in the shared arena")
 
 
 _OF_THREAD = local()

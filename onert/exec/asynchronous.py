@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Lock
+from concurrent.futures import CancelledError, Future
+from concurrent.futures._base import CANCELLED_AND_NOTIFIED, FINISHED, LOGGER, RUNNING
+from contextlib import suppress
+from typing import Any
+from weakref import ref
+
+from onert.backend.tasks import Gate, Pool, Task
+from onert.ir import ExecutionError
 
 from .stop import Stop
 
-
-class Worker(ThreadPoolExecutor):
-    """The thread that does the runs of one execution. It does not outlive a fork: see `here`."""
-
-    def __init__(self) -> None:
-        super().__init__(1, thread_name_prefix="onert-execution")
-        self._process = os.getpid()
-
-    @property
-    def here(self) -> bool:
-        """Whether the thread is one of this process."""
-        return self._process == os.getpid()
-
-
-def _release(future: Future[None]) -> None:
-    """A callback that holds on to nothing, the future least of all."""
-    assert isinstance(future, RunFuture)
-    future.release()
+_LOOK = 1.0
+"""Seconds after which who waits looks whether the run can still end."""
 
 
 class RunFuture(Future[None]):
@@ -34,38 +24,159 @@ class RunFuture(Future[None]):
 
     `cancel` also ends a run that is under way, before its next step: the future then raises `RunCancelledError`, unless
     the run was past its last step.
+
+    It is the standard library's for those who use it, `wait` and `as_completed` among them, but takes no lock: a thread
+    that a signal handler interrupts could keep it.
     """
 
-    def __init__(self, stop: Stop, release: Callable[[], None]) -> None:
-        super().__init__()
-        self._stop = stop
-        self._release = release
-        self._releasing = Lock()
-        self.add_done_callback(_release)
+    _done_callbacks: list[Callable[[Future[None]], object]]
 
-    def release(self) -> None:
-        """Let the execution go, once."""
-        if self._releasing.acquire(blocking=False):
-            self._release()
+    def __init__(self, stop: Stop, pool: Pool) -> None:
+        super().__init__()
+        self._waiters: list[Any] = _Waiters(self)
+        self._stop = stop
+        self._pool: Pool | None = pool
+        self._process = os.getpid()
+        self._fate: dict[None, str] = {}
+        self._gate = Gate()
+        self._task: Task[None] | None = None
+
+    # ---- for the execution
+
+    def task(self, run: Callable[[], None]) -> Task[None]:
+        """What a thread does for this future."""
+        self._task = Task(lambda: self._fulfil(run))
+        return self._task
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the run is under way or still to come. One of a process that this was forked from is not."""
+        return not self.done() and self._process == os.getpid()
+
+    def settle(self) -> None:
+        """Wait for the end of the run, which is made here and now if it is to come in this very thread."""
+        self._help()
+        while self.goes_on:
+            self._gate.wait(_LOOK)
+
+    def _help(self) -> None:
+        pool, task = self._pool, self._task
+        if pool is not None and task is not None and pool.is_member():
+            task.run()
+
+    def _fulfil(self, run: Callable[[], None]) -> None:
+        if self._fate.setdefault(None, RUNNING) is not RUNNING:
+            self._end(CANCELLED_AND_NOTIFIED)
+            return
+        self._state = RUNNING
+        try:
+            run()
+        except BaseException as error:  # the future's
+            self._exception = error
+        del run
+        self._end(FINISHED)
+
+    def _end(self, state: str) -> None:
+        """Tell everyone. To do it twice, by several threads, tells each once."""
+        self._pool = self._task = None
+        self._state = state
+        self._gate.open()
+        self._tell_waiters()
+        self._call_back()
+
+    def _tell_waiters(self) -> None:
+        while self._waiters:
+            try:
+                waiter = self._waiters.pop()
+            except IndexError:  # another thread tells it
+                return
+            if self._state == CANCELLED_AND_NOTIFIED:
+                waiter.add_cancelled(self)
+            elif self._exception is not None:
+                waiter.add_exception(self)
+            else:
+                waiter.add_result(self)
+
+    def _call_back(self) -> None:
+        while self._done_callbacks:
+            try:
+                callback = self._done_callbacks.pop(0)
+            except IndexError:  # another thread calls it
+                return
+            try:
+                callback(self)
+            except Exception:
+                LOGGER.exception("exception calling callback for %r", self)
+
+    # ---- for its user
 
     def cancel(self) -> bool:
         """Whether the run was still to come or under way."""
-        if super().cancel():
+        if self._fate.setdefault(None, CANCELLED_AND_NOTIFIED) is CANCELLED_AND_NOTIFIED:
+            self._end(CANCELLED_AND_NOTIFIED)
             return True
-        if self.running():
-            self._stop.cancel()
-            return True
-        return False
+        if self.done():
+            return False
+        self._stop.cancel()
+        return True
 
-    def fulfil(self, run: Callable[[], None]) -> None:
-        """Run, unless cancelled before; by the thread that does the work."""
-        if not self.set_running_or_notify_cancel():
-            return
+    def cancelled(self) -> bool:
+        return self._state == CANCELLED_AND_NOTIFIED
+
+    def running(self) -> bool:
+        return self._state == RUNNING
+
+    def done(self) -> bool:
+        return self._state in (FINISHED, CANCELLED_AND_NOTIFIED)
+
+    def add_done_callback(self, fn: Callable[[Future[None]], object]) -> None:
+        self._done_callbacks.append(fn)
+        if self.done():
+            self._call_back()
+
+    def result(self, timeout: float | None = None) -> None:
         try:
-            run()
-        except BaseException as error:
-            self.release()
-            self.set_exception(error)
-        else:
-            self.release()
-            self.set_result(None)
+            error = self.exception(timeout)
+            if error is not None:
+                raise error
+        finally:
+            del self  # the error's traceback would hold it
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """The error of the run, None for none; TimeoutError where it does not end in so many seconds."""
+        self._help()
+        left = timeout
+        while not self.done():
+            self._gate.wait(_LOOK if left is None else min(left, _LOOK))
+            if self.done():
+                break
+            if self._process != os.getpid():
+                raise ExecutionError("the run stayed with the process that this one was forked from; run again here")
+            if left is not None:
+                left -= _LOOK
+                if left <= 0:
+                    raise TimeoutError
+        if self.cancelled():
+            raise CancelledError
+        return self._exception
+
+    def __repr__(self) -> str:
+        return f"<RunFuture at {id(self):#x} state={self._state.lower()}>"
+
+
+class _Waiters(list[Any]):
+    """Those that `wait` and `as_completed` leave with a future, who are told even if it ends at this moment."""
+
+    def __init__(self, future: RunFuture) -> None:
+        super().__init__()
+        self._future = ref(future)  # which holds this list
+
+    def append(self, waiter: Any) -> None:
+        super().append(waiter)
+        future = self._future()
+        if future is not None and future.done():
+            future._tell_waiters()
+
+    def remove(self, waiter: Any) -> None:
+        with suppress(ValueError):  # it is not there any more once it was told
+            super().remove(waiter)

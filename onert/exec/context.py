@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import RLock
+from functools import partial
+from operator import setitem
 from typing import Any
-from weakref import WeakSet, WeakValueDictionary
+from weakref import WeakSet, ref
 
 from onert.backend import Program
 from onert.backend.program import WORK_OF_A_CALL, WORK_OF_A_HANDED_BYTE
@@ -14,6 +15,7 @@ from onert.ir.budget import MAX_CALL_DEPTH
 
 from .executors import executor
 from .frame import Frame, Watch
+from .journal import Journal, at_once, is_kept_by
 from .meter import Meter
 from .stop import Stop
 
@@ -24,15 +26,16 @@ class Instance:
     def __init__(self, program: Program, stop: Stop, state: dict[Any, Any], watch: Watch | None) -> None:
         self.program = program
         self._watch = watch
-        self._execute = executor(program.executor, program.num_threads, stop)
+        self._executor = executor(program.executor, program.num_threads, stop)
         self.state = state
         self.meter = Meter(program.max_memory, program.max_work)
         self._variables: dict[int, dict[int, Array]] = {}
+        self.journal = Journal(state, self._variables) if is_kept_by(program) else None
         # Frames are held by their callers, from the entry's down: a circle would keep arenas until it is collected.
         self._frames: WeakSet[Frame] = WeakSet()
-        self._placed: WeakValueDictionary[int, Frame] = WeakValueDictionary()
+        self._unplaced = set(range(len(program.routines)))
+        self._placed: list[tuple[int, ref[Frame]]] = []
         self._arena: Array | None = None
-        self._lock = RLock()
 
     def frame(self, subgraph: int, depth: int = 0) -> Frame:
         """A new frame for a subgraph, which shares the subgraph's variables with every other one.
@@ -40,41 +43,62 @@ class Instance:
         The first frame of a subgraph lies in the execution's arena, another (of a subgraph that is entered while it
         runs) has memory of its own.
         """
-        with self._lock:
-            frame = Frame(self.program.routines[subgraph], Context(self, depth + 1), self._execute, self._watch)
-            frame.share_variables(self._variables.setdefault(subgraph, {}))
-            self._frames.add(frame)
-            if self._arena is not None and self._placed.setdefault(subgraph, frame) is frame:
-                frame.settle(self._arena, self.program.arena_offsets[subgraph])
-            else:
-                frame.settle_alone()
+        frame = Frame(self.program.routines[subgraph], Context(self, depth + 1), self._executor.run, self._watch)
+        frame.share_variables(self._variables.setdefault(subgraph, {}))
+        self._frames.add(frame)
+        if self._arena is None or not self._takes(subgraph):
+            frame.settle_alone()
+        else:
+            self._placed.append((subgraph, ref(frame)))
+            frame.settle(self._arena, self.program.arena_offsets[subgraph])
         return frame
+
+    def _takes(self, subgraph: int) -> bool:
+        """Whether a frame may take the subgraph's place in the arena: one of several threads is told so."""
+        try:
+            self._unplaced.remove(subgraph)
+        except KeyError:
+            return False
+        return True
 
     def settle(self, arena: Array) -> None:
         """Let the frames lie in `arena` from now on; called between runs."""
-        with self._lock:
-            self._arena = arena
-            for subgraph, frame in self._placed.items():
+        self._arena = arena
+        for subgraph, place in self._placed:
+            frame = place()
+            if frame is not None:
                 frame.settle(arena, self.program.arena_offsets[subgraph])
 
     def vacate(self) -> None:
         """Let the frames lie in no arena any more: none is run again."""
-        with self._lock:
-            self._arena = None
-            for frame in self._placed.values():
+        self._arena = None
+        for _, place in self._placed:
+            frame = place()
+            if frame is not None:
                 frame.vacate()
+
+    def recover(self) -> None:
+        """After a run that was broken off: wait for steps that are still under way, and undo changes of state."""
+        self._executor.settle()
+        if self.journal is not None:
+            self.journal.restore()
 
     def reset(self) -> None:
         """Forget all state: variables are cleared, tables and resource variables are gone."""
-        for subgraph, variables in self._variables.items():
-            operands = self.program.routines[subgraph].subgraph.operands
-            for index, array in variables.items():
-                array[...] = operands[index].type.cleared
-        self.state.clear()
+        at_once(
+            [
+                *(
+                    partial(setitem, array, ..., self.program.routines[subgraph].subgraph.operands[index].type.cleared)
+                    for subgraph, variables in self._variables.items()
+                    for index, array in variables.items()
+                ),
+                self.state.clear,
+            ]
+        )
 
     def close(self) -> None:
         """Give back what lies in memory spaces other than the host's."""
-        for frame in self._frames:
+        for frame in tuple(self._frames):
             frame.close()
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from threading import Lock
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from weakref import finalize
@@ -12,21 +11,26 @@ from weakref import finalize
 import numpy as np
 
 from onert.backend import Program
+from onert.backend.tasks import Pool
 from onert.ir import Array, CompileError, ExecutionError
 from onert.ir import shape as shapes
+from onert.ir.imports import module
 
 from .accompanied import Accompanied, watching
 from .apart import require_apart
 from .arena import THREAD, SharedArena, callers_arena, thread_arena
 from .context import Instance
+from .exclusive import REFUSED, BusyError, Exclusive, is_refusal
 from .frame import Frame, empty
 from .given import copied, elements, is_in_place, position_of, require_holds
+from .journal import Journaled
+from .runner import Runner, Setup
 from .stop import Stop
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from .asynchronous import RunFuture, Worker
+    from .asynchronous import RunFuture
     from .observers.observer import Observer
 
 Inputs = Mapping[str, Any] | Sequence[Any]
@@ -41,9 +45,10 @@ class Execution:
 
     - `state`: lets executions of programs of one model share resource variables and tables (its signatures', one after
       the other); without it an execution has its own, and forgets it with a change of input shapes.
-    - `arena`: where tensors between the inputs and the outputs lie. None: in memory of the execution's own. "thread":
-      in one arena with all others that this thread makes so. A `SharedArena`: with those that it is given to. A buffer:
-      in the caller's memory, of at least `program.arena_bytes` from a multiple of 64 on, and the caller's between runs.
+    - `arena`: where tensors between the inputs and the outputs lie. None: in the execution's own memory. "thread": in
+      one arena with all other executions that this thread makes with "thread". A `SharedArena`: with the executions
+      that it is given to. A buffer: in the caller's memory, of at least `program.arena_bytes` from a multiple of 64 on,
+      which may have other uses between runs.
     - `observers`: told of every piece of every run, whatever the executor; none cost nothing.
     """
 
@@ -58,39 +63,39 @@ class Execution:
         self._base = program
         self._state = state
         self._arena = thread_arena() if isinstance(arena, str) and arena == THREAD else arena
-        self._shapes: dict[int, tuple[int, ...]] = {}
-        self._lock = Lock()
         self._stop = Stop()
-        self._worker: Worker | None = None
-        self._closed = False
-        self._own_inputs: dict[int, Array] = {}
-        self._copied: dict[int, tuple[Array, Array]] = {}
-        self._given: set[int] = set()
-        self._own_outputs: set[int] = set()
-        self._unready = True
-        self._outdated = ""
+        self._pool: Pool | None = None
         self._watching = watching(program, observers)
-        self._finish = finalize(self, _close, () if self._watching is None else self._watching.observers)
-        self._enter(program)
+        self._observers = [] if self._watching is None else list(self._watching.observers)
+        finalize(self, _close, self._observers)
+        self._runner = Runner(self._made(program, {}), self._stop)
+        self._runs = Exclusive(self._runner.body)
 
-    def _enter(self, program: Program, before: Instance | None = None) -> None:
-        """Make this the program that runs, in place of the one that ran `before`."""
+    @property
+    def program(self) -> Program:
+        """The program that runs: for the input shapes as they are."""
+        return self._runner.setup.program
+
+    @property
+    def _frame(self) -> Frame:
+        return self._runner.setup.frame
+
+    def _made(self, program: Program, shapes: Mapping[int, tuple[int, ...]], outdated: str = "") -> Setup:
+        """What it takes to run a program."""
         instance = Instance(program, self._stop, {} if self._state is None else self._state, self._watching)
         if isinstance(self._arena, SharedArena):
             self._arena.admit(instance, program.arena_bytes)
         elif self._arena is not None:
             instance.settle(callers_arena(self._arena, program.arena_bytes))
         frame = instance.frame(program.entry)
-        if isinstance(self._arena, SharedArena) and before is not None:
-            self._arena.leave(before)
-        self.program = program
-        self._instance = instance
-        self._frame: Frame = frame
         shared = self._arena if isinstance(self._arena, SharedArena) else None
-        plain = self._watching is None and shared is None and not program.main.metered
-        self._run: Callable[[Frame], None] = (
-            frame.execute if plain else Accompanied(program, shared, self._watching, instance.meter)
-        )
+        run: Callable[[Frame], None] = frame.execute
+        if self._watching is not None or shared is not None or program.main.metered:
+            run = Accompanied(program, shared, self._watching, instance.meter)
+        if instance.journal is not None:
+            frame.commit_with(instance.journal.commit)
+            run = Journaled(run, instance.journal)
+        return Setup(program, instance, frame, run, shapes, outdated)
 
     # ---- inputs
 
@@ -106,46 +111,39 @@ class Execution:
     def _reshape(self, wanted: Mapping[int, tuple[int, ...]]) -> None:
         """Give inputs, by position, other shapes."""
         self._idle()
-        inputs = self.program.inputs
+        setup, inputs = self._runner.setup, self.program.inputs
         if all(inputs[position].shape == shape for position, shape in wanted.items()):
             return
-        own = {i: inputs[i].shape for i in self._given if not shapes.is_static(self._base.inputs[i].open_shape)}
-        changed = {**self._shapes, **{i: shapes.static(shape) for i, shape in own.items()}, **wanted}
-        program, changed = self._specialized(changed, wanted)
-        self._shapes = changed
-        kept = {
-            i: self._frame.tensors[self._operand_in(i)].buffer
-            for i in self._given
-            if i not in wanted and program.inputs[i].shape == self.program.inputs[i].shape
-        }
-        copied = {i: self._copied[i] for i in kept if i in self._copied}
-        self._own_inputs.clear()
-        self._own_outputs.clear()
-        self._copied = copied
-        self._unready = True
-        self._given = set(kept)
-        self._enter(program, self._instance)
-        for i, buffer in kept.items():
-            self._frame.place(self._operand_in(i), buffer)
+        own = {i: inputs[i].shape for i in setup.given if not shapes.is_static(self._base.inputs[i].open_shape)}
+        changed = {**setup.shapes, **{i: shapes.static(shape) for i, shape in own.items()}, **wanted}
+        made = self._made(*self._specialized(changed, wanted))
+        program = made.program
+        for i in setup.given:
+            if i not in wanted and program.inputs[i].shape == setup.program.inputs[i].shape:
+                made.frame.place(program.main.subgraph.inputs[i], setup.frame.tensors[self._operand_in(i)].buffer)
+                made.given.add(i)
+                if i in setup.copied:
+                    made.copied[i] = setup.copied[i]
+        self._runner.unready = True
+        self._runner.setup = made
+        if isinstance(self._arena, SharedArena):
+            self._arena.leave(setup.instance)
 
     def _specialized(
         self, changed: dict[int, tuple[int, ...]], wanted: Mapping[int, tuple[int, ...]]
-    ) -> tuple[Program, dict[int, tuple[int, ...]]]:
-        """The program for new shapes, and these; CompileError where an operation refuses them.
+    ) -> tuple[Program, dict[int, tuple[int, ...]], str]:
+        """The program for new shapes, these, and why others are outdated; CompileError where an operation refuses them.
 
         Inputs get new shapes one at a time. Where shapes that others were given before do not go with the new ones,
         and the model leaves them open, these others must be given again.
         """
-        self._outdated = ""
         try:
-            return self._base.specialize(changed), changed
+            return self._base.specialize(changed), changed, ""
         except CompileError as error:
             stays = {i: s for i, s in changed.items() if i in wanted or not self._allows(i, s)}
             if stays.keys() == changed.keys():
                 raise
-            program = self._base.specialize(stays)
-            self._outdated = str(error)
-            return program, stays
+            return self._base.specialize(stays), stays, str(error)
 
     def set_input(self, name: str | int, array: Array) -> None:
         """Give an input its elements. The array is used in place, and read again at every run: change its elements
@@ -159,18 +157,20 @@ class Execution:
         if array.shape != self.program.inputs[position].shape:
             self._reshape({position: array.shape})
         self._idle()
-        if self._own_outputs:
+        setup = self._runner.setup
+        if setup.own_outputs:
             require_apart(f"input {self.program.inputs[position].name!r}", array, self._memory())
-        self._unready = True
-        self._copied.pop(position, None)
+        self._runner.unready = True
+        setup.given.discard(position)  # until it is given as a whole
+        setup.copied.pop(position, None)
         operand = self._operand_in(position)
         if is_in_place(array):
-            self._frame.place(operand, array)
+            setup.frame.place(operand, array)
         else:
             mine = self._own_input(position)
-            self._copied[position] = (array, mine)
-            self._frame.place(operand, mine)
-        self._given.add(position)
+            setup.copied[position] = (array, mine)
+            setup.frame.place(operand, mine)
+        setup.given.add(position)
 
     def _fitting(self, position: int, given: Any) -> Array:
         """The input as an array; ExecutionError unless its shape is the input's, or one that the model allows."""
@@ -190,9 +190,10 @@ class Execution:
 
     def _own_input(self, position: int) -> Array:
         """A buffer for an input that must be copied."""
-        if position not in self._own_inputs:
-            self._own_inputs[position] = empty(self.program.inputs[position].type)
-        return self._own_inputs[position]
+        setup = self._runner.setup
+        if position not in setup.own_inputs:
+            setup.own_inputs[position] = empty(setup.program.inputs[position].type)
+        return setup.own_inputs[position]
 
     # ---- outputs
 
@@ -207,19 +208,19 @@ class Execution:
         self._idle()
         require_holds(info, buffer)
         require_apart(f"output {info.name!r}", buffer, self._memory(position))
+        self._runner.setup.own_outputs.add(position)
         self._frame.place(self._operand_out(position), buffer)
-        self._own_outputs.add(position)
 
     def _memory(self, output: int | None = None) -> Iterator[tuple[str, Any]]:
         """What the caller gave to outputs; where it is for another `output`, to inputs and as the arena too."""
-        made = self._frame.tensors
+        setup, made = self._runner.setup, self._frame.tensors
         own = None if output is None else self._operand_out(output)
-        for i in self._own_outputs:
+        for i in setup.own_outputs:
             if self._operand_out(i) != own:
                 yield f"output {self.program.outputs[i].name!r}", made[self._operand_out(i)].buffer
         if output is not None:
-            for i in self._given:
-                given = self._copied[i][0] if i in self._copied else made[self._operand_in(i)].buffer
+            for i in setup.given:
+                given = setup.copied[i][0] if i in setup.copied else made[self._operand_in(i)].buffer
                 yield f"input {self.program.inputs[i].name!r}", given
             if self._arena is not None and not isinstance(self._arena, SharedArena):
                 yield "the arena", callers_arena(self._arena, self.program.arena_bytes)
@@ -229,12 +230,13 @@ class Execution:
 
         ExecutionError before the first run, and where there is no memory for the array.
         """
-        position = self._output(name)
-        tensor = self._frame.tensors[self._operand_out(position)]
+        setup = self._runner.setup
+        position = position_of("output", name, setup.program.outputs)
+        tensor = setup.frame.tensors[setup.program.main.subgraph.outputs[position]]
+        name = setup.program.outputs[position].name
         if tensor.buffer is None:
-            raise ExecutionError(f"output {self.program.outputs[position].name!r} has no elements before the first run")
-        array = tensor.array
-        return array if position in self._own_outputs else copied(array, self.program.outputs[position].name)
+            raise ExecutionError(f"output {name!r} has no elements before the first run")
+        return tensor.array if position in setup.own_outputs else copied(tensor.array, name)
 
     # ---- runs
 
@@ -244,30 +246,25 @@ class Execution:
         With `timeout`, RunTimeoutError at the first step that would begin later than so many seconds from now.
         """
         # Every statement here is paid for by each run of the smallest model.
-        lock = self._lock
-        if not lock.acquire(False):
-            self._refuse()
+        send = self._runs.send
         try:
-            if timeout is not None or self._stop.armed:
-                self._stop.start(timeout)
-            if self._unready:
-                self._prepare()
-            self._run(self._frame)
-        finally:
-            lock.release()
+            send(timeout)
+        except REFUSED as error:
+            if not is_refusal(error):
+                raise
+        else:
+            return
+        self._call(timeout)
 
-    def _once(self) -> None:
-        if self._unready:
-            self._prepare()
-        self._run(self._frame)
-
-    def _prepare(self) -> None:
-        """Copy inputs that cannot be used in place; ExecutionError where one is missing."""
-        if len(self._given) != len(self.program.inputs):
-            self._refuse_missing()
-        for source, target in self._copied.values():
-            np.copyto(target, source)
-        self._unready = bool(self._copied)
+    def _call(self, given: object) -> None:
+        """Have the runner run, or do something else; ExecutionError where it is running."""
+        try:
+            self._runs.call(given)
+        except BusyError:
+            pass
+        else:
+            return
+        self._refuse()
 
     def execute_async(
         self, callback: Callable[[Future[None]], object] | None = None, *, timeout: float | None = None
@@ -282,46 +279,46 @@ class Execution:
             raise ExecutionError(
                 "an execution in a shared arena runs on the thread that made the arena, not in another"
             )
-        if not self._lock.acquire(blocking=False):
-            self._refuse()
-        try:
-            asynchronous = importlib.import_module("onert.exec.asynchronous")  # read by those who call this
-            if self._worker is None or not self._worker.here:
-                self._worker = asynchronous.Worker()
-            self._stop.start(timeout)
-            future: RunFuture = asynchronous.RunFuture(self._stop, self._lock.release)
-            if callback is not None:
-                future.add_done_callback(callback)
-            self._worker.submit(future.fulfil, self._once)
-        except BaseException:
-            self._lock.release()
-            raise
+        asynchronous = module("onert.exec.asynchronous")  # read by those who call this
+        if self._pool is None:
+            self._pool = Pool(1, "onert-execution")
+        future: RunFuture = asynchronous.RunFuture(self._stop, self._pool)
+        if callback is not None:
+            future.add_done_callback(callback)
+        self._call(partial(self._runner.begin, future, self._pool, future.task(self._in_background), timeout))
         return future
+
+    def _in_background(self) -> None:
+        self._runs.call_next(self._runner.in_background)
 
     def cancel(self) -> bool:
         """End the run under way before its next step, from any thread; False where there is none."""
-        if not self._lock.locked() or self._closed:
+        if not (self._runs.running or self._runner.awaits):
             return False
         self._stop.cancel()
         return True
 
     def run(self, inputs: Inputs = ()) -> dict[str, Array]:
         """Give inputs by name or in order, run once, and get every output by name; the arrays are the caller's own."""
-        self._require_open()
+        self._idle()
         found = {position: self._fitting(position, given) for position, given in self._named(inputs)}
         infos = self.program.inputs
         if any(array.shape != infos[position].shape for position, array in found.items()):
             self._reshape({position: array.shape for position, array in found.items()})
+        setup = self._runner.setup
         for position, array in found.items():
+            operand = setup.program.main.subgraph.inputs[position]
+            setup.copied.pop(position, None)
             if array.dtype == object:
-                self._frame.place(self._operand_in(position), array)
+                setup.frame.place(operand, array)
             else:
                 # Copied, so that kernels stay bound to one place although every call brings another array.
-                mine = self._own_input(position)
+                mine = setup.own_inputs.get(position)
+                if mine is None:
+                    mine = self._own_input(position)
                 np.copyto(mine, array)
-                self._frame.place(self._operand_in(position), mine)
-            self._copied.pop(position, None)
-            self._given.add(position)
+                setup.frame.place(operand, mine)
+            setup.given.add(position)
         self.execute()
         return {info.name: self.get_output(i) for i, info in enumerate(self.program.outputs)}
 
@@ -335,23 +332,29 @@ class Execution:
     def reset_variables(self) -> None:
         """Let all state start anew: variables, tables, random generators."""
         self._idle()
-        self._instance.reset()
+        self._runner.setup.instance.reset()
 
     def close(self) -> None:
-        """Wait for a run under way and refuse others. What lies elsewhere than in host memory is given back."""
-        if self._closed:
-            return
-        self._lock.acquire()  # after the run under way, and kept: no other begins
-        if self._worker is not None:
-            self._worker.shutdown(wait=False)  # it may be the worker's own thread that closes, in a callback
-            self._worker = None
-        self._closed = True
-        self._instance.close()
+        """Wait for a run under way and refuse others. What lies elsewhere than in host memory is given back.
+
+        From any thread, and as often as one likes: a call that was interrupted is made up for by the next.
+        ExecutionError inside of a run of this execution, which would wait for itself.
+        """
+        if self._runs.is_own:
+            raise ExecutionError("this execution is running and cannot be closed by its own run; close it afterwards")
+        self._runner.closed = True
+        self._runner.unready = True
+        self._runs.wait()
+        pending = self._runner.pending
+        if pending is not None:
+            pending.settle()
+            self._runs.wait()
+        self._pool = None
+        instance = self._runner.setup.instance
+        instance.close()
         if isinstance(self._arena, SharedArena):
-            self._arena.leave(self._instance)
-            self._run = self._frame.execute
-            self._arena = None
-        self._finish()
+            self._arena.leave(instance)
+        _close(self._observers)
 
     def __enter__(self) -> Self:
         return self
@@ -375,25 +378,19 @@ class Execution:
     def _output(self, name: str | int) -> int:
         return position_of("output", name, self.program.outputs)
 
-    def _refuse_missing(self) -> None:
-        missing = [repr(info.name) for i, info in enumerate(self.program.inputs) if i not in self._given]
-        why = f"; shapes given before do not go with newer ones: {self._outdated}" if self._outdated else ""
-        raise ExecutionError(f"no elements are given for input {', '.join(missing)}{why}")
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise ExecutionError("this execution is closed")
-
     def _idle(self) -> None:
-        self._require_open()
-        if self._lock.locked():
+        runner = self._runner
+        if runner.closed:
+            runner.require_open()
+        if self._runs.running or (runner.pending is not None and runner.pending.goes_on):
             raise ExecutionError("this execution is running; change its inputs and outputs between runs")
 
     def _refuse(self) -> None:
-        self._require_open()
+        self._runner.require_open()
         raise ExecutionError("this execution is running; use one execution for each thread")
 
 
-def _close(observers: Sequence[Observer]) -> None:
-    for observer in observers:
-        observer.close()
+def _close(observers: list[Observer]) -> None:
+    """Close each once."""
+    while observers:
+        observers.pop(0).close()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from operator import setitem
 from weakref import finalize
 
 import numpy as np
@@ -10,6 +12,8 @@ import numpy as np
 from onert.backend import HOST, Buffer, Memory, Routine, Tensor, Tensors, tensor_bytes
 from onert.ir import Array, Context, ExecutionError, TensorType
 from onert.ir import shape as shapes
+
+from .journal import at_once
 
 Calls = tuple[Callable[[], None], ...]
 Watch = Callable[[Routine, Tensors, Calls], Calls]
@@ -20,8 +24,8 @@ class Frame:
     """A routine's tensors, and for each of its steps a call without arguments.
 
     Inputs and outputs lie outside of the arenas: `place` says where. Kernels are bound again only after a place
-    changed; `bound` are the calls until then, None where `calls` must make them. `stateful` says that variables get new
-    values after a run.
+    changed; `bound` are the calls until then, None where `calls` must make them. `stateful` says that something is to
+    be done after a run: variables get new values, and `commit` is called, at once.
     """
 
     def __init__(
@@ -39,7 +43,8 @@ class Frame:
         self.tensors = Tensors(self._tensors)
         self.bound: Calls | None = None
         self.stateful = bool(routine.subgraph.state)
-        self._updates: tuple[tuple[Array, Array], ...] | None = None
+        self._commit: tuple[Callable[[], object], ...] = ()
+        self._updates: tuple[Callable[[], object], ...] | None = None
         self._free = finalize(self, _free, self._allocated)
 
     def _make_constants(self) -> None:
@@ -80,12 +85,12 @@ class Frame:
 
     def settle(self, arena: Array, start: int) -> None:
         """Let what is planned in host memory lie in `arena` from byte `start` on."""
+        self._moved()
         plan = self.routine.arenas.get(HOST.name)
         if plan is not None:
             for index, placement in plan.placements.items():
                 tensor = self._tensors[index]
                 tensor.buffer = HOST.view(arena, start + placement.offset, tensor.type)
-        self._moved()
 
     def vacate(self) -> None:
         """Let what is planned in host memory lie nowhere."""
@@ -101,9 +106,14 @@ class Frame:
             self.settle(HOST.allocate(plan.size), 0)
 
     def close(self) -> None:
-        """Give back what lies elsewhere than in host memory; the frame is not run again."""
+        """Give back what lies elsewhere than in host memory; the frame is not run again. Once more does nothing."""
         self._moved()
-        self._free()
+        _free(self._allocated)
+
+    def commit_with(self, commit: Callable[[], object]) -> None:
+        """Call `commit`, a function written in C, when variables get their new values after a run."""
+        self._commit = (commit,)
+        self.stateful = True
 
     def share_variables(self, variables: dict[int, Array]) -> None:
         """Let this frame's variables lie where another's do; the first frame makes them."""
@@ -111,11 +121,12 @@ class Frame:
             if not operand.variable:
                 continue
             tensor = self._tensors[index]
-            if index not in variables:
+            found = variables.get(index)
+            if found is None:
                 initial = empty(tensor.type)
                 initial[...] = tensor.type.cleared
-                variables[index] = initial
-            tensor.buffer = variables[index]
+                found = variables.setdefault(index, initial)  # another thread may make a frame at this moment
+            tensor.buffer = found
         self._moved()
 
     def place(self, operand: int, array: Array | None) -> None:
@@ -124,8 +135,8 @@ class Frame:
         if tensor.dynamic and array is not None:
             tensor.type = TensorType(tensor.declared.dtype, array.shape, tensor.declared.quantization)
         if tensor.buffer is not array:
+            self._moved()  # first: an interrupt after it costs another binding and no more
             tensor.buffer = array
-            self._moved()
 
     def _moved(self) -> None:
         """A tensor lies somewhere else: what was made of its place is not good any more."""
@@ -175,15 +186,21 @@ class Frame:
         return self.bound
 
     def update_state(self) -> None:
-        """Give variables the values that this run computed for them."""
+        """Give variables the values that this run computed for them, all at once."""
         updates = self._updates
         if updates is None:  # variables and what becomes of them are in host memory
             state = self.routine.subgraph.state
-            updates = tuple((self._tensors[u.variable].array, self._tensors[u.source].array) for u in state)
+            pairs = [(self._tensors[u.variable].array, self._tensors[u.source].array) for u in state]
+            for target, source in pairs:
+                if target.dtype != source.dtype or target.shape != source.shape:
+                    raise ExecutionError(
+                        f"subgraph {self._name()}: a variable is given {source.dtype}{shapes.text(source.shape)}, "
+                        f"expected {target.dtype}{shapes.text(target.shape)}"
+                    )
+            updates = (*(partial(setitem, target, ..., source) for target, source in pairs), *self._commit)
             if not any(self._tensors[u.source].dynamic for u in state):
                 self._updates = updates
-        for target, source in updates:
-            np.copyto(target, source, casting="no")
+        at_once(updates)
 
     def _name(self) -> str:
         return f"'{self.routine.subgraph.name}'"

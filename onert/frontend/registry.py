@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from attrs import evolve, frozen
 
-from onert.ir import ModelError, Package
+from onert.ir import ModelError, Package, imports
 from onert.ir.content import Held, Source
 from onert.ir.value import Value
 
@@ -51,12 +50,12 @@ def formats() -> tuple[Format, ...]:
 def _own() -> Iterator[Format]:
     """One after the other: what has not been asked for yet is not imported."""
     for package in OWN:
-        yield importlib.import_module(package).FORMAT
+        yield imports.module(package).FORMAT
 
 
 def _installed() -> tuple[tuple[Format, ...], tuple[str, ...]]:
     """The formats of others, and why some of them cannot be loaded; looked for when none of our own will do."""
-    found: tuple[tuple[Format, ...], tuple[str, ...]] = importlib.import_module("onert.frontend.installed").installed(
+    found: tuple[tuple[Format, ...], tuple[str, ...]] = imports.module("onert.frontend.installed").installed(
         tuple(_own())
     )
     return found

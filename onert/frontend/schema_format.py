@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from functools import partial
 from pathlib import Path
 
-from onert.ir import Package
+from onert.ir import Package, imports
 from onert.ir.content import Content, Held, Models, Source
 
 from .custom import CUSTOM_OPS
@@ -24,7 +23,7 @@ def schema_format(name: str, identifier: bytes) -> Format:
 
 
 def _load(data: Data, path: Path | None) -> Package:
-    model, alone = importlib.import_module("onert.frontend.model").read_package(data, path)
+    model, alone = imports.module("onert.frontend.model").read_package(data, path)
     return _package(Content(Held(data), lambda _: (model,)) if alone else (model,), path)
 
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
+from .cached import cached
 from .errors import ModelError
 from .subgraph import Subgraphs
 
@@ -82,7 +82,7 @@ class Held:
     def part(self, start: int, size: int) -> bytes:
         return bytes(self.data[start : start + size])
 
-    @cached_property
+    @cached
     def digest(self) -> str:
         return hashlib.sha256(self.data).hexdigest()
 
@@ -101,14 +101,14 @@ class File:
         found = memoryview(bytearray(max(0, min(size, self.size - start))))
         return bytes(found[: self._fill(found, start)])
 
-    @cached_property
+    @cached
     def digest(self) -> str:
         found, piece = hashlib.sha256(), memoryview(bytearray(min(_PIECE, self.size)))
         for start in range(0, self.size, _PIECE):
             found.update(piece[: self._fill(piece[: self.size - start], start)])
         return found.hexdigest()
 
-    @cached_property
+    @cached
     def data(self) -> memoryview:
         try:
             target = room(self.size)
@@ -149,7 +149,7 @@ class Content:
         self._source = source
         self._read = read
 
-    @cached_property
+    @cached
     def models(self) -> Models:
         """The models; ModelError where the content is malformed, or not what its digest was made of."""
         return self._read(self._source.data)

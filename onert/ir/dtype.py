@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from enum import Enum
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+
+from . import imports
+from .cached import cached
 
 Array = np.ndarray[Any, Any]
 
@@ -48,12 +49,12 @@ class DType(Enum):
         self._storage = storage
         self.bits = bits
 
-    @cached_property
+    @cached
     def numpy(self) -> np.dtype[Any]:
         """The NumPy type; those that NumPy lacks come from ml_dtypes, which is read when one is asked for."""
         storage = self._storage
         found: np.dtype[Any] = np.dtype(
-            getattr(importlib.import_module("ml_dtypes"), storage) if isinstance(storage, str) else storage
+            getattr(imports.module("ml_dtypes"), storage) if isinstance(storage, str) else storage
         )
         return found
 

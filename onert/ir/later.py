@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from . import imports
 
 
 def later(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
@@ -13,6 +14,6 @@ def later(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
     def get(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(places[name]), name)
+        return getattr(imports.module(places[name]), name)
 
     return get

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 
 from attrs import define, evolve, field, frozen
 
+from .cached import cached
 from .operand import Operand
 from .operation import Operation
 from .types import CallTypes, TensorType
@@ -32,12 +32,12 @@ class Subgraph:
     name: str = ""
     state: tuple[StateUpdate, ...] = field(default=())
 
-    @cached_property
+    @cached
     def definitions(self) -> Mapping[int, int]:
         """The operation that defines each defined operand."""
         return {out: at for at, operation in enumerate(self.operations) for out in operation.outputs}
 
-    @cached_property
+    @cached
     def uses(self) -> Mapping[int, tuple[int, ...]]:
         """The operations that use each operand, each once."""
         found: dict[int, list[int]] = {}
@@ -46,7 +46,7 @@ class Subgraph:
                 found.setdefault(operand, []).append(at)
         return {operand: tuple(users) for operand, users in found.items()}
 
-    @cached_property
+    @cached
     def kept(self) -> frozenset[int]:
         """Operands that outlive the last operation: outputs and what updates state."""
         return frozenset((*self.outputs, *(update.source for update in self.state)))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from attrs import evolve, field, frozen
 
 from . import shape as shapes
+from .cached import cached
 from .dtype import Array, DType
 from .errors import RuleError
 from .quant import Quantization
@@ -27,7 +27,7 @@ class Constant:
     def __init__(self, source: Array | Callable[[], Array]) -> None:
         self._source = source
 
-    @cached_property
+    @cached
     def array(self) -> Array:
         array = self._source() if callable(self._source) else self._source
         if array.flags.writeable:

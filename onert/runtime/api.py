@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from pathlib import Path
@@ -14,7 +13,7 @@ from onert import compiler, frontend
 from onert.backend import Program
 from onert.backend.registry import load_backends
 from onert.compiler import Options
-from onert.ir import CompileError, ModelError, Package
+from onert.ir import CompileError, ModelError, Package, imports
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
@@ -66,7 +65,7 @@ def compile(package: Package, options: Options | None = None, **overrides: Any) 
     chosen = options.with_config(package.config)
     backends = load_backends(chosen.backends)
     if chosen.profiling:
-        importlib.import_module("onert.runtime.measuring").record(package, backends, chosen)
+        imports.module("onert.runtime.measuring").record(package, backends, chosen)
         options = options.choose(profiling=False)
     program = compiler.compile(package, options, backends)
     if chosen.log:

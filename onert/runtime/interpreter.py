@@ -209,6 +209,7 @@ class _Runner:
         if self._allocated == self._shapes:
             return
         owner = self._owner
+        self._allocated = None  # until all is there, wherever a signal handler raises
         try:
             self._execution = Execution(self._program(owner._package, optimize=True), owner._state)
             if owner._preserve:
@@ -216,12 +217,11 @@ class _Runner:
                 self._watching = Execution(self._program(package, optimize=False))
         except OnertError as error:
             raise RunError(str(error)) from error
+        self._hold(self._execution)
         self._allocated = dict(self._shapes)
-        self._hold()
 
-    def _hold(self) -> None:
+    def _hold(self, execution: Execution) -> None:
         """Give the executions inputs and outputs that lie where `tensor` may show them."""
-        execution = self._ready()
         self._held = {}
         for position, tensor in enumerate(self.graph.inputs):
             self._place(position, tensor, _zeros(execution.program.inputs[position].dtype.numpy, self._shapes[tensor]))

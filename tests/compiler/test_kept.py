@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import pytest
 from shared_material import REPOSITORY, SHARED, needs_shared
 
 import onert
+from onert.backend import tasks
 from onert.backend.cache import HEADER, Cache
 from onert.backend.writers import WRITERS, Writers
 from onert.compiler import kept, programs
@@ -127,10 +128,10 @@ def test_what_nobody_waits_for_is_written_when_it_is_waited_for() -> None:
 
 
 def test_what_no_thread_can_be_had_for_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: Thread) -> None:
+    def refuse(*_: object) -> int:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(Thread, "start", refuse)
+    monkeypatch.setattr(tasks, "start_new_thread", refuse)
     written: list[int] = []
     Writers().begin(lambda: written.append(1))
     assert written == [1]

@@ -68,7 +68,9 @@ def test_neighbours_in_memory_are_no_overlap(case: str) -> None:
         execution.set_input(name, np.ones((2, 4), np.float32))
     first(execution, _part(memory, 0))
     second(execution, _part(memory, 8))
+    before = memory.copy()
     execution.execute()
+    assert (memory != before).any()
 
 
 def test_an_input_that_is_copied_may_interleave_with_an_output_but_share_no_byte() -> None:
@@ -97,6 +99,7 @@ def test_an_output_may_be_given_its_own_memory_again_and_replaced_memory_is_free
     execution.set_input("x", one)
     execution.set_input("x", np.ones((2, 4), np.float32))
     execution.set_output(1, one)
+    assert execution._frame.tensors[execution._operand_out(1)].buffer is one
 
 
 def test_run_copies_so_that_a_result_may_be_the_next_input() -> None:

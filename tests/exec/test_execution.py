@@ -239,7 +239,7 @@ def test_a_run_that_has_not_begun_is_cancelled_like_any_future() -> None:
     assert gate.reached.wait(PATIENCE)
     # The thread of the execution is busy until the gate opens, so that this run is still to come.
     waiting = given(compiled(chain(2.0), sleeping(0)))
-    waiting._worker = blocked._worker
+    waiting._pool = blocked._pool
     future = waiting.execute_async(told.append)
     assert future.cancel()
     assert future.cancelled()

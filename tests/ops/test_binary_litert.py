@@ -70,7 +70,11 @@ def _agree(code: str, op: Op, options: litert.Options | None, arrays: list[Array
 
 
 @pytest.mark.parametrize("draw", range(6))
-@pytest.mark.parametrize(("code", "op", "dtype", "options"), ROWS, ids=[f"{r[0]} {r[2].text} {r[1]}" for r in ROWS])
+@pytest.mark.parametrize(
+    ("code", "op", "dtype", "options"),
+    ROWS,
+    ids=[f"{r[0]} {r[2].text} {r[1].label} {getattr(r[1], 'activation', Activation.NONE).name}" for r in ROWS],
+)
 def test_results_are_litert_s(code: str, op: Op, dtype: DType, options: litert.Options | None, draw: int) -> None:
     rng = np.random.default_rng((zlib.crc32(f"{op} {dtype}".encode()), draw))
     arrays = [_elements(rng, dtype, shape) for shape in ((5, 64), (5, 64) if draw % 2 or code != "PRELU" else (64,))]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from attrs import frozen
 
+from onert.ir import imports
 from onert.ir.value import Value
 
 from .builder import Lowering
@@ -44,7 +44,7 @@ class Named(Value):
     @property
     def function(self) -> Callable[..., Any]:
         """The function itself."""
-        found: Callable[..., Any] = getattr(importlib.import_module(f"{__package__}.{self.module}"), self.name)
+        found: Callable[..., Any] = getattr(imports.module(f"{__package__}.{self.module}"), self.name)
         return found
 
     def __call__(self, *arguments: Any) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping
+
+from onert.ir import imports
 
 from .claims import Claims, Planner
 
@@ -24,7 +25,7 @@ class Planners(Mapping[str, Planner]):
 
     def __getitem__(self, name: str) -> Planner:
         file, function = _PLACES[name]
-        planner: Planner = getattr(importlib.import_module(f"{__name__}.{file}"), function)
+        planner: Planner = getattr(imports.module(f"{__name__}.{file}"), function)
         return planner
 
     def __iter__(self) -> Iterator[str]:

@@ -1,15 +1,12 @@
-"""Executors by name. Each makes a function that runs the steps of a frame once."""
+"""Executors by name."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
-
-from onert.exec.frame import Frame
 from onert.exec.stop import Stop
 from onert.ir import ExecutionError
+from onert.ir.imports import module
 
-Executor = Callable[[Frame], None]
+from .executor import Executor
 
 _EXECUTORS = {"Linear": "linear", "Dataflow": "dataflow", "Parallel": "parallel"}
 """The file of each, in which a function of the file's name makes it: read when it is chosen."""
@@ -19,5 +16,5 @@ def executor(name: str, threads: int, stop: Stop) -> Executor:
     """The executor of a name, with so many threads; ExecutionError where there is none."""
     if name not in _EXECUTORS:
         raise ExecutionError(f"no executor is called {name!r}, expected one of {', '.join(_EXECUTORS)}")
-    made: Executor = getattr(importlib.import_module(f"{__name__}.{_EXECUTORS[name]}"), _EXECUTORS[name])(threads, stop)
+    made: Executor = getattr(module(f"{__name__}.{_EXECUTORS[name]}"), _EXECUTORS[name])(threads, stop)
     return made

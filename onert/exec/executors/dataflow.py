@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from onert.exec.frame import Frame
 from onert.exec.stop import Stop
 
+from .executor import Executor
 from .ready import Ready
 
 
-def dataflow(threads: int, stop: Stop) -> Callable[[Frame], None]:
+def dataflow(threads: int, stop: Stop) -> Executor:
     """Runs steps by rank as their operands are there. Threads are the kernels' own affair."""
 
     def run(frame: Frame) -> None:
@@ -22,7 +21,7 @@ def dataflow(threads: int, stop: Stop) -> Callable[[Frame], None]:
                 stop.check()
             calls[step]()
             ready.done(step)
-        if frame.routine.subgraph.state:
+        if frame.stateful:
             frame.update_state()
 
-    return run
+    return Executor(run)

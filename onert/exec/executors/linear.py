@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from onert.exec.frame import Frame
 from onert.exec.stop import Stop
 
+from .executor import Executor
 
-def linear(threads: int, stop: Stop) -> Callable[[Frame], None]:
+
+def linear(threads: int, stop: Stop) -> Executor:
     """Runs every step once, then lets variables take their new values. Threads are the kernels' own affair."""
 
     def run(frame: Frame) -> None:
@@ -19,4 +19,4 @@ def linear(threads: int, stop: Stop) -> Callable[[Frame], None]:
         if frame.stateful:
             frame.update_state()
 
-    return run
+    return Executor(run)

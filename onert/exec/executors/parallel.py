@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from threading import Condition
+from contextlib import suppress
+from queue import SimpleQueue
 
+from onert.backend.tasks import Pool, Task
 from onert.exec.frame import Frame
 from onert.exec.stop import Stop
 
 from .dataflow import dataflow
+from .executor import Executor
 from .ready import Ready
-from .workers import WORKERS
+
+MOST = 64
+"""How many worker threads there are at most. A run never waits for one: its own thread does what no other takes."""
+
+WORKERS = Pool(MOST, "onert-worker")
+"""The process's worker threads, which all runs share."""
 
 
-def parallel(threads: int, stop: Stop) -> Callable[[Frame], None]:
+def parallel(threads: int, stop: Stop) -> Executor:
     """Runs up to `threads` steps at a time, the calling thread among those that run them.
 
     After a step has failed no other is started; the error of the first of those that failed, in the compiler's order,
     is raised when all that were under way have ended.
     """
-    one_by_one = dataflow(threads, stop)
+    one_by_one = dataflow(threads, stop).run
+    runs: dict[_Run, None] = {}
 
     def run(frame: Frame) -> None:
         steps = len(frame.routine.steps)
@@ -27,13 +35,21 @@ def parallel(threads: int, stop: Stop) -> Callable[[Frame], None]:
             one_by_one(frame)
             return
         together = _Run(frame, stop)
-        for _ in range(min(threads, steps) - 1):
-            WORKERS.submit(together.work)
-        together.lead()
-        if frame.routine.subgraph.state:
+        runs[together] = None
+        try:
+            together.lead(min(threads, steps) - 1)
+        finally:
+            together.settle()
+            runs.pop(together, None)
+        if frame.stateful:
             frame.update_state()
 
-    return run
+    def settle() -> None:
+        for broken_off in tuple(runs):
+            broken_off.settle()
+            runs.pop(broken_off, None)
+
+    return Executor(run, settle)
 
 
 class _Run:
@@ -43,61 +59,48 @@ class _Run:
         self._calls = frame.calls
         self._stop = stop
         self._ready = Ready(frame.routine)
-        self._running = 0
         self._errors: list[tuple[int, BaseException]] = []
-        self._changed = Condition()
+        self._tasks: list[Task[None]] = []
+        self._ended = False
+        # True for every step that is ready, and False, from then on for everyone, when no more are to be started.
+        self._news: SimpleQueue[bool] = SimpleQueue()
+        for _ in range(len(self._ready)):
+            self._news.put(True)
 
-    def lead(self) -> None:
-        """Work, wait for the others, and raise what went wrong."""
-        try:
-            self.work()
-        finally:
-            self._wait()
-        if self._errors:
-            raise min(self._errors, key=lambda found: found[0])[1]
+    def lead(self, others: int) -> None:
+        """Run steps with so many other threads, and raise what went wrong."""
+        with suppress(RuntimeError):  # where the system has no more threads, there are fewer
+            for _ in range(others):
+                task = Task(self._work)
+                self._tasks.append(task)
+                WORKERS.give(task)
+        self._work()
+        self.settle()
+        if self._errors:  # an interrupt of this thread's own before all others
+            raise min(self._errors, key=lambda found: (isinstance(found[1], Exception), found[0]))[1]
 
-    def work(self) -> None:
+    def settle(self) -> None:
+        """Start no more steps, and wait until none is under way in another thread."""
+        self._ended = True
+        self._news.put(False)
+        for task in self._tasks:
+            if not task.drop():
+                task.wait()
+
+    def _work(self) -> None:
         """Run steps until there are none left, or one has failed."""
-        with self._changed:
-            while True:
-                while not self._ready and not self._over:
-                    self._changed.wait()
-                if self._over:
-                    return
-                self._one(self._ready.take())
-
-    @property
-    def _over(self) -> bool:
-        return bool(self._errors) or self._ready.left == 0
-
-    def _one(self, step: int) -> None:
-        """Run a step, the lock released meanwhile."""
-        self._running += 1
-        self._changed.release()
-        error: BaseException | None = None
-        try:
-            if self._stop.armed:
-                self._stop.check()
-            self._calls[step]()
-        except BaseException as caught:  # raised again by the thread that leads
-            error = caught
-        self._changed.acquire()
-        self._running -= 1
-        if error is not None:
-            self._errors.append((step, error))
-            self._changed.notify_all()
-            return
-        made_ready = self._ready.done(step)
-        if self._over:
-            self._changed.notify_all()
-        elif made_ready > 1:
-            self._changed.notify(made_ready - 1)  # this thread takes one itself
-
-    def _wait(self) -> None:
-        """Until no step is under way; no more are started where the leader was interrupted."""
-        with self._changed:
-            if not self._over:
-                self._errors.append((-1, KeyboardInterrupt()))
-                self._changed.notify_all()
-            while self._running:
-                self._changed.wait()
+        while self._news.get() and not self._ended:
+            step = self._ready.take()
+            try:
+                if self._stop.armed:
+                    self._stop.check()
+                self._calls[step]()
+            except BaseException as error:  # raised again by the thread that leads
+                self._errors.append((step, error))
+                self._ended = True
+                break
+            for _ in range(self._ready.done(step)):
+                self._news.put(True)
+            if self._ready.over:
+                break
+        self._news.put(False)

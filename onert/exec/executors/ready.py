@@ -8,20 +8,30 @@ from onert.backend import Routine
 
 
 class Ready:
-    """The steps of one run whose dependencies have run, by rank; of equals the first in the compiler's order."""
+    """The steps of one run whose dependencies have run, by rank; of equals the first in the compiler's order.
 
-    __slots__ = ("_heap", "_ranks", "_routine", "_waiting", "left")
+    Threads may take steps and say that they are done at the same time: what changes here is changed by one call each of
+    a function written in C.
+    """
+
+    __slots__ = ("_heap", "_left", "_ranks", "_routine", "_waiting", "over")
 
     def __init__(self, routine: Routine) -> None:
         self._routine = routine
         self._ranks = routine.ranks or (0.0,) * len(routine.steps)
-        self._waiting = [len(needed) for needed in routine.dependencies]
-        self._heap = [(-self._ranks[step], step) for step, count in enumerate(self._waiting) if count == 0]
+        # What is left to wait for, less one: the last to come finds nothing.
+        self._waiting = [iter(range(len(needed) - 1)) for needed in routine.dependencies]
+        self._heap = [(-self._ranks[step], step) for step, needed in enumerate(routine.dependencies) if not needed]
         heapify(self._heap)
-        self.left = len(routine.steps)
+        self._left = iter(range(len(routine.steps) - 1))
+        self.over = not routine.steps
+        """Whether all steps have run."""
 
     def __bool__(self) -> bool:
         return bool(self._heap)
+
+    def __len__(self) -> int:
+        return len(self._heap)
 
     def take(self) -> int:
         """The most urgent step that is ready."""
@@ -29,11 +39,11 @@ class Ready:
 
     def done(self, step: int) -> int:
         """The step has run; how many are ready now that were not before."""
-        self.left -= 1
         found = 0
         for follower in self._routine.followers[step]:
-            self._waiting[follower] -= 1
-            if self._waiting[follower] == 0:
+            if next(self._waiting[follower], None) is None:
                 heappush(self._heap, (-self._ranks[follower], follower))
                 found += 1
+        if next(self._left, None) is None:
+            self.over = True
         return found

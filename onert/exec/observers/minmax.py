@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
-from threading import Lock
 
 import numpy as np
 from attrs import define
 
 from onert.backend import Program, Tensor, Tensors
+from onert.exec.exclusive import Turns
 from onert.ir import ExecutionError, Subgraph, dequantize
 
 from .observer import Observer, Work
@@ -38,7 +39,7 @@ class MinMax(Observer):
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._path = None if path is None else Path(path)
         self.ranges: dict[str, Range] = {}
-        self._lock = Lock()
+        self._turns = Turns()
 
     def run_begins(self, program: Program, tensors: Tensors) -> None:
         subgraph = program.main.subgraph
@@ -64,12 +65,14 @@ class MinMax(Observer):
             return
         low, high = float(numbers.min()), float(numbers.max())
         name = subgraph.operands[operand].name or f"{subgraph.name or 'main'}:{operand}"
-        with self._lock:
-            known = self.ranges.get(name)
-            if known is None:
-                self.ranges[name] = Range(low, high)
-            else:
-                known.low, known.high, known.runs = min(known.low, low), max(known.high, high), known.runs + 1
+        self._turns(partial(self._add, name, low, high))
+
+    def _add(self, name: str, low: float, high: float) -> None:
+        known = self.ranges.get(name)
+        if known is None:
+            self.ranges[name] = Range(low, high)
+        else:
+            known.low, known.high, known.runs = min(known.low, low), max(known.high, high), known.runs + 1
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write `{name: {"min", "max", "runs"}}`; ExecutionError where that is not possible."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from functools import partial
 
 from attrs import define, frozen
 
 from onert.backend import Tensors
+from onert.exec.exclusive import Turns
 from onert.ir.value import Value
 
 from .observer import Observer, Work
@@ -45,13 +46,15 @@ class Profile(Observer):
 
     def __init__(self) -> None:
         self._totals: dict[tuple[int, tuple[int, ...]], _Total] = {}
-        self._lock = Lock()
+        self._turns = Turns()
 
     def ends(self, work: Work, tensors: Tensors, start: int, end: int) -> None:
-        with self._lock:
-            total = self._totals.setdefault((id(work.routine), work.operations), _Total(work))
-            total.runs += 1
-            total.nanoseconds += end - start
+        self._turns(partial(self._add, work, end - start))
+
+    def _add(self, work: Work, nanoseconds: int) -> None:
+        total = self._totals.setdefault((id(work.routine), work.operations), _Total(work))
+        total.runs += 1
+        total.nanoseconds += nanoseconds
 
     @property
     def rows(self) -> tuple[ProfileRow, ...]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from threading import Lock
+from functools import partial
 from time import perf_counter_ns
 
 from attrs import frozen
 
 from onert.backend import HOST, Program, Routine, Tensors
+from onert.exec.exclusive import Turns
 from onert.ir.value import Value
 
 from .observer import Observer, Work
@@ -33,7 +34,7 @@ class MemoryTimeline(Observer):
     def __init__(self) -> None:
         self.samples: list[Sample] = []
         self._in_use: dict[int, _InUse] = {}  # by the identity of a frame's tensors, which outlive a run
-        self._lock = Lock()
+        self._turns = Turns()
 
     @property
     def peaks(self) -> Mapping[str, int]:
@@ -44,25 +45,28 @@ class MemoryTimeline(Observer):
         return found
 
     def run_begins(self, program: Program, tensors: Tensors) -> None:
-        with self._lock:
-            self._in_use.clear()
+        self._turns(self._in_use.clear)
 
     def begins(self, work: Work, tensors: Tensors) -> None:
-        with self._lock:
-            in_use = self._in_use.get(id(tensors))
-            if in_use is None or in_use.complete:
-                in_use = self._in_use[id(tensors)] = _InUse(work.routine)
-            in_use.make(_groups(work)[0], tensors)
-            self._sample()
+        self._turns(partial(self._make, work, tensors))
 
     def ends(self, work: Work, tensors: Tensors, start: int, end: int) -> None:
-        with self._lock:
-            in_use = self._in_use[id(tensors)]
-            for operations in _groups(work):
-                in_use.make(operations, tensors)  # dynamic tensors have their bytes now
-                self._sample()
-                in_use.release(operations)
+        self._turns(partial(self._release, work, tensors))
+
+    def _make(self, work: Work, tensors: Tensors) -> None:
+        in_use = self._in_use.get(id(tensors))
+        if in_use is None or in_use.complete:
+            in_use = self._in_use[id(tensors)] = _InUse(work.routine)
+        in_use.make(_groups(work)[0], tensors)
+        self._sample()
+
+    def _release(self, work: Work, tensors: Tensors) -> None:
+        in_use = self._in_use[id(tensors)]
+        for operations in _groups(work):
+            in_use.make(operations, tensors)  # dynamic tensors have their bytes now
             self._sample()
+            in_use.release(operations)
+        self._sample()
 
     def _sample(self) -> None:
         totals: dict[str, int] = {}

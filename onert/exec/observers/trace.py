@@ -9,12 +9,13 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from threading import Lock, current_thread, get_native_id
+from threading import get_native_id
 from typing import Any
 
 from attrs import frozen
 
 from onert.backend import Program, Tensors
+from onert.backend.tasks import thread_name
 from onert.ir import ExecutionError
 from onert.ir.value import Value
 
@@ -44,7 +45,6 @@ class Trace(Observer):
         self._slices: list[_Slice] = []
         self._threads: dict[int, str] = {}
         self._runs = 0
-        self._lock = Lock()
 
     def run_begins(self, program: Program, tensors: Tensors) -> None:
         self._memory.run_begins(program, tensors)
@@ -72,9 +72,8 @@ class Trace(Observer):
 
     def _add(self, start: int, end: int, name: str, category: str, arguments: dict[str, Any]) -> None:
         thread = get_native_id()
-        with self._lock:
-            self._threads.setdefault(thread, current_thread().name)
-            self._slices.append(_Slice(thread, start, end, name, category, arguments))
+        self._threads.setdefault(thread, thread_name())
+        self._slices.append(_Slice(thread, start, end, name, category, arguments))
 
     def events(self) -> list[dict[str, Any]]:
         """The trace's events: names, then for each thread begins and ends in order, then counters."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from onert.ir import imports
 
 from .importer import Importer
 
@@ -56,7 +57,7 @@ class Families(Mapping[str, Importer]):
         return sum(len(self._of(family)) for family in FAMILIES)
 
     def _of(self, family: str) -> Mapping[str, Importer]:
-        module: Any = importlib.import_module(f"{__name__}.{family}")
+        module: Any = imports.module(f"{__name__}.{family}")
         found: Mapping[str, Importer] = getattr(module, self._table)
         return found
 

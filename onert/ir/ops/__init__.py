@@ -6,10 +6,10 @@ reads the rest when it is asked for a name that it does not know yet, or for all
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from onert.ir import imports
 from onert.ir.op import DECLARED, Op
 
 
@@ -33,7 +33,7 @@ class Kinds(Mapping[str, type[Op]]):
 def read_families() -> None:
     """Import every file of this package, so that all its kinds are declared."""
     for file in sorted(Path(__file__).parent.glob("[!_]*.py")):
-        importlib.import_module(f"{__name__}.{file.stem}")
+        imports.module(f"{__name__}.{file.stem}")
 
 
 OPS = Kinds()

@@ -1,0 +1,79 @@
+"""Settings of the process that are other than usual while somebody needs that."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from types import TracebackType
+from weakref import WeakSet, ref
+
+
+class Holders:
+    """Who needs a setting to be other than usual: `begin` sets it, and `end` makes it usual again after the last.
+
+    Holders are referred to weakly: one whose end a signal handler interrupted ends when it is dropped. In a child that
+    is forked there are none.
+    """
+
+    def __init__(self, begin: Callable[[], None], end: Callable[[], None]) -> None:
+        self._begin = begin
+        self._end = end
+        self._holders: dict[int, ref[Hold]] = {}
+        _ALL.add(self)
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    def hold(self) -> Hold:
+        """A holder. `with hold, hold:` ends it wherever an interrupt comes: to begin or end one twice does no harm."""
+        return Hold(self)
+
+    def add(self, hold: Hold) -> None:
+        number = id(hold)
+        self._holders[number] = ref(hold, lambda _: self._remove(number))
+        self._begin()
+
+    def remove(self, hold: Hold) -> None:
+        self._remove(id(hold))
+
+    def _remove(self, number: int) -> None:
+        self._holders.pop(number, None)
+        if not self._holders:
+            self._end()
+
+    def forget(self) -> None:
+        """After a fork."""
+        if self._holders:
+            self._holders.clear()
+            self._end()
+
+
+class Hold:
+    """Somebody who needs a setting."""
+
+    __slots__ = ("__weakref__", "_holders")
+
+    def __init__(self, holders: Holders) -> None:
+        self._holders = holders
+
+    def __enter__(self) -> None:
+        self._holders.add(self)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        trace: TracebackType | None = None,
+    ) -> None:
+        self._holders.remove(self)
+
+
+_ALL: WeakSet[Holders] = WeakSet()
+
+
+def _forget() -> None:
+    for each in tuple(_ALL):
+        each.forget()
+
+
+os.register_at_fork(after_in_child=_forget)

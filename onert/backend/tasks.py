@@ -1,0 +1,240 @@
+"""Calls that other threads make, safe from exceptions that signal handlers raise.
+
+A handler runs in the main thread, between any two bytecodes. Where the standard library's pools, events and futures
+hold a lock at that moment, it stays locked, and whoever wants it next waits for ever. So nothing here takes a lock that
+must be given back: what must happen at once is one call of a function written in C.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import time
+from _thread import LockType, allocate_lock, get_ident, start_new_thread
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import current_thread, main_thread
+from typing import Any, Generic, TypeVar
+from weakref import finalize
+
+from onert.ir import BackendError
+
+_T = TypeVar("_T")
+
+_DROPPED = object()
+_LOOK = 1.0
+"""Seconds after which a thread that waits looks for itself whether it was forgotten: who opens a gate may have been
+interrupted."""
+
+
+class Gate:
+    """Opens once; threads wait for that."""
+
+    __slots__ = ("_waiting", "is_open")
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self._waiting: list[LockType] = []
+
+    def open(self) -> None:
+        self.is_open = True
+        while self._waiting:
+            try:
+                self._waiting.pop().release()
+            except IndexError:  # another thread opens it too
+                return
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Whether it was opened before so many seconds were over."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self.is_open:
+            left = _LOOK if end is None else min(_LOOK, end - time.monotonic())
+            if left <= 0:
+                return False
+            mine = allocate_lock()
+            mine.acquire()
+            self._waiting.append(mine)
+            if not self.is_open:
+                mine.acquire(timeout=left)
+            with suppress(ValueError):  # it is not there any more when the gate is open
+                self._waiting.remove(mine)
+        return True
+
+
+class Task(Generic[_T]):
+    """A call that one thread makes, once, and whose result others wait for."""
+
+    __slots__ = ("__weakref__", "_call", "_error", "_fate", "_gate", "_process", "_result")
+
+    def __init__(self, call: Callable[[], _T]) -> None:
+        self._call: Callable[[], _T] | None = call
+        self._fate: dict[None, object] = {}
+        self._gate = Gate()
+        self._error: BaseException | None = None
+        self._result: Any = None
+        self._process = os.getpid()
+
+    @property
+    def done(self) -> bool:
+        """Whether there is a result or an error, or the call is not going to be made."""
+        return self._gate.is_open
+
+    def run(self) -> None:
+        """Make the call, unless another thread has begun it or it was dropped."""
+        mine = object()
+        if self._fate.setdefault(None, mine) is not mine:
+            return
+        call, self._call = self._call, None
+        assert call is not None
+        try:
+            self._result = call()
+        except BaseException as error:  # raised again by those who wait
+            self._error = error
+        finally:
+            del call  # and what it refers to, before anyone goes on
+            self._gate.open()
+
+    def drop(self) -> bool:
+        """Do not make the call; False where it was begun."""
+        if self._fate.setdefault(None, _DROPPED) is not _DROPPED:
+            return False
+        self._call = None
+        self._error = BackendError("a task was dropped before it began")
+        self._gate.open()
+        return True
+
+    def wait(self) -> None:
+        """Until the task is done; BackendError where it was begun in the process that this one was forked from."""
+        while not self._gate.wait(_LOOK):
+            if self._process != os.getpid():
+                raise BackendError("a task that was begun before the process was forked is not done in the child")
+
+    def result(self) -> _T:
+        """What the call gives or raises, when it is done. Outside of the main thread a call that no thread has begun is
+        made here, so that threads of a pool may wait for one another's tasks."""
+        if current_thread() is not main_thread():
+            self.run()
+        self.wait()
+        if self._error is not None:
+            raise self._error
+        found: _T = self._result
+        return found
+
+
+class _Threads:
+    """The threads of a pool in one process, and what lies before them."""
+
+    def __init__(self, most: int, name: str) -> None:
+        self._name = name
+        self.queue: SimpleQueue[Task[Any] | None] = SimpleQueue()
+        self.free: list[None] = [None] * most
+        """As many as threads may still be started; each takes one when it begins."""
+        self.idle: list[None] = []
+        """As many as threads wait. One may be lost to an interrupt: then a thread more than needed is started."""
+        self.members: list[int] = []
+
+    def work(self) -> None:
+        """A thread's life."""
+        try:
+            self.free.pop()
+        except IndexError:
+            return
+        _NAMES[get_ident()] = f"{self._name}_{len(self.members)}"
+        self.members.append(get_ident())
+        while True:
+            self.idle.append(None)
+            task = self.queue.get()
+            if task is None:
+                self.queue.put(None)  # for the others
+                _NAMES.pop(get_ident(), None)
+                return
+            task.run()
+            _UNDONE.pop(task, None)
+            del task
+
+    def ready(self) -> None:
+        """See to it that there is a thread; RuntimeError where the system has none and there is none."""
+        try:
+            self.idle.pop()
+        except IndexError:
+            if self.free:
+                self._start()
+
+    def _start(self) -> None:
+        try:
+            start_new_thread(self.work, ())
+        except RuntimeError:
+            if not self.members:
+                raise
+
+    def close(self) -> None:
+        self.queue.put(None)
+
+
+class Pool:
+    """Up to `most` threads, started when there are tasks for them; they end when the pool is dropped.
+
+    The process does not end before what they were given is done. A child that is forked starts threads of its own.
+    """
+
+    def __init__(self, most: int, name: str) -> None:
+        self._most = most
+        self._name = name
+        self._threads: dict[int, _Threads] = {}
+
+    def submit(self, call: Callable[[], _T]) -> Task[_T]:
+        """Have a thread make the call. RuntimeError where there is no thread, or none any more as the process ends."""
+        return self.give(Task(call))
+
+    def give(self, task: Task[_T]) -> Task[_T]:
+        """Have a thread do a task. To give it twice does no harm."""
+        threads = self._here()
+        if _ENDED:
+            raise RuntimeError("no thread can be had any more: the process ends")
+        threads.ready()
+        _UNDONE[task] = None
+        threads.queue.put(task)  # the last step: all or nothing, wherever an interrupt comes
+        return task
+
+    def is_member(self) -> bool:
+        """Whether the calling thread is one of the pool's."""
+        threads = self._threads.get(os.getpid())
+        return threads is not None and get_ident() in threads.members
+
+    def _here(self) -> _Threads:
+        found = self._threads.get(os.getpid())
+        if found is None:
+            made = _Threads(self._most, self._name)
+            found = self._threads.setdefault(os.getpid(), made)
+            if found is made:
+                finalize(self, made.close).atexit = False
+        return found
+
+
+_NAMES: dict[int, str] = {}
+
+
+def thread_name() -> str:
+    """The name of the calling thread, for people."""
+    return _NAMES.get(get_ident()) or current_thread().name
+
+
+_UNDONE: dict[Task[Any], None] = {}
+"""Tasks that were given to pools of this process."""
+_ENDED: list[None] = []
+"""Has an element when no tasks are taken any more."""
+
+
+def finish() -> None:
+    """Take no more tasks, and wait for those that were taken: before the process ends."""
+    _ENDED.append(None)
+    while _UNDONE:
+        for task in tuple(_UNDONE):
+            task.run()  # where no thread has begun it
+            task.wait()
+            _UNDONE.pop(task, None)
+
+
+os.register_at_fork(after_in_child=_UNDONE.clear)
+atexit.register(finish)

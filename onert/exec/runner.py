@@ -1,0 +1,143 @@
+"""What an execution runs, and when it may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from attrs import Factory, define
+
+from onert.backend import Program
+from onert.backend.tasks import Pool, Task
+from onert.ir import Array, ExecutionError
+
+from .context import Instance
+from .exclusive import Body
+from .frame import Frame
+from .stop import Stop
+
+if TYPE_CHECKING:
+    from .asynchronous import RunFuture
+
+
+@define(eq=False)
+class Setup:
+    """A program with memory for it, and what its user gave: the positions of inputs in `given`; of those that are
+    copied before each run the source and where it goes; buffers of the execution's own; outputs that have buffers.
+
+    `shapes` are those of inputs, by position, that the user changed. `outdated` says why inputs that were given before
+    a change must be given again.
+    """
+
+    program: Program
+    instance: Instance
+    frame: Frame
+    run: Callable[[Frame], None]
+    shapes: Mapping[int, tuple[int, ...]]
+    outdated: str = ""
+    given: set[int] = Factory(set)
+    copied: dict[int, tuple[Array, Array]] = Factory(dict)
+    own_inputs: dict[int, Array] = Factory(dict)
+    own_outputs: set[int] = Factory(set)
+
+
+class Runner:
+    """The runs of one execution; the body of its `Exclusive`, which gives it a timeout, or something else to call.
+
+    What is set up for a run is replaced in one step. `unready` says that the next run must look more closely: at inputs
+    that are to be copied, or at whether it may run at all.
+    """
+
+    __slots__ = ("_beginning", "closed", "pending", "setup", "stop", "unready")
+
+    def __init__(self, setup: Setup, stop: Stop) -> None:
+        self.setup = setup
+        self.stop = stop
+        self.unready = True
+        self.closed = False
+        self.pending: RunFuture | None = None
+        """The last run in the background."""
+        self._beginning: RunFuture | None = None
+
+    def body(self) -> Body:
+        # Every statement in the loop is paid for by each run of the smallest model.
+        self._recover()
+        stop = self.stop
+        try:
+            while True:
+                asked = yield
+                if (asked is not None or self.unready or stop.armed) and self._is_other(asked):
+                    continue
+                setup = self.setup
+                setup.run(setup.frame)
+        except GeneratorExit:
+            raise
+        except BaseException:
+            self._recover()
+            raise
+
+    def _recover(self) -> None:
+        """After a call that failed or was broken off."""
+        begun = self._beginning
+        if begun is not None:  # by a caller that was interrupted, so that nobody has the future
+            begun.cancel()
+            self._beginning = None
+        self.setup.instance.recover()
+
+    def _is_other(self, asked: Callable[[], object] | float | None) -> bool:
+        """Do what is asked for if that is anything but a run, else get ready for one."""
+        if callable(asked):
+            asked()
+            return True
+        self.require_idle()
+        if asked is not None or self.stop.armed:
+            self.stop.start(asked)
+        self._prepare()
+        return False
+
+    def require_idle(self) -> None:
+        """ExecutionError where a run is not allowed now."""
+        self.require_open()
+        if self.awaits:
+            raise ExecutionError("this execution is running; use one execution for each thread")
+
+    def require_open(self) -> None:
+        """ExecutionError where the execution is closed."""
+        if self.closed:
+            raise ExecutionError("this execution is closed")
+
+    @property
+    def awaits(self) -> bool:
+        """Whether a run in the background is under way or still to come."""
+        return self.pending is not None and self.pending.goes_on
+
+    def _prepare(self) -> None:
+        """Copy inputs that cannot be used in place; ExecutionError where one is missing."""
+        setup = self.setup
+        if len(setup.given) != len(setup.program.inputs):
+            missing = [repr(info.name) for i, info in enumerate(setup.program.inputs) if i not in setup.given]
+            why = f"; shapes given before do not go with newer ones: {setup.outdated}" if setup.outdated else ""
+            raise ExecutionError(f"no elements are given for input {', '.join(missing)}{why}")
+        self.unready = bool(setup.copied)
+        if self.closed or self.awaits:  # since it was looked at; whoever closes sets `closed` and then `unready`
+            self.unready = True
+        for source, target in setup.copied.values():
+            np.copyto(target, source)
+
+    def begin(self, future: RunFuture, pool: Pool, task: Task[None], timeout: float | None) -> None:
+        """Have the pool's thread do a run; to be called by the body."""
+        self.require_idle()
+        self.stop.start(timeout)
+        self.unready = True
+        self._beginning = self.pending = future
+        try:
+            pool.give(task)
+        except RuntimeError as error:
+            raise ExecutionError(f"no thread can be had to run in the background ({error}); use execute") from error
+        self._beginning = None
+
+    def in_background(self) -> None:
+        """The run that `begin` promised; to be called by the body."""
+        self._prepare()
+        self.setup.run(self.setup.frame)

@@ -1,0 +1,80 @@
+"""Processes are forked only where a child can go on.
+
+A child has the locks of its parent but one thread only. A lock that another thread held is held for ever there: the
+interpreter's import locks, and those inside of native libraries. `os.fork` therefore waits until no thread is in a
+section that takes such locks, and no thread enters one until the child is there.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from _thread import get_ident
+from types import TracebackType
+
+LIMIT = 10.0
+"""Seconds that a fork waits at most. A thread that needs longer may itself be waiting for the thread that forks."""
+
+_POLL = 0.0005
+
+
+class Forks:
+    """The sections that threads of this process are in, and the threads that fork."""
+
+    def __init__(self) -> None:
+        self._sections: dict[Section, int] = {}
+        self._forking: dict[int, None] = {}
+
+    def enter(self, section: Section) -> None:
+        """Wait for forks of other threads. A thread that is in a section already enters another one at once."""
+        me = get_ident()
+        within = me in tuple(self._sections.values())
+        while True:
+            self._sections[section] = me  # before the look: a fork that begins now sees it
+            if within or not self._others(me):
+                return
+            del self._sections[section]
+            while self._others(me):
+                time.sleep(_POLL)
+
+    def leave(self, section: Section) -> None:
+        """Once more does nothing."""
+        self._sections.pop(section, None)
+
+    def _others(self, me: int) -> bool:
+        return any(thread != me for thread in tuple(self._forking))
+
+    def before(self) -> None:
+        """Wait until no other thread is in a section."""
+        me = get_ident()
+        self._forking[me] = None
+        end = time.monotonic() + LIMIT
+        while any(thread != me for thread in tuple(self._sections.values())) and time.monotonic() < end:
+            time.sleep(_POLL)
+
+    def after_in_parent(self) -> None:
+        """Let threads enter sections again."""
+        self._forking.pop(get_ident(), None)
+
+    def after_in_child(self) -> None:
+        """There are no other threads any more."""
+        me = get_ident()
+        self._forking = {}
+        self._sections = {section: thread for section, thread in self._sections.items() if thread == me}
+
+
+class Section:
+    """What no fork interrupts; `with` enters and leaves it, and an object serves once."""
+
+    def __enter__(self) -> None:
+        FORKS.enter(self)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        FORKS.leave(self)
+
+
+FORKS = Forks()
+"""Those of this process."""
+os.register_at_fork(before=FORKS.before, after_in_parent=FORKS.after_in_parent, after_in_child=FORKS.after_in_child)

@@ -1,0 +1,98 @@
+"""Forks while other threads load, compile and run; every child does the same.
+
+    python -m interrupts.forks COUNT
+
+The first forks come while nothing is imported yet. Prints how many children ended well; what others said comes before.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+import onert
+
+SECONDS = 60
+"""Longer than a child takes on any machine; then it is stuck."""
+DIGITS = Path(__file__).parents[2] / "nnpackage" / "examples" / "digits_float"
+INPUT = np.zeros((1, 8, 8, 1), np.float32)
+
+
+def work(executor: str) -> None:
+    """Load, compile, run here and in the background."""
+    program = onert.compile(onert.load(DIGITS), executor=executor, num_threads=2)
+    with onert.Execution(program) as execution:
+        wanted = execution.run([INPUT])
+        execution.execute_async().result(SECONDS)
+        for name, found in wanted.items():
+            assert np.array_equal(execution.get_output(name), found)
+
+
+def child(cache: Path) -> None:
+    """What a child does; it ends in here."""
+    faulthandler.dump_traceback_later(SECONDS, exit=True)
+    status = 1
+    try:
+        os.environ["ONERT_CACHE_DIR"] = str(cache)
+        work("Parallel")
+        status = 0
+    except BaseException as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+    finally:
+        os._exit(status)
+
+
+def waited(number: int) -> bool:
+    """Whether the child ends well; one that does not end is killed."""
+    end = time.monotonic() + 2 * SECONDS
+    while time.monotonic() < end:
+        ended, status = os.waitpid(number, os.WNOHANG)
+        if ended:
+            return status == 0
+        time.sleep(0.002)
+    os.kill(number, signal.SIGKILL)
+    os.waitpid(number, 0)
+    return False
+
+
+def main(arguments: Sequence[str]) -> None:
+    count, dice, over = int(arguments[0]), random.Random(1), threading.Event()
+    with tempfile.TemporaryDirectory() as folder, suppress(KeyboardInterrupt):
+        os.environ["ONERT_CACHE_DIR"] = f"{folder}/parent"
+
+        def load() -> None:
+            turn = 0
+            while not over.is_set():
+                turn += 1
+                os.environ["ONERT_CACHE_DIR"] = f"{folder}/{turn % 3}"  # found sometimes, and sometimes compiled
+                work(("Linear", "Parallel")[turn % 2])
+
+        threads = [threading.Thread(target=load) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        well = 0
+        for number in range(count):
+            time.sleep(dice.uniform(0.0, 0.02))
+            forked = os.fork()
+            if forked == 0:
+                child(Path(folder) / f"{number % 5}")
+            well += waited(forked)
+        over.set()
+        for thread in threads:
+            thread.join(SECONDS)
+        print(well)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

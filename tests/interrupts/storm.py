@@ -1,0 +1,94 @@
+"""Interrupts operations by real signals at random times, in a process of its own.
+
+    python -m interrupts.storm SEED OPERATION=COUNT...
+
+Every second interrupt is followed by others, less than a millisecond apart, as long as the operation goes on. What is
+wrong ends the process; a process that hangs is ended with a dump of its threads.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import random
+import signal
+import sys
+import time
+from collections.abc import Sequence
+
+from interrupts.operations import SUBJECTS, Subject
+
+SECONDS = 60
+"""Longer than an operation and its check take on any machine; then the process is stuck."""
+
+
+class InterruptError(BaseException):
+    """What the signal's handler raises."""
+
+
+class Storm:
+    """Signals while an operation runs."""
+
+    def __init__(self) -> None:
+        self._on = False
+        signal.signal(signal.SIGALRM, self._interrupt)
+
+    def _interrupt(self, number: int, frame: object) -> None:
+        if self._on:
+            raise InterruptError
+
+    def run(self, subject: Subject, delay: float, interval: float) -> bool:
+        """Whether the operation was interrupted, after so many seconds and then again and again."""
+        try:
+            self._on = True
+            signal.setitimer(signal.ITIMER_REAL, delay, interval)
+            subject.act()
+            self._on = False
+        except InterruptError:
+            self._on = False
+            return True
+        finally:
+            self._on = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        return False
+
+
+def _seconds(subject: Subject) -> float:
+    """How long the operation takes."""
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        subject.act()
+        times.append(time.perf_counter() - start)
+        subject.check()
+    return sorted(times)[2]
+
+
+def main(arguments: Sequence[str]) -> None:
+    sys.unraisablehook = lambda _: None  # an interrupt in a finalizer is printed otherwise
+    dice = random.Random(int(arguments[0]))
+    for each in arguments[1:]:
+        operation, _, count = each.partition("=")
+        print(operation, "interrupted", end=" ", flush=True)
+        print(*interrupt(SUBJECTS[operation](), int(count), dice), sep=" of ", flush=True)
+
+
+def interrupt(subject: Subject, count: int, dice: random.Random) -> tuple[int, int]:
+    """How often an operation was interrupted, of how many times that it was begun."""
+    storm, seconds = Storm(), _seconds(subject)
+    interrupted = attempts = 0
+    while interrupted < count and attempts < 20 * count:
+        faulthandler.dump_traceback_later(SECONDS, exit=True)
+        interval = dice.choice((0.0, dice.uniform(2e-4, 1e-3)))
+        try:
+            interrupted += storm.run(subject, 1e-6 + dice.uniform(0.0, 1.1 * seconds), interval)
+        except InterruptError:  # another came in the clause that caught the first
+            interrupted += 1
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        subject.check()
+        attempts += 1
+    faulthandler.cancel_dump_traceback_later()
+    return interrupted, attempts
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
