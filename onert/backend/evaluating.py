@@ -22,7 +22,7 @@ from onert.ir.inference import declare, shapes_ok
 
 from .kernel import Part, Sequence
 from .memory import require_room
-from .program import WORK_OF_AN_EVALUATED_BYTE
+from .program import WORK_OF_AN_EVALUATED_BYTE, WORK_OF_AN_EVALUATION
 from .tensor import Tensor, Tensors
 
 _UNEXPECTED = (ValueError, TypeError, ArithmeticError, IndexError, KeyError, AttributeError, MemoryError)
@@ -113,7 +113,7 @@ def _run_dynamic(operation: Operation, tensors: Tensors, context: Context) -> No
     read = sum(0 if i is None else tensors[i].array.nbytes for i in operation.inputs)
     held = sum(_held(tensors, o) for o in operation.outputs)
     context.hold(needed - held, beside=needed + read)
-    context.spend(WORK_OF_AN_EVALUATED_BYTE * (needed + read))
+    context.spend(WORK_OF_AN_EVALUATION + WORK_OF_AN_EVALUATED_BYTE * (needed + read))
     try:
         found = evaluate(operation.op, arrays, CallTypes(inputs, tuple(outputs)), context)
     except BaseException:

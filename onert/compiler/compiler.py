@@ -96,7 +96,7 @@ class Compilation:
         budget = steps(entry.model)
         growth = input_bytes(entry.subgraph) / max(1, input_bytes(self.entry.subgraph))
         allowed = limits(entry.model, self.options, growth)
-        entry = evolve(entry, model=_prepared(entry, self.options, self.backends, budget))
+        entry = evolve(entry, model=_prepared(entry, self.options, self.backends, budget, allowed))
         routines, notes = self.routines(entry.model, entry.index, budget, allowed)
         if self.options.graph_dot_dump:
             write_dots(Path(self.options.workspace_dir), _graphs(entry.model, routines, self.options.graph_dot_dump))
@@ -160,7 +160,9 @@ def _size(model: Subgraphs) -> int:
     return 20 * sum(len(graph.operands) + len(graph.operations) for graph in model.subgraphs)
 
 
-def _prepared(entry: Entry, options: Options, backends: Sequence[Backend], budget: Budget) -> Subgraphs:
+def _prepared(
+    entry: Entry, options: Options, backends: Sequence[Backend], budget: Budget, allowed: Limits
+) -> Subgraphs:
     """The model with types inferred and passes run; CompileError where the input shapes do not suit an operation.
 
     Subgraphs that nothing runs any more are emptied.
@@ -177,7 +179,7 @@ def _prepared(entry: Entry, options: Options, backends: Sequence[Backend], budge
         while waiting:
             index = waiting.pop()
             spend_operations(budget, model[index])
-            found[index] = optimize(model[index], options, model, runs)
+            found[index] = optimize(model[index], options, model, runs, allowed.work)
             called = {i for operation in found[index].operations for i in operation.op.subgraphs}
             waiting += sorted(called - found.keys())
         empty = Subgraph((), (), (), ())

@@ -9,7 +9,7 @@ that it can be stopped; shapes that change from round to round; what keeps state
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from attrs import evolve
@@ -27,6 +27,7 @@ from onert.ir import (
     Subgraphs,
     TensorType,
 )
+from onert.ir.cost import cost
 from onert.ir.model_inference import infer_alone
 from onert.ir.ops.activation import Activation
 from onert.ir.ops.binary import Binary, BinaryKind
@@ -36,12 +37,19 @@ from onert.ir.ops.copy import Copy
 from onert.ir.ops.enclosed import Branch, Loop
 
 from .effects import is_function
+from .limits import WORK_OF_A_BYTE
 from .rewrite import Edit, compact, definer
+
+WORK_OF_A_COMMAND = 2_500
+"""Additions that take as long as it does to begin an operation of native code."""
+
+EVEN_ROUNDS = 1000
+"""With fewer rounds allowed, a loop in a loop is left to the executor: its rounds take long, and it counts them all."""
 
 MOST_NESTED = 8
 """How deep graphs may lie in graphs. Models nest two or three; backends descend into them by recursion."""
 
-SETTLED, SETTLED_AGAIN = 8192, 8
+SETTLED, SETTLED_AGAIN = 2048, 4
 """Operations to which passes may be applied on the way: so many, and each of the model's so many times. What would take
 more stays as it is: a subgraph is settled for each combination of shapes, and nested branches can have very many.
 """
@@ -57,17 +65,25 @@ Runs = Callable[[Operation, CallTypes], bool]
 """Whether an operation is run as it is, so that enclosing pays."""
 
 
-def enclose(model: Subgraphs, graph: Subgraph, settle: Settle, runs: Runs, most: int | None) -> Subgraph:
-    """A graph of the model, with its loops, which may make `most` rounds, and its branches enclosed."""
-    return _Enclosing(model, settle, runs, most).graph(graph)
+def enclose(
+    model: Subgraphs, graph: Subgraph, settle: Settle, runs: Runs, most: int | None, work: int | None = None
+) -> Subgraph:
+    """A graph of the model, with its loops, which may make `most` rounds, and its branches enclosed.
+
+    With `work` additions allowed for one run, each loop may also make no more rounds than its share of them lets it.
+    """
+    return _Enclosing(model, settle, runs, most, work).graph(graph)
 
 
 class _Enclosing:
-    def __init__(self, model: Subgraphs, settle: Settle, runs: Runs, most: int | None) -> None:
+    def __init__(self, model: Subgraphs, settle: Settle, runs: Runs, most: int | None, work: int | None) -> None:
         self.model = model
         self._settle = settle
         self.left = SETTLED + SETTLED_AGAIN * sum(len(graph.operations) for graph in model.subgraphs)
         self.depth = 0
+        self.loops = 0  # how many loops are around what is looked at
+        loops = sum(isinstance(o.op, While) for graph in model.subgraphs for o in graph.operations)
+        self.share = None if work is None else work // max(1, loops)
         self.runs = runs
         self.most = most
         self.room = MOST_REPEATED
@@ -139,12 +155,36 @@ class _Enclosing:
             )
             if i == o and t.data is not None
         }
-        condition, body = (self.called(index, given, fixed) for index in op.subgraphs)
+        self.loops += 1
+        try:
+            condition, body = (self.called(index, given, fixed) for index in op.subgraphs)
+        finally:
+            self.loops -= 1
         if condition is None or body is None or not ends(condition, body):
             return None
         if _plain([body.type(o) for o in body.outputs]) != _plain([body.type(i) for i in body.inputs]):
             return None
-        return evolve(operation, op=Loop(own_outputs(condition), own_outputs(body, keep=True), self.most))
+        most = self.bound(condition, body, given)
+        if most == 0:
+            return None
+        return evolve(operation, op=Loop(own_outputs(condition), own_outputs(body, keep=True), most))
+
+    def bound(self, condition: Subgraph, body: Subgraph, given: Sequence[TensorType]) -> int | None:
+        """The rounds that a loop may make, None for any number; 0 where the executor is to count them.
+
+        Nothing counts the rounds of loops in loops together once they are enclosed, so their bounds multiplied are what
+        a run may take: a loop that makes a known number has that, the others share the rest evenly.
+        """
+        if self.most is None or self.share is None:
+            return self.most
+        allowed = max(1, self.share // (work_of_a_run(condition) + work_of_a_run(body)))
+        if not self.loops:
+            return min(self.most, allowed)
+        known = trips(condition, body, given)
+        if known is not None and 0 < known <= min(self.most, allowed):
+            return known
+        even = int(allowed ** (1 / (1 + self.loops)))
+        return min(self.most, even) if even >= EVEN_ROUNDS else 0
 
     def called(
         self, index: int, given: Sequence[TensorType], fixed: Mapping[int, Constant] | None = None
@@ -259,33 +299,68 @@ def ends(condition: Subgraph, body: Subgraph) -> bool:
     """Whether a loop is sure to end: it goes on only while a counter, one more in each round, is below a bound that
     stays as it is.
     """
+    return next(_counters(condition, body), None) is not None
+
+
+def trips(condition: Subgraph, body: Subgraph, given: Sequence[TensorType]) -> int | None:
+    """The most rounds of a loop whose counter starts at a number that is known; None where it is not."""
+    found = []
+    for at, limit, step in _counters(condition, body):
+        start = given[at].value
+        if start is not None:
+            found.append(max(0, -((int(start.min(initial=limit)) - limit) // step)))
+    return min(found, default=None)
+
+
+def work_of_a_run(graph: Subgraph) -> int:
+    """The additions, and what takes as long, of one run of a graph in which all is known, loops at their longest."""
+    total = WORK_OF_A_COMMAND
+    for operation in graph.operations:
+        op = operation.op
+        if isinstance(op, Loop):
+            total += (op.most or 1) * (work_of_a_run(op.condition) + work_of_a_run(op.body))
+        elif isinstance(op, Branch):
+            total += max(work_of_a_run(op.then), work_of_a_run(op.otherwise))
+        else:
+            found = cost(op, graph.types(operation))
+            total += WORK_OF_A_COMMAND + found.flops + WORK_OF_A_BYTE * found.nbytes
+    return total
+
+
+def _counters(condition: Subgraph, body: Subgraph) -> Iterator[tuple[int, int, int]]:
+    """The counters of a loop: the position of each, the bound below which the loop goes on, and the step."""
     waiting = [condition.outputs[0]]
+    seen: set[int] = set()
     while waiting:
-        made = definer(condition, waiting.pop())
+        operand = waiting.pop()
+        made = None if operand in seen else definer(condition, operand)
+        seen.add(operand)
         if made is not None and isinstance(made.op, Binary) and made.op.kind is BinaryKind.LOGICAL_AND:
             waiting += made.used
-        elif made is not None and isinstance(made.op, Comparison) and _counts(condition, body, made):
-            return True
-    return False
+        elif made is not None and isinstance(made.op, Comparison):
+            found = _counter(condition, body, made)
+            if found is not None:
+                yield found
 
 
-def _counts(condition: Subgraph, body: Subgraph, compared: Operation) -> bool:
+def _counter(condition: Subgraph, body: Subgraph, compared: Operation) -> tuple[int, int, int] | None:
     op: Op = compared.op
     assert isinstance(op, Comparison)
     counter, bound = compared.used
     if op.kind is ComparisonKind.GREATER:
         counter, bound = bound, counter
     elif op.kind is not ComparisonKind.LESS:
-        return False
+        return None
     if counter not in condition.inputs:
-        return False
+        return None
     at = condition.inputs.index(counter)
     limit = _limit(condition, body, bound)
     step = _step(body, at)
     if limit is None or step is None or step < 1:
-        return False
+        return None
     # A counter that comes to the bound does not pass the largest number on its way.
-    return step == 1 or limit + step <= np.iinfo(condition.type(counter).dtype.numpy).max
+    sure = step == 1 or limit + step <= np.iinfo(condition.type(counter).dtype.numpy).max
+    return (at, limit, step) if sure else None
 
 
 def _limit(condition: Subgraph, body: Subgraph, bound: int) -> int | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from attrs import frozen
 
 from onert.backend import ArenaPlan, Backend
-from onert.backend.program import WORK_OF_AN_EVALUATED_BYTE
+from onert.backend.program import WORK_OF_AN_EVALUATED_BYTE, WORK_OF_AN_EVALUATION
 from onert.ir import CompileError, Subgraph, Subgraphs, TensorType
 from onert.ir.budget import Budget
 from onert.ir.cost import cost
@@ -79,6 +79,7 @@ def work_of(subgraph: Subgraph, backends: Sequence[Backend]) -> int:
         found = cost(operation.op, subgraph.types(operation))
         if backend.evaluates:
             total += EVALUATED_ARITHMETIC * found.flops + WORK_OF_AN_EVALUATED_BYTE * found.nbytes
+            total += WORK_OF_AN_EVALUATION
         else:
             total += found.flops + WORK_OF_A_BYTE * found.nbytes
     return total

@@ -44,16 +44,22 @@ MOST_ROUNDS = 8  # real models settle in two or three; a bound for what passes d
 
 
 def optimize(
-    subgraph: Subgraph, options: Options, model: Subgraphs | None = None, runs: Runs | None = None
+    subgraph: Subgraph,
+    options: Options,
+    model: Subgraphs | None = None,
+    runs: Runs | None = None,
+    work: int | None = None,
 ) -> Subgraph:
     """The subgraph as it is lowered: equivalent, and what the required passes ensure holds.
 
     Loops and branches that run subgraphs of the `model` come to hold them where that is possible, and a backend `runs`
-    what comes of it.
+    the result, in which loops take at most as much `work` together as one run may.
     """
     subgraph = simplify(subgraph, options)
     if model is not None and runs is not None and options.optimize and enclose.__name__ not in options.disabled_passes:
-        found = enclose(model, subgraph, lambda g: simplify(infer_alone(g), options), runs, options.max_iterations)
+        found = enclose(
+            model, subgraph, lambda g: simplify(infer_alone(g), options), runs, options.max_iterations, work
+        )
         if found is not subgraph:
             check(found, enclose.__name__)
         subgraph = found

@@ -250,7 +250,7 @@ def _signatures(model: Table, graphs: Sequence[Subgraph]) -> tuple[tuple[Signatu
         key = table.text(slot("SignatureDef", "signature_key"))
         index = int(table.scalar(slot("SignatureDef", "subgraph_index"), "I", 0))
         if index >= len(graphs):
-            table.budget.spend(len(key) // LETTERS, "telling what is wrong with its signatures")
+            table.budget.spend(len(key) // LETTERS, "reading its signatures")
             notes.append(f"signature '{key}' is ignored: it names subgraph {index}, expected 0 to {len(graphs) - 1}")
             continue
         inputs, outputs = (_signature_tensors(table, side, key, graphs[index], notes) for side in ("inputs", "outputs"))
@@ -267,6 +267,7 @@ def _signature_tensors(
     """
     found = []
     ends = graph.inputs if side == "inputs" else graph.outputs
+    table.budget.spend(len(ends), "reading its signatures")
     members = frozenset(ends)
     for item in table.tables(slot("SignatureDef", side)):
         name = item.text(slot("TensorMap", "name"))
@@ -274,9 +275,7 @@ def _signature_tensors(
         if operand in members:
             found.append(SignatureTensor(name, operand))
         else:
-            table.budget.spend(
-                len(ends) + (len(name) + len(key)) // LETTERS, "telling what is wrong with its signatures"
-            )
+            table.budget.spend(len(ends) + (len(name) + len(key)) // LETTERS, "reading its signatures")
             notes.append(
                 f"'{name}' in the {side} of signature '{key}' is ignored: it names tensor {operand}, which is not one "
                 f"of the subgraph's {side} {list(ends)}"

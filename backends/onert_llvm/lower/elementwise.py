@@ -23,11 +23,16 @@ WIDE = 1024
 _PIECE = 1 << 12
 """Elements of a row in a work tile where rows are long."""
 
+MOST_OPERANDS = 64
+"""Of one operation. A loop reads them all at once, and the tree that adds them is as deep."""
+
 
 def why_not(op: Op, types: CallTypes) -> str | None:
     """Why this backend does not run an operation as an element-wise loop; None where it does."""
     if not supported(op, types):
         return "it has no native form for these element types"
+    if len(types.inputs) > MOST_OPERANDS:
+        return f"it has {len(types.inputs)} inputs, more than {MOST_OPERANDS} that one loop reads"
     return "a tensor has no elements" if 0 in types.output.shape else None
 
 
