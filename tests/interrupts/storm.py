@@ -76,14 +76,16 @@ def interrupt(subject: Subject, count: int, dice: random.Random) -> tuple[int, i
     """How often an operation was interrupted, of how many times that it was begun."""
     storm, seconds = Storm(), _seconds(subject)
     interrupted = attempts = 0
-    while interrupted < count and attempts < 20 * count:
+    while interrupted < count and attempts < 50 * count:
         faulthandler.dump_traceback_later(SECONDS, exit=True)
         interval = dice.choice((0.0, dice.uniform(2e-4, 1e-3)))
         try:
-            interrupted += storm.run(subject, 1e-6 + dice.uniform(0.0, 1.1 * seconds), interval)
+            hit = storm.run(subject, 1e-6 + dice.uniform(0.0, seconds), interval)
         except InterruptError:  # another came in the clause that caught the first
-            interrupted += 1
+            hit = True
             signal.setitimer(signal.ITIMER_REAL, 0)
+        interrupted += hit
+        seconds *= 1.05 if hit else 0.9  # as long as the operation takes now
         subject.check()
         attempts += 1
     faulthandler.cancel_dump_traceback_later()
