@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint types pytest test-long docs examples clean
+.PHONY: help run test check lint types pytest test-long mutants mutants-sampled docs examples clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(BIN)/.run: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -38,6 +38,12 @@ types: $(BIN)/.dev
 
 pytest: $(BIN)/.dev
 	$(BIN)/python -m pytest -n $(JOBS) -m 'not long'
+
+mutants: $(BIN)/.dev ## plant each fault of tests/mutation/faults and count those that no test notices
+	$(BIN)/python tests/mutation/run.py -j 2
+
+mutants-sampled: $(BIN)/.dev ## likewise with faults drawn at random in onert/ir and onert/compiler
+	$(BIN)/python tests/mutation/sample.py -j 2
 
 test-long: $(BIN)/.dev ## the long suites
 	$(BIN)/python -m pytest -n $(JOBS) -m long

@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 from onert.compiler.antichain import heaviest_antichain
 from onert.compiler.liveness import Lifetimes
 from onert.compiler.planner import PLANNERS, Claims
-from onert.compiler.planner.best import CANDIDATES, EFFORT
+from onert.compiler.planner.best import CANDIDATES, EFFORT, ORDERS, _plans, _promoted
 from onert.compiler.planner.claims import Neighbours, height, lowest_gap, neighbours, tightest_gap
+from onert.compiler.planner.orders import by_breadth
+
+FITS = (lowest_gap, tightest_gap)
 
 Tensor = tuple[int, int, int]
 """First moment, last moment, bytes."""
@@ -120,6 +123,50 @@ def test_the_best_plan_meets_the_bound_where_every_greedy_one_misses_it() -> Non
     assert height(claims, PLANNERS["WIC"](claims)) > 9 * unit
 
 
+def drawn(seed: int) -> Claims:
+    """Some ten tensors of up to 128 bytes."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(8, 16))
+    tensors = [
+        (int(first), int(first) + int(rng.integers(1, 5)), int(rng.integers(1, 9)) * 16)
+        for first in rng.integers(0, 12, count)
+    ]
+    return claimed(tensors)
+
+
+@pytest.mark.parametrize("seed", [29, 32, 119, 180, 266, 313])
+def test_exchanges_find_plans_that_no_fixed_order_gives(seed: int) -> None:
+    claims = drawn(seed)
+    orders = [promoted for order in ORDERS for fit in FITS for promoted in _promoted(claims, order(claims), fit, 8)]
+    fixed = [height(claims, offsets) for offsets in orders]
+    fixed += [height(claims, planner(claims)) for planner in CANDIDATES]
+    assert height(claims, PLANNERS["Best"](claims)) == claims.bound < min(fixed)
+
+
+@pytest.mark.parametrize("seed", [0, 7, 29, 180])
+def test_the_best_of_all_plans_is_taken(seed: int) -> None:
+    claims = drawn(seed)
+    claims = evolve(claims, bound=claims.bound - 16)  # which none meets, so that all are tried
+    heights = [height(claims, offsets) for offsets in _plans(claims)]
+    assert height(claims, PLANNERS["Best"](claims)) == min(heights)
+
+
+def test_breadth_puts_the_moment_with_the_most_bytes_first() -> None:
+    # Alive at moments 0 to 3: 16, 16 + 64, 64 + 48 + 32, 32 bytes.
+    claims = claimed([(0, 1, 16), (1, 2, 64), (2, 2, 48), (2, 3, 32)])
+    assert by_breadth(claims) == [1, 2, 3, 0]
+    claims = claimed([(0, 1, 16), (0, 0, 128), (1, 2, 64), (2, 3, 32)])
+    assert by_breadth(claims) == [1, 0, 2, 3]
+
+
+@pytest.mark.parametrize(("most", "known"), [(100, True), (9, True), (8, False), (0, False)])
+def test_pairs_alive_at_a_time_are_not_counted_beyond_a_bound(most: int, known: bool) -> None:
+    sizes = np.array([16, 16, 16, 0], np.int64)
+    alive = Lifetimes(np.zeros(4, np.int64), np.ones(4, np.int64))
+    found = neighbours(sizes, alive.overlaps, most)
+    assert found == ([[1, 2], [0, 2], [0, 1], []] if known else None)
+
+
 def test_a_search_gives_the_same_plan_every_time() -> None:
     rng = np.random.default_rng(1)
     tensors = [(i, i + int(rng.integers(1, 20)), int(rng.integers(1, 1 << 12))) for i in range(100)]
@@ -138,15 +185,25 @@ def test_a_search_gives_the_same_plan_every_time() -> None:
 def test_the_heaviest_antichain_is_that_of_trying_all_sets(drawn: tuple[list[int], list[bool]]) -> None:
     weights, arrows = drawn
     n = len(weights)
-    before = np.triu(np.array(arrows, np.bool_).reshape(n, n), 1)
+    _holds(np.array(weights, np.int64), np.array(arrows, np.bool_).reshape(n, n))
+
+
+def _holds(weights: Any, arrows: Any) -> None:
+    """The heaviest antichain of an order, given by some of its pairs, is that of trying all sets."""
+    n = len(weights)
+    before = np.triu(arrows, 1)
     for middle in range(n):
         before |= before[:, middle, None] & before[None, middle, :]
-    best = 0
-    for chosen in range(1 << n):
-        members = [i for i in range(n) if chosen >> i & 1]
-        if not any(before[a, b] for a in members for b in members):
-            best = max(best, sum(weights[i] for i in members))
-    assert heaviest_antichain(np.array(weights, np.int64), before) == best
+    sets = (np.arange(1 << n)[:, None] >> np.arange(n) & 1).astype(np.int64)
+    apart = np.einsum("si,ij,sj->s", sets, before.astype(np.int64), sets, optimize=True) == 0
+    assert heaviest_antichain(weights, before) == int((sets @ weights)[apart].max(initial=0))
+
+
+@pytest.mark.parametrize("density", [0.1, 0.2, 0.3, 0.5])
+def test_the_heaviest_antichain_of_wide_orders_takes_flow_back(density: float) -> None:
+    rng = np.random.default_rng(round(density * 10))
+    for _ in range(60):
+        _holds(rng.integers(1, 6, 9), rng.random((9, 9)) < density)
 
 
 class Counted(Sequence[list[int]]):

@@ -1,0 +1,77 @@
+"""Claims about tensors, what is evaluated in the run, and entries of the cache, where they decide what is believed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import onert
+from onert.backend import HOST, Tensor
+from onert.backend.cache import Cache
+from onert.ir import DType, ExecutionError, Package, Quantization, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.slicing import BroadcastTo
+
+OPEN = TensorType(DType.INT8, (None,), Quantization((0.5,), (3,)))
+
+
+def test_a_dynamic_tensor_keeps_a_view_s_elements_when_its_memory_is_used_again() -> None:
+    tensor, memory = Tensor(OPEN, None), np.arange(6, dtype=np.int8)
+    tensor.assign(memory[:3])
+    memory[:] = 9
+    assert tensor.array.tolist() == [0, 1, 2]
+    own = np.arange(4, dtype=np.int8)
+    tensor.assign(own)
+    assert tensor.buffer is own  # an array of its own need not be copied
+
+
+def test_a_dynamic_tensor_takes_the_array_s_shape_and_keeps_its_scale() -> None:
+    tensor = Tensor(OPEN, None)
+    assert tensor.dynamic
+    tensor.assign(np.zeros(5, np.int8))
+    assert tensor.type == TensorType(DType.INT8, (5,), OPEN.quantization)
+    assert tensor.declared == OPEN
+
+
+def test_a_static_tensor_is_copied_into_its_buffer() -> None:
+    type_ = TensorType(DType.INT8, (3,))
+    buffer = HOST.view(HOST.allocate(3), 0, type_)
+    tensor = Tensor(type_, buffer)
+    tensor.assign(np.int8([1, 2, 3]))
+    assert tensor.buffer is buffer
+    assert np.asarray(buffer).tolist() == [1, 2, 3]
+
+
+def test_a_result_of_the_run_that_wants_more_memory_than_there_is_is_refused() -> None:
+    b = Builder()
+    x, shape = b.input(TensorType(DType.FLOAT32, (1,)), "x"), b.input(TensorType(DType.INT64, (4,)), "shape")
+    program = onert.compile(Package((b.model([b.add(BroadcastTo(), x, shape)]),)), backends=("reference",))
+    execution = onert.Execution(program)
+    assert execution.run([np.ones(1, np.float32), np.int64([1, 2, 3, 4])]).popitem()[1].shape == (1, 2, 3, 4)
+    with pytest.raises(ExecutionError, match="bytes are needed, more than the machine's"):
+        execution.run([np.ones(1, np.float32), np.int64([1 << 10, 1 << 10, 1 << 10, 1 << 9])])
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_changed_piece_of_an_entry_is_noticed_wherever_it_lies(tmp_path: Path, at: int) -> None:
+    cache, pieces = Cache(tmp_path), [b"first" * 10, b"second" * 10, b"third" * 10]
+    assert cache.store("key", *pieces)
+    assert bytes(cache.load("key") or b"") == b"".join(pieces)
+    (path,) = tmp_path.glob("*.onert")
+    content = bytearray(path.read_bytes())
+    content[content.index(pieces[at]) + 7] ^= 1
+    path.write_bytes(content)
+    assert cache.load("key") is None
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o620, 0o602, 0o640])
+def test_a_file_that_others_may_write_to_is_not_believed(tmp_path: Path, mode: int) -> None:
+    cache = Cache(tmp_path)
+    assert cache.store("key", b"content")
+    (path,) = tmp_path.glob("*.onert")
+    os.chmod(path, mode)
+    assert (cache.load("key") is not None) is (mode & 0o022 == 0)

@@ -1,0 +1,190 @@
+"""Plants one fault at a time in a copy of the repository, runs the tests that must notice it, and counts.
+
+    python tests/mutation/run.py                 # the whole table, two at a time
+    python tests/mutation/run.py ir compiler-3   # two packages' worth, or single faults
+
+Each worker has its own copy of the tree, which comes first on the import path, and each fault its own empty cache, so
+nothing that the original compiled is found. A fault is noticed when pytest fails or takes longer than the limit. The
+chosen tests are run on an unchanged copy first: a test that fails there would notice everything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+
+from attrs import frozen
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from mutation.table import Fault, faults
+
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
+COPIED = ("onert", "backends", "tests", "docs", "nnpackage", "Makefile", "README.md", "pyproject.toml")
+PATIENCE = 60.0
+"""Seconds that tests wait for threads and processes before they fail."""
+LIMIT = 600.0
+"""Seconds after which a run counts as failed."""
+
+
+@frozen
+class Outcome:
+    """What became of one fault: `noticed` by a failing test or the limit, after so many seconds."""
+
+    fault: Fault
+    noticed: bool
+    seconds: float
+    report: str
+
+
+def copy_tree(target: Path) -> None:
+    """What tests and imports need of the repository."""
+    ignore = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
+    for name in COPIED:
+        source = REPOSITORY / name
+        if source.is_dir():
+            shutil.copytree(source, target / name, ignore=ignore)
+        else:
+            shutil.copy2(source, target / name)
+
+
+def pytest(tree: Path, tests: Sequence[str], limit: float, fail_fast: bool = True) -> tuple[int | None, str]:
+    """Exit status (None where the limit was reached) and report of the tests, with the tree's own code imported."""
+    shared = Path(os.environ.get("ONERT_SHARED", REPOSITORY.parent / "shared"))
+    with tempfile.TemporaryDirectory(prefix="onert-mutation-cache-") as cache:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(tree), str(tree / "backends")]),
+            "XDG_CACHE_HOME": cache,
+            "ONERT_SHARED": str(shared),
+            "ONERT_PATIENCE": str(PATIENCE),
+        }
+        environment.pop("ONERT_CACHE_DIR", None)
+        options = [
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--tb=line",
+            "--hypothesis-profile=unshrunk",
+            *(["-x"] if fail_fast else []),
+        ]
+        command = [sys.executable, "-m", "pytest", *options, *tests]
+        process = subprocess.Popen(
+            command,
+            cwd=tree,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            report, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)  # pytest and whatever it started
+            report, _ = process.communicate()
+            return None, report
+        return process.returncode, report
+
+
+@contextmanager
+def planted(tree: Path, fault: Fault) -> Iterator[None]:
+    """The tree with the fault in it. Compiled files go: two versions may have one size and one time."""
+    path = tree / fault.file
+    original = path.read_bytes()
+
+    def write(content: bytes) -> None:
+        path.write_bytes(content)
+        for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+            compiled.unlink()
+
+    write(fault.text(tree).encode())
+    try:
+        yield
+    finally:
+        write(original)
+
+
+def attempt(tree: Path, fault: Fault, limit: float = LIMIT) -> Outcome:
+    """Plant a fault and run its tests; RuntimeError where no test ran at all."""
+    began = time.monotonic()
+    with planted(tree, fault):
+        status, report = pytest(tree, fault.tests, limit)
+    if status not in (0, 1, 2, None):  # 2: a module could not be imported, or the process was ended
+        raise RuntimeError(f"{fault.name}: pytest ended with status {status}:\n{report}")
+    return Outcome(fault, status != 0, time.monotonic() - began, report)
+
+
+def baseline(tree: Path, chosen: Sequence[Fault]) -> str:
+    """The report of all tests that the faults name, where they do not pass on the unchanged tree; else nothing."""
+    tests = sorted({test for fault in chosen for test in fault.tests})
+    status, report = pytest(tree, tests, 4 * LIMIT, fail_fast=False)
+    return "" if status == 0 else report
+
+
+def run(chosen: Sequence[Fault], jobs: int, checked: bool = True) -> list[Outcome]:
+    """Every fault's outcome; RuntimeError where the tests fail without any fault."""
+    trees: SimpleQueue[Path] = SimpleQueue()
+    with tempfile.TemporaryDirectory(prefix="onert-mutation-") as folder, ThreadPoolExecutor(jobs) as workers:
+        for worker in range(jobs):
+            tree = Path(folder) / f"tree{worker}"
+            tree.mkdir()
+            copy_tree(tree)
+            trees.put(tree)
+
+        def check(part: Sequence[Fault]) -> str:
+            tree = trees.get()
+            try:
+                return baseline(tree, part)
+            finally:
+                trees.put(tree)
+
+        def one(fault: Fault) -> Outcome:
+            tree = trees.get()
+            try:
+                outcome = attempt(tree, fault)
+            finally:
+                trees.put(tree)
+            verdict = "noticed " if outcome.noticed else "SURVIVED"
+            print(f"{verdict} {fault.name:<16} {outcome.seconds:6.1f} s  {fault.file}: {fault.breaks}", flush=True)
+            return outcome
+
+        if checked:
+            parts = [chosen[start::jobs] for start in range(jobs) if chosen[start::jobs]]
+            for report in workers.map(check, parts):
+                if report:
+                    raise RuntimeError(f"tests fail without any fault:\n{report}")
+        return list(workers.map(one, chosen))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="packages (ir) or faults (ir-3); all where none is named")
+    parser.add_argument("-j", "--jobs", type=int, default=2, help="how many at a time (2)")
+    parser.add_argument("--unchecked", action="store_true", help="do not run the tests without a fault first")
+    parser.add_argument("--allowed", type=float, default=0.05, help="the part that may survive (0.05)")
+    options = parser.parse_args(arguments)
+    chosen = [f for f in faults() if not options.names or {f.package, f.name} & set(options.names)]
+    if not chosen:
+        parser.error(f"no fault is called {' or '.join(options.names)}")
+    began = time.monotonic()
+    outcomes = run(chosen, options.jobs, checked=not options.unchecked)
+    survived = [outcome.fault for outcome in outcomes if not outcome.noticed]
+    print(f"\n{len(outcomes)} faults, {len(survived)} survived, {time.monotonic() - began:.0f} s")
+    for fault in survived:
+        print(f"  {fault.name}: {fault.breaks}: {fault.survives or 'NO REASON GIVEN'}")
+    unexplained = [fault for fault in survived if not fault.survives]
+    return 1 if unexplained or len(survived) > options.allowed * len(outcomes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""The table of planted faults: one file for each package, one row for each fault."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from attrs import frozen
+
+FOLDER = Path(__file__).resolve().parent / "faults"
+
+
+@frozen
+class Fault:
+    """One change to one file, and the tests that must notice it.
+
+    `old` occurs exactly once in the file. `survives` is why no test can tell the difference, empty where one must.
+    """
+
+    package: str
+    number: int
+    file: str
+    breaks: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    survives: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.package}-{self.number}"
+
+    def text(self, repository: Path) -> str:
+        """The file with the fault in it; ValueError unless the text to replace occurs exactly once."""
+        source = (repository / self.file).read_text(encoding="utf-8")
+        count = source.count(self.old)
+        if count != 1:
+            raise ValueError(f"{self.name}: the text to replace occurs {count} times in {self.file}, expected once")
+        return source.replace(self.old, self.new)
+
+
+def faults(folder: Path = FOLDER) -> tuple[Fault, ...]:
+    """All faults, package by package in the order of their files."""
+    found = []
+    for path in sorted(folder.glob("*.toml")):
+        rows = tomllib.loads(path.read_text(encoding="utf-8"))["fault"]
+        for number, row in enumerate(rows, 1):
+            found.append(Fault(path.stem, number, **{**row, "tests": tuple(row["tests"])}))
+    return tuple(found)

@@ -1,0 +1,76 @@
+"""Claims about the table of planted faults: it fits the code, and its runner tells faults that tests notice."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from shared_material import REPOSITORY
+
+from mutation.run import attempt, copy_tree
+from mutation.sample import changes
+from mutation.table import Fault, faults
+
+FAULTS = faults()
+PACKAGES = {
+    "onert/ir", "onert/compiler", "onert/compiler/passes", "onert/compiler/planner", "onert/compiler/scheduler",
+    "onert/exec", "onert/exec/executors", "onert/exec/observers", "onert/bundle", "onert/runtime", "onert/tools",
+    "onert/frontend", "onert/frontend/nnpackage", "onert/backend", "backends/onert_llvm", "backends/onert_llvm/lower",
+    "backends/onert_llvm/kernels", "backends/onert_llvm/build", "backends/onert_llvm/native",
+    "backends/onert_reference", "backends/onert_builtin",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_fits_its_file_once_and_names_tests_that_are_there(fault: Fault) -> None:
+    changed = fault.text(REPOSITORY)
+    assert changed != (REPOSITORY / fault.file).read_text(encoding="utf-8")
+    assert fault.breaks
+    if fault.file.endswith(".py"):
+        ast.parse(changed)
+    assert fault.tests
+    for test in fault.tests:
+        assert (REPOSITORY / test.split("::")[0]).exists()
+
+
+def test_faults_are_many_and_in_every_package() -> None:
+    assert len(FAULTS) >= 150
+    assert len({(f.file, f.old, f.new) for f in FAULTS}) == len(FAULTS)
+    assert {str(Path(f.file).parent) for f in FAULTS} >= PACKAGES
+    assert sum(bool(f.survives) for f in FAULTS) <= 0.05 * len(FAULTS)
+
+
+def test_a_text_that_does_not_occur_once_is_refused() -> None:
+    for old in ("no such text", "def "):
+        with pytest.raises(ValueError, match=r"times in onert/ir/quant\.py, expected once"):
+            evolve(FAULTS[0], file="onert/ir/quant.py", old=old).text(REPOSITORY)
+
+
+def test_the_runner_tells_noticed_faults_from_others(tmp_path: Path) -> None:
+    copy_tree(tmp_path)
+    source = "onert/ir/quant.py"
+    tests = ("tests/ir/test_numbers.py::test_halves_go_away_from_zero_and_nothing_else_does",)
+    noticed = Fault("", 1, source, "", ">= 0.5, np.sign(x), 0)", "> 0.5, np.sign(x), 0)", tests)
+    equal = Fault("", 2, source, "", ">= 0.5, np.sign(x), 0)", ">= 0.5, np.sign(x), 0.0)", tests)
+    before = (tmp_path / source).read_bytes()
+    assert attempt(tmp_path, noticed).noticed
+    assert (tmp_path / source).read_bytes() == before
+    assert not attempt(tmp_path, equal).noticed
+    with pytest.raises(RuntimeError, match="pytest ended with status"):
+        attempt(tmp_path, evolve(noticed, tests=("tests/nowhere.py",)))
+
+
+def test_changes_drawn_at_random_are_single_and_valid() -> None:
+    source = "def f(a, b):\n    if a < b and a != 0:\n        return a + 1\n    return not b\n"
+    found = list(changes(source))
+    assert len(found) == len(set(found)) >= 7
+    for changed in found:
+        ast.parse(changed)
+        differ = [i for i, (a, b) in enumerate(zip(source.splitlines(), changed.splitlines(), strict=True)) if a != b]
+        assert len(differ) == 1
+    kinds = Counter(line for changed in found for line in changed.splitlines() if line not in source.splitlines())
+    assert kinds["    if a <= b and a != 0:"] == 1
+    assert kinds["        return a - 1"] == 1
