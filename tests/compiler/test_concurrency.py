@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from onert.backend import Backend, Program
+from onert.backend import Backend, Group, Program, Sequence, Settings
+from onert.compiler import Options, compile
 from onert.compiler.concurrency import BYTES_PER_FLOP, beside, guessed_costs, ranks, threads_for
-from onert.compiler.effects import predecessors
+from onert.compiler.effects import predecessors, subgraph_effects
 from onert.compiler.liveness import reachability
-from onert.ir import Effect, Subgraph
+from onert.ir import BackendError, Effect, Package, Subgraph, Subgraphs
+from onert.ir.ops.control import Call
 
 from .test_program import program
 from .toy import ELSEWHERE, Draft, Run, ToyAdd, ToyBackend, ToyRead, ToyScale, ToyWrite
@@ -90,6 +94,58 @@ def test_reads_keep_no_order_among_themselves_and_writes_keep_it_with_all(
 ) -> None:
     graph = effects(*kinds)
     assert predecessors(graph, (Effect.NONE,)) == before
+
+
+def test_what_a_called_subgraph_does_keeps_its_order() -> None:
+    writes = Draft()
+    body = writes.graph(writes.op(ToyWrite(), writes.input(2)))
+    reads = Draft()
+    reading = reads.graph(reads.op(ToyRead(), reads.input(2)))
+    d = Draft()
+    x = d.input(2, name="x")
+    graph = d.uninferred(*(d.op(op, x) for op in (Call(1), Call(2), ToyScale(), Call(2), ToyWrite(), Call(1))))
+    of_subgraphs = subgraph_effects(Subgraphs((graph, body, reading)))
+    assert of_subgraphs == (Effect.WRITE, Effect.WRITE, Effect.READ)
+    assert predecessors(graph, of_subgraphs) == ((), (0,), (), (0,), (0, 1, 3), (4,))
+
+
+class Grouping(ToyBackend):
+    """Groups as it is told to."""
+
+    groups: tuple[Group, ...] = ()
+
+    def fuse(self, sequence: Sequence, settings: Settings) -> tuple[Group, ...]:
+        return self.groups
+
+
+@pytest.mark.parametrize(
+    ("groups", "sentence"),
+    [
+        ((Group((0, 1, 2), (1,)),), "does not store .*, which others than its group need"),
+        ((Group((0, 1, 2), (2,)),), "does not store .*, which others than its group need"),
+        ((Group((0, 2)), Group((1,))), "runs .* before what it reads is made"),
+        ((Group((0, 1)),), r"groups operations \[0, 1\], expected \[0, 1, 2\] once"),
+        ((Group((0, 1, 1, 2)),), "once"),
+    ],
+)
+def test_a_backend_that_groups_wrongly_is_refused(groups: tuple[Group, ...], sentence: str) -> None:
+    backend = Grouping("grouping")
+    backend.groups = groups
+    with pytest.raises(BackendError, match=sentence):
+        program(read_inside_and_outside(), [backend], optimize=False)
+
+
+@pytest.mark.parametrize("op", [ToyWrite(), Call(1)], ids=["writes", "calls"])
+def test_a_backend_that_turns_effects_round_is_refused(op: Any) -> None:
+    inner = Draft()
+    body = inner.graph(inner.op(ToyScale(), inner.input(4)))
+    d = Draft()
+    x = d.input(4, name="x")
+    graph = d.uninferred(d.op(op, x), d.op(op, x))
+    backend = Grouping("grouping")
+    backend.groups = (Group((1,)), Group((0,)))
+    with pytest.raises(BackendError, match="changes the order of operations with effects"):
+        compile(Package((Subgraphs((graph, body)),)), Options(num_threads=1, optimize=False), [backend])
 
 
 # ---- results of each step, and where they lie

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from onert.compiler.passes.copy_outputs import copy_outputs
 from onert.compiler.passes.fold_constants import fold_constants
@@ -10,6 +11,7 @@ from onert.compiler.passes.merge_duplicates import merge_duplicates
 from onert.compiler.passes.remove_dead import remove_dead
 from onert.ir import DType, Subgraph, TensorType
 from onert.ir.ops.custom import Python
+from onert.ir.ops.joining import Concat
 
 from .toy import Draft, ToyAdd, ToyFlat, ToyHalves, ToyRead, ToyScale, ToyWrite, interpret
 
@@ -40,6 +42,30 @@ def test_a_broadcast_that_makes_a_constant_large_is_left_to_the_run() -> None:
     row, column = (d.constant(np.ones(s, np.float32)) for s in ((1, 1000), (1000, 1)))
     graph = d.graph(d.op(ToyAdd(), row, column))
     assert fold_constants(graph) is graph
+
+
+@pytest.mark.parametrize(("elements", "folds"), [(2048, True), (2049, False)])
+def test_a_constant_may_grow_while_it_is_small(elements: int, folds: bool) -> None:
+    d = Draft()
+    c = d.constant(np.ones((elements,), np.float32))
+    graph = d.graph(d.op(Concat(0), c, c))
+    assert (kinds(fold_constants(graph)) == []) is folds  # SMALL is 16 KiB
+
+
+def test_folding_ends_where_a_model_would_grow_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onert.compiler.passes.fold_constants.ROOM", 0)
+    d = Draft()
+    c = d.constant(np.ones(1000, np.float32))
+    graph = d.graph(*(d.op(ToyScale(float(i)), c) for i in range(2, 9)))
+    assert len(kinds(fold_constants(graph))) == 3  # four times the constants' bytes are made at most
+
+
+@pytest.mark.parametrize("factors", [(0.0, -0.0), (1.0, 2.0)])
+def test_operations_that_differ_in_a_number_or_its_sign_stay_two(factors: tuple[float, float]) -> None:
+    d = Draft()
+    x = d.input(1)
+    graph = d.graph(*(d.op(ToyScale(f), x) for f in factors))
+    assert merge_duplicates(graph) is graph
 
 
 def test_operations_with_effects_are_neither_folded_merged_nor_dropped() -> None:

@@ -8,9 +8,20 @@ import pytest
 
 from onert.backend import Backend
 from onert.compiler import Options, compile
-from onert.ir import BackendError, CallTypes, CompileError, Operation, Package, Subgraph, Subgraphs
+from onert.compiler.scheduler.manual import why_not
+from onert.ir import (
+    BackendError,
+    CallTypes,
+    CompileError,
+    DType,
+    Operation,
+    Package,
+    Subgraph,
+    Subgraphs,
+    TensorType,
+)
 
-from .toy import Draft, ToyAdd, ToyBackend, ToyRead, ToyScale, ToyWrite
+from .toy import ELSEWHERE, Draft, ToyAdd, ToyBackend, ToyRead, ToyScale, ToyWrite
 
 
 def chain() -> Subgraph:
@@ -39,6 +50,28 @@ def test_all_operations_may_be_given_to_one_backend() -> None:
 def test_a_kind_wins_over_all_operations_and_an_index_over_a_kind() -> None:
     options = Options(op_backend_allops="second", op_backend={"ToyScale": "first"}, op_backend_map={1: "second"})
     assert assigned(options, BACKENDS) == {ONE: "first", TWO: "second", ADD: "second"}
+
+
+def test_a_choice_for_one_kind_leaves_the_others_to_the_choice_for_all() -> None:
+    backends = [ToyBackend("first"), ToyBackend("second")]
+    options = Options(op_backend_allops="second", op_backend={"ToyScale": "first"})
+    assert assigned(options, backends) == {ONE: "first", TWO: "first", ADD: "second"}
+
+
+@pytest.mark.parametrize(
+    ("type_", "reason"),
+    [
+        (TensorType(DType.FLOAT32, (4,)), None),
+        (TensorType(DType.FLOAT32, (None,)), "cannot lie in elsewhere memory"),
+        (TensorType(DType.STRING, (4,)), "cannot lie in elsewhere memory"),
+    ],
+)
+def test_only_plain_tensors_of_a_known_size_lie_on_a_device(type_: TensorType, reason: str | None) -> None:
+    operation, device = Operation(ToyScale(), (0,), (1,)), ToyBackend("device", memory=ELSEWHERE)
+    for types in (CallTypes((type_,), (type_,)), CallTypes((type_,), (TensorType(DType.FLOAT32, (4,)),))):
+        found = why_not(device, operation, types)
+        assert found is None if reason is None else found is not None and reason in found
+        assert why_not(ToyBackend("host"), operation, types) is None
 
 
 def test_an_index_means_the_operation_of_the_file_however_passes_number_it() -> None:
