@@ -19,7 +19,9 @@ from onert.compiler.passes.remove_dead import remove_dead
 from onert.compiler.passes.remove_identities import remove_identities
 from onert.compiler.pipeline import optimize
 from onert.ir import Array, DType, Quantization, Subgraph, TensorType
+from onert.ir.ops.activation import Activation
 from onert.ir.ops.conv import Conv2D
+from onert.ir.ops.convert import Dequantize, Quantize
 from onert.ir.ops.depthwise import DepthwiseConv2D
 from onert.ir.ops.joining import Concat
 from onert.ir.ops.layout import Transpose
@@ -185,6 +187,24 @@ def test_a_slice_whose_begin_may_break_a_rule_stays() -> None:
     x, begin = d.input(2, 3), d.input(2, dtype=DType.INT32)
     graph = d.graph(d.op(Slice(), x, begin, d.constant(integers(2, 3))))
     assert remove_identities(graph) is graph
+
+
+def test_a_concatenation_of_one_tensor_stays_where_it_clamps() -> None:
+    for activation, kinds in ((Activation.NONE, []), (Activation.RELU, [Concat])):
+        d = Draft()
+        graph = remove_identities(d.graph(d.op(Concat(0, activation), d.input(4))))
+        assert [type(op) for op in ops(graph)] == kinds
+        same(graph, graph)
+
+
+@pytest.mark.parametrize(("dtype", "stays"), [(DType.INT8, False), (DType.INT16, False), (DType.INT32, True)])
+def test_only_integers_that_floats_hold_are_the_same_after_dequantising(dtype: DType, stays: bool) -> None:
+    d = Draft()
+    q = Quantization((0.5,), (0,))
+    x = d.quantized_input(dtype, q, 4)
+    real = d.op(Dequantize(), x, like=TensorType(DType.FLOAT32))
+    graph = d.graph(d.op(Quantize(dtype), real, like=TensorType(dtype, (), q)))
+    assert (graph.outputs != remove_identities(graph).outputs) is not stays
 
 
 def padded(op: Any, size: int, margins: tuple[int, int], kernel: int, value: float | None = None) -> Subgraph:

@@ -1,0 +1,134 @@
+"""Claims about reading what files may say in several ways: sparse tensors, orders of operators, inputs named twice."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from model_writer import Model
+
+import onert
+from onert.frontend import sparse
+from onert.frontend.sparse import Level, Sparsity
+from onert.ir import Array, DType, ModelError
+
+# ---- sparse tensors
+
+
+def compressed(dense: Array) -> Sparsity:
+    """A matrix by rows, each row's columns that are not 0."""
+    rows, columns = np.nonzero(dense)
+    segments = np.concatenate([[0], np.cumsum([(rows == r).sum() for r in range(len(dense))])])
+    return Sparsity((0, 1), (), (Level(len(dense)), Level(dense.shape[1], segments, columns)), len(columns))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_of_a_sparse_matrix_are_where_their_segments_say(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    dense = rng.integers(1, 9, (5, 7)) * (rng.random((5, 7)) < 0.4)
+    dense[2] = 0
+    values = dense[np.nonzero(dense)]
+    np.testing.assert_array_equal(compressed(dense).densify(values, dense.shape), dense)
+
+
+def test_dense_dimensions_are_stored_in_the_order_of_traversal() -> None:
+    dense = np.arange(1, 7).reshape(2, 3)
+    rows_first = Sparsity((0, 1), (), (Level(2), Level(3)), 6)
+    columns_first = Sparsity((1, 0), (), (Level(3), Level(2)), 6)
+    np.testing.assert_array_equal(rows_first.densify(dense.reshape(-1), (2, 3)), dense)
+    np.testing.assert_array_equal(columns_first.densify(dense.T.reshape(-1), (2, 3)), dense)
+
+
+def test_blocks_lie_side_by_side() -> None:
+    # Rows of blocks of 2 by 2: the first has the block of columns 2 and 3, the second that of columns 0 and 1.
+    level = Level(2, np.array([0, 1, 2]), np.array([1, 0]))
+    found = Sparsity((0, 1, 2, 3), (0, 1), (Level(2), level, Level(2), Level(2)), 8)
+    dense = found.densify(np.arange(1, 9), (4, 4))
+    assert dense.tolist() == [[0, 0, 1, 2], [0, 0, 3, 4], [5, 6, 0, 0], [7, 8, 0, 0]]
+
+
+def described(segments: list[int], indices: list[int]) -> Any:
+    """The table of a compressed dimension."""
+    vectors = {"array_segments": segments, "array_indices": indices}
+
+    def scalar(at: int, kind: str, default: int) -> int:
+        return 1  # compressed; vectors of 32 bits
+
+    def table(at: int) -> Any:
+        (name,) = (n for n in vectors if sparse.slot("DimensionMetadata", n) == at)
+        return SimpleNamespace(array=lambda position, kind: np.array(vectors[name], np.int32))
+
+    return SimpleNamespace(scalar=scalar, table=table)
+
+
+@pytest.mark.parametrize(
+    ("segments", "indices", "right"),
+    [
+        ([0, 2, 3], [0, 4, 2], True),
+        ([0, 0, 0], [], True),
+        ([0, 2, 3], [0, 5, 2], False),  # an index at the size
+        ([0, 2, 3], [0, -1, 2], False),
+        ([0, 2, 2], [0, 4, 2], False),  # an index behind the last segment
+        ([0, 2, 4], [0, 4, 2], False),
+        ([1, 2, 3], [0, 4, 2], False),
+        ([0, 3, 2], [0, 4], False),
+        ([0, 3], [0, 4, 2], False),
+    ],
+)
+def test_segments_delimit_the_indices_and_these_lie_inside(
+    segments: list[int], indices: list[int], right: bool
+) -> None:
+    if right:
+        level, count = sparse._level(described(segments, indices), 5, 2)
+        assert count == len(indices)
+        assert level.size == 5
+    else:
+        with pytest.raises(ModelError):
+            sparse._level(described(segments, indices), 5, 2)
+
+
+# ---- graphs
+
+
+def chained(order: tuple[int, ...], inputs: tuple[int, ...] = (0,)) -> bytes:
+    """-|x| and its square, the operators in the file in some order."""
+    model = Model()
+    graph = model.graph()
+    x, magnitude, negative, square = (graph.tensor(DType.FLOAT32, (3,), None, None) for _ in range(4))
+    operators = [
+        ("ABS", x, magnitude, "Abs"),
+        ("NEG", magnitude, negative, "Neg"),
+        ("SQUARE", negative, square, "Square"),
+    ]
+    for at in order:
+        code, source, result, table = operators[at]
+        graph.operator(code, [source], [result], (f"{table}Options", {}))
+    for tensor in inputs:
+        graph.table.inputs.append(tensor)
+    graph.outputs(negative, square)
+    return model.done()
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (0, 2, 1)])
+def test_operators_may_come_in_any_order(order: tuple[int, ...]) -> None:
+    program = onert.compile(onert.load(chained(order)))
+    found = onert.Execution(program).run([np.float32([1, -2, 3])])
+    assert [o.tolist() for o in found.values()] == [[-1, -2, -3], [1, 4, 9]]
+
+
+def test_a_tensor_is_an_input_once() -> None:
+    with pytest.raises(ModelError, match="tensor 0 is an input twice"):
+        onert.load(chained((0, 1, 2), (0, 0)))
+
+
+@pytest.mark.parametrize("index", [4, 5, -1])
+def test_an_input_is_a_tensor_of_the_graph(index: int) -> None:
+    with pytest.raises(ModelError, match=f"inputs name tensor {index}, expected 0 to 3"):
+        onert.load(chained((0, 1, 2), (0, index)))
+
+
+def test_what_is_read_is_written() -> None:
+    with pytest.raises(ModelError, match="is read, but nothing writes it"):
+        onert.load(chained((1, 2)))
