@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from compiler.test_program import program as toy_program
-from compiler.toy import Draft, ToyAdd, ToyBackend, ToyScale
+from compiler.toy import Draft, FusingBackend, ToyAdd, ToyBackend, ToyScale
 from patience import PATIENCE
 
 import onert
@@ -82,12 +82,24 @@ def test_rates_are_counts_by_time(clock: Clock) -> None:
     package = Package((b.model([b.add(BatchMatMul(), x, y)]),))
     program = onert.compiler.compile(package, onert.Options(optimize=False), [backend, ToyBackend("builtin")])
     profile = Profile()
-    Execution(program, observers=(profile,)).run([np.ones((40, 50), np.float32), np.ones((50, 60), np.float32)])
+    execution = Execution(program, observers=(profile,))
+    for _ in range(3):
+        execution.run([np.ones((40, 50), np.float32), np.ones((50, 60), np.float32)])
     (row,) = profile.rows
     assert row.flops == 2 * 40 * 50 * 60
     assert row.nbytes == 4 * (40 * 50 + 50 * 60 + 40 * 60)
     assert row.gflops == pytest.approx(row.flops / 0.002 / 1e9)
     assert row.gbytes == pytest.approx(row.nbytes / 0.002 / 1e9)
+
+
+def test_what_is_never_stored_is_no_traffic() -> None:
+    d = Draft()
+    x = d.input(100, name="x")
+    graph = d.graph(d.op(ToyScale(3.0), d.op(ToyScale(2.0), x)))
+    for backend, nbytes in ((FusingBackend("fusing"), 800), (ToyBackend("plain"), 1200)):
+        profile = Profile()
+        Execution(toy_program(graph, [backend], optimize=False), observers=(profile,)).run([np.ones(100, np.float32)])
+        assert [row.nbytes for row in profile.rows] == [nbytes]
 
 
 def test_what_calls_others_is_left_out_of_the_sum_that_shares_are_of(clock: Clock) -> None:

@@ -1,0 +1,112 @@
+"""Claims about what passes leave alone: graphs that look like those they rewrite and mean something else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onert.compiler.passes.fuse_padding import fuse_padding
+from onert.compiler.passes.put_rows import put_rows
+from onert.compiler.rewrite import only_user
+from onert.ir import DType, Quantization, Subgraph, TensorType
+from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.conv import Conv2D
+from onert.ir.ops.joining import Concat, Pack
+from onert.ir.ops.slicing import Pad, Slice
+
+from .toy import Draft, ToyAdd, ToyScale
+
+INTEGER = TensorType(DType.INT32)
+
+
+def ints(*values: Any) -> Any:
+    return np.array(values, np.int32)
+
+
+# ---- margins
+
+
+def margined(
+    margins: list[list[int]], weight: Any = None, quantization: Quantization | None = None, value: int | None = None
+) -> Subgraph:
+    """A pad of an image of 8 by 8 pixels and 2 channels, and a convolution of stride 2."""
+    d = Draft()
+    stored = DType.INT8 if quantization is not None else DType.FLOAT32
+    x = d.quantized_input(stored, quantization, 1, 8, 8, 2)
+    like = TensorType(stored, (), quantization)
+    values = [] if value is None else [d.constant(np.array(value, stored.numpy))]
+    padded = d.op(Pad(), x, d.constant(ints(*margins)), *values, like=like)
+    if weight is None:
+        channels = 2 + sum(margins[3])
+        kind = np.int8 if quantization is not None else np.float32
+        weight = d.constant(np.ones((3, 3, 3, channels), kind), Quantization((0.1,), (0,)) if quantization else None)
+    else:
+        weight = d.constant(weight, Quantization((0.1,), (0,)))
+    result = TensorType(stored, (), quantization)
+    return d.graph(d.op(Conv2D(stride_height=2, stride_width=2), padded, weight, like=result))
+
+
+LIKE_SAME = [[0, 0], [0, 1], [0, 1], [0, 0]]
+Q = Quantization((0.5,), (3,))
+
+
+@pytest.mark.parametrize(
+    ("graph", "fused"),
+    [
+        (margined(LIKE_SAME), True),
+        (margined([[0, 0], [1, 0], [1, 0], [0, 0]]), False),
+        (margined([[0, 0], [0, 1], [0, 1], [0, 1]]), False),
+        (margined([[0, 0], [0, 1], [0, 1], [1, 0]]), False),
+        (margined([[0, 1], [0, 1], [0, 1], [0, 0]]), False),
+        (margined(LIKE_SAME, np.ones((3, 3, 3, 2), np.int8)), False),  # the input is quantised, margins and all
+        (margined(LIKE_SAME, quantization=Q), True),
+        (margined(LIKE_SAME, quantization=Q, value=3), True),
+        (margined(LIKE_SAME, quantization=Q, value=0), False),
+    ],
+)
+def test_only_margins_of_the_number_0_where_same_padding_has_them_are_fused(graph: Subgraph, fused: bool) -> None:
+    assert (fuse_padding(graph) is not graph) is fused
+
+
+# ---- rows of lists
+
+
+def setting(kind: BinaryKind = BinaryKind.ADD, step: int = 1, other: bool = False, axis: int = 0) -> Subgraph:
+    """A list's rows before i, a row, and the rows behind `i kind step` of the list, or of another."""
+    d = Draft()
+    x, second = d.input(5, 3, name="x"), d.input(5, 3, name="second")
+    i, row = d.input(dtype=DType.INT32, name="i"), d.input(1, 3, name="row")
+    minus, zero, one = (d.constant(np.array(v, np.int32)) for v in (-1, 0, step))
+    before = d.op(Slice(), x, d.constant(ints(0, 0)), d.op(Pack(0), i, minus, like=INTEGER))
+    start = d.op(Pack(0), d.op(Binary(kind), i, one, like=INTEGER), zero, like=INTEGER)
+    after = d.op(Slice(), second if other else x, start, d.constant(ints(-1, -1)))
+    return d.graph(d.op(Concat(axis), before, row, after))
+
+
+@pytest.mark.parametrize(
+    ("graph", "put"),
+    [
+        (setting(), True),
+        (setting(BinaryKind.SUB), False),
+        (setting(BinaryKind.MUL), False),
+        (setting(step=2), False),
+        (setting(other=True), False),
+    ],
+)
+def test_only_the_row_between_its_neighbours_of_one_list_is_put(graph: Subgraph, put: bool) -> None:
+    assert ("PutRow" in [o.op.name() for o in put_rows(graph).operations]) is put
+
+
+# ---- readers
+
+
+def test_an_operand_that_one_operation_reads_twice_has_no_only_user() -> None:
+    d = Draft()
+    x = d.input(4)
+    once, twice, kept, shared = (d.op(ToyScale(float(f)), x) for f in range(4))
+    first = d.op(ToyScale(5.0), once)
+    graph = d.graph(first, d.op(ToyAdd(), twice, twice), kept, d.op(ToyAdd(), shared, kept), d.op(ToyScale(), shared))
+    assert only_user(graph, once) == 4
+    assert [only_user(graph, operand) for operand in (twice, kept, shared)] == [None] * 3
