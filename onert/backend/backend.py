@@ -86,7 +86,9 @@ class Backend:
     def keep(self, kernel: Kernel) -> Any:
         """What `revive` makes the kernel of again in another process; None where it cannot be kept.
 
-        Values that pickle. Arrays among them are not read but mapped into memory, read-only, on a cache line.
+        Plain data: None, numbers, strings, bytes, arrays, element types, tuples, dictionaries, frozen sets, and values
+        of classes of `onert.ir` and of those in `serializable`. A program with anything else is not cached. Arrays come
+        back read-only, on a cache line.
         """
         return None
 

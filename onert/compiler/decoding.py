@@ -55,12 +55,12 @@ class _Decoder:
         self._parts = parts
         self._at = HEAD.size
         groups, names, text, references, integers = HEAD.unpack_from(document)
-        self._groups: list[list[int]] = self._array(GROUP.size * groups, np.int64).reshape(-1, 3).tolist()
+        self._groups: list[list[int]] = self._array(GROUP.size * groups, "<i8").reshape(-1, 3).tolist()
         self._names = str(self._take(names), "utf-8").split("\n")
         self._text = bytes(self._take(text))
-        self._references = self._array(references, np.uint32)
-        self._integers: Iterator[int] = iter(self._array(8 * integers, np.int64).tolist())
-        self._floats: Iterator[float] = iter(self._array(len(document) - self._at, np.float64).tolist())
+        self._references = self._array(references, "<u4")
+        self._integers: Iterator[int] = iter(self._array(8 * integers, "<i8").tolist())
+        self._floats: Iterator[float] = iter(self._array(len(document) - self._at, "<f8").tolist())
         self._read = 0
         self._values: list[Any] = list(FIXED)
 
@@ -72,7 +72,7 @@ class _Decoder:
         self._at = end + -end % 8
         return self._document[start:end]
 
-    def _array(self, size: int, kind: type[Any]) -> Array:
+    def _array(self, size: int, kind: str) -> Array:
         return np.frombuffer(self._take(size), kind) if size else np.zeros(0, kind)
 
     def value(self) -> Any:

@@ -17,7 +17,6 @@ arrays and the content of bytes lie beside the document in buffers, which nodes 
 from __future__ import annotations
 
 import struct
-from array import array
 from collections.abc import Hashable, Mapping, Sequence
 from enum import Enum
 from itertools import groupby
@@ -140,11 +139,11 @@ class _Encoder:
         kinds = set(map(type, value))
         if kinds == {int}:
             try:
-                return self._leaf("ints", array("q", value).tobytes())
-            except OverflowError:
+                return self._leaf("ints", struct.pack(f"<{len(value)}q", *value))
+            except struct.error:  # one is too long
                 pass
         if kinds == {float}:
-            return self._leaf("floats", array("d", value).tobytes())
+            return self._leaf("floats", struct.pack(f"<{len(value)}d", *value))
         return self._over("tuple", [self.node(each) for each in value])
 
     def _buffer(self, kind: str, value: bytes | memoryview) -> int:
@@ -222,7 +221,7 @@ class _Writer:
             self._text += raw
         elif kind == "ints":
             self._integers += (len(node) // 8 for node in nodes)
-            self._integers += (each for node in nodes for each in array("q", node))
+            self._integers += (each for node in nodes for each in struct.unpack(f"<{len(node) // 8}q", node))
         elif kind == "floats":
             self._integers += (len(node) // 8 for node in nodes)
             self._floats += nodes
@@ -239,8 +238,8 @@ class _Writer:
         pieces = [
             names,
             b"".join(self._text),
-            array("I", self._references).tobytes(),
-            array("q", self._integers).tobytes(),
+            np.array(self._references, "<u4").tobytes(),
+            np.array(self._integers, "<i8").tobytes(),
             b"".join(self._floats),
         ]
         head = HEAD.pack(len(self._groups), *map(len, pieces[:3]), len(self._integers))

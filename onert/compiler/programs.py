@@ -28,9 +28,12 @@ def compile(package: Package, options: Options, backends: Sequence[Backend]) -> 
     options = options.with_config(package.config)
     place = program_entry(package, options, backends)
     compilation = cache(lambda: _compiler().compilation(package, options, backends))
-    kept = place.load(lambda shapes: compilation().specialize(shapes)) if place is not None else None
-    if kept is not None:
-        return kept
+    if place is not None:
+        hold = _UNCOLLECTED.hold()
+        with hold, hold:
+            found = place.load(lambda shapes: compilation().specialize(shapes))
+        if found is not None:
+            return found
     start = perf_counter()
     hold = _UNCOLLECTED.hold()
     with hold, hold:
@@ -56,8 +59,8 @@ def _enable() -> None:
 _was_enabled: list[None] = []
 """Has elements while it was a compilation that disabled the search for reference cycles, and nobody else."""
 _UNCOLLECTED = Holders(_disable, _enable)
-"""Compilations, during which there is no search for reference cycles: a compiler makes many objects and next to no
-cycles, and a search looks at all that a process has."""
+"""Compilations, and readings of programs, during which there is no search for reference cycles: both make many objects
+and next to no cycles, and a search looks at all that a process has."""
 
 
 def _compiler() -> Any:

@@ -7,8 +7,8 @@ entry selects one of them and nothing else, and no module is imported by a name 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -127,14 +127,24 @@ def construction(kind: Any) -> tuple[Attribute[Any], ...]:
 @cache
 def _families() -> frozenset[str]:
     """The modules of operation kinds, as their names go on after `onert.ir.ops.`."""
-    folder = Path(onert.ir.ops.__file__).parent
-    files = (path.relative_to(folder).with_suffix("") for path in folder.rglob("*.py"))
-    return frozenset(".".join(file.parts) for file in files if file.name != "__init__")
+    return frozenset(_modules(str(Path(onert.ir.ops.__file__).parent), ""))
+
+
+def _modules(folder: str, prefix: str) -> Iterator[str]:
+    for item in os.scandir(folder):
+        name, _, ending = item.name.rpartition(".")
+        if ending == "py" and name != "__init__":
+            yield prefix + name
+        elif not ending.startswith("_") and item.is_dir():
+            yield from _modules(item.path, f"{prefix}{item.name}.")
 
 
 @cache
 def _heads(annotation: str) -> tuple[str, ...]:
     """`tuple[int | None, ...] | None` begins with `tuple` and `None`."""
-    while annotation != (shorter := re.sub(r"\[[^][]*\]", "", annotation)):
-        annotation = shorter
-    return tuple(part.strip() for part in annotation.split("|"))
+    depth, outside = 0, ""
+    for character in annotation:
+        depth += character == "["
+        outside += "" if depth else character
+        depth -= character == "]"
+    return tuple(part.strip() for part in outside.split("|"))

@@ -202,3 +202,14 @@ def test_constants_of_the_same_bytes_are_told_apart_by_their_types() -> None:
     arrays = [np.zeros(4, np.float32), np.zeros((2, 2), np.float32), np.zeros(4, np.int32), np.zeros(16, np.int8)]
     assert len({key.structure((), [Constant(array)]) for array in arrays}) == len(arrays)
     assert len({key.elements([Constant(array)]) for array in arrays}) == 1
+
+
+def test_each_option_is_a_component_of_its_own() -> None:
+    """A backend's fingerprint may cover an option too, but need not."""
+    base = Options(num_threads=1)
+    plain = key.components(PLAIN, base, (), ())
+    assert plain is not None
+    for name, (value, _) in OPTIONS.items():
+        found = key.components(PLAIN, evolve(base, **{name: value}), (), ())
+        assert found is not None
+        assert [each for each in plain if plain[each] != found[each]] == [f"option {name}"]
