@@ -23,6 +23,9 @@ from .options import Options
 MEMORY, MEMORY_PER_BYTE = 512 << 20, 1024
 WORK, WORK_PER_BYTE = 100_000_000_000, 4_000_000
 STEPS, STEPS_PER_BYTE = 2_000_000, 0.25
+STEPS_PER_OPERATION = 1000
+"""Of the largest subgraph: each of its operations has results of its own, so that a file cannot repeat them for nothing
+as it can repeat whole subgraphs."""
 
 STEPS_OF_AN_OPERATION = 200
 WORK_OF_A_BYTE = 10
@@ -44,7 +47,9 @@ class Limits(Value):
 
 def steps(model: Subgraphs) -> Budget:
     """The steps in which a model may be compiled."""
-    return Budget(int(STEPS + STEPS_PER_BYTE * constant_bytes(model.subgraphs)), CompileError)
+    largest = max(len(graph.operations) for graph in model.subgraphs)
+    own = STEPS_PER_OPERATION * largest + STEPS_PER_BYTE * constant_bytes(model.subgraphs)
+    return Budget(int(STEPS + own), CompileError)
 
 
 def limits(model: Subgraphs, options: Options, growth: float) -> Limits:
