@@ -69,7 +69,8 @@ def _elements(kind: Kind, shape: tuple[int, ...], role: str, rng: np.random.Gene
             low, high = quantization.zero_point - reach, quantization.zero_point + reach
         else:
             low, high = ranges.get(role, (low, high))
-        return rng.integers(low, high, shape, dtype.numpy, endpoint=True)
+        least, most = dtype.limits
+        return rng.integers(max(low, least), min(high, most), shape, dtype.numpy, endpoint=True)
     real = rng.normal(size=shape) * 2
     if role in ("positive", "divisor"):
         real = np.abs(real) + 0.25
