@@ -108,10 +108,10 @@ def branches(count: int, length: int = 1, factor: float = 2.0) -> Subgraph:
     return d.graph(total)
 
 
-def chain(*factors: float) -> Subgraph:
+def chain(*factors: float, width: int = 4) -> Subgraph:
     """Scales one after the other."""
     d = Draft()
-    x = d.input(4, name="x")
+    x = d.input(width, name="x")
     for factor in factors:
         x = d.op(ToyScale(factor), x)
     return d.graph(x)

@@ -13,8 +13,8 @@ from patience import PATIENCE
 import onert
 from onert.backend import Kernel, Sequence, Settings
 from onert.exec import Execution
-from onert.exec.observers import MinMax, Observer, Profile, Trace
-from onert.ir import DType, Package, Quantization, Subgraphs, TensorType
+from onert.exec.observers import MemoryTimeline, MinMax, Observer, Profile, Trace
+from onert.ir import DType, ExecutionError, Package, Quantization, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.binary import Binary, BinaryKind
 from onert.ir.ops.control import Call
@@ -90,6 +90,37 @@ def test_rates_are_counts_by_time(clock: Clock) -> None:
     assert row.nbytes == 4 * (40 * 50 + 50 * 60 + 40 * 60)
     assert row.gflops == pytest.approx(row.flops / 0.002 / 1e9)
     assert row.gbytes == pytest.approx(row.nbytes / 0.002 / 1e9)
+
+
+@pytest.mark.parametrize("width", [1, 16, 17, 40])
+def test_memory_in_use_is_counted_in_whole_units(width: int) -> None:
+    program = compiled(chain(2.0, 3.0, 5.0, width=width), lambda s: None)
+    memory = MemoryTimeline()
+    Execution(program, observers=(memory,)).run([np.ones(width, np.float32)])
+    assert memory.peaks == {"host": program.memory_plan["host"].lower_bound} == {"host": 2 * -(-width * 4 // 64) * 64}
+
+
+def test_a_run_begins_with_nothing_in_use_whatever_became_of_the_last() -> None:
+    failing = [True]
+
+    def fail(sequence: Sequence) -> None:
+        if failing[0] and "2" in str(sequence.body[0]):
+            raise ExecutionError("no")
+
+    program = compiled(chain(2.0, 3.0, 5.0, 7.0), fail)
+    memory = MemoryTimeline()
+    execution = Execution(program, observers=(memory,))
+    with pytest.raises(ExecutionError, match="no"):
+        execution.run([ONES])
+    left = memory.samples[-1].nbytes
+    assert left > 0
+    failing[0] = False
+    seen = len(memory.samples)
+    execution.run([ONES])
+    later = [sample.nbytes for sample in memory.samples[seen:]]
+    assert later[0] == 64 < left or later[0] != left
+    assert max(later) == program.memory_plan["host"].lower_bound
+    assert later[-1] == 0
 
 
 def test_what_is_never_stored_is_no_traffic() -> None:

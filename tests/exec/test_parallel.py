@@ -42,14 +42,31 @@ def fan(count: int, length: int = 1) -> Subgraph:
     return d.graph(total)
 
 
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Every run at a time, while it is under way."""
+    found: list[Any] = []
+
+    class Seen(parallel._Run):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            found.append(self)
+
+    monkeypatch.setattr(parallel, "_Run", Seen)
+    return found
+
+
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_every_thread_that_has_work_is_woken(count: int) -> None:
-    # At first one step is ready, and threads wait; behind it all chains are, whose kernels wait for one another.
+def test_every_thread_that_has_work_is_woken(runs: list[Any], count: int) -> None:
+    # At first one step is ready, and the other threads wait; behind it all chains are, whose kernels meet.
     meeting = Meeting(count)
 
     def meet(sequence: Sequence) -> None:
         if factor(sequence) != 1.0:
             meeting(sequence)
+            return
+        while len(runs[-1]._changed._waiters) < count - 1:
+            sleeping(0.001)(sequence)
 
     execution = Execution(compiled(fan(count), meet, "Parallel", threads=count))
     for _ in range(5):
@@ -143,16 +160,8 @@ def test_a_run_that_failed_waits_for_what_is_under_way() -> None:
     assert ended.is_set()
 
 
-def test_no_step_begins_after_one_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_step_begins_after_one_has_failed(runs: list[Any]) -> None:
     meeting, failed, late = Meeting(2), Event(), []
-    runs: list[Any] = []
-
-    class Seen(parallel._Run):
-        def __init__(self, *given: Any) -> None:
-            super().__init__(*given)
-            runs.append(self)
-
-    monkeypatch.setattr(parallel, "_Run", Seen)
 
     def fail(sequence: Sequence) -> None:
         if failed.is_set():
@@ -181,3 +190,18 @@ def test_threads_that_wait_are_let_go_when_the_last_step_is_done() -> None:
         future.result(PATIENCE)
     assert len(done) == 50
     assert execution.get_output(0).tolist() == [4.0 + 9.0 + 16.0] * 4
+
+
+@pytest.mark.parametrize("executor", ["Dataflow", "Parallel"])
+def test_of_what_a_step_makes_ready_the_most_urgent_goes_first(executor: str) -> None:
+    order: list[float] = []
+    d = Draft()
+    x = d.op(ToyScale(1.0), d.input(4, name="x"))
+    short = d.op(ToyScale(2.0), x)
+    long = d.op(ToyScale(5.0), d.op(ToyScale(4.0), d.op(ToyScale(3.0), x)))
+    middle = d.op(ToyScale(7.0), d.op(ToyScale(6.0), x))
+    graph = d.graph(d.op(ToyAdd(), d.op(ToyAdd(), short, long), middle))
+    execution = Execution(compiled(graph, lambda s: order.append(factor(s)), executor, threads=1))
+    (out,) = execution.run([ONES]).values()
+    assert out.tolist() == [2.0 + 60.0 + 42.0] * 4
+    assert order == [1.0, 3.0, 4.0, 6.0, 2.0, 5.0, 7.0]
