@@ -243,16 +243,14 @@ def _empty_constant(operand: Operand) -> Operand:
 
 
 def _signatures(model: Table, graphs: Sequence[Subgraph]) -> tuple[tuple[Signature, ...], tuple[str, ...]]:
-    """The signatures, without what they name that is not there; and notes that say what was ignored."""
+    """The signatures, without the tensors in them that callers cannot give or get; and notes that say which."""
     found: list[Signature] = []
     notes: list[str] = []
     for table in model.tables(slot("Model", "signature_defs")):
         key = table.text(slot("SignatureDef", "signature_key"))
         index = int(table.scalar(slot("SignatureDef", "subgraph_index"), "I", 0))
         if index >= len(graphs):
-            table.budget.spend(len(key) // LETTERS, "reading its signatures")
-            notes.append(f"signature '{key}' is ignored: it names subgraph {index}, expected 0 to {len(graphs) - 1}")
-            continue
+            raise ModelError(f"signature '{key}' names subgraph {index}, expected 0 to {len(graphs) - 1}")
         inputs, outputs = (_signature_tensors(table, side, key, graphs[index], notes) for side in ("inputs", "outputs"))
         found.append(Signature(key, index, inputs, outputs))
     return tuple(found), tuple(notes)
@@ -261,9 +259,9 @@ def _signatures(model: Table, graphs: Sequence[Subgraph]) -> tuple[tuple[Signatu
 def _signature_tensors(
     table: Table, side: str, key: str, graph: Subgraph, notes: list[str]
 ) -> tuple[SignatureTensor, ...]:
-    """The names of one side that belong to inputs or outputs of the subgraph; a note for every other one.
+    """The names of one side that belong to inputs or outputs of the subgraph; a note for every other tensor's.
 
-    Converters drop inputs that nothing reads, but leave them in the signature.
+    Converters drop inputs that nothing reads, but leave them in the signature. ModelError for no tensor at all.
     """
     found = []
     ends = graph.inputs if side == "inputs" else graph.outputs
@@ -272,6 +270,10 @@ def _signature_tensors(
     for item in table.tables(slot("SignatureDef", side)):
         name = item.text(slot("TensorMap", "name"))
         operand = int(item.scalar(slot("TensorMap", "tensor_index"), "I", 0))
+        if operand >= len(graph.operands):
+            raise ModelError(
+                f"signature '{key}' calls tensor {operand} '{name}', expected 0 to {len(graph.operands) - 1}"
+            )
         if operand in members:
             found.append(SignatureTensor(name, operand))
         else:
