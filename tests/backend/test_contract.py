@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ import pytest
 import onert
 from onert.backend import HOST, Tensor
 from onert.backend.cache import Cache
-from onert.ir import DType, ExecutionError, Package, Quantization, TensorType
+from onert.backend.registry import load_backend
+from onert.ir import OPS, CallTypes, DType, ExecutionError, Package, Quantization, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.slicing import BroadcastTo
 
@@ -43,6 +45,14 @@ def test_a_static_tensor_is_copied_into_its_buffer() -> None:
     tensor.assign(np.int8([1, 2, 3]))
     assert tensor.buffer is buffer
     assert np.asarray(buffer).tolist() == [1, 2, 3]
+
+
+def test_the_reference_backend_runs_whatever_has_a_meaning() -> None:
+    for kind in OPS.values():
+        meanings = (kind.evaluate, kind.evaluate_quantized, kind.evaluate_in)
+        operation = SimpleNamespace(op=kind)
+        said = load_backend("reference").supports(operation, CallTypes((), ()))  # type: ignore[arg-type]
+        assert (said is None) is any(meaning is not None for meaning in meanings), kind
 
 
 def test_a_result_of_the_run_that_wants_more_memory_than_there_is_is_refused() -> None:

@@ -15,6 +15,7 @@ from shared_material import REPOSITORY
 from onert.backend import Backend, Group, Kernel, Sequence, Settings, Tensors
 from onert.backend.registry import load_backend
 from onert.backend.testing import CLAIMS, TRIALS, Misaligned, Skipped, Trial, align, hold
+from onert.backend.testing.trial import compare
 from onert.ir import Array, CallTypes, Context, Operation
 from onert.ir.ops.binary import Binary, BinaryKind
 
@@ -174,6 +175,29 @@ class StickyKernel:
 def test_a_tolerance_is_relative_for_floats_and_in_units_for_integers() -> None:
     loose = evolve(ADD, tolerance=0.1)
     align(Wrong(wrong_number), loose)
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "off", "right"),
+    [
+        (0.0, 0, True),
+        (0.0, 1, False),
+        (0.9, 1, False),
+        (1.0, 1, True),
+        (1.0, 2, False),
+        (2.5, 2, True),
+        (2.5, 3, False),
+    ],
+)
+def test_integers_may_be_off_by_whole_units_of_the_tolerance(tolerance: float, off: int, right: bool) -> None:
+    wanted = np.arange(8, dtype=np.int8)
+    found = wanted.copy()
+    found[3] += off
+    if right:
+        compare("a result", found, wanted, tolerance)
+    else:
+        with pytest.raises(Misaligned, match=r"differs in 1 of 8 elements, first at \(3,\)"):
+            compare("a result", found, wanted, tolerance)
 
 
 def test_the_kit_runs_at_a_shell() -> None:

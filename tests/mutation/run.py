@@ -26,7 +26,7 @@ from queue import SimpleQueue
 from attrs import frozen
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from mutation.table import Fault, faults
+from mutation.table import Fault, faults, summary
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 COPIED = ("onert", "backends", "tests", "docs", "nnpackage", "Makefile", "README.md", "pyproject.toml")
@@ -172,7 +172,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-j", "--jobs", type=int, default=2, help="how many at a time (2)")
     parser.add_argument("--unchecked", action="store_true", help="do not run the tests without a fault first")
     parser.add_argument("--allowed", type=float, default=0.05, help="the part that may survive (0.05)")
+    parser.add_argument(
+        "--table", action="store_true", help="print what docs/conformance.md says of the table, and end"
+    )
     options = parser.parse_args(arguments)
+    if options.table:
+        print("\n".join(summary(faults())))
+        return 0
     chosen = [f for f in faults() if not options.names or {f.package, f.name} & set(options.names)]
     if not chosen:
         parser.error(f"no fault is called {' or '.join(options.names)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 from attrs import frozen
@@ -47,3 +48,11 @@ def faults(folder: Path = FOLDER) -> tuple[Fault, ...]:
         for number, row in enumerate(rows, 1):
             found.append(Fault(path.stem, number, **{**row, "tests": tuple(row["tests"])}))
     return tuple(found)
+
+
+def summary(table: tuple[Fault, ...]) -> list[str]:
+    """What the page on conformance says of the table: faults by package, and those that no test can notice."""
+    counts = Counter(fault.package for fault in table)
+    rows = [f"| {package} | {count} |" for package, count in sorted(counts.items())]
+    listed = [f"- `{fault.file}`: {fault.breaks}. {fault.survives}" for fault in table if fault.survives]
+    return ["| table | faults |", "|---|---:|", *rows, f"| all | {len(table)} |", "", *listed]

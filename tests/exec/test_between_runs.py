@@ -1,0 +1,132 @@
+"""Claims about what one run leaves to the next, and one call of a subgraph to another."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from attrs import frozen
+from compiler.test_program import program
+from compiler.toy import Draft, ToyAdd, ToyBackend, ToyScale, ToyVeil
+from patience import PATIENCE
+
+import onert
+from onert.backend import Sequence
+from onert.compiler import Options, compile
+from onert.exec import Execution, RunCancelledError
+from onert.ir import Array, CallTypes, Context, DType, Op, Package, Quantization, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.control import Call
+from onert.ir.ops.reshape import Reshape
+
+from .slow import chain, compiled
+
+ONES = np.ones(4, np.float32)
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_cancelled_run_does_not_cancel_the_next_even_where_that_has_a_limit(background: bool) -> None:
+    cancelling = [True]
+
+    def cancel(sequence: Sequence) -> None:
+        if cancelling.pop() if cancelling else False:
+            execution.cancel()
+
+    execution = Execution(compiled(chain(2.0, 3.0), cancel))
+    execution.set_input(0, ONES)
+    with pytest.raises(RunCancelledError):
+        execution.execute()
+    if background:
+        execution.execute_async(timeout=PATIENCE).result(PATIENCE)
+    else:
+        execution.execute(timeout=PATIENCE)
+    assert execution.get_output(0).tolist() == [6.0] * 4
+
+
+def test_state_whose_next_value_has_an_open_shape_follows_every_run() -> None:
+    d = Draft()
+    x, total = d.input(3, name="x"), d.variable(3)
+    new = d.op(ToyVeil(), d.op(ToyAdd(), x, total))
+    graph = d.graph(d.op(ToyScale(10.0), total), state=[(total, new)])
+    execution = Execution(program(graph, [ToyBackend("all")], optimize=False))
+    found = [execution.run([np.full(3, k, np.float32)]).popitem()[1].tolist() for k in (1, 2, 3, 4)]
+    assert found == [[0.0] * 3, [10.0] * 3, [30.0] * 3, [60.0] * 3]
+
+
+@pytest.mark.parametrize("backends", [("llvm",), ("reference",)])
+def test_kernels_follow_inputs_and_outputs_that_lie_elsewhere(backends: tuple[str, ...]) -> None:
+    b = Builder()
+    x, y = (b.input(TensorType(DType.FLOAT32, (64,)), name) for name in "xy")
+    package = Package((b.model([b.add(Binary(BinaryKind.SUB), x, y)]),))
+    execution = onert.Execution(onert.compile(package, backends=backends, num_threads=1))
+    arrays = [np.full(64, value, np.float32) for value in (1, 2, 4, 8)]
+    outputs = [np.zeros(64, np.float32) for _ in range(2)]
+    execution.set_input(0, arrays[0])
+    execution.set_input(1, arrays[1])
+    execution.set_output(0, outputs[0])
+    execution.execute()
+    execution.set_input(1, arrays[2])
+    execution.execute()
+    assert set(outputs[0].tolist()) == {-3.0}
+    execution.set_input(0, arrays[3])
+    execution.set_output(0, outputs[1])
+    execution.execute()
+    assert set(outputs[0].tolist()) == {-3.0}
+    assert set(outputs[1].tolist()) == {4.0}
+
+
+def test_variables_of_bytes_are_reset_to_their_zero_point() -> None:
+    b = Builder()
+    type_ = TensorType(DType.INT8, (2,), Quantization((0.5,), (3,)))
+    state = b.variable(type_)
+    b.update(state, b.constant(np.int8([7, 8])))
+    package = Package((Subgraphs((b.subgraph([b.add(Reshape((2,)), state)]),)),))
+    execution = onert.Execution(onert.compile(package, num_threads=1))
+    first, second = (execution.run([]).popitem()[1].tolist() for _ in range(2))
+    assert (first, second) == ([3, 3], [7, 8])
+    execution.reset_variables()
+    assert execution.run([]).popitem()[1].tolist() == [3, 3]
+
+
+@frozen
+class ToyTwice(Op):
+    """What subgraph 1 gives for `x`, asked again for `x + 1` before the first answer is looked at."""
+
+    subgraph: int = 1
+    called: ClassVar[tuple[int, ...]] = (1,)
+
+    @property
+    def subgraphs(self) -> tuple[int, ...]:
+        return self.called
+
+    def infer(self, x: TensorType) -> TensorType:
+        return x.result(x.shape)
+
+    def evaluate_in(self, context: Context, types: CallTypes, x: Array) -> Array:
+        (first,) = context.call(1, [x])
+        (second,) = context.call(1, [x + x.dtype.type(1)])
+        return first + 100 * second
+
+
+def test_a_subgraph_s_results_are_the_caller_s_own() -> None:
+    inner = Draft()
+    body = inner.graph(inner.op(ToyScale(3.0), inner.input(4)))
+    outer = Draft()
+    top = outer.uninferred(outer.op(ToyTwice(), outer.input(4, name="x")))
+    package = Package((Subgraphs((top, body)),))
+    execution = Execution(compile(package, Options(num_threads=1, optimize=False), [ToyBackend("all")]))
+    assert execution.run([ONES]).popitem()[1].tolist() == [3.0 + 600.0] * 4
+
+
+def test_calls_of_one_subgraph_may_be_many() -> None:
+    inner = Draft()
+    body = inner.graph(inner.op(ToyScale(3.0), inner.input(4)))
+    outer = Draft()
+    x = outer.input(4, name="x")
+    calls = [outer.op(Call(1), outer.op(ToyScale(float(f)), x)) for f in (1, 2, 3)]
+    top = outer.uninferred(*calls)
+    package = Package((Subgraphs((top, body)),))
+    execution = Execution(compile(package, Options(num_threads=1, optimize=False), [ToyBackend("all")]))
+    assert [o.tolist() for o in execution.run([ONES]).values()] == [[3.0] * 4, [6.0] * 4, [9.0] * 4]
