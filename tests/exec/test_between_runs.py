@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from threading import Event
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +17,8 @@ import onert
 from onert.backend import Sequence
 from onert.compiler import Options, compile
 from onert.exec import Execution, RunCancelledError
-from onert.ir import Array, CallTypes, Context, DType, Op, Package, Quantization, Subgraphs, TensorType
+from onert.exec.context import MAX_DEPTH
+from onert.ir import Array, CallTypes, Context, DType, ExecutionError, Op, Package, Quantization, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.binary import Binary, BinaryKind
 from onert.ir.ops.control import Call
@@ -130,3 +133,93 @@ def test_calls_of_one_subgraph_may_be_many() -> None:
     package = Package((Subgraphs((top, body)),))
     execution = Execution(compile(package, Options(num_threads=1, optimize=False), [ToyBackend("all")]))
     assert [o.tolist() for o in execution.run([ONES]).values()] == [[3.0] * 4, [6.0] * 4, [9.0] * 4]
+
+
+def test_subgraphs_may_not_call_one_another_too_deep() -> None:
+    def nested(depth: int) -> Execution:
+        graphs = []
+        for at in range(depth):
+            d = Draft()
+            x = d.input(4, name="x")
+            graphs.append(d.uninferred(d.op(ToyScale(1.0) if at == depth - 1 else Call(at + 1), x)))
+        package = Package((Subgraphs(tuple(graphs)),))
+        return Execution(compile(package, Options(num_threads=1, optimize=False), [ToyBackend("all")]))
+
+    assert nested(MAX_DEPTH).run([ONES]).popitem()[1].tolist() == [1.0] * 4
+    with pytest.raises(ExecutionError, match=f"call one another more than {MAX_DEPTH} deep"):
+        nested(MAX_DEPTH + 3).run([ONES])
+
+
+def test_an_input_that_lies_scattered_is_read_anew_in_every_run() -> None:
+    execution = Execution(compiled(chain(2.0), lambda s: None))
+    whole = np.ones(8, np.float32)
+    execution.set_input(0, whole[::2])
+    for value in (1.0, 5.0, 9.0):
+        whole[:] = value
+        execution.execute()
+        assert execution.get_output(0).tolist() == [2 * value] * 4
+
+
+def test_an_output_that_was_got_stays_as_it_was() -> None:
+    execution = Execution(compiled(chain(2.0), lambda s: None))
+    execution.set_input(0, ONES)
+    execution.execute()
+    first = execution.get_output(0)
+    execution.set_input(0, 7 * ONES)
+    execution.execute()
+    assert first.tolist() == [2.0] * 4
+    assert execution.get_output(0).tolist() == [14.0] * 4
+
+
+def test_elements_that_are_not_aligned_are_copied_in_and_refused_as_outputs() -> None:
+    raw = np.zeros(17, np.uint8)
+    crooked = raw[1:].view(np.float32)
+    assert not crooked.flags.aligned
+    crooked[:] = 3
+    execution = Execution(compiled(chain(2.0), lambda s: None))
+    execution.set_input(0, crooked)
+    execution.execute()
+    assert execution.get_output(0).tolist() == [6.0] * 4
+    operand = execution.program.main.subgraph.inputs[0]
+    assert not np.shares_memory(execution._frame.tensors[operand].array, raw)
+    with pytest.raises(ExecutionError, match="not contiguous or not writeable"):
+        execution.set_output(0, crooked)
+
+
+def test_an_execution_is_free_when_a_failed_run_calls_back() -> None:
+    failing, found = [True], []
+
+    def fail(sequence: Sequence) -> None:
+        if failing.pop() if failing else False:
+            raise ExecutionError("once")
+
+    execution = Execution(compiled(chain(2.0), fail))
+    execution.set_input(0, ONES)
+
+    done = Event()
+
+    def again(future: Future[None]) -> None:
+        try:
+            execution.execute()
+            found.append(execution.get_output(0).tolist())
+        finally:
+            done.set()
+
+    future = execution.execute_async(again)
+    with pytest.raises(ExecutionError, match="once"):
+        future.result(PATIENCE)
+    assert done.wait(PATIENCE)
+    assert found == [[2.0] * 4]
+
+
+@pytest.mark.parametrize(("start", "fits"), [(0, True), (1, False), (63, False)])
+def test_memory_of_the_caller_s_counts_from_its_first_aligned_byte(start: int, fits: bool) -> None:
+    program = compiled(chain(2.0, 3.0), lambda s: None)
+    raw = np.zeros(program.arena_bytes + 128, np.uint8)
+    begin = -raw.ctypes.data % 64 + start
+    given = raw[begin : begin + program.arena_bytes]
+    if fits:
+        assert Execution(program, arena=given).run([ONES]).popitem()[1].tolist() == [6.0] * 4
+    else:
+        with pytest.raises(ExecutionError, match="lie before the first multiple of 64; the program needs"):
+            Execution(program, arena=given)

@@ -172,9 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-j", "--jobs", type=int, default=2, help="how many at a time (2)")
     parser.add_argument("--unchecked", action="store_true", help="do not run the tests without a fault first")
     parser.add_argument("--allowed", type=float, default=0.05, help="the part that may survive (0.05)")
-    parser.add_argument(
-        "--table", action="store_true", help="print what docs/conformance.md says of the table"
-    )
+    parser.add_argument("--table", action="store_true", help="print what docs/conformance.md says of the table")
     options = parser.parse_args(arguments)
     if options.table:
         print("\n".join(summary(faults())))
