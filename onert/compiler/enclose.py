@@ -37,11 +37,8 @@ from onert.ir.ops.copy import Copy
 from onert.ir.ops.enclosed import Branch, Loop
 
 from .effects import is_function
-from .limits import WORK_OF_A_BYTE
+from .limits import WORK_OF_A_BYTE, WORK_OF_A_COMMAND
 from .rewrite import Edit, compact, definer
-
-WORK_OF_A_COMMAND = 2_500
-"""Additions that take as long as it does to begin an operation of native code."""
 
 EVEN_ROUNDS = 1000
 """With fewer rounds allowed, a loop in a loop is left to the executor: its rounds take long, and it counts them all."""

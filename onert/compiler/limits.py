@@ -28,6 +28,8 @@ STEPS_PER_OPERATION = 1000
 as it can repeat whole subgraphs."""
 
 STEPS_OF_AN_OPERATION = 200
+WORK_OF_A_COMMAND = 2_500
+"""Arithmetic that takes as long as beginning an operation of native code."""
 WORK_OF_A_BYTE = 10
 """Arithmetic that takes as long as moving a byte."""
 EVALUATED_ARITHMETIC = 20
@@ -86,7 +88,7 @@ def work_of(subgraph: Subgraph, backends: Sequence[Backend]) -> int:
             total += EVALUATED_ARITHMETIC * found.flops + WORK_OF_AN_EVALUATED_BYTE * found.nbytes
             total += WORK_OF_AN_EVALUATION
         else:
-            total += found.flops + WORK_OF_A_BYTE * found.nbytes
+            total += WORK_OF_A_COMMAND + found.flops + WORK_OF_A_BYTE * found.nbytes
     return total
 
 

@@ -118,7 +118,7 @@ def _same() -> Subgraph:
 
 
 def test_calls_in_calls_are_not_followed_for_ever() -> None:
-    depth = 40
+    depth = 30
     graphs = []
     for at in range(depth):
         b = Builder()
@@ -128,7 +128,7 @@ def test_calls_in_calls_are_not_followed_for_ever() -> None:
     program = _program(graphs)
     execution = onert.Execution(program)
     assert [int(r) for r in execution.run([np.bool_(True), np.int32(7)]).values()] == [7]
-    # Twice as many copies of each graph as of the one before it would be 2**40.
+    # Twice as many copies of each graph as of the one before it would be 2**30.
     assert sum(_size(graph) for graph in (r.subgraph for r in program.routines)) <= depth + 2 * MOST_REPEATED
 
 

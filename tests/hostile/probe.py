@@ -1,0 +1,85 @@
+"""Loads, compiles and runs hostile files, each in a process of its own, and tells how each ended.
+
+    python -m hostile.probe NAME_SIZE... | FILE...
+
+A line for each: what it was, how it ended (`result`, `refused`, or what nobody should see), at which stage, seconds of
+processor time, peak memory in MiB, and the sentence.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import onert
+from hostile.make import SIZES, make
+
+SECONDS = 60
+"""Processor time after which a process is ended: far more than any file may take."""
+BYTES = 3 << 30
+
+
+def _input(info: onert.TensorInfo) -> Any:
+    shape = tuple(d or 1 for d in info.shape)
+    if info.dtype.is_handle:
+        strings = np.empty(shape, object)
+        strings[...] = b""
+        return strings
+    return np.zeros(shape, info.dtype.numpy)
+
+
+def attempt(source: bytes | str) -> str:
+    """How one file ended."""
+    stage = "load"
+    try:
+        package = onert.load(source)
+        stage = "compile"
+        program = onert.compile(package)
+        stage = "run"
+        onert.Execution(program).run([_input(info) for info in program.inputs])
+    except onert.OnertError as error:
+        sentence = str(error)
+        fine = sentence.strip() and "\n" not in sentence and len(sentence) < 20_000
+        return f"{'refused' if fine else 'NO SENTENCE'} {stage} {sentence}"
+    except BaseException as error:  # whatever it is, it is the finding
+        return f"ESCAPED {stage} {type(error).__name__}"
+    return "result run"
+
+
+def _apart(source: bytes | str) -> tuple[str, float, int]:
+    """How a file ended in a process of its own, its processor time, and its peak memory in KiB."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        resource.setrlimit(resource.RLIMIT_DATA, (BYTES, BYTES))
+        outcome = attempt(source)
+        os.write(writing, outcome[:4000].encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        outcome = pipe.read().decode(errors="replace")
+    _, status, usage = os.wait4(process, 0)
+    if not outcome:
+        outcome = f"DIED - status {status}"
+    return outcome, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+
+
+def main(arguments: Sequence[str]) -> None:
+    np.seterr(all="ignore")
+    for argument in arguments:
+        name, _, size = argument.rpartition("_")
+        source = make(name, size) if size in SIZES else str(Path(argument))
+        outcome, seconds, kib = _apart(source)
+        ended, stage, *sentence = outcome.split(" ", 2)
+        print(Path(argument).name, ended, stage, f"{seconds:.2f}", kib >> 10, *sentence, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
