@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint types pytest test-long mutants mutants-sampled docs examples clean
+.PHONY: help run test check lint types pytest test-long mutants mutants-sampled hostile docs examples clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ mutants-sampled: $(BIN)/.dev ## likewise with faults drawn at random in onert/ir
 
 test-long: $(BIN)/.dev ## the long suites
 	$(BIN)/python -m pytest -n $(JOBS) -m long
+
+hostile: $(BIN)/.dev ## 30,000 mutated models, and files of every hostile class at three sizes
+	$(BIN)/python -m pytest -n $(JOBS) tests/fuzz tests/hostile
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) build dist
