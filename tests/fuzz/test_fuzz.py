@@ -1,4 +1,4 @@
-"""Three thousand broken models (thirty thousand in the long suite) end in a result or one sentence: no crash, no hang."""
+"""Broken models, three thousand and thirty thousand in the long suite, end in a result or one sentence."""
 
 from __future__ import annotations
 

@@ -303,7 +303,7 @@ CLASSES: dict[str, tuple[Callable[[int], bytes], Sizes]] = {
         (intermediate, _MILLIONS),
         (folded_fill, _MILLIONS),
         (folded_range, (100, 500_000, 2_000_000)),
-        (many_small_folds, (10, 1000, 10000)),
+        (many_small_folds, (10, 1000, 6000)),
         (doubling, (10, 29, 60)),
         (doubling_constant, (10, 29, 60)),
         (unknown_before_the_run, _MILLIONS),
