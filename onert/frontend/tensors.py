@@ -23,6 +23,8 @@ from .schema import slot
 _QUANTIZED = frozenset(
     {DType.INT2, DType.INT4, DType.INT8, DType.INT16, DType.UINT4, DType.UINT8, DType.UINT16, DType.INT32, DType.INT64}
 )
+_TENSOR = 10
+"""Units of work that a tensor takes beside the tables and the numbers that it refers to."""
 _STRING = 64
 """Bytes that a string takes beside its letters."""
 _UNPACKING = "unpacking its constants"
@@ -71,6 +73,7 @@ def read_tensors(tables: Sequence[Table], buffers: Buffers, details: Details) ->
     """Every tensor of a subgraph; ModelError with the tensor."""
     found = []
     for index, table in enumerate(tables):
+        table.budget.spend(_TENSOR, "reading its tensors")
         name = table.text(slot("Tensor", "name"))
         try:
             found.append(_operand(table, name, tables, buffers, details))
