@@ -20,6 +20,7 @@ from onert.backend.testing import claims, trial
 CHECKING = (
     "backend",
     "bundle",
+    "compiler",
     "conformance",
     "exec",
     "litert_peer",

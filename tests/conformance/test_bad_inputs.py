@@ -9,14 +9,17 @@ from typing import Any
 
 import pytest
 from patience import PATIENCE
+from resident import SOURCE
 from shared_material import SHARED, needs_shared
 
 FOLDER = SHARED / "conformance" / "bad_inputs"
 CASES: list[dict[str, Any]] = json.loads((FOLDER / "index.json").read_text()) if SHARED.is_dir() else []
 STAGES = ["load", "compile", "run"]
 
-PROBE = """
-import resource, sys
+PROBE = (
+    SOURCE
+    + """
+import sys
 import numpy as np
 import onert
 stage = "load"
@@ -30,8 +33,9 @@ try:
 except onert.OnertError as error:
     assert "\\n" not in str(error), "the sentence has one line"
     assert str(error).strip(), "the sentence says something"
-    print(stage, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, error)
+    print(stage, peak(), error)
 """
+)
 
 
 @needs_shared

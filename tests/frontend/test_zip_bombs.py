@@ -11,13 +11,16 @@ from pathlib import Path
 
 import hostile_packages as hostile
 import pytest
+from resident import SOURCE
 from zips import Entry, write_zip
 
 SIZES = (1 << 26, 1 << 29, (1 << 32) - (1 << 20))
 MIB = 1 << 20
 
-PROBE = """
-import resource, sys, time
+PROBE = (
+    SOURCE
+    + """
+import sys, time
 import onert
 start = time.perf_counter()
 for path in sys.argv[1:]:
@@ -27,8 +30,9 @@ for path in sys.argv[1:]:
     except onert.ModelError as error:
         print(error)
 print(time.perf_counter() - start, file=sys.stderr)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(peak())
 """
+)
 
 
 def zeros(size: int) -> bytes:

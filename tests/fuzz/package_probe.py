@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from fuzz.mutate_package import mutant
 from patience import Late
+from resident import peak
 from shared_material import REPOSITORY
 
 import onert
@@ -92,8 +93,7 @@ def main(arguments: Sequence[str]) -> None:
             finally:
                 signal.alarm(0)
         left = sorted(path.name for path in work.iterdir() if path.name not in ("evil.py", "packages"))
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        print("left", ", ".join(left) or "nothing", "and memory" if peak > RESIDENT else "")
+        print("left", ", ".join(left) or "nothing", "and memory" if peak() > RESIDENT else "")
 
 
 if __name__ == "__main__":

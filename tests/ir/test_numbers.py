@@ -247,7 +247,7 @@ def test_half_floats_are_computed_in_single_precision_and_rounded_once() -> None
 
 @pytest.mark.parametrize(
     ("target", "stored"),
-    [(DType.INT8, [0, 127, -128, 0, -1]), (DType.INT64, [0, (1 << 63) - 1, -(1 << 63), 0, -1])],
+    [(DType.INT8, [127, 127, -128, 0, -1]), (DType.INT64, [(1 << 63) - 1, (1 << 63) - 1, -(1 << 63), 0, -1])],
 )
 def test_floats_are_cast_towards_zero_and_saturate(target: DType, stored: list[int]) -> None:
     x = np.array([np.nan, np.inf, -np.inf, -0.9, -1.9], np.float32)

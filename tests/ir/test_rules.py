@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from onert.ir import Array, CallTypes, Constant, DType, Op, RuleError, TensorType, evaluate, infer
+from onert.ir.content import Content, Held
 from onert.ir.inference import shapes_ok
 from onert.ir.model_inference import join
 from onert.ir.ops.gather import Gather, GatherNd
 from onert.ir.ops.slicing import Mirror, MirrorPad, Slice, StridedSlice
 from onert.ir.ops.window import Padding, Window
-from onert.ir.package import Content
 from onert.ir.shape import Shape, broadcast, normalize_axis
 
 
@@ -149,7 +149,7 @@ def test_constants_are_equal_where_their_bits_and_shapes_are(a: Array, b: Array,
 
 
 def content(data: bytes) -> Content:
-    return Content(memoryview(data), tuple, lambda: None)
+    return Content(Held(data), lambda _: ())
 
 
 @pytest.mark.parametrize("at", [0, 4095, 100_000 - 4096, 99_999])
@@ -168,23 +168,3 @@ def test_contents_of_one_outline_are_told_apart_by_their_digests() -> None:
     second = content(bytes(data))
     assert first.outline == second.outline
     assert first.digest != second.digest
-
-
-State = tuple[int, int, int] | None
-
-
-@pytest.mark.parametrize(
-    ("after", "stays"),
-    [
-        ((1, 10, 5), True),
-        ((1, 10, 6), False),
-        ((1, 11, 5), False),
-        ((1, 11, 6), False),
-        ((2, 9, 9), True),
-        (None, True),
-    ],
-)
-def test_a_file_that_was_written_to_in_place_may_have_changed(after: State, stays: bool) -> None:
-    states: list[State] = [(1, 10, 5), after]
-    found = Content(memoryview(b"0123456789"), tuple, lambda: states.pop(0) if len(states) > 1 else states[0])
-    assert found.stays is stays

@@ -132,7 +132,8 @@ SHAPES = [
 def test_shapes_broadcast(isa: Isa, a: tuple[int, ...], b: tuple[int, ...], threads: int) -> None:
     x, y = _draw(np.float32, *a), _draw(np.float32, *b, seed=1)
     check(*single(Binary(BinaryKind.SUB, Activation.RELU), x, y), isa, threads=threads)
-    check(*single(PRelu(), x, y), isa, threads=threads)
+    if np.broadcast_shapes(a, b) == a:
+        check(*single(PRelu(), x, y), isa, threads=threads)
     check(*single(Comparison(ComparisonKind.LESS_EQUAL), x, y), isa, threads=threads)
     check(*single(Select(), x > 0, x + 1, y), isa, threads=threads)
 
