@@ -17,8 +17,20 @@ import onert
 from onert.backend import Sequence
 from onert.compiler import Options, compile
 from onert.exec import Execution, RunCancelledError
-from onert.exec.context import MAX_DEPTH
-from onert.ir import Array, CallTypes, Context, DType, ExecutionError, Op, Package, Quantization, Subgraphs, TensorType
+from onert.ir import (
+    Array,
+    CallTypes,
+    CompileError,
+    Context,
+    DType,
+    ExecutionError,
+    Op,
+    Package,
+    Quantization,
+    Subgraphs,
+    TensorType,
+)
+from onert.ir.budget import MAX_CALL_DEPTH
 from onert.ir.builder import Builder
 from onert.ir.ops.binary import Binary, BinaryKind
 from onert.ir.ops.control import Call
@@ -145,9 +157,29 @@ def test_subgraphs_may_not_call_one_another_too_deep() -> None:
         package = Package((Subgraphs(tuple(graphs)),))
         return Execution(compile(package, Options(num_threads=1, optimize=False), [ToyBackend("all")]))
 
-    assert nested(MAX_DEPTH).run([ONES]).popitem()[1].tolist() == [1.0] * 4
-    with pytest.raises(ExecutionError, match=f"call one another more than {MAX_DEPTH} deep"):
-        nested(MAX_DEPTH + 3).run([ONES])
+    assert nested(MAX_CALL_DEPTH).run([ONES]).popitem()[1].tolist() == [1.0] * 4
+    with pytest.raises(CompileError, match=f"call one another more than {MAX_CALL_DEPTH} deep"):
+        nested(MAX_CALL_DEPTH + 2)
+
+
+@frozen
+class ToyAgain(Op):
+    """Calls the subgraph that it is in, which it does not declare."""
+
+    def infer(self, x: TensorType) -> TensorType:
+        return x.result(x.shape)
+
+    def evaluate_in(self, context: Context, types: CallTypes, x: Array) -> Array:
+        (found,) = context.call(0, [x])
+        return found
+
+
+def test_an_operation_that_calls_its_own_subgraph_is_ended_at_the_same_depth() -> None:
+    d = Draft()
+    package = Package((Subgraphs((d.uninferred(d.op(ToyAgain(), d.input(4, name="x"))),)),))
+    execution = Execution(compile(package, Options(num_threads=1, optimize=False), [ToyBackend("all")]))
+    with pytest.raises(ExecutionError, match=f"call one another more than {MAX_CALL_DEPTH} deep"):
+        execution.run([ONES])
 
 
 def test_an_input_that_lies_scattered_is_read_anew_in_every_run() -> None:

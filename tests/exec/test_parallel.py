@@ -65,7 +65,7 @@ def test_every_thread_that_has_work_is_woken(runs: list[Any], count: int) -> Non
         if factor(sequence) != 1.0:
             meeting(sequence)
             return
-        while len(runs[-1]._changed._waiters) < count - 1:
+        while sum(bool(task._fate) for task in runs[-1]._tasks) < count - 1:
             sleeping(0.001)(sequence)
 
     execution = Execution(compiled(fan(count), meet, "Parallel", threads=count))

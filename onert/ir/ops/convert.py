@@ -20,8 +20,8 @@ from .unary_quantized import rescale
 class Cast(Op):
     """The same numbers as elements of type `to`; quantisation is not looked at.
 
-    Floats become integers by truncation towards zero, saturated, not-a-number as 0; integers wrap; whatever is not 0 is
-    true; a complex number loses its imaginary part.
+    Floats become integers by truncation towards zero, saturated, not-a-number as the largest; integers wrap; whatever
+    is not 0 is true; a complex number loses its imaginary part.
 
     - `x`: numbers or booleans, any shape
     """
