@@ -143,8 +143,7 @@ class _Threads:
         _NAMES[get_ident()] = f"{self._name}_{len(self.members)}"
         self.members.append(get_ident())
         while True:
-            self.idle.append(None)
-            task = self.queue.get()
+            task = self.queue.get()  # the first is the one that the thread was started for
             if task is None:
                 self.queue.put(None)  # for the others
                 _NAMES.pop(get_ident(), None)
@@ -152,6 +151,7 @@ class _Threads:
             task.run()
             _UNDONE.pop(task, None)
             del task
+            self.idle.append(None)
 
     def ready(self) -> None:
         """See to it that there is a thread; RuntimeError where the system has none and there is none."""

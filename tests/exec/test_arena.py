@@ -13,6 +13,7 @@ from compiler.toy import Draft, ToyScale
 from patience import PATIENCE
 
 import onert
+from onert.backend import Sequence
 from onert.exec import Execution, SharedArena, thread_arena
 from onert.ir import ExecutionError
 
@@ -91,6 +92,17 @@ def test_one_execution_may_not_run_inside_another_in_the_same_arena() -> None:
     outer = Execution(compiled(chain(2.0), lambda s: inner.run([np.ones(16, np.float32)]) and None), arena=arena)
     with pytest.raises(ExecutionError, match="another execution is running in the shared arena"):
         outer.run([ONES])
+
+
+def test_an_arena_is_free_after_a_run_that_failed() -> None:
+    def fail(sequence: Sequence) -> None:
+        raise ExecutionError("always")
+
+    arena = SharedArena()
+    with pytest.raises(ExecutionError, match="always"):
+        Execution(compiled(chain(2.0), fail), arena=arena).run([ONES])
+    other = Execution(wide(16), arena=arena)
+    assert other.run([np.ones(16, np.float32)]).popitem()[1].tolist() == [6.0] * 16
 
 
 def test_the_caller_s_memory_is_used_and_nothing_else() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import Future
 from threading import Event, Lock, get_ident
 from typing import Any
@@ -65,7 +66,9 @@ def test_every_thread_that_has_work_is_woken(runs: list[Any], count: int) -> Non
         if factor(sequence) != 1.0:
             meeting(sequence)
             return
+        end = time.monotonic() + PATIENCE
         while sum(bool(task._fate) for task in runs[-1]._tasks) < count - 1:
+            assert time.monotonic() < end
             sleeping(0.001)(sequence)
 
     execution = Execution(compiled(fan(count), meet, "Parallel", threads=count))
