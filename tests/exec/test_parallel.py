@@ -134,15 +134,22 @@ def test_a_run_that_is_out_of_time_starts_no_other_step(monkeypatch: pytest.Monk
     assert sorted(begun) == [2.0, 2.0, 3.0, 3.0]
 
 
-def test_of_several_errors_the_first_in_the_compiler_s_order_is_raised() -> None:
+@pytest.mark.parametrize("order", [(2.0, 3.0, 4.0), (3.0, 4.0, 2.0), (4.0, 2.0, 3.0)])
+def test_of_several_errors_the_first_in_the_compiler_s_order_is_raised(
+    runs: list[Any], order: tuple[float, ...]
+) -> None:
     meeting = Meeting(3)
 
     def fail(sequence: Sequence) -> None:
         meeting(sequence)
+        end = time.monotonic() + PATIENCE
+        while len(runs[-1]._errors) < order.index(factor(sequence)):
+            assert time.monotonic() < end
+            sleeping(0.001)(sequence)
         raise ExecutionError(f"factor {factor(sequence):g}")
 
     execution = Execution(compiled(branches(3), fail, "Parallel", threads=3))
-    for _ in range(10):
+    for _ in range(3):
         with pytest.raises(ExecutionError, match=r"^factor 2$"):
             execution.run([ONES])
 
@@ -164,20 +171,21 @@ def test_a_run_that_failed_waits_for_what_is_under_way() -> None:
 
 
 def test_no_step_begins_after_one_has_failed(runs: list[Any]) -> None:
-    meeting, failed, late = Meeting(2), Event(), []
+    # Two of four branches are under way; the others are ready when the thread that does not lead fails.
+    meeting, failed, late, caller = Meeting(2), Event(), [], get_ident()
 
     def fail(sequence: Sequence) -> None:
         if failed.is_set():
             late.append(factor(sequence))
             return
         meeting(sequence)
-        if factor(sequence) == 2.0:
+        if get_ident() != caller:
             failed.set()
             raise ExecutionError("two")
         while not runs[0]._errors:
             sleeping(0.001)(sequence)
 
-    execution = Execution(compiled(branches(2, length=4), fail, "Parallel", threads=2))
+    execution = Execution(compiled(branches(4, length=4), fail, "Parallel", threads=2))
     with pytest.raises(ExecutionError, match="two"):
         execution.run([ONES])
     assert late == []
