@@ -60,7 +60,7 @@ def test_that_only_runs():
 def test_every_test_must_check_something(tmp_path: Path, code: str, summary: str) -> None:
     (tmp_path / "test_made.py").write_text(code)
     shutil.copy(REPOSITORY / "tests" / "conftest.py", tmp_path)
-    options = ["-c", str(REPOSITORY / "pyproject.toml"), "--rootdir", str(tmp_path), "-p", "no:cacheprovider"]
+    options = ["-rN", "-c", str(REPOSITORY / "pyproject.toml"), "--rootdir", str(tmp_path), "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", "-q", *options, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert summary in done.stdout.splitlines()[-1], done.stdout
