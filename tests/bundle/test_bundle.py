@@ -17,7 +17,10 @@ import pytest
 from patience import PATIENCE
 
 import onert
+import onert.ir.builder
 from onert.ir import Package
+from onert.ir.ops.softmax import Softmax
+from onert.ir.ops.unary import Unary, UnaryKind
 
 from . import toys
 from .machines import HOST, call, compile_program, defined, needs_compiler, run, undefined
@@ -290,6 +293,17 @@ def test_several_entry_points_share_constants(tmp_path: Path) -> None:
         toys.require_close(*loaded.run(inputs, entry).values(), *toys.reference(toys.network(), inputs))
 
 
+@pytest.mark.parametrize("order", [("small", "large"), ("large", "small")])
+def test_entry_points_share_memory_that_is_enough_for_each(tmp_path: Path, order: tuple[str, str]) -> None:
+    b = onert.ir.builder.Builder()
+    x = b.input(onert.ir.TensorType(onert.ir.DType.FLOAT32, (4,)), "x")
+    chain = b.add(Unary(UnaryKind.TANH), b.add(Softmax(), b.add(Softmax(), x)))
+    models = {"small": Package((b.model([chain]),)), "large": toys.network()}
+    needed = [onert.bundle(models[name], tmp_path / name).activations for name in order]
+    both = onert.bundle({name: models[name] for name in order}, tmp_path / "both", name="pair")
+    assert both.activations == max(needed) > min(needed)
+
+
 def test_signatures_are_entry_points(tmp_path: Path) -> None:
     package = toys.halves()
     alone = onert.bundle(package, tmp_path / "one", signatures=["encode"])
@@ -350,6 +364,7 @@ def test_what_is_no_bundle_is_not_loaded(tmp_path: Path) -> None:
     files = onert.bundle(toys.network(), tmp_path, target="riscv64-linux-gnu")
     with pytest.raises(onert.ExecutionError, match="cannot be linked for this machine"):
         onert.load_bundle(tmp_path)
-    files.paths["weights"].write_bytes(b"short")
-    with pytest.raises(onert.ExecutionError, match="has 5 bytes, expected"):
-        onert.load_bundle(tmp_path)
+    for content in (b"short", files.paths["weights"].read_bytes() + b"\0"):
+        files.paths["weights"].write_bytes(content)
+        with pytest.raises(onert.ExecutionError, match=f"has {len(content)} bytes, expected"):
+            onert.load_bundle(tmp_path)

@@ -70,7 +70,7 @@ def _swap(b: Builder, x: int) -> list[int]:
 
 @needs_compiler
 @pytest.mark.parametrize("body", [_totals, _swap])
-@pytest.mark.parametrize(("first", "steps"), [((0, 0), 0), ((5, -1), 0), ((5, -1), 3)])
+@pytest.mark.parametrize(("first", "steps"), [((0, 0), 0), ((5, -1), 0), ((5, -1), 3), ((0, 7), 0)])
 def test_bundles_keep_what_executions_keep(
     tmp_path: Path, body: Callable[[Builder, int], list[int]], first: tuple[float, float], steps: int
 ) -> None:

@@ -122,6 +122,9 @@ def _two(kind: str) -> tuple[Any, list[Array]]:
         return b.subgraph([b.add(PRelu(), x, first)]), arrays
     if kind == "read twice":
         return b.subgraph([b.add(Binary(BinaryKind.MUL), first, first)]), arrays
+    if kind == "slopes of a layer":
+        weights = b.constant(_draw(4, 1, 1, 4)), b.constant(_draw(4))
+        return b.subgraph([b.add(PRelu(), first, b.add(Conv2D(), x, *weights))]), arrays
     layer = b.add(Conv2D(activation=Activation.RELU), x, b.constant(_draw(3, 1, 1, 4)), b.constant(_draw(3)))
     if kind == "a layer that is an output":
         return b.subgraph([layer, b.add(Unary(UnaryKind.NEG), layer)]), arrays
@@ -131,7 +134,15 @@ def _two(kind: str) -> tuple[Any, list[Array]]:
 @ISAS
 @pytest.mark.parametrize(
     "kind",
-    ["two readers", "an output", "slopes", "read twice", "a layer that is an output", "a layer with two readers"],
+    [
+        "two readers",
+        "an output",
+        "slopes",
+        "slopes of a layer",
+        "read twice",
+        "a layer that is an output",
+        "a layer with two readers",
+    ],
 )
 def test_what_others_read_is_stored(isa: Isa, kind: str) -> None:
     subgraph, arrays = _two(kind)

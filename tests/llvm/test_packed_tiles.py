@@ -12,13 +12,21 @@ from compute_trials import per_tensor
 
 from onert.ir import DType, Op
 from onert.ir.ops.activation import Activation
+from onert.ir.ops.binary import Binary, BinaryKind
 from onert.ir.ops.conv import Conv2D
 from onert.ir.ops.fully_connected import FullyConnected
 from onert.ir.ops.window import Padding
+from onert_llvm.abi import KernelSpec
+from onert_llvm.kernels.dot import GROUP
+from onert_llvm.kernels.gemm_int8 import GemmInt8
+from onert_llvm.kernels.tile import Columns, Tile
+from onert_llvm.lower import integer_arithmetic
+from onert_llvm.packing import panels
 from onert_llvm.schedule import Shape, packed_tile
 from onert_llvm.target import Isa, runnable
 
-from .harness import Array
+from . import test_integer_products as products
+from .harness import Array, guarded, run
 from .natively import by_meaning, check, natively, single, subgraph_of
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
@@ -86,3 +94,45 @@ def test_tiles_of_models_are_padded_where_masks_cost_nothing(isa: Isa, integer: 
     tiles = [packed_tile(Shape(m, n, 64, integer), isa) for m in ROWS for n in COLUMNS]
     assert {tile.columns.padded for tile in tiles} == {isa.free_masks}
     assert len({tile.columns.widest for tile in tiles}) > 2
+
+
+@ISAS
+@pytest.mark.parametrize("wide", [2, 3, 5])
+@pytest.mark.parametrize("rest", [1, 2])
+def test_registers_of_a_padded_panel_that_have_no_columns_touch_nothing(isa: Isa, wide: int, rest: int) -> None:
+    """A tile that there is code for already may be wider than what is left, also where whole registers are."""
+    if not isa.free_masks:
+        assert not packed_tile(Shape(4, 40, 64, True), isa).columns.padded
+        return
+    m, k, n = 4, 24, (wide + min(rest, wide - 1)) * isa.f32
+    tile = Tile(2, Columns(wide, padded=True))
+    x, w = products._bytes((m, k), True), products._bytes((k, n), True, 1)
+    layer = products._layer(n, k, True, False)
+    c = guarded(np.zeros((m, n), x.dtype))
+    how, scale = layer.scaled(w, isa, True)
+    slots = products._product_slots(c, m, n, w, tile, isa, m) | scale
+    slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n}
+    run(KernelSpec(GemmInt8(tile, k % GROUP[isa.dot], True, how), isa), panels(n, tile.columns, isa), slots)
+    np.testing.assert_array_equal(c, layer.expected((x.astype(np.int64) - layer.input_zero) @ w.astype(np.int64)))
+
+
+@ISAS
+@pytest.mark.parametrize("kind", [BinaryKind.ADD, BinaryKind.SUB], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("affine", [True, False], ids=["as found", "in fixed point"])
+def test_sums_of_every_pair_of_bytes_are_exact(
+    isa: Isa, kind: BinaryKind, affine: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not affine:
+        monkeypatch.setattr(integer_arithmetic, "affine_factors", lambda *given: None)
+    every = np.arange(-128, 128).astype(np.int8)
+    x, y = (np.ascontiguousarray(a) for a in np.broadcast_arrays(every[:, None], every[None, :]))
+    rng = np.random.default_rng(round(isa.vector_bytes))
+    # The last have sums as large as can be beside a zero point that takes the rest of 32 bits.
+    ends = [[per_tensor(0.02, side), per_tensor(0.02, side), per_tensor(0.02 * 2**n, zero)]
+            for n in (4, 5) for side in (-128, 127) for zero in (-128, 127)]  # fmt: skip
+    for scales in (
+        *([per_tensor(2.0 ** rng.uniform(-8, -3), int(rng.integers(-100, 100))) for _ in range(3)] for _ in range(4)),
+        *ends,
+    ):
+        case = Case("", Binary(kind), (x, y), None, tuple(scales[:2]), (scales[2],))
+        check(subgraph_of(case), [x, y], isa)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from onert_llvm.kernels.tile import Columns, Tile
+from onert_llvm.kernels.tile import Columns, columns
 from onert_llvm.packing import panels, sum_bounds
-from onert_llvm.schedule import Shape, packed_tile, product_tile, row_work
+from onert_llvm.schedule import Shape, _tile, packed_tile, product_tile, row_work
 from onert_llvm.target import Isa, runnable
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
@@ -63,11 +63,16 @@ def test_a_tile_that_there_is_code_for_is_taken_where_it_costs_little(isa: Isa, 
 
 @ISAS
 def test_no_tile_is_taken_that_adds_in_another_order(isa: Isa) -> None:
-    shape = Shape(1, 16, 100)
-    best = packed_tile(shape, isa)
-    other = evolve(best, split=best.split * 2)
-    assert isinstance(other, Tile)
-    assert packed_tile(shape, isa, [other]) == best
+    others = 0
+    for shape in (Shape(m, n, k) for m, n, k in product((1, 2, 4), (16, 64, 130), (3, 10))):
+        best = packed_tile(shape, isa)
+        cuts = [Columns(wide, padded=True) if isa.free_masks else columns(shape.n, wide, isa) for wide in (1, 2, 3, 4)]
+        for mr, cut in product((1, 2, 4), cuts):
+            other = _tile(shape, isa, min(mr, shape.m), cut)
+            if other.split != best.split:
+                others += 1
+                assert packed_tile(shape, isa, [other]) == best
+    assert others > 5
 
 
 @pytest.mark.parametrize("signed", [True, False], ids=["int8", "uint8"])

@@ -13,6 +13,7 @@ from onert.ir import DType, ExecutionError, Package, Subgraph, Subgraphs, Tensor
 from onert.ir.builder import Builder
 from onert.ir.ops.binary import Binary, BinaryKind
 from onert.ir.ops.control import Call
+from onert.ir.ops.reshape import Reshape
 from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
 
 ROW, PAIR = TensorType(DType.FLOAT32, (3,)), TensorType(DType.FLOAT32, (2,))
@@ -115,3 +116,20 @@ def test_a_run_that_is_observed_piece_by_piece_is_the_same() -> None:
     watched = onert.Execution(plain.program, state=state, observers=(Profile(),))
     assert _results(watched, [1, 2, 3]) == [[0, 0, 0], [1, 2, 3]]
     assert _results(watched, [1, 1, 1]) == [[1, 2, 3], [2, 3, 4]]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_variables_are_taken_and_given_in_time_where_reshapes_before_need_nothing_done(threads: int) -> None:
+    b = Builder()
+    x = b.input(ROW, "x")
+    # Between results of the arena a reshape shares memory, so that its command is left out.
+    column = b.add(Reshape((3, 1)), b.add(ADD, x, x))
+    row = b.add(Reshape((3,)), b.add(ADD, column, column))
+    handle = b.add(VarHandle("", "v"))
+    before = b.add(ReadVariable((ROW,)), handle)
+    total = b.add(ADD, row, before)
+    b.add_many(AssignVariable(), handle, total)
+    again = b.add(ADD, total, b.add(ReadVariable((ROW,)), handle))
+    execution = _execution(b.subgraph([again]), state=_zeros("v"), threads=threads)
+    assert _results(execution, [1, 2, 3]) == [[8, 16, 24]]
+    assert _results(execution, [1, 2, 3]) == [[16, 32, 48]]

@@ -126,6 +126,7 @@ def test_a_signature_is_run_by_the_names_of_its_tensors() -> None:
 WRONG = {
     "elements of another type": lambda made: made.set_tensor(0, np.zeros((1, 3), np.int32)),
     "another shape": lambda made: made.set_tensor(0, np.zeros((1, 4), np.float32)),
+    "another shape of as many elements": lambda made: made.set_tensor(0, np.zeros((3, 1), np.float32)),
     "no such tensor": lambda made: made.set_tensor(77, np.zeros((1, 3), np.float32)),
     "no such tensor to read": lambda made: made.get_tensor(77),
     "no such signature": lambda made: made.get_signature_runner("other"),
@@ -150,6 +151,19 @@ def test_a_file_that_is_no_model_is_a_value_error(interpreter: Any) -> None:
 def test_nothing_runs_before_tensors_are_allocated(interpreter: Any) -> None:
     with pytest.raises(RuntimeError, match=r"."):
         interpreter(model_content=_ADD).invoke()
+
+
+def test_a_resized_input_is_allocated_before_it_is_run(interpreter: Any) -> None:
+    made = interpreter(model_content=_ADD)
+    made.allocate_tensors()
+    made.invoke()
+    made.resize_tensor_input(made.get_input_details()[0]["index"], (2, 3))
+    made.resize_tensor_input(made.get_input_details()[1]["index"], (2, 3))
+    with pytest.raises(RuntimeError, match=r"."):
+        made.invoke()
+    made.allocate_tensors()
+    made.invoke()
+    assert made.get_tensor(made.get_output_details()[0]["index"]).shape == (2, 3)
 
 
 @pytest.mark.filterwarnings("ignore:Warning. Enabling:UserWarning")

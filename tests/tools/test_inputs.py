@@ -15,6 +15,7 @@ from PIL import Image
 from onert.backend import TensorInfo
 from onert.compiler import Options
 from onert.ir import DType, Operand, Package, Quantization, Subgraphs, TensorType
+from onert.ir.ops.control import Call
 from onert.runtime import measuring
 from onert.runtime.details import operand_details
 from onert.tools import contest, inputs
@@ -183,6 +184,17 @@ def test_the_first_copy_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
 
     target = ToyBackend("target", memory=Slow())
     assert measuring._copy(ToyBackend("source"), target, 1024, 2) == pytest.approx(2.0)
+
+
+def test_what_runs_others_is_not_measured_itself() -> None:
+    inner = Draft()
+    body = inner.graph(inner.op(ToyScale(3.0), inner.input(4)))
+    d = Draft()
+    top = d.uninferred(d.op(Call(1), d.op(ToyScale(2.0), d.input(4, name="x"))))
+    outcome = measuring.measure(
+        Package((Subgraphs((top, body)),)), [ToyBackend("one")], Options(num_threads=1, optimize=False), runs=1
+    )
+    assert {name.partition("(")[0] for _, name, *_ in outcome.measurements} == {"ToyScale"}
 
 
 def test_equal_operations_are_measured_once() -> None:
