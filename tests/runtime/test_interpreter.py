@@ -126,7 +126,7 @@ def test_a_signature_is_run_by_the_names_of_its_tensors() -> None:
 WRONG = {
     "elements of another type": lambda made: made.set_tensor(0, np.zeros((1, 3), np.int32)),
     "another shape": lambda made: made.set_tensor(0, np.zeros((1, 4), np.float32)),
-    "another shape of as many elements": lambda made: made.set_tensor(0, np.zeros((3, 1), np.float32)),
+    "another shape of as many elements": lambda made: made.set_tensor(0, np.zeros(3, np.float32)),
     "no such tensor": lambda made: made.set_tensor(77, np.zeros((1, 3), np.float32)),
     "no such tensor to read": lambda made: made.get_tensor(77),
     "no such signature": lambda made: made.get_signature_runner("other"),
