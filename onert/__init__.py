@@ -7,18 +7,19 @@ outputs = onert.Execution(program).run({"x": array})
 
 from typing import TYPE_CHECKING
 
-from onert.backend import Program, TensorInfo
-from onert.bundle import bundle
-from onert.compiler import Options
-from onert.exec import Execution
-from onert.frontend import custom_op
-from onert.ir import BackendError, CompileError, ExecutionError, ModelError, OnertError, OnertWarning, Package
-from onert.ir.later import later
-from onert.runtime import compile, load
+from onert.ir.process.later import later
+
+from .backend import Program, TensorInfo
+from .bundle import bundle
+from .compiler import Options
+from .exec import Execution
+from .frontend import custom_op
+from .ir import BackendError, CompileError, ExecutionError, ModelError, OnertError, OnertWarning, Package
+from .runtime import compile, load
 
 if TYPE_CHECKING:
-    from onert.bundle import Bundle, load_bundle
-    from onert.runtime import Interpreter, SignatureRunner
+    from .bundle import Bundle, load_bundle
+    from .runtime import Interpreter, SignatureRunner
 
 __version__ = "0.1.0"
 

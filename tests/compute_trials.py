@@ -11,21 +11,21 @@ import numpy as np
 from cases.case import Case
 
 from onert.ir import Array, DType, Op, Quantization
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.conv3d import Conv3D, TransposeConv3D
-from onert.ir.ops.depthwise import DepthwiseConv2D
-from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.matmul import BatchMatMul
-from onert.ir.ops.norm import L2Normalization
-from onert.ir.ops.pool import Pool2D, Pooling
-from onert.ir.ops.reduce import ArgReduce, Extreme, Reduce, Reduction
-from onert.ir.ops.reduce_window import ReduceWindow, WindowReduction
-from onert.ir.ops.resize import ResizeBilinear, ResizeNearestNeighbor
-from onert.ir.ops.scan import RFFT2D, CumSum
-from onert.ir.ops.softmax import LogSoftmax, Softmax
-from onert.ir.ops.transpose_conv import TransposeConv2D
-from onert.ir.ops.window import Padding
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert.ir.ops.reduction.norm import L2Normalization
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
+from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
+from onert.ir.ops.reduction.reduce_window import ReduceWindow, WindowReduction
+from onert.ir.ops.reduction.scan import RFFT2D, CumSum
+from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
+from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 
 Tensor = tuple[Array, Quantization | None, DType | None]
 

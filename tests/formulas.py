@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from onert.ir import Array
-from onert.ir.ops.window import Padding
+from onert.ir.ops.arithmetic.window import Padding
 
 
 def spread(shape: Sequence[int], low: int, high: int, step: int = 37) -> Array:

@@ -10,20 +10,20 @@ from attrs import evolve, fields
 from cases.case import Case
 
 from onert.ir import Array, Context, DType, Op, Quantization, RuleError, TensorType, evaluate, infer
-from onert.ir.inference import shapes_ok
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.attention import Pairing
-from onert.ir.ops.binary import BinaryKind
-from onert.ir.ops.dense import Combiner
-from onert.ir.ops.hlo_gather import BitGenerator
-from onert.ir.ops.hlo_products import Places
-from onert.ir.ops.pool import Pooling
-from onert.ir.ops.random_numbers import Distribution
-from onert.ir.ops.reduce import Extreme, Reduction
-from onert.ir.ops.reduce_window import WindowReduction
-from onert.ir.ops.segment import SegmentReduction
-from onert.ir.ops.unary import UnaryKind
-from onert.ir.ops.window import Padding
+from onert.ir.analysis.inference import shapes_ok
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.attention import Pairing
+from onert.ir.ops.data_movement.dense import Combiner
+from onert.ir.ops.data_movement.random_numbers import Distribution
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.reduction.pool import Pooling
+from onert.ir.ops.reduction.reduce import Extreme, Reduction
+from onert.ir.ops.reduction.reduce_window import WindowReduction
+from onert.ir.ops.reduction.segment import SegmentReduction
+from onert.ir.ops.stablehlo.gather import BitGenerator
+from onert.ir.ops.stablehlo.products import Places
 
 ATTRIBUTES: dict[str, tuple[Any, ...]] = {
     "Activation": tuple(Activation),

@@ -9,8 +9,8 @@ from dtype_models import Kind, build
 from dtype_recipes import RECIPES, Recipe, of
 
 import onert
-from onert.frontend.table import CUSTOM, TABLE
-from onert.frontend.table.builtins import BUILTINS
+from onert.frontend.tflite_schema.table import CUSTOM, TABLE
+from onert.frontend.tflite_schema.table.builtins import BUILTINS
 from onert.ir import DType
 from onert_llvm import Llvm
 from onert_reference import Reference

@@ -13,7 +13,7 @@ from shared_material import REPOSITORY
 
 from onert.ir import OPS
 
-GENERATED = {"onert/frontend/schema_tables.py", "onert/frontend/table/builtins.py"}
+GENERATED = {"onert/frontend/tflite_schema/schema_tables.py", "onert/frontend/tflite_schema/table/builtins.py"}
 MAX_LINES = 400
 AVOIDED = {"manager", "helper", "helpers", "util", "utils", "handler", "info", "common", "base", "misc"}
 

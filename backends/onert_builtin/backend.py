@@ -7,7 +7,8 @@ from typing import Any
 
 from onert.backend import Backend, Kernel, Sequence, Settings
 from onert.backend.cache import sources
-from onert.ir import CallTypes, Operation, imports
+from onert.ir import CallTypes, Operation
+from onert.ir.process import imports
 
 
 class Builtin(Backend):

@@ -8,8 +8,8 @@ from attrs import frozen
 
 from onert.backend import EvaluatingKernel, Kernel, Sequence, Tensors
 from onert.ir import Context, Operation
-from onert.ir.ops.control import CallOnce
-from onert.ir.ops.permute import Permute
+from onert.ir.ops.control_flow.control import CallOnce
+from onert.ir.ops.data_movement.permute import Permute
 
 
 def why_not(operation: Operation) -> str | None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from onert.backend import Backend, Group, Kernel, Sequence, Settings
 from onert.backend.cache import Cache, default_directory
-from onert.ir import BackendError, CallTypes, Operation, imports
-
-from .kept import SERIALIZABLE, KeptKernel, revived
-from .native_kernel import NativeKernel
-from .target import target
-from .version import version
+from onert.ir import BackendError, CallTypes, Operation
+from onert.ir.process import imports
+from onert_llvm.codegen.fingerprint import version
+from onert_llvm.runtime.native_kernel import NativeKernel
+from onert_llvm.runtime.serialized_kernel import SERIALIZABLE, KeptKernel, revived
+from onert_llvm.target.isa import target
 
 if TYPE_CHECKING:
     from onert.backend import Blueprint, ObjectCode
@@ -29,43 +29,43 @@ class Llvm(Backend):
     def expect(
         self, operations: Iterable[tuple[Operation, CallTypes]], settings: Settings
     ) -> Callable[[], object] | None:
-        wait: Callable[[], object] | None = imports.module("onert_llvm.expected").expect(operations, settings, _store())
+        wait: Callable[[], object] | None = imports.module("onert_llvm.warmup").expect(operations, settings, _store())
         return wait
 
     def begin(self, settings: Settings) -> None:
-        _compiling().begin(settings, _store())
+        _compile().begin(settings, _store())
 
     def supports(self, operation: Operation, types: CallTypes) -> str | None:
-        reason: str | None = _compiling().why_not(operation, types)
+        reason: str | None = _compile().why_not(operation, types)
         return reason
 
     def fuse(self, sequence: Sequence, settings: Settings) -> tuple[Group, ...]:
-        groups: tuple[Group, ...] = _compiling().fuse(sequence)
+        groups: tuple[Group, ...] = _compile().fuse(sequence)
         return groups
 
     def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
-        kernel: NativeKernel = _compiling().generate(sequence, settings, _store())
+        kernel: NativeKernel = _compile().generate(sequence, settings, _store())
         return kernel
 
     def emit_object(self, blueprint: Blueprint, settings: Settings) -> ObjectCode:
         """The object of a blueprint: the code that `generate` would load, with entry points that call it."""
-        emit = partial(_module("emitting").emit_object, blueprint, settings)
-        emitted: ObjectCode = _module("code").submit(emit).result()
+        emit = partial(_module("onert_llvm.aot.emit_bundle").emit_object, blueprint, settings)
+        emitted: ObjectCode = _module("onert_llvm.codegen.kernel_compiler").submit(emit).result()
         return emitted
 
     def fingerprint(self, settings: Settings) -> str:
         return f"{version()} {target(settings.target)}"
 
     def keep(self, kernel: Kernel) -> KeptKernel:
-        kept: KeptKernel = _compiling().keep(kernel, _store())
+        kept: KeptKernel = _compile().keep(kernel, _store())
         return kept
 
     def revive(self, kept: KeptKernel, sequence: Sequence) -> Kernel:
         return revived(kept)
 
 
-def _compiling() -> Any:
-    return _module("compiling")
+def _compile() -> Any:
+    return _module("onert_llvm.compile")
 
 
 def _module(name: str) -> Any:
@@ -77,7 +77,7 @@ def _module(name: str) -> Any:
             f"backend 'llvm' cannot be used, for LLVM cannot be loaded ({type(error).__name__}: {error}); repair "
             "llvmlite, or choose other backends, such as BACKENDS=reference"
         ) from error
-    return imports.module(f"{__package__}.{name}")
+    return imports.module(name)
 
 
 def _store() -> Cache:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from onert.ir.later import later
+from onert.ir.process.later import later
 
 from .backend import API_VERSION, Backend, EmitsObject, Settings
 from .evaluating import EvaluatingKernel

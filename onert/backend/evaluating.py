@@ -18,7 +18,7 @@ from onert.ir import (
     evaluate,
     infer,
 )
-from onert.ir.inference import declare, shapes_ok
+from onert.ir.analysis.inference import declare, shapes_ok
 
 from .kernel import Part, Sequence
 from .memory import require_room

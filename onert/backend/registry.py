@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 
-from onert.ir import BackendError, OnertWarning, imports
-from onert.ir.cached import cached
+from onert.ir import BackendError, OnertWarning
+from onert.ir.process import imports
+from onert.ir.process.cached import cached
 
 from .backend import API_VERSION, Backend
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from attrs import evolve, frozen
 
 from onert.backend import Backend, EntryPoint, Place, Program, Region, TensorInfo
-from onert.compiler.effects import subgraph_effects
 from onert.compiler.options import Options
+from onert.compiler.rewrite.effects import subgraph_effects
 from onert.compiler.routine import plan_routine
 from onert.compiler.scheduler.manual import Choices
 from onert.ir import CompileError, Subgraph, Subgraphs

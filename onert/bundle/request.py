@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onert.ir import imports
+from onert.ir.process import imports
 
 if TYPE_CHECKING:
     from .wanted import Api, Files, Source

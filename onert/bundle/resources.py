@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from attrs import define, evolve, field, frozen
 
-from onert.compiler.effects import is_function, subgraph_effects
+from onert.compiler.rewrite.effects import is_function, subgraph_effects
 from onert.ir import (
     Array,
     CompileError,
@@ -34,10 +34,10 @@ from onert.ir import (
     TensorType,
     evaluate,
 )
-from onert.ir.ops.control import CallOnce
-from onert.ir.ops.copy import Copy
-from onert.ir.ops.select import Select
-from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
+from onert.ir.ops.control_flow.control import CallOnce
+from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHandle
+from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.elementwise.select import Select
 from onert.ir.value import Value
 
 Key = tuple[str, str]

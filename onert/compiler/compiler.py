@@ -10,22 +10,23 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from onert.backend import Backend, Program, Routine
-from onert.ir import CallTypes, CompileError, ModelError, Operation, Package, Shape, Subgraph, Subgraphs, imports
-from onert.ir.budget import Budget
+from onert.compiler.report.graphviz import dot, write_dots
+from onert.compiler.rewrite.effects import subgraph_effects
+from onert.compiler.scheduler.manual import choices, why_not
+from onert.ir import CallTypes, CompileError, ModelError, Operation, Package, Shape, Subgraph, Subgraphs
+from onert.ir.analysis.model_inference import infer_model
 from onert.ir.link import link
-from onert.ir.model_inference import infer_model
+from onert.ir.process import imports
+from onert.ir.process.budget import Budget
 
-from .dot import dot, write_dots
-from .effects import subgraph_effects
-from .entry import Entry, enter, infos
+from .entry_signature import Entry, enter, infos
 from .limits import STEPS, Limits, input_bytes, limits, spend_operations, steps
 from .options import Options, recordings
 from .pipeline import optimize
 from .routine import compile_routine
-from .scheduler.manual import choices, why_not
 
 if TYPE_CHECKING:
-    from .scheduler.exec_time import ExecTimes
+    from onert.compiler.scheduler.exec_time import ExecTimes
 
 KEPT_PROGRAMS = 8
 """How many programs for other input shapes are kept, those asked for last."""

@@ -14,8 +14,8 @@ from attrs import frozen
 from onert.backend import ArenaPlan, Backend
 from onert.backend.program import WORK_OF_AN_EVALUATED_BYTE, WORK_OF_AN_EVALUATION
 from onert.ir import CompileError, Subgraph, Subgraphs, TensorType
-from onert.ir.budget import Budget
-from onert.ir.cost import cost
+from onert.ir.analysis.cost import cost
+from onert.ir.process.budget import Budget
 from onert.ir.value import Value
 
 from .options import Options

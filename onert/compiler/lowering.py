@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 
 from onert.backend import HOST, Backend, Memory
 from onert.ir import CompileError, Operand, Operation, StateUpdate, Subgraph
-from onert.ir.ops.permute import Permute
+from onert.ir.ops.data_movement.permute import Permute
 from onert.ir.value import Value
 
 

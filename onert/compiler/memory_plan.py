@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from onert.backend import ArenaPlan, Memory, Placement, tensor_bytes
+from onert.compiler.planner.antichain import MOST, heaviest_antichain
+from onert.compiler.planner.claims import Integers, height, neighbours
+from onert.compiler.planner.liveness import Lifetimes, PartialOrder, in_any_order, lifetimes
 from onert.ir import Subgraph
 
-from .antichain import MOST, heaviest_antichain
 from .linearize import Timeline
-from .liveness import Lifetimes, PartialOrder, in_any_order, lifetimes
 from .planner import PLANNERS, Claims
-from .planner.claims import Integers, height, neighbours
 from .tensor_registration import Registration, members
 
 MOST_PAIRS = 1 << 21

@@ -14,10 +14,10 @@ from onert.backend import Settings
 from onert.ir import CompileError, OnertWarning
 from onert.ir.value import Value
 
+from .config_keys import EXECUTORS, parse, without_effect
 from .cpus import available_cpus
 from .package_config import package_options
 from .planner import PLANNERS
-from .variables import EXECUTORS, parse, without_effect
 
 
 def _one_of(allowed: tuple[str, ...]) -> Any:

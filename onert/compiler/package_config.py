@@ -13,8 +13,8 @@ from typing import Any
 from onert.backend.registry import OWN, available
 from onert.ir import CompileError, ModelError
 
+from .config_keys import NAMES, PER_KIND, parse
 from .cpus import available_cpus
-from .variables import NAMES, PER_KIND, parse
 
 MAX_THREADS = 1024
 """The largest number of threads that a package may ask for. It never gets more than the CPUs the process may use."""

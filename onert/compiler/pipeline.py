@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from onert.compiler.passes.copy_outputs import copy_outputs
+from onert.compiler.passes.fold_constants import fold_constants
+from onert.compiler.passes.fold_shapes import fold_shapes
+from onert.compiler.passes.fuse_activation import fuse_activation
+from onert.compiler.passes.fuse_padding import fuse_padding
+from onert.compiler.passes.fuse_update_row import put_rows
+from onert.compiler.passes.grouped_conv_to_depthwise import channels_alone
+from onert.compiler.passes.inline_control_flow import Runs, enclose
+from onert.compiler.passes.merge_duplicates import merge_duplicates
+from onert.compiler.passes.merge_reshapes import merge_reshapes
+from onert.compiler.passes.merge_transposes import merge_transposes
+from onert.compiler.passes.remove_dead import remove_dead
+from onert.compiler.passes.remove_identities import remove_identities
+from onert.compiler.rewrite.edit import Pass
+from onert.compiler.rewrite.verify import check
 from onert.ir import Subgraph, Subgraphs
-from onert.ir.model_inference import infer_alone
+from onert.ir.analysis.model_inference import infer_alone
 
-from .check import check
-from .enclose import Runs, enclose
 from .options import Options
-from .passes.channels_alone import channels_alone
-from .passes.copy_outputs import copy_outputs
-from .passes.fold_constants import fold_constants
-from .passes.fold_shapes import fold_shapes
-from .passes.fuse_activation import fuse_activation
-from .passes.fuse_padding import fuse_padding
-from .passes.merge_duplicates import merge_duplicates
-from .passes.merge_reshapes import merge_reshapes
-from .passes.merge_transposes import merge_transposes
-from .passes.put_rows import put_rows
-from .passes.remove_dead import remove_dead
-from .passes.remove_identities import remove_identities
-from .rewrite import Pass
 
 OPTIONAL: tuple[Pass, ...] = (
     fold_shapes,

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from attrs import evolve, frozen
 
 from onert.backend import ArenaPlan, Backend, Routine, Settings
-from onert.ir import Effect, Subgraph, imports
-from onert.ir.budget import Budget
+from onert.compiler.rewrite.effects import predecessors
+from onert.compiler.scheduler.concurrency import guessed_costs, measured_costs, ranks, threads_for
+from onert.compiler.scheduler.manual import BUILTIN, Assignment, Choices, assign
+from onert.ir import Effect, Subgraph
+from onert.ir.process import imports
+from onert.ir.process.budget import Budget
 from onert.ir.value import Value
 
-from .concurrency import guessed_costs, measured_costs, ranks, threads_for
-from .effects import predecessors
 from .kernel_generation import fuse, generate
 from .limits import is_metered, memory_of, work_of
 from .linearize import linearize
@@ -21,11 +23,10 @@ from .lowering import Lowered, lower
 from .memory_plan import plan_arenas
 from .options import Options
 from .partition import Part, partition, split
-from .scheduler.manual import BUILTIN, Assignment, Choices, assign
 from .tensor_registration import register
 
 if TYPE_CHECKING:
-    from .scheduler.exec_time import ExecTimes
+    from onert.compiler.scheduler.exec_time import ExecTimes
 
 
 @frozen
@@ -83,7 +84,7 @@ def _assign_measured(
     subgraph: Subgraph, backends: Sequence[Backend], choices: Choices, options: Options, measured: ExecTimes
 ) -> Assignment:
     """By the scheduler that is read where there are measured times."""
-    scheduler = imports.module("onert.compiler.scheduler.he")
+    scheduler = imports.module("onert.compiler.scheduler.heterogeneous")
     found: Assignment = scheduler.assign_measured(subgraph, backends, choices, options, measured)
     return found
 

@@ -11,11 +11,12 @@ from weakref import WeakSet, ref
 from onert.backend import Program
 from onert.backend.program import WORK_OF_A_CALL, WORK_OF_A_HANDED_BYTE
 from onert.ir import Array, ExecutionError
-from onert.ir.budget import MAX_CALL_DEPTH
+from onert.ir.process.budget import MAX_CALL_DEPTH
 
+from .atomic import at_once
 from .executors import executor
 from .frame import Frame, Watch
-from .journal import Journal, at_once, is_kept_by
+from .journal import Journal, is_kept_by
 from .meter import Meter
 from .stop import Stop
 

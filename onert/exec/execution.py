@@ -14,24 +14,25 @@ from onert.backend import Program
 from onert.backend.tasks import Pool
 from onert.ir import Array, CompileError, ExecutionError
 from onert.ir import shape as shapes
-from onert.ir.imports import module
+from onert.ir.process.imports import module
 
-from .accompanied import Accompanied, watching
-from .apart import require_apart
 from .arena import THREAD, SharedArena, callers_arena, thread_arena
+from .arguments import copied, elements, is_in_place, position_of, require_holds
 from .context import Instance
 from .exclusive import REFUSED, BusyError, Exclusive, is_refusal
 from .frame import Frame, empty
-from .given import copied, elements, is_in_place, position_of, require_holds
 from .journal import Journaled
+from .memory_overlap import require_apart
+from .run_modes import Accompanied, watching
 from .runner import Runner, Setup
 from .stop import Stop
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from onert.exec.observers.observer import Observer
+
     from .asynchronous import RunFuture
-    from .observers.observer import Observer
 
 Inputs = Mapping[str, Any] | Sequence[Any]
 

@@ -13,7 +13,7 @@ from onert.backend import HOST, Buffer, Memory, Routine, Tensor, Tensors, tensor
 from onert.ir import Array, Context, ExecutionError, TensorType
 from onert.ir import shape as shapes
 
-from .journal import at_once
+from .atomic import at_once
 
 Calls = tuple[Callable[[], None], ...]
 Watch = Callable[[Routine, Tensors, Calls], Calls]

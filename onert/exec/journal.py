@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable
-from operator import call
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +13,6 @@ from onert.ir import Array, Effect
 
 if TYPE_CHECKING:
     from .frame import Frame
-
-
-def at_once(calls: Iterable[Callable[[], object]]) -> None:
-    """Make calls of functions written in C, none of which runs Python code: no signal handler runs between them."""
-    deque(map(call, calls), 0)
 
 
 def is_kept_by(program: Program) -> bool:

@@ -1,6 +1,8 @@
 """Model files to IR."""
 
-from .custom import custom_op
-from .registry import Format, formats, load
+from onert.frontend.tflite_schema.custom_ops import custom_op
+
+from .format import Format
+from .registry import formats, load
 
 __all__ = ["Format", "custom_op", "formats", "load"]

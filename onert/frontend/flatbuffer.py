@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from onert.ir import Array, ModelError
-from onert.ir.budget import Budget
+from onert.ir.process.budget import Budget
 
 _I32, _U16, _U32 = struct.Struct("<i"), struct.Struct("<H"), struct.Struct("<I")
 _SCALARS = {code: struct.Struct("<" + code) for code in "?bBhHiIqQfd"}

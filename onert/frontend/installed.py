@@ -14,11 +14,11 @@ from typing import Any
 from attrs import evolve
 
 from onert.ir import ModelError, OnertError, Package
+from onert.ir.analysis.verify import verify
 from onert.ir.content import Source
-from onert.ir.verify import verify
 
 from .flatbuffer import Data
-from .registry import GROUP, Format
+from .format import GROUP, Format
 
 
 def installed(own: tuple[Format, ...]) -> tuple[tuple[Format, ...], tuple[str, ...]]:

@@ -5,41 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from attrs import evolve, frozen
+from attrs import evolve
 
-from onert.ir import ModelError, Package, imports
+from onert.ir import ModelError, Package
 from onert.ir.content import Held, Source
-from onert.ir.value import Value
+from onert.ir.process import imports
 
 from .files import is_directory, open_file, reason
-from .flatbuffer import Data
+from .format import HEAD, Format
 
-GROUP = "onert.frontends"
 OWN = ("onert.frontend.tflite", "onert.frontend.circle", "onert.frontend.nnpackage")
 """The project's own formats, each `FORMAT` of a package; they are asked before those of strangers."""
-HEAD = 16
-"""Bytes of a file that a format may look at to recognise it."""
-
-
-def _never(source: Source, path: Path | None) -> Package | None:
-    """Nothing is left unread."""
-    return None
-
-
-@frozen
-class Format(Value):
-    """A kind of model file.
-
-    `recognize` is given the first bytes of a file (none for a directory) and its path (None for bytes in memory).
-    `load` is given the whole content (empty for a directory) and the path; it raises ModelError. The content is in
-    memory that nobody else can change. `unread` gives the same package for content that is known to be well-formed,
-    without reading it before something asks what is in it; None where it cannot.
-    """
-
-    name: str
-    recognize: Callable[[bytes, Path | None], bool]
-    load: Callable[[Data, Path | None], Package]
-    unread: Callable[[Source, Path | None], Package | None] = _never
 
 
 def formats() -> tuple[Format, ...]:

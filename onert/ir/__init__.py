@@ -1,9 +1,10 @@
 """The intermediate representation: values that describe a model, and what its operations mean."""
 
+from onert.ir.analysis.evaluate import evaluate
+from onert.ir.analysis.inference import infer, infer_subgraph
+
 from .dtype import Array, DType
 from .errors import BackendError, CompileError, ExecutionError, ModelError, OnertError, OnertWarning, RuleError
-from .evaluate import evaluate
-from .inference import infer, infer_subgraph
 from .op import Call, Context, Effect, Op, Param, require
 from .operand import Operand
 from .operation import Operation

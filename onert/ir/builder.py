@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
+from onert.ir.analysis.inference import infer
+
 from .dtype import Array, DType
 from .errors import ModelError, RuleError
-from .inference import infer
 from .op import Op
 from .operand import Operand
 from .operation import Operation

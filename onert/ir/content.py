@@ -17,7 +17,8 @@ from typing import Protocol
 
 import numpy as np
 
-from .cached import cached
+from onert.ir.process.cached import cached
+
 from .errors import ModelError
 from .subgraph import Subgraphs
 

@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from . import imports
-from .cached import cached
+from onert.ir.process.cached import cached
+
+from .process import imports
 
 Array = np.ndarray[Any, Any]
 

@@ -7,17 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
 
+from onert.ir.analysis.wiring import Wiring, wire
+from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
+from onert.ir.process.budget import Budget
+
 from . import shape as shapes
-from .budget import Budget
 from .errors import ModelError
 from .op import Op
 from .operand import Operand
 from .operation import Operation
-from .ops.convert import Cast, Dequantize, Quantize
 from .package import Package, Port
 from .subgraph import StateUpdate, Subgraph, Subgraphs
 from .types import TensorType
-from .wiring import Wiring, wire
 
 _COPIED = 10
 """Steps of a budget that it takes to copy an operand or an operation."""

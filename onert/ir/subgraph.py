@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from attrs import define, evolve, field, frozen
 
-from .cached import cached
+from onert.ir.process.cached import cached
+
 from .operand import Operand
 from .operation import Operation
 from .types import CallTypes, TensorType

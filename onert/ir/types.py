@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from attrs import evolve, field, frozen
 
+from onert.ir.process.cached import cached
+
 from . import shape as shapes
-from .cached import cached
 from .dtype import Array, DType
 from .errors import RuleError
 from .quant import Quantization

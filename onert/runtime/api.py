@@ -13,7 +13,8 @@ from onert import compiler, frontend
 from onert.backend import Program
 from onert.backend.registry import load_backends
 from onert.compiler import Options
-from onert.ir import CompileError, ModelError, Package, imports
+from onert.ir import CompileError, ModelError, Package
+from onert.ir.process import imports
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 

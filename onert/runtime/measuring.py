@@ -28,7 +28,7 @@ from onert.compiler.scheduler.manual import why_not
 from onert.exec import Execution
 from onert.exec.observers import Observer, Work
 from onert.ir import Array, DType, OnertError, Operation, Package, Subgraph, Subgraphs, TensorType
-from onert.ir.ops.permute import Permute
+from onert.ir.ops.data_movement.permute import Permute
 from onert.ir.value import Value
 
 Measurement = tuple[str, str, bool, int, float]

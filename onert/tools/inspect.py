@@ -15,8 +15,8 @@ from rich.table import Table
 import onert
 from onert import frontend
 from onert.backend import Program
-from onert.compiler import describe
-from onert.compiler.plan_svg import plan_svg
+from onert.compiler.report import tables
+from onert.compiler.report.memory_plan_svg import plan_svg
 from onert.ir import ExecutionError, OnertError, Package
 from onert.ir.text import text
 
@@ -69,11 +69,11 @@ def _tables(options: argparse.Namespace, package: Package) -> None:
     program = onert.compile(package, **chosen)
     console = Console()
     if options.ops:
-        _print(console, describe.operations_table(program.main))
+        _print(console, tables.operations_table(program.main))
     if options.plan:
         for plan in program.memory_plan.values():
-            _print(console, describe.plan_table(program.main.subgraph, plan))
-        for line in describe.memory_lines(program):
+            _print(console, tables.plan_table(program.main.subgraph, plan))
+        for line in tables.memory_lines(program):
             print(line)
     if options.svg is not None:
         _draw(options.svg, program)
@@ -89,7 +89,7 @@ def _draw(path: Path, program: Program) -> None:
             raise ExecutionError(f"{target} cannot be written: {error.strerror or error}") from error
 
 
-def _print(console: Console, table: describe.Table) -> None:
+def _print(console: Console, table: tables.Table) -> None:
     """For a terminal in columns that fit it, for a file in columns as wide as they are."""
     if not console.is_terminal:
         print(table)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from onert.backend import Backend
 from onert.backend.registry import available, load_backend, load_backends
 from onert.compiler import Options
-from onert.compiler.describe import Table
+from onert.compiler.report.tables import Table
 from onert.compiler.scheduler.exec_time import FAILED
 from onert.exec.observers import Profile
 from onert.ir import BackendError, Package

@@ -9,10 +9,10 @@ from attrs import frozen
 
 from onert.backend import CHANNELS_FIRST, Backend, Memory, Sequence, Settings, Tensors
 from onert.ir import Array, CallTypes, Context, Operation
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.binary import Binary
-from onert.ir.ops.pool import Pool2D, Pooling
-from onert.ir.ops.window import Padding
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.elementwise.binary import Binary
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
 
 
 class ChannelsFirst(Backend):

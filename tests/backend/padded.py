@@ -10,9 +10,9 @@ from attrs import frozen
 
 from onert.backend import Backend, HostMemory, Memory, Sequence, Settings, Tensors
 from onert.ir import Array, CallTypes, Context, Operation, TensorType
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.binary import Binary
-from onert.ir.ops.reshape import Reshape
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.elementwise.binary import Binary
 
 VECTOR = 16
 

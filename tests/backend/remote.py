@@ -16,8 +16,8 @@ from attrs import evolve, frozen
 
 from onert.backend import Backend, Sequence, Settings, Tensors
 from onert.ir import Array, BackendError, CallTypes, Context, ExecutionError, Operation, TensorType, evaluate
-from onert.ir.ops.binary import Binary
-from onert.ir.ops.unary import Unary
+from onert.ir.ops.elementwise.binary import Binary
+from onert.ir.ops.elementwise.unary import Unary
 from onert.ir.shape import static
 
 LIMIT = 1 << 20

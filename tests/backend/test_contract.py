@@ -15,7 +15,7 @@ from onert.backend.cache import Cache
 from onert.backend.registry import load_backend
 from onert.ir import OPS, CallTypes, DType, ExecutionError, Package, Quantization, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.slicing import BroadcastTo
+from onert.ir.ops.data_movement.slicing import BroadcastTo
 
 OPEN = TensorType(DType.INT8, (None,), Quantization((0.5,), (3,)))
 

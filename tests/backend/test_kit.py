@@ -17,7 +17,7 @@ from onert.backend.registry import load_backend
 from onert.backend.testing import CLAIMS, TRIALS, Misaligned, Skipped, Trial, align, hold
 from onert.backend.testing.trial import compare
 from onert.ir import Array, CallTypes, Context, Operation
-from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 
 @pytest.mark.parametrize("trial", TRIALS, ids=str)

@@ -19,11 +19,11 @@ from onert.compiler import Options, compile
 from onert.exec import Execution
 from onert.ir import Array, DType, ExecutionError, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.permute import Permute
-from onert.ir.ops.pool import Pool2D, Pooling
-from onert.ir.ops.softmax import Softmax
-from onert.ir.ops.unary import Unary, UnaryKind
+from onert.ir.ops.data_movement.permute import Permute
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
+from onert.ir.ops.reduction.softmax import Softmax
 
 from .channels_first import ChannelsFirst
 from .remote import Device, RemoteBackend, device

@@ -11,9 +11,9 @@ from onert.compiler import Options, compile
 from onert.exec import Execution
 from onert.ir import DType, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.reshape import Reshape
-from onert.ir.ops.unary import Unary, UnaryKind
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
 from .padded import PADDED, Padded
 

@@ -13,16 +13,16 @@ from ops.test_compute_litert import WRITERS
 
 from onert.backend.testing import TRIALS, Trial
 from onert.ir import DType, TensorType
-from onert.ir.ops.binary import Binary
-from onert.ir.ops.comparison import Comparison
-from onert.ir.ops.convert import Cast, Dequantize, Quantize
-from onert.ir.ops.gather import Gather
-from onert.ir.ops.joining import Concat, Split
-from onert.ir.ops.layout import Transpose
-from onert.ir.ops.reshape import Reshape
-from onert.ir.ops.select import Select
-from onert.ir.ops.slicing import Pad, StridedSlice
-from onert.ir.ops.unary import LeakyRelu, Unary
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat, Split
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.data_movement.slicing import Pad, StridedSlice
+from onert.ir.ops.elementwise.binary import Binary
+from onert.ir.ops.elementwise.comparison import Comparison
+from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary
 
 Written = tuple[str, litert.Options | None]
 CLAMPS = {"NONE": 0, "RELU": 1, "RELU6": 3}

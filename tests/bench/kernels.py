@@ -17,21 +17,23 @@ from typing import Any
 import numpy as np
 from attrs import evolve, frozen
 
-from onert_llvm.abi import Algorithm, KernelSpec, Task, build
-from onert_llvm.build import F32, I8, I16, I32, Kernel, Val, vec
-from onert_llvm.image import load
-from onert_llvm.kernels.depthwise_f32 import DepthwiseF32
-from onert_llvm.kernels.depthwise_int8 import DepthwiseInt8
-from onert_llvm.kernels.dot import GROUP, dot
-from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32
-from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
-from onert_llvm.kernels.line_conv_f32 import LineConvF32, Lines
-from onert_llvm.kernels.patch import Patch
-from onert_llvm.kernels.requantize import Scaling
-from onert_llvm.kernels.slide import slide, together
-from onert_llvm.layout import TaskLayout
-from onert_llvm.object import compile_text
-from onert_llvm.packing import (
+from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec, Task, build
+from onert_llvm.codegen.llvm_codegen import compile_text
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, vec
+from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
+from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Lines
+from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
+from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
+from onert_llvm.kernels.contraction.direct.sliding_window import slide, together
+from onert_llvm.kernels.contraction.gemm_f32 import ConvF32, GemmF32
+from onert_llvm.kernels.contraction.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
+from onert_llvm.kernels.contraction.im2col import Patch
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP, dot
+from onert_llvm.runtime.object_loader import load
+from onert_llvm.schedule.cost_model import Shape as ProductShape
+from onert_llvm.schedule.cost_model import fetching, line_tile, product_tile, registers_together, row_work, strip
+from onert_llvm.schedule.weight_packing import (
     channel_order,
     pack_columns,
     pack_depthwise_int8,
@@ -41,9 +43,7 @@ from onert_llvm.packing import (
     panel_bytes_int8,
     panels,
 )
-from onert_llvm.schedule import Shape as ProductShape
-from onert_llvm.schedule import fetching, line_tile, product_tile, registers_together, row_work, strip
-from onert_llvm.target import Dot, Isa, target
+from onert_llvm.target.isa import Dot, Isa, target
 
 Array = np.ndarray[Any, Any]
 CHAINS = 12

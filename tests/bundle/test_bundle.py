@@ -19,8 +19,8 @@ from patience import PATIENCE
 import onert
 import onert.ir.builder
 from onert.ir import Package
-from onert.ir.ops.softmax import Softmax
-from onert.ir.ops.unary import Unary, UnaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.softmax import Softmax
 
 from . import toys
 from .machines import HOST, call, compile_program, defined, needs_compiler, run, undefined

@@ -11,11 +11,11 @@ import pytest
 import onert
 from onert.bundle.resources import held
 from onert.ir import Array, DType, Package, Signature, SignatureTensor, Subgraph, Subgraphs, TensorType
+from onert.ir.analysis.verify import verify
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.control import Call, CallOnce
-from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
-from onert.ir.verify import verify
+from onert.ir.ops.control_flow.control import Call, CallOnce
+from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHandle
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 from .machines import needs_compiler
 

@@ -9,11 +9,11 @@ import numpy as np
 import onert
 from onert.ir import DType, Package, Signature, SignatureTensor, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.gather import Gather
-from onert.ir.ops.unary import Unary, UnaryKind
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
 Array = np.ndarray[Any, Any]
 FLOAT = DType.FLOAT32

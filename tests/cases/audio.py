@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from onert.ir import Array, Quantization
-from onert.ir.ops.audio import AudioSpectrogram, Mfcc
-from onert.ir.ops.numeric_verify import NumericVerify
+from onert.ir.ops.elementwise.numeric_verify import NumericVerify
+from onert.ir.ops.vision_audio.audio import AudioSpectrogram, Mfcc
 
 from .case import Case
 

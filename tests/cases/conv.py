@@ -6,10 +6,10 @@ import numpy as np
 from formulas import convolution, depthwise, floats, spread
 
 from onert.ir import DType, Quantization
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.depthwise import DepthwiseConv2D
-from onert.ir.ops.window import Padding
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 
 from .case import Case
 

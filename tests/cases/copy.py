@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onert.ir import Quantization
-from onert.ir.ops.copy import Copy
+from onert.ir.ops.data_movement.copy import Copy
 
 from .case import Case
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from formulas import floats
 
-from onert.ir.ops.attention import Attention, Pairing, RoPE
-from onert.ir.ops.binary_coding import BcqFullyConnected, BcqGather
-from onert.ir.ops.diagonal import MatrixBandPart
-from onert.ir.ops.einsum import Einsum
-from onert.ir.ops.experts import MixtureOfExperts
-from onert.ir.ops.norm import BatchNorm
-from onert.ir.ops.random_numbers import StatelessUniform
-from onert.ir.ops.unary import Unary, UnaryKind
+from onert.ir.ops.contraction.attention import Attention, Pairing, RoPE
+from onert.ir.ops.contraction.binary_coding import BcqFullyConnected, BcqGather
+from onert.ir.ops.contraction.einsum import Einsum
+from onert.ir.ops.contraction.experts import MixtureOfExperts
+from onert.ir.ops.data_movement.diagonal import MatrixBandPart
+from onert.ir.ops.data_movement.random_numbers import StatelessUniform
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.norm import BatchNorm
 
 from .case import Case
 

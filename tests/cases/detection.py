@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from onert.ir import Array
-from onert.ir.ops.detection import DetectionPostProcess, NonMaxSuppression
+from onert.ir.ops.vision_audio.detection import DetectionPostProcess, NonMaxSuppression
 
 from .case import Case
 

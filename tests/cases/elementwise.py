@@ -7,12 +7,12 @@ import math
 import numpy as np
 
 from onert.ir import Array, DType, Quantization
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.binary import AddN, Binary, BinaryKind, PRelu
-from onert.ir.ops.comparison import Comparison, ComparisonKind
-from onert.ir.ops.convert import Bitcast, Cast, Dequantize, FakeQuant, Quantize
-from onert.ir.ops.select import Select
-from onert.ir.ops.unary import LeakyRelu, Unary, UnaryKind, ZerosLike
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.elementwise.binary import AddN, Binary, BinaryKind, PRelu
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Bitcast, Cast, Dequantize, FakeQuant, Quantize
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind, ZerosLike
 
 from .case import Case
 

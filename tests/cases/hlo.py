@@ -6,8 +6,10 @@ import numpy as np
 from formulas import floats
 
 from onert.ir import DType
-from onert.ir.ops.binary import BinaryKind
-from onert.ir.ops.hlo import (
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.stablehlo.gather import BitGenerator, HloGather, HloRngBitGenerator
+from onert.ir.ops.stablehlo.products import HloConvolution, HloDotGeneral, Places
+from onert.ir.ops.stablehlo.shapes_and_elements import (
     HloBroadcastInDim,
     HloClamp,
     HloDynamicSlice,
@@ -17,9 +19,7 @@ from onert.ir.ops.hlo import (
     HloSlice,
     HloTranspose,
 )
-from onert.ir.ops.hlo_bodies import HloReduce, HloReduceWindow, HloScatter, HloSort
-from onert.ir.ops.hlo_gather import BitGenerator, HloGather, HloRngBitGenerator
-from onert.ir.ops.hlo_products import HloConvolution, HloDotGeneral, Places
+from onert.ir.ops.stablehlo.with_bodies import HloReduce, HloReduceWindow, HloScatter, HloSort
 
 from .case import Case
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from onert.ir.ops.broadcast_gradient import BroadcastGradientArgs
-from onert.ir.ops.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
-from onert.ir.ops.unpool import MaxPoolWithIndices
-from onert.ir.ops.window import Padding
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.elementwise.broadcast_gradient import BroadcastGradientArgs
+from onert.ir.ops.reduction.unpool import MaxPoolWithIndices
+from onert.ir.ops.vision_audio.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
 
 from .case import Case
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from onert.ir import Array, DType, Quantization
-from onert.ir.ops.dense import Bucketize, Combiner, Dilate, EmbeddingLookupSparse, SparseToDense
-from onert.ir.ops.diagonal import MatrixDiag, MatrixSetDiag
-from onert.ir.ops.hash_tables import HashTable, HashTableImport
-from onert.ir.ops.projection import LshProjection
-from onert.ir.ops.random_numbers import Distribution, Multinomial, Random
-from onert.ir.ops.segment import SegmentReduction, SegmentSum, UnsortedSegment
-from onert.ir.ops.skip_gram import SkipGram
+from onert.ir.ops.data_movement.dense import Bucketize, Combiner, Dilate, EmbeddingLookupSparse, SparseToDense
+from onert.ir.ops.data_movement.diagonal import MatrixDiag, MatrixSetDiag
+from onert.ir.ops.data_movement.random_numbers import Distribution, Multinomial, Random
+from onert.ir.ops.lookup.hash_tables import HashTable, HashTableImport
+from onert.ir.ops.lookup.projection import LshProjection
+from onert.ir.ops.lookup.skip_gram import SkipGram
+from onert.ir.ops.reduction.segment import SegmentReduction, SegmentSum, UnsortedSegment
 
 from .case import Case
 

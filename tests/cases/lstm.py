@@ -10,9 +10,9 @@ import numpy as np
 from attrs import field, frozen
 
 from onert.ir import Array, DType, Quantization, TensorType
-from onert.ir.ops.lstm import LSTM
-from onert.ir.ops.lstm_basic import BasicLSTM
-from onert.ir.ops.lstm_bidirectional import BidirectionalLSTM
+from onert.ir.ops.recurrent.lstm import LSTM
+from onert.ir.ops.recurrent.lstm_basic import BasicLSTM
+from onert.ir.ops.recurrent.lstm_bidirectional import BidirectionalLSTM
 
 from .case import Case
 

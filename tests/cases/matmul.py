@@ -6,9 +6,9 @@ import numpy as np
 from formulas import floats, spread
 
 from onert.ir import DType, Quantization
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.matmul import BatchMatMul
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
 
 from .case import Case
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from onert.ir import Array, DType, Op, Quantization
-from onert.ir.ops.fill import Fill, Range, TopK, Unique, Where
-from onert.ir.ops.gather import (
+from onert.ir.ops.data_movement.fill import Fill, Range, TopK, Unique, Where
+from onert.ir.ops.data_movement.gather import (
     DynamicUpdateSlice,
     EmbeddingLookup,
     Gather,
@@ -18,8 +18,8 @@ from onert.ir.ops.gather import (
     PutRow,
     ScatterNd,
 )
-from onert.ir.ops.joining import Concat, Pack, Split, SplitV, Unpack
-from onert.ir.ops.layout import (
+from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
+from onert.ir.ops.data_movement.layout import (
     BatchToSpaceND,
     DepthToSpace,
     Reverse,
@@ -28,8 +28,17 @@ from onert.ir.ops.layout import (
     SpaceToDepth,
     Transpose,
 )
-from onert.ir.ops.reshape import ExpandDims, Rank, Reshape, ShapeOf, Squeeze
-from onert.ir.ops.slicing import BroadcastArgs, BroadcastTo, Mirror, MirrorPad, Pad, Slice, StridedSlice, Tile
+from onert.ir.ops.data_movement.reshape import ExpandDims, Rank, Reshape, ShapeOf, Squeeze
+from onert.ir.ops.data_movement.slicing import (
+    BroadcastArgs,
+    BroadcastTo,
+    Mirror,
+    MirrorPad,
+    Pad,
+    Slice,
+    StridedSlice,
+    Tile,
+)
 
 from .case import Case
 

@@ -6,9 +6,9 @@ import numpy as np
 from formulas import floats, spread
 
 from onert.ir import Array, DType, Quantization
-from onert.ir.ops.norm import InstanceNorm, L2Normalization, LocalResponseNormalization, RmsNorm
-from onert.ir.ops.resize import ResizeBilinear, ResizeNearestNeighbor
-from onert.ir.ops.softmax import LogSoftmax, Softmax
+from onert.ir.ops.reduction.norm import InstanceNorm, L2Normalization, LocalResponseNormalization, RmsNorm
+from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
+from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 
 from .case import Case
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onert.ir.ops.permute import Permute
+from onert.ir.ops.data_movement.permute import Permute
 
 from .case import Case
 

@@ -6,11 +6,11 @@ import numpy as np
 from formulas import floats, pooled, spread
 
 from onert.ir import Array, Quantization
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.pool import Pool2D, Pooling
-from onert.ir.ops.reduce_window import ReduceWindow, WindowReduction
-from onert.ir.ops.unpool import MaxPoolWithArgmax2D, MaxUnpool2D
-from onert.ir.ops.window import Padding
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
+from onert.ir.ops.reduction.reduce_window import ReduceWindow, WindowReduction
+from onert.ir.ops.reduction.unpool import MaxPoolWithArgmax2D, MaxUnpool2D
 
 from .case import Case
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from onert.ir import Array, Quantization
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.gru import GRU
-from onert.ir.ops.rnn import RNN, BidirectionalRNN
-from onert.ir.ops.svdf import SVDF
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.recurrent.gru import GRU
+from onert.ir.ops.recurrent.rnn import RNN, BidirectionalRNN
+from onert.ir.ops.recurrent.svdf import SVDF
 
 from .case import Case
 

@@ -6,8 +6,8 @@ import numpy as np
 from formulas import floats, spread
 
 from onert.ir import Array, DType, Quantization
-from onert.ir.ops.reduce import ArgReduce, Extreme, Reduce, Reduction
-from onert.ir.ops.scan import RFFT2D, CumSum
+from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
+from onert.ir.ops.reduction.scan import RFFT2D, CumSum
 
 from .case import Case
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onert.ir import Array
-from onert.ir.ops.state import VarHandle
+from onert.ir.ops.control_flow.state import VarHandle
 
 from .case import Case
 

@@ -6,10 +6,10 @@ import numpy as np
 from formulas import convolution, floats, spread, transposed
 
 from onert.ir import Quantization
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.conv3d import Conv3D, TransposeConv3D
-from onert.ir.ops.transpose_conv import TransposeConv2D, TransposeConvBias2D
-from onert.ir.ops.window import Padding
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D, TransposeConvBias2D
 
 from .case import Case
 

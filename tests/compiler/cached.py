@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import onert
-import onert_llvm.version
+import onert_llvm.codegen.fingerprint
 from onert.backend.writers import WRITERS
-from onert.compiler import key, programs
+from onert.compiler.program_cache import key
+from onert.compiler.program_cache import lookup as programs
 from onert.ir import Array, DType, Package, Signature, SignatureTensor, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 ADD, MUL = Binary(BinaryKind.ADD), Binary(BinaryKind.MUL)
 ROWS = TensorType(DType.FLOAT32, (None, 4))
@@ -69,7 +70,7 @@ def caching(folder: Path) -> Iterator[Cached]:
 def forget() -> None:
     """Have the process look anew at what it runs."""
     key.process.cache_clear()
-    onert_llvm.version.version.cache_clear()
+    onert_llvm.codegen.fingerprint.version.cache_clear()
 
 
 def graph(op: Binary, weights: Array = WEIGHTS) -> Subgraph:

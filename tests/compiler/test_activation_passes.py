@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from onert.compiler.passes.fuse_activation import fuse_activation
 from onert.compiler.passes.remove_identities import remove_identities
 from onert.ir import Array, DType, Quantization, Subgraph, TensorType
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.convert import Cast, Dequantize, Quantize
-from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.unary import Unary, UnaryKind
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
 from .toy import Draft, ToyFlat, interpret
 

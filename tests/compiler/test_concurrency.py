@@ -9,11 +9,11 @@ import pytest
 
 from onert.backend import Backend, Group, Program, Sequence, Settings
 from onert.compiler import Options, compile
-from onert.compiler.concurrency import BYTES_PER_FLOP, beside, guessed_costs, ranks, threads_for
-from onert.compiler.effects import predecessors, subgraph_effects
-from onert.compiler.liveness import reachability
+from onert.compiler.planner.liveness import reachability
+from onert.compiler.rewrite.effects import predecessors, subgraph_effects
+from onert.compiler.scheduler.concurrency import BYTES_PER_FLOP, beside, guessed_costs, ranks, threads_for
 from onert.ir import BackendError, Effect, Package, Subgraph, Subgraphs
-from onert.ir.ops.control import Call
+from onert.ir.ops.control_flow.control import Call
 
 from .test_program import program
 from .toy import ELSEWHERE, Draft, Run, ToyAdd, ToyBackend, ToyRead, ToyScale, ToyWrite

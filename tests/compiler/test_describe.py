@@ -8,7 +8,7 @@ import numpy as np
 
 from onert.backend import Program
 from onert.compiler import Options, compile
-from onert.compiler.describe import memory_lines, operations_table, plan_table
+from onert.compiler.report.tables import memory_lines, operations_table, plan_table
 from onert.ir import Package, Subgraphs
 
 from .toy import Draft, Run, ToyAdd, ToyBackend, ToyFlat, ToyScale

@@ -17,13 +17,14 @@ from shared_material import REPOSITORY
 import onert
 from onert.backend import HOST, Backend, HostMemory, Memory
 from onert.backend.writers import WRITERS
-from onert.compiler import kept, programs
-from onert.compiler.decoding import DecodeError, decode
-from onert.compiler.encoding import HEAD, EncodeError, encode
-from onert.compiler.records import CORE, Records
+from onert.compiler.program_cache import lookup as programs
+from onert.compiler.program_cache import serialize as kept
+from onert.compiler.program_cache.decoding import DecodeError, decode
+from onert.compiler.program_cache.encoding import HEAD, EncodeError, encode
+from onert.compiler.program_cache.records import CORE, Records
 from onert.ir import OPS, Array, Constant, DType, Operand, Quantization, TensorType
-from onert.ir.ops.binary import Binary, BinaryKind
 from onert.ir.ops.custom import Python
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
 ELSEWHERE = HostMemory()
@@ -213,7 +214,7 @@ NAMES = (
     "binary.Op",
     "__init__.Kinds",
     "..op.Op",
-    "onert.ir.ops.binary.Binary",
+    "onert.ir.ops.elementwise.binary.Binary",
     "own:Point",
     "Point",
     "",

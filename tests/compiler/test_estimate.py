@@ -10,11 +10,11 @@ import pytest
 
 from onert.backend import HOST, Backend
 from onert.compiler import Options, compile
-from onert.compiler.scheduler import he
+from onert.compiler.scheduler import heterogeneous
 from onert.compiler.scheduler.estimate import BYTES_PER_MICROSECOND, Transfers, total
 from onert.compiler.scheduler.exec_time import FAILED, ExecTimes, detail, merged, save, total_bytes
 from onert.ir import CallTypes, DType, Op, Package, Quantization, Subgraph, Subgraphs, TensorType
-from onert.ir.ops.permute import Permute
+from onert.ir.ops.data_movement.permute import Permute
 
 from .test_he_scheduler import PricedBackend, scheduled
 from .toy import ELSEWHERE, Draft, Elsewhere, ToyBackend, ToyScale
@@ -265,7 +265,7 @@ def test_earliest_finish_counts_copies(tmp_path: Path) -> None:
     by_name = {backend.name: backend for backend in BACKENDS}
     for copy, wanted in ((40, ["device", "device"]), (60, ["host", "host"])):
         transfers = Transfers(graph, copying(ExecTimes(), copy), BACKENDS[-1])
-        assert he._earliest(he._Problem(graph, by_name, times, transfers, 1)) == wanted
+        assert heterogeneous._earliest(heterogeneous._Problem(graph, by_name, times, transfers, 1)) == wanted
 
 
 def test_the_note_says_what_a_run_is_expected_to_take(tmp_path: Path) -> None:

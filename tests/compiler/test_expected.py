@@ -16,7 +16,7 @@ from shared_material import REPOSITORY
 import onert
 from onert.backend import Backend, Settings
 from onert.backend.writers import WRITERS
-from onert.compiler import programs
+from onert.compiler.program_cache import lookup
 from onert.ir import CallTypes, Operation, Package
 
 FILE = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
@@ -53,7 +53,7 @@ def _named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "told_backend", module)
     monkeypatch.setenv("BACKENDS", "told_backend:Told")
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(programs, "WORTH_KEEPING", 0.0)
+    monkeypatch.setattr(lookup, "WORTH_KEEPING", 0.0)
     monkeypatch.setattr(Told, "kinds", [])
     monkeypatch.setattr(Told, "waited", 0)
     monkeypatch.setattr(Told, "fails", False)
@@ -86,7 +86,7 @@ def test_nobody_is_told_of_a_model_whose_program_was_kept() -> None:
 def test_getting_ready_is_part_of_what_keeping_a_program_saves(
     seconds: float, loads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(programs, "WORTH_KEEPING", 1e5)
+    monkeypatch.setattr(lookup, "WORTH_KEEPING", 1e5)
     for _ in range(2):
         package = onert.load(FILE)
         assert package.content is not None

@@ -21,7 +21,7 @@ from onert.compiler import Options, compile
 from onert.compiler.scheduler.exec_time import FAILED, ExecTimes, detail, load, merged, save, total_bytes
 from onert.exec import Execution
 from onert.ir import CallTypes, CompileError, Context, DType, Op, Package, Subgraph, Subgraphs, TensorType
-from onert.ir.ops.permute import Permute
+from onert.ir.ops.data_movement.permute import Permute
 from onert.runtime.measuring import measure
 
 from .toy import ELSEWHERE, Draft, ToyAdd, ToyBackend, ToyRead, ToyScale

@@ -18,15 +18,16 @@ import onert
 from onert.backend import tasks
 from onert.backend.cache import HEADER, Cache
 from onert.backend.writers import WRITERS, Writers
-from onert.compiler import kept, programs
+from onert.compiler.program_cache import lookup as programs
+from onert.compiler.program_cache import serialize as kept
 from onert.exec.observers import Profile, Trace
 from onert.ir import Array, DType, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.comparison import Comparison, ComparisonKind
-from onert.ir.ops.control import CallOnce, While
+from onert.ir.ops.control_flow.control import CallOnce, While
+from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHandle
 from onert.ir.ops.custom import Python
-from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 
 MODELS = sorted(p for p in (SHARED / "models").glob("*/*") if p.suffix in (".tflite", ".circle"))
 DIGITS = [REPOSITORY / "nnpackage" / "examples" / name for name in ("digits_float", "digits_int8")]

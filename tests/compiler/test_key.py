@@ -13,12 +13,13 @@ from shared_material import REPOSITORY
 
 import onert
 from onert.backend.writers import WRITERS
-from onert.compiler import key, programs
 from onert.compiler.options import Options
+from onert.compiler.program_cache import key
+from onert.compiler.program_cache import lookup as programs
 from onert.ir import Array, Constant, Package
 from onert.ir.content import Content, Held
 from onert.ir.package import Connection, Port
-from onert_llvm import target
+from onert_llvm.target import isa
 
 from .cached import ADD, MUL, PLAIN, SHAPES, WEIGHTS, Cached, caching, check_apart, graph, packaged
 
@@ -48,7 +49,7 @@ OPTIONS: Mapping[str, tuple[object, Mapping[str, Any]]] = {
     "max_work": (1 << 20, {}),
     "optimize": (False, {}),
     "disabled_passes": (frozenset({"FoldConstants"}), {}),
-    "target": (target.runnable()[0].name, {}),
+    "target": (isa.runnable()[0].name, {}),
     "extra": ({"a setting": "of a backend"}, {}),
     "workspace_dir": ("elsewhere", {"tracing": True}),
     "tracing": (True, {}),

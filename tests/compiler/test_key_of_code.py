@@ -14,13 +14,13 @@ import pytest
 from shared_material import REPOSITORY
 
 import onert_builtin.backend
-import onert_llvm.version
+import onert_llvm.codegen.fingerprint
 import onert_reference.backend
 from onert.backend import Backend, Settings
 from onert.backend.registry import load_backends
-from onert.compiler import key
 from onert.compiler.options import Options
-from onert_llvm import target
+from onert.compiler.program_cache import key
+from onert_llvm.target import isa
 
 from .cached import PLAIN, SHAPES, Cached, caching, check_apart, forget
 
@@ -52,10 +52,10 @@ PROCESS: Mapping[str, tuple[object, str, Any]] = {
 """What decides each component that is of the process: where it is asked for, and another answer."""
 
 FINGERPRINTS: Mapping[str, tuple[object, str, Any]] = {
-    "sources of llvm": (onert_llvm.version, "sources", lambda folder: "other"),
-    "llvmlite": (onert_llvm.version, "installed", lambda folder, name: "other"),
-    "library of llvmlite": (onert_llvm.version, "_sizes", lambda folder: "other"),
-    "processor for llvm": (target, "_host_features", least),
+    "sources of llvm": (onert_llvm.codegen.fingerprint, "sources", lambda folder: "other"),
+    "llvmlite": (onert_llvm.codegen.fingerprint, "installed", lambda folder, name: "other"),
+    "library of llvmlite": (onert_llvm.codegen.fingerprint, "_sizes", lambda folder: "other"),
+    "processor for llvm": (isa, "_host_features", least),
     "sources of reference": (onert_reference.backend, "sources", lambda folder: "other"),
     "sources of builtin": (onert_builtin.backend, "sources", lambda folder: "other"),
 }
@@ -72,7 +72,7 @@ def test_every_component_of_the_process_is_tried(cached: Cached) -> None:
 def test_code_libraries_and_machine_are_part_of_the_key(
     name: str, cached: Cached, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if name == "processor for llvm" and target.runnable()[-1] == target.runnable()[0]:
+    if name == "processor for llvm" and isa.runnable()[-1] == isa.runnable()[0]:
         pytest.skip("this processor is the least of its kind")
     where, attribute, answer = {**PROCESS, **FINGERPRINTS}[name]
     if name in key.LIBRARIES:  # the libraries share a function
@@ -127,14 +127,14 @@ SCRIPT = """
 import sys
 import numpy as np
 import onert
-from onert.compiler import programs
+from onert.compiler.program_cache import lookup
 from onert.backend import Backend, Settings
 from onert.backend.writers import WRITERS
 from compiler.cached import graph, packaged, ADD, MUL, SHAPES
-programs.WORTH_KEEPING = 0.0
+lookup.WORTH_KEEPING = 0.0
 compiled = []
-compiler = programs._compiler
-programs._compiler = lambda: compiled.append(1) or compiler()
+compiler = lookup._compiler
+lookup._compiler = lambda: compiled.append(1) or compiler()
 package = packaged(graph(ADD, np.float32([float(sys.argv[1])] * 4)), graph(MUL))
 passes = frozenset({"FoldConstants", "RemoveIdentities", "no such pass", "nor this"})
 options = dict(input_shapes=SHAPES, num_threads=1, op_backend={"MUL": "reference"}, disabled_passes=passes)

@@ -11,9 +11,9 @@ from shared_material import REPOSITORY
 
 import onert
 from onert.backend.writers import WRITERS
-from onert.compiler import programs
-from onert.frontend import model as reader
-from onert.frontend.custom import CUSTOM_OPS
+from onert.compiler.program_cache import lookup
+from onert.frontend.tflite_schema import model as reader
+from onert.frontend.tflite_schema.custom_ops import CUSTOM_OPS
 from onert.ir import Array, ModelError, Package, content
 
 FILE = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
@@ -22,7 +22,7 @@ FILE = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tfli
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(programs, "WORTH_KEEPING", 0.0)
+    monkeypatch.setattr(lookup, "WORTH_KEEPING", 0.0)
 
 
 class Reads:

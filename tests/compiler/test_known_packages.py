@@ -12,8 +12,8 @@ from shared_material import REPOSITORY
 
 import onert
 from onert.backend.writers import WRITERS
-from onert.compiler import programs
-from onert.frontend import model as reader
+from onert.compiler.program_cache import lookup
+from onert.frontend.tflite_schema import model as reader
 from onert.ir import ModelError
 
 EXAMPLE = REPOSITORY / "nnpackage" / "examples" / "digits_int8"
@@ -24,7 +24,7 @@ MODEL = "digits_int8.tflite"
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package of its own, and a cache."""
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(programs, "WORTH_KEEPING", 0.0)
+    monkeypatch.setattr(lookup, "WORTH_KEEPING", 0.0)
     return Path(shutil.copytree(EXAMPLE, tmp_path / "digits"))
 
 

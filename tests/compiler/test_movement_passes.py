@@ -10,24 +10,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onert.compiler import Options
-from onert.compiler.passes.channels_alone import channels_alone
 from onert.compiler.passes.fold_shapes import fold_shapes
 from onert.compiler.passes.fuse_padding import fuse_padding
+from onert.compiler.passes.grouped_conv_to_depthwise import channels_alone
 from onert.compiler.passes.merge_reshapes import merge_reshapes
 from onert.compiler.passes.merge_transposes import merge_transposes
 from onert.compiler.passes.remove_dead import remove_dead
 from onert.compiler.passes.remove_identities import remove_identities
 from onert.compiler.pipeline import optimize
 from onert.ir import Array, DType, Quantization, Subgraph, TensorType
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.convert import Dequantize, Quantize
-from onert.ir.ops.depthwise import DepthwiseConv2D
-from onert.ir.ops.joining import Concat
-from onert.ir.ops.layout import Transpose
-from onert.ir.ops.reshape import ExpandDims, Rank, Reshape, ShapeOf, Squeeze
-from onert.ir.ops.slicing import BroadcastTo, Pad, Slice, Tile
-from onert.ir.ops.window import Padding
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.reshape import ExpandDims, Rank, Reshape, ShapeOf, Squeeze
+from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, Tile
+from onert.ir.ops.elementwise.convert import Dequantize, Quantize
 
 from .toy import Draft, interpret
 

@@ -11,13 +11,13 @@ from onert.compiler.scheduler.manual import Choices, choices
 from onert.compiler.scheduler.operation_names import ONE_NAMES, kinds
 from onert.ir import OPS, CompileError, DType, Op, Operation, Package, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.comparison import Comparison, ComparisonKind
-from onert.ir.ops.convert import Cast
+from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.custom import Python
-from onert.ir.ops.reduce import ArgReduce, Extreme, Reduce, Reduction
-from onert.ir.ops.unary import Unary, UnaryKind
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
 
 from .toy import ToyAdd
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from shared_material import REPOSITORY
 
-from onert.compiler import Options, variables
+from onert.compiler import Options
+from onert.compiler import config_keys as variables
 from onert.compiler.cpus import available_cpus
 from onert.compiler.options import recordings
 from onert.ir import CompileError, OnertWarning

@@ -9,9 +9,9 @@ import pytest
 from attrs import fields
 
 from onert.compiler import Options, package_options
+from onert.compiler.config_keys import NAMES
 from onert.compiler.cpus import available_cpus
 from onert.compiler.package_config import MAX_THREADS, PERMITTED
-from onert.compiler.variables import NAMES
 from onert.ir import ModelError
 
 ALLOWED: dict[str, tuple[str, str, Any]] = {

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from onert.compiler.passes.fuse_padding import fuse_padding
-from onert.compiler.passes.put_rows import put_rows
-from onert.compiler.rewrite import only_user
+from onert.compiler.passes.fuse_update_row import put_rows
+from onert.compiler.rewrite.edit import only_user
 from onert.ir import DType, Quantization, Subgraph, TensorType
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.joining import Concat, Pack
-from onert.ir.ops.slicing import Pad, Slice
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.data_movement.joining import Concat, Pack
+from onert.ir.ops.data_movement.slicing import Pad, Slice
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 from .toy import Draft, ToyAdd, ToyScale
 

@@ -11,7 +11,7 @@ from onert.compiler.passes.merge_duplicates import merge_duplicates
 from onert.compiler.passes.remove_dead import remove_dead
 from onert.ir import DType, Subgraph, TensorType
 from onert.ir.ops.custom import Python
-from onert.ir.ops.joining import Concat
+from onert.ir.ops.data_movement.joining import Concat
 
 from .toy import Draft, ToyAdd, ToyFlat, ToyHalves, ToyRead, ToyScale, ToyWrite, interpret
 

@@ -11,11 +11,11 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onert.compiler.antichain import heaviest_antichain
-from onert.compiler.liveness import Lifetimes
 from onert.compiler.planner import PLANNERS, Claims
+from onert.compiler.planner.antichain import heaviest_antichain
 from onert.compiler.planner.best import CANDIDATES, EFFORT, ORDERS, _plans, _promoted
 from onert.compiler.planner.claims import Neighbours, height, lowest_gap, neighbours, tightest_gap
+from onert.compiler.planner.liveness import Lifetimes
 from onert.compiler.planner.orders import by_breadth
 
 FITS = (lowest_gap, tightest_gap)

@@ -17,9 +17,9 @@ from onert.backend import Backend, Program
 from onert.compiler import Options, compile
 from onert.compiler.planner import PLANNERS
 from onert.ir import Array, CompileError, Package, Subgraph, Subgraphs
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.permute import Permute
-from onert.ir.ops.unary import Unary, UnaryKind
+from onert.ir.ops.data_movement.permute import Permute
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
 from .toy import (
     ELSEWHERE,

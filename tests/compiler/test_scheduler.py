@@ -9,17 +9,7 @@ import pytest
 from onert.backend import Backend
 from onert.compiler import Options, compile
 from onert.compiler.scheduler.manual import why_not
-from onert.ir import (
-    BackendError,
-    CallTypes,
-    CompileError,
-    DType,
-    Operation,
-    Package,
-    Subgraph,
-    Subgraphs,
-    TensorType,
-)
+from onert.ir import BackendError, CallTypes, CompileError, DType, Operation, Package, Subgraph, Subgraphs, TensorType
 
 from .toy import ELSEWHERE, Draft, ToyAdd, ToyBackend, ToyRead, ToyScale, ToyWrite
 

@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve, frozen
 
 from onert.ir import Array, Call, CallTypes, Context, DType, ModelError, Op, Subgraphs, TensorType
-from onert.ir.model_inference import infer_model
+from onert.ir.analysis.model_inference import infer_model
 
 from .toy import Draft, ToyAdd, ToyFlat, ToyHalves, ToyScale
 

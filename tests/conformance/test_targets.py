@@ -20,7 +20,7 @@ from tolerances import CLOSE, ON_AVERAGE, ONE_OPERATION, ROUGH
 
 import onert
 from onert.ir import Array
-from onert_llvm.target import runnable
+from onert_llvm.target.isa import runnable
 
 MODELS = sorted(p for p in (SHARED / "models").glob("*/*") if p.suffix in (".tflite", ".circle"))
 TARGETS = [isa.name for isa in runnable()]

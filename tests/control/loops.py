@@ -8,13 +8,13 @@ import numpy as np
 
 from onert.ir import DType, Op, Subgraph, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.comparison import Comparison, ComparisonKind
-from onert.ir.ops.control import If, While
-from onert.ir.ops.gather import Gather
-from onert.ir.ops.joining import Concat
-from onert.ir.ops.reshape import ExpandDims, Reshape
-from onert.ir.ops.slicing import Slice
+from onert.ir.ops.control_flow.control import If, While
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape
+from onert.ir.ops.data_movement.slicing import Slice
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 
 ONE = TensorType(DType.INT32, ())
 ADD, MUL = Binary(BinaryKind.ADD), Binary(BinaryKind.MUL)

@@ -8,12 +8,12 @@ import pytest
 import onert
 from onert.ir import DType, ExecutionError, Op, Package, Quantization, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.comparison import Comparison, ComparisonKind
-from onert.ir.ops.control import Call, CallOnce, If, While
-from onert.ir.ops.joining import Concat
-from onert.ir.ops.reshape import Reshape
-from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
+from onert.ir.ops.control_flow.control import Call, CallOnce, If, While
+from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHandle
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 
 _ONE = TensorType(DType.INT32, ())
 _BOOL = TensorType(DType.BOOL, ())

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 import onert
-from onert.compiler.enclose import MOST_REPEATED, _size
+from onert.compiler.passes.inline_control_flow import MOST_REPEATED, _size
 from onert.ir import DType, ExecutionError, Operation, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.control import Call as CallOp
-from onert.ir.ops.control import If
-from onert.ir.ops.enclosed import Branch, Loop
-from onert.ir.ops.gather import PutRow
-from onert.ir.parse import parse_subgraph
-from onert.ir.text import text
+from onert.ir.ops.control_flow.control import Call as CallOp
+from onert.ir.ops.control_flow.control import If
+from onert.ir.ops.control_flow.enclosed import Branch, Loop
+from onert.ir.ops.data_movement.gather import PutRow
+from onert.ir.text import parse_subgraph, text
 
 from .loops import MUL, ONE, by_constant, collatz, fibonacci, floats, loop, one_more, running_sums, triangle
 

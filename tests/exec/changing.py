@@ -20,12 +20,12 @@ from cases.case import Case
 import onert
 from onert.ir import Array, DType, OnertError, Op, Package, Quantization
 from onert.ir.builder import Builder
-from onert.ir.ops.fill import TopK
-from onert.ir.ops.gather import EmbeddingLookup, Gather, GatherNd, OneHot, ScatterNd
-from onert.ir.ops.layout import ReverseSequence
-from onert.ir.ops.segment import SegmentReduction, SegmentSum, UnsortedSegment
-from onert.ir.ops.slicing import Slice
-from onert.ir.ops.softmax import Softmax
+from onert.ir.ops.data_movement.fill import TopK
+from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd, OneHot, ScatterNd
+from onert.ir.ops.data_movement.layout import ReverseSequence
+from onert.ir.ops.data_movement.slicing import Slice
+from onert.ir.ops.reduction.segment import SegmentReduction, SegmentSum, UnsortedSegment
+from onert.ir.ops.reduction.softmax import Softmax
 
 SIZE, HEAD = 1 << 20, 4096
 """Bytes of shared memory for operands, and before them for how many are used and whether to stop."""

@@ -10,7 +10,7 @@ import pytest
 import onert
 from onert.ir import Array, DType, ExecutionError, Package, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.unary import Unary, UnaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
 Give = Callable[[onert.Execution, Array], None]
 

@@ -30,11 +30,11 @@ from onert.ir import (
     Subgraphs,
     TensorType,
 )
-from onert.ir.budget import MAX_CALL_DEPTH
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.control import Call
-from onert.ir.ops.reshape import Reshape
+from onert.ir.ops.control_flow.control import Call
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.process.budget import MAX_CALL_DEPTH
 
 from .slow import chain, compiled
 

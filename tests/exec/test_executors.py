@@ -19,7 +19,7 @@ from onert.backend.registry import load_backends
 from onert.compiler import Options, compile
 from onert.exec import Execution
 from onert.ir import Array, ExecutionError, Package, Subgraph, Subgraphs
-from onert.ir.ops.control import Call
+from onert.ir.ops.control_flow.control import Call
 
 from .slow import Meeting, branches, chain, compiled, failing, sleeping
 

@@ -16,10 +16,10 @@ from onert.exec import Execution
 from onert.exec.observers import MemoryTimeline, MinMax, Observer, Profile, Trace
 from onert.ir import DType, ExecutionError, Package, Quantization, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.control import Call
-from onert.ir.ops.matmul import BatchMatMul
-from onert.ir.ops.reshape import Reshape
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.control_flow.control import Call
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 from .slow import Clock, SlowBackend, SlowKernel, branches, chain, compiled
 
@@ -30,7 +30,7 @@ ONES = np.ones(4, np.float32)
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The time that observers see."""
     made = Clock()
-    for module in ("onert.exec.observers.watching", "onert.exec.observers.timeline", "onert.exec.accompanied"):
+    for module in ("onert.exec.observers.watching", "onert.exec.observers.timeline", "onert.exec.run_modes"):
         monkeypatch.setattr(f"{module}.perf_counter_ns", made.perf_counter_ns)
     return made
 

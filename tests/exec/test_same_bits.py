@@ -14,13 +14,13 @@ from shared_material import SHARED, needs_shared
 import onert
 from onert.ir import Array, DType, Package, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.layout import Transpose
-from onert.ir.ops.matmul import BatchMatMul
-from onert.ir.ops.reduce import Reduce, Reduction
-from onert.ir.ops.softmax import Softmax
-from onert.ir.ops.unary import Unary, UnaryKind
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+from onert.ir.ops.reduction.softmax import Softmax
 
 WAYS = [(executor, threads) for executor in ("Linear", "Dataflow", "Parallel") for threads in (1, 2, 3)]
 WIDTHS = (7, 64, 100, 192)

@@ -12,7 +12,7 @@ import pytest
 from shared_material import REPOSITORY
 
 import onert
-from onert.frontend import registry
+from onert.frontend import format as formats
 from onert.frontend.nnpackage import zip_archive
 from onert.ir import ModelError
 
@@ -22,7 +22,7 @@ import json
 from onert.frontend.registry import Format
 from onert.ir import DType, ModelError, Package, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 asked = []
 
@@ -56,7 +56,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
         (folder.parent / f"{distribution}.py").write_text(code)
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
         lines = [f"{name} = {distribution}:{attribute}" for name, attribute in entries.items()]
-        (folder / "entry_points.txt").write_text("\n".join([f"[{registry.GROUP}]", *lines, ""]))
+        (folder / "entry_points.txt").write_text("\n".join([f"[{formats.GROUP}]", *lines, ""]))
 
     return make
 

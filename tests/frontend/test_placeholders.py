@@ -11,7 +11,7 @@ from attrs import frozen
 from model_writer import Graph, Model, interpreter
 
 import onert
-from onert.frontend.custom import CUSTOM_OPS
+from onert.frontend.tflite_schema.custom_ops import CUSTOM_OPS
 from onert.ir import Array, CompileError, DType, ExecutionError, ModelError
 
 F32 = DType.FLOAT32

@@ -10,8 +10,8 @@ import pytest
 from model_writer import Model
 
 import onert
-from onert.frontend import sparse
-from onert.frontend.sparse import Level, Sparsity
+from onert.frontend.tflite_schema import sparse_tensors
+from onert.frontend.tflite_schema.sparse_tensors import Level, Sparsity
 from onert.ir import Array, DType, ModelError
 
 # ---- sparse tensors
@@ -57,7 +57,7 @@ def described(segments: list[int], indices: list[int]) -> Any:
         return 1  # compressed; vectors of 32 bits
 
     def table(at: int) -> Any:
-        (name,) = (n for n in vectors if sparse.slot("DimensionMetadata", n) == at)
+        (name,) = (n for n in vectors if sparse_tensors.slot("DimensionMetadata", n) == at)
         return SimpleNamespace(array=lambda position, kind: np.array(vectors[name], np.int32))
 
     return SimpleNamespace(scalar=scalar, table=table)
@@ -81,12 +81,12 @@ def test_segments_delimit_the_indices_and_these_lie_inside(
     segments: list[int], indices: list[int], right: bool
 ) -> None:
     if right:
-        level, count = sparse._level(described(segments, indices), 5, 2)
+        level, count = sparse_tensors._level(described(segments, indices), 5, 2)
         assert count == len(indices)
         assert level.size == 5
     else:
         with pytest.raises(ModelError):
-            sparse._level(described(segments, indices), 5, 2)
+            sparse_tensors._level(described(segments, indices), 5, 2)
 
 
 # ---- graphs

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from onert.frontend import schema_listing
-from onert.frontend.table import CUSTOM, FAMILIES, TABLE, importer
+from onert.frontend.tflite_schema import schema_listing
+from onert.frontend.tflite_schema.table import CUSTOM, FAMILIES, TABLE, importer
 
 
 def test_the_listing_is_what_circle_schema_says() -> None:
@@ -20,8 +20,9 @@ def test_the_listing_is_what_circle_schema_says() -> None:
 
 
 def test_every_table_is_of_a_family() -> None:
-    files = {path.stem for path in Path(importer.__file__).parent.glob("*.py")}
-    assert files - {"__init__", "importer", "builtins"} == set(FAMILIES)
+    here = Path(importer.__file__).parent
+    files = {".".join(path.relative_to(here).with_suffix("").parts) for path in here.rglob("[!_]*.py")}
+    assert files - {"importer", "builtins"} == set(FAMILIES)
 
 
 @pytest.mark.parametrize("table", ["TABLE", "CUSTOM"])
@@ -29,7 +30,7 @@ def test_an_operator_is_in_one_family(table: str) -> None:
     counts = Counter(
         name
         for family in FAMILIES
-        for name in getattr(importlib.import_module(f"onert.frontend.table.{family}"), table)
+        for name in getattr(importlib.import_module(f"onert.frontend.tflite_schema.table.{family}"), table)
     )
     assert [name for name, count in counts.items() if count > 1] == []
 
@@ -44,12 +45,12 @@ def test_the_tables_hold_all_families() -> None:
 def test_families_that_no_one_asks_for_are_not_read() -> None:
     code = """
 import sys
-from onert.frontend.table import TABLE
+from onert.frontend.tflite_schema.table import TABLE
 TABLE["CONV_2D"]
-assert "onert.ir.ops.conv" in sys.modules
-assert not any(name.startswith(("onert.ir.ops.hlo", "onert.ir.ops.lstm")) for name in sys.modules)
+assert "onert.ir.ops.contraction.conv" in sys.modules
+assert not any(name.startswith(("onert.ir.ops.stablehlo", "onert.ir.ops.recurrent.lstm")) for name in sys.modules)
 from onert.ir import OPS
-assert OPS["LSTM"].__module__ == "onert.ir.ops.lstm"
+assert OPS["LSTM"].__module__ == "onert.ir.ops.recurrent.lstm"
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import onert
-from onert.frontend.custom import CUSTOM_OPS
+from onert.frontend.tflite_schema.custom_ops import CUSTOM_OPS
 from onert.ir import Array, CallTypes, CompileError, DType, ModelError, Quantization, TensorType
 
 schema = litert.schema

@@ -12,7 +12,7 @@ from typing import Any
 import flatbuffers
 import numpy as np
 
-from onert.frontend.schema_tables import ENUMERATIONS, TABLES
+from onert.frontend.tflite_schema.schema_tables import ENUMERATIONS, TABLES
 from onert.ir import Array
 
 _PREPEND = {

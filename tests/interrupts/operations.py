@@ -17,9 +17,9 @@ from onert.exec import Execution, SharedArena
 from onert.exec.observers import MemoryTimeline, MinMax, Profile, Trace
 from onert.ir import Array, DType, OnertError, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.control import CallOnce
-from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
+from onert.ir.ops.control_flow.control import CallOnce
+from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHandle
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 ADD, MUL = Binary(BinaryKind.ADD), Binary(BinaryKind.MUL)
 ROW = TensorType(DType.FLOAT32, (4,))

@@ -9,16 +9,7 @@ import litert_peer as litert
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 
-from onert.ir import (
-    BackendError,
-    CallTypes,
-    CompileError,
-    DType,
-    ExecutionError,
-    ModelError,
-    OnertError,
-    TensorType,
-)
+from onert.ir import BackendError, CallTypes, CompileError, DType, ExecutionError, ModelError, OnertError, TensorType
 from onert.ir.errors import MAX_SENTENCE
 from onert.tools import bundle, inspect, run
 

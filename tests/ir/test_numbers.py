@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from onert.ir import Array, CallTypes, DType, Op, Quantization, TensorType, evaluate, infer
-from onert.ir.cost import cost
-from onert.ir.fixed_point import (
+from onert.ir.analysis.cost import cost
+from onert.ir.ops.arithmetic.fixed_point import (
     INT32_MAX,
     INT32_MIN,
     Multiplier,
@@ -26,18 +26,18 @@ from onert.ir.fixed_point import (
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.convert import Cast
-from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.joining import Concat
-from onert.ir.ops.layout import Transpose
-from onert.ir.ops.matmul import BatchMatMul
-from onert.ir.ops.pool import Pool2D, Pooling
-from onert.ir.ops.reduce import mean_multiplier
-from onert.ir.ops.softmax import Softmax
-from onert.ir.ops.transpose_conv import TransposeConv2D
-from onert.ir.ops.unary import Unary, UnaryKind
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
+from onert.ir.ops.reduction.reduce import mean_multiplier
+from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.quant import dequantize, quantize, round_half_away
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from onert.ir import Array, CallTypes, Constant, DType, Op, RuleError, TensorType, evaluate, infer
+from onert.ir.analysis.inference import shapes_ok
+from onert.ir.analysis.model_inference import join
 from onert.ir.content import Content, Held
-from onert.ir.inference import shapes_ok
-from onert.ir.model_inference import join
-from onert.ir.ops.gather import Gather, GatherNd
-from onert.ir.ops.slicing import Mirror, MirrorPad, Slice, StridedSlice
-from onert.ir.ops.window import Padding, Window
+from onert.ir.ops.arithmetic.window import Padding, Window
+from onert.ir.ops.data_movement.gather import Gather, GatherNd
+from onert.ir.ops.data_movement.slicing import Mirror, MirrorPad, Slice, StridedSlice
 from onert.ir.shape import Shape, broadcast, normalize_axis
 
 

@@ -19,10 +19,9 @@ from shared_material import REPOSITORY, SHARED, needs_shared
 import onert
 from onert.ir import Constant, DType, ModelError, Operand, Operation, Quantization, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.unary import Unary, UnaryKind
-from onert.ir.parse import parse, parse_subgraph
-from onert.ir.text import text
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.text import parse, parse_subgraph, text
 
 CASES: list[Case] = [
     case

@@ -25,11 +25,11 @@ from onert.ir import (
     Subgraphs,
     TensorType,
 )
+from onert.ir.analysis.verify import problems, verify
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.control import Call
-from onert.ir.ops.unary import Unary, UnaryKind
-from onert.ir.verify import problems, verify
+from onert.ir.ops.control_flow.control import Call
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
 _F32 = TensorType(DType.FLOAT32, (2, 3))
 

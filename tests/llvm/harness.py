@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from onert_llvm.abi import KernelSpec, build
-from onert_llvm.image import Image, load
-from onert_llvm.object import compile_text
+from onert_llvm.codegen.kernel_abi import KernelSpec, build
+from onert_llvm.codegen.llvm_codegen import compile_text
+from onert_llvm.runtime.object_loader import Image, load
 
 Array = np.ndarray[Any, Any]
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)

@@ -14,10 +14,10 @@ from onert.backend import Sequence as Operations
 from onert.backend import Settings, Tensor, Tensors
 from onert.ir import Op, Subgraph, TensorType, evaluate
 from onert.ir.builder import Builder
-from onert_llvm import native_kernel
 from onert_llvm.backend import Llvm
-from onert_llvm.lower import builder
-from onert_llvm.target import Isa
+from onert_llvm.lower import command_builder
+from onert_llvm.runtime import native_kernel
+from onert_llvm.target.isa import Isa
 
 from .harness import Array, guarded
 
@@ -74,7 +74,7 @@ def natively(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int
             continue
         elements = operand.data.array if operand.data is not None else given.get(index, _garbage(type_))
         tensors[index] = Tensor(type_, guarded(np.asarray(elements), at_end=index % 2 == 0))
-    with patch.object(builder, "aligned", _fenced):
+    with patch.object(command_builder, "aligned", _fenced):
         kernel = BACKEND.generate(sequence, settings)
     with patch.object(native_kernel, "zeros", lambda count, dtype: guarded(np.zeros(count, dtype))):
         call = kernel.bind(Tensors(tensors), NOTHING)

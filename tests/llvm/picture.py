@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from onert_llvm.lower.plane import Plane
+from onert_llvm.lower.contraction.conv_geometry import Plane
 
 from .harness import Array
 

@@ -14,10 +14,10 @@ from cases.case import Case
 from onert.backend import Sequence as Operations
 from onert.backend import Settings, Tensor, Tensors
 from onert.ir import Array, OnertError, Subgraph
-from onert.ir.ops.lstm import LSTM
-from onert.ir.ops.reduce import Reduce, Reduction
-from onert.ir.ops.scan import RFFT2D
-from onert_llvm.target import Isa
+from onert.ir.ops.recurrent.lstm import LSTM
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+from onert.ir.ops.reduction.scan import RFFT2D
+from onert_llvm.target.isa import Isa
 
 from .natively import BACKEND, NOTHING, subgraph_of, why_not
 

@@ -8,33 +8,33 @@ import sys
 import pytest
 
 from onert.ir import BackendError
-from onert_llvm.abi import Algorithm, KernelSpec, build
-from onert_llvm.elf import parse
-from onert_llvm.kernels.depthwise_f32 import DepthwiseF32
-from onert_llvm.kernels.depthwise_int8 import DepthwiseInt8
-from onert_llvm.kernels.dot import GROUP
-from onert_llvm.kernels.elementwise import Elementwise
-from onert_llvm.kernels.elementwise_int8 import AffineInt8, MapBytes, PairTable
-from onert_llvm.kernels.epilogue import ACC, Epilogue
-from onert_llvm.kernels.expression import Apply, Fn, Kind, Leaf, clamp, hard_swish
-from onert_llvm.kernels.gather import Gather
-from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32
-from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
-from onert_llvm.kernels.line_conv_f32 import LineConvF32, Lines
-from onert_llvm.kernels.matmul_f32 import MatMulF32
-from onert_llvm.kernels.move import Core, Move
-from onert_llvm.kernels.normalize import Norm, Normalize, Softmax
-from onert_llvm.kernels.patch import Patch
-from onert_llvm.kernels.pool import Gathering, PoolF32, PoolInt8, WindowPoolF32
-from onert_llvm.kernels.reduce import ArgColumns, Fold, ReduceColumns, ReduceRows
-from onert_llvm.kernels.requantize import Requantize, Scaling
-from onert_llvm.kernels.resize import Blend, ResizeBilinear
-from onert_llvm.kernels.row_chain import Number, RowChain, Total
-from onert_llvm.kernels.slide import slide
-from onert_llvm.layout import TaskLayout
-from onert_llvm.object import compile_text
-from onert_llvm.schedule import Shape, line_tile, product_tile, registers_together, row_work, strip
-from onert_llvm.target import ISAS, Isa, target
+from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec, build
+from onert_llvm.codegen.llvm_codegen import compile_text
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.kernels.arithmetic.expression import Apply, Fn, Kind, Leaf, clamp, hard_swish
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
+from onert_llvm.kernels.contraction.batched.batch_matmul_f32 import MatMulF32
+from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Lines
+from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
+from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
+from onert_llvm.kernels.contraction.direct.sliding_window import slide
+from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
+from onert_llvm.kernels.contraction.gemm_f32 import ConvF32, GemmF32
+from onert_llvm.kernels.contraction.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
+from onert_llvm.kernels.contraction.im2col import Patch
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP
+from onert_llvm.kernels.data_movement.gather import Gather
+from onert_llvm.kernels.data_movement.strided_copy import Core, Move
+from onert_llvm.kernels.elementwise.elementwise import Elementwise
+from onert_llvm.kernels.elementwise.elementwise_int8 import AffineInt8, MapBytes, PairTable
+from onert_llvm.kernels.reduction.fused_rows import Number, RowChain, Total
+from onert_llvm.kernels.reduction.pool import Gathering, PoolF32, PoolInt8, WindowPoolF32
+from onert_llvm.kernels.reduction.reduce import ArgColumns, Fold, ReduceColumns, ReduceRows
+from onert_llvm.kernels.reduction.softmax_norm import Norm, Normalize, Softmax
+from onert_llvm.kernels.vision_audio.resize import Blend, ResizeBilinear
+from onert_llvm.runtime.elf import parse
+from onert_llvm.schedule.cost_model import Shape, line_tile, product_tile, registers_together, row_work, strip
+from onert_llvm.target.isa import ISAS, Isa, target
 
 PATCH = Patch(3, 9)
 
@@ -115,7 +115,7 @@ found = importlib.util.find_spec("onert_llvm")
 package = types.ModuleType("onert_llvm")
 package.__path__ = list(found.submodule_search_locations)
 sys.modules["onert_llvm"] = package
-import onert_llvm.image, onert_llvm.layout, onert_llvm.target
+import onert_llvm.runtime.object_loader, onert_llvm.command.task_layout, onert_llvm.target.isa
 sys.exit("llvmlite" in sys.modules)
 """
 """Imports the loader's modules without what the package itself imports."""

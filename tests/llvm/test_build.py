@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from onert_llvm.build import F32, I8, I32, I64, PTR, Kernel, Module, Val, vec
-from onert_llvm.image import load
-from onert_llvm.object import compile_text
-from onert_llvm.target import ISAS, Isa, target
+from onert_llvm.codegen.llvm_codegen import compile_text
+from onert_llvm.irbuilder import F32, I8, I32, I64, PTR, Kernel, Module, Val, vec
+from onert_llvm.runtime.object_loader import load
+from onert_llvm.target.isa import ISAS, Isa, target
 
 from .harness import guarded
 

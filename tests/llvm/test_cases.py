@@ -10,7 +10,7 @@ import pytest
 from cases.case import Case
 
 from onert.ir import RuleError
-from onert_llvm.target import Isa, runnable
+from onert_llvm.target.isa import Isa, runnable
 
 from .natively import by_meaning, natively, same, subgraph_of, why_not
 

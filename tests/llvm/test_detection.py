@@ -10,8 +10,8 @@ from attrs import evolve
 from cases.case import Case
 
 from onert.ir import Quantization
-from onert.ir.ops.detection import DetectionPostProcess
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.vision_audio.detection import DetectionPostProcess
+from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
 from .natively import check, subgraph_of, why_not

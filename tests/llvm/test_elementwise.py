@@ -11,14 +11,14 @@ import pytest
 
 from onert.ir import DType, Op, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.binary import AddN, Binary, BinaryKind, PRelu
-from onert.ir.ops.comparison import Comparison, ComparisonKind
-from onert.ir.ops.convert import Cast
-from onert.ir.ops.select import Select
-from onert.ir.ops.unary import LeakyRelu, Unary, UnaryKind
-from onert_llvm.lower.expressions import BINARY, UNARY
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.elementwise.binary import AddN, Binary, BinaryKind, PRelu
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
+from onert_llvm.lower.elementwise.op_to_expression import BINARY, UNARY
+from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array, whole_range
 from .natively import BACKEND, check, natively, single, why_not

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from onert_llvm.abi import KernelSpec
-from onert_llvm.kernels.depthwise_f32 import DepthwiseF32
-from onert_llvm.kernels.epilogue import ACC, Epilogue
-from onert_llvm.kernels.expression import Apply, Expr, Fn, Leaf, clamp
-from onert_llvm.kernels.gemm_f32 import ConvF32, GemmF32
-from onert_llvm.kernels.line_conv_f32 import LineConvF32, Lines
-from onert_llvm.kernels.tile import Tile, columns
-from onert_llvm.packing import pack_f32, panel_bytes_f32, panels
-from onert_llvm.schedule import Shape, line_tile, product_tile, row_work, strip
-from onert_llvm.target import Isa, runnable
+from onert_llvm.codegen.kernel_abi import KernelSpec
+from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Fn, Leaf, clamp
+from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Lines
+from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
+from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
+from onert_llvm.kernels.contraction.gemm_f32 import ConvF32, GemmF32
+from onert_llvm.kernels.contraction.register_tile import Tile, columns
+from onert_llvm.schedule.cost_model import Shape, line_tile, product_tile, row_work, strip
+from onert_llvm.schedule.weight_packing import pack_f32, panel_bytes_f32, panels
+from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array, guarded, run
 from .picture import PICTURES, Picture, same

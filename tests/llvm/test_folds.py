@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from onert.ir import DType, Op
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.norm import L2Normalization, RmsNorm
-from onert.ir.ops.pool import Pool2D, Pooling
-from onert.ir.ops.reduce import ArgReduce, Extreme, Reduce, Reduction
-from onert.ir.ops.resize import ResizeBilinear
-from onert.ir.ops.softmax import LogSoftmax, Softmax
-from onert.ir.ops.window import Padding
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.reduction.norm import L2Normalization, RmsNorm
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
+from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
+from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
+from onert.ir.ops.vision_audio.resize import ResizeBilinear
+from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array, whole_range
 from .natively import check, single, why_not

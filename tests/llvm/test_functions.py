@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from onert_llvm.abi import KernelSpec
-from onert_llvm.kernels.elementwise import Elementwise
-from onert_llvm.kernels.expression import Apply, Fn, Leaf, clamp, hard_swish
-from onert_llvm.target import Isa, runnable
+from onert_llvm.codegen.kernel_abi import KernelSpec
+from onert_llvm.kernels.arithmetic.expression import Apply, Fn, Leaf, clamp, hard_swish
+from onert_llvm.kernels.elementwise.elementwise import Elementwise
+from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array, guarded, run
 

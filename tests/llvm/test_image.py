@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from onert.ir import BackendError
-from onert_llvm.build import F32, PTR, Kernel, Module, intrinsic
-from onert_llvm.elf import parse
-from onert_llvm.image import load
-from onert_llvm.object import compile_text
-from onert_llvm.target import Isa, target
+from onert_llvm.codegen.llvm_codegen import compile_text
+from onert_llvm.irbuilder import F32, PTR, Kernel, Module, intrinsic
+from onert_llvm.runtime.elf import parse
+from onert_llvm.runtime.object_loader import load
+from onert_llvm.target.isa import Isa, target
 
 NATIVE = target("native")
 CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

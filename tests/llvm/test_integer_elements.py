@@ -9,14 +9,14 @@ import pytest
 from cases.case import Case
 
 from onert.ir import CallTypes, DType, Op, Quantization, TensorType
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.binary import Binary, BinaryKind, PRelu
-from onert.ir.ops.comparison import Comparison, ComparisonKind
-from onert.ir.ops.convert import Cast, Dequantize, Quantize
-from onert.ir.ops.joining import Concat
-from onert.ir.ops.unary import LeakyRelu, Unary, UnaryKind
-from onert_llvm.lower.integer_arithmetic import affine_factors
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind, PRelu
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
+from onert_llvm.lower.elementwise.int8_binary import affine_factors
+from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
 from .natively import check, subgraph_of, why_not

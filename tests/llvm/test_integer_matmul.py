@@ -8,8 +8,8 @@ from cases.case import Case
 from compute_trials import Draw, case, per_tensor
 
 from onert.ir import DType
-from onert.ir.ops.matmul import BatchMatMul
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert_llvm.target.isa import Isa, runnable
 
 from .natively import check, subgraph_of, why_not
 

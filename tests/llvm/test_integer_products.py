@@ -8,19 +8,20 @@ import numpy as np
 import pytest
 from attrs import frozen
 
-from onert.ir.fixed_point import multiply_by_quantized_multiplier, quantize_multipliers
+from onert.ir.ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multipliers
 from onert.ir.quant import round_half_away
-from onert_llvm.abi import KernelSpec, Task
-from onert_llvm.build import I32, Kernel, Val
-from onert_llvm.kernels.depthwise_int8 import DepthwiseInt8
-from onert_llvm.kernels.dot import GROUP
-from onert_llvm.kernels.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
-from onert_llvm.kernels.patch import Patch
-from onert_llvm.kernels.requantize import Requantize, Scaling, fixed, load_lanes, stored
-from onert_llvm.kernels.slide import slide, together
-from onert_llvm.kernels.tile import Tile
-from onert_llvm.layout import TaskLayout
-from onert_llvm.packing import (
+from onert_llvm.codegen.kernel_abi import KernelSpec, Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import I32, Kernel, Val
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, fixed, load_lanes, stored
+from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
+from onert_llvm.kernels.contraction.direct.sliding_window import slide, together
+from onert_llvm.kernels.contraction.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
+from onert_llvm.kernels.contraction.im2col import Patch
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP
+from onert_llvm.kernels.contraction.register_tile import Tile
+from onert_llvm.schedule.cost_model import Shape, fetching, product_tile, registers_together, row_work
+from onert_llvm.schedule.weight_packing import (
     channel_order,
     folded_bias,
     pack_columns,
@@ -32,8 +33,7 @@ from onert_llvm.packing import (
     scaling,
     sum_bounds,
 )
-from onert_llvm.schedule import Shape, fetching, product_tile, registers_together, row_work
-from onert_llvm.target import Isa, runnable
+from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array, guarded, run
 from .picture import PICTURES, Picture, same

@@ -7,7 +7,7 @@ import pytest
 from cases.case import Case
 
 from onert.ir import DType
-from onert_llvm.target import runnable
+from onert_llvm.target.isa import runnable
 
 from .natively import check, subgraph_of, why_not
 

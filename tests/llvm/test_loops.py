@@ -13,13 +13,13 @@ import onert
 from onert.compiler import Options
 from onert.compiler.pipeline import optimize
 from onert.ir import DType, ExecutionError, Package, Subgraph, Subgraphs, TensorType
+from onert.ir.analysis.model_inference import infer_model
 from onert.ir.builder import Builder
-from onert.ir.model_inference import infer_model
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.enclosed import run
-from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.unary import Unary, UnaryKind
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.control_flow.enclosed import run
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
 from .natively import natively, same, why_not

@@ -13,17 +13,18 @@ import onert
 from onert.backend import Settings
 from onert.ir import BackendError, DType, ExecutionError, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.binary import Binary, BinaryKind, PRelu
-from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.gather import Gather
-from onert.ir.ops.unary import Unary, UnaryKind
-from onert_llvm import code, native_kernel
-from onert_llvm.lower.boxes import move, side
-from onert_llvm.lower.builder import Lowering
-from onert_llvm.lower.command import Area, Pointer
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind, PRelu
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert_llvm.codegen import kernel_compiler
+from onert_llvm.command.command import Area, Pointer
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.strided_copy import move, side
+from onert_llvm.runtime import native_kernel
+from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
 from .natively import check, single
@@ -179,8 +180,8 @@ class Store:
 
 def test_what_runs_commands_alone_and_together_is_kept_apart() -> None:
     store: Any = Store()
-    alone, together = code.walker_objects(BEST, 2, store)
+    alone, together = kernel_compiler.walker_objects(BEST, 2, store)
     assert len(store.kept) == 2
     assert alone != together
-    assert code.walker_objects(BEST, 2, store) == (alone, together)
-    assert code.walker_objects(BEST, 1, store) == (alone,)
+    assert kernel_compiler.walker_objects(BEST, 2, store) == (alone, together)
+    assert kernel_compiler.walker_objects(BEST, 1, store) == (alone,)

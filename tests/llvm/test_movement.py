@@ -8,13 +8,20 @@ import numpy as np
 import pytest
 
 from onert.ir import ExecutionError, Op
-from onert.ir.ops.gather import EmbeddingLookup, Gather, GatherNd
-from onert.ir.ops.joining import Concat, Pack, Split, SplitV, Unpack
-from onert.ir.ops.layout import BatchToSpaceND, DepthToSpace, Reverse, SpaceToBatchND, SpaceToDepth, Transpose
-from onert.ir.ops.reshape import Reshape
-from onert.ir.ops.resize import ResizeNearestNeighbor
-from onert.ir.ops.slicing import BroadcastTo, Mirror, MirrorPad, Pad, Slice, StridedSlice, Tile
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd
+from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
+from onert.ir.ops.data_movement.layout import (
+    BatchToSpaceND,
+    DepthToSpace,
+    Reverse,
+    SpaceToBatchND,
+    SpaceToDepth,
+    Transpose,
+)
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.data_movement.slicing import BroadcastTo, Mirror, MirrorPad, Pad, Slice, StridedSlice, Tile
+from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
+from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
 from .natively import check, natively, single

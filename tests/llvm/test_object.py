@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from onert.ir import BackendError
-from onert_llvm.abi import KernelSpec, build
-from onert_llvm.kernels.gemm_f32 import GemmF32
-from onert_llvm.kernels.softmax_int8 import SoftmaxInt8
-from onert_llvm.object import compile_text
-from onert_llvm.schedule import product_tile
-from onert_llvm.target import target
+from onert_llvm.codegen.kernel_abi import KernelSpec, build
+from onert_llvm.codegen.llvm_codegen import compile_text
+from onert_llvm.kernels.contraction.gemm_f32 import GemmF32
+from onert_llvm.kernels.reduction.softmax_int8 import SoftmaxInt8
+from onert_llvm.schedule.cost_model import product_tile
+from onert_llvm.target.isa import target
 
 NATIVE = target("native")
 

@@ -11,19 +11,19 @@ from cases.case import Case
 from compute_trials import per_tensor
 
 from onert.ir import DType, Op
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.window import Padding
-from onert_llvm.abi import KernelSpec
-from onert_llvm.kernels.dot import GROUP
-from onert_llvm.kernels.gemm_int8 import GemmInt8
-from onert_llvm.kernels.tile import Columns, Tile
-from onert_llvm.lower import integer_arithmetic
-from onert_llvm.packing import panels
-from onert_llvm.schedule import Shape, packed_tile
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert_llvm.codegen.kernel_abi import KernelSpec
+from onert_llvm.kernels.contraction.gemm_int8 import GemmInt8
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP
+from onert_llvm.kernels.contraction.register_tile import Columns, Tile
+from onert_llvm.lower.elementwise import int8_binary
+from onert_llvm.schedule.cost_model import Shape, packed_tile
+from onert_llvm.schedule.weight_packing import panels
+from onert_llvm.target.isa import Isa, runnable
 
 from . import test_integer_products as products
 from .harness import Array, guarded, run
@@ -123,7 +123,7 @@ def test_sums_of_every_pair_of_bytes_are_exact(
     isa: Isa, kind: BinaryKind, affine: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not affine:
-        monkeypatch.setattr(integer_arithmetic, "affine_factors", lambda *given: None)
+        monkeypatch.setattr(int8_binary, "affine_factors", lambda *given: None)
     every = np.arange(-128, 128).astype(np.int8)
     x, y = (np.ascontiguousarray(a) for a in np.broadcast_arrays(every[:, None], every[None, :]))
     rng = np.random.default_rng(round(isa.vector_bytes))

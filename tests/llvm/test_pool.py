@@ -19,9 +19,9 @@ import onert
 from onert.exec.observers import Profile
 from onert.ir import Array, DType, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.reduce import Reduce, Reduction
-from onert_llvm.lower.command import pieces
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+from onert_llvm.command.command import pieces
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="affinities are told by Linux")
 ROWS = TensorType(DType.FLOAT32, (701, 1024))

@@ -10,15 +10,15 @@ import pytest
 
 from onert.ir import DType, Op, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.depthwise import DepthwiseConv2D
-from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.matmul import BatchMatMul
-from onert.ir.ops.transpose_conv import TransposeConv2D, TransposeConvBias2D
-from onert.ir.ops.window import Padding
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D, TransposeConvBias2D
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
 from .natively import BACKEND, check, natively, single

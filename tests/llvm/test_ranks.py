@@ -16,7 +16,7 @@ from shape_variants import variants
 
 from onert.ir import Array, RuleError, Subgraph
 from onert.ir.builder import Builder
-from onert_llvm.target import runnable
+from onert_llvm.target.isa import runnable
 
 from .natively import by_meaning, natively, same, subgraph_of, why_not
 

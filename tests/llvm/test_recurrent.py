@@ -10,14 +10,14 @@ import pytest
 from cases.case import Case
 
 from onert.ir import DType, Quantization, TensorType
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.gru import GRU
-from onert.ir.ops.lstm import LSTM
-from onert.ir.ops.lstm_basic import BasicLSTM
-from onert.ir.ops.lstm_bidirectional import BidirectionalLSTM
-from onert.ir.ops.rnn import RNN, BidirectionalRNN
-from onert.ir.ops.svdf import SVDF
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.recurrent.gru import GRU
+from onert.ir.ops.recurrent.lstm import LSTM
+from onert.ir.ops.recurrent.lstm_basic import BasicLSTM
+from onert.ir.ops.recurrent.lstm_bidirectional import BidirectionalLSTM
+from onert.ir.ops.recurrent.rnn import RNN, BidirectionalRNN
+from onert.ir.ops.recurrent.svdf import SVDF
+from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
 from .natively import by_meaning, natively, same, subgraph_of, why_not

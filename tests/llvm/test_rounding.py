@@ -9,10 +9,10 @@ import pytest
 from cases.case import Case
 
 from onert.ir import DType, Quantization
-from onert.ir.ops.convert import Cast, Quantize
-from onert.ir.ops.joining import Concat
-from onert.ir.ops.unary import Unary, UnaryKind
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.elementwise.convert import Cast, Quantize
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert_llvm.target.isa import Isa, runnable
 
 from .harness import whole_range
 from .natively import check, natively, single, subgraph_of, why_not

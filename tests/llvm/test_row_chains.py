@@ -10,11 +10,11 @@ import pytest
 from onert.backend import Sequence, Settings
 from onert.ir import DType, Subgraph, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.reduce import Reduce, Reduction
-from onert.ir.ops.unary import Unary, UnaryKind
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+from onert_llvm.target.isa import Isa, runnable
 
 from .natively import BACKEND, check
 

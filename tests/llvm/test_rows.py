@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from onert_llvm.abi import KernelSpec
-from onert_llvm.kernels.normalize import Softmax
-from onert_llvm.kernels.pool import PoolF32, PoolInt8
-from onert_llvm.kernels.reduce import Fold, ReduceColumns, ReduceRows
-from onert_llvm.schedule import strip
-from onert_llvm.target import Isa, runnable
+from onert_llvm.codegen.kernel_abi import KernelSpec
+from onert_llvm.kernels.reduction.pool import PoolF32, PoolInt8
+from onert_llvm.kernels.reduction.reduce import Fold, ReduceColumns, ReduceRows
+from onert_llvm.kernels.reduction.softmax_norm import Softmax
+from onert_llvm.schedule.cost_model import strip
+from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array, guarded, run
 from .picture import PICTURES, Picture, same

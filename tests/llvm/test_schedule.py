@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from onert_llvm.kernels.tile import Columns, columns
-from onert_llvm.packing import panels, sum_bounds
-from onert_llvm.schedule import Shape, _tile, packed_tile, product_tile, row_work
-from onert_llvm.target import Isa, runnable
+from onert_llvm.kernels.contraction.register_tile import Columns, columns
+from onert_llvm.schedule.cost_model import Shape, _tile, packed_tile, product_tile, row_work
+from onert_llvm.schedule.weight_packing import panels, sum_bounds
+from onert_llvm.target.isa import Isa, runnable
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 SHAPES = [

@@ -8,11 +8,11 @@ from cases.case import Case
 from compute_trials import Draw, Tensor, per_tensor
 
 from onert.ir import DType, Op, Quantization
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.convert import Dequantize, Quantize
-from onert.ir.ops.unary import LeakyRelu, Unary, UnaryKind
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.convert import Dequantize, Quantize
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
+from onert_llvm.target.isa import Isa, runnable
 
 from .natively import check, subgraph_of, why_not
 

@@ -10,12 +10,12 @@ from cases.case import Case
 from compute_trials import per_tensor
 
 from onert.ir import DType, Op
-from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.depthwise import DepthwiseConv2D
-from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.reduce import Reduce, Reduction
-from onert.ir.ops.window import Padding
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+from onert_llvm.target.isa import Isa, runnable
 
 from .natively import check, subgraph_of, why_not
 

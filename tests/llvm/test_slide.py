@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from onert_llvm.kernels.slide import slide, together
-from onert_llvm.target import target
+from onert_llvm.kernels.contraction.direct.sliding_window import slide, together
+from onert_llvm.target.isa import target
 
 CASES = [c for c in product(range(1, 6), range(1, 4), range(1, 3), range(4), range(1, 8)) if c[3] < c[0] * c[2]]
 

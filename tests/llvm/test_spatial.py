@@ -10,11 +10,11 @@ from cases.case import Case
 from onert.backend import Sequence, Settings
 from onert.ir import DType, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.conv3d import Conv3D, TransposeConv3D
-from onert.ir.ops.unary import Unary, UnaryKind
-from onert.ir.ops.window import Padding
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert_llvm.target.isa import Isa, runnable
 
 from .natively import BACKEND, check, single, subgraph_of, why_not
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onert.ir import RuleError
-from onert_llvm.target import Isa, runnable
+from onert_llvm.target.isa import Isa, runnable
 
 from .natively import by_meaning, why_not
 from .special_values import Special, bind, difference, order_decides, positions, replacements, specials

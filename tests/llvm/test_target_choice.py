@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from onert.ir import BackendError
-from onert_llvm import target_choice
-from onert_llvm.abi import KernelSpec, build
-from onert_llvm.kernels.gemm_int8 import GemmInt8
-from onert_llvm.kernels.tile import Tile, columns
-from onert_llvm.object import compile_text
-from onert_llvm.target import ISAS, Isa, runnable
-from onert_llvm.target_choice import Architecture, choose
+from onert_llvm.codegen.kernel_abi import KernelSpec, build
+from onert_llvm.codegen.llvm_codegen import compile_text
+from onert_llvm.kernels.contraction.gemm_int8 import GemmInt8
+from onert_llvm.kernels.contraction.register_tile import Tile, columns
+from onert_llvm.target import triple as target_choice
+from onert_llvm.target.isa import ISAS, Isa, runnable
+from onert_llvm.target.triple import Architecture, choose
 
 ARCHITECTURES = tuple(found for found in vars(target_choice).values() if isinstance(found, Architecture))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onert.ir.ops.scan import RFFT2D
-from onert.ir.ops.unary import Unary, UnaryKind
-from onert_llvm.target import Isa, runnable
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.scan import RFFT2D
+from onert_llvm.target.isa import Isa, runnable
 
 from .natively import check, natively, single, why_not
 

@@ -11,10 +11,10 @@ import onert
 from onert.exec.observers.profile import Profile
 from onert.ir import DType, ExecutionError, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.control import Call
-from onert.ir.ops.reshape import Reshape
-from onert.ir.ops.state import AssignVariable, ReadVariable, VarHandle
+from onert.ir.ops.control_flow.control import Call
+from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHandle
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 ROW, PAIR = TensorType(DType.FLOAT32, (3,)), TensorType(DType.FLOAT32, (2,))
 HANDLE = TensorType(DType.RESOURCE, ())

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from onert.ir import Array, CallTypes, DType, Op, Quantization, TensorType, evaluate, infer
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.binary import Binary, BinaryKind, PRelu
-from onert.ir.ops.comparison import Comparison, ComparisonKind
-from onert.ir.ops.joining import Concat
-from onert.ir.ops.unary import LeakyRelu
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind, PRelu
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.unary import LeakyRelu
 
 BYTES = (DType.INT8, DType.UINT8)
 CLAMPS = {"NONE": 0, "RELU": 1, "RELU_N1_TO_1": 2, "RELU6": 3}

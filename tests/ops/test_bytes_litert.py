@@ -7,7 +7,7 @@ import pytest
 from model_writer import LiteRt, Model
 
 from onert.ir import Array, CallTypes, DType, Quantization, TensorType, evaluate
-from onert.ir.ops.unary import Unary, UnaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
 OPTIONS = {"EXP": ("ExpOptions", {}), "GELU": ("GeluOptions", {}), "ABS": ("AbsOptions", {})}
 BOTH = ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "HARD_SWISH", "TANH", "LOGISTIC")

@@ -12,8 +12,8 @@ import pytest
 from cases.case import Case
 
 from onert.ir import DType, Op, evaluate
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.window import Padding
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
 
 Written = tuple[str, litert.Options]
 """The operator's code, and its options."""

@@ -7,7 +7,7 @@ import pytest
 from model_writer import LiteRt, Model
 
 from onert.ir import CallTypes, DType, Quantization, TensorType, evaluate
-from onert.ir.ops.unary import Unary, UnaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
 EVERY = np.arange(-32768, 32768).astype(np.int16)
 OPTIONS = {"EXP": ("ExpOptions", {}), "GELU": ("GeluOptions", {})}

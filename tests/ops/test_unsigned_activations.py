@@ -14,8 +14,8 @@ from cases.case import Case
 
 import onert
 from onert.ir import Array, CallTypes, DType, ModelError, Quantization, TensorType
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.window import Padding
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
 
 
 def _cases() -> Iterator[Case]:

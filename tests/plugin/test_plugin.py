@@ -17,7 +17,7 @@ import onert
 from onert.backend.registry import available, load_backend, load_backends
 from onert.ir import BackendError, DType, Package, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.tools import run
 
 SOURCE = Path(__file__).parent / "onert_acme"
@@ -53,7 +53,7 @@ def test_an_installed_plugin_is_found_by_its_entry_point_and_runs(site: Path) ->
 import numpy as np, onert
 from onert.ir import DType, Package, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 b = Builder()
 x, y = (b.input(TensorType(DType.FLOAT32, (4,)), name) for name in "xy")
 total = b.add(Binary(BinaryKind.ADD), x, y)

@@ -33,10 +33,10 @@ import sys
 import numpy as np
 import onert
 from onert.backend.writers import WRITERS
-from onert.compiler import programs
+from onert.compiler.program_cache import lookup
 from onert.ir import content
 
-programs.WORTH_KEEPING = 0.0
+lookup.WORTH_KEEPING = 0.0
 content.HELD = int(sys.argv[1])
 
 

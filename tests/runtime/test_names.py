@@ -8,7 +8,7 @@ import pytest
 import onert
 from onert.ir import DType, ExecutionError, Package, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.unary import Unary, UnaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
 _F32 = TensorType(DType.FLOAT32, (1,))
 

@@ -15,7 +15,7 @@ from PIL import Image
 from onert.backend import TensorInfo
 from onert.compiler import Options
 from onert.ir import DType, Operand, Package, Quantization, Subgraphs, TensorType
-from onert.ir.ops.control import Call
+from onert.ir.ops.control_flow.control import Call
 from onert.runtime import measuring
 from onert.runtime.details import operand_details
 from onert.tools import contest, inputs

@@ -12,8 +12,8 @@ from exec.test_observers import check_trace
 from shared_material import REPOSITORY
 
 import onert
-from onert.compiler.dot import dot
-from onert.compiler.plan_svg import HEIGHT, WIDTH, plan_svg
+from onert.compiler.report.graphviz import dot
+from onert.compiler.report.memory_plan_svg import HEIGHT, WIDTH, plan_svg
 from onert.tools import inspect, run
 
 DIGITS = REPOSITORY / "nnpackage/examples/digits_float"

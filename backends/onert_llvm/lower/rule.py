@@ -7,10 +7,10 @@ from typing import Any
 
 from attrs import frozen
 
-from onert.ir import imports
+from onert.ir.process import imports
 from onert.ir.value import Value
 
-from .builder import Lowering
+from .command_builder import Lowering
 
 WhyNot = Callable[..., str | None]
 Lower = Callable[[Lowering, Sequence[int]], None]
@@ -36,7 +36,7 @@ class Rule(Value):
 
 @frozen
 class Named(Value):
-    """A function of one of this package's modules, which is read when the function is first called."""
+    """A function of a module of `onert_llvm.lower`; the module is imported when the function is first called."""
 
     module: str
     name: str

@@ -11,7 +11,7 @@ import numpy as np
 from onert.backend.backend import API_VERSION, Backend, Settings
 from onert.backend.tensor import Tensor, Tensors
 from onert.ir import Array, DType, Operand, Operation, Subgraph, TensorType, evaluate
-from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 from .bench import Bench
 from .trial import Misaligned, Trial, compare

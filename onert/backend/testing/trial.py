@@ -9,19 +9,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from onert.backend.backend import Backend, Settings
-from onert.ir import (
-    Array,
-    Constant,
-    DType,
-    Op,
-    Operand,
-    Operation,
-    Quantization,
-    Subgraph,
-    TensorType,
-    evaluate,
-    infer,
-)
+from onert.ir import Array, Constant, DType, Op, Operand, Operation, Quantization, Subgraph, TensorType, evaluate, infer
 from onert.ir.value import Value
 
 from .bench import Bench

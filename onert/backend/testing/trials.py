@@ -7,26 +7,26 @@ from collections.abc import Iterator
 import numpy as np
 
 from onert.ir import Array, DType, Quantization, TensorType
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.comparison import Comparison, ComparisonKind
-from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.convert import Cast, Dequantize, Quantize
-from onert.ir.ops.depthwise import DepthwiseConv2D
-from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.gather import Gather
-from onert.ir.ops.joining import Concat, Split
-from onert.ir.ops.layout import Transpose
-from onert.ir.ops.matmul import BatchMatMul
-from onert.ir.ops.pool import Pool2D, Pooling
-from onert.ir.ops.reduce import Reduce, Reduction
-from onert.ir.ops.reshape import Reshape
-from onert.ir.ops.resize import ResizeBilinear
-from onert.ir.ops.select import Select
-from onert.ir.ops.slicing import Pad, StridedSlice
-from onert.ir.ops.softmax import Softmax
-from onert.ir.ops.unary import LeakyRelu, Unary, UnaryKind
-from onert.ir.ops.window import Padding
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat, Split
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.data_movement.slicing import Pad, StridedSlice
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+from onert.ir.ops.reduction.softmax import Softmax
+from onert.ir.ops.vision_audio.resize import ResizeBilinear
 
 from .trial import Trial
 

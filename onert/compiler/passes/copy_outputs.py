@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from onert.compiler.rewrite import Edit
+from onert.compiler.rewrite.edit import Edit
 from onert.ir import Operation, Subgraph
-from onert.ir.ops.copy import Copy
+from onert.ir.ops.data_movement.copy import Copy
 
 
 def copy_outputs(subgraph: Subgraph) -> Subgraph:

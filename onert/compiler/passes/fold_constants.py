@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from attrs import evolve
 
-from onert.compiler.effects import is_function
-from onert.compiler.rewrite import Edit
+from onert.compiler.rewrite.edit import Edit
+from onert.compiler.rewrite.effects import is_function
 from onert.ir import Array, CallTypes, Constant, OnertError, Operand, Operation, Subgraph, evaluate
 from onert.ir.shape import num_elements
 

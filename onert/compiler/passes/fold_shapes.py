@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from attrs import evolve
 
-from onert.compiler.effects import is_function
-from onert.compiler.rewrite import Edit
+from onert.compiler.rewrite.edit import Edit
+from onert.compiler.rewrite.effects import is_function
 from onert.ir import Array, CallTypes, Constant, OnertError, Op, Operation, Subgraph, TensorType, evaluate
-from onert.ir.inference import declare, infer
-from onert.ir.ops.reshape import Rank, ShapeOf
+from onert.ir.analysis.inference import declare, infer
+from onert.ir.ops.data_movement.reshape import Rank, ShapeOf
 from onert.ir.shape import num_elements, static
 
 MOST_ELEMENTS = 64

@@ -6,16 +6,16 @@ from typing import Any
 
 from attrs import evolve
 
-from onert.compiler.clamps import Bounds, activation_within, as_clamp
-from onert.compiler.rewrite import Edit, only_user
+from onert.compiler.rewrite.activation_bounds import Bounds, activation_within, as_clamp
+from onert.compiler.rewrite.edit import Edit, only_user
 from onert.ir import Op, Operation, Subgraph, TensorType
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.binary import Binary, BinaryKind
-from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.depthwise import DepthwiseConv2D
-from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.pool import Pool2D
-from onert.ir.ops.transpose_conv import TransposeConv2D
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.reduction.pool import Pool2D
 
 ENDS_WITH_ACTIVATION = (Conv2D, DepthwiseConv2D, TransposeConv2D, FullyConnected, Pool2D)
 """Kinds whose `activation` comes last. In recurrent kinds it acts inside of the cell, which is another thing."""

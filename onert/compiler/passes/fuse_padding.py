@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
-from onert.compiler.rewrite import Edit, definer
+from onert.compiler.rewrite.edit import Edit, definer
 from onert.ir import Op, Operation, RuleError, Subgraph
-from onert.ir.ops.conv import Conv2D
-from onert.ir.ops.depthwise import DepthwiseConv2D
-from onert.ir.ops.slicing import Pad
-from onert.ir.ops.window import Padding, Window
+from onert.ir.ops.arithmetic.window import Padding, Window
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.data_movement.slicing import Pad
 
 Margins = tuple[tuple[int, int], ...]
 """Elements before and after, for each dimension."""

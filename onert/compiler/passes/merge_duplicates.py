@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from onert.compiler.effects import is_function
-from onert.compiler.rewrite import Edit
+from onert.compiler.rewrite.edit import Edit
+from onert.compiler.rewrite.effects import is_function
 from onert.ir import Operand, Operation, Subgraph
 
 SMALL = 1 << 10  # bytes of a constant that is worth reading to see whether it is there twice

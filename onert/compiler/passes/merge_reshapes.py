@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from onert.compiler.rewrite import Edit, definer
+from onert.compiler.rewrite.edit import Edit, definer
 from onert.ir import Subgraph
-from onert.ir.ops.reshape import Reshape
+from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.shape import static
 
 

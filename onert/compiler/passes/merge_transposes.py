@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from attrs import evolve
 
-from onert.compiler.rewrite import Edit, definer
+from onert.compiler.rewrite.edit import Edit, definer
 from onert.ir import Operation, Subgraph, TensorType
-from onert.ir.ops.layout import Transpose
-from onert.ir.ops.reshape import Reshape
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.shape import static
 
 Order = tuple[int, ...]

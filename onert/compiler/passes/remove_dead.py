@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from onert.compiler.effects import is_removable
-from onert.compiler.rewrite import Edit, compact
+from onert.compiler.rewrite.edit import Edit, compact
+from onert.compiler.rewrite.effects import is_removable
 from onert.ir import Subgraph
 
 

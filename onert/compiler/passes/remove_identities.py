@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from onert.compiler.clamps import Bounds, as_clamp
-from onert.compiler.rewrite import Edit, definer
+from onert.compiler.rewrite.activation_bounds import Bounds, as_clamp
+from onert.compiler.rewrite.edit import Edit, definer
 from onert.ir import DType, Operation, Subgraph
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.convert import Bitcast, Cast, Dequantize, Quantize
-from onert.ir.ops.joining import Concat
-from onert.ir.ops.slicing import BroadcastTo, MirrorPad, Pad, Slice, Tile
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.slicing import BroadcastTo, MirrorPad, Pad, Slice, Tile
+from onert.ir.ops.elementwise.convert import Bitcast, Cast, Dequantize, Quantize
 
 from .fuse_activation import clamps_exactly, ends_with_activation
 from .merge_transposes import permutation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from onert.ir import imports
+from onert.ir.process import imports
 
 from .claims import Claims, Planner
 

@@ -10,7 +10,7 @@ from onert.backend import HOST, Backend
 from onert.compiler.options import Options
 from onert.ir import BackendError, CallTypes, CompileError, OnertError, Operation, Subgraph
 from onert.ir.ops.custom import Unsupported
-from onert.ir.ops.permute import Permute
+from onert.ir.ops.data_movement.permute import Permute
 from onert.ir.value import Value
 
 from .operation_names import check_kinds, kinds

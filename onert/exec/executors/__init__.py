@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onert.exec.stop import Stop
 from onert.ir import ExecutionError
-from onert.ir.imports import module
+from onert.ir.process.imports import module
 
 from .executor import Executor
 

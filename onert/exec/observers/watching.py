@@ -8,7 +8,7 @@ from time import perf_counter_ns
 
 from onert.backend import Group, HasParts, Part, Routine, Step, Tensors
 from onert.ir import Subgraph
-from onert.ir.cost import cost
+from onert.ir.analysis.cost import cost
 
 from .observer import Observer, Work
 

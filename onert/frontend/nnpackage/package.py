@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from onert.frontend.circle import FORMAT as CIRCLE
 from onert.frontend.flatbuffer import Data
-from onert.frontend.registry import HEAD, Format
+from onert.frontend.format import HEAD, Format
 from onert.frontend.tflite import FORMAT as TFLITE
 from onert.ir import ModelError, Package, Port, Subgraphs
 from onert.ir.content import Content, Held, Models, Source

@@ -1,5 +1,5 @@
 """TFLite models."""
 
-from onert.frontend.schema_format import schema_format
+from onert.frontend.tflite_schema.schema_format import schema_format
 
 FORMAT = schema_format("tflite", b"TFL3")

@@ -1,4 +1,4 @@
-"""The operation kinds, one family a file: a file here is read when something imports a kind from it.
+"""The operation kinds, one family a folder: a file here is read when something imports a kind from it.
 
 A process that runs one model needs few families, and reading them all takes longer than compiling most models. `OPS`
 reads the rest when it is asked for a name that it does not know yet, or for all of them.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from onert.ir import imports
 from onert.ir.op import DECLARED, Op
+from onert.ir.process import imports
 
 
 class Kinds(Mapping[str, type[Op]]):
@@ -31,9 +31,10 @@ class Kinds(Mapping[str, type[Op]]):
 
 
 def read_families() -> None:
-    """Import every file of this package, so that all its kinds are declared."""
-    for file in sorted(Path(__file__).parent.glob("[!_]*.py")):
-        imports.module(f"{__name__}.{file.stem}")
+    """Import every file of this package and its folders, so that all its kinds are declared."""
+    here = Path(__file__).parent
+    for file in sorted(here.rglob("[!_]*.py")):
+        imports.module(".".join((__name__, *file.relative_to(here).with_suffix("").parts)))
 
 
 OPS = Kinds()

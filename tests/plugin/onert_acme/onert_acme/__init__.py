@@ -8,8 +8,8 @@ import numpy as np
 
 from onert.backend import Backend, Kernel, Part, Sequence, Settings, Tensors
 from onert.ir import CallTypes, Context, DType, Operation
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.binary import Binary, BinaryKind
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 FUNCTIONS = {BinaryKind.ADD: np.add, BinaryKind.MAXIMUM: np.maximum}
 

@@ -12,9 +12,9 @@ import numpy as np
 from onert.frontend import Format
 from onert.ir import DType, ModelError, Package, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.activation import Activation
-from onert.ir.ops.fully_connected import FullyConnected
-from onert.ir.ops.unary import Unary, UnaryKind
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
 MAGIC = b"MLP1"
 MOST = 1 << 16

@@ -1,0 +1,1 @@
+"""Ahead of time: objects, entry points and constants of a bundle."""

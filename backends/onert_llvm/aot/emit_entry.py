@@ -1,0 +1,293 @@
+"""Entry points: functions that fill the tasks of a run's commands and call their kernels.
+
+A task is a template of the command's numbers. It is copied to the stack, and the addresses, each one of the three
+regions' plus a constant, are put in. So an entry keeps nothing between calls, and any number of them may run at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+from llvmlite import ir
+
+from onert.backend import EntryPoint, Place, Region
+from onert.ir.value import Value
+from onert_llvm.command.command import REPORT_BYTES
+
+
+@frozen
+class Report(Value):
+    """So many bytes into the reports of checks, which lie on the stack while an entry runs."""
+
+    offset: int
+
+
+Slots = tuple[int | Place | Report, ...]
+
+
+@frozen
+class Bound(Value):
+    """A command with all that is known of its task: the kernel's symbol, 64 bits or a place for each slot, tiles.
+
+    `pieces` and `sync` are for threads that share it: as in `codegen/native/pool.ll`.
+    """
+
+    symbol: str
+    slots: Slots
+    tiles: int
+    pieces: int
+    sync: bool
+
+    def shared_bytes(self, threads: int) -> int:
+        """What it takes of memory that threads share: a row of the program, their shares, and its task."""
+        return _ROW + _SHARE * threads + -(-8 * len(self.slots) // 16) * 16
+
+
+@frozen
+class BoundLoop(Value):
+    """`condition`, and as long as the byte at `goes_on` is set then, `body` and `condition` again.
+
+    It ends when a check that reports to one of `reports` is found broken. With a bound there are so many rounds at the
+    most; 1 and their number go to its report where it would go on.
+    """
+
+    goes_on: Place | Report
+    condition: tuple[Run, ...]
+    body: tuple[Run, ...]
+    reports: tuple[Report, ...]
+    bound: tuple[int, Place | Report] | None
+
+
+@frozen
+class BoundBranch(Value):
+    """`then` where the byte at `condition` is set, else `otherwise`."""
+
+    condition: Place | Report
+    then: tuple[Run, ...]
+    otherwise: tuple[Run, ...]
+
+
+Run = Bound | BoundLoop | BoundBranch
+
+
+def program_bytes(commands: Sequence[Run], threads: int) -> int:
+    """What commands take of memory that threads share: rows, the count of their runs, shares and tasks.
+
+    Loops and branches take none: one thread runs them.
+    """
+    return _ROW + sum(command.shared_bytes(threads) for command in commands if isinstance(command, Bound))
+
+
+def most_slots(commands: Sequence[Run]) -> int:
+    """The slots of the largest task of all commands."""
+    found = 1
+    for command in commands:
+        if isinstance(command, Bound):
+            found = max(found, len(command.slots))
+        elif isinstance(command, BoundLoop):
+            found = max(found, most_slots(command.condition), most_slots(command.body))
+        else:
+            found = max(found, most_slots(command.then), most_slots(command.otherwise))
+    return found
+
+
+_ROW, _SHARE = 64, 64
+"""Bytes of a command in a program, and of one thread's share: `Command` and `Share` of `codegen/native/pool.ll`."""
+
+I8, I32, I64, PTR, VOID = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.VoidType()
+
+Bases = Mapping[Region | type[Report], ir.Value]
+"""Where each region, and the reports, begin."""
+
+_WORDS = REPORT_BYTES // 8
+
+
+class Entries:
+    """The entry points of a module, and the templates that they share.
+
+    With `shared`, an offset in activations, threads share the commands, whose program is made there at each run.
+    """
+
+    def __init__(self, module: ir.Module, shared: int | None, threads: int) -> None:
+        self._module = module
+        self._threads = threads
+        self._shared = shared
+        self._templates: dict[Slots, ir.GlobalVariable] = {}
+        self._copy = _define_copy(module)
+
+    def define(self, entry: EntryPoint, commands: Sequence[Run], checks: int, first_code: int) -> None:
+        """`int symbol(uint8_t *constants, uint8_t *mutables, uint8_t *activations)`.
+
+        The first of so many `checks` that is broken makes it return `first_code` and more for later ones, else 0.
+        """
+        function = ir.Function(self._module, ir.FunctionType(I32, [PTR] * 3), entry.symbol)
+        function.attributes.add("nounwind")
+        regions = dict(zip(Region, function.args, strict=True))
+        for region, argument in regions.items():
+            argument.name = region.value
+        b = ir.IRBuilder(function.append_basic_block("entry"))
+        reports = _on_stack(b, _WORDS * checks) if checks else None
+        for word in range(_WORDS * checks):
+            b.store(I64(0), b.gep(reports, [I32(word)], source_etype=I64), align=8)
+        bases = {**regions, Report: reports}
+        task = _on_stack(b, most_slots(commands))
+        if self._shared is None:
+            self._alone(b, task, commands, bases)
+        else:
+            self._together(b, task, commands, bases)
+        for update in entry.subgraph.state:
+            sides = [_address(b, regions, entry.places[i]) for i in (update.variable, update.source)]
+            b.call(self._copy, [*sides, I64(entry.subgraph.type(update.variable).nbytes)])
+        code = I32(0)
+        for check in reversed(range(checks)):
+            broken = b.load(b.gep(reports, [I32(_WORDS * check)], source_etype=I64), typ=I64, align=8)
+            code = b.select(b.icmp_unsigned("!=", broken, I64(0)), I32(first_code + check), code)
+        b.ret(code)
+
+    def _alone(self, b: ir.IRBuilder, task: ir.Value, commands: Sequence[Run], bases: Bases) -> None:
+        """One command after the other, with one task that is filled for each."""
+        for command in commands:
+            if isinstance(command, Bound):
+                self._fill(b, task, command.slots, bases)
+                b.call(self._kernel(command.symbol), [task, I64(0), I64(command.tiles)])
+            elif isinstance(command, BoundLoop):
+                self._loop(b, task, command, bases)
+            else:
+                self._branch(b, task, command, bases)
+
+    def _loop(self, b: ir.IRBuilder, task: ir.Value, loop: BoundLoop, bases: Bases) -> None:
+        before = b.block
+        head, again, body, done = (b.append_basic_block(n) for n in ("head", "again", "round", "done"))
+        b.branch(head)
+        b.position_at_end(head)
+        rounds = b.phi(I64)
+        rounds.add_incoming(I64(0), before)
+        self._alone(b, task, loop.condition, bases)
+        goes_on = _is_set(b, bases, loop.goes_on)
+        for report in loop.reports:
+            broken = b.load(_address(b, bases, report), typ=I64, align=8)
+            goes_on = b.and_(goes_on, b.icmp_unsigned("==", broken, I64(0)))
+        b.cbranch(goes_on, again, done)
+        b.position_at_end(again)
+        if loop.bound is None:
+            b.branch(body)
+        else:
+            most, where = loop.bound
+            over = b.append_basic_block("over")
+            b.cbranch(b.icmp_signed("<", rounds, I64(most)), body, over)
+            b.position_at_end(over)
+            place = _address(b, bases, where)
+            for word, value in enumerate((I64(1), rounds)):
+                b.store(value, b.gep(place, [I32(word)], source_etype=I64), align=8)
+            b.branch(done)
+        b.position_at_end(body)
+        self._alone(b, task, loop.body, bases)
+        rounds.add_incoming(b.add(rounds, I64(1)), b.block)
+        b.branch(head)
+        b.position_at_end(done)
+
+    def _branch(self, b: ir.IRBuilder, task: ir.Value, branch: BoundBranch, bases: Bases) -> None:
+        then, otherwise, done = (b.append_basic_block(n) for n in ("then", "else", "done"))
+        b.cbranch(_is_set(b, bases, branch.condition), then, otherwise)
+        for block, side in ((then, branch.then), (otherwise, branch.otherwise)):
+            b.position_at_end(block)
+            self._alone(b, task, side, bases)
+            b.branch(done)
+        b.position_at_end(done)
+
+    def _together(self, b: ir.IRBuilder, task: ir.Value, commands: Sequence[Run], bases: Bases) -> None:
+        """Programs of rows and tasks for `onert.together`, one for every stretch between loops and branches."""
+        stretch: list[Bound] = []
+        for command in commands:
+            if isinstance(command, Bound):
+                stretch.append(command)
+                continue
+            self._shared_run(b, stretch, bases)
+            stretch = []
+            self._alone(b, task, (command,), bases)
+        self._shared_run(b, stretch, bases)
+
+    def _shared_run(self, b: ir.IRBuilder, commands: Sequence[Bound], bases: Bases) -> None:
+        if not commands:
+            return
+        program = _address(b, bases, Place(Region.ACTIVATIONS, self._shared or 0))
+        at = _ROW * (len(commands) + 1)
+        runs = b.gep(program, [I64(_ROW * len(commands))], source_etype=I8)
+        for number, command in enumerate(commands):
+            shares = b.gep(program, [I64(at)], source_etype=I8)
+            task = b.gep(shares, [I64(_SHARE * self._threads)], source_etype=I8)
+            at += command.shared_bytes(self._threads) - _ROW
+            self._fill(b, task, command.slots, bases)
+            numbers = (I64(command.tiles), I64(command.pieces), I64(int(command.sync)))
+            for word, value in enumerate((self._kernel(command.symbol), task, *numbers, shares, runs)):
+                b.store(value, b.gep(program, [I64(_ROW // 8 * number + word)], source_etype=I64), align=8)
+        together = self._declared("onert.together", [PTR, I64])
+        b.call(together, [program, I64(len(commands))])
+
+    def _fill(self, b: ir.IRBuilder, task: ir.Value, slots: Slots, regions: Bases) -> None:
+        template = self._template(tuple(slot if isinstance(slot, int) else 0 for slot in slots))
+        b.call(self._copy, [task, template, I64(8 * len(slots))])
+        for at, slot in enumerate(slots):
+            if not isinstance(slot, int):
+                here = b.gep(task, [I32(at)], source_etype=I64)
+                b.store(_address(b, regions, slot), here, align=8)
+
+    def _template(self, numbers: Slots) -> ir.GlobalVariable:
+        found = self._templates.get(numbers)
+        if found is None:
+            t = ir.ArrayType(I64, len(numbers))
+            found = ir.GlobalVariable(self._module, t, f"task{len(self._templates)}")
+            found.initializer = ir.Constant(t, list(numbers))
+            found.global_constant, found.linkage, found.align = True, "private", 16
+            found.type = PTR
+            self._templates[numbers] = found
+        return found
+
+    def _kernel(self, symbol: str) -> ir.Function:
+        return self._declared(symbol, [PTR, I64, I64])
+
+    def _declared(self, symbol: str, parameters: Sequence[ir.Type]) -> ir.Function:
+        """A function of another module."""
+        found = self._module.globals.get(symbol)
+        return found or ir.Function(self._module, ir.FunctionType(VOID, parameters), symbol)
+
+
+def _on_stack(b: ir.IRBuilder, words: int) -> ir.Value:
+    found = b.alloca(ir.ArrayType(I64, words))
+    found.align = 16
+    found.type = PTR
+    return found
+
+
+def _is_set(b: ir.IRBuilder, bases: Bases, place: Place | Report) -> ir.Value:
+    return b.icmp_unsigned("!=", b.load(_address(b, bases, place), typ=I8, align=1), I8(0))
+
+
+def _address(b: ir.IRBuilder, bases: Bases, place: Place | Report) -> ir.Value:
+    base = bases[Report if isinstance(place, Report) else place.region]
+    return b.gep(base, [I64(place.offset)], source_etype=I8) if place.offset else base
+
+
+def _define_copy(module: ir.Module) -> ir.Function:
+    """`copy(target, source, bytes)`: whole words, then what is left byte by byte; no library is called."""
+    function = ir.Function(module, ir.FunctionType(VOID, [PTR, PTR, I64]), "onert.copy")
+    function.linkage = "internal"
+    function.attributes.add("nounwind")
+    target, source, nbytes = function.args
+    b = ir.IRBuilder(function.append_basic_block("entry"))
+    words = b.and_(nbytes, I64(-8))
+    for start, stop, t in ((I64(0), words, I64), (words, nbytes, I8)):
+        before, loop, done = b.block, b.append_basic_block("loop"), b.append_basic_block("done")
+        b.cbranch(b.icmp_unsigned("<", start, stop), loop, done)
+        b.position_at_end(loop)
+        at = b.phi(I64)
+        at.add_incoming(start, before)
+        value = b.load(b.gep(source, [at], source_etype=I8), typ=t, align=t.width // 8)
+        b.store(value, b.gep(target, [at], source_etype=I8), align=t.width // 8)
+        following = b.add(at, I64(t.width // 8))
+        at.add_incoming(following, loop)
+        b.cbranch(b.icmp_unsigned("<", following, stop), loop, done)
+        b.position_at_end(done)
+    b.ret_void()
+    return function

@@ -1,0 +1,36 @@
+"""What decides the code that a kernel becomes."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from onert.backend.cache import installed, sources
+
+
+@cache
+def llvm_folder() -> Path | None:
+    """Where llvmlite is, found without loading it; None where it is not."""
+    found = find_spec("llvmlite")
+    return None if found is None or found.origin is None else Path(found.origin).parent
+
+
+@cache
+def version() -> str:
+    """Names the content of this backend's own sources, and the LLVM that is installed.
+
+    That is what llvmlite's installer recorded, and the sizes and times of its files: their contents are too large to be
+    read at every start.
+    """
+    llvm = llvm_folder()
+    own = sources(Path(__file__).parents[1])
+    return own if llvm is None else f"{own} {installed(llvm, 'llvmlite')} {_sizes(llvm)}"
+
+
+def _sizes(package: Path) -> str:
+    """Names, sizes and times of the last change of the files of llvmlite, and of the library it calls."""
+    folders = (folder for folder in (package, package / "binding") if folder.is_dir())
+    found = ((item.name, item.stat()) for folder in folders for item in os.scandir(folder) if item.is_file())
+    return " ".join(sorted(f"{name} {status.st_size} {status.st_mtime_ns}" for name, status in found))

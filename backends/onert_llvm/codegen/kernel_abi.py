@@ -1,0 +1,96 @@
+"""The binary interface of kernels: `void kernel(ptr task, i64 begin, i64 end)`.
+
+`task` points to 8-byte slots (pointers, 64-bit integers, bits of a float32) whose order a `TaskLayout` states; `begin`
+and `end` bound a range of independent work tiles, so that any number of threads may share them. A kernel keeps nothing
+between calls and equal specs give the same code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Protocol
+
+from attrs import field, frozen
+
+from onert.ir.value import Value
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import F32, I64, PTR, Block, Kernel, Module, Type, Val, View
+from onert_llvm.target.isa import Isa
+
+
+@frozen(eq=False)
+class Task:
+    """The slots as a kernel under construction reads them."""
+
+    k: Kernel
+    layout: TaskLayout
+    _read: dict[tuple[Block, str, Type], Val] = field(factory=dict, init=False, repr=False)
+
+    def ptr(self, name: str) -> Val:
+        return self._slot(name, PTR)
+
+    def i64(self, name: str) -> Val:
+        return self._slot(name, I64)
+
+    def f32(self, name: str) -> Val:
+        return self._slot(name, F32)
+
+    def view(self, name: str, element: Type, *strides: Val | int) -> View:
+        """The memory that a slot points to."""
+        return self.k.view(self.ptr(name), element, *strides)
+
+    def _slot(self, name: str, t: Type) -> Val:
+        """What the slot holds, read once in a block of instructions: nothing changes it."""
+        at = (self.k.b.block, name, t)
+        if at not in self._read:
+            here = self.k.view(self.k.arg("task"), I64, 1)[self.layout.slot(name)]
+            self._read[at] = View(here.b, here.base, t, ()).load(align=8)
+        return self._read[at]
+
+
+class Algorithm(Protocol):
+    """What a kernel computes and how: a frozen value that knows its task and writes its code."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def layout(self) -> TaskLayout: ...
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        """The body of the function for the work tiles from `begin` up to `end`."""
+        ...
+
+
+@frozen
+class KernelSpec(Value):
+    """A kernel: an algorithm for a target. Its symbol is a digest of all that decides the code."""
+
+    algorithm: Algorithm
+    isa: Isa
+    digest: str = field(init=False, repr=False, eq=False)
+
+    @digest.default
+    def _digest(self) -> str:
+        return hashlib.sha256(f"{self.algorithm!r} {self.isa!r}".encode()).hexdigest()[:16]
+
+    @property
+    def name(self) -> str:
+        return self.algorithm.name
+
+    @property
+    def symbol(self) -> str:
+        return f"{self.algorithm.name}_{self.digest}"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return self.algorithm.layout
+
+
+def build(spec: KernelSpec) -> Module:
+    """The module that defines the kernel's symbol and nothing else that is exported."""
+    module = Module(spec.symbol, spec.isa.triple)
+    k = Kernel(module, spec.symbol, {"task": PTR, "begin": I64, "end": I64}, spec.isa)
+    spec.algorithm.emit(k, Task(k, spec.layout), k.arg("begin"), k.arg("end"))
+    k.finish()
+    return module

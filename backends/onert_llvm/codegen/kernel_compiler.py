@@ -1,0 +1,215 @@
+"""Kernels' object files: built, or found in the cache.
+
+While one kernel is written, the code generator is at work on others, in a thread for each processor. These do next to
+nothing in Python, where they would wait for who writes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
+
+from attrs import frozen
+
+from onert.backend.cache import Cache
+from onert.backend.tasks import Pool, Task
+from onert.backend.writers import WRITERS
+from onert.ir.process.forks import Section
+from onert_llvm.runtime.loaded_code import addresses as linked_addresses
+from onert_llvm.runtime.loaded_code import are_walkers_loaded, is_loaded
+from onert_llvm.runtime.loaded_code import walkers as linked_walkers
+from onert_llvm.target.isa import Isa
+
+from .fingerprint import version
+from .gil_interval import TURNS
+from .kernel_abi import KernelSpec, build
+from .llvm_codegen import emitted, prepared
+from .native import pool_text, run_text
+
+_T = TypeVar("_T")
+
+
+_MOST_THREADS = 8
+"""More would wait for kernels to be written, and each holds memory."""
+
+
+def _threads() -> int:
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(processors, _MOST_THREADS)
+
+
+CODE = Pool(_threads(), "onert-code")
+"""The threads that generate code, of all compilations in this process. LLVM is used by them alone: its Python interface
+has a lock, which the main thread would keep where a signal handler interrupts it."""
+
+_walking: dict[tuple[str, bool], Task[Mapping[str, int]]] = {}
+"""What runs kernels, while it is made."""
+os.register_at_fork(after_in_child=_walking.clear)
+
+
+def submit(call: Callable[[], _T]) -> Task[_T]:
+    """Have a thread that generates code make a call; this one where there is none."""
+    task = Task(call)
+    try:
+        CODE.give(task)
+    except RuntimeError:
+        task.run()
+    return task
+
+
+def begin(isa: Isa, threads: int, store: Cache | None) -> Task[Mapping[str, int]] | None:
+    """Make what runs kernels beside the caller, where that is not loaded; the task that does it."""
+    if are_walkers_loaded(isa.triple, threads > 1):
+        return None
+    key = (isa.triple, threads > 1)
+    hold = TURNS.hold()
+
+    def make() -> Mapping[str, int]:
+        try:
+            with hold:
+                return walkers(isa, threads, store)
+        finally:
+            _walking.pop(key, None)
+
+    hold.__enter__()
+    task = _walking.setdefault(key, Task(make))
+    try:
+        return CODE.give(task)  # again, where an interrupt came before it was given
+    except RuntimeError:  # the system has no thread to spare
+        task.run()
+        return task
+
+
+class Making:
+    """Kernels on their way while it is still found out which there are; what runs them comes first."""
+
+    def __init__(self, isa: Isa, threads: int, store: Cache | None) -> None:
+        self._store = store
+        self._begun: dict[str, _Begun] = {}
+        self._hold = TURNS.hold()
+        self._walkers = partial(walkers, isa, threads, store)
+        self._walking = begin(isa, threads, store)
+
+    def __enter__(self) -> Making:
+        self._hold.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._hold.__exit__()
+        for each in self._begun.values():
+            if isinstance(each.made, Task):
+                each.made.drop()
+
+    def begin(self, specs: Iterable[KernelSpec]) -> None:
+        """Begin those that are neither begun nor loaded."""
+        for spec in specs:
+            if spec.symbol not in self._begun and not is_loaded(spec.symbol):
+                self._begun[spec.symbol] = _begun(spec, self._store)
+
+    def each(self, functions: Sequence[Callable[[], _T]]) -> list[_T]:
+        """The results of functions that leave the interpreter to others: called here, and by threads that have no more
+        kernels to generate.
+        """
+        waiting = enumerate(functions)  # of which the interpreter gives each to one thread alone
+
+        def work() -> list[tuple[int, _T]]:
+            return [(at, function()) for at, function in waiting]
+
+        helpers = [submit(work) for _ in range(_threads())]
+        found = dict(work())
+        for helper in helpers:
+            if not helper.drop():
+                found.update(helper.result())
+        return [found[at] for at in range(len(functions))]
+
+    def finished(self, symbols: Iterable[str]) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """The addresses of kernels that were begun, and of what runs them. Code is loaded once in a process and stays.
+
+        What is new is written to the store behind the caller's back.
+        """
+        if self._walking is not None:
+            self._walking.result()
+        walking = self._walkers()
+        found = linked_addresses(symbols, lambda missing: [self._begun[symbol].result() for symbol in missing])
+        if self._begun:
+            WRITERS.begin(partial(_keep, tuple(self._begun.values()), self._store))
+        return found, walking
+
+
+def objects(specs: Sequence[KernelSpec], store: Cache | None) -> list[bytes]:
+    """The kernels' object files, from the store but for those that went lost. No thread is asked for: there may be none
+    any more, because this is done while a process ends too.
+    """
+    return [_object(spec, store) for spec in specs]
+
+
+def _object(spec: KernelSpec, store: Cache | None) -> bytes:
+    key = _key(spec)
+    return _load(key, store) or _stored(key, _emitted(str(build(spec)), spec.isa), store)
+
+
+def _key(spec: KernelSpec) -> str:
+    return Cache.key(version(), spec.symbol, repr(spec))
+
+
+def _emitted(text: str, isa: Isa) -> bytes:
+    """The object of a module; no process is forked meanwhile, for LLVM has locks of its own."""
+    with Section():
+        return emitted(prepared(text, isa))
+
+
+def _stored(key: str, made: bytes, store: Cache | None) -> bytes:
+    if store is not None:
+        store.store(key, made)
+    return made
+
+
+@frozen(eq=False)
+class _Begun:
+    """A kernel's object file, from the store or on its way, and its key there."""
+
+    key: str
+    made: bytes | Task[bytes]
+
+    def result(self) -> bytes:
+        return self.made if isinstance(self.made, bytes) else self.made.result()
+
+
+def _begun(spec: KernelSpec, store: Cache | None) -> _Begun:
+    key = _key(spec)
+    return _Begun(key, _load(key, store) or submit(partial(_emitted, str(build(spec)), spec.isa)))
+
+
+def _keep(found: Iterable[_Begun], store: Cache | None) -> None:
+    """Store the objects that were not there."""
+    for each in found:
+        if not isinstance(each.made, bytes):
+            _stored(each.key, each.result(), store)
+
+
+def _load(key: str, store: Cache | None) -> bytes | None:
+    found = store.load(key) if store is not None else None
+    return None if found is None else bytes(found)
+
+
+def walkers(isa: Isa, threads: int, store: Cache | None) -> Mapping[str, int]:
+    """The functions that run commands in so many threads, by name."""
+    texts = _texts(isa, threads)
+    return linked_walkers(isa.triple, len(texts), lambda at: _support(texts[at], isa, store))
+
+
+def walker_objects(isa: Isa, threads: int, store: Cache | None) -> tuple[bytes, ...]:
+    """The object files of `codegen/native/run.ll`, and of `codegen/native/pool.ll` for several threads."""
+    return tuple(_support(text, isa, store) for text in _texts(isa, threads))
+
+
+def _texts(isa: Isa, threads: int) -> tuple[str, ...]:
+    return (run_text(), pool_text(isa)) if threads > 1 else (run_text(),)
+
+
+def _support(text: str, isa: Isa, store: Cache | None) -> bytes:
+    """The object file of a module that is there as text."""
+    key = Cache.key(version(), text, isa.triple)
+    return _load(key, store) or _stored(key, _emitted(text, isa), store)

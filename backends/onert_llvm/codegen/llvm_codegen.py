@@ -1,0 +1,170 @@
+"""From IR to machine code: an ELF object for a target, and its text for people."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from threading import RLock
+from typing import Any
+
+import llvmlite.binding as llvm
+from attrs import frozen
+from llvmlite.binding import ffi
+
+from onert.ir import BackendError
+from onert_llvm.target.isa import Isa
+
+_LEVEL = 1
+"""How hard the code generator tries: more takes it longer and gives the same code."""
+
+
+def _unlock() -> None:
+    """After a fork: another thread may have held the lock of LLVM's interface."""
+    lock: Any = getattr(ffi.lib, "_lock", None)
+    if hasattr(lock, "_lock"):
+        lock._lock = RLock()
+
+
+os.register_at_fork(after_in_child=_unlock)
+
+
+def compile_text(text: str, isa: Isa, opt: int = _LEVEL) -> bytes:
+    """The relocatable object of a module: code generation alone, no optimisation pipeline before it.
+
+    Any number of threads may do this at a time. BackendError for text that is no valid module.
+    """
+    return emitted(prepared(text, isa, opt))
+
+
+def assembly(text: str, isa: Isa, opt: int = _LEVEL) -> str:
+    """What `compile_text` would produce, as assembler text."""
+    found = prepared(text, isa, opt)
+    with _lent(found.isa, found.opt) as machine:
+        return str(machine.emit_assembly(found.module))
+
+
+def link(
+    texts: Sequence[str], isa: Isa, exported: Collection[str], relocation: str, listings: Collection[str] = ()
+) -> tuple[bytes, Mapping[str, str]]:
+    """One relocatable object of several modules: what is not `exported` is visible in it alone.
+
+    Beside it the wanted listings: "ir" and "asm" as text. BackendError where modules do not fit together.
+    """
+    if isa.architecture == "wasm32":
+        relocation = "static"  # anything else is for WebAssembly's dynamic linking, which engines do not know
+    machine = _machine(isa, _LEVEL, relocation)
+    parsed = _linked(texts, isa, machine, exported)
+    found = {"ir": str(parsed)} if "ir" in listings else {}
+    code = bytes(machine.emit_object(parsed))
+    if "asm" in listings:  # from modules of its own: generating code changes them
+        found["asm"] = str(machine.emit_assembly(_linked(texts, isa, machine, exported)))
+    return code, found
+
+
+def _linked(texts: Sequence[str], isa: Isa, machine: llvm.TargetMachine, exported: Collection[str]) -> llvm.ModuleRef:
+    try:
+        whole, *others = (llvm.parse_assembly(text) for text in texts)
+        for module in (whole, *others):
+            module.triple, module.data_layout = isa.triple, str(machine.target_data)
+        for module in others:
+            whole.link_in(module)
+        whole.verify()
+    except RuntimeError as error:
+        raise BackendError(f"the modules do not make a valid object: {error}") from error
+    for function in whole.functions:
+        if not function.is_declaration and function.name not in exported:
+            function.linkage = "internal"
+    return whole
+
+
+def code_generator() -> str:
+    """Names the version of the code generator: objects of different ones are not interchangeable."""
+    return "llvm-" + ".".join(str(part) for part in llvm.llvm_version_info)
+
+
+@frozen(eq=False)
+class Prepared:
+    """A module in a context of its own, and what it is for: to generate code from, once, in any one thread."""
+
+    module: llvm.ModuleRef
+    isa: Isa
+    opt: int
+
+
+def prepared(text: str, isa: Isa, opt: int = _LEVEL) -> Prepared:
+    """A module from its text; BackendError where that is none that is valid."""
+    layout = _data_layout(isa)
+    try:
+        parsed = llvm.parse_assembly(text, llvm.create_context())
+        parsed.verify()
+    except RuntimeError as error:
+        raise BackendError(f"the text is not valid IR: {error}") from error
+    parsed.triple = isa.triple
+    parsed.data_layout = layout
+    return Prepared(parsed, isa, opt)
+
+
+def emitted(given: Prepared) -> bytes:
+    """What `machine.emit_object` gives, without llvmlite's lock on all of LLVM.
+
+    LLVM asks only that a context and what belongs to it are used by one thread at a time, and these are used by this
+    one alone.
+    """
+    with _lent(given.isa, given.opt) as machine, ffi.OutputString() as message:
+        buffer = _emit()(machine, given.module, 1, message)
+        if not buffer:
+            raise BackendError(f"no code can be generated: {message}")
+    try:
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+@cache
+def _emit() -> Any:
+    locked = ffi.lib.LLVMPY_TargetMachineEmitToMemory
+    found = ctypes.CDLL(ffi.lib._name).LLVMPY_TargetMachineEmitToMemory
+    found.argtypes, found.restype = locked.argtypes, locked.restype
+    return found
+
+
+def _machine(isa: Isa, opt: int, reloc: str = "pic") -> llvm.TargetMachine:
+    _initialize(isa.architecture == llvm.get_default_triple().split("-", 1)[0])
+    found = llvm.Target.from_triple(isa.triple)
+    return found.create_target_machine(isa.cpu, isa.features, opt, reloc=reloc, codemodel="small", abiname=isa.abi)
+
+
+_IDLE: defaultdict[tuple[Isa, int], list[llvm.TargetMachine]] = defaultdict(list)
+"""Machines that no thread uses: what they know of their target takes longer to find than a small kernel's code."""
+
+
+@contextmanager
+def _lent(isa: Isa, opt: int) -> Iterator[llvm.TargetMachine]:
+    """A machine for one thread at a time; one whose use fails is not used again."""
+    try:
+        machine = _IDLE[isa, opt].pop()
+    except IndexError:
+        machine = _machine(isa, opt)
+    yield machine
+    _IDLE[isa, opt].append(machine)
+
+
+@cache
+def _data_layout(isa: Isa) -> str:
+    with _lent(isa, _LEVEL) as machine:
+        return str(machine.target_data)
+
+
+@cache
+def _initialize(native: bool) -> None:
+    """Make LLVM's code generators known: this machine's alone takes a fraction of the time of all."""
+    if native:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+    else:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()

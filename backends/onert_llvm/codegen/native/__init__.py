@@ -1,0 +1,44 @@
+"""Modules written as LLVM's text, and what must be put into them for a target."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from onert.ir import BackendError
+from onert_llvm.target.isa import Isa
+
+_PAUSE = {
+    "x86_64": ("call void @llvm.x86.sse2.pause()", "declare void @llvm.x86.sse2.pause()"),
+    "aarch64": ("call void @llvm.aarch64.hint(i32 1)", "declare void @llvm.aarch64.hint(i32)"),
+    "riscv64": ("", ""),
+}
+"""A hint to the processor that a thread is waiting, and its declaration."""
+
+
+def run_text() -> str:
+    """`run.ll`, which is the same for every target."""
+    return _text("run.ll")
+
+
+def pool_text(isa: Isa) -> str:
+    """`pool.ll` for a target; BackendError for one whose words the pool's structures do not fit."""
+    if isa.architecture not in _PAUSE or "linux" not in isa.triple:
+        raise BackendError(f"threads are for Linux on {', '.join(_PAUSE)}, expected 1 thread for {isa.triple}")
+    call, declaration = _PAUSE[isa.architecture]
+    return _text("pool.ll").replace("@PAUSE@", call) + declaration + "\n"
+
+
+def together_text(name: str, threads: int) -> str:
+    """`together.ll` for a bundle."""
+    return _text("together.ll").replace("@THREADS@", str(threads)).replace("@NAME@", name)
+
+
+def support_texts(isa: Isa) -> tuple[str, ...]:
+    """Modules with what the code generator calls for lack of an instruction, so that no library is needed for it."""
+    if isa.pointer_bytes == 4 and isa.architecture != "wasm32":
+        return (_text("division.ll"),)
+    return ()
+
+
+def _text(name: str) -> str:
+    return resources.files(__name__).joinpath(name).read_text(encoding="utf-8")

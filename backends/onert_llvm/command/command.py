@@ -1,0 +1,167 @@
+"""Commands: a kernel, the values of its task's slots, and the memory it touches."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Any, Protocol
+
+from attrs import field, frozen
+
+from onert.ir import Array
+from onert.ir.value import Value
+
+from .task_layout import TaskLayout
+
+
+class Area(Enum):
+    """Where a pointer leads: a tensor of the model, an array that was packed for the kernel, scratch memory, copies of
+    resource variables, the reports of checks, or the commands that a command runs.
+    """
+
+    OPERAND = "operand"
+    CONSTANT = "constant"
+    SCRATCH = "scratch"
+    VARIABLE = "variable"
+    REPORT = "report"
+    PROGRAM = "program"
+
+
+@frozen
+class Pointer(Value):
+    """`offset` bytes into an operand, a constant (by number), or one of the other areas (`index` 0)."""
+
+    area: Area
+    index: int = 0
+    offset: int = 0
+
+
+Slot = Pointer | int | float
+
+
+@frozen
+class Access(Value):
+    """Bytes that a command reads or writes."""
+
+    pointer: Pointer
+    nbytes: int
+    write: bool = False
+
+
+class Code(Protocol):
+    """What a command must know of the code that it calls: of which algorithm, under which symbol, with which slots."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def symbol(self) -> str: ...
+
+    @property
+    def layout(self) -> TaskLayout: ...
+
+
+@frozen
+class Callee(Value):
+    """That, and nothing of how the code is made."""
+
+    name: str
+    symbol: str
+    layout: TaskLayout
+
+
+@frozen
+class Command(Value):
+    """Run a kernel over `tiles` work tiles, cut into `pieces` for threads that share them.
+
+    `operation` is the first operation it stands for, by its index in the subgraph. `flops` counts multiplications and
+    additions, for profiles. `programs` are the commands that the kernel runs itself, on its own thread.
+    """
+
+    spec: Code
+    slots: dict[str, Slot] = field(eq=False)
+    tiles: int
+    pieces: int
+    accesses: tuple[Access, ...]
+    operation: int
+    flops: int = 0
+    programs: tuple[tuple[Command, ...], ...] = ()
+
+
+_PIECES_EACH, _MOST_PIECES = 8, (1 << 16) - 1
+"""Pieces of a command for each thread: what others can take of one that is late is an eighth of its share at a time. In
+all they are no more than what `codegen/native/pool.ll` has bits to count.
+"""
+
+
+def pieces(tiles: int, threads: int) -> int:
+    """Into how many pieces threads cut so many tiles."""
+    return min(tiles, _PIECES_EACH * threads, _MOST_PIECES) if threads > 1 else 1
+
+
+def all_commands(commands: Iterable[Command]) -> Iterator[Command]:
+    """The commands, each followed by those that it runs."""
+    for command in commands:
+        yield command
+        for program in command.programs:
+            yield from all_commands(program)
+
+
+@frozen
+class Check(Value):
+    """A rule that elements must keep, looked at by a kernel: `message` with the element that broke it put in.
+
+    Check number i has `REPORT_BYTES` of the reports, two 64-bit integers: 1 where the rule was broken, and the element.
+    They are zero before a run.
+    """
+
+    message: str
+
+
+REPORT_BYTES = 16
+
+
+@frozen(eq=False)
+class Transfer:
+    """A resource variable copied into its place before command `position`; with `store` back from there.
+
+    `place` is the offset in bytes of the copy, an array of `shape` and `dtype`. The variable is that of `key`, or where
+    that is not known of the handle that operand `handle` has in the run. `label` names the operation.
+    """
+
+    position: int
+    operation: int
+    label: str
+    handle: int
+    key: Hashable | None
+    place: int
+    shape: tuple[int, ...]
+    dtype: Any
+    store: bool
+
+
+@frozen(eq=False)
+class Variables:
+    """What a sequence does with resource variables.
+
+    `handles` are operands and the keys that are their only elements; the copies take `nbytes`.
+    """
+
+    handles: tuple[tuple[int, Hashable], ...] = ()
+    transfers: tuple[Transfer, ...] = ()
+    nbytes: int = 0
+
+
+@frozen(eq=False)
+class Lowered:
+    """What a sequence becomes: commands in order, the arrays packed for them, bytes of scratch memory, and checks.
+
+    `specs` are the kernels that the commands call, by symbol, as long as their code may still have to be made.
+    """
+
+    commands: tuple[Command, ...]
+    constants: tuple[Array, ...]
+    scratch: int = 0
+    checks: tuple[Check, ...] = ()
+    variables: Variables = Variables()
+    specs: Mapping[str, Any] = field(factory=dict)

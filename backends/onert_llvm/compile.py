@@ -1,0 +1,111 @@
+"""What is run natively, how operations are fused, and the kernels of sequences: all that a compiled program is past."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Sequence as Operations
+
+from onert.backend import Group, Sequence, Settings
+from onert.backend.cache import Cache
+from onert.ir import CallTypes, Op, Operation, Subgraph
+from onert.ir.ops.control_flow.state import AssignVariable
+from onert.ir.process import imports
+from onert_llvm.codegen.kernel_abi import KernelSpec
+from onert_llvm.command.command import Lowered
+from onert_llvm.lower.command_builder import Each, Lowering, in_turn
+from onert_llvm.lower.rule import Rule
+from onert_llvm.rules.float_rules import ANY, COMMON, ELEMENT_WISE, FLOATS
+from onert_llvm.runtime.native_kernel import NativeKernel
+from onert_llvm.runtime.serialized_kernel import KeptKernel, kept
+from onert_llvm.target.isa import Isa, target
+
+from .codegen import kernel_compiler
+from .rules import fusion_groups as fusion
+from .rules import int8_rules as byte_rules
+from .rules import int16_rules as typed_rules
+
+
+def rule(op: Op, types: CallTypes) -> Rule:
+    """The rule for an operation: the first that applies, else the first of its kind, which says why it does not."""
+    possible = list(_rules(op, types))
+    return next((r for r in possible if r.why_not(op, types) is None), possible[0])
+
+
+def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
+    kind = type(op)
+    if kind in ANY:
+        yield ANY[kind]
+    if kind not in COMMON:
+        yield from imports.module("onert_llvm.rules.lazy_rules").rules(kind, why_not, rule, _groups)
+    yield from typed_rules.rules(op, types)
+    yield from byte_rules.rules(op, types)
+    yield FLOATS.get(kind, ELEMENT_WISE)
+
+
+def why_not(operation: Operation, types: CallTypes) -> str | None:
+    """Why an operation is not run natively; None where it is."""
+    if not (types.outputs or isinstance(operation.op, AssignVariable)):
+        return "it has no results"
+    if any(t is not None and not t.is_static for t in (*types.inputs, *types.outputs)):
+        return "a shape is not known before the run"
+    return rule(operation.op, types).why_not(operation.op, types)
+
+
+def read(operation: Operation, types: CallTypes) -> None:
+    """Read the modules that such an operation is lowered by, if it is run natively."""
+    if why_not(operation, types) is None:
+        rule(operation.op, types).read()
+
+
+def fuse(sequence: Sequence) -> tuple[Group, ...]:
+    """Which operations of a sequence run as one."""
+    return _groups(sequence.subgraph, sequence.operations)
+
+
+def _groups(subgraph: Subgraph, operations: Operations[int]) -> tuple[Group, ...]:
+    rules = {at: rule(subgraph.operations[at].op, subgraph.types(subgraph.operations[at])) for at in operations}
+    anchors = {at for at, found in rules.items() if found.anchor}
+    chained = {at for at, found in rules.items() if found is ELEMENT_WISE}
+    return fusion.groups(subgraph, operations, anchors, chained)
+
+
+def begin(settings: Settings, store: Cache) -> None:
+    """Have the code generator begin with what runs all kernels, so that it is warm when the first of these comes."""
+    kernel_compiler.begin(target(settings.target), settings.num_threads, store)
+
+
+def generate(sequence: Sequence, settings: Settings, store: Cache) -> NativeKernel:
+    """The kernel of a sequence, its code loaded."""
+    isa = target(settings.target)
+    with kernel_compiler.Making(isa, settings.num_threads, store) as making:
+        commands = lowered(sequence, isa, settings, making.begin, making.each)
+        kernels, walkers = making.finished(commands.specs)
+    return NativeKernel(commands, kernels, walkers, settings.num_threads)
+
+
+def keep(kernel: NativeKernel, store: Cache) -> KeptKernel:
+    """The kernel with its code, which is in the store."""
+    specs = kernel.lowered.specs
+    isa = next(iter(specs.values())).isa if specs else target("native")
+    objects = dict(zip(specs, kernel_compiler.objects(list(specs.values()), store), strict=True))
+    return kept(kernel, objects, isa.triple, kernel_compiler.walker_objects(isa, kernel.threads, store))
+
+
+def _nothing(specs: Iterable[KernelSpec]) -> None:
+    """Begin no kernel before all are known."""
+
+
+def lowered(
+    sequence: Sequence,
+    isa: Isa,
+    settings: Settings,
+    begin: Callable[[Iterable[KernelSpec]], None] = _nothing,
+    each: Each = in_turn,
+) -> Lowered:
+    """The commands of a sequence for a target; `begin` hears of their kernels as they come, `each` makes constants."""
+    lowering = Lowering(sequence.subgraph, isa, settings)
+    for group in sequence.groups:
+        first = sequence.subgraph.operations[group.operations[0]]
+        rule(first.op, sequence.subgraph.types(first)).lower(lowering, group.operations)
+        begin(lowering.news())
+    return lowering.done(each)

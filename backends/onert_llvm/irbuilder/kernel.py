@@ -1,0 +1,264 @@
+"""One function under construction: structured control flow, and variables that become phis without any pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from attrs import define, field, frozen
+
+from onert_llvm.target.isa import Isa
+
+from .text import Block, Builder, Module, Number, Phi, Value, constant, each, integer
+from .types import F32, I32, I64, VOID, Type, vec
+from .value import Val, intrinsic, number
+from .view import View
+
+
+@define(eq=False)
+class _Scope:
+    """Where a region's variables stand: `header` is the block for phis of a loop, None for a branch or the function."""
+
+    b: Builder
+    parent: _Scope | None = None
+    header: Block | None = None
+    before: Block = field(factory=lambda: Block(""))
+    values: dict[Var, Value] = field(factory=dict)
+    entered: dict[Var, tuple[Value, Phi]] = field(factory=dict)
+
+    def get(self, var: Var) -> Value:
+        found = self.values.get(var)
+        if found is not None:
+            return found
+        if self.parent is None:
+            raise KeyError("a variable is used outside of the region that made it")
+        outer = self.parent.get(var)
+        if self.header is None:
+            return outer
+        with self.b.at(self.header):
+            phi = self.b.phi(outer.type, first=True)
+        phi.add_incoming(outer, self.before)
+        self.entered[var] = (outer, phi)
+        self.values[var] = phi
+        return phi
+
+    def set(self, var: Var, value: Value) -> None:
+        if self.header is not None and var not in self.values and self.parent is not None and self.parent.knows(var):
+            self.get(var)
+        self.values[var] = value
+
+    def knows(self, var: Var) -> bool:
+        return var in self.values or (self.parent is not None and self.parent.knows(var))
+
+
+@frozen(eq=False)
+class Var:
+    """A mutable register. It lives in the region (function, loop, branch) that made it and in all regions inside."""
+
+    k: Kernel
+
+    def get(self) -> Val:
+        return Val(self.k.b, self.k.scope.get(self))
+
+    def set(self, value: Val) -> None:
+        self.k.scope.set(self, value.v)
+
+
+_STACK = 16
+"""What the stack lies at multiples of. The code generator keeps wider registers on it all the same, but where it was
+not told beforehand they lie across two lines of the cache.
+"""
+
+
+class Kernel:
+    """A function `void name(params)` under construction.
+
+    A Python `for` unrolls, a `with k.loop(n)` stays a loop. Pointers are assumed not to alias unless `noalias` is off.
+    """
+
+    def __init__(self, module: Module, name: str, params: Mapping[str, Type], isa: Isa) -> None:
+        self.isa = isa
+        self.b = module.define(name, params, isa.vector_bytes if isa.vector_bytes > _STACK else 0)
+        self.scope = _Scope(self.b)
+
+    def arg(self, name: str) -> Val:
+        """A parameter."""
+        return Val(self.b, self.b.arguments[name])
+
+    def view(self, base: Val, element: Type, *strides: Val | int) -> View:
+        """A window on memory of `element`s that starts at `base`, strides in elements."""
+        return View(self.b, base.v, element, strides)
+
+    def index(self, x: Val | int) -> Val:
+        """A size or an index as 64 bits."""
+        return number(self.b, x)
+
+    def const(self, t: Type, x: Number) -> Val:
+        """A number as a constant of a type, in every lane."""
+        return Val(self.b, constant(t, x))
+
+    def zeros(self, element: Type, count: int) -> Val:
+        return self.const(vec(element, count), 0)
+
+    def f32(self, x: float) -> Val:
+        return self.const(F32, x)
+
+    def iota(self, element: Type, count: int) -> Val:
+        """0, 1, 2, ... in the lanes."""
+        return Val(self.b, each(vec(element, count), tuple(range(count))))
+
+    def mask(self, count: int, valid: Val) -> Val:
+        """Which of `count` lanes lie below `valid` (64 bits; may be negative or beyond the last lane)."""
+        some = valid.clamp(0, count).cast(I32)
+        return self.iota(I32, count) < some.splat(count)
+
+    def var(self, init: Val) -> Var:
+        """A variable that starts as `init`."""
+        made = Var(self)
+        self.scope.values[made] = init.v
+        return made
+
+    def fma(self, a: Val, b: Val, c: Val) -> Val:
+        """`a * b + c`, rounded once where the target can."""
+        return a.call("fma", b, c) if self.isa.fma else a * b + c
+
+    def scratch(self, element: Type, count: int, align: int = 64) -> Val:
+        """Memory on the stack, contents undefined, for as long as the function runs."""
+        with self.b.entry():
+            return Val(self.b, self.b.allocate(element, count, align))
+
+    def call(self, function: str, *args: Val) -> None:
+        """Call a function that gives nothing and is defined somewhere else."""
+        self.b.call(function, VOID, [a.v for a in args])
+
+    def call_at(self, address: Val, *args: Val) -> None:
+        """Call the function at an address, which gives nothing."""
+        self.b.call_at(address.v, [a.v for a in args])
+
+    def prefetch(self, address: View) -> None:
+        """Ask for a line to be read into all levels of cache."""
+        args = [address.base, integer(I32, 0), integer(I32, 3), integer(I32, 1)]
+        intrinsic(self.b, "llvm.prefetch.p0", VOID, *(Val(self.b, a) for a in args))
+
+    @contextmanager
+    def loop(self, stop: Val | int, start: Val | int = 0, step: Val | int = 1, nonempty: bool = False) -> Iterator[Val]:
+        """Count from `start` while below `stop` (signed, 64 bits); `step` is positive.
+
+        Any number of trips, none included; `nonempty` promises at least one and saves the test. A loop with constant
+        bounds and no trip may not be written.
+        """
+        first, last = self.index(start), self.index(stop)
+        if first.constant is not None and last.constant is not None:
+            if first.constant >= last.constant:
+                raise ValueError(f"loop from {first.constant} to {last.constant} makes no trip")
+            nonempty = True
+        before = self.b.block
+        body = self.b.append_block("loop")
+        done = self.b.append_block("done")
+        if nonempty:
+            self.b.branch(body)
+        else:
+            self.b.branch_if((first < last).v, body, done)
+        outer = self.scope
+        self.scope = _Scope(self.b, outer, body, before)
+        self.b.block = body
+        index = self.b.phi(I64)
+        index.add_incoming(first.v, before)
+        yield Val(self.b, self._opaque(index))
+        following = self.b.binary("add nsw", index, self.index(step).v)
+        inner, latch = self.scope, self.b.block
+        index.add_incoming(following, latch)
+        self.b.branch_if(self.b.compare("icmp slt", following, last.v), body, done)
+        self.scope = outer
+        self.b.block = done
+        for var, (initial, phi) in inner.entered.items():
+            final = inner.values[var]
+            phi.add_incoming(final, latch)
+            if final is phi:
+                continue
+            outer.set(var, final if nonempty else self._join(initial.type, (initial, before), (final, latch)))
+
+    def _opaque(self, counter: Value) -> Value:
+        """The counter of a loop as something that LLVM's loop strength reduction does not recognise.
+
+        That pass takes a sixth of the time of generating code and makes no kernel faster, and can be turned off for a
+        whole process only. What is computed from a frozen number it leaves alone; the subtraction, of which no
+        instruction comes, is there because the freezing of a counter itself is moved out of the loop.
+        """
+        same = self.b.binary("sub", counter, self.index(0).v)
+        return self.b.value(I64, f"freeze i64 {same.text}")
+
+    @contextmanager
+    def repeat(self, condition: Callable[[], Val]) -> Iterator[None]:
+        """What is inside again and again, as long as the condition, computed before each round, holds.
+
+        Neither changes a variable from outside.
+        """
+        head, body, done = (self.b.append_block(name) for name in ("head", "round", "done"))
+        self.b.branch(head)
+        self.b.block = head
+        outer, self.scope = self.scope, _Scope(self.b, self.scope)
+        self.b.branch_if(condition().v, body, done)
+        self.b.block = body
+        yield
+        self.b.branch(head)
+        self.scope = outer
+        self.b.block = done
+
+    @contextmanager
+    def when(self, condition: Val) -> Iterator[None]:
+        """What is inside happens only where the condition holds."""
+        with self.either(condition) as (then, _), then:
+            yield
+
+    @contextmanager
+    def either(self, condition: Val) -> Iterator[tuple[Region, Region]]:
+        """Two regions, `then` and `otherwise`, each to be entered once with `with`; one left out does nothing."""
+        then, otherwise = self.b.append_block("then"), self.b.append_block("else")
+        joined = self.b.append_block("join")
+        self.b.branch_if(condition.v, then, otherwise)
+        regions = Region(self, then), Region(self, otherwise)
+        outer = self.scope
+        yield regions
+        for region in regions:
+            if not region.entered:
+                with region:
+                    pass
+            with self.b.at(region.end):
+                self.b.branch(joined)
+        self.b.block = joined
+        written = dict.fromkeys(v for r in regions for v in r.scope.values if outer.knows(v))
+        sides = {var: [(r.scope.values.get(var) or outer.get(var), r.end) for r in regions] for var in written}
+        for var, (one, other) in sides.items():
+            outer.set(var, self._join(one[0].type, one, other))
+
+    def _join(self, t: Type, *sides: tuple[Value, Block]) -> Value:
+        phi = self.b.phi(t)
+        for value, block in sides:
+            phi.add_incoming(value, block)
+        return phi
+
+    def finish(self) -> None:
+        """Return; nothing may follow."""
+        self.b.leave()
+
+
+class Region:
+    """One side of a branch."""
+
+    def __init__(self, k: Kernel, block: Block) -> None:
+        self.k = k
+        self.block = block
+        self.scope = _Scope(k.b, k.scope)
+        self.end = block
+        self.entered = False
+
+    def __enter__(self) -> None:
+        self.entered = True
+        self._outer = self.k.scope
+        self.k.scope = self.scope
+        self.k.b.block = self.block
+
+    def __exit__(self, *_: object) -> None:
+        self.end = self.k.b.block
+        self.k.scope = self._outer

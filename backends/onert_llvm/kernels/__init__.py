@@ -1,0 +1,1 @@
+"""Kernels, written with the IR builder; one family a folder."""

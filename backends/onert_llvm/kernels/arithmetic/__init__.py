@@ -1,0 +1,1 @@
+"""Arithmetic that kernels of several families share: expressions, requantisation, fixed-point functions."""

@@ -1,0 +1,89 @@
+"""The logistic function and tanh of 16-bit fixed-point numbers, bit for bit as gemmlowp computes them.
+
+Numbers are in lanes of 32 bits; one of format Qn has n integer bits and 15 - n fractional ones. The steps are those of
+`onert.ir.ops.recurrent.lstm_functions`.
+"""
+
+from __future__ import annotations
+
+from onert_llvm.irbuilder import Val
+
+_ONE = 32767
+"""1 in Q0, as near as it comes."""
+
+_EXP_STEPS = ((-2, 25520), (-1, 19875), (0, 12055), (1, 4435), (2, 600), (3, 11), (4, 0))
+"""exp(-2**exponent) in Q0."""
+
+_AT_EIGHTH, _THIRD = 28918, 10923
+"""exp(-1/8) and 1/3 in Q0."""
+
+_START, _SLOPE = 23130, -15420
+"""48/17 and -32/17 in Q2: the first guess of a quotient."""
+
+
+def divided(x: Val, exponent: int | Val) -> Val:
+    """`x / 2**exponent`, halves away from zero; nothing overflows where `x` has a bit to spare."""
+    if isinstance(exponent, int):
+        return x if exponent == 0 else (x + (x >> 31) + (1 << exponent - 1)) >> exponent
+    half = (x.like(1) << exponent.splat(x.lanes)).lshr(1)
+    return (x + (exponent > 0).splat(x.lanes).select(x >> 31, 0) + half) >> exponent.splat(x.lanes)
+
+
+def saturated(x: Val) -> Val:
+    """Within 16 bits."""
+    return x.clamp(-32768, 32767)
+
+
+def times(a: Val, b: Val | int) -> Val:
+    """The product of Qm and Qn in Q(m + n): halves up, saturated."""
+    return ((a * a.like(b) + (1 << 14)) >> 15).min(32767)
+
+
+def _exp_of_negative(x: Val, integer_bits: int) -> Val:
+    """exp(x) in Q0 for x <= 0 in Q`integer_bits`."""
+    fraction = 15 - integer_bits
+    quarter = 1 << (fraction - 2)
+    below = (x & (quarter - 1)) - quarter
+    result = _exp_near_zero(below << integer_bits)
+    remainder = below - x
+    for exponent, factor in _EXP_STEPS:
+        if integer_bits > exponent:
+            bit = (remainder & (1 << (fraction + exponent))).ne(0)
+            result = bit.select(times(result, factor), result)
+    if integer_bits > 5:
+        result = (x < -(32 << fraction)).select(0, result)
+    return x.eq(0).select(_ONE, result)
+
+
+def _exp_near_zero(a: Val) -> Val:
+    """exp(a) in Q0 for a in [-1/4, 0) in Q0: a polynomial around -1/8."""
+    x = a + (1 << 12)
+    x2 = times(x, x)
+    x3, x4 = times(x2, x), times(x2, x2)
+    tail = divided(times(divided(x4, 2) + x3, _THIRD) + x2, 1)
+    return saturated(times(x + tail, _AT_EIGHTH) + _AT_EIGHTH)
+
+
+def _two_over_one_plus(a: Val) -> Val:
+    """1 / ((1 + a) / 2) in Q2 for a in [0, 1] in Q0: three steps of Newton's method."""
+    half = (a + (_ONE + 1)) >> 1
+    x = times(half, _SLOPE) + _START
+    for _ in range(3):
+        x = x + saturated(times(x, -times(half, x) + (1 << 13)) << 2)
+    return x
+
+
+def logistic(x: Val) -> Val:
+    """The logistic function in Q0 of Q3."""
+    size = x.max(-x)
+    above = saturated(_two_over_one_plus(_exp_of_negative(-size, 3)) << 1)
+    signed = (x > 0).select(above, -above + _ONE)
+    return x.eq(0).select(1 << 14, signed)
+
+
+def tanh(x: Val, integer_bits: int) -> Val:
+    """tanh in Q0 of Q`integer_bits`, 0 to 6."""
+    size = x.max(-x)
+    found = saturated((_two_over_one_plus(_exp_of_negative(-size, integer_bits + 1)) - (1 << 13)) << 2)
+    signed = (x < 0).select(-found, found)
+    return x.eq(0).select(0, signed)

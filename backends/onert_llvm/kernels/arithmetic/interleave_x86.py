@@ -1,0 +1,62 @@
+"""Four registers of 32-bit results as neighbouring bytes, and bytes above one another as words, as x86 has it.
+
+Packs and unpacks take four lanes at a time from each operand, so that results whose words were unpacked come out of
+the packs in their order. In between, lane i of register r holds element `16 * (i // 4) + 4 * r + i % 4`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import I8, I16, Kernel, Type, Val, intrinsic, vec
+from onert_llvm.irbuilder.types import size
+from onert_llvm.target.isa import Isa
+
+REGISTERS = 4
+_BLOCK = 4
+"""Lanes that a pack takes at a time."""
+
+
+def order(isa: Isa) -> list[int]:
+    """For each lane of four registers, the element that it holds."""
+    lanes = [(i // _BLOCK, i % _BLOCK) for i in range(isa.f32)]
+    return [_BLOCK * (REGISTERS * block + r) + within for r in range(REGISTERS) for block, within in lanes]
+
+
+def unpacked(k: Kernel, rows: Sequence[Val]) -> list[Val]:
+    """The words of up to four bytes above one another, the first row in the lowest byte; missing rows are 0."""
+    count = rows[0].lanes
+    first, second, third, fourth = (*rows, *[k.zeros(I8, count)] * (REGISTERS - len(rows)))
+    pairs = [_unpacked(a, b, high) for high in (False, True) for a, b in ((first, second), (third, fourth))]
+    words = [p.bits(vec(I16, count // 2)) for p in pairs]
+    found = [_unpacked(words[i], words[i + 1], high) for i in (0, 2) for high in (False, True)]
+    return [w.bits(vec(I8, count)) for w in found]
+
+
+def _unpacked(a: Val, b: Val, high: bool) -> Val:
+    """The lower or upper half of each 128 bits of both, an element of each in turn."""
+    per_block = 16 // size(a.type)
+    half = per_block // 2
+    starts = range(half if high else 0, a.lanes, per_block)
+    taken = [i for start in starts for i in range(start, start + half)]
+    return a.shuffle([at for i in taken for at in (i, a.lanes + i)], b)
+
+
+def packed(k: Kernel, task: Task, clamped: bool, signed: bool, values: Sequence[Val]) -> Val:
+    """Four registers as bytes, bounded by their type or, `clamped`, by the task."""
+    words = [_pack(k, I16, True, a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
+    found = _pack(k, I8, signed, *words)
+    if not clamped:
+        return found
+    low, high = (task.i64(name).cast(I8).splat(found.lanes) for name in ("low", "high"))
+    return found.max(low).min(high) if signed else found.umax(low).umin(high)
+
+
+_PACKS = {16: "llvm.x86.sse2.{}.128", 32: "llvm.x86.avx2.{}", 64: "llvm.x86.avx512.{}.512"}
+_NAMES = {(16, True): "packssdw", (8, True): "packsswb", (8, False): "packuswb"}
+
+
+def _pack(k: Kernel, to: Type, signed: bool, a: Val, b: Val) -> Val:
+    name = _PACKS[k.isa.vector_bytes].format(_NAMES[to.width, signed])
+    return intrinsic(k.b, name, vec(to, a.lanes * 2), a, b)

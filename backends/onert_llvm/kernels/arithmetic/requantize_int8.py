@@ -1,0 +1,157 @@
+"""From 32-bit sums to stored bytes, bit for bit as TFLite rounds (`onert.ir.ops.arithmetic.fixed_point` and
+`rescale`).
+
+With p = x · mantissa (64 bits) gemmlowp's saturating rounding doubling high multiply is y = floor((p + 2**30) / 2**31):
+its nudge of 1 - 2**30 for negative products and division towards zero round the same way, and a mantissa in [0, 2**31)
+cannot saturate. The division by 2**e rounds halves away from zero: floor((y - (y < 0) + 2**(e - 1)) / 2**e) for e > 0.
+
+Where the sums are known to be small (`Scaling.NARROW`) all that is added becomes part of the product's high half, the
+zero point too: hi32(2·p + 2**31 + c · 2**32) is y + c. There the test y < 0 may be x < 0, because both differ only
+where y is 0, and then 2**(e - 1) - 1 and 2**(e - 1) give the same. The sum is kept as x + 2**31 without a sign, so that
+2 · mantissa fits the factors of an unsigned product; what that adds is subtracted with the same constant. Where results
+below the zero point are clamped to it, the sign does not matter at all: without its correction they are below it too.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import F64, I8, I32, I64, Kernel, Val, vec
+
+
+class Scaling(Enum):
+    """How sums are multiplied, and what each register of columns finds in slot `columns`: 32 bits a lane, in order.
+
+    `NARROW`: a fixed-point multiplier below 1/2 on sums so small that nothing overflows; the zero point is part of it.
+    `WIDE`: any fixed-point multiplier on any sum. `REAL`: a float64 multiplier, rounded once, halves away from zero.
+    """
+
+    NARROW = ("bias", "even", "odd", "even_offset", "odd_offset", "right")
+    WIDE = ("bias", "mantissa", "right", "left")
+    REAL = ("bias", "first_half", "second_half")
+
+
+@frozen
+class Requantize(Value):
+    """`scaling` says how; `clamped`: the results are bounded by more than their type.
+
+    `weight_zero_point`: weights have a zero point, so that rows need their sums (slot `weight_zero`). `rectified`: no
+    result is below the zero point, which makes `NARROW` scaling cheaper.
+    """
+
+    scaling: Scaling = Scaling.NARROW
+    clamped: bool = False
+    weight_zero_point: bool = False
+    rectified: bool = False
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """`columns` is what `packing.pack_columns` makes; the result is clamped to [`low`, `high`]."""
+        return (
+            "columns",
+            *(() if self.scaling is Scaling.NARROW else ("zero_point",)),
+            *(("low", "high") if self.clamped else ()),
+            *(("weight_zero",) if self.weight_zero_point else ()),
+        )
+
+
+def load_lanes(k: Kernel, task: Task, how: Requantize, column: Val, slot: str = "columns") -> dict[str, Val]:
+    """The parameters of the columns from `column` on, which begins a register."""
+    names = how.scaling.value
+    fields = task.view(slot, I32, len(names), 1)[column]
+    return {name: fields[i * k.isa.f32].load(k.isa.f32) for i, name in enumerate(names)}
+
+
+def bias(k: Kernel, task: Task, how: Requantize, column: Val) -> Val:
+    """The bias of the columns from `column` on: where their accumulators start."""
+    return task.view("columns", I32, len(how.scaling.value), 1)[column].load(k.isa.f32)
+
+
+def stored(task: Task, how: Requantize, signed: bool, x: Val, lanes: dict[str, Val]) -> Val:
+    """The sums `x` times the columns' multipliers with the zero point, clamped: 32-bit values that fit a byte."""
+    return bounded(task, how.clamped, signed, with_zero_point(task, how, x, lanes))
+
+
+def with_zero_point(task: Task, how: Requantize, x: Val, lanes: dict[str, Val]) -> Val:
+    """The same before it is clamped."""
+    real = scaled(how.scaling, x, lanes, how.rectified)
+    return real if how.scaling is Scaling.NARROW else real + task.i64("zero_point").cast(I32)
+
+
+def scaled(how: Scaling, x: Val, lanes: dict[str, Val], rectified: bool = False) -> Val:
+    """The sums times the columns' multipliers, and the zero point where it is part of them."""
+    if how is Scaling.NARROW:
+        return _narrow(x, lanes, rectified)
+    return _real(x, lanes) if how is Scaling.REAL else fixed(x, lanes)
+
+
+def bounded(task: Task, clamped: bool, signed: bool, x: Val) -> Val:
+    """`x` between the task's bounds, or between those of its type."""
+    if clamped:
+        return x.clamp(*(task.i64(name).cast(I32).splat(x.lanes) for name in ("low", "high")))
+    return x.clamp(-128, 127) if signed else x.clamp(0, 255)
+
+
+def _pairs(x: Val) -> Val:
+    return x.bits(vec(I64, x.lanes // 2))
+
+
+def _interleaved(even: Val, odd: Val, like: Val, high: bool) -> Val:
+    """One half of each of two registers of 64 bits: the even lanes from the first, the odd from the second."""
+    lanes = like.lanes
+    order = [i + (1 if high else 0) if i % 2 == 0 else lanes + i for i in range(lanes)]
+    return even.bits(like.type).shuffle(order, odd.bits(like.type))
+
+
+def _narrow(x: Val, lanes: dict[str, Val], rectified: bool) -> Val:
+    """`x` holds sums plus 2**31."""
+    low = 0xFFFFFFFF
+    even = (_pairs(x) & low) * (_pairs(lanes["even"]) & low) + _pairs(lanes["even_offset"])
+    odd = _pairs(x).lshr(32) * (_pairs(lanes["odd"]) & low) + _pairs(lanes["odd_offset"])
+    y = _interleaved(even, odd, x, high=True)
+    return (y if rectified else y - (x >> 31)) >> lanes["right"]
+
+
+def fixed(x: Val, lanes: dict[str, Val]) -> Val:
+    """`x` times a fixed-point multiplier, whatever both are."""
+    x, right = x << lanes["left"], lanes["right"]
+    mantissa = lanes["mantissa"]
+    even = (((_pairs(x) << 32) >> 32) * ((_pairs(mantissa) << 32) >> 32) + (1 << 30)).lshr(31)
+    odd = ((_pairs(x) >> 32) * (_pairs(mantissa) >> 32) + (1 << 30)) << 1
+    y = _interleaved(even, odd, x, high=False)
+    t = (y + (y >> 31)) >> (right - 1).max(0)
+    return (right > 0).select((t + 1) >> 1, y)
+
+
+_BEYOND = float(1 << 30)
+"""Beyond any byte and zero point, and well inside of 32 bits."""
+
+
+def _real(x: Val, lanes: dict[str, Val]) -> Val:
+    half = x.lanes // 2
+    parts = []
+    for i, name in enumerate(("first_half", "second_half")):
+        wide = x.shuffle(list(range(i * half, (i + 1) * half))).cast(F64)
+        real = wide * lanes[name].bits(vec(F64, half))
+        parts.append(nearest(real.clamp(-_BEYOND, _BEYOND)).cast(I32))
+    return parts[0].shuffle(list(range(x.lanes)), parts[1])
+
+
+BELOW_HALF = 0.49999997019767761
+_BELOW_HALF = {"float": BELOW_HALF, "double": 0.49999999999999994}
+"""The numbers before 1/2: added to a number just below a half they do not round up to a whole one."""
+
+
+def nearest(x: Val) -> Val:
+    """A float that truncates to the integer nearest to `x`, halves away from zero."""
+    t = x.lane(0).type if x.lanes > 1 else x.type
+    return x + x.like(_BELOW_HALF[str(t)]).call("copysign", x)
+
+
+def as_byte(x: Val) -> Val:
+    """The low bytes, which hold the whole value."""
+    return x.cast(I8)

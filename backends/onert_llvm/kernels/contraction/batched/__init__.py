@@ -1,0 +1,1 @@
+"""Products of two operands that are both computed."""

@@ -1,0 +1,1 @@
+"""Convolutions that multiply where the input lies: depthwise, one row, three dimensions."""

@@ -1,0 +1,133 @@
+"""Convolution of few channels in float32: a tile is neighbouring outputs of a row, whose windows lie evenly in memory.
+
+The first layer of a network reads three channels, too few for the loop over channels of the general convolution. What
+one row of a window sees lies in a row, and the window of the next output begins some elements on: one address serves
+all of a tile's outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import F32, I32, PTR, Kernel, Val, View
+from onert_llvm.kernels.contraction.epilogue import PLAIN, Epilogue
+from onert_llvm.kernels.contraction.exact_terms import without_absent_terms
+from onert_llvm.kernels.contraction.float_microkernel import Accumulators, multiply_add
+from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
+from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Panel, Tile, each_panel
+from onert_llvm.kernels.contraction.store_tile_f32 import finish
+
+
+@frozen
+class Lines(Value):
+    """A window of `height` rows of `segment` elements (width times channels); `step` elements from one to the next.
+
+    `together`: that many neighbouring outputs are one row of the product, their channels side by side, because one
+    alone has too few to fill registers; the window is then what they see together.
+    """
+
+    height: int
+    segment: int
+    step: int
+    together: int = 1
+
+    @property
+    def depth(self) -> int:
+        """Elements of a window."""
+        return self.height * self.segment
+
+
+@frozen
+class LineConvF32(Value):
+    """A convolution whose input's pixels lie next to one another; no dilation across.
+
+    Weights are packed as `[window, n]`: one tap of `lines.depth` elements; with `holes`, those that are `ABSENT` are no
+    taps. A row of the output has at least as many
+    pixels as a tile. Work tile t is row t // panels of the output, through all images, by panel t % panels.
+    """
+
+    tile: Tile
+    lines: Lines
+    epilogue: Epilogue = PLAIN
+    holes: bool = False
+
+    @property
+    def name(self) -> str:
+        return "line_conv_f32"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("b", "c", *SLOTS, "ldc", *WINDOW, *self.epilogue.slots))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        reach = self._reach
+        room = reach + k.isa.f32
+        copies = k.view(k.scratch(F32, self.lines.height * room), F32, room, 1)
+        rows = k.view(k.scratch(PTR, self.lines.height), PTR, 1)
+        width, panels = task.i64("out_w"), task.i64("panels")
+        with k.loop(end, begin) as t:
+            line, panel = t // panels, t % panels
+            image, y = line // task.i64("out_h"), line % task.i64("out_h")
+            pixels = self.tile.mr * self.lines.together
+            with k.loop(width, step=pixels, nonempty=True) as group:
+                x = group.min(width - pixels)
+                self._find(k, task, (image, y, x), copies, rows)
+                each_panel(k, task, self.tile, panel, partial(self._block, k, task, rows, line * width + x))
+
+    @property
+    def _reach(self) -> int:
+        """Elements from the first of a tile's first window's row to the last of its last."""
+        return (self.tile.mr - 1) * self.lines.step + self.lines.segment
+
+    def _find(self, k: Kernel, task: Task, at: tuple[Val, Val, Val], copies: View, rows: View) -> None:
+        """Where the tile's windows begin in each row: in the picture, or in a copy with zeros around it."""
+        image, y, x = at
+        pixel, width = task.i64("pixel"), task.i64("in_w") * task.i64("pixel")
+        top = y * task.i64("stride_h") - task.i64("pad_h")
+        left = (x * task.i64("stride_w") - task.i64("pad_w")) * pixel
+        source = task.view("input", F32, task.i64("row"), 1)[0, image * task.i64("image") + left].address
+        within = (left >= 0) & (left + self._reach <= width)
+        with k.loop(self.lines.height) as ky:
+            row = top + task.i64("dilation_h") * ky
+            place, seen = k.view(source, F32, task.i64("row"), 1)[row], row.ult(task.i64("in_h"))
+            found = k.var(place.address)
+            with k.when((within & seen).eq(0)):
+                limit = seen.select(width, k.index(0))
+                self._copy(k, k.view(place.address, F32, 1), left, limit, copies[ky])
+                found.set(copies[ky].address)
+            rows[ky].store(found.get(), align=4)
+
+    def _copy(self, k: Kernel, line: View, left: Val, limit: Val, target: View) -> None:
+        """The elements of a line that a tile sees, from position `left` on; zeros before 0 and from `limit` on."""
+        lanes = k.isa.f32
+        for piece in range(0, self._reach, lanes):
+            x = k.iota(I32, lanes) + (left + piece).cast(I32).splat(lanes)
+            seen = x.ult(limit.cast(I32).splat(lanes))
+            target[piece].store(line[piece].load(lanes, seen))
+
+    def _block(self, k: Kernel, task: Task, rows: View, first: Val, panel: Panel) -> None:
+        def product(block: Block, acc: Accumulators) -> None:
+            width = block.width
+            panel = k.view(block.panel, F32, width, 1)
+            with k.loop(self.lines.height) as ky:
+                row = k.view(rows[ky].load(align=4), F32, self.lines.step, 1)
+                here = k.view(panel[ky * self.lines.segment].address, F32, width, 1)
+                windows = [row[i] for i in range(self.tile.mr)]
+                multiply_add(k, acc, windows, here, k.index(self.lines.segment))
+            if self.holes:
+                without_absent_terms(k, task, block, acc, self.epilogue, True, partial(terms, panel))
+
+        def terms(panel: View, i: Val, add: Callable[[Val, Val], None]) -> None:
+            with k.loop(self.lines.height) as ky:
+                window = k.view(rows[ky].load(align=4), F32, self.lines.step, 1)[i]
+                with k.loop(self.lines.segment) as at:
+                    add(window[at].load(), panel[ky * self.lines.segment + at].address)
+
+        block = Block(k, first, self.tile.mr, panel, apart=self.lines.together)
+        finish(k, task, block, self.epilogue, product)

@@ -1,0 +1,63 @@
+"""Depthwise convolution in float32: every channel with a filter of its own."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import F32, Kernel, Val
+from onert_llvm.kernels.contraction.epilogue import PLAIN, Epilogue, row_windows
+from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
+
+from .depthwise_strip import Pixels, Row, Strip, each_strip
+
+
+@frozen
+class DepthwiseF32(Value):
+    """Weights are `[taps, channels]`; work tiles are rows of the output, through all images.
+
+    A filter is read once for a strip of outputs, and so is a pixel that several of their windows see.
+    """
+
+    strip: Strip
+    epilogue: Epilogue = PLAIN
+
+    @property
+    def name(self) -> str:
+        return "depthwise_f32"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("w", "c", "channels", "ldc", *self.strip.slots, *WINDOW, *self.epilogue.slots))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:
+            self._store(k, task, self._sums(k, task, pixels, c, mask), out, c, mask)
+
+        each_strip(k, task, begin, end, self.strip, F32, body)
+
+    def _sums(self, k: Kernel, task: Task, pixels: Pixels, c: Val, mask: Val | None) -> list[Val]:
+        lanes, strip = k.isa.f32, self.strip
+        taps, channels = strip.window[1], task.i64("channels")
+        acc = [k.var(self.epilogue.start(k, task, c, lanes, mask)) for _ in range(strip.across)]
+        filters = task.view("w", F32, 1)[c].address
+
+        def add(tap: Val, row: Row) -> None:
+            weights = k.view(filters, F32, channels * taps, channels, 1)[tap]
+            seen = {column: row[column].load(lanes, mask) for column in strip.columns}
+            for tx in range(taps):
+                w = weights[tx].load(lanes, mask)
+                for x, total in enumerate(acc):
+                    total.set(k.fma(seen[x * strip.stride + tx * strip.dilation], w, total.get()))
+
+        pixels.each_row(c, add)
+        return [total.get() for total in acc]
+
+    def _store(self, k: Kernel, task: Task, acc: list[Val], out: Val, c: Val, mask: Val | None) -> None:
+        target = k.view(task.view("c", F32, task.i64("ldc"), 1)[out, c].address, F32, task.i64("ldc"), 1)
+        others = row_windows(k, task, self.epilogue.matrices)
+        for x, value in enumerate(acc):
+            rows = {n: v[out + x, c] for n, v in others.items()}
+            target[x].store(self.epilogue.apply(k, task, value, c, rows, mask), mask)

@@ -1,0 +1,193 @@
+"""Depthwise convolution of 8-bit integers with exact sums.
+
+The dot product adds neighbouring bytes; here these are pixels above one another in the window. Such a word is made once
+from up to four loads and serves every output whose window sees the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, View, vec
+from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS, packed, unpacked
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bias, load_lanes, stored, with_zero_point
+from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
+from onert_llvm.kernels.contraction.epilogue import row_windows
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP, dot, offset
+from onert_llvm.target.isa import Dot
+
+from .sliding_window import SLOTS, Body, Finish, Slide, Sums, each_slide
+
+NARROW = Requantize()
+
+
+@frozen
+class DepthwiseInt8(Value):
+    """Weights as `packing.pack_depthwise_int8` makes them; work tiles are rows of the output, through all images.
+
+    Where weights have a zero point, the sums of the windows are made on the way.
+    """
+
+    slide: Slide
+    wide: int = 0
+    signed: bool = True
+    requantize: Requantize | Dynamic = NARROW
+
+    @property
+    def name(self) -> str:
+        return "depthwise_int8"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("w", "c", "channels", "ldc", *SLOTS, *self.requantize.slots))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        how = self.requantize
+        one = partial(self._floats, k, task, how) if isinstance(how, Dynamic) else partial(self._narrow, k, task, how)
+        bodies: list[tuple[int, Body]] = [(1, one)]
+        if self.wide and isinstance(how, Requantize):
+            bodies.insert(0, (self.wide, partial(self._wide, k, task, how)))
+        each_slide(k, task, begin, end, self.slide, I8, bodies)
+
+    def _narrow(self, k: Kernel, task: Task, how: Requantize, c: Val, mask: Val | None) -> Sums:
+        """One register of channels."""
+
+        def finish() -> Finish:
+            lanes, target = load_lanes(k, task, how, c), task.view("c", I8, task.i64("ldc"), 1)
+
+            def store(totals: Sequence[Val], out: Val) -> None:
+                target[out, c].store(as_byte(stored(task, how, self.signed, totals[0], lanes)), mask)
+
+            return store
+
+        return self._sums(k, task, c, mask, bias(k, task, how, c), how.weight_zero_point, finish)
+
+    def _floats(self, k: Kernel, task: Task, how: Dynamic, c: Val, mask: Val | None) -> Sums:
+        """One register of channels, its sums as floats."""
+
+        def finish() -> Finish:
+            target = task.view("c", F32, task.i64("ldc"), 1)
+            others = row_windows(k, task, how.epilogue.matrices)
+
+            def store(totals: Sequence[Val], out: Val) -> None:
+                rows = {n: v[out, c] for n, v in others.items()}
+                value = how.real(k, task, totals[0], out, c, mask)
+                target[out, c].store(how.epilogue.apply(k, task, value, c, rows, mask), mask)
+
+            return store
+
+        return self._sums(k, task, c, mask, how.start(k, task, c), False, finish)
+
+    def _wide(self, k: Kernel, task: Task, how: Requantize, c: Val, _: Val | None) -> Sums:
+        """Four registers of channels: whole rows of bytes become words, and these bytes again (`weave`)."""
+        lanes = k.isa.f32
+        starts = [c + r * lanes for r in range(REGISTERS)]
+        weights = self._weights(k, task, c, REGISTERS)
+        zero = task.i64("weight_zero").cast(I8).splat(lanes * 4) if how.weight_zero_point else None
+
+        def seen(column: Sequence[View]) -> list[Val]:
+            rows = [pixel.load(lanes * 4) for pixel in column]
+            rows = [x ^ -128 if offset(k.isa, self.signed) else x for x in rows]
+            steps = [rows[i : i + 4] for i in range(0, len(rows), 4)]
+            return self._with_sums(k, [unpacked(k, step) for step in steps], [zero] * len(steps))
+
+        def finish() -> Finish:
+            parameters = [load_lanes(k, task, how, at) for at in starts]
+            target = task.view("c", I8, task.i64("ldc"), 1)
+
+            def store(totals: Sequence[Val], out: Val) -> None:
+                values = [with_zero_point(task, how, x, p) for x, p in zip(totals, parameters, strict=True)]
+                target[out, c].store(packed(k, task, how.clamped, self.signed, values))
+
+            return store
+
+        return Sums([bias(k, task, how, at) for at in starts], seen, self._plus(k, weights, REGISTERS), finish)
+
+    def _sums(
+        self,
+        k: Kernel,
+        task: Task,
+        c: Val,
+        mask: Val | None,
+        start: Val,
+        weight_zero: bool,
+        finish: Callable[[], Finish],
+    ) -> Sums:
+        group, height = GROUP[k.isa.dot], self.slide.window[0]
+        steps = [range(y, min(y + group, height)) for y in range(0, height, group)]
+        zeros = [self._zero(k, task, len(rows)) if weight_zero else None for rows in steps]
+
+        def seen(column: Sequence[View]) -> list[Val]:
+            words = [[self._word(k, [column[y] for y in rows], mask)] for rows in steps]
+            return self._with_sums(k, words, zeros)
+
+        return Sums([start], seen, self._plus(k, self._weights(k, task, c, 1), 1), finish)
+
+    def _weights(self, k: Kernel, task: Task, c: Val, registers: int) -> Callable[[int], list[Val]]:
+        """What gives the weights at a tap across, for each group of rows and each register of channels.
+
+        They stay in registers where there are enough of these.
+        """
+        lanes, group = k.isa.f32, GROUP[k.isa.dot]
+        height, width = self.slide.window
+        words = width * -(-height // group)
+        first = task.view("w", I8, words * group)[c].address
+        packed = k.view(first, I8, words * lanes * group, lanes * group)
+
+        def read(tap: int) -> list[Val]:
+            found = [packed[r, t].load(lanes * group) for t in range(tap, words, width) for r in range(registers)]
+            return [w.cast(I16) if k.isa.dot is Dot.MADD else w for w in found]
+
+        if words * registers > k.isa.registers * 3 // 8:
+            return read
+        kept = [read(tap) for tap in range(width)]
+        return kept.__getitem__
+
+    def _plus(
+        self, k: Kernel, weights: Callable[[int], list[Val]], registers: int
+    ) -> Callable[[Sequence[Val], Sequence[Val], int], list[Val]]:
+        """Add a column's products; what its words sum to times the weights' zero point comes after the words."""
+
+        def plus(totals: Sequence[Val], seen: Sequence[Val], tap: int) -> list[Val]:
+            found, read = list(totals), weights(tap)
+            for i, w in enumerate(read):
+                found[i % registers] = dot(k, found[i % registers], seen[i], w)
+            rest = seen[len(read) :]
+            return [a - b for a, b in zip(found, rest, strict=True)] if rest else found
+
+        return plus
+
+    def _with_sums(self, k: Kernel, words: Sequence[Sequence[Val]], zeros: Sequence[Val | None]) -> list[Val]:
+        """The words of each group of rows, and where weights have a zero point it times what they sum to."""
+        sums: list[Val] = []
+        for step, zero in zip(words, zeros, strict=True):
+            if zero is not None:
+                before = sums or [k.zeros(I32, k.isa.f32)] * len(step)
+                sums = [dot(k, total, word, zero) for total, word in zip(before, step, strict=True)]
+        return [*(word for step in words for word in step), *sums]
+
+    def _zero(self, k: Kernel, task: Task, rows: int) -> Val:
+        """The weights' zero point for each byte (or 16 bits) of a word that is a row of the window, else 0."""
+        wide = k.isa.dot is Dot.MADD
+        element, bits = (I16, 16) if wide else (I8, 8)
+        zero = task.i64("weight_zero").cast(element).splat(k.isa.f32 * 32 // bits)
+        inside = k.const(I32, (1 << bits * rows) - 1 if bits * rows < 32 else -1).splat(k.isa.f32)
+        return zero & inside.bits(zero.type)
+
+    def _word(self, k: Kernel, column: Sequence[View], mask: Val | None) -> Val:
+        """Pixels above one another, a byte (or 16 bits) for each, in each channel's lane."""
+        lanes = k.isa.f32
+        wide = k.isa.dot is Dot.MADD
+        seen = [pixel.load(lanes, mask).cast(I32, signed=wide and self.signed) for pixel in column]
+        word = seen[0] & 0xFFFF if wide else seen[0]
+        for i, value in enumerate(seen[1:], 1):
+            word = word | (value << (16 if wide else 8) * i)
+        if wide:
+            return word.bits(vec(I16, lanes * 2))
+        return (word ^ -0x7F7F7F80 if offset(k.isa, self.signed) else word).bits(vec(I8, lanes * 4))

@@ -1,0 +1,289 @@
+"""Windows that slide along a row: each column of pixels is read once and added to every output that sees it.
+
+The sums of the outputs that a column belongs to are carried from one step to the next, channels in the lanes. The order
+in which an output's products are added is that of the columns: for sums that are exact in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import gcd, lcm
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import I32, I64, PTR, Kernel, Type, Val, View
+from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
+from onert_llvm.target.isa import Isa
+
+SLOTS = (*WINDOW, "lines", "shared")
+"""`lines` are the rows of the output that are computed together, `shared` the steps that end one of them and begin the
+next: at both ends windows see columns of padding alone.
+"""
+
+
+@frozen
+class Slide(Value):
+    """`window` is (height, width) in taps; `stride` is what it moves across, in distances between neighbouring taps.
+
+    With a dilation, outputs whose windows see the same columns are some outputs apart; these make a row of their own
+    (`slide`). `masked`: the channels end inside a register.
+    """
+
+    window: tuple[int, int]
+    stride: int
+    masked: bool
+
+    def parts(self, isa: Isa, registers: int) -> list[_Part]:
+        """The window's taps across, as few at a time as need half of the target's registers for what is carried.
+
+        The sums of an output take so many `registers`.
+        """
+        most = (isa.registers // 2 // registers + 1) * self.stride
+        width = self.window[1]
+        return [_Part(t, min(most, width - t), self.stride) for t in range(0, width, most)]
+
+
+@frozen
+class _Part(Value):
+    """Some taps across: how many, and from which on."""
+
+    first: int
+    count: int
+    stride: int
+
+    @property
+    def carried(self) -> int:
+        """Outputs that have some of these taps when a step begins."""
+        return -(-self.count // self.stride) - 1
+
+    @property
+    def columns(self) -> range:
+        """The columns that a step reads, as taps of the output that has all of these after it."""
+        return range(max(0, self.count - self.stride), self.count)
+
+    def of(self, column: int) -> list[tuple[int, int]]:
+        """The outputs that see a column, counted from the one that a step completes, and the tap at which they do."""
+        taps = [(x, column - x * self.stride) for x in range(self.carried + 1)]
+        return [(x, self.first + tap) for x, tap in taps if 0 <= tap < self.count]
+
+
+def slide(window: tuple[int, int], stride: int, dilation: int, channels: int, isa: Isa) -> Slide:
+    """How a window of so many taps slides; `stride` and `dilation` are across, in pixels."""
+    return Slide(window, stride // gcd(stride, dilation), channels % isa.f32 != 0)
+
+
+_TOGETHER = 64
+"""Outputs whose sums are put down in memory, inside of the first cache, before anything becomes of them."""
+
+_LINES = 8
+"""Rows of the output that are computed together at most."""
+
+
+def together(window: int, stride: int, dilation: int, pad: int, size: int, out: int) -> dict[str, int]:
+    """The slots `lines` and `shared` for a window that moves over rows of `size` columns; all across, in pixels.
+
+    Where outputs some columns apart make a row of their own, what is shared is what all of these rows can share.
+    """
+    step = lcm(stride, dilation)
+    taps, apart = step // dilation, step // stride
+    before, longest = -(-window // taps) - 1, -(-out // apart)
+    shared = before
+    for first in range(min(apart, out)):
+        left, count = first * stride - pad, -(-(out - first) // apart)
+        leading = (before * step - dilation * (window - 1) - left + step - 1) // step
+        inside = -(-(size - left - dilation * max(0, window - taps)) // step)
+        shared = min(shared, max(0, leading), max(0, count - inside))
+    return {"lines": min(_LINES, max(1, _TOGETHER // (longest + before))), "shared": shared}
+
+
+Finish = Callable[[Sequence[Val], Val], None]
+"""Writes an output: (sums, its row in the matrix of all outputs)."""
+
+
+@frozen(eq=False)
+class Sums:
+    """What is computed for some registers of channels, of one output at a time.
+
+    `start` is what its sums begin with, `seen` what the pixels of a column (from the top) become for all of its outputs
+    together, `plus` the sums with that at a tap across. `finish` prepares what becomes of an output's sums.
+    """
+
+    start: Sequence[Val]
+    seen: Callable[[Sequence[View]], Sequence[Val]]
+    plus: Callable[[Sequence[Val], Sequence[Val], int], Sequence[Val]]
+    finish: Callable[[], Finish]
+
+
+Body = Callable[[Val, Val | None], Sums]
+"""Prepares what is computed for the channels from one on: (channel, mask)."""
+
+
+@frozen(eq=False)
+class _Lines:
+    """`count` rows of the output, and for each of them the rows of its windows.
+
+    `places` says where the column 0 of these is, `pixels` how many elements lie between two columns. One outside of the
+    picture is the pixel of padding again and again.
+    """
+
+    count: Val
+    places: View
+    pixels: View
+    height: int
+
+
+@frozen(eq=False)
+class _Block:
+    """Outputs `first`, `first + apart`, ..., `count` of them, and as many of each line after that.
+
+    The window of the first one begins at column `left`.
+    """
+
+    first: Val
+    apart: Val
+    count: Val
+    left: Val
+    lines: _Lines
+
+
+def each_slide(
+    k: Kernel, task: Task, begin: Val, end: Val, slide: Slide, element: Type, bodies: Sequence[tuple[int, Body]]
+) -> None:
+    """Write the loops around `bodies`, each for so many registers of channels, the most first and one at last.
+
+    Work tiles are rows of the output through all images.
+    """
+    width, dilation, together = task.i64("out_w"), task.i64("dilation_w"), task.i64("lines")
+    apart = dilation * slide.stride // task.i64("stride_w")
+    height = slide.window[0]
+    places = k.view(k.scratch(PTR, _LINES * height), PTR, height, 1)
+    pixels = k.view(k.scratch(I64, _LINES * height), I64, height, 1)
+    with k.loop(end, begin, step=together) as line:
+        lines = _Lines((end - line).min(together), places, pixels, height)
+        _find(k, task, slide, element, line, lines)
+        with k.loop(apart.min(width), nonempty=True) as x:
+            count = (width - x + (apart - 1)) // apart
+            with k.loop(count, step=_TOGETHER, nonempty=True) as done:
+                first = x + done * apart
+                left = first * task.i64("stride_w") - task.i64("pad_w")
+                block = _Block(line * width + first, apart, (count - done).min(_TOGETHER), left, lines)
+                _channels(k, task, slide, element, block, bodies)
+
+
+def _find(k: Kernel, task: Task, slide: Slide, element: Type, first: Val, lines: _Lines) -> None:
+    """Write down where the rows of the windows are."""
+    with k.loop(lines.count, nonempty=True) as i:
+        line = first + i
+        image, y = line // task.i64("out_h"), line % task.i64("out_h")
+        top = y * task.i64("stride_h") - task.i64("pad_h")
+        source = task.view("input", element, task.i64("image"), task.i64("row"))[image]
+        for j in range(slide.window[0]):
+            at = top + task.i64("dilation_h") * j
+            inside = at.ult(task.i64("in_h"))
+            lines.places[i, j].store(inside.select(source[at].address, task.ptr("zero")))
+            lines.pixels[i, j].store(inside.select(task.i64("pixel"), k.index(0)))
+
+
+def _channels(
+    k: Kernel, task: Task, slide: Slide, element: Type, block: _Block, bodies: Sequence[tuple[int, Body]]
+) -> None:
+    lanes, channels = k.isa.f32, task.i64("channels")
+    start = k.index(0)
+    for registers, body in bodies[:-1]:
+        step = lanes * registers
+        stop = channels - channels % step
+        with k.loop(stop, start, step=step) as c:
+            _outputs(k, task, slide, element, block, c, body(c, None))
+        start = stop
+    _, body = bodies[-1]
+    if slide.masked and k.isa.free_masks:
+        with k.loop(channels, start, step=lanes) as c:
+            _outputs(k, task, slide, element, block, c, body(c, k.mask(lanes, channels - c)))
+        return
+    whole = channels - channels % lanes if slide.masked else channels
+    with k.loop(whole, start, step=lanes) as c:
+        _outputs(k, task, slide, element, block, c, body(c, None))
+    if slide.masked:
+        _outputs(k, task, slide, element, block, whole, body(whole, k.mask(lanes, channels - whole)))
+
+
+def _outputs(k: Kernel, task: Task, slide: Slide, element: Type, block: _Block, c: Val, sums: Sums) -> None:
+    """The outputs of a block: their sums, put down in memory, and then what becomes of these."""
+    registers = len(sums.start)
+    parts = slide.parts(k.isa, registers)
+    before = max(part.carried for part in parts)
+    shared = task.i64("shared") if len(parts) == 1 else k.index(0)
+    parked = k.scratch(I32, (_TOGETHER + before) * registers * k.isa.f32)
+    for part in parts:
+        _sums(k, task, part, element, block, (before, shared), c, sums, parked)
+    store, place = sums.finish(), k.var(parked)
+    size = registers * k.isa.f32
+    with k.loop(block.lines.count, nonempty=True) as line:
+        rows, out = k.view(place.get(), I32, size, k.isa.f32, 1), block.first + line * task.i64("out_w")
+        place.set(rows[block.count + (before - shared)].address)
+        with k.loop(block.count, nonempty=True) as i:
+            store([rows[before + i, r].load(k.isa.f32) for r in range(registers)], out + i * block.apart)
+
+
+def _sums(
+    k: Kernel,
+    task: Task,
+    part: _Part,
+    element: Type,
+    block: _Block,
+    steps: tuple[int, Val],
+    c: Val,
+    sums: Sums,
+    parked: Val,
+) -> None:
+    """Write or add the sums of some taps, in each line after those of the outputs that have only some of their columns.
+
+    `steps` are how many of these there are, and how many of them also end the line before.
+    """
+    begin = list(sums.start) if part.first == 0 else [k.zeros(I32, k.isa.f32) for _ in sums.start]
+    carried = [[k.var(v) for v in begin] for _ in range(part.carried)]
+    dilation, in_w = task.i64("dilation_w"), task.i64("in_w")
+    step = dilation * part.stride
+    zero = task.view("zero", element, 1)[c].address
+    before, shared = steps
+    left = block.left + dilation * (part.first + part.columns.start - before * part.stride)
+    stop = left + (block.count + before) * step
+    start, to = k.var(left), k.var(parked)
+    with k.loop(block.lines.count, nonempty=True) as line:
+        pixels = [block.lines.pixels[line, y].load() for y in range(block.lines.height)]
+        places = [block.lines.places[line, y].load() for y in range(block.lines.height)]
+        ways = [k.view(p, element, pixel, 1)[start.get(), c] for p, pixel in zip(places, pixels, strict=True)]
+        at = [k.var(_whole(k, way.address)) for way in ways]
+        with k.loop(stop, start.get(), step=step, nonempty=True) as across:
+            rows = [k.view(p.get(), element, 1) for p in at]
+            for place, pixel in zip(at, pixels, strict=True):
+                place.set(k.view(place.get(), element, pixel)[step].address)
+            totals = [*([v.get() for v in one] for one in carried), begin]
+            for j, column in enumerate(part.columns):
+                if j:
+                    across = across + dilation
+                    rows = [
+                        k.view(r.address, element, pixel, 1)[dilation] for r, pixel in zip(rows, pixels, strict=True)
+                    ]
+                inside = across.ult(in_w)
+                seen = sums.seen([k.view(inside.select(r.address, zero), element, 1) for r in rows])
+                for x, tap in part.of(column):
+                    totals[x] = list(sums.plus(totals[x], seen, tap))
+            put = k.view(to.get(), I32, k.isa.f32, 1)
+            for r, value in enumerate(totals[0]):
+                put[r].store(value + put[r].load(k.isa.f32) if part.first else value)
+            to.set(put[len(begin)].address)
+            for one, total in zip(carried, totals[1:], strict=True):
+                for var, value in zip(one, total, strict=True):
+                    var.set(value)
+        start.set(left + shared * step)
+
+
+def _whole(k: Kernel, address: Val) -> Val:
+    """The address as something whose sum LLVM's loop strength reduction does not take apart.
+
+    It would add what all rows have in common, the channel, anew in each step.
+    """
+    return Val(k.b, k.b.value(PTR, f"freeze ptr {address.v.text}"))

@@ -1,0 +1,220 @@
+"""Dynamic range: floats quantised when they are multiplied, the sums brought back to floats at once.
+
+The arithmetic is that of `onert.ir.ops.arithmetic.dynamic_range`, operation by operation.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from onert.ir.ops.arithmetic.dynamic_range import TOGETHER
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import F32, F64, I8, I32, Kernel, Val
+from onert_llvm.kernels.arithmetic.requantize_int8 import BELOW_HALF, nearest
+from onert_llvm.target.isa import Isa
+
+from .epilogue import PLAIN, Epilogue
+from .int8_microkernel import offset
+
+_CHUNKED = ("x", "size", "chunk", "chunks")
+"""Items of `size` elements, in `chunks` pieces of `chunk` each but the last."""
+
+
+def _piece(task: Task, tile: Val) -> tuple[Val, Val, Val]:
+    """A work tile's item, and its first and last element in that."""
+    item, part = tile // task.i64("chunks"), tile % task.i64("chunks")
+    first = part * task.i64("chunk")
+    return item, first, (first + task.i64("chunk")).min(task.i64("size"))
+
+
+@frozen
+class Extent(Value):
+    """The least and the greatest element of each piece, and 0: `out[item, piece] = (low, high)`. Tiles are pieces.
+
+    Where an element is NaN, `high` is.
+    """
+
+    @property
+    def name(self) -> str:
+        return "extent"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout((*_CHUNKED, "out"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        lanes = k.isa.f32
+        with k.loop(end, begin) as tile:
+            item, first, last = _piece(task, tile)
+            row = task.view("x", F32, task.i64("size"), 1)[item]
+            low, high = k.var(k.zeros(F32, lanes)), k.var(k.zeros(F32, lanes))
+            whole = last - (last - first) % lanes
+            with k.loop(whole, first, step=lanes) as at:
+                x = row[at].load(lanes)
+                low.set(x.min(low.get()))
+                high.set(high.get().maximum(x))
+            with k.when(whole < last):
+                x = row[whole].load(lanes, k.mask(lanes, last - whole))
+                low.set(x.min(low.get()))
+                high.set(high.get().maximum(x))
+            out = task.view("out", F32, 2, 1)[tile]
+            out[0].store(over_lanes(low.get(), least=True))
+            out[1].store(over_lanes(high.get(), least=False))
+
+
+def over_lanes(x: Val, least: bool) -> Val:
+    """The least of the lanes, or the greatest, which is NaN where any lane is."""
+    lanes = [x.lane(i) for i in range(x.lanes)]
+    while len(lanes) > 1:
+        pairs = zip(lanes[::2], lanes[1::2], strict=True)
+        lanes = [a.min(b) if least else a.maximum(b) for a, b in pairs]
+    return lanes[0]
+
+
+@frozen
+class QuantizeDynamic(Value):
+    """Items as signed bytes: `out`, and for each its float32 in `scales` and its 32-bit zero point in `offsets`.
+
+    `extents` is what `Extent` gives for the same pieces; `padding` points to `channels` bytes for each item, which
+    become its zero point. Tiles are pieces.
+    """
+
+    asymmetric: bool
+
+    @property
+    def name(self) -> str:
+        return "quantize_dynamic"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout((*_CHUNKED, "extents", "out", "scales", "offsets", "padding", "channels"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        lanes = k.isa.f32
+        with k.loop(end, begin) as tile:
+            item, first, last = _piece(task, tile)
+            low, high = self._range(k, task, item)
+            scale, inverse, zero = parameters(k, low, high, self.asymmetric)
+            with k.when(first.eq(0)):
+                self._parameters(k, task, item, scale, zero)
+            row = task.view("x", F32, task.i64("size"), 1)[item]
+            out = task.view("out", I8, task.i64("size"), 1)[item]
+            whole = last - (last - first) % lanes
+
+            def vector(at: Val, mask: Val | None) -> None:
+                x, half = row[at].load(lanes, mask), halves(k, at, task.i64("size"), whole=mask is None)
+                out[at].store(as_bytes(x, half, inverse, zero, self.asymmetric), mask)
+
+            with k.loop(whole, first, step=lanes) as at:
+                vector(at, None)
+            with k.when(whole < last):
+                vector(whole, k.mask(lanes, last - whole))
+
+    def _range(self, k: Kernel, task: Task, item: Val) -> tuple[Val, Val]:
+        extents = task.view("extents", F32, task.i64("chunks") * 2, 2, 1)[item]
+        low, high = k.var(k.f32(0.0)), k.var(k.f32(0.0))
+        with k.loop(task.i64("chunks"), nonempty=True) as i:
+            low.set(low.get().min(extents[i, 0].load()))
+            high.set(high.get().maximum(extents[i, 1].load()))
+        return low.get(), high.get()
+
+    def _parameters(self, k: Kernel, task: Task, item: Val, scale: Val, zero: Val) -> None:
+        task.view("scales", F32, 1)[item].store(scale)
+        task.view("offsets", I32, 1)[item].store(zero)
+        padding = task.view("padding", I8, task.i64("channels"), 1)[item]
+        with k.loop(task.i64("channels")) as c:
+            padding[c].store(zero.cast(I8))
+
+
+def halves(k: Kernel, at: Val, size: Val, *, whole: bool) -> Val:
+    """What rounds each element of the register at `at` when it is added: a half, or at a row's end the number below it.
+
+    `whole` registers end within the row.
+    """
+    lanes = k.isa.f32
+    half = k.f32(0.5).splat(lanes)
+    if whole and lanes % TOGETHER == 0:
+        return half
+    return k.mask(lanes, size - size % TOGETHER - at).select(half, BELOW_HALF)
+
+
+def as_bytes(x: Val, half: Val, inverse: Val, zero: Val, asymmetric: bool) -> Val:
+    """A register of floats as bytes; NaN becomes the zero point."""
+    x = x * inverse.splat(x.lanes)
+    most = 256.0 if asymmetric else 127.0
+    x = x.ne(x).select(0.0, x).clamp(-most, most)
+    rounded = (x + half.call("copysign", x)).cast(I32)
+    return (rounded + zero.splat(x.lanes)).clamp(-128, 127).cast(I8) if asymmetric else rounded.cast(I8)
+
+
+def parameters(k: Kernel, low: Val, high: Val, asymmetric: bool) -> tuple[Val, Val, Val]:
+    """Scale, its inverse and zero point of elements from `low` to `high`, which 0 lies between.
+
+    The scale is not finite where `low` or `high` is not: NaN if the range is asymmetric.
+    """
+    return _asymmetric(k, low, high) if asymmetric else _symmetric(k, low, high)
+
+
+def _symmetric(k: Kernel, low: Val, high: Val) -> tuple[Val, Val, Val]:
+    """Scale, its inverse and zero point: the largest magnitude becomes 127."""
+    largest = (-low).max(high)  # NaN where `high` is
+    empty = largest.eq(0.0)
+    safe = empty.select(1.0, largest)
+    return empty.select(1.0, safe / 127.0), k.f32(127.0) / safe, k.const(I32, 0)
+
+
+def _asymmetric(k: Kernel, low: Val, high: Val) -> tuple[Val, Val, Val]:
+    """The same where the range becomes -128 to 127."""
+    empty = low.eq(high)
+    wide = empty.select(1.0, (high - low).cast(F64) / 255.0)
+    wide = wide + (wide - wide)  # an infinite range has no scale
+    scale = wide.cast(F32)
+    below, above = low.cast(F64) / wide, high.cast(F64) / wide
+    minus, plus = k.const(F64, -128.0) - below, k.const(F64, 127.0) - above
+    nearer = below.call("fabs") + 128.0 < above.call("fabs") + 127.0
+    zero = nearest(nearer.select(minus, plus).clamp(-128.0, 127.0)).cast(I32)
+    return scale, k.f32(1.0) / scale, empty.select(0, zero)
+
+
+@frozen
+class Dynamic(Value):
+    """How sums of such bytes become floats: times the scales of row and filter, plus the bias, then the epilogue.
+
+    `filter_first` says in which order the scales are multiplied. Slots `row_scales` and `row_offsets` point to those of
+    the first row, `row_step` elements from one to the next; `sums` (32 bits) and `filter_scales` have an element for
+    each column, whole registers of them.
+    """
+
+    epilogue: Epilogue = PLAIN
+    asymmetric: bool = False
+    filter_first: bool = False
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        moved = ("row_offsets",) if self.asymmetric else ()
+        return ("sums", "filter_scales", "row_scales", "row_step", *moved, *self.epilogue.slots)
+
+    def start(self, k: Kernel, task: Task, column: Val) -> Val:
+        """Where accumulators begin, so that they are the sums of the bytes as stored."""
+        sums = task.view("sums", I32, 1)[column].load(k.isa.f32)
+        return sums * -moved_by(k.isa)
+
+    def real(self, k: Kernel, task: Task, acc: Val, row: Val, column: Val, mask: Val | None) -> Val:
+        """The sums of a row's register of columns as real numbers, the bias added."""
+        at = row * task.i64("row_step")
+        lanes = k.isa.f32
+        if self.asymmetric:
+            sums = task.view("sums", I32, 1)[column].load(lanes)
+            acc = acc - sums * task.view("row_offsets", I32, 1)[at].load()
+        x = acc.cast(F32)
+        filters = task.view("filter_scales", F32, 1)[column].load(lanes)
+        own = task.view("row_scales", F32, 1)[at].load().splat(lanes)
+        out = x * filters * own if self.filter_first else x * (own * filters)
+        return out + self.epilogue.start(k, task, column, lanes, mask) if self.epilogue.bias else out
+
+
+def moved_by(isa: Isa) -> int:
+    """What the dot product adds to signed bytes."""
+    return offset(isa, True)

@@ -1,0 +1,98 @@
+"""What happens to a float32 accumulator on its way to memory: bias, residuals, activation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import F32, Kernel, Val, View
+from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Fn, Leaf, evaluate, leaves
+
+ACC = Leaf("acc")
+"""The accumulator, in an epilogue's tree."""
+
+RESIDUAL = "residual"
+"""The slot of a matrix that may be added to the accumulator."""
+
+_NONE: Mapping[str, Val] = {}
+
+
+@frozen
+class Epilogue(Value):
+    """`tree` computes the stored value from `ACC` and other leaves.
+
+    With `bias` the accumulator starts at `bias[column]`. A leaf listed in `columns` is a vector with one element per
+    column, one in `numbers` a float32 in the slot itself; every other one a matrix with the output's rows and columns
+    (slot `NAME_stride`: elements per row). With `residual` such a matrix is added to the accumulator before all else,
+    where its slot is not 0.
+    """
+
+    tree: Expr = ACC
+    bias: bool = False
+    columns: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    residual: bool = False
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The slots it adds to a task."""
+        names = (*(n for n in leaves(self.tree) if n != ACC.name), *((RESIDUAL,) if self.residual else ()))
+        matrices = (n for n in names if n not in (*self.columns, *self.numbers))
+        return (*(("bias",) if self.bias else ()), *names, *(f"{n}_stride" for n in matrices))
+
+    @property
+    def matrices(self) -> tuple[str, ...]:
+        """The leaves that are matrices."""
+        return tuple(n for n in leaves(self.tree) if n not in (ACC.name, *self.columns, *self.numbers))
+
+    def given(self, task: Task, lanes: int) -> dict[str, Val]:
+        """The numbers, as the task has them, in so many lanes."""
+        return {name: task.f32(name).splat(lanes) for name in self.numbers}
+
+    def start(self, k: Kernel, task: Task, column: Val, lanes: int, mask: Val | None) -> Val:
+        """The first value of the accumulators of a vector of columns."""
+        if not self.bias:
+            return k.zeros(F32, lanes)
+        return task.view("bias", F32, 1)[column].load(lanes, mask)
+
+    def apply(
+        self,
+        k: Kernel,
+        task: Task,
+        acc: Val,
+        column: Val,
+        rows: Mapping[str, View],
+        mask: Val | None,
+        given: Mapping[str, Val] = _NONE,
+    ) -> Val:
+        """The value to store for a vector of columns from `column` on; `rows` is where these lie in each matrix.
+
+        `given` are its numbers in as many lanes.
+        """
+
+        def leaf(name: str) -> Val:
+            if name == ACC.name:
+                return acc
+            if name in self.numbers:
+                return given[name]
+            if name in self.columns:
+                return task.view(name, F32, 1)[column].load(acc.lanes, mask)
+            return rows[name].load(acc.lanes, mask)
+
+        return evaluate(k, self.tree, leaf, acc)
+
+
+PLAIN = Epilogue()
+"""Nothing happens: the accumulators are what is stored."""
+
+LOW, HIGH = "low", "high"
+BOUNDED = Apply(Fn.MIN, (Leaf(HIGH), Apply(Fn.MAX, (Leaf(LOW), ACC))))
+"""The tree that keeps an accumulator between two numbers: every activation that is such a clamp, and none at all."""
+
+
+def row_windows(k: Kernel, task: Task, names: Sequence[str]) -> dict[str, View]:
+    """An epilogue's matrices."""
+    return {n: task.view(n, F32, task.i64(f"{n}_stride"), 1) for n in names}

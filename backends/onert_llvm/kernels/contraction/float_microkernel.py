@@ -1,0 +1,67 @@
+"""The inner loop of everything that is a product of matrices: rows as they lie times a packed panel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from onert_llvm.irbuilder import F32, Kernel, Val, Var, View
+
+MOST_UNROLLED, MOST_TOGETHER = 12, 10
+"""Terms of a sum that are written out where their number is known, with so many accumulators at most: beside more, the
+code generator loads what it has no registers for.
+"""
+
+Accumulators = Sequence[Sequence[Var]]
+"""A variable for each row and each register of columns."""
+
+
+def accumulators(k: Kernel, start: Sequence[Val], rows: int) -> list[list[Var]]:
+    """Accumulators of every row that begin as `start`, one value for each register of columns."""
+    return [[k.var(s) for s in start] for _ in range(rows)]
+
+
+def multiply_add(
+    k: Kernel,
+    acc: Accumulators,
+    rows: Sequence[View],
+    panel: View,
+    depth: Val,
+    split: int = 1,
+    mask: Val | None = None,
+    at_step: Callable[[Val], None] | None = None,
+) -> None:
+    """`acc[i][j] += rows[i][p] * panel[p, j]` for p below `depth`, in float32.
+
+    With `split` > 1 so many sums are kept apart: with few rows they hide the latency of the additions. `mask` says
+    which lanes of a row's last register may be read, all where it is None. `at_step(p)` is written before each step of
+    `split` terms.
+    """
+    few = len(rows) * len(acc[0]) <= MOST_TOGETHER
+    if depth.constant is not None and depth.constant <= MOST_UNROLLED and few and split == 1:
+        for term in range(depth.constant):
+            _step(k, acc, rows, panel, k.index(term), mask)
+        return
+    sums = [acc] + [[[k.var(k.zeros(F32, k.isa.f32)) for _ in row] for row in acc] for _ in range(split - 1)]
+    whole = depth - depth % split if split > 1 else depth
+    with k.loop(whole, step=split, nonempty=split == 1) as p:
+        if at_step is not None:
+            at_step(p)
+        for s, part in enumerate(sums):
+            _step(k, part, rows, panel, p + s, mask)
+    if split == 1:
+        return
+    with k.loop(depth, whole) as p:
+        _step(k, acc, rows, panel, p, mask)
+    for part in sums[1:]:
+        for row, extra in zip(acc, part, strict=True):
+            for x, y in zip(row, extra, strict=True):
+                x.set(x.get() + y.get())
+
+
+def _step(k: Kernel, acc: Accumulators, rows: Sequence[View], panel: View, p: Val, mask: Val | None) -> None:
+    lanes, last = k.isa.f32, len(acc[0]) - 1
+    b = [panel[p, j * lanes].load(lanes, mask if j == last else None) for j in range(last + 1)]
+    for row, sums in zip(rows, acc, strict=True):
+        a = row[p].load().splat(lanes)
+        for bj, x in zip(b, sums, strict=True):
+            x.set(k.fma(a, bj, x.get()))

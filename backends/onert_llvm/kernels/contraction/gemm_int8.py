@@ -1,0 +1,210 @@
+"""Matrix products of 8-bit integers with exact sums: fully connected layers and convolutions.
+
+On the way out the sums are requantised, or become floats again (`dynamic`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, Var
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bias, load_lanes, stored
+
+from .dynamic_quantization import Dynamic
+from .epilogue import row_windows
+from .float_microkernel import Accumulators, accumulators
+from .im2col import Patch, gather, padding_of
+from .implicit_im2col import SLOTS as WINDOW
+from .implicit_im2col import each_tap, origins
+from .int8_microkernel import GROUP, multiply_add_int8
+from .register_tile import SLOTS, Block, Row, Tile, each_block
+from .zero_point_row_sums import add_row_sums, sum_of_lanes
+
+NARROW = Requantize()
+Sums = Callable[[Sequence[Var]], None]
+Products = Callable[[Accumulators], None]
+"""Write the code that adds to the sums of a tile's rows, or to its accumulators."""
+
+
+@frozen
+class GemmInt8(Value):
+    """A product with the rows of A `lda` bytes apart, those of C `ldc`; `rest` is k modulo the target's group.
+
+    `signed` says what activations and results are; weights are packed as signed bytes by `packing.pack_int8`.
+    """
+
+    tile: Tile
+    rest: int
+    signed: bool = True
+    requantize: Requantize | Dynamic = NARROW
+
+    @property
+    def name(self) -> str:
+        return "gemm_int8"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("a", "b", "c", *SLOTS, *self.tile.slots, "k", "lda", "ldc", *self.requantize.slots))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        def body(block: Block) -> None:
+            a, depth = task.view("a", I8, task.i64("lda"), 1), task.i64("k")
+            panel = k.view(block.panel, I8, block.vectors * k.isa.f32 * GROUP[k.isa.dot], 1)
+            rows = block.rows(a)
+            _finish(
+                k,
+                task,
+                block,
+                _Ending(self.requantize, self.signed),
+                lambda sums: add_row_sums(k, sums, rows, depth, self.signed),
+                lambda acc: multiply_add_int8(k, acc, rows, panel, depth, self.rest, self.signed, block.fetch),
+            )
+
+        each_block(k, task, begin, end, self.tile, body)
+
+
+@frozen
+class ConvInt8(Value):
+    """A convolution of bytes through the windows of the output's pixels; `zero` holds the input's zero point."""
+
+    tile: Tile
+    rest: int
+    signed: bool = True
+    requantize: Requantize | Dynamic = NARROW
+
+    @property
+    def name(self) -> str:
+        return "conv_int8"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("b", "c", *SLOTS, *self.tile.slots, "k", "ldc", *WINDOW, *self.requantize.slots))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        def body(block: Block) -> None:
+            group, depth = GROUP[k.isa.dot], task.i64("k")
+            width = block.vectors * k.isa.f32 * group
+            steps = (depth + group - 1) // group
+            panels = k.view(block.panel, I8, steps * width, width, 1)
+            windows = origins(k, task, block.first, block.count)
+
+            def add_sums(sums: Sequence[Var]) -> None:
+                with each_tap(k, task, windows, I8) as (_, pixels):
+                    add_row_sums(k, sums, pixels, depth, self.signed)
+
+            def add_products(acc: Accumulators) -> None:
+                with each_tap(k, task, windows, I8) as (tap, pixels):
+                    done = tap * steps
+                    multiply_add_int8(
+                        k, acc, pixels, panels[tap], depth, self.rest, self.signed, lambda p: block.fetch(done + p)
+                    )
+
+            _finish(k, task, block, _Ending(self.requantize, self.signed), add_sums, add_products)
+
+        each_block(k, task, begin, end, self.tile, body)
+
+
+@frozen
+class PatchConvInt8(Value):
+    """A convolution of few channels, whose windows are copied together first; no dilation across.
+
+    The input's pixels lie next to one another. Weights are packed as `[window, n]`: one tap of `patch.depth` bytes.
+    """
+
+    tile: Tile
+    patch: Patch
+    signed: bool = True
+    requantize: Requantize | Dynamic = NARROW
+
+    @property
+    def name(self) -> str:
+        return "patch_conv_int8"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("b", "c", *SLOTS, "ldc", *WINDOW, *self.requantize.slots))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        def body(block: Block) -> None:
+            group, size = GROUP[k.isa.dot], self.patch.depth
+            rows = gather(k, task, block, self.patch, I8, padding_of(k, task, I8))
+            panel = k.view(block.panel, I8, block.vectors * k.isa.f32 * group, 1)
+            depth = k.index(-(-size // group) * group)
+            _finish(
+                k,
+                task,
+                block,
+                _Ending(self.requantize, self.signed, False),
+                lambda sums: add_row_sums(k, sums, rows, k.index(size), self.signed),
+                lambda acc: multiply_add_int8(k, acc, rows, panel, depth, 0, self.signed),
+            )
+
+        each_block(k, task, begin, end, self.tile, body)
+
+
+@frozen
+class _Ending(Value):
+    """What becomes of the sums, and whether bytes are signed; whether that is written out for every row."""
+
+    how: Requantize | Dynamic
+    signed: bool
+    little: bool = True
+
+
+def _finish(k: Kernel, task: Task, block: Block, ending: _Ending, add_sums: Sums, add_products: Products) -> None:
+    """One tile from its first value to memory."""
+    if isinstance(ending.how, Dynamic):
+        _finish_floats(k, task, block, ending.how, add_products)
+        return
+    how = ending.how
+    columns = range(block.vectors)
+    corrections = _corrections(k, task, how, block, add_sums)
+    acc = accumulators(k, [bias(k, task, how, block.at(j)) for j in columns], block.count)
+    add_products(acc)
+    c = task.view("c", I8, task.i64("ldc"), 1)
+
+    def column(j: int) -> Callable[[Row, Val], None]:
+        lanes = load_lanes(k, task, how, block.at(j))
+
+        def write(row: Row, value: Val) -> None:
+            total = value - row.more[0] if how.weight_zero_point else value
+            byte = as_byte(stored(task, how, ending.signed, total, lanes))
+            row.place(c, j).store(byte, block.own(j))
+
+        return write
+
+    block.finish([[x.get() for x in row] for row in acc], column, ending.little, corrections)
+
+
+def _finish_floats(k: Kernel, task: Task, block: Block, how: Dynamic, add_products: Products) -> None:
+    columns = range(block.vectors)
+    acc = accumulators(k, [how.start(k, task, block.at(j)) for j in columns], block.count)
+    add_products(acc)
+    c = task.view("c", F32, task.i64("ldc"), 1)
+    matrices = row_windows(k, task, how.epilogue.matrices)
+
+    def column(j: int) -> Callable[[Row, Val], None]:
+        def write(row: Row, value: Val) -> None:
+            others = {n: row.place(v, j) for n, v in matrices.items()}
+            real = how.real(k, task, value, row.number, block.at(j), block.own(j))
+            out = how.epilogue.apply(k, task, real, block.at(j), others, block.own(j))
+            row.place(c, j).store(out, block.own(j))
+
+        return write
+
+    block.finish([[x.get() for x in row] for row in acc], column, False)
+
+
+def _corrections(k: Kernel, task: Task, how: Requantize, block: Block, add_sums: Sums) -> list[list[Val]]:
+    """For each row, its sum times the weights' zero point: what its products have too much; nothing where that is 0."""
+    if not how.weight_zero_point:
+        return [[] for _ in range(block.count)]
+    sums = [k.var(k.zeros(I32, k.isa.f32)) for _ in range(block.count)]
+    add_sums(sums)
+    zero = task.i64("weight_zero").cast(I32)
+    return [[sum_of_lanes(total.get()) * zero] for total in sums]

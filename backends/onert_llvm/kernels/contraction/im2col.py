@@ -1,0 +1,63 @@
+"""Windows of few channels: the pixels that one row of a window sees lie next to one another, so whole segments are
+copied.
+
+The first layer of a network reads three channels, too few for the loop over channels of the general convolution. Each
+tile copies its windows to the stack and multiplies them as one row each.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import I32, Kernel, Type, Val, View, vec
+
+from .implicit_im2col import each_origin
+from .register_tile import Block
+
+
+@frozen
+class Patch(Value):
+    """A window of `height` rows of `segment` elements (width times channels), its pixels neighbours in memory."""
+
+    height: int
+    segment: int
+
+    @property
+    def depth(self) -> int:
+        """Elements of a window."""
+        return self.height * self.segment
+
+
+def gather(k: Kernel, task: Task, block: Block, patch: Patch, element: Type, padding: Val) -> list[View]:
+    """The windows of a tile's rows, copied to the stack; what lies outside of the picture is `padding`.
+
+    As many undefined elements follow each window as fill up a register of bytes, or of elements.
+    """
+    lanes = k.isa.f32
+    pieces = range(0, patch.segment, lanes)
+    room = -(-patch.depth // k.isa.vector_bytes) * k.isa.vector_bytes + lanes
+    copies = k.view(k.scratch(element, block.count * room), element, room, 1)
+    source = task.view("input", element, 1)
+    fill, count = padding.splat(lanes), k.iota(I32, lanes)
+    width = (task.i64("in_w") * task.i64("pixel")).cast(I32)
+    with each_origin(k, task, block.first, block.count) as (i, at):
+        left = at.x * task.i64("pixel")
+        for ky in range(patch.height):
+            y = at.y + task.i64("dilation_h") * ky
+            line = source[at.image + y * task.i64("row") + left]
+            limit = y.ult(task.i64("in_h")).select(width, k.const(I32, 0))
+            for piece in pieces:
+                across = count + (left.cast(I32) + piece).splat(lanes)
+                seen = across.ult(limit.splat(lanes))
+                if piece + lanes > patch.segment:
+                    seen = seen & (count < patch.segment - piece)
+                here = k.view(line.address, element, 1)[piece].load(lanes, seen)
+                copies[i, ky * patch.segment + piece].store(seen.select(here, fill))
+    return [copies[i] for i in range(block.count)]
+
+
+def padding_of(k: Kernel, task: Task, element: Type) -> Val:
+    """The value outside of the picture, from the task's row of padding."""
+    return k.view(task.ptr("zero"), vec(element, 1), 1)[0].load()

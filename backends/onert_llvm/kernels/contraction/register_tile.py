@@ -1,0 +1,305 @@
+"""Register tiles: how a matrix of results is cut into work tiles, row blocks and panels of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import I8, I32, Kernel, Val, View
+from onert_llvm.target.isa import Isa
+
+from .spill_loop import parked
+
+
+@frozen
+class Columns(Value):
+    """Panels of `vectors` registers, then a last panel of `tail` registers (0: there is none).
+
+    `masked` says that the columns end inside the last register of the tail. `vectors` is 0 where the tail is all there
+    is. `padded`: there is no tail, the last panel is computed like the others, and masks keep what are no columns from
+    memory; so the same code serves any number of columns.
+    """
+
+    vectors: int
+    tail: int = 0
+    masked: bool = False
+    padded: bool = False
+
+    @property
+    def widest(self) -> int:
+        """Registers of a panel as it is packed; the tail is packed to its own width."""
+        return self.vectors or self.tail
+
+
+@frozen
+class Tile(Value):
+    """`mr` rows by a panel of columns.
+
+    With few rows, `split` sums over k are kept apart to hide the latency of adding. `ahead` lines of the next panel are
+    fetched into the cache at every step along k, so that all of it is there when it is needed; with `stream`, where a
+    panel is read but once, lines of the same panel some way on.
+    """
+
+    mr: int
+    columns: Columns
+    split: int = 1
+    ahead: int = 0
+    stream: bool = False
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """What fetching ahead adds to a task: where the packed operand of the next product begins."""
+        return ("ahead",) if self.ahead and not self.stream else ()
+
+
+def columns(n: int, widest: int, isa: Isa) -> Columns:
+    """The cut of `n` columns into panels of at most `widest` registers."""
+    lanes = isa.f32
+    full, rest = divmod(n, widest * lanes)
+    return Columns(widest if full else 0, -(-rest // lanes), rest % lanes != 0)
+
+
+LINE = 64
+"""Bytes of a cache's line."""
+
+_STREAM = 4096
+"""How many bytes before they are needed lines are fetched where a panel is read once."""
+
+SLOTS = ("m", "n", "mc", "panels", "panel_bytes")
+"""What the cut needs of a task:
+
+rows, columns, rows in a work tile, panels, and bytes from one packed panel to the next.
+"""
+
+
+@frozen(eq=False)
+class Panel:
+    """A panel whose code is being written: its number, registers, first column, packed operand and number of columns.
+
+    `masks` has one for each register of which not all lanes need be columns, else None; `last` is the first column of
+    the last register that has any, None where all have.
+    """
+
+    number: Val
+    vectors: int
+    column: Val
+    address: Val
+    width: Val | int
+    masks: tuple[Val | None, ...]
+    last: Val | None = None
+
+
+@frozen(eq=False)
+class Block:
+    """One tile whose code is being written: `count` rows from the `first` on, and the panel of its columns.
+
+    Rows are `apart` from one to the next. `ahead` is where the next panel's lines are, by step and number.
+    """
+
+    k: Kernel
+    first: Val
+    count: int
+    columns: Panel
+    ahead: View | None = None
+    lines: int = 0
+    apart: int = 1
+
+    @property
+    def vectors(self) -> int:
+        """Registers of columns."""
+        return self.columns.vectors
+
+    @property
+    def column(self) -> Val:
+        """The first column."""
+        return self.columns.column
+
+    @property
+    def masks(self) -> tuple[Val | None, ...]:
+        """The masks of the registers, None where all lanes of one are columns."""
+        return self.columns.masks
+
+    @property
+    def panel(self) -> Val:
+        """Where the packed operand of these columns begins."""
+        return self.columns.address
+
+    @property
+    def width(self) -> Val | int:
+        """The panel's number of columns, which for a tail need not fill its registers."""
+        return self.columns.width
+
+    def fetch(self, step: Val) -> None:
+        """Ask for the lines of the next panel that are this step's."""
+        if self.ahead is not None:
+            for line in range(self.lines):
+                self.k.prefetch(self.ahead[step, line])
+
+    def own(self, vector: int) -> Val | None:
+        """The mask of one of the tile's registers, None where all of its lanes are columns."""
+        return self.masks[vector]
+
+    def at(self, vector: int) -> Val:
+        """The first column of one of the tile's registers; of one that has none, that of the last that does."""
+        column, last = self.column + vector * self.k.isa.f32, self.columns.last
+        return column if last is None or vector == 0 else column.min(last)
+
+    def row(self, number: Val | int) -> Val:
+        """One of the tile's rows."""
+        return self.first + number * self.apart
+
+    def rows(self, matrix: View) -> list[View]:
+        """Where the tile's rows begin in a matrix."""
+        found = [matrix[self.first]]
+        for _ in range(self.count - 1):
+            found.append(found[-1].after(matrix.strides[0] * self.apart))
+        return found
+
+    def results(self, more: Sequence[Sequence[Val]] = ()) -> list[Row]:
+        """The tile's rows on their way to memory, each with the values that it has beside those of its columns."""
+        found: list[Row] = []
+        for i in range(self.count):
+            found.append(Row(self, self.row(i), more[i] if more else (), found[-1] if found else None))
+        return found
+
+    def finish(
+        self, values: Sequence[Sequence[Val]], column: Column, little: bool, more: Sequence[Sequence[Val]] = ()
+    ) -> None:
+        """Write what becomes of the values of each row, for one register of columns after the other.
+
+        Where it is `little` that is written out for every row, else once in a loop. `more` are further values of each
+        row.
+        """
+        if little or self.count == 1:
+            rows = self.results(more)
+            for j in range(self.vectors):
+                write = column(j)
+                for row, own in zip(rows, values, strict=True):
+                    write(row, own[j])
+            return
+        writes = [column(j) for j in range(self.vectors)]
+        beside = more or [()] * self.count
+        with parked(self.k, [(*own, *extra) for own, extra in zip(values, beside, strict=True)]) as (i, found):
+            row = Row(self, self.row(i), found[self.vectors :])
+            for write, value in zip(writes, found, strict=False):
+                write(row, value)
+
+
+class Row:
+    """A row of results on its way to memory: its number, and what values it has beside those of its columns.
+
+    Where it lies in a matrix is found from where the one before does, if there is one.
+    """
+
+    def __init__(self, block: Block, number: Val, more: Sequence[Val], before: Row | None = None) -> None:
+        self.block = block
+        self.number = number
+        self.more = more
+        self._before = before
+        self._places: dict[View, View] = {}
+
+    def place(self, matrix: View, vector: int) -> View:
+        """Where a register of the tile's columns lies in this row of a matrix."""
+        return self._place(matrix).after(vector * self.block.k.isa.f32)
+
+    def _place(self, matrix: View) -> View:
+        found = self._places.get(matrix)
+        if found is None:
+            if self._before is None:
+                address = matrix[self.number, self.block.column].address
+                found = self.block.k.view(address, matrix.element, 1)
+            else:
+                found = self._before._place(matrix).after(matrix.strides[0] * self.block.apart)
+            self._places[matrix] = found
+        return found
+
+
+Column = Callable[[int], Callable[[Row, Val], None]]
+"""For a register of a tile's columns, what writes the code for its value in a row."""
+
+
+def each_panel(k: Kernel, task: Task, tile: Tile, number: Val, body: Callable[[Panel], None]) -> None:
+    """Write `body` for a panel of that number: once, or once for a full one and once for the tail."""
+    lanes, main, tail = k.isa.f32, tile.columns.vectors, tile.columns.tail
+    column = number * (tile.columns.widest * lanes)
+
+    def write(vectors: int, masked: bool) -> None:
+        address = task.view("b", I8, task.i64("panel_bytes"))[number].address
+        width = task.i64("n") - column if masked else vectors * lanes
+        mask = k.mask(lanes, width - (vectors - 1) * lanes) if isinstance(width, Val) else None
+        body(Panel(number, vectors, column, address, width, (*(None,) * (vectors - 1), mask)))
+
+    if tile.columns.padded:
+        body(_padded(k, task, main, number, column))
+    elif main and tail:
+        with k.either((number + 1).eq(task.i64("panels"))) as (then, otherwise):
+            with then:
+                write(tail, tile.columns.masked)
+            with otherwise:
+                write(main, False)
+    else:
+        write(main or tail, tile.columns.masked and not main)
+
+
+def _padded(k: Kernel, task: Task, vectors: int, number: Val, column: Val) -> Panel:
+    """A panel that may be the last."""
+    lanes, n = k.isa.f32, task.i64("n")
+    address = task.view("b", I8, task.i64("panel_bytes"))[number].address
+    width = (n - column).min(vectors * lanes)
+    count, numbers = width.cast(I32), k.iota(I32, lanes)
+    masks = tuple(numbers < (count - j * lanes).splat(lanes) for j in range(vectors))
+    return Panel(number, vectors, column, address, width, masks, (n - 1) // lanes * lanes)
+
+
+def each_block(k: Kernel, task: Task, begin: Val, end: Val, tile: Tile, body: Callable[[Block], None]) -> None:
+    """Write the loops around `body`: work tile t is the group of `mc` rows t // panels by the panel t % panels.
+
+    The last tile takes rows of the one before, or of another work tile, once more: both store the same numbers, there
+    are at least as many rows as a tile has, and results do not lie where operands do.
+    """
+    panels = task.i64("panels")
+    with k.loop(end, begin) as t:
+        first = (t // panels) * task.i64("mc")
+        last = (first + task.i64("mc")).min(task.i64("m"))
+        each_panel(k, task, tile, t % panels, partial(_row_blocks, k, task, tile, (first, last), body))
+
+
+def _row_blocks(
+    k: Kernel,
+    task: Task,
+    tile: Tile,
+    span: tuple[Val, Val],
+    body: Callable[[Block], None],
+    panel: Panel,
+) -> None:
+    first, last = span
+    following = _following(k, task, panel) if tile.ahead and not tile.stream else None
+    with k.loop(last, first, step=tile.mr, nonempty=True) as group:
+        m = group.min(last - tile.mr)
+        ahead = None if following is None else _ahead(k, task, tile, group - first, following)
+        if tile.stream:
+            ahead = k.view(k.view(panel.address, I8, 1)[_STREAM].address, I8, LINE * panel.vectors, LINE)
+        body(Block(k, m, tile.mr, panel, ahead, tile.ahead))
+
+
+def _ahead(k: Kernel, task: Task, tile: Tile, done: Val, following: Val) -> View:
+    """The lines of the next panel, by step and number, for the block after `done` rows; at the end the first again.
+
+    Each block has as many steps as a register's column has lines in the panel.
+    """
+    size = task.i64("panel_bytes")
+    offset = done * (size // (tile.mr * tile.columns.widest)) * tile.ahead
+    some = offset < size
+    place = some.select(k.view(following, I8, 1)[offset].address, following)
+    line = some.select(k.index(LINE), k.index(0))
+    return k.view(place, I8, line * tile.ahead, line)
+
+
+def _following(k: Kernel, task: Task, panel: Panel) -> Val:
+    """Where the next panel begins: that of the next product behind the last."""
+    beside = k.view(panel.address, I8, 1)[task.i64("panel_bytes")].address
+    return (panel.number + 1 < task.i64("panels")).select(beside, task.ptr("ahead"))

@@ -1,0 +1,1 @@
+"""Copies: strided, by rows, by indices."""

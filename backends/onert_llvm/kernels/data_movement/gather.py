@@ -1,0 +1,99 @@
+"""Slices picked by indices, every index read once, and checked before it is used."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import I8, I32, I64, Kernel, Val
+
+from .strided_copy import ELEMENTS, copy_run
+
+
+@frozen
+class Gather(Value):
+    """`out[outer, i] = x[outer, index[i]]`, slices of `width` elements of `unit` bytes.
+
+    An index has `depth` parts, each along an axis of `limit{i}` entries that are `step{i}` bytes apart; `wide` says
+    that they are 64-bit integers. `group` neighbouring outer positions share their `count` indices. A part that is not
+    below its limit is written to `report` (and 1 before it), and its slice is left alone. Work tile t: outer position
+    t // pieces, and `piece` of its indices.
+    """
+
+    unit: int
+    depth: int
+    wide: bool
+
+    @property
+    def name(self) -> str:
+        return "gather"
+
+    @property
+    def layout(self) -> TaskLayout:
+        axes = (f"{what}{i}" for i in range(self.depth) for what in ("limit", "step"))
+        names = ("x", "index", "out", "report", "width", "count", "piece", "pieces", "group")
+        return TaskLayout((*names, "x_outer", "out_outer", "out_step", *axes))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        element = I64 if self.wide else I32
+        with k.loop(end, begin) as tile:
+            outer, first = tile // task.i64("pieces"), (tile % task.i64("pieces")) * task.i64("piece")
+            last = (first + task.i64("piece")).min(task.i64("count"))
+            shared = outer // task.i64("group")
+            rows = task.view("index", element, task.i64("count") * self.depth, self.depth, 1)[shared]
+            with k.loop(last, first) as i:
+                place = outer * task.i64("x_outer")
+                inside = k.const(k.index(0).eq(0).type, 1)
+                for axis in range(self.depth):
+                    at = rows[i, axis].load_once().cast(I64)
+                    fits = at.ult(task.i64(f"limit{axis}"))
+                    with k.when(fits.eq(0)):
+                        report = task.view("report", I64, 1)
+                        report[1].store(at)
+                        report[0].store(k.index(1))
+                    inside = inside & fits
+                    place = place + at * task.i64(f"step{axis}")
+                with k.when(inside):
+                    self._slice(k, task, place, outer * task.i64("out_outer") + i * task.i64("out_step"))
+
+    def _slice(self, k: Kernel, task: Task, place: Val, there: Val) -> None:
+        source, target = task.view("x", I8, 1)[place].address, task.view("out", I8, 1)[there].address
+        element, lanes = ELEMENTS[self.unit]
+        if lanes > 1:
+            with k.loop(task.i64("width")) as e:
+                k.view(target, element, lanes)[e].store(k.view(source, element, lanes)[e].load(lanes))
+        else:
+            copy_run(k, k.view(source, element, 1), k.view(target, element, 1), task.i64("width"))
+
+
+@frozen
+class PutSlice(Value):
+    """`out[index] = row`, both `width` bytes; an index that is not below `limit` is reported instead. One work tile."""
+
+    wide: bool
+
+    @property
+    def name(self) -> str:
+        return "put_slice"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("row", "index", "out", "report", "limit", "width"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        width, lanes = task.i64("width"), k.isa.vector_bytes
+        at = task.view("index", I64 if self.wide else I32, 1)[0].load_once().cast(I64)
+        with k.either(at.ult(task.i64("limit"))) as (inside, outside):
+            with inside:
+                row, place = task.view("row", I8, 1), task.view("out", I8, width, 1)[at]
+                whole = width - width % lanes
+                with k.loop(whole, step=lanes) as i:
+                    place[i].store(row[i].load(lanes))
+                with k.loop(width, whole) as i:
+                    place[i].store(row[i].load())
+            with outside:
+                report = task.view("report", I64, 1)
+                report[1].store(at)
+                report[0].store(k.index(1))

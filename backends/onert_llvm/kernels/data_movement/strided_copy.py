@@ -1,0 +1,160 @@
+"""Elements moved from one place to another: boxes of any strides, and margins filled with one element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, View
+
+ELEMENTS = {1: (I8, 1), 2: (I16, 1), 4: (I32, 1), 8: (I64, 1), 16: (I64, 2)}
+"""How an element of so many bytes is held: an integer, or neighbours of one."""
+
+_SHORT = 16
+"""Bytes of the pieces in which a run is moved that is too short for a whole register."""
+
+
+class Core(Enum):
+    """What the two innermost loops of a box do.
+
+    `RUN`: the width lies in a row on both sides. `SPREAD`: one element fills a row of the target. `ACROSS`: the source
+    has its neighbours along the rows, the target along the width. `EACH`: any other strides, one element at a time.
+    """
+
+    RUN = "run"
+    SPREAD = "spread"
+    ACROSS = "across"
+    EACH = "each"
+
+
+@frozen
+class Move(Value):
+    """A box of `rank` outer axes, rows and a width, copied with strides of its own on both sides.
+
+    All strides are in bytes, sizes in elements of `unit` bytes. Work tiles are the positions along the outer axes
+    (`size0`, ...; their strides are `source0`, `target0`, ...). `ACROSS` wants 4-byte elements; it turns squares of so
+    many, a power of two and of lanes of a register at the most, and there are as many rows and as much width at least.
+    """
+
+    core: Core
+    unit: int
+    rank: int
+    square: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"move_{self.core.value}"
+
+    @property
+    def layout(self) -> TaskLayout:
+        inner = (f"{axis}{what}" for axis in ("rows", "width") for what in ("", "_source", "_target"))
+        outer = (f"{what}{i}" for i in range(self.rank) for what in ("size", "source", "target"))
+        return TaskLayout(("source", "target", *inner, *outer))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        with k.loop(end, begin) as tile:
+            offsets = {"source": k.index(0), "target": k.index(0)}
+            rest = tile
+            for i in reversed(range(self.rank)):
+                at = rest % task.i64(f"size{i}") if i else rest
+                rest = rest // task.i64(f"size{i}") if i else rest
+                offsets = {side: offset + at * task.i64(f"{side}{i}") for side, offset in offsets.items()}
+            sides = [
+                k.view(
+                    task.view(side, I8, 1)[offset].address,
+                    I8,
+                    task.i64(f"rows_{side}"),
+                    task.i64(f"width_{side}"),
+                )
+                for side, offset in offsets.items()
+            ]
+            if self.core is Core.ACROSS:
+                _across(k, sides[0], sides[1], task.i64("rows"), task.i64("width"), self.square)
+                return
+            with k.loop(task.i64("rows")) as row:
+                self._row(k, sides[0][row], sides[1][row], task.i64("width"))
+
+    def _row(self, k: Kernel, source: View, target: View, width: Val) -> None:
+        element, lanes = ELEMENTS[self.unit]
+        if self.core is Core.RUN:
+            here, there = (k.view(side.address, element, 1) for side in (source, target))
+            copy_run(k, here, there, width * lanes)
+        elif self.core is Core.SPREAD:
+            fill_run(k, k.view(source.address, element, 1)[0].load(), k.view(target.address, element, 1), width)
+        else:
+            with k.loop(width) as i:
+                value = k.view(source[i].address, element, 1)[0].load(lanes)
+                k.view(target[i].address, element, 1)[0].store(value)
+
+
+def copy_run(k: Kernel, source: View, target: View, width: Val) -> None:
+    """`width` neighbouring elements; registers, then what is left of one."""
+    lanes = k.isa.vector_bytes // _bytes(source.element)
+    whole = width - width % lanes
+    with k.loop(whole, step=lanes) as i:
+        target[i].store(source[i].load(lanes))
+    with k.when(whole < width):
+        if k.isa.masks and _bytes(source.element) == 4:
+            mask = k.mask(lanes, width - whole)
+            target[whole].store(source[whole].load(lanes, mask), mask)
+        else:
+            _rest(k, source, target, width, lanes)
+
+
+def _rest(k: Kernel, source: View, target: View, width: Val, lanes: int) -> None:
+    """The end of a run: a register that overlaps what was copied, or pieces where there is no whole register."""
+    with k.either(width >= lanes) as (long, short):
+        with long:
+            target[width - lanes].store(source[width - lanes].load(lanes))
+        with short:
+            piece = _SHORT // _bytes(source.element)
+            with k.either(width >= piece) as (some, few):
+                with some:
+                    with k.loop(width - width % piece, step=piece) as i:
+                        target[i].store(source[i].load(piece))
+                    target[width - piece].store(source[width - piece].load(piece))
+                with few, k.loop(width) as i:
+                    target[i].store(source[i].load())
+
+
+def fill_run(k: Kernel, value: Val, target: View, width: Val) -> None:
+    """One value into `width` neighbouring elements."""
+    lanes = k.isa.vector_bytes // _bytes(target.element)
+    whole = width - width % lanes
+    with k.loop(whole, step=lanes) as i:
+        target[i].store(value.splat(lanes))
+    with k.loop(width, whole) as i:
+        target[i].store(value)
+
+
+def _bytes(element: Type) -> int:
+    return int(element.width) // 8
+
+
+def _across(k: Kernel, source: View, target: View, rows: Val, width: Val, lanes: int) -> None:
+    """Squares turned in registers; the last ones overlap those before."""
+    with k.loop(width, step=lanes, nonempty=True) as wide, k.loop(rows, step=lanes, nonempty=True) as down:
+        w, r = wide.min(width - lanes), down.min(rows - lanes)
+        taken = [k.view(source[r, w + i].address, I32, 1)[0].load(lanes) for i in range(lanes)]
+        for i, column in enumerate(transposed(taken)):
+            k.view(target[r + i, w].address, I32, 1)[0].store(column)
+
+
+def transposed(rows: Sequence[Val]) -> list[Val]:
+    """As many vectors as they have lanes, a power of two: lane j of vector i becomes lane i of vector j."""
+    found, lanes = list(rows), rows[0].lanes
+    step = 1
+    while step < lanes:
+        low = [at if not at & step else lanes + at - step for at in range(lanes)]
+        high = [at + step if not at & step else lanes + at for at in range(lanes)]
+        for i in range(lanes):
+            if not i & step:
+                a, b = found[i], found[i + step]
+                found[i], found[i + step] = a.shuffle(low, b), a.shuffle(high, b)
+        step *= 2
+    return found

@@ -1,0 +1,86 @@
+"""From float32 to quantised integers of 8 or 16 bits and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val
+from onert_llvm.kernels.arithmetic.requantize_int8 import nearest
+
+
+@frozen
+class QuantizeF32(Value):
+    """`out = x / scale` to the nearest integer, halves away from zero, `zero_point` added, within the integers' range.
+
+    These have 16 bits where they are `short`, else 8. What is no number becomes the zero point. `low` and `high` are
+    the range less the zero point. Work tiles are rows of `width` elements, all of them neighbours in memory.
+    """
+
+    short: bool = False
+
+    @property
+    def name(self) -> str:
+        return "quantize_f32"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("x", "out", "width", "scale", "zero_point", "low", "high"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        lanes = k.isa.f32
+        scale, low, high = (task.f32(n).splat(lanes) for n in ("scale", "low", "high"))
+        zero = task.i64("zero_point").cast(I32).splat(lanes)
+        width = task.i64("width")
+        stored = I16 if self.short else I8
+        x, out = task.view("x", F32, width, 1), task.view("out", stored, width, 1)
+
+        def vector(row: Val, at: Val, mask: Val | None) -> None:
+            ratio = x[row, at].load(lanes, mask) / scale
+            ratio = ratio.ne(ratio).select(0.0, ratio).clamp(low, high)
+            out[row, at].store((nearest(ratio).cast(I32) + zero).cast(stored), mask)
+
+        each_register(k, begin, end, width, vector)
+
+
+@frozen
+class DequantizeIntegers(Value):
+    """`out = scale * (x - zero_point)` in float32; bits and work tiles as in `QuantizeF32`."""
+
+    signed: bool = True
+    short: bool = False
+
+    @property
+    def name(self) -> str:
+        return "dequantize_integers"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("x", "out", "width", "scale", "zero_point"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        lanes = k.isa.f32
+        scale, zero = task.f32("scale").splat(lanes), task.i64("zero_point").cast(I32).splat(lanes)
+        width = task.i64("width")
+        x, out = task.view("x", I16 if self.short else I8, width, 1), task.view("out", F32, width, 1)
+
+        def vector(row: Val, at: Val, mask: Val | None) -> None:
+            centred = x[row, at].load(lanes, mask).cast(I32, self.signed) - zero
+            out[row, at].store(centred.cast(F32) * scale, mask)
+
+        each_register(k, begin, end, width, vector)
+
+
+def each_register(k: Kernel, begin: Val, end: Val, width: Val, body: Callable[[Val, Val, Val | None], None]) -> None:
+    """Write the loop over rows and over the registers of each: (row, element, mask)."""
+    lanes = k.isa.f32
+    whole = width - width % lanes
+    with k.loop(end, begin) as row:
+        with k.loop(whole, step=lanes) as at:
+            body(row, at, None)
+        with k.when(whole < width):
+            body(row, whole, k.mask(lanes, width - whole))

@@ -1,0 +1,156 @@
+"""What layers with a state share: one vector times packed weights, step after step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, View
+from onert_llvm.kernels.contraction.dynamic_quantization import as_bytes, halves, moved_by, over_lanes, parameters
+from onert_llvm.kernels.contraction.float_microkernel import Accumulators, accumulators, multiply_add
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP, multiply_add_int8
+from onert_llvm.kernels.contraction.register_tile import Columns, columns
+from onert_llvm.kernels.reduction.softmax_norm import each_register
+from onert_llvm.target.isa import Isa
+
+
+def after(row: View, count: Val) -> View:
+    """What lies so many elements on in a row."""
+    return View(row.b, row[count].base, row.element, row.strides)
+
+
+def most_registers(isa: Isa) -> int:
+    """Registers of a panel: as many sums side by side as hide the latency of adding to one."""
+    return 8 if isa.registers >= 32 else 6
+
+
+def cut(n: int, isa: Isa) -> Columns:
+    """The panels of `n` columns, which fill whole registers."""
+    return columns(n, most_registers(isa), isa)
+
+
+@frozen
+class Matrix(Value):
+    """Packed weights: slot `name` points to them, `{name}_full` counts the panels before the tail."""
+
+    name: str
+    columns: Columns
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        return (self.name, f"{self.name}_full")
+
+
+Panel = Callable[[int, Val, Val], None]
+"""Writes the code for some registers of columns: how many, the first column, where their panel begins."""
+
+
+def each_panel(k: Kernel, task: Task, matrix: Matrix, row_bytes: Val, body: Panel) -> None:
+    """Write `body` for every panel of a matrix; `row_bytes` is what one register of columns takes in a panel."""
+    lanes, cut_ = k.isa.f32, matrix.columns
+    start = task.view(matrix.name, I8, row_bytes, 1)
+    full = task.i64(f"{matrix.name}_full")
+    if cut_.vectors:
+        with k.loop(full, nonempty=True) as panel:
+            at = panel * cut_.vectors
+            body(cut_.vectors, at * lanes, start[at].address)
+    if cut_.tail:
+        at = full * cut_.vectors
+        body(cut_.tail, at * lanes, start[at].address)
+
+
+def times_f32(
+    k: Kernel, task: Task, matrix: Matrix, x: View, depth: Val, start: Callable[[Val], Val], store: Callable[..., None]
+) -> None:
+    """`store(column, start(column) + Σ x[p] · matrix[p, column])` for every register of columns."""
+    lanes = k.isa.f32
+
+    def panel(vectors: int, column: Val, place: Val) -> None:
+        acc = accumulators(k, [start(column + j * lanes) for j in range(vectors)], 1)
+        multiply_add(k, acc, [x], k.view(place, F32, vectors * lanes, 1), depth)
+        _stored(acc, column, lanes, store)
+
+    each_panel(k, task, matrix, depth * (lanes * 4), panel)
+
+
+def times_int8(
+    k: Kernel,
+    task: Task,
+    matrix: Matrix,
+    x: View,
+    depth: tuple[Val, int],
+    start: Callable[[Val], Val],
+    store: Callable[..., None],
+) -> None:
+    """The same for signed bytes in the domain of the dot product; `depth` and its rest modulo the target's group."""
+    lanes, group = k.isa.f32, GROUP[k.isa.dot]
+    size, rest = depth
+
+    def panel(vectors: int, column: Val, place: Val) -> None:
+        acc = accumulators(k, [start(column + j * lanes) for j in range(vectors)], 1)
+        multiply_add_int8(k, acc, [x], k.view(place, I8, vectors * lanes * group, 1), size, rest, True)
+        _stored(acc, column, lanes, store)
+
+    each_panel(k, task, matrix, (size + (group - 1)) // group * (group * lanes), panel)
+
+
+@frozen
+class Bytes(Value):
+    """How vectors of floats meet weights of bytes: quantised when they are multiplied, as `QuantizeDynamic` does.
+
+    A matrix then has slots `{name}_sums` and `{name}_scales`: of each column the sum of its bytes, and its scale.
+    """
+
+    asymmetric: bool
+
+    def slots(self, matrix: Matrix) -> tuple[str, ...]:
+        return (*matrix.slots, f"{matrix.name}_sums", f"{matrix.name}_scales")
+
+
+def times_dynamic(
+    k: Kernel,
+    task: Task,
+    matrix: Matrix,
+    how: Bytes,
+    x: View,
+    depth: tuple[Val, int],
+    room: View,
+    start: Callable[[Val], Val | None],
+    store: Callable[..., None],
+) -> None:
+    """`store(column, start(column) + x · matrix[column])` for floats `x`, whose bytes are put into `room`."""
+    lanes, size = k.isa.f32, depth[0]
+    low, high = k.var(k.zeros(F32, lanes)), k.var(k.zeros(F32, lanes))
+
+    def widen(at: Val, mask: Val | None) -> None:
+        value = x[at].load(lanes, mask)
+        low.set(value.min(low.get()))
+        high.set(high.get().maximum(value))
+
+    each_register(k, size, widen)
+    ends = over_lanes(low.get(), least=True), over_lanes(high.get(), least=False)
+    scale, inverse, zero = parameters(k, *ends, how.asymmetric)
+
+    def put(at: Val, mask: Val | None) -> None:
+        half = halves(k, at, size, whole=mask is None)
+        room[at].store(as_bytes(x[at].load(lanes, mask), half, inverse, zero, how.asymmetric), mask)
+
+    each_register(k, size, put)
+    sums, scales = task.view(f"{matrix.name}_sums", I32, 1), task.view(f"{matrix.name}_scales", F32, 1)
+
+    def real(column: Val, total: Val) -> None:
+        if how.asymmetric:
+            total = total - sums[column].load(lanes) * zero.splat(lanes)
+        product = total.cast(F32) * (scale.splat(lanes) * scales[column].load(lanes))
+        first = start(column)
+        store(column, product if first is None else first + product)
+
+    times_int8(k, task, matrix, room, depth, lambda column: sums[column].load(lanes) * -moved_by(k.isa), real)
+
+
+def _stored(acc: Accumulators, column: Val, lanes: int, store: Callable[..., None]) -> None:
+    for j, total in enumerate(acc[0]):
+        store(column + j * lanes, total.get())

@@ -1,0 +1,191 @@
+"""Rows brought to one scale: softmax and its logarithm, and norms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import F32, Kernel, Val, View
+from onert_llvm.irbuilder.math import exp, log
+from onert_llvm.kernels.arithmetic.expression import Kind
+
+from .reduce import Fold, fold_lanes, fold_row
+
+
+def each_register(k: Kernel, width: Val, body: Callable[[Val, Val | None], None]) -> None:
+    """`body(at, mask)` for every register of a row; where masks cost nothing, with a mask for every one."""
+    lanes = k.isa.f32
+    if k.isa.free_masks:
+        with k.loop(width, step=lanes) as at:
+            body(at, k.mask(lanes, width - at))
+        return
+    whole = width - width % lanes
+    with k.loop(whole, step=lanes) as at:
+        body(at, None)
+    with k.when(whole < width):
+        body(whole, k.mask(lanes, width - whole))
+
+
+def sum_of(k: Kernel, width: Val, term: Callable[[Val, Val | None], Val]) -> Val:
+    """The sum of a row of terms, as one number."""
+    (total,) = folded(k, Fold.SUM, width, [term])
+    return total
+
+
+Terms = Callable[[Val, Val | None], Val]
+
+
+def folded(k: Kernel, fold: Fold, width: Val, rows: Sequence[Terms]) -> list[Val]:
+    """One number for each of several rows of terms, side by side: what one waits for, the others fill."""
+    start = k.zeros(F32, k.isa.f32).like(fold.start(Kind.F32))
+    totals = [k.var(start) for _ in rows]
+
+    def add(at: Val, mask: Val | None) -> None:
+        for total, term in zip(totals, rows, strict=True):
+            value = term(at, mask)
+            total.set(fold.join(total.get(), value if mask is None else mask.select(value, start)))
+
+    each_register(k, width, add)
+    return [fold_lanes(fold, total.get()) for total in totals]
+
+
+@frozen
+class Softmax(Value):
+    """`exp(beta * (x - max)) / sum` of each row of `width`; work tiles are rows. `out` may be `in`.
+
+    With `logarithm` its logarithm: `beta * (x - max) - log(sum)`. With `together` a few rows are computed side by side,
+    as long as there are so many.
+    """
+
+    logarithm: bool = False
+    together: bool = True
+
+    @property
+    def name(self) -> str:
+        return "softmax"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("in", "step", "width", "out", "out_step", "beta"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        whole = begin
+        if self.together:
+            together = 4 if k.isa.registers >= 32 else 2
+            whole = end - (end - begin) % together
+            with k.loop(whole, begin, step=together) as r:
+                self._rows(k, task, [r + i for i in range(together)])
+        with k.loop(end, whole) as r:
+            self._rows(k, task, [r])
+
+    def _rows(self, k: Kernel, task: Task, numbers: Sequence[Val]) -> None:
+        lanes, width, beta = k.isa.f32, task.i64("width"), task.f32("beta").splat(k.isa.f32)
+        rows = [task.view("in", F32, task.i64("step"), 1)[n] for n in numbers]
+        outs = [task.view("out", F32, task.i64("out_step"), 1)[n] for n in numbers]
+
+        def element(row: View) -> Terms:
+            return lambda at, mask: row[at].load(lanes, mask)
+
+        tops = [top.splat(lanes) for top in folded(k, Fold.MAX_NUMBER, width, [element(row) for row in rows])]
+
+        def shifted(row: View, top: Val, at: Val, mask: Val | None) -> Val:
+            return (row[at].load(lanes, mask) - top) * beta
+
+        def power(row: View, out: View, top: Val) -> Terms:
+            def term(at: Val, mask: Val | None) -> Val:
+                e = exp(k, shifted(row, top, at, mask))
+                if not self.logarithm:
+                    out[at].store(e, mask)
+                return e
+
+            return term
+
+        totals = folded(k, Fold.SUM, width, [power(*each) for each in zip(rows, outs, tops, strict=True)])
+        if self.logarithm:
+            less = [log(k, total).splat(lanes) for total in totals]
+        else:
+            less = [(k.f32(1.0) / total).splat(lanes) for total in totals]
+
+        def store(at: Val, mask: Val | None) -> None:
+            for row, out, top, last in zip(rows, outs, tops, less, strict=True):
+                if self.logarithm:
+                    out[at].store(shifted(row, top, at, mask) - last, mask)
+                else:
+                    out[at].store(out[at].load(lanes, mask) * last, mask)
+
+        each_register(k, width, store)
+
+
+class Norm(Enum):
+    """What a row is divided by, `s` its mean square.
+
+    `LENGTH`: the square root of the sum of squares, at least `epsilon`. `ROOT_MEAN_SQUARE`: the root of `s + epsilon`.
+    `LAYER`: the mean is taken off first, then as the one before.
+    """
+
+    LENGTH = "length"
+    ROOT_MEAN_SQUARE = "root mean square"
+    LAYER = "layer"
+
+
+@frozen
+class Normalize(Value):
+    """Each row of `width` by its norm; then times `gamma` and plus `beta`, where it has them, element by element.
+
+    `share` is one over the width. Work tiles are rows, dense on both sides.
+    """
+
+    norm: Norm
+    gamma: bool = False
+    beta: bool = False
+
+    @property
+    def name(self) -> str:
+        return "normalize"
+
+    @property
+    def layout(self) -> TaskLayout:
+        extra = (name for name in ("gamma", "beta") if getattr(self, name))
+        return TaskLayout(("in", "out", "width", "share", "epsilon", *extra))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        with k.loop(end, begin) as r:
+            row, out = (task.view(side, F32, task.i64("width"), 1)[r] for side in ("in", "out"))
+            self._row(k, task, row, out, task.i64("width"))
+
+    def _row(self, k: Kernel, task: Task, row: View, out: View, width: Val) -> None:
+        lanes = k.isa.f32
+        mean = k.zeros(F32, lanes)
+        if self.norm is Norm.LAYER:
+            mean = (fold_row(k, Fold.SUM, row, width) * task.f32("share")).splat(lanes)
+
+        def centred(at: Val, mask: Val | None) -> Val:
+            found = row[at].load(lanes, mask)
+            return found - mean if self.norm is Norm.LAYER else found
+
+        def square(at: Val, mask: Val | None) -> Val:
+            found = centred(at, mask)
+            return found * found
+
+        factor = self._factor(k, task, sum_of(k, width, square)).splat(lanes)
+
+        def store(at: Val, mask: Val | None) -> None:
+            value = centred(at, mask) * factor
+            if self.gamma:
+                value = value * task.view("gamma", F32, 1)[at].load(lanes, mask)
+            if self.beta:
+                value = value + task.view("beta", F32, 1)[at].load(lanes, mask)
+            out[at].store(value, mask)
+
+        each_register(k, width, store)
+
+    def _factor(self, k: Kernel, task: Task, squares: Val) -> Val:
+        one = k.f32(1.0)
+        if self.norm is Norm.LENGTH:
+            return one / task.f32("epsilon").max(squares.call("sqrt"))  # NaN stays NaN
+        return one / (squares * task.f32("share") + task.f32("epsilon")).call("sqrt")

@@ -1,0 +1,1 @@
+"""Resizing, detection, Fourier transforms."""

@@ -1,0 +1,102 @@
+"""Pictures in another size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val, View
+from onert_llvm.kernels.reduction.softmax_norm import each_register
+
+
+@frozen
+class ResizeBilinear(Value):
+    """Each output: its four nearest inputs by their distance. Work tiles are rows of the output, through all images.
+
+    `y_low`, `y_high` (int32, rows) and `y_part` (float32) say for each row of the output which rows of the input it
+    lies between and how far from the first; so do `x_low`, `x_high`, `x_part` across.
+    """
+
+    @property
+    def name(self) -> str:
+        return "resize_bilinear"
+
+    @property
+    def layout(self) -> TaskLayout:
+        tables = (f"{axis}_{what}" for axis in "yx" for what in ("low", "high", "part"))
+        return TaskLayout(("in", "out", "in_h", "in_w", "out_h", "out_w", "channels", *tables))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        lanes, channels = k.isa.f32, task.i64("channels")
+        width = task.i64("out_w")
+        with k.loop(end, begin) as line:
+            image, y = line // task.i64("out_h"), line % task.i64("out_h")
+            pixels = task.view("in", F32, task.i64("in_w") * channels, channels, 1)
+            ys = [task.view(f"y_{n}", I32, 1)[y].load().cast(I64) for n in ("low", "high")]
+            above, below = (pixels[image * task.i64("in_h") + row] for row in ys)
+            down = task.view("y_part", F32, 1)[y].load()
+            with k.loop(width, nonempty=True) as x:
+                xs = [task.view(f"x_{n}", I32, 1)[x].load().cast(I64) for n in ("low", "high")]
+                across = task.view("x_part", F32, 1)[x].load()
+                left, up = k.f32(1.0) - across, k.f32(1.0) - down
+                corners = [row[column] for row in (above, below) for column in xs]
+                shares = [(v * h).splat(lanes) for v in (up, down) for h in (left, across)]
+                out = task.view("out", F32, width * channels, channels, 1)[line, x]
+                each_register(k, channels, partial(_mixed, k, corners, shares, out))
+
+
+def _mixed(k: Kernel, corners: Sequence[View], shares: Sequence[Val], out: View, at: Val, mask: Val | None) -> None:
+    """One register of channels: the corners' sum by their shares."""
+    lanes = k.isa.f32
+    total = corners[0][at].load(lanes, mask) * shares[0]
+    for corner, share in zip(corners[1:], shares[1:], strict=True):
+        total = k.fma(corner[at].load(lanes, mask), share, total)
+    out[at].store(total, mask)
+
+
+@frozen
+class Blend(Value):
+    """Along one axis each output from two inputs: `out[o, i] = in[o, low[i]] * (1 - p) + in[o, high[i]] * p`.
+
+    `p` is `part[i]`; an element is `width` numbers, `inputs` and `outputs` are how many the axis has. Work tile t is
+    `piece` outputs of o = t // pieces. With `filled` an element fills a register, and its last numbers are written with
+    those before them as a whole one.
+    """
+
+    filled: bool = False
+
+    @property
+    def name(self) -> str:
+        return "blend"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("in", "out", "low", "high", "part", "inputs", "outputs", "width", "piece", "pieces"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        width, count = task.i64("width"), task.i64("outputs")
+        with k.loop(end, begin) as tile:
+            outer, first = tile // task.i64("pieces"), (tile % task.i64("pieces")) * task.i64("piece")
+            source = task.view("in", F32, task.i64("inputs") * width, width, 1)[outer]
+            target = task.view("out", F32, count * width, width, 1)[outer]
+            with k.loop((first + task.i64("piece")).min(count), first, nonempty=True) as i:
+                near, far = (source[task.view(n, I32, 1)[i].load().cast(I64)] for n in ("low", "high"))
+                part = task.view("part", F32, 1)[i].load()
+                shares = [(k.f32(1.0) - part).splat(k.isa.f32), part.splat(k.isa.f32)]
+                self._element(k, width, partial(_mixed, k, (near, far), shares, target[i]))
+
+    def _element(self, k: Kernel, width: Val, register: Callable[[Val, Val | None], None]) -> None:
+        if not self.filled:
+            each_register(k, width, register)
+            return
+        lanes = k.isa.f32
+        whole = width - width % lanes
+        with k.loop(whole, step=lanes, nonempty=True) as at:
+            register(at, None)
+        with k.when(whole < width):
+            register(width - lanes, None)

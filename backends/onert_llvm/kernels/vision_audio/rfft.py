@@ -1,0 +1,224 @@
+"""The Fourier transform of real rows, by Stockham's method: every stage reads and writes neighbours, none reorders.
+
+A row of `size` numbers is taken as half as many complex ones, whose transform gives that of the row (E. O. Brigham,
+The Fast Fourier Transform). Real and imaginary parts lie in scratch memory of their own between stages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import Array
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import F32, Kernel, Val, View
+from onert_llvm.kernels.data_movement.strided_copy import copy_run, fill_run
+
+Complex = tuple[Val, Val]
+"""Real and imaginary parts."""
+
+
+@frozen
+class Stage(Value):
+    """A stage that makes `radix` transforms of each into one: `length` numbers each, `apart` between neighbours."""
+
+    radix: int
+    length: int
+    apart: int
+
+    @property
+    def turns(self) -> int:
+        """How many butterflies turn by different angles."""
+        return self.length // self.radix
+
+    def factors(self, lanes: int) -> Array:
+        """`[radix - 1, 2, places]`: the factor of each butterfly where a register holds several, else one each turn."""
+        angles = np.outer(np.arange(1, self.radix), np.arange(self.turns)) * (-2 * np.pi / self.length)
+        parts = np.stack([np.cos(angles), np.sin(angles)], 1)
+        return np.repeat(parts, self.apart, axis=2) if self.apart < lanes else parts
+
+
+def stages(count: int) -> tuple[Stage, ...]:
+    """The stages of a complex transform of `count`, a power of two: by fours, the last by two where one is left."""
+    found, length, apart = [], count, 1
+    while length > 1:
+        radix = 4 if length % 4 == 0 else 2
+        found.append(Stage(radix, length, apart))
+        length, apart = length // radix, apart * radix
+    return tuple(found)
+
+
+def table(size: int, lanes: int) -> Array:
+    """All factors that a transform of `size` real numbers reads, stage by stage, then those of the last step halved."""
+    angles = np.arange(size // 2) * (-2 * np.pi / size)
+    last = np.stack([np.cos(angles), np.sin(angles)]) / 2
+    parts = [stage.factors(lanes).reshape(-1) for stage in stages(size // 2) if stage.turns > 1]
+    return np.concatenate([*parts, last.reshape(-1)]).astype(np.float32)
+
+
+@frozen
+class RealFourier(Value):
+    """Rows of `width` floats, `step` apart, to `size // 2 + 1` complex numbers each; work tiles are rows.
+
+    `size` is a power of two with eight registers of lanes at least. `short` rows have fewer elements than that.
+    """
+
+    size: int
+    short: bool
+
+    @property
+    def name(self) -> str:
+        return "real_fourier"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("x", "step", "out", "factors", *(("width",) if self.short else ())))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        half, lanes = self.size // 2, k.isa.f32
+        rooms = [[k.view(k.scratch(F32, half + lanes), F32, 1) for _ in range(2)] for _ in range(2)]
+        copy = k.view(k.scratch(F32, self.size), F32, 1) if self.short else None
+        with k.loop(end, begin) as row:
+            x = task.view("x", F32, task.i64("step"), 1)[row]
+            x = x if copy is None else _filled(k, task, x, copy, self.size)
+            factors, source = task.view("factors", F32, 1), rooms[0]
+            for number, stage in enumerate(stages(half)):
+                target = rooms[number % 2]
+                load = _from_pairs(x, lanes) if number == 0 else _from_parts(source, lanes)
+                _emit_stage(k, stage, half, load, target, factors)
+                if stage.turns > 1:
+                    factors = k.view(factors[stage.factors(lanes).size].address, F32, 1)
+                source = target
+            out = k.view(task.view("out", F32, self.size + 2, 1)[row].address, F32, 1)
+            _finish(k, self.size, source, out, factors)
+
+
+def _filled(k: Kernel, task: Task, x: View, copy: View, size: int) -> View:
+    """A row with zeros behind it."""
+    width = task.i64("width")
+    copy_run(k, x, copy, width)
+    fill_run(k, k.f32(0.0), k.view(copy[width].address, F32, 1), size - width)
+    return copy
+
+
+Load = Callable[[Val], Complex]
+
+
+def _from_pairs(x: View, lanes: int) -> Load:
+    """Complex numbers from a row of real ones: two neighbours each."""
+
+    def load(at: Val) -> Complex:
+        both = [x[at * 2 + i * lanes].load(lanes) for i in range(2)]
+        even, odd = (both[0].shuffle(range(first, 2 * lanes, 2), both[1]) for first in (0, 1))
+        return even, odd
+
+    return load
+
+
+def _from_parts(parts: Sequence[View], lanes: int) -> Load:
+    def load(at: Val) -> Complex:
+        real, imaginary = (part[at].load(lanes) for part in parts)
+        return real, imaginary
+
+    return load
+
+
+def _emit_stage(k: Kernel, stage: Stage, count: int, load: Load, target: Sequence[View], factors: View) -> None:
+    """All butterflies of a stage, a register of neighbours at a time."""
+    lanes, each = k.isa.f32, count // stage.radix
+    for turn, first, last in _turns(k, stage, each):
+        with k.loop(last, first, step=lanes, nonempty=True) as at:
+            found = _butterfly([load(at + i * each) for i in range(stage.radix)])
+            if stage.turns > 1:
+                turned = (_product(k, v, _factor(stage, factors, i, turn, at, lanes)) for i, v in enumerate(found[1:]))
+                found = [found[0], *turned]
+            _store(stage, found, target, turn, at, lanes)
+
+
+def _turns(k: Kernel, stage: Stage, each: int) -> Iterator[tuple[Val, Val, Val]]:
+    """The turn, and from where to where its butterflies lie; all as one where a register has those of several."""
+    if stage.apart < k.isa.f32 or stage.turns == 1:
+        yield k.index(0), k.index(0), k.index(each)
+        return
+    with k.loop(stage.turns) as turn:
+        yield turn, turn * stage.apart, (turn + 1) * stage.apart
+
+
+def _factor(stage: Stage, factors: View, number: int, turn: Val, at: Val, lanes: int) -> Complex:
+    """The factor of one result of each butterfly in a register."""
+    many = stage.apart < lanes
+    places = stage.turns * (stage.apart if many else 1)
+    here = [factors[(2 * number + part) * places + (at if many else turn)] for part in range(2)]
+    real, imaginary = (h.load(lanes) if many else h.load().splat(lanes) for h in here)
+    return real, imaginary
+
+
+def _store(stage: Stage, found: Sequence[Complex], target: Sequence[View], turn: Val, at: Val, lanes: int) -> None:
+    """The results of a register of butterflies, those of each one `apart`."""
+    for part in range(2):
+        values = [value[part] for value in found]
+        if stage.apart < lanes:
+            for i, value in enumerate(_woven(values, stage.apart)):
+                target[part][at * stage.radix + i * lanes].store(value)
+            continue
+        for i, value in enumerate(values):
+            target[part][at + (turn * (stage.radix - 1) + i) * stage.apart].store(value)
+
+
+def _butterfly(x: Sequence[Complex]) -> list[Complex]:
+    """The transforms of two or four numbers."""
+    if len(x) == 2:
+        return [_sum(x[0], x[1]), _difference(x[0], x[1])]
+    even, odd = _sum(x[0], x[2]), _sum(x[1], x[3])
+    across, along = _difference(x[0], x[2]), _difference(x[1], x[3])
+    back = (across[0] + along[1], across[1] - along[0])
+    forth = (across[0] - along[1], across[1] + along[0])
+    return [_sum(even, odd), back, _difference(even, odd), forth]
+
+
+def _sum(x: Complex, y: Complex) -> Complex:
+    return x[0] + y[0], x[1] + y[1]
+
+
+def _difference(x: Complex, y: Complex) -> Complex:
+    return x[0] - y[0], x[1] - y[1]
+
+
+def _product(k: Kernel, x: Complex, y: Complex) -> Complex:
+    return k.fma(x[0], y[0], -(x[1] * y[1])), k.fma(x[0], y[1], x[1] * y[0])
+
+
+def _woven(values: Sequence[Val], run: int) -> list[Val]:
+    """Runs of so many lanes of two or four vectors in turn."""
+    if len(values) == 2:
+        return _interleaved(values[0], values[1], run)
+    one, other = (_interleaved(values[i], values[i + 2], run) for i in range(2))
+    return [v for a, b in zip(one, other, strict=True) for v in _interleaved(a, b, run)]
+
+
+def _interleaved(a: Val, b: Val, run: int) -> list[Val]:
+    lanes = a.lanes
+    order = [first + side + i for first in range(0, lanes, run) for side in (0, lanes) for i in range(run)]
+    return [a.shuffle(order[:lanes], b), a.shuffle(order[lanes:], b)]
+
+
+def _finish(k: Kernel, size: int, source: Sequence[View], out: View, factors: View) -> None:
+    """The transform of the real row: each number and its mirror image added, and what is between them turned."""
+    half, lanes = size // 2, k.isa.f32
+    first = [part[0].load() for part in source]
+    for part, value in zip(source, first, strict=True):
+        part[half].store(value)
+    with k.loop(half, step=lanes, nonempty=True) as at:
+        x, y = ([part[place].load(lanes) for part in source] for place in (at, half - at - (lanes - 1)))
+        real, imaginary = (v.shuffle(range(lanes - 1, -1, -1)) for v in y)
+        between = x[1] + imaginary, real - x[0]
+        turned = _product(k, between, (factors[at].load(lanes), factors[at + half].load(lanes)))
+        found = k.fma(x[0] + real, real.like(0.5), turned[0]), k.fma(x[1] - imaginary, real.like(0.5), turned[1])
+        for i, value in enumerate(_interleaved(found[0], found[1], 1)):
+            out[at * 2 + i * lanes].store(value)
+    out[size].store(first[0] - first[1])
+    out[size + 1].store(k.f32(0.0))

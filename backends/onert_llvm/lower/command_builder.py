@@ -1,0 +1,212 @@
+"""What rules write to while a sequence is lowered: commands, packed constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from attrs import evolve
+
+from onert.backend import Settings
+from onert.ir import Array, Operation, Subgraph, TensorType
+from onert.ir.shape import static
+from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec
+from onert_llvm.command.command import (
+    REPORT_BYTES,
+    Access,
+    Area,
+    Check,
+    Command,
+    Lowered,
+    Pointer,
+    Slot,
+    all_commands,
+    pieces,
+)
+from onert_llvm.kernels.contraction.register_tile import Tile
+from onert_llvm.runtime.aligned_memory import aligned
+from onert_llvm.schedule.cost_model import Shape, packed_tile
+from onert_llvm.target.isa import Isa
+
+from .variable_slots import Copies
+
+Each = Callable[[Sequence[Callable[[], Array]]], Iterable[Array]]
+"""What calls functions, not necessarily one after the other, and gives their results in order."""
+
+
+def in_turn(functions: Sequence[Callable[[], Array]]) -> Iterator[Array]:
+    """The results of functions, one after the other."""
+    return (function() for function in functions)
+
+
+class Lowering:
+    """Collects the commands of one sequence."""
+
+    def __init__(self, subgraph: Subgraph, isa: Isa, settings: Settings) -> None:
+        self.subgraph = subgraph
+        self.isa = isa
+        self.threads = settings.num_threads
+        self._commands: list[Command] = []
+        self._told = 0
+        self._constants: list[Callable[[], Array]] = []
+        self._scratch = 0
+        self._checks: list[Check] = []
+        self._copies = Copies(subgraph)
+        self._tiles: dict[Hashable, list[Tile]] = {}
+        self._specs: dict[Algorithm, KernelSpec] = {}
+
+    def operation(self, at: int) -> Operation:
+        return self.subgraph.operations[at]
+
+    def layer(self, at: int) -> tuple[int, int, int | None]:
+        """The input of a layer, its weights, and its bias where it has one."""
+        x, weights, bias = (*self.operation(at).inputs, None)[:3]
+        assert x is not None
+        assert weights is not None
+        return x, weights, bias
+
+    def type(self, operand: int) -> TensorType:
+        return self.subgraph.operands[operand].known
+
+    def shape(self, operand: int) -> tuple[int, ...]:
+        return static(self.subgraph.type(operand).shape)
+
+    def elements(self, operand: int) -> Array:
+        """The elements of a constant."""
+        data = self.subgraph.operands[operand].data
+        assert data is not None
+        return data.array
+
+    def operand(self, operand: int, offset: int = 0) -> Pointer:
+        return Pointer(Area.OPERAND, operand, offset)
+
+    def constant(self, array: Array) -> Pointer:
+        """An array that kernels read; kept 64-byte aligned."""
+        return self.later(lambda: array)
+
+    def later(self, array: Callable[[], Array]) -> Pointer:
+        """The same for one that takes long to make: that waits until the last kernel is begun."""
+        self._constants.append(array)
+        return Pointer(Area.CONSTANT, len(self._constants) - 1)
+
+    def tile(self, code: Hashable, shape: Shape, isa: Isa | None = None) -> Tile:
+        """The tile for a product with packed weights; products whose `code` is equal differ in nothing but the tile.
+
+        It is for `isa` where the weights are packed for another target than this.
+        """
+        known = self._tiles.setdefault(code, [])
+        found = packed_tile(shape, isa or self.isa, known)
+        if found not in known:
+            known.append(found)
+        return found
+
+    def scratch(self, *sizes: int) -> tuple[Access, ...]:
+        """Memory between the commands of one operation, a piece of each size in bytes; the next operation has it again.
+
+        Each comes as the access of a command that writes it.
+        """
+        found, offset = [], 0
+        for nbytes in sizes:
+            found.append(Access(Pointer(Area.SCRATCH, 0, offset), nbytes, True))
+            offset += -(-nbytes // 64) * 64
+        self._scratch = max(self._scratch, offset)
+        return tuple(found)
+
+    def check(self, operation: int, rule: str) -> Pointer:
+        """Where a kernel reports an element that broke a rule: a sentence with `{}` for the element."""
+        self._checks.append(Check(f"{self.operation(operation)}: {rule}"))
+        return Pointer(Area.REPORT, 0, REPORT_BYTES * (len(self._checks) - 1))
+
+    def handle(self, operand: int, key: Hashable) -> None:
+        """An operand that is the handle of the variable of a key."""
+        self._copies.handles.append((operand, key))
+
+    def variable(self, handle: int, elements: int) -> Pointer:
+        """Where the copy of a variable lies that has the type of an operand."""
+        return Pointer(Area.VARIABLE, 0, self._copies.place(handle, elements))
+
+    def transfer(self, operation: int, handle: int, elements: int, store: bool) -> None:
+        """A variable with the type of an operand is taken before, or given back after what was emitted until now."""
+        self._copies.transfer(len(self._commands), operation, handle, elements, store)
+
+    @property
+    def reports(self) -> Pointer:
+        """Where the next check reports."""
+        return Pointer(Area.REPORT, 0, REPORT_BYTES * len(self._checks))
+
+    def include(self, operation: int, inner: Lowered) -> tuple[tuple[Pointer, ...], Pointer]:
+        """Take over the constants and the checks of what an operation holds: where they are now."""
+        reports = self.reports
+        self._checks += (Check(f"{self.operation(operation)}, in it {check.message}") for check in inner.checks)
+        return tuple(self.constant(array) for array in inner.constants), reports
+
+    def emit(
+        self,
+        operation: int,
+        algorithm: Algorithm,
+        slots: dict[str, Slot],
+        tiles: int,
+        reads: Sequence[int],
+        writes: Sequence[int],
+        flops: int = 0,
+        accesses: Sequence[Access] = (),
+        programs: tuple[tuple[Command, ...], ...] = (),
+    ) -> None:
+        """A command; `reads` and `writes` are the operands it touches, `accesses` other memory that it does, `programs`
+        the commands that it runs.
+        """
+        if tiles <= 0:
+            return
+        whole = (
+            Access(self.operand(i), self.subgraph.type(i).nbytes, write)
+            for operands, write in ((reads, False), (writes, True))
+            for i in operands
+            if not self.subgraph.operands[i].is_constant
+        )
+        spec = self._specs.get(algorithm)
+        if spec is None:
+            spec = self._specs[algorithm] = KernelSpec(algorithm, self.isa)
+        cut, touched = pieces(tiles, self.threads), (*whole, *accesses)
+        self._commands.append(Command(spec, slots, tiles, cut, touched, operation, flops, programs))
+
+    def add(self, command: Command) -> None:
+        """A command that is whole."""
+        self._commands.append(command)
+
+    def news(self) -> Iterator[Any]:
+        """The kernels of the commands that were emitted since this was asked last."""
+        fresh, self._told = self._commands[self._told :], len(self._commands)
+        return (command.spec for command in all_commands(fresh))
+
+    def done(self, made: Each = in_turn) -> Lowered:
+        """All that was collected; `made` makes the constants that take long."""
+        commands = _looking_ahead(self._commands)
+        specs = {command.spec.symbol: command.spec for command in all_commands(commands)}
+        return Lowered(
+            commands,
+            tuple(made([partial(_constant, array) for array in self._constants])),
+            self._scratch,
+            tuple(self._checks),
+            self._copies.done(len(commands)),
+            specs,
+        )
+
+
+def _constant(array: Callable[[], Array]) -> Array:
+    return aligned(array())
+
+
+def _looking_ahead(commands: Sequence[Command]) -> tuple[Command, ...]:
+    """The commands, those that fetch ahead told where the constant matrix of the next product is."""
+    found: list[Command] = []
+    following: Slot | None = None
+    for command in reversed(commands):
+        own = command.slots.get("b")
+        if "ahead" in command.spec.layout.names:
+            assert own is not None
+            command = evolve(command, slots={**command.slots, "ahead": following or own})
+        if isinstance(own, Pointer) and own.area is Area.CONSTANT:
+            following = own
+        found.append(command)
+    return tuple(reversed(found))

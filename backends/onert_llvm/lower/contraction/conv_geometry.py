@@ -1,0 +1,146 @@
+"""The geometry of windows over pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import Array
+from onert.ir.ops.arithmetic.window import Window
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.reduction.pool import Pool2D
+from onert.ir.value import Value
+from onert_llvm.command.command import Slot
+
+MOST_PATCH_CHANNELS = 4
+MOST_PATCH_DEPTH = 512
+"""Windows of few channels are copied together first: up to so many channels, and elements of a window."""
+
+
+MOST_LINE_CHANNELS, MOST_LINES, MOST_LINE = 16, 16, 1024
+"""Windows of up to so many channels, rows and elements of a row are multiplied row by row instead of tap by tap, in
+float32.
+"""
+
+
+@frozen
+class Plane(Value):
+    """The geometry of a window over a picture, as the slots of window kernels name it."""
+
+    images: int
+    size: tuple[int, int]
+    channels: int
+    out: tuple[int, int]
+    window: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    pads: tuple[int, int]
+
+    @property
+    def taps(self) -> int:
+        """Elements of a window in one channel."""
+        return self.window[0] * self.window[1]
+
+    def patched(self, channels: int) -> bool:
+        """Whether windows of so many channels are copied together: where these are few, and all that there are."""
+        few = channels == self.channels <= MOST_PATCH_CHANNELS and self.taps * channels <= MOST_PATCH_DEPTH
+        return few and self.window[1] > 1 and self.dilation[1] == 1
+
+    def lined(self, channels: int) -> bool:
+        """Whether a row of a window is one run in memory, and so short that it is better multiplied as such."""
+        few = channels == self.channels <= MOST_LINE_CHANNELS
+        small = self.window[0] <= MOST_LINES and self.window[1] * channels <= MOST_LINE
+        return few and small and self.window[1] > 1 and self.dilation[1] == 1
+
+    @property
+    def near(self) -> bool:
+        """Whether windows reach out of the picture by half of their width at most, to either side."""
+        span = (self.window[1] - 1) * self.dilation[1]
+        right = (self.out[1] - 1) * self.stride[1] + span - self.pads[1] - (self.size[1] - 1)
+        return max(self.pads[1], right) <= (span + 1) // 2
+
+    @property
+    def padded(self) -> bool:
+        """Whether any window reaches out of the picture."""
+        ends = (
+            (o - 1) * s + (w - 1) * d - p
+            for o, s, w, d, p in zip(self.out, self.stride, self.window, self.dilation, self.pads, strict=True)
+        )
+        return any(self.pads) or any(end >= n for end, n in zip(ends, self.size, strict=True))
+
+    @property
+    def rows(self) -> int:
+        return self.images * self.out[0] * self.out[1]
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether windows are single pixels, one after the other: a plain product of matrices."""
+        return self.window == self.stride == (1, 1) and self.size == self.out and self.pads == (0, 0)
+
+    @property
+    def slots(self) -> dict[str, Slot]:
+        (h, w), c = self.size, self.channels
+        pairs = {
+            "in": self.size,
+            "out": self.out,
+            "kernel": self.window,
+            "stride": self.stride,
+            "dilation": self.dilation,
+            "pad": self.pads,
+        }
+        both: dict[str, Slot] = {
+            f"{name}_{axis}": pair[i] for name, pair in pairs.items() for i, axis in enumerate("hw")
+        }
+        return both | {"pixel": c, "row": w * c, "image": h * w * c}
+
+
+def plane(op: Conv2D | DepthwiseConv2D, x: Sequence[int], weight: Sequence[int], out: Sequence[int]) -> Plane:
+    """The geometry of a convolution on NHWC; weights are `[n, height, width, channels]`."""
+    rows = Window(weight[1], op.stride_height, op.dilation_height, op.padding)
+    columns = Window(weight[2], op.stride_width, op.dilation_width, op.padding)
+    return _slid(x, out, rows, columns)
+
+
+def pooled_plane(op: Pool2D, x: Sequence[int], out: Sequence[int]) -> Plane:
+    """The geometry of a pooling on NHWC."""
+    return _slid(x, out, *_pool_windows(op))
+
+
+def _slid(x: Sequence[int], out: Sequence[int], rows: Window, columns: Window) -> Plane:
+    return Plane(
+        x[0],
+        (x[1], x[2]),
+        x[3],
+        (out[1], out[2]),
+        (rows.size, columns.size),
+        (rows.stride, columns.stride),
+        (rows.dilation, columns.dilation),
+        (rows.before(x[1]), columns.before(x[2])),
+    )
+
+
+def _pool_windows(op: Pool2D) -> tuple[Window, Window]:
+    return (
+        Window(op.filter_height, op.stride_height, 1, op.padding),
+        Window(op.filter_width, op.stride_width, 1, op.padding),
+    )
+
+
+def inside(op: Pool2D, x: Sequence[int]) -> tuple[Array, Array]:
+    """How many rows, and how many columns of the picture the windows have, along each axis."""
+    rows, columns = _pool_windows(op)
+    return _inside(rows, x[1]), _inside(columns, x[2])
+
+
+def _inside(window: Window, inputs: int) -> Array:
+    starts = np.arange(window.outputs(inputs), dtype=np.int64) * window.stride - window.before(inputs)
+    return np.minimum(starts + window.size, inputs) - np.maximum(starts, 0)
+
+
+def counts(op: Pool2D, x: Sequence[int]) -> Array:
+    """How many pixels of the picture the window of each output has, `[rows, columns]`."""
+    down, across = inside(op, x)
+    return down[:, None] * across

@@ -1,0 +1,226 @@
+"""Layers of floats with 8-bit filters: the input quantised when it is multiplied (dynamic range)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve, frozen
+
+from onert.ir import Array, CallTypes, DType
+from onert.ir.ops.arithmetic.dynamic_range import filter_values
+from onert.ir.ops.arithmetic.rescale import filter_scales
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert_llvm.codegen.kernel_abi import Algorithm
+from onert_llvm.command.command import Access, Slot
+from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
+from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic, Extent, QuantizeDynamic
+from onert_llvm.kernels.contraction.epilogue import ACC
+from onert_llvm.kernels.contraction.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
+from onert_llvm.kernels.contraction.im2col import Patch
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.elementwise.op_to_expression import activated
+from onert_llvm.schedule.cost_model import Shape
+from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise_int8
+
+from .conv_geometry import Plane, plane
+from .epilogue import Tail, tail
+from .int8_gemm import byte_product
+from .sliding_window import sliding
+
+_FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
+_MOST_TERMS = (1 << 31) // (255 * 128)
+"""Products of two bytes that 32 bits hold the sum of."""
+
+_PIECE = 1 << 14
+"""Elements that are quantised as one piece."""
+
+
+def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
+    """Why this backend does not run the layer; None where it does."""
+    x, weight, out = types.input(0), types.input(1), types.output
+    bias = types.inputs[2] if len(types.inputs) > 2 else None
+    floats = [t for t in (x, bias, out) if t is not None]
+    if weight.dtype not in _FILTERS or any(t.dtype is not DType.FLOAT32 for t in floats):
+        return "only float32 with filters of 8 bits or less is native"
+    if weight.value is None or weight.quantization is None or weight.quantization.block_size is not None:
+        return "the filter is not constant, or quantised in blocks"
+    if activated(ACC, op.activation) is None:
+        return f"activation {op.activation.name} has no native form"
+    if 0 in (x.shape + weight.shape + out.shape):
+        return "a tensor has no elements"
+    if weight.value[0].size > _MOST_TERMS:
+        return "its sums do not fit 32 bits"
+    if not isinstance(op, FullyConnected) and (x.shape[0] != 1 or weight.shape[3] != x.shape[3]):
+        return "several images, groups and multipliers are not native"
+    return None
+
+
+@frozen(eq=False)
+class Quantized:
+    """An input as bytes, what was written down of each item, and the memory that holds all of it; `more` is other
+    memory beside it.
+    """
+
+    asymmetric: bool
+    accesses: tuple[Access, ...]
+    more: tuple[Access, ...] = ()
+
+    @property
+    def slots(self) -> dict[str, Slot]:
+        _, scales, offsets, _ = self.accesses
+        found: dict[str, Slot] = {"row_scales": scales.pointer}
+        return found | ({"row_offsets": offsets.pointer} if self.asymmetric else {})
+
+    @property
+    def values(self) -> Slot:
+        return self.accesses[0].pointer
+
+    @property
+    def padding(self) -> Slot:
+        return self.accesses[3].pointer
+
+
+def quantized(
+    lowering: Lowering, at: int, x: int, items: int, channels: int, asymmetric: bool, *more: int
+) -> Quantized:
+    """The commands that quantise an input item by item; `more` are sizes of other scratch memory of the operation."""
+    total = int(np.prod(lowering.shape(x), dtype=np.int64))
+    size = total // items
+    chunks = -(-size // _PIECE)
+    tiles = items * chunks
+    sizes = (total, 4 * items, 4 * items, items * channels, 8 * tiles)
+    *made, extents = lowering.scratch(*sizes, *more)[: len(sizes)]
+    pieces: dict[str, Slot] = {
+        "x": lowering.operand(x),
+        "size": size,
+        "chunk": min(size, _PIECE),
+        "chunks": chunks,
+    }
+    lowering.emit(at, Extent(), pieces | {"out": extents.pointer}, tiles, (x,), (), total, (extents,))
+    own = dict(zip(("out", "scales", "offsets", "padding"), (m.pointer for m in made), strict=True))
+    slots: dict[str, Slot] = {**pieces, **own, "extents": extents.pointer, "channels": channels}
+    accesses = (evolve(extents, write=False), *made)
+    lowering.emit(at, QuantizeDynamic(asymmetric), slots, tiles, (x,), (), 4 * total, accesses)
+    beside = lowering.scratch(*sizes, *more)[len(sizes) :]
+    return Quantized(asymmetric, tuple(evolve(m, write=False) for m in made), beside)
+
+
+def columns(lowering: Lowering, weights: Array, scales: Array) -> dict[str, Slot]:
+    """The sums of the columns of `weights[taps, k, n]`, and their scales, filled up to whole registers."""
+    n, lanes = weights.shape[2], lowering.isa.f32
+    sums, factors = (np.zeros(-(-n // lanes) * lanes, t) for t in (np.int32, np.float32))
+    sums[:n] = weights.astype(np.int64).sum((0, 1))
+    factors[:n] = scales
+    return {"sums": lowering.constant(sums), "filter_scales": lowering.constant(factors)}
+
+
+def multiply(
+    lowering: Lowering,
+    at: int,
+    source: Quantized,
+    weights: Array,
+    after: Tail,
+    how: Dynamic,
+    rows: tuple[int, int, int],
+    geometry: Plane | None,
+) -> None:
+    """The product of the bytes with `weights[taps, k, n]`; `rows`: how many, the bytes of each, and the items' step."""
+    m, row_bytes, step = rows
+    taps, depth, n = weights.shape
+    pointwise, rest = geometry is None or geometry.pointwise, depth % GROUP[lowering.isa.dot]
+    tile = lowering.tile((GemmInt8, pointwise, rest, how), Shape(m, n, taps * depth, integer=True))
+    product = byte_product(lowering, m, weights, tile, row_bytes)
+    slots: dict[str, Slot] = {**product.slots, "c": after.place, "row_step": step, **source.slots, **after.slots}
+    algorithm: Algorithm
+    if geometry is None or geometry.pointwise:
+        algorithm = GemmInt8(tile, rest, True, how)
+        slots |= {"a": source.values, "k": depth, "lda": depth}
+    else:
+        slots |= geometry.slots | {"input": source.values, "zero": source.padding}
+        if geometry.patched(geometry.channels):
+            height, width = geometry.window
+            algorithm = PatchConvInt8(tile, Patch(height, width * geometry.channels), True, how)
+        else:
+            algorithm = ConvInt8(tile, rest, True, how)
+            slots["k"] = depth
+    flops = 2 * m * taps * depth * n
+    touched = (*source.accesses, *after.accesses)
+    lowering.emit(at, algorithm, slots, product.tiles, after.reads, after.writes, flops, touched)
+
+
+def _layer(lowering: Lowering, operations: Sequence[int]) -> tuple[int, Array, Array, Tail]:
+    """A layer's input, its filter as signed bytes, the scale of each output or of all, and what follows the sums."""
+    operation = lowering.operation(operations[0])
+    op = operation.op
+    assert isinstance(op, Conv2D | DepthwiseConv2D | FullyConnected)
+    x, kernel, bias = lowering.layer(operations[0])
+    after = tail(lowering, operations, op.activation, bias, lowering.shape(operation.outputs[0])[-1])
+    return x, filter_values(lowering.elements(kernel)), filter_scales(lowering.type(kernel)), after
+
+
+def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A convolution: asymmetric where filters differ in scale, as TFLite has it."""
+    at = operations[0]
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, Conv2D)
+    x, w, scales, after = _layer(lowering, operations)
+    n, kh, kw, c = w.shape
+    geometry = plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0]))
+    asymmetric = bool((scales != scales[0]).any())
+    source = quantized(lowering, at, x, 1, c, asymmetric)
+    shape = (1, kh * kw * c, n) if geometry.patched(c) else (kh * kw, c, n)
+    ordered = np.ascontiguousarray(w.transpose(1, 2, 3, 0).reshape(shape))
+    how = Dynamic(after.epilogue, asymmetric, filter_first=asymmetric)
+    after = evolve(after, slots=after.slots | columns(lowering, ordered, scales))
+    row_bytes = c * op.stride_height * op.stride_width
+    multiply(lowering, at, source, ordered, after, how, (geometry.rows, row_bytes, 0), geometry)
+
+
+def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A fully connected layer, each row quantised by itself."""
+    at = operations[0]
+    op = lowering.operation(at).op
+    assert isinstance(op, FullyConnected)
+    x, w, scales, after = _layer(lowering, operations)
+    depth = w.shape[1]
+    m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
+    source = quantized(lowering, at, x, m, 0, op.asymmetric_inputs)
+    ordered = np.ascontiguousarray(w.T)[None]
+    after = evolve(after, slots=after.slots | columns(lowering, ordered, scales))
+    how = Dynamic(after.epilogue, op.asymmetric_inputs)
+    multiply(lowering, at, source, ordered, after, how, (m, depth, 1), None)
+
+
+def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A depthwise convolution, always asymmetric."""
+    at = operations[0]
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, DepthwiseConv2D)
+    x, w, scales, after = _layer(lowering, operations)
+    _, kh, kw, c = w.shape
+    geometry = plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0]))
+    source = quantized(lowering, at, x, 1, c, asymmetric=True)
+    path, picture = sliding(geometry, lowering.isa)
+    places = channel_order(c, 0, lowering.isa)
+    slots: dict[str, Slot] = {
+        **picture,
+        **source.slots,
+        **after.slots,
+        **columns(lowering, w.reshape(kh * kw, 1, c), scales),
+        "row_step": 0,
+        "w": lowering.constant(pack_depthwise_int8(w.reshape(kh, kw, c), places, lowering.isa)),
+        "c": after.place,
+        "channels": c,
+        "ldc": c,
+        "input": source.values,
+        "zero": source.padding,
+    }
+    algorithm = DepthwiseInt8(path, 0, True, Dynamic(after.epilogue, asymmetric=True))
+    tiles, flops = geometry.images * geometry.out[0], 2 * geometry.rows * kh * kw * c
+    lowering.emit(at, algorithm, slots, tiles, after.reads, after.writes, flops, (*source.accesses, *after.accesses))

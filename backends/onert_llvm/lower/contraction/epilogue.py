@@ -1,0 +1,161 @@
+"""What follows an anchor in its group, as the epilogue of its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+import numpy as np
+from attrs import evolve, frozen
+
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.value import Value
+from onert_llvm.command.command import Access, Area, Pointer, Slot
+from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Leaf
+from onert_llvm.kernels.contraction.epilogue import ACC, BOUNDED, HIGH, LOW, RESIDUAL, Epilogue
+from onert_llvm.kernels.elementwise.elementwise import Reach
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.elementwise.op_to_expression import activated, expression, spread
+
+
+@frozen
+class Tail(Value):
+    """An epilogue, the slots it adds, the tensors it reads, and where the results go.
+
+    That is the operand that the whole group makes, or scratch memory in `accesses`.
+    """
+
+    epilogue: Epilogue
+    slots: dict[str, Slot]
+    reads: tuple[int, ...]
+    place: Pointer
+    writes: tuple[int, ...]
+    accesses: tuple[Access, ...] = ()
+
+    @property
+    def result(self) -> int:
+        """The operand that the group makes."""
+        return self.writes[0]
+
+    def from_column(self, column: int) -> Tail:
+        """The same for the results from a column on."""
+        slots = {n: _moved(v, 4 * column) if isinstance(v, Pointer) else v for n, v in self.slots.items()}
+        return evolve(self, slots=slots, place=_moved(self.place, 4 * column))
+
+    def shared(self, depth: int) -> Tail:
+        """The same with bounds and residual in the task, so that layers that differ in these alone share a kernel.
+
+        As it is where the tree says more, or where so few terms are summed that bounds nobody asked for take time.
+        """
+        inner, low, high = _unbounded(self.epilogue.tree)
+        given = _added(inner, self.epilogue.matrices)
+        asked = low > -inf and high < inf
+        if (inner != ACC and given is None) or not (asked or depth >= _MANY_TERMS):
+            return self
+        slots: dict[str, Slot] = {LOW: low, HIGH: high, RESIDUAL: 0, f"{RESIDUAL}_stride": 0}
+        if given is not None:
+            slots |= {RESIDUAL: self.slots[given], f"{RESIDUAL}_stride": self.slots[f"{given}_stride"]}
+        slots |= {name: slot for name, slot in self.slots.items() if name == "bias"}
+        epilogue = Epilogue(BOUNDED, self.epilogue.bias, (), (LOW, HIGH), True)
+        return evolve(self, epilogue=epilogue, slots=slots)
+
+    def repeatable(self, lowering: Lowering) -> bool:
+        """Whether all of its vectors are constants."""
+        vectors = self._vectors().values()
+        return all(p.area is Area.OPERAND and lowering.subgraph.operands[p.index].is_constant for p in vectors)
+
+    def repeated(self, lowering: Lowering, times: int) -> Tail:
+        """The same for rows that are several of these side by side."""
+        vectors = self._vectors() if times > 1 else {}
+        tiled = {
+            n: lowering.constant(np.tile(lowering.elements(p.index).reshape(-1), times)) for n, p in vectors.items()
+        }
+        return evolve(self, slots={**self.slots, **tiled})
+
+    def _vectors(self) -> dict[str, Pointer]:
+        """The slots with an element for each column, and where they are."""
+        names = (*(("bias",) if self.epilogue.bias else ()), *self.epilogue.columns)
+        found = {name: self.slots[name] for name in names}
+        return {name: slot for name, slot in found.items() if isinstance(slot, Pointer)}
+
+
+_MANY_TERMS = 64
+"""Of a sum, beside which keeping it between two bounds costs nothing that could be measured."""
+
+
+def _unbounded(tree: Expr) -> tuple[Expr, float, float]:
+    """What a tree keeps between two bounds, and these."""
+    found = {Fn.MIN: inf, Fn.MAX: -inf}
+    for fn in found:
+        if isinstance(tree, Apply) and tree.fn is fn and isinstance(tree.args[0], Const):
+            found[fn], tree = float(tree.args[0].value), tree.args[1]
+    return tree, found[Fn.MAX], found[Fn.MIN]
+
+
+def _added(tree: Expr, matrices: Sequence[str]) -> str | None:
+    """Which matrix a tree adds to the accumulator, where it does that alone."""
+    if isinstance(tree, Apply) and tree.fn is Fn.ADD and ACC in tree.args:
+        return next((e.name for e in tree.args if isinstance(e, Leaf) and e.name in matrices), None)
+    return None
+
+
+def _moved(pointer: Pointer, nbytes: int) -> Pointer:
+    return evolve(pointer, offset=pointer.offset + nbytes)
+
+
+def tail(lowering: Lowering, operations: Sequence[int], activation: Activation, bias: int | None, width: int) -> Tail:
+    """The epilogue of an anchor (the first operation) whose results have `width` columns."""
+    tree = activated(ACC, activation)
+    assert tree is not None
+    slots: dict[str, Slot] = {}
+    reads: list[int] = []
+    columns: list[str] = []
+    names: dict[int, str] = {}
+    current = lowering.operation(operations[0]).outputs[0]
+    if bias is not None:
+        slots["bias"] = _vector(lowering, bias, reads)
+    for at in operations[1:]:
+        operation = lowering.operation(at)
+        args: list[Expr] = []
+        for operand in operation.used:
+            if operand == current:
+                args.append(tree)
+            else:
+                args.append(_leaf(lowering, operand, operation.outputs[0], width, slots, reads, columns, names))
+        tree = expression(operation.op, args, lowering.subgraph.types(operation))
+        current = operation.outputs[0]
+    return Tail(
+        Epilogue(tree, bias is not None, tuple(columns)), slots, tuple(reads), lowering.operand(current), (current,)
+    )
+
+
+def _leaf(
+    lowering: Lowering,
+    operand: int,
+    result: int,
+    width: int,
+    slots: dict[str, Slot],
+    reads: list[int],
+    columns: list[str],
+    names: dict[int, str],
+) -> Expr:
+    """An operand beside the chain: a number, a vector with an element a column, or a matrix like the results."""
+    how = spread(lowering.shape(operand), lowering.shape(result))
+    if how is Reach.SCALAR and lowering.subgraph.operands[operand].is_constant:
+        return Const(float(lowering.elements(operand).reshape(())))
+    name = names.setdefault(operand, f"x{len(names)}")
+    if name not in slots:
+        if how is Reach.ROW:
+            columns.append(name)
+            slots[name] = _vector(lowering, operand, reads)
+        else:
+            slots[name] = _vector(lowering, operand, reads)
+            slots[f"{name}_stride"] = width
+    return Leaf(name)
+
+
+def _vector(lowering: Lowering, operand: int, reads: list[int]) -> Slot:
+    """A pointer to an operand's elements."""
+    if not lowering.subgraph.operands[operand].is_constant:
+        reads.append(operand)
+    return lowering.operand(operand)

@@ -1,0 +1,255 @@
+"""Convolutions and fully connected layers in float32."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from attrs import evolve, frozen
+
+from onert.ir import Array, CallTypes, DType
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Algorithm
+from onert_llvm.command.command import Access, Pointer, Slot
+from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Lines
+from onert_llvm.kernels.contraction.epilogue import ACC
+from onert_llvm.kernels.contraction.exact_terms import ABSENT
+from onert_llvm.kernels.contraction.gemm_f32 import ConvF32, GemmF32
+from onert_llvm.kernels.contraction.register_tile import Tile
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.elementwise.op_to_expression import activated
+from onert_llvm.lower.strided_copy import move, operand, side
+from onert_llvm.schedule.cost_model import Shape, Work, line_tile, product_tile, row_work
+from onert_llvm.schedule.weight_packing import pack_f32, panel_bytes_f32, panels
+
+from .conv_geometry import Plane, plane
+from .epilogue import Tail, tail
+
+MOST_GROUPS = 256
+"""Of a grouped convolution: each group has commands of its own."""
+
+
+def why_not(op: Conv2D | FullyConnected, types: CallTypes) -> str | None:
+    """Why this backend does not run the operation; None where it does."""
+    x, weight = types.input(0), types.input(1)
+    bias = types.inputs[2] if len(types.inputs) > 2 else None
+    present = [t for t in (x, weight, bias, types.output) if t is not None]
+    if any(t.dtype is not DType.FLOAT32 for t in present):
+        return "only float32 is native"
+    if activated(ACC, op.activation) is None:
+        return f"activation {op.activation.name} has no native form"
+    if 0 in (x.shape + weight.shape + types.output.shape):
+        return "a tensor has no elements"
+    if isinstance(op, Conv2D) and weight.shape[3] != x.shape[3]:
+        groups = (x.shape[3] or 0) // (weight.shape[3] or 1)
+        if weight.value is None or groups > MOST_GROUPS:
+            return "grouped convolutions need constant weights and a moderate number of groups"
+    return None
+
+
+@frozen
+class Product(Value):
+    """How a product of `m` rows and `n` columns over `k` terms is cut, and its slots.
+
+    Where `accesses` has the scratch memory that the weights are in, they are not packed.
+    """
+
+    tile: Tile
+    work: Work
+    m: int
+    n: int
+    panels: int
+    slots: dict[str, Slot]
+    accesses: tuple[Access, ...] = ()
+
+
+def product(lowering: Lowering, m: int, weights: Array, code: Hashable = None, tile: Tile | None = None) -> Product:
+    """The schedule for `weights[taps, k, n]` and their packed form, with the best tile for `code` if none is given."""
+    taps, depth, n = weights.shape
+    tile = tile or lowering.tile((GemmF32, code), Shape(m, n, taps * depth))
+    count = panels(n, tile.columns, lowering.isa)
+    work = row_work(Shape(m, n, taps * depth), tile, count, taps * depth * 4, lowering.threads)
+    slots: dict[str, Slot] = {
+        "b": lowering.later(lambda: pack_f32(weights, tile.columns, lowering.isa)),
+        "m": m,
+        "n": n,
+        "mc": work.mc,
+        "panels": count,
+        "panel_bytes": panel_bytes_f32(taps, depth, tile.columns, lowering.isa),
+        "ldc": n,
+    }
+    return Product(tile, work, m, n, count, slots)
+
+
+def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) -> Product:
+    """The schedule for weights `[n, ...]` of `depth` elements a row that are known at run time only.
+
+    They are turned to `[depth, n]` in scratch memory first.
+    """
+    own = operand(lowering, weight)
+    n = own.view.shape[0]
+    tile = evolve(product_tile(m, n, depth, lowering.isa), ahead=0, stream=False)
+    (room,) = lowering.scratch((depth * n + lowering.isa.f32) * 4)
+    move(lowering, at, own.at(own.view.reshape(n, depth).T), side(room.pointer, (depth, n), 4), (weight,))
+    count = panels(n, tile.columns, lowering.isa)
+    work = row_work(Shape(m, n, depth), tile, count, depth * 4, lowering.threads)
+    slots: dict[str, Slot] = {
+        "b": room.pointer,
+        "m": m,
+        "n": n,
+        "mc": work.mc,
+        "panels": count,
+        "panel_bytes": tile.columns.widest * lowering.isa.vector_bytes,
+        "ldc": n,
+    }
+    return Product(tile, work, m, n, count, slots, (evolve(room, write=False),))
+
+
+def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A convolution and its epilogue, group by group."""
+    operation = lowering.operation(operations[0])
+    op = operation.op
+    assert isinstance(op, Conv2D)
+    x, weight, bias = lowering.layer(operations[0])
+    n, _, _, c = lowering.shape(weight)
+    geometry = plane(op, lowering.shape(x), lowering.shape(weight), lowering.shape(operation.outputs[0]))
+    after = tail(lowering, operations, op.activation, bias, n)
+    groups = geometry.channels // c
+    if not lowering.subgraph.operands[weight].is_constant:
+        found = loose_product(lowering, operations[0], geometry.rows, weight, geometry.taps * c)
+        windows = _Windows(operations[0], geometry, lowering.operand(x), (x, weight), after)
+        _convolve(lowering, windows, c, found, geometry.padded)
+        return
+    each = n // groups
+    for group in range(groups):
+        filters = lowering.elements(weight)[group * each : (group + 1) * each]
+        own = after.from_column(group * each)
+        convolve_constant(lowering, operations[0], geometry, filters, own, n, lowering.operand(x, group * c * 4), (x,))
+
+
+@frozen
+class _Windows(Value):
+    """A convolution, all but its filters: its windows over what lies at `source`, what it reads, and what follows."""
+
+    operation: int
+    geometry: Plane
+    source: Pointer
+    reads: Sequence[int]
+    after: Tail
+
+
+def convolve_constant(
+    lowering: Lowering,
+    at: int,
+    geometry: Plane,
+    filters: Array,
+    after: Tail,
+    ldc: int,
+    source: Pointer,
+    reads: Sequence[int],
+    holes: bool = False,
+) -> None:
+    """A convolution with constant filters `[n, height, width, channels]`; the result's pixels are `ldc` elements.
+
+    With `holes`, filters that are `ABSENT` are no taps.
+    """
+    n, _, _, c = filters.shape
+    windows = _Windows(at, geometry, source, reads, after)
+    infinite = geometry.padded and not all_finite(filters)
+    if geometry.lined(c) and not infinite:
+        _along_lines(lowering, windows, filters, ldc, holes)
+        return
+    if infinite and not holes:
+        filters = present(filters)
+    code = (geometry.pointwise, after.shared(geometry.taps * c).epilogue, holes or infinite)
+    found = product(lowering, geometry.rows, filters.transpose(1, 2, 3, 0).reshape(-1, c, n), code)
+    found = evolve(found, slots={**found.slots, "ldc": ldc})
+    _convolve(lowering, windows, c, found, holes or infinite)
+
+
+def all_finite(weights: Array) -> bool:
+    """Whether weights have neither infinities nor NaN; read once, for it is asked of every layer with padding."""
+    flat = weights.reshape(-1)
+    return math.isfinite(np.dot(flat, flat)) or bool(np.isfinite(flat).all())
+
+
+def present(weights: Array) -> Array:
+    """Weights of which none is `ABSENT`."""
+    return weights + np.float32(0)  # takes the sign of zeros
+
+
+def _along_lines(lowering: Lowering, windows: _Windows, filters: Array, ldc: int, holes: bool) -> None:
+    """A convolution of few channels: several neighbouring outputs as one row of the product where they are narrow.
+
+    Each of these has the filters in its own place along the width of what all of them see, `ABSENT` ones beside.
+    """
+    n, kh, kw, c = filters.shape
+    geometry, after = windows.geometry, windows.after
+    dense = ldc == n and after.repeatable(lowering)
+    chosen = line_tile((kh, kw), geometry.stride[1], c, geometry.out[1], n, lowering.isa, alone=not dense)
+    tile, together = chosen.tile, chosen.together
+    width = kw + (together - 1) * geometry.stride[1]
+    filters = filters if holes or together == 1 else present(filters)
+    wide = np.full((kh, width, c, together, n), ABSENT)
+    for number in range(together):
+        first = number * geometry.stride[1]
+        wide[:, first : first + kw, :, number] = filters.transpose(1, 2, 3, 0)
+    found = product(lowering, geometry.rows, wide.reshape(1, kh * width * c, together * n), tile=tile)
+    after = after.repeated(lowering, together)
+    lines = Lines(kh, width * c, together * geometry.stride[1] * c, together)
+    slots: dict[str, Slot] = {**geometry.slots, **after.slots, **found.slots, "c": after.place, "ldc": ldc}
+    slots |= {"input": windows.source, "zero": 0}
+    algorithm = LineConvF32(tile, lines, after.epilogue, holes or together > 1)
+    tiles = geometry.images * geometry.out[0] * found.panels
+    flops = 2 * geometry.rows * geometry.taps * c * n
+    reads, touched = (*windows.reads, *after.reads), after.accesses
+    lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched)
+
+
+def _convolve(lowering: Lowering, windows: _Windows, c: int, found: Product, exact: bool) -> None:
+    """A convolution of `c` channels: a plain product, or windows gathered tap by tap."""
+    geometry, packed = windows.geometry, not found.accesses
+    after = windows.after.shared(geometry.taps * c)
+    slots, tiles = {**after.slots, **found.slots, "c": after.place}, found.work.tiles
+    algorithm: Algorithm
+    if geometry.pointwise and not exact:
+        algorithm = GemmF32(found.tile, after.epilogue, packed)
+        slots |= {"a": windows.source, "k": c, "lda": geometry.channels}
+    else:
+        slots |= geometry.slots | {"input": windows.source, "zero": lowering.constant(np.zeros(c, np.float32))}
+        algorithm = ConvF32(found.tile, after.epilogue, packed, exact)
+        slots["k"] = c
+    flops = 2 * geometry.rows * geometry.taps * c * found.n
+    reads, touched = (*windows.reads, *after.reads), (*found.accesses, *after.accesses)
+    lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched)
+
+
+def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A fully connected layer and its epilogue."""
+    operation = lowering.operation(operations[0])
+    op = operation.op
+    assert isinstance(op, FullyConnected)
+    x, weight, bias = lowering.layer(operations[0])
+    n, depth = lowering.shape(weight)
+    m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
+    after = tail(lowering, operations, op.activation, bias, n)
+    if lowering.subgraph.operands[weight].is_constant:
+        code = (True, after.shared(depth).epilogue)
+        found = product(lowering, m, lowering.elements(weight).T[None], code)
+    else:
+        found = loose_product(lowering, operations[0], m, weight, depth)
+    multiply(lowering, operations[0], x, depth, found, after)
+
+
+def multiply(lowering: Lowering, at: int, x: int, depth: int, found: Product, after: Tail) -> None:
+    """The rows of `x`, `depth` elements each, times a matrix."""
+    after = after.shared(depth)
+    slots: dict[str, Slot] = {**found.slots, **after.slots}
+    slots |= {"c": after.place, "a": lowering.operand(x), "k": depth, "lda": depth}
+    algorithm = GemmF32(found.tile, after.epilogue, not found.accesses)
+    flops = 2 * found.m * found.n * depth
+    reads = (x, *after.reads)
+    lowering.emit(at, algorithm, slots, found.work.tiles, reads, after.writes, flops, accesses=found.accesses)

@@ -1,0 +1,102 @@
+"""Depthwise convolutions in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import CallTypes, DType
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.shape import static
+from onert_llvm.command.command import Access, Pointer
+from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
+from onert_llvm.kernels.contraction.epilogue import ACC
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.elementwise.op_to_expression import activated
+from onert_llvm.lower.strided_copy import move, operand, side
+from onert_llvm.schedule.cost_model import chunk, strip
+
+from .conv_geometry import plane
+from .epilogue import tail
+from .float_conv_fc import all_finite, convolve_constant
+
+MOST_TAPS = 256
+"""Elements of a window, whose code is written out."""
+
+
+def why_not(op: DepthwiseConv2D, types: CallTypes) -> str | None:
+    """Why this backend does not run the operation; None where it does."""
+    present = [t for t in (*types.inputs, types.output) if t is not None]
+    weight = types.input(1)
+    if any(t.dtype is not DType.FLOAT32 for t in present):
+        return "only float32 is native"
+    if weight.value is None:
+        return "the weights are not constant"
+    if activated(ACC, op.activation) is None:
+        return f"activation {op.activation.name} has no native form"
+    if any(0 in t.shape for t in present):
+        return "a tensor has no elements"
+    _, height, width, _ = static(weight.shape)
+    if types.input(0).shape[3] != 1 and height * width > MOST_TAPS:
+        return "the window is too large to write out"
+    if not all_finite(weight.value):
+        return "the weights are not all finite, and pixels outside of the picture are multiplied by them"
+    return None
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A depthwise convolution and its epilogue.
+
+    Of a single channel it is a convolution; where each channel has several filters, it is repeated for each first.
+    """
+    operation = lowering.operation(operations[0])
+    op = operation.op
+    assert isinstance(op, DepthwiseConv2D)
+    x, weight, bias = lowering.layer(operations[0])
+    w = lowering.elements(weight)
+    _, kh, kw, n = w.shape
+    geometry = plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0]))
+    after = tail(lowering, operations, op.activation, bias, n)
+    if geometry.channels == 1:
+        filters = w.transpose(3, 1, 2, 0)
+        convolve_constant(lowering, operations[0], geometry, filters, after, n, lowering.operand(x), (x,))
+        return
+    source, reads, touched = _repeated(lowering, operations[0], x, n // geometry.channels)
+    geometry = evolve(geometry, channels=n)
+    cut = strip((kh, kw), op.stride_width, op.dilation_width, geometry.out[1], n, lowering.isa)
+    some = chunk((kh, kw), geometry.size[1], n, lowering.isa)
+    lines, chunks = geometry.images * geometry.out[0], -(-n // some)
+    block = -(-lines // lowering.threads)  # a thread's share, which has all channels of its rows
+    slots = {
+        **geometry.slots,
+        **after.slots,
+        "w": lowering.constant(w.reshape(kh * kw, n)),
+        "c": after.place,
+        "channels": n,
+        "ldc": n,
+        "lines": lines,
+        "chunk": some,
+        "block": block,
+        "block_tiles": block * chunks,
+        "input": source,
+        "zero": lowering.constant(np.zeros(n, np.float32)),
+    }
+    tiles = lines * chunks
+    flops = 2 * geometry.rows * kh * kw * n
+    every = (*reads, *after.reads)
+    algorithm = DepthwiseF32(evolve(cut, chunked=True, near=geometry.near), after.epilogue)
+    lowering.emit(operations[0], algorithm, slots, tiles, every, after.writes, flops, accesses=touched)
+
+
+def _repeated(lowering: Lowering, at: int, x: int, times: int) -> tuple[Pointer, tuple[int, ...], tuple[Access, ...]]:
+    """Where the picture lies with each channel so many times, and the operand or scratch memory that this reads."""
+    if times == 1:
+        return lowering.operand(x), (x,), ()
+    own = operand(lowering, x)
+    shape = (*own.view.shape, times)
+    (room,) = lowering.scratch(int(np.prod(shape, dtype=np.int64)) * 4)
+    seen = np.broadcast_to(own.view[..., None], shape)
+    move(lowering, at, own.at(seen), side(room.pointer, shape, 4), (x,))
+    return room.pointer, (), (evolve(room, write=False),)

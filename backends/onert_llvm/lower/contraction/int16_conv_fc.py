@@ -1,0 +1,154 @@
+"""Convolutions and fully connected layers of 16-bit activations with constant 8-bit filters, in exact arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import Array, CallTypes
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert_llvm.codegen.kernel_abi import Algorithm
+from onert_llvm.command.command import Access, Pointer, Slot
+from onert_llvm.kernels.arithmetic.requantize_int16 import ShortScaling
+from onert_llvm.kernels.contraction.direct.depthwise_int16 import DepthwiseInt16
+from onert_llvm.kernels.contraction.gemm_int16 import ConvInt16, Depth, GemmInt16, PatchConvInt16
+from onert_llvm.kernels.contraction.im2col import Patch
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.strided_copy import move, operand, side
+from onert_llvm.schedule.cost_model import Shape
+from onert_llvm.target.isa import Dot, Isa
+
+from . import int16_filters
+from .conv_geometry import Plane, plane
+from .int8_filters import stored
+from .int8_gemm import ByteProduct, byte_product
+from .int16_filters import Parameters
+from .quantized_layer import Layer, groups, layer_of, single_channel, why_no_form
+from .sliding_window import sliding
+
+MOST_TAPS = 64
+"""Elements of a depthwise window, whose code is written out."""
+
+_BYTES = 2
+"""Of an activation."""
+
+
+def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
+    """Why this backend does not run the layer; None where it does."""
+    reason = int16_filters.why_not(types) or int16_filters.why_not_scaled(op, types) or why_no_form(op, types)
+    if reason is not None:
+        return reason
+    if isinstance(op, DepthwiseConv2D) and types.input(0).shape[3] != 1:
+        values = stored(types.input(1)).values
+        if values.shape[1] * values.shape[2] > MOST_TAPS:
+            return "the window is too large to write out"
+        if not Parameters(types, op.activation, False).fits(values.reshape(-1, values.shape[3])):
+            return "its sums need more than 32 bits"
+    return None
+
+
+def _in_pairs(isa: Isa) -> Isa:
+    """The target as one that multiplies 16-bit numbers in pairs: so weights are packed, whatever it does for bytes."""
+    return evolve(isa, dot=Dot.MADD)
+
+
+def _cut(
+    lowering: Lowering, layer: Layer[Parameters], m: int, taps: Array, row_bytes: int, pointwise: bool = True
+) -> tuple[ByteProduct, Depth, ShortScaling]:
+    """A product of `m` rows with a filter `[taps, k, n]`, where its results go, and how these are made of terms."""
+    isa = _in_pairs(lowering.isa)
+    count, depth, n = taps.shape
+    added, own = layer.outputs.depth(taps, layer.part)
+    scaling, columns = layer.outputs.scaled(lowering, layer.part, n)
+    tile = lowering.tile((GemmInt16, pointwise, added, scaling), Shape(m, n, count * depth, integer=True), isa)
+    product = byte_product(lowering, m, taps, tile, row_bytes, isa)
+    return evolve(product, slots=product.slots | own | columns | layer.target(lowering)), added, scaling
+
+
+def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A convolution, group by group."""
+    (at,) = operations
+    for layer, geometry in groups(lowering, at, Parameters):
+        convolve(lowering, layer, geometry)
+
+
+def convolve(lowering: Lowering, layer: Layer[Parameters], geometry: Plane) -> None:
+    """A plain product, copied windows, or windows gathered tap by tap."""
+    kh, kw, c, n = layer.filter.values.shape
+    patched = geometry.patched(c)
+    shape = (1, kh * kw * c, n) if patched else (kh * kw, c, n)
+    own = geometry.channels * geometry.stride[0] * geometry.stride[1] * _BYTES
+    taps = layer.filter.values.reshape(shape)
+    cut, depth, scaling = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise)
+    slots: dict[str, Slot] = dict(cut.slots)
+    algorithm: Algorithm
+    if geometry.pointwise:
+        algorithm = GemmInt16(cut.tile, depth, scaling)
+        slots |= {"a": layer.input(lowering), "k": c, "lda": geometry.channels}
+    else:
+        slots |= geometry.slots | {"input": layer.input(lowering), "zero": layer.padding(lowering, c)}
+        if patched:
+            algorithm = PatchConvInt16(cut.tile, Patch(kh, kw * c), depth, scaling)
+        else:
+            algorithm = ConvInt16(cut.tile, depth, scaling)
+            slots["k"] = c
+    layer.emit(lowering, algorithm, slots, cut.tiles, 2 * geometry.rows * kh * kw * c * n)
+
+
+def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A fully connected layer, whose sums TFLite scales by a real number."""
+    (at,) = operations
+    layer = layer_of(lowering, at, Parameters)
+    weights = layer.filter.values
+    n, depth = weights.shape
+    m = int(np.prod(lowering.shape(layer.source), dtype=np.int64)) // depth
+    cut, added, scaling = _cut(lowering, layer, m, np.ascontiguousarray(weights.T)[None], depth * _BYTES)
+    slots = cut.slots | {"a": layer.input(lowering), "k": depth, "lda": depth}
+    layer.emit(lowering, GemmInt16(cut.tile, added, scaling), slots, cut.tiles, 2 * m * depth * n)
+
+
+def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A depthwise convolution; that of a single channel is a plain one, one with a multiplier repeats its channels."""
+    (at,) = operations
+    op = lowering.operation(at).op
+    assert isinstance(op, DepthwiseConv2D)
+    layer = layer_of(lowering, at, Parameters)
+    (*image, c), result = lowering.shape(layer.source), lowering.shape(layer.result)
+    _, kh, kw, n = layer.filter.values.shape
+    if c == 1:
+        convolve(lowering, *single_channel(lowering, layer, op))
+        return
+    geometry = plane(op, (*image, n), (1, kh, kw, n), result)
+    path, picture = sliding(geometry, lowering.isa)
+    scaling, columns = layer.outputs.scaled(lowering, slice(None), n)
+    padded = -(-n // lowering.isa.f32) * lowering.isa.f32
+    packed = np.zeros((kh * kw, padded), np.int32)
+    packed[:, :n] = layer.filter.values.reshape(kh * kw, n).astype(np.int16).view(np.uint16)
+    source, repeated = _repeated(lowering, layer, n // c) if n > c else (lowering.operand(layer.source), ())
+    slots: dict[str, Slot] = {
+        **picture,
+        **columns,
+        "w": lowering.constant(np.ascontiguousarray(packed.reshape(kh * kw, -1, lowering.isa.f32).swapaxes(0, 1))),
+        "c": lowering.operand(layer.result),
+        "channels": n,
+        "ldc": n,
+        "input": source,
+        "zero": layer.padding(lowering, n),
+    }
+    tiles, flops = geometry.images * geometry.out[0], 2 * geometry.rows * kh * kw * n
+    reads = () if repeated else (layer.source,)
+    lowering.emit(at, DepthwiseInt16(path, scaling), slots, tiles, reads, (layer.result,), flops, repeated)
+
+
+def _repeated(lowering: Lowering, layer: Layer[Parameters], times: int) -> tuple[Pointer, tuple[Access, ...]]:
+    """The input with each channel as often as it has filters, in scratch memory."""
+    own = operand(lowering, layer.source)
+    shape = (*own.view.shape, times)
+    (room,) = lowering.scratch(int(np.prod(shape, dtype=np.int64)) * _BYTES)
+    spread = own.at(np.broadcast_to(own.view[..., None], shape))
+    move(lowering, layer.operation, spread, side(room.pointer, shape, _BYTES), (layer.source,))
+    return room.pointer, (evolve(room, write=False),)

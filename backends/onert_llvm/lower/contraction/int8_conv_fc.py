@@ -1,0 +1,147 @@
+"""Convolutions and fully connected layers of 8-bit integers with constant filters, in TFLite's exact arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import CallTypes
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert_llvm.codegen.kernel_abi import Algorithm
+from onert_llvm.command.command import Access, Slot
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
+from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
+from onert_llvm.kernels.contraction.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
+from onert_llvm.kernels.contraction.im2col import Patch
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP
+from onert_llvm.kernels.data_movement.repeat_channels import RepeatBytes
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.schedule.cost_model import Shape, fetching, registers_together
+from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise_int8
+
+from . import int8_filters
+from .conv_geometry import Plane, plane
+from .int8_filters import Filter, Outputs
+from .int8_gemm import ByteProduct, byte_product
+from .quantized_layer import Layer, groups, layer_of, single_channel, why_no_form
+from .sliding_window import sliding
+
+
+def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
+    """Why this backend does not run the integer layer; None where it does."""
+    return int8_filters.why_not(types) or why_no_form(op, types)
+
+
+def _cut(
+    lowering: Lowering, layer: Layer[Outputs], m: int, taps: Filter, row_bytes: int, pointwise: bool = True
+) -> tuple[ByteProduct, Requantize]:
+    """A product of `m` rows with a filter `[taps, k, n]` and where its results go, and how these are made of sums."""
+    count, depth, n = taps.values.shape
+    columns, how = layer.outputs.scaled(lowering, taps, layer.part)
+    code = (GemmInt8, pointwise, depth % GROUP[lowering.isa.dot], layer.outputs.signed, how)
+    tile = lowering.tile(code, Shape(m, n, count * depth, integer=True))
+    product = byte_product(lowering, m, taps.values, tile, row_bytes)
+    return evolve(product, slots=product.slots | columns | layer.target(lowering)), how
+
+
+def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A convolution, group by group."""
+    (at,) = operations
+    for layer, geometry in groups(lowering, at, Outputs):
+        convolve(lowering, layer, geometry)
+
+
+def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None:
+    """A plain product, copied windows, or windows gathered tap by tap."""
+    kh, kw, c, n = layer.filter.values.shape
+    patched = geometry.patched(c)
+    shape = (1, kh * kw * c, n) if patched else (kh * kw, c, n)
+    own = geometry.channels * geometry.stride[0] * geometry.stride[1]
+    taps = layer.filter.ordered(layer.filter.values.reshape(shape))
+    cut, how = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise)
+    rest, signed = c % GROUP[lowering.isa.dot], layer.outputs.signed
+    slots: dict[str, Slot] = dict(cut.slots)
+    algorithm: Algorithm
+    if geometry.pointwise:
+        algorithm = GemmInt8(fetching(cut.tile, lowering.isa), rest, signed, how)
+        slots |= {"a": layer.input(lowering), "k": c, "lda": geometry.channels}
+    else:
+        slots |= geometry.slots | {"input": layer.input(lowering), "zero": layer.padding(lowering, c)}
+        if patched:
+            algorithm = PatchConvInt8(cut.tile, Patch(kh, kw * c), signed, how)
+        else:
+            algorithm = ConvInt8(fetching(cut.tile, lowering.isa), rest, signed, how)
+            slots["k"] = c
+    layer.emit(lowering, algorithm, slots, cut.tiles, 2 * geometry.rows * kh * kw * c * n)
+
+
+def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A fully connected layer, whose sums TFLite scales by a real number."""
+    (at,) = operations
+    layer = layer_of(lowering, at, Outputs)
+    n, depth = layer.filter.values.shape
+    m = int(np.prod(lowering.shape(layer.source), dtype=np.int64)) // depth
+    cut, how = _cut(lowering, layer, m, layer.filter.ordered(layer.filter.values.T[None]), depth)
+    slots = cut.slots | {"a": layer.input(lowering), "k": depth, "lda": depth}
+    algorithm = GemmInt8(fetching(cut.tile, lowering.isa), depth % GROUP[lowering.isa.dot], layer.outputs.signed, how)
+    layer.emit(lowering, algorithm, slots, cut.tiles, 2 * m * depth * n)
+
+
+def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A depthwise convolution; that of a single channel is a plain one, one with a multiplier repeats its channels."""
+    (at,) = operations
+    op = lowering.operation(at).op
+    assert isinstance(op, DepthwiseConv2D)
+    layer = layer_of(lowering, at, Outputs)
+    (*image, c), result = lowering.shape(layer.source), lowering.shape(layer.result)
+    _, kh, kw, n = layer.filter.values.shape
+    if c == 1:
+        convolve(lowering, *single_channel(lowering, layer, op))
+        return
+    geometry = plane(op, (*image, n), (1, kh, kw, n), result)
+    path, picture = sliding(geometry, lowering.isa)
+    wide = registers_together(lowering.isa)
+    places = channel_order(n, wide, lowering.isa)
+    taps = layer.filter.ordered(layer.filter.values.reshape(kh * kw, 1, n))
+    columns, how = layer.outputs.scaled(lowering, taps, slice(None), places)
+    weights = layer.filter.values.reshape(kh, kw, n)
+    repeated = _repeated(lowering, layer, n // c) if n > c else None
+    slots: dict[str, Slot] = {
+        **picture,
+        **columns,
+        "w": lowering.later(lambda: pack_depthwise_int8(weights, places, lowering.isa)),
+        "c": lowering.operand(layer.result),
+        "channels": n,
+        "ldc": n,
+        "input": lowering.operand(layer.source) if repeated is None else repeated.pointer,
+        "zero": layer.padding(lowering, n),
+    }
+    lowering.emit(
+        at,
+        DepthwiseInt8(path, wide, layer.outputs.signed, how),
+        slots,
+        geometry.images * geometry.out[0],
+        (layer.source,),
+        (layer.result,),
+        2 * geometry.rows * kh * kw * n,
+        () if repeated is None else (repeated,),
+    )
+
+
+def _repeated(lowering: Lowering, layer: Layer[Outputs], times: int) -> Access:
+    """The input with each channel as often as it has filters, as memory to be read."""
+    shape = lowering.shape(layer.source)
+    rows, width = shape[0] * shape[1], shape[2] * shape[3]
+    (access,) = lowering.scratch(rows * width * times)
+    slots: dict[str, Slot] = {
+        "x": lowering.operand(layer.source),
+        "out": access.pointer,
+        "width": width,
+        "times": times,
+    }
+    lowering.emit(layer.operation, RepeatBytes(), slots, rows, (layer.source,), (), accesses=(access,))
+    return evolve(access, write=False)

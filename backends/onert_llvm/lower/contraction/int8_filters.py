@@ -1,0 +1,112 @@
+"""Constant filters of 8-bit layers: as signed bytes, and what brings their sums to the result's scale."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import Array, CallTypes, DType, TensorType
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.rescale import filter_multipliers, filter_ratios
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.dtype_sets import BYTES
+from onert_llvm.schedule.weight_packing import folded_bias, pack_columns, pack_reals, scaling, sum_bounds
+
+_FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
+
+
+def why_not(types: CallTypes) -> str | None:
+    """Why a layer of these types is not native, whatever its shape; None where it is."""
+    x, weight, result = types.input(0), types.input(1), types.output
+    bias = types.inputs[2] if len(types.inputs) > 2 else None
+    if x.dtype not in BYTES or weight.dtype not in _FILTERS or result.dtype is not x.dtype:
+        return "only 8-bit activations with filters of 8 bits or less are native"
+    if weight.value is None or (bias is not None and (bias.value is None or bias.dtype is not DType.INT32)):
+        return "filter and bias are not constants of 8 and 32 bits"
+    if any(t.quantization is None for t in (x, weight, result)):
+        return "a tensor has no quantisation"
+    if 0 in (x.shape + weight.shape + result.shape):
+        return "a tensor has no elements"
+    return None
+
+
+@frozen(eq=False)
+class Filter:
+    """Signed bytes in the order of the model, and the zero point that is still to be subtracted from them."""
+
+    values: Array
+    zero: int
+
+    def ordered(self, values: Array) -> Filter:
+        """The same elements in another order or shape."""
+        return Filter(values, self.zero)
+
+
+def stored(weight: TensorType) -> Filter:
+    """A constant filter: less its zero point where bytes hold the difference, else as it is stored."""
+    assert weight.quantization is not None
+    assert weight.value is not None
+    zero = weight.quantization.zero_points[0]
+    if zero == 0 and weight.value.dtype == np.int8:
+        return Filter(weight.value, 0)
+    wide = weight.value.astype(np.int16)
+    centred = wide - np.int16(zero)
+    if centred.min() >= -128 and centred.max() <= 127:
+        return Filter(centred.astype(np.int8), 0)
+    moved = 128 if weight.dtype is DType.UINT8 else 0
+    return Filter((wide - moved).astype(np.int8), zero - moved)
+
+
+@frozen(eq=False)
+class Outputs:
+    """What the columns of some outputs need: types on both sides, the activation, whether TFLite rounds but once."""
+
+    types: CallTypes
+    activation: Activation
+    real: bool = False
+
+    @property
+    def signed(self) -> bool:
+        """Whether activations are signed bytes."""
+        return self.types.input(0).dtype is DType.INT8
+
+    def scaled(
+        self, lowering: Lowering, weights: Filter, part: slice | Array = slice(None), places: Array | None = None
+    ) -> tuple[dict[str, Slot], Requantize]:
+        """The slots of requantisation for the outputs `part`, and its kind; `weights.values[taps, k, n]` are theirs.
+
+        `places` says which of them is in which lane, if not all in order.
+        """
+        x, weight, result = self.types.input(0), self.types.input(1), self.types.output
+        bias = self._bias(part)
+        signed, isa = self.signed, lowering.isa
+
+        def folded() -> Array:
+            return folded_bias(weights.values, bias, x.zero_point, weights.zero, isa, signed)
+
+        low, high = self.activation.bounds(result)
+        slots: dict[str, Slot] = {"low": low, "high": high, "weight_zero": weights.zero}
+        rectified = False
+        if self.real:
+            reals = filter_ratios(x, weight, result)
+            how = Scaling.REAL
+            own = reals[part] if len(reals) > 1 else reals
+            columns = lowering.later(lambda: pack_reals(folded(), own, isa, places))
+        else:
+            every = filter_multipliers(x, weight, result)
+            pair = every if len(every[0]) == 1 else (every[0][part], every[1][part])
+            bounds = sum_bounds(weights.values, bias, x.zero_point, weights.zero, signed)
+            how = scaling(bounds, pair, result.zero_point)
+            rectified = how is Scaling.NARROW and low >= result.zero_point
+            columns = lowering.later(
+                lambda: pack_columns(how, folded(), pair, result.zero_point, isa, rectified, places)
+            )
+        slots |= {"columns": columns, "zero_point": result.zero_point}
+        kind = Requantize(how, (low, high) != result.dtype.limits, weights.zero != 0, rectified)
+        return {name: slots[name] for name in kind.slots}, kind
+
+    def _bias(self, part: slice | Array) -> Array | None:
+        bias = self.types.inputs[2] if len(self.types.inputs) > 2 else None
+        return None if bias is None or bias.value is None else bias.value.reshape(-1)[part]

@@ -1,0 +1,45 @@
+"""Products with a constant matrix of signed bytes: its packed form, whatever is done with the sums."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from onert.ir import Array
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.contraction.register_tile import Tile
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.schedule.cost_model import Shape, row_work
+from onert_llvm.schedule.weight_packing import pack_int8, panel_bytes_int8, panels
+from onert_llvm.target.isa import Isa
+
+
+@frozen(eq=False)
+class ByteProduct:
+    """How a product is cut into `tiles` work tiles, and the slots that say so: its matrix and its sizes."""
+
+    tile: Tile
+    tiles: int
+    slots: dict[str, Slot]
+
+
+def byte_product(
+    lowering: Lowering, m: int, weights: Array, tile: Tile, row_bytes: int, packed_for: Isa | None = None
+) -> ByteProduct:
+    """The product of `m` rows, each of which reads `row_bytes` that no other does, with `weights[taps, k, n]`.
+
+    These are packed for the target unless another is given. Rows of the result follow each other.
+    """
+    isa = packed_for or lowering.isa
+    taps, depth, n = weights.shape
+    across = panels(n, tile.columns, isa)
+    work = row_work(Shape(m, n, row_bytes, True), tile, across, row_bytes, lowering.threads)
+    slots: dict[str, Slot] = {
+        "b": lowering.later(lambda: pack_int8(weights, tile.columns, isa)),
+        "m": m,
+        "n": n,
+        "mc": work.mc,
+        "panels": across,
+        "panel_bytes": panel_bytes_int8(taps, depth, tile.columns, isa),
+        "ldc": n,
+    }
+    return ByteProduct(tile, work.tiles, slots)

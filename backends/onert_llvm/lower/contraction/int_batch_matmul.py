@@ -1,0 +1,195 @@
+"""Products of matrices of quantised integers in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve, frozen
+
+from onert.ir import Array, CallTypes, DType
+from onert.ir.ops.arithmetic.rescale import product_multiplier
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.value import Value
+from onert_llvm.command.command import Access, Pointer, Slot
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
+from onert_llvm.kernels.contraction.batched.batch_matmul_int import CentreBytes, MatMulBytes, MatMulShorts
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.strided_copy import move, operand, side
+from onert_llvm.schedule.cost_model import Shape, product_tile, row_work
+from onert_llvm.schedule.weight_packing import pack_columns, panels, scaling
+
+_MOST = (1 << 31) // (255 * 255)
+"""Terms of a sum of products of bytes less their zero points that fits 32 bits."""
+
+
+def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
+    """Why this backend does not run the product; None where it does."""
+    x, y, out = types.input(0), types.input(1), types.output
+    if x.dtype not in (DType.INT8, DType.INT16) or out.dtype is not x.dtype:
+        return "only 8 and 16-bit integers to such are native"
+    if any(t.quantization is None or not t.quantization.per_tensor for t in (x, y, out)):
+        return "its quantisation has no native form"
+    if 0 in (*x.shape, *y.shape):
+        return "a tensor has no elements"
+    if x.dtype is DType.INT8:
+        depth = x.shape[-2 if op.adjoint_x else -1] or 0
+        return None if depth < _MOST else f"its sums have {depth} terms, expected fewer than {_MOST}"
+    if out.zero_point:
+        return "a zero point is not 0"
+    _, (shift,) = product_multiplier(x, y, out)
+    return None if shift <= 14 else "its sums are multiplied by more than 16 bits"
+
+
+@frozen(eq=False)
+class _Sides:
+    """The sizes of a product, and where the matrices of each batch are on both sides, by number."""
+
+    m: int
+    k: int
+    n: int
+    numbers: Array
+
+
+def _sides(op: BatchMatMul, left: Sequence[int], right: Sequence[int]) -> _Sides:
+    depth, m = left[-2:] if op.adjoint_x else left[-2:][::-1]
+    n = right[-2] if op.adjoint_y else right[-1]
+    batches = np.broadcast_shapes(tuple(left[:-2]), tuple(right[:-2]))
+    numbers = []
+    for own in (left[:-2], right[:-2]):
+        counted = np.arange(int(np.prod(own, dtype=np.int64)), dtype=np.int64).reshape(tuple(own))
+        numbers.append(np.broadcast_to(counted, batches).reshape(-1))
+    return _Sides(m, depth, n, np.stack(numbers, -1))
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A product tile by tile, batch by batch; what lies the other way round is turned in scratch memory first."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, BatchMatMul)
+    types = lowering.subgraph.types(operation)
+    x, y = operation.used
+    sides = _sides(op, lowering.shape(x), lowering.shape(y))
+    whole = types.output.dtype is DType.INT8
+    tile = evolve(product_tile(sides.m, sides.n, sides.k, lowering.isa, integer=True), ahead=0, stream=False)
+    across = panels(sides.n, tile.columns, lowering.isa)
+    shape = Shape(sides.m, sides.n, sides.k, integer=True)
+    work = row_work(shape, tile, across, sides.k * 2, lowering.threads, len(sides.numbers))
+    left, right = _rooms(lowering, op, sides, (x, y), whole)
+    a = _left(lowering, at, op, x, left, whole)
+    b = _right(lowering, at, op, y, sides, right)
+    steps = np.array([sides.m * a.step, sides.k * b.step], np.int64)
+    slots: dict[str, Slot] = {
+        "a": a.pointer,
+        "b": b.pointer,
+        "c": lowering.operand(operation.outputs[0]),
+        "offsets": lowering.constant(sides.numbers * steps),
+        "per_batch": work.tiles,
+        "k": sides.k // 2 if whole else sides.k,
+        "lda": a.step,
+        "ldb": b.step,
+        "ldc": sides.n,
+        "m": sides.m,
+        "n": sides.n,
+        "mc": work.mc,
+        "panels": across,
+        "panel_bytes": 0,
+    }
+    count = len(sides.numbers)
+    reads = tuple(i for i, one in ((x, a), (y, b)) if one.access is None)
+    touched = tuple(evolve(one.access, write=False) for one in (a, b) if one.access is not None)
+    flops = 2 * count * sides.m * sides.n * sides.k
+    algorithm: MatMulBytes | MatMulShorts
+    if whole:
+        how, own = _requantized(lowering, types, sides.k)
+        algorithm = MatMulBytes(tile, sides.k % 2 == 1, how)
+    else:
+        algorithm, own = MatMulShorts(tile, types.input(1).dtype is DType.INT16), _multiplier(types)
+    lowering.emit(at, algorithm, slots | own, count * work.tiles, reads, operation.outputs, flops, touched)
+
+
+def _requantized(lowering: Lowering, types: CallTypes, depth: int) -> tuple[Requantize, dict[str, Slot]]:
+    x, y, out = types.input(0), types.input(1), types.output
+    pair = product_multiplier(x, y, out)
+    how = scaling(np.array([depth * 255 * 255]), pair, out.zero_point)
+    columns = pack_columns(how, np.zeros(lowering.isa.f32, np.int64), pair, out.zero_point, lowering.isa)
+    kind = Requantize(how)
+    slots: dict[str, Slot] = {"columns": lowering.constant(columns), "zero_point": out.zero_point}
+    return kind, {**{name: slots[name] for name in kind.slots}, "zero": y.zero_point}
+
+
+def _multiplier(types: CallTypes) -> dict[str, Slot]:
+    """TFLite's 16-bit mantissa, and by how much its products are shifted."""
+    (mantissa,), (shift,) = product_multiplier(types.input(0), types.input(1), types.output)
+    reduced = (int(mantissa) + (1 << 15)) >> 16 if mantissa < 0x7FFF0000 else 0x7FFF
+    return {"mantissa": reduced, "right": 15 - int(shift)}
+
+
+@frozen
+class _Side(Value):
+    """One side as kernels read it: rows `step` elements apart, in scratch memory where there is an access."""
+
+    pointer: Pointer
+    step: int
+    access: Access | None = None
+
+
+@frozen
+class _Rooms(Value):
+    """Scratch memory for a side: turned round, and centred or with longer rows. None where it is not needed."""
+
+    turned: Access | None
+    made: Access | None
+
+
+def _rooms(
+    lowering: Lowering, op: BatchMatMul, sides: _Sides, operands: tuple[int, int], whole: bool
+) -> tuple[_Rooms, _Rooms]:
+    """What memory both sides need; all of it at once, for it is there during the operation."""
+    x, y = (lowering.type(i) for i in operands)
+    left, right = (int(np.prod(lowering.shape(i)[:-2], dtype=np.int64)) for i in operands)
+    even, padded = -(-sides.k // 2) * 2, -(-sides.n // lowering.isa.f32) * lowering.isa.f32
+    sizes = (
+        left * sides.m * sides.k * x.dtype.itemsize if op.adjoint_x else 0,
+        left * sides.m * even * 2 if whole else 0,
+        right * sides.k * padded * y.dtype.itemsize if op.adjoint_y or padded > sides.n else 0,
+    )
+    found = lowering.scratch(*sizes)
+    rooms = [room if size else None for room, size in zip(found, sizes, strict=True)]
+    return _Rooms(rooms[0], rooms[1]), _Rooms(None, rooms[2])
+
+
+def _left(lowering: Lowering, at: int, op: BatchMatMul, x: int, rooms: _Rooms, whole: bool) -> _Side:
+    """The left side with its terms as neighbours; bytes as 16-bit numbers less their zero point, an even number."""
+    own = operand(lowering, x)
+    flat = own.view.reshape(-1, *own.view.shape[-2:])
+    plain = _Side(own.pointer, own.view.shape[-1])
+    if rooms.turned is not None:
+        turned = flat.swapaxes(1, 2)
+        there = side(rooms.turned.pointer, turned.shape, lowering.type(x).dtype.itemsize)
+        move(lowering, at, own.at(turned), there, (x,))
+        plain = _Side(rooms.turned.pointer, turned.shape[2], rooms.turned)
+    if not whole or rooms.made is None:
+        return plain
+    rows = flat.size // plain.step
+    even = -(-plain.step // 2) * 2
+    slots: dict[str, Slot] = {"x": plain.pointer, "out": rooms.made.pointer, "width": plain.step, "out_step": even}
+    slots["zero"] = lowering.type(x).zero_point
+    reads = () if plain.access is not None else (x,)
+    touched = (rooms.made, *(() if plain.access is None else (evolve(plain.access, write=False),)))
+    lowering.emit(at, CentreBytes(), slots, rows, reads, (), rows * even, touched)
+    return _Side(rooms.made.pointer, even, rooms.made)
+
+
+def _right(lowering: Lowering, at: int, op: BatchMatMul, y: int, sides: _Sides, rooms: _Rooms) -> _Side:
+    """The right side with its columns as neighbours, whole registers of them."""
+    own = operand(lowering, y)
+    if rooms.made is None:
+        return _Side(own.pointer, sides.n)
+    flat = own.view.reshape(-1, *own.view.shape[-2:])
+    padded = -(-sides.n // lowering.isa.f32) * lowering.isa.f32
+    there = side(rooms.made.pointer, (flat.shape[0], sides.k, padded), lowering.type(y).dtype.itemsize)
+    source = own.at(flat.swapaxes(1, 2) if op.adjoint_y else flat)
+    move(lowering, at, source, there.at(there.view[:, :, : sides.n]), (y,))
+    return _Side(rooms.made.pointer, padded, rooms.made)

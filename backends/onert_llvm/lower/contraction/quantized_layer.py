@@ -1,0 +1,114 @@
+"""Layers of 8-bit and 16-bit integers with constant filters: all that does not depend on how sums become results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+import numpy as np
+from attrs import evolve, frozen
+
+from onert.ir import Array, CallTypes
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert_llvm.codegen.kernel_abi import Algorithm
+from onert_llvm.command.command import Access, Pointer, Slot
+from onert_llvm.lower.command_builder import Lowering
+
+from .conv_geometry import Plane, plane
+from .int8_filters import Filter, stored
+
+MOST_GROUPS = 256
+"""Groups of a convolution: each is a kernel's call."""
+
+OutputsT = TypeVar("OutputsT")
+"""What brings the sums of some outputs to the result's scale."""
+
+
+def why_no_form(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv2D, types: CallTypes) -> str | None:
+    """Why the activation or the groups of a layer have no form in integers; None where they have."""
+    if op.activation.value.function is not None:
+        return f"activation {op.activation.name} has no integer form"
+    if isinstance(op, Conv2D) and (types.input(0).shape[3] or 0) // (types.input(1).shape[3] or 1) > MOST_GROUPS:
+        return f"it has more than {MOST_GROUPS} groups"
+    return None
+
+
+@frozen(eq=False)
+class Layer(Generic[OutputsT]):
+    """A layer, or one group of a convolution: from channel `first` on of each pixel it reads, `part` of the outputs.
+
+    Where it is a convolution, `filter` is `[height, width, channels, n]`. The results go to `room`, scratch memory,
+    where there is one.
+    """
+
+    operation: int
+    source: int
+    result: int
+    outputs: OutputsT
+    filter: Filter
+    part: slice | Array = slice(None)
+    first: int = 0
+    room: Access | None = None
+
+    def input(self, lowering: Lowering) -> Pointer:
+        """Where the first activation is."""
+        return lowering.operand(self.source, self.first * lowering.type(self.source).dtype.itemsize)
+
+    def target(self, lowering: Lowering) -> dict[str, Slot]:
+        """Where the first result goes, and how far the rows of results are apart if not side by side."""
+        if self.room is not None:
+            return {"c": self.room.pointer}
+        first = self.part.start or 0 if isinstance(self.part, slice) else 0
+        place = lowering.operand(self.result, first * lowering.type(self.result).dtype.itemsize)
+        return {"c": place, "ldc": lowering.shape(self.result)[-1]}
+
+    def padding(self, lowering: Lowering, channels: int) -> Pointer:
+        """A pixel outside of the picture."""
+        x = lowering.type(self.source)
+        return lowering.constant(np.full(channels, x.zero_point, x.dtype.numpy))
+
+    def emit(self, lowering: Lowering, algorithm: Algorithm, slots: dict[str, Slot], tiles: int, flops: int) -> None:
+        """The command that makes the results."""
+        writes, rooms = ((self.result,), ()) if self.room is None else ((), (self.room,))
+        lowering.emit(self.operation, algorithm, slots, tiles, (self.source,), writes, flops, rooms)
+
+
+MakeOutputs = Callable[[CallTypes, Activation, bool], OutputsT]
+"""From the types of input, filter and bias, the activation, and whether TFLite scales sums by a real number."""
+
+
+def layer_of(lowering: Lowering, at: int, make: MakeOutputs[OutputsT]) -> Layer[OutputsT]:
+    """A layer as the model has it, also in its filter's order."""
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, Conv2D | DepthwiseConv2D | FullyConnected)
+    outputs = make(lowering.subgraph.types(operation), op.activation, isinstance(op, FullyConnected))
+    source, kernel = operation.used[:2]
+    return Layer(at, source, operation.outputs[0], outputs, stored(lowering.type(kernel)))
+
+
+def groups(lowering: Lowering, at: int, make: MakeOutputs[OutputsT]) -> Iterator[tuple[Layer[OutputsT], Plane]]:
+    """The groups of a convolution, and the windows of all."""
+    op = lowering.operation(at).op
+    assert isinstance(op, Conv2D)
+    layer = layer_of(lowering, at, make)
+    weights = layer.filter.values
+    geometry = plane(op, lowering.shape(layer.source), weights.shape, lowering.shape(layer.result))
+    n, inner = weights.shape[0], weights.shape[3]
+    count = geometry.channels // inner
+    for g in range(count):
+        part = slice(g * n // count, (g + 1) * n // count)
+        own = layer.filter.ordered(weights[part].transpose(1, 2, 3, 0))
+        yield evolve(layer, filter=own, part=part, first=g * inner), geometry
+
+
+def single_channel(lowering: Lowering, layer: Layer[OutputsT], op: DepthwiseConv2D) -> tuple[Layer[OutputsT], Plane]:
+    """A depthwise convolution of one channel as the plain convolution that it is, and its windows."""
+    _, height, width, n = layer.filter.values.shape
+    own = layer.filter.ordered(layer.filter.values.reshape(height, width, 1, n))
+    shapes = lowering.shape(layer.source), (n, height, width, 1), lowering.shape(layer.result)
+    return evolve(layer, filter=own), plane(op, *shapes)

@@ -1,0 +1,1 @@
+"""Transposed and three-dimensional convolutions to commands."""

@@ -1,0 +1,72 @@
+"""Transposed convolutions in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import CallTypes, DType
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
+from onert_llvm.kernels.contraction.exact_terms import ABSENT
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.epilogue import Tail
+from onert_llvm.lower.contraction.float_conv_fc import convolve_constant, present
+from onert_llvm.lower.elementwise.op_to_expression import activated
+
+from .transpose_conv_phases import Phases, Transposed, phases, put
+
+
+def why_not(op: Transposed, types: CallTypes) -> str | None:
+    """Why this backend does not run the operation; None where it does."""
+    positions = (1, 2, 3) if isinstance(op, TransposeConv2D) else (1, 0, 2)
+    weight, x = types.input(positions[0]), types.input(positions[1])
+    bias = types.inputs[positions[2]] if len(types.inputs) > positions[2] else None
+    present = [t for t in (x, weight, bias, types.output) if t is not None]
+    if any(t.dtype is not DType.FLOAT32 for t in present):
+        return "only float32 is native"
+    if weight.value is None or (bias is not None and bias.value is None):
+        return "the weights or the bias are not constant"
+    if isinstance(op, TransposeConv2D) and activated(ACC, op.activation) is None:
+        return f"activation {op.activation.name} has no native form"
+    return "a tensor has no elements" if any(0 in t.shape for t in present) else None
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A transposed convolution."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, Transposed)
+    result = operation.outputs[0]
+    if isinstance(op, TransposeConv2D):
+        _, weight, x, bias = (*operation.inputs, None)[:4]
+    else:
+        x, weight, bias = operation.inputs[:3]
+    assert x is not None
+    assert weight is not None
+    filters = lowering.elements(weight)
+    found = phases(op, lowering.shape(x), filters.shape, lowering.shape(result))
+    after = _tail(lowering, op, bias, found, result)
+    holes = not (found.down.even and found.across.even)
+    geometry, ordered = found.plane(filters.shape[3]), found.filters(present(filters), float(ABSENT))
+    convolve_constant(lowering, at, geometry, ordered, after, len(ordered), lowering.operand(x), (x,), holes)
+    if after.accesses:
+        put(lowering, at, found, after.place)
+
+
+def _tail(lowering: Lowering, op: Transposed, bias: int | None, found: Phases, result: int) -> Tail:
+    """Bias and activation; the results go to scratch memory where they are not yet in their places."""
+    tree = activated(ACC, op.activation if isinstance(op, TransposeConv2D) else Activation.NONE)
+    assert tree is not None
+    slots: dict[str, Slot] = {}
+    if bias is not None:
+        slots["bias"] = lowering.constant(np.tile(lowering.elements(bias).reshape(-1), found.count))
+    epilogue = Epilogue(tree, bias is not None)
+    if found.count == 1:
+        return Tail(epilogue, slots, (), lowering.operand(result), (result,))
+    (room,) = lowering.scratch(found.results * 4)
+    return Tail(epilogue, slots, (), room.pointer, (), (room,))

@@ -1,0 +1,248 @@
+"""Loops and branches that hold their graphs: programs of commands, which one command runs again and again, or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from attrs import evolve, frozen
+
+from onert.backend import Group, Settings
+from onert.ir import CallTypes, Op, Operation, Subgraph
+from onert.ir.ops.control_flow.enclosed import Branch, Loop
+from onert.ir.ops.data_movement.gather import PutRow
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import KernelSpec
+from onert_llvm.command.command import REPORT_BYTES, Access, Area, Command, Lowered, Pointer, Slot, pieces
+from onert_llvm.kernels.control_flow.loop_branch import RunBranch, RunLoop
+from onert_llvm.kernels.data_movement.row_copy import CopyRows
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.rule import Rule
+
+_ALIGNMENT = 64
+_PIECE = 1 << 14
+"""Bytes that are copied by one thread."""
+
+Commands = tuple[Command, ...]
+Why = Callable[[Operation, CallTypes], str | None]
+Find = Callable[[Op, CallTypes], Rule]
+Fuse = Callable[[Subgraph, Sequence[int]], tuple[Group, ...]]
+
+
+@frozen
+class Enclosed(Value):
+    """The rules for operations that hold graphs; `why` says why another operation is not run, `rule` finds its rule."""
+
+    why: Why
+    rule: Find
+    fuse: Fuse
+
+    def rules(self) -> Mapping[type[Op], Rule]:
+        return {Loop: Rule(self.why_not, self.loop), Branch: Rule(self.why_not, self.branch)}
+
+    def why_not(self, op: Loop | Branch, types: CallTypes) -> str | None:
+        """Why a part of what it holds is not native; None where all is."""
+        for graph in (op.condition, op.body) if isinstance(op, Loop) else (op.then, op.otherwise):
+            for operation in graph.operations:
+                reason = self.why(operation, graph.types(operation))
+                if reason is not None:
+                    return f"in it {operation}: {reason}"
+        return None
+
+    def loop(self, lowering: Lowering, operations: Sequence[int]) -> None:
+        """The state of a loop lies where its results do; what never changes is read where it lies."""
+        (at,) = operations
+        operation = lowering.operation(at)
+        op = operation.op
+        assert isinstance(op, Loop)
+        stays = [i == o for i, o in zip(op.body.inputs, op.body.outputs, strict=True)]
+        states: list[Pointer] = []
+        for given, result, same in zip(operation.used, operation.outputs, stays, strict=True):
+            states.append(lowering.operand(given if same else result))
+            if not same or result in lowering.subgraph.kept or lowering.subgraph.uses.get(result):
+                ends = lowering.operand(given), lowering.operand(result)
+                for command in copies(lowering, at, *ends, lowering.type(given).nbytes):
+                    lowering.add(command)
+        reports = lowering.reports
+        condition = Held(self, lowering, op.condition, dict(zip(op.condition.inputs, states, strict=True)))
+        body = Held(self, lowering, op.body, _in_place(self, op.body, states))
+        tested, round_ = condition.commands(at), body.commands(at)
+        round_ += tuple(self._advance(lowering, at, op.body, body.places, states))
+        (room,) = lowering.scratch(max(condition.size, body.size))
+        slots: dict[str, Slot] = {
+            "goes_on": condition.places[op.condition.outputs[0]],
+            "condition": Pointer(Area.PROGRAM, 0),
+            "condition_count": len(tested),
+            "body": Pointer(Area.PROGRAM, 1),
+            "body_count": len(round_),
+        }
+        if op.most is not None:
+            slots |= {"most": op.most, "report": lowering.check(at, "the loop runs more than {} times")}
+        slots |= {"reports": reports, "checks": (lowering.reports.offset - reports.offset) // REPORT_BYTES}
+        kernel = RunLoop(op.most is not None)
+        changed = [o for o, same in zip(operation.outputs, stays, strict=True) if not same]
+        lowering.emit(at, kernel, slots, 1, operation.used, changed, 0, (room,), (tested, round_))
+
+    @staticmethod
+    def _advance(
+        lowering: Lowering, at: int, body: Subgraph, places: Mapping[int, Pointer], states: Sequence[Pointer]
+    ) -> list[Command]:
+        """The copies of a round's results to where the next round reads them."""
+        return [
+            command
+            for result, state in zip(body.outputs, states, strict=True)
+            if places[result] != state
+            for command in copies(lowering, at, places[result], state, body.type(result).nbytes)
+        ]
+
+    def branch(self, lowering: Lowering, operations: Sequence[int]) -> None:
+        """Both sides read the operands and write the results where these lie."""
+        (at,) = operations
+        operation = lowering.operation(at)
+        op = operation.op
+        assert isinstance(op, Branch)
+        condition, *given = operation.used
+        programs: list[Commands] = []
+        size = 0
+        for graph in (op.then, op.otherwise):
+            places = dict(zip(graph.inputs, map(lowering.operand, given), strict=True))
+            places |= dict(zip(graph.outputs, map(lowering.operand, operation.outputs), strict=True))
+            side = Held(self, lowering, graph, places)
+            programs.append(side.commands(at))
+            size = max(size, side.size)
+        (room,) = lowering.scratch(size)
+        slots: dict[str, Slot] = {"condition": lowering.operand(condition)}
+        for number, name in enumerate(("then", "otherwise")):
+            slots |= {name: Pointer(Area.PROGRAM, number), f"{name}_count": len(programs[number])}
+        lowering.emit(
+            at, RunBranch(), slots, 1, operation.used, operation.outputs, 0, (room,), (programs[0], programs[1])
+        )
+
+
+def copies(lowering: Lowering, at: int, source: Pointer, target: Pointer, nbytes: int) -> Iterator[Command]:
+    """The commands of a copy: pieces that threads may share, and what is left."""
+    spec, done = KernelSpec(CopyRows(), lowering.isa), 0
+    for width in (_PIECE, nbytes % _PIECE):
+        rows = (nbytes - done) // width if width else 0
+        if not rows:
+            continue
+        ends = [evolve(end, offset=end.offset + done) for end in (source, target)]
+        slots: dict[str, Slot] = {"source": ends[0], "target": ends[1], "width": width}
+        slots |= {"source_step": width, "target_step": width}
+        accesses = (Access(ends[0], rows * width), Access(ends[1], rows * width, True))
+        yield Command(spec, slots, rows, pieces(rows, lowering.threads), accesses, at)
+        done += rows * width
+
+
+def _in_place(enclosed: Enclosed, body: Subgraph, states: Sequence[Pointer]) -> dict[int, Pointer]:
+    """Where a loop's body finds its inputs, and those of its outputs that may lie there too: nothing reads the input
+    when, or after, the output is made; or a row of it is all that changes.
+    """
+    groups = enclosed.fuse(body, range(len(body.operations)))
+    when = {at: number for number, group in enumerate(groups) for at in group.operations}
+    places = dict(zip(body.inputs, states, strict=True))
+    for given, result, state in zip(body.inputs, body.outputs, states, strict=True):
+        if given == result:
+            continue
+        maker = body.definitions[result]
+        readers = body.uses.get(given, ())
+        own = body.operations[maker]
+        changes_row = isinstance(own.op, PutRow) and own.used[0] == given and own.used.count(given) == 1
+        if all(when[r] < when[maker] or (r == maker and changes_row) for r in readers):
+            places[result] = state
+    return places
+
+
+class Held:
+    """The commands of a graph inside of another one's operation.
+
+    `places` says where its operands lie: those that are given, and the others in `size` bytes of the operation's
+    scratch memory, by the time in which they are needed.
+    """
+
+    def __init__(self, enclosed: Enclosed, lowering: Lowering, graph: Subgraph, places: Mapping[int, Pointer]) -> None:
+        self.enclosed = enclosed
+        self.lowering = lowering
+        self.graph = graph
+        self.places = dict(places)
+        self.size = 0
+
+    def commands(self, at: int) -> Commands:
+        """The commands, for operation `at` of the outer graph."""
+        return self._moved(self._lowered(), at)
+
+    def _place(self, groups: Sequence[Group]) -> None:
+        """A place for what operations make: the first gap between the operands that are alive at the time."""
+        last = dict.fromkeys(self.graph.outputs, len(groups))
+        for number, group in enumerate(groups):
+            for at in group.operations:
+                last |= {i: max(number, last.get(i, 0)) for i in self.graph.operations[at].used}
+        alive: list[tuple[int, int, int]] = []
+        for number, group in enumerate(groups):
+            alive = [piece for piece in alive if piece[2] >= number]
+            for at in group.operations:
+                for made in self.graph.operations[at].outputs:
+                    if made in self.places or made in group.unstored:
+                        continue
+                    start, nbytes = 0, self.graph.type(made).nbytes
+                    for begin, end, _ in sorted(alive):
+                        if start + nbytes <= begin:
+                            break
+                        start = max(start, -(-end // _ALIGNMENT) * _ALIGNMENT)
+                    alive.append((start, start + max(nbytes, 1), last.get(made, number)))
+                    self.places[made] = Pointer(Area.SCRATCH, 0, start)
+                    self.size = max(self.size, -(-(start + nbytes) // _ALIGNMENT) * _ALIGNMENT)
+
+    def emit(self, at: int) -> None:
+        """The commands as those of operation `at` itself, for all threads."""
+        for command in self.commands(at):
+            self.lowering.add(command)
+        self.lowering.scratch(self.size)
+
+    def _lowered(self) -> Lowered:
+        """The commands on the graph's own operands, which come to have their places."""
+        graph = self.graph
+        groups = self.enclosed.fuse(graph, range(len(graph.operations)))
+        self._place(groups)
+        inner = Lowering(graph, self.lowering.isa, Settings(num_threads=self.lowering.threads))
+        for group in groups:
+            first = graph.operations[group.operations[0]]
+            self.enclosed.rule(first.op, graph.types(first)).lower(inner, group.operations)
+        return inner.done()
+
+    def _moved(self, lowered: Lowered, at: int) -> Commands:
+        """Commands on the graph's own operands as those on the outer graph's memory."""
+        constants, reports = self.lowering.include(at, lowered)
+        room, self.size = self.size, self.size + lowered.scratch
+        known: dict[int, Pointer] = {}
+
+        def moved(pointer: Pointer) -> Pointer:
+            if pointer.area is Area.PROGRAM:
+                return pointer
+            if pointer.area is Area.CONSTANT:
+                base = constants[pointer.index]
+            elif pointer.area is Area.SCRATCH:
+                base = Pointer(Area.SCRATCH, 0, room)
+            elif pointer.area is Area.REPORT:
+                base = reports
+            else:
+                base = self.places.get(pointer.index) or known.get(pointer.index) or constant(pointer.index)
+            return evolve(base, offset=base.offset + pointer.offset)
+
+        def constant(operand: int) -> Pointer:
+            data = self.graph.operands[operand].data
+            assert data is not None
+            known[operand] = self.lowering.constant(data.array)
+            return known[operand]
+
+        def each(command: Command) -> Command:
+            slots = {n: moved(v) if isinstance(v, Pointer) else v for n, v in command.slots.items()}
+            programs = tuple(tuple(map(each, program)) for program in command.programs)
+            accesses = tuple(evolve(a, pointer=moved(a.pointer)) for a in command.accesses)
+            return evolve(command, slots=slots, accesses=accesses, operation=at, programs=programs)
+
+        return tuple(command for command in map(each, lowered.commands) if not _idle(command))
+
+
+def _idle(command: Command) -> bool:
+    slots = command.slots
+    return command.spec.name == CopyRows().name and slots["source"] == slots["target"]

@@ -1,0 +1,1 @@
+"""Copies, views, gathers and variables to commands."""

@@ -1,0 +1,155 @@
+"""Gathering: slices picked by indices that are known at run time only, or by a table made before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import CallTypes, DType, Op
+from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd, PutRow
+from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
+from onert.ir.shape import normalize_axis
+from onert.ir.value import Value
+from onert_llvm.command.command import Pointer, Slot
+from onert_llvm.kernels.data_movement.gather import Gather as GatherSlices
+from onert_llvm.kernels.data_movement.gather import PutSlice
+from onert_llvm.kernels.data_movement.strided_copy import ELEMENTS
+from onert_llvm.lower.command_builder import Lowering
+
+from . import movement
+from .movement import why_not as why_not_moved
+
+_PIECE = 1 << 14
+"""Bytes of slices in a work tile."""
+
+
+def why_not(op: Op, types: CallTypes) -> str | None:
+    """Why this backend does not pick the slices; None where it does."""
+    if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in (*types.inputs, *types.outputs)):
+        return "a tensor holds no plain elements"
+    if types.output.dtype.itemsize not in ELEMENTS:
+        return "elements of this size have no native form"
+    if isinstance(op, ResizeNearestNeighbor):
+        return None if types.input(1).value is not None else "the new size is not known before the run"
+    indices = types.input(0 if isinstance(op, EmbeddingLookup) else 1)
+    source = types.input(1 if isinstance(op, EmbeddingLookup) else 0)
+    if source.dtype is not types.output.dtype:
+        return "the rows are dequantised"
+    if indices.dtype not in (DType.INT32, DType.INT64):
+        return f"indices of {indices.dtype.text} have no native form"
+    return None
+
+
+@frozen
+class _Slices(Value):
+    """What is picked, in elements: `count` slices of `width` for each of `outer` positions.
+
+    `group` of these share their indices; along each part of an index there are `limits` entries, `steps` apart.
+    """
+
+    outer: int
+    group: int
+    x_outer: int
+    count: int
+    width: int
+    limits: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
+def lower_nearest(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Pixels repeated evenly are a view; others go by a table of pixels."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, ResizeNearestNeighbor)
+    if why_not_moved(op, lowering.subgraph.types(operation)) is None:
+        movement.lower(lowering, operations)
+        return
+    n, h, w, c = lowering.shape(operation.used[0])
+    _, height, width, _ = lowering.shape(operation.outputs[0])
+    rows, columns = op.nearest(height, h), op.nearest(width, w)
+    table = lowering.constant((rows[:, None] * w + columns).astype(np.int64).reshape(-1))
+    slices = _Slices(n, n, h * w * c, height * width, c, (h * w,), (c,))
+    _emit(lowering, at, slices, operation.used[:1], table, True, f"pixel {{}} is outside of {h * w}")
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Gather, GatherNd and EmbeddingLookup."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    source, indices = operation.used[::-1] if isinstance(op, EmbeddingLookup) else operation.used
+    x, index = lowering.shape(source), lowering.shape(indices)
+    if isinstance(op, GatherNd):
+        depth = index[-1]
+        steps = tuple(_size(x[i + 1 :]) for i in range(depth))
+        slices = _Slices(1, 1, 0, _size(index[:-1]), _size(x[depth:]), x[:depth], steps)
+        what = " and ".join(f"dimension {i} of {n}" for i, n in enumerate(x[:depth]))
+    else:
+        axis = normalize_axis(op.axis, len(x)) if isinstance(op, Gather) else 0
+        batch = 0 if not isinstance(op, Gather) else op.batch_dims + (len(index) if op.batch_dims < 0 else 0)
+        inner = _size(x[axis + 1 :])
+        outer, group = _size(x[:axis]), _size(x[batch:axis]) if batch else _size(x[:axis])
+        slices = _Slices(outer, group, x[axis] * inner, _size(index[batch:]), inner, (x[axis],), (inner,))
+        what = f"dimension {axis} of {x[axis]}" if isinstance(op, Gather) else f"the table's rows of {x[0]}"
+    wide = lowering.type(indices).dtype is DType.INT64
+    rule = f"index {{}} is outside of {what}"
+    _emit(lowering, at, slices, (source, indices), lowering.operand(indices), wide, rule)
+
+
+def _emit(lowering: Lowering, at: int, s: _Slices, reads: Sequence[int], index: Pointer, wide: bool, rule: str) -> None:
+    result = lowering.operation(at).outputs[0]
+    unit = lowering.type(result).dtype.itemsize
+    piece = max(1, _PIECE // (s.width * unit))
+    pieces = -(-s.count // piece)
+    slots: dict[str, Slot] = {
+        "x": lowering.operand(reads[0]),
+        "index": index,
+        "out": lowering.operand(result),
+        "report": lowering.check(at, rule),
+        "width": s.width,
+        "count": s.count,
+        "piece": piece,
+        "pieces": pieces,
+        "group": s.group,
+        "x_outer": s.x_outer * unit,
+        "out_outer": s.count * s.width * unit,
+        "out_step": s.width * unit,
+    }
+    for i, (limit, step) in enumerate(zip(s.limits, s.steps, strict=True)):
+        slots |= {f"limit{i}": limit, f"step{i}": step * unit}
+    algorithm = GatherSlices(unit, len(s.limits), wide)
+    lowering.emit(at, algorithm, slots, s.outer * pieces, reads, (result,))
+
+
+def _size(shape: Sequence[int]) -> int:
+    return int(np.prod(shape, dtype=np.int64))
+
+
+def why_not_put(op: PutRow, types: CallTypes) -> str | None:
+    """Why this backend does not replace the row; None where it does."""
+    if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in types.inputs):
+        return "a tensor holds no plain elements"
+    return None
+
+
+def lower_put(lowering: Lowering, operations: Sequence[int]) -> None:
+    """All rows as they are, then the one."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    x, index, row = operation.used
+    (result,) = operation.outputs
+    movement.copy(lowering, at)
+    rows, width = lowering.shape(x)[0], lowering.type(row).nbytes
+    slots: dict[str, Slot] = {
+        "row": lowering.operand(row),
+        "index": lowering.operand(index),
+        "out": lowering.operand(result),
+        "report": lowering.check(at, f"index {{}} is outside of dimension 0 of {rows}"),
+        "limit": rows,
+        "width": width,
+    }
+    wide = lowering.type(index).dtype is DType.INT64
+    lowering.emit(at, PutSlice(wide), slots, 1, (index, row), (result,))

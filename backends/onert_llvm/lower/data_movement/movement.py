@@ -1,0 +1,300 @@
+"""Elements moved as they are stored: reshaped, joined, taken apart, cut, turned, repeated, padded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from onert.ir import Array, CallTypes, Op
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.fill import Fill
+from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
+from onert.ir.ops.data_movement.layout import BatchToSpaceND, SpaceToBatchND
+from onert.ir.ops.data_movement.slicing import Mirror, MirrorPad, Pad
+from onert.ir.shape import normalize_axis
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.data_movement.row_copy import CopyRows
+from onert_llvm.kernels.data_movement.strided_copy import ELEMENTS
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.strided_copy import Side, move, operand, side
+
+from .view_ops import VIEWS, View
+
+_PIECE = 1 << 14
+"""Bytes of a work tile where a whole tensor is copied."""
+
+MOST_BOXES = 1024
+"""Copies that one operation may become."""
+
+_KNOWN: Mapping[type[Op], tuple[int, ...]] = {
+    Split: (0,),
+    SplitV: (1, 2),
+    Pad: (1,),
+    MirrorPad: (1,),
+    SpaceToBatchND: (1, 2),
+    BatchToSpaceND: (1, 2),
+    Fill: (0,),
+}
+"""The operands that must be known before the run."""
+
+
+def why_not(op: Op, types: CallTypes) -> str | None:
+    """Why this backend does not move the elements; None where it does."""
+    if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in (*types.inputs, *types.outputs)):
+        return "a tensor holds no plain elements"
+    if any(t.dtype.itemsize not in ELEMENTS for t in types.outputs):
+        return "elements of this size have no native form"
+    known = VIEWS[type(op)][1] if type(op) in VIEWS else _KNOWN.get(type(op), ())
+    if any(types.input(i).value is None for i in known):
+        return "an operand that decides what goes where is not known before the run"
+    if isinstance(op, Concat):
+        same = all(t is not None and t.quantization == types.output.quantization for t in types.inputs)
+        return None if same and op.activation is Activation.NONE else "its operands are brought to another scale"
+    if type(op) in VIEWS and _view(op, types) is None:
+        return "its elements have no regular places"
+    return None if _count(op, types) <= MOST_BOXES else "it would take too many copies"
+
+
+def _view(op: Op, types: CallTypes) -> Array | None:
+    x = types.input(0)
+    shape = [d or 0 for d in x.shape]
+    return VIEWS[type(op)][0](op, types, np.broadcast_to(np.empty((), f"V{x.dtype.itemsize}"), shape))
+
+
+def _count(op: Op, types: CallTypes) -> int:
+    """Of how many copies there are at least."""
+    if isinstance(op, SpaceToBatchND | BatchToSpaceND):
+        blocks = types.input(1).value
+        assert blocks is not None
+        return int(np.prod(blocks, dtype=np.int64))
+    return 3**types.output.rank if isinstance(op, MirrorPad) else len(types.inputs) + len(types.outputs)
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """The commands of one operation that moves elements."""
+    (at,) = operations
+    op = lowering.operation(at).op
+    kind = type(op)
+    if kind in VIEWS:
+        _moved(lowering, at, op, VIEWS[kind][0])
+    elif kind in _LOWER:
+        _LOWER[kind](lowering, at, op)
+    else:
+        copy(lowering, at)
+
+
+def copy(lowering: Lowering, at: int) -> None:
+    """All bytes as they lie; nothing at all where source and target share memory."""
+    operation = lowering.operation(at)
+    source, target = operation.used[0], operation.outputs[0]
+    total = lowering.type(source).nbytes
+    width = min(_PIECE, total)
+    whole = total // width
+    for rows, start, size in ((whole, 0, width), (1, whole * width, total - whole * width)):
+        if not size:
+            continue
+        slots: dict[str, Slot] = {
+            "source": lowering.operand(source, start),
+            "target": lowering.operand(target, start),
+            "width": size,
+            "source_step": size,
+            "target_step": size,
+        }
+        lowering.emit(at, CopyRows(), slots, rows, (source,), (target,))
+
+
+def _moved(lowering: Lowering, at: int, op: Op, view: View) -> None:
+    operation = lowering.operation(at)
+    source, target = operation.used[0], operation.outputs[0]
+    own = operand(lowering, source)
+    seen = view(op, lowering.subgraph.types(operation), own.view)
+    assert seen is not None
+    move(lowering, at, own.at(seen), _split_like(operand(lowering, target), seen), (source,))
+
+
+def _split_like(target: Side, view: Array) -> Side:
+    """The target with its axes split as those of a view of its elements are."""
+    return side(target.pointer, view.shape, view.dtype.itemsize)
+
+
+def _along(view: Array, axis: int, start: int, size: int) -> Array:
+    return view[(slice(None),) * axis + (slice(start, start + size),)]
+
+
+def _entry(view: Array, axis: int, number: int) -> Array:
+    """One index of an axis, without the axis; a view even where no axis is left."""
+    index: tuple[Any, ...] = (*(slice(None),) * axis, number, ...)
+    out: Array = view[index]
+    return out
+
+
+def _concat(lowering: Lowering, at: int, op: Concat) -> None:
+    operation = lowering.operation(at)
+    whole = operand(lowering, operation.outputs[0])
+    axis = normalize_axis(op.axis, whole.view.ndim)
+    offset = 0
+    for index in operation.used:
+        part = operand(lowering, index)
+        size = part.view.shape[axis]
+        move(lowering, at, part, whole.at(_along(whole.view, axis, offset, size)), (index,))
+        offset += size
+
+
+def _pack(lowering: Lowering, at: int, op: Pack) -> None:
+    operation = lowering.operation(at)
+    whole = operand(lowering, operation.outputs[0])
+    axis = normalize_axis(op.axis, whole.view.ndim)
+    for number, index in enumerate(operation.used):
+        place = _entry(whole.view, axis, number)
+        move(lowering, at, operand(lowering, index), whole.at(place), (index,))
+
+
+def _unpack(lowering: Lowering, at: int, op: Unpack) -> None:
+    operation = lowering.operation(at)
+    (source,) = operation.used
+    whole = operand(lowering, source)
+    axis = normalize_axis(op.axis, whole.view.ndim)
+    for number, index in enumerate(operation.outputs):
+        place = _entry(whole.view, axis, number)
+        move(lowering, at, whole.at(place), operand(lowering, index), (source,))
+
+
+def _split(lowering: Lowering, at: int, op: Split | SplitV) -> None:
+    operation = lowering.operation(at)
+    source, where = (operation.used[1], operation.used[0]) if isinstance(op, Split) else operation.used[::2]
+    whole = operand(lowering, source)
+    axis = normalize_axis(int(lowering.elements(where).reshape(-1)[0]), whole.view.ndim)
+    offset = 0
+    for index in operation.outputs:
+        part = operand(lowering, index)
+        size = part.view.shape[axis]
+        move(lowering, at, whole.at(_along(whole.view, axis, offset, size)), part, (source,))
+        offset += size
+
+
+def _filling(lowering: Lowering, at: int) -> tuple[Side, tuple[int, ...]]:
+    """One element that margins are filled with: the third operand, else what stands for 0. And who it is, if anyone."""
+    operation = lowering.operation(at)
+    type_ = lowering.type(operation.used[0])
+    itemsize = type_.dtype.itemsize
+    if len(operation.used) > 2 and not isinstance(operation.op, SpaceToBatchND):
+        value = operation.used[2]
+        return side(lowering.operand(value), (1,), itemsize), (value,)
+    zero = 0 if type_.quantization is None or not type_.dtype.is_integer else type_.quantization.zero_points[0]
+    element = np.full(16, zero, type_.dtype.numpy)
+    return side(lowering.constant(element), (1,), itemsize), ()
+
+
+def _fill(lowering: Lowering, at: int, value: Side, target: Side, reads: tuple[int, ...]) -> None:
+    move(lowering, at, value.at(np.broadcast_to(value.view, target.view.shape)), target, reads)
+
+
+def _pad(lowering: Lowering, at: int, op: Pad) -> None:
+    """The elements in the middle; the margins of each axis within those of the axes before it."""
+    operation = lowering.operation(at)
+    source, target = operation.used[0], operation.outputs[0]
+    pairs = [(int(a), int(b)) for a, b in lowering.elements(operation.used[1])]
+    whole, value_and_reads = operand(lowering, target), _filling(lowering, at)
+    value, reads = value_and_reads
+    own = lowering.shape(source)
+    for axis, ((before, after), size) in enumerate(zip(pairs, own, strict=True)):
+        inner = tuple(slice(a, a + n) for (a, _), n in zip(pairs[:axis], own[:axis], strict=True))
+        for margin in (slice(0, before), slice(before + size, before + size + after)):
+            _fill(lowering, at, value, whole.at(whole.view[(*inner, margin)]), reads)
+    middle = whole.view[tuple(slice(a, a + n) for (a, _), n in zip(pairs, own, strict=True))]
+    move(lowering, at, operand(lowering, source), whole.at(middle), (source,))
+
+
+def _mirror_pad(lowering: Lowering, at: int, op: MirrorPad) -> None:
+    """Along each axis three parts, those outside read backwards; a box for each combination."""
+    operation = lowering.operation(at)
+    source, target = operation.used[0], operation.outputs[0]
+    own, whole = operand(lowering, source), operand(lowering, target)
+    border = 1 if op.mode is Mirror.REFLECT else 0
+    parts: list[list[tuple[slice, slice]]] = []
+    for (before, after), size in zip(lowering.elements(operation.used[1]).tolist(), own.view.shape, strict=True):
+        found = [(slice(0, size), slice(before, before + size))]
+        if before:
+            found.append((_backwards(border + before - 1, before), slice(0, before)))
+        if after:
+            found.append((_backwards(size - 1 - border, after), slice(before + size, before + size + after)))
+        parts.append(found)
+    for chosen in product(*parts):
+        taken, placed = (tuple(pair[i] for pair in chosen) for i in (0, 1))
+        move(lowering, at, own.at(own.view[taken]), whole.at(whole.view[placed]), (source,))
+
+
+def _backwards(first: int, count: int) -> slice:
+    """`count` indices from `first` down."""
+    last = first - count
+    return slice(first, last if last >= 0 else None, -1)
+
+
+def _blocked(
+    lowering: Lowering, at: int, blocks: Sequence[int], shift: Sequence[int], batched: Side, spread: Side, gather: bool
+) -> None:
+    """One box for each position in a block, between images of a batch and the pixels that are a block apart.
+
+    Pixel p of the image of position b lies at `p * block + b - shift`, where that is inside of the picture.
+    """
+    images = spread.view.shape[0]
+    for number, position in enumerate(np.ndindex(*blocks)):
+        near: list[slice] = []
+        far: list[slice] = []
+        for i, (block, offset, moved) in enumerate(zip(blocks, position, shift, strict=True)):
+            start = offset - moved
+            first = max(0, -(start // block))
+            count = min(batched.view.shape[1 + i], -(-(spread.view.shape[1 + i] - start) // block)) - first
+            near.append(slice(first, first + max(count, 0)))
+            begin = first * block + start
+            far.append(slice(begin, begin + max(count, 0) * block, block))
+        images_here = slice(number * images, (number + 1) * images)
+        one = batched.at(batched.view[(images_here, *near)])
+        other = spread.at(spread.view[(slice(None), *far)])
+        source, target = (other, one) if gather else (one, other)
+        move(lowering, at, source, target, (lowering.operation(at).used[0],))
+
+
+def _space_to_batch(lowering: Lowering, at: int, op: SpaceToBatchND) -> None:
+    operation = lowering.operation(at)
+    source, block, paddings = operation.used
+    pairs = lowering.elements(paddings).tolist()
+    batched, spread = operand(lowering, operation.outputs[0]), operand(lowering, source)
+    if any(map(any, pairs)):
+        value, reads = _filling(lowering, at)
+        _fill(lowering, at, value, batched, reads)
+    blocks = [int(b) for b in lowering.elements(block).reshape(-1)]
+    _blocked(lowering, at, blocks, [before for before, _ in pairs], batched, spread, True)
+
+
+def _batch_to_space(lowering: Lowering, at: int, op: BatchToSpaceND) -> None:
+    operation = lowering.operation(at)
+    source, block, crops = operation.used
+    pairs = lowering.elements(crops).tolist()
+    batched, spread = operand(lowering, source), operand(lowering, operation.outputs[0])
+    blocks = [int(b) for b in lowering.elements(block).reshape(-1)]
+    _blocked(lowering, at, blocks, [before for before, _ in pairs], batched, spread, False)
+
+
+def _repeat(lowering: Lowering, at: int, op: Fill) -> None:
+    operation = lowering.operation(at)
+    value, whole = operand(lowering, operation.used[1]), operand(lowering, operation.outputs[0])
+    everywhere = np.broadcast_to(value.view.reshape(()), whole.view.shape)
+    move(lowering, at, value.at(everywhere), whole, (operation.used[1],))
+
+
+_LOWER: Mapping[type[Op], Callable[[Lowering, int, Any], None]] = {
+    Concat: _concat,
+    Pack: _pack,
+    Unpack: _unpack,
+    Split: _split,
+    SplitV: _split,
+    Pad: _pad,
+    MirrorPad: _mirror_pad,
+    SpaceToBatchND: _space_to_batch,
+    BatchToSpaceND: _batch_to_space,
+    Fill: _repeat,
+}

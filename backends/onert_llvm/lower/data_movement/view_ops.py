@@ -1,0 +1,91 @@
+"""Operations whose result is a view of their operand: where each element of the result lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from onert.ir import Array, CallTypes, Op
+from onert.ir.ops.data_movement.layout import DepthToSpace, Reverse, SpaceToDepth, Transpose
+from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice, StridedSlice, Tile
+from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
+from onert.ir.shape import normalize_axes, static
+
+View = Callable[[Any, CallTypes, Array], Array | None]
+
+
+def _integers(types: CallTypes, position: int) -> tuple[int, ...]:
+    value = types.input(position).value
+    assert value is not None
+    return tuple(int(v) for v in value.reshape(-1))
+
+
+def _transpose(op: Transpose, types: CallTypes, x: Array) -> Array:
+    return x.transpose(_integers(types, 1))
+
+
+def _slice(op: Slice, types: CallTypes, x: Array) -> Array:
+    shape = static(types.output.shape)
+    return x[tuple(slice(b, b + n) for b, n in zip(_integers(types, 1), shape, strict=True))]
+
+
+def _strided_slice(op: StridedSlice, types: CallTypes, x: Array) -> Array:
+    return op.view(x, *(_integers(types, i) for i in (1, 2, 3)))
+
+
+def _reverse(op: Reverse, types: CallTypes, x: Array) -> Array:
+    return np.flip(x, normalize_axes(_integers(types, 1), x.ndim))
+
+
+def _space_to_depth(op: SpaceToDepth, types: CallTypes, x: Array) -> Array:
+    n, h, w, c = x.shape
+    b = op.block_size
+    return x.reshape(n, h // b, b, w // b, b, c).transpose(0, 1, 3, 2, 4, 5)
+
+
+def _depth_to_space(op: DepthToSpace, types: CallTypes, x: Array) -> Array:
+    n, h, w, c = x.shape
+    b = op.block_size
+    return x.reshape(n, h, w, b, b, c // (b * b)).transpose(0, 1, 3, 2, 4, 5)
+
+
+def _tile(op: Tile, types: CallTypes, x: Array) -> Array:
+    times = _integers(types, 1)
+    both = [d for pair in zip(times, x.shape, strict=True) for d in pair]
+    each = x.reshape([d for size in x.shape for d in (1, size)])
+    return np.broadcast_to(each, both)
+
+
+def _broadcast(op: BroadcastTo, types: CallTypes, x: Array) -> Array:
+    return np.broadcast_to(x, static(types.output.shape))
+
+
+def _nearest(op: ResizeNearestNeighbor, types: CallTypes, x: Array) -> Array | None:
+    """Where the new size is a multiple of the old one and each pixel is repeated as often."""
+    n, h, w, c = x.shape
+    _, height, width, _ = static(types.output.shape)
+    if height % h or width % w:
+        return None
+    rows, columns = op.nearest(height, h), op.nearest(width, w)
+    down, across = height // h, width // w
+    if not (np.array_equal(rows, np.arange(height) // down) and np.array_equal(columns, np.arange(width) // across)):
+        return None
+    return np.broadcast_to(x.reshape(n, h, 1, w, 1, c), (n, h, down, w, across, c))
+
+
+VIEWS: Mapping[type[Op], tuple[View, tuple[int, ...]]] = {
+    Transpose: (_transpose, (1,)),
+    Slice: (_slice, (1, 2)),
+    StridedSlice: (_strided_slice, (1, 2, 3)),
+    Reverse: (_reverse, (1,)),
+    SpaceToDepth: (_space_to_depth, ()),
+    DepthToSpace: (_depth_to_space, ()),
+    Tile: (_tile, (1,)),
+    BroadcastTo: (_broadcast, (1,)),
+    ResizeNearestNeighbor: (_nearest, (1,)),
+}
+"""For each kind, the view of the operand whose elements are the result's in their order (axes may be split), or None
+where there is none; and the operands that must be known before the run.
+"""

@@ -1,0 +1,151 @@
+"""Chains of element-wise operations as one loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import CallTypes, Op
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.value import Value
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Leaf, leaves
+from onert_llvm.kernels.elementwise.elementwise import Elementwise
+from onert_llvm.lower.command_builder import Lowering
+
+from .op_to_expression import KINDS, expression, supported
+
+WIDE = 1024
+"""Elements that a row has at least where rows do not matter."""
+
+_PIECE = 1 << 12
+"""Elements of a row in a work tile where rows are long."""
+
+MOST_OPERANDS = 64
+"""Of one operation. A loop reads them all at once, and the tree that adds them is as deep."""
+
+
+def why_not(op: Op, types: CallTypes) -> str | None:
+    """Why this backend does not run an operation as an element-wise loop; None where it does."""
+    if not supported(op, types):
+        return "it has no native form for these element types"
+    if len(types.inputs) > MOST_OPERANDS:
+        return f"it has {len(types.inputs)} inputs, more than {MOST_OPERANDS} that one loop reads"
+    return "a tensor has no elements" if 0 in types.output.shape else None
+
+
+@frozen
+class _Operand(Value):
+    """A tensor that a loop reads: its name in the tree and its strides along the result's axes, in elements."""
+
+    name: str
+    operand: int
+    strides: tuple[int, ...]
+
+
+def lower_elementwise(lowering: Lowering, operations: Sequence[int]) -> None:
+    """The group as one kernel: the tree of all its operations over the tensors it reads."""
+    trees: dict[int, Expr] = {}
+    found: dict[tuple[int, tuple[int, ...]], _Operand] = {}
+    result = lowering.operation(operations[-1]).outputs[0]
+    whole = lowering.shape(result)
+
+    def leaf(operand: int, shape: tuple[int, ...]) -> Expr:
+        kind = KINDS[lowering.type(operand).dtype]
+        if lowering.subgraph.operands[operand].is_constant and int(np.prod(shape)) == 1:
+            return Const(lowering.elements(operand).reshape(()).item(), kind)
+        key = (operand, shape)
+        if key not in found:
+            found[key] = _Operand(f"i{len(found)}", operand, _strides(shape, whole))
+        return Leaf(found[key].name, kind)
+
+    for at in operations:
+        operation = lowering.operation(at)
+        shapes = operand_shapes(operation.op, [lowering.shape(i) for i in operation.used])
+        args = [trees[i] if i in trees else leaf(i, shape) for i, shape in zip(operation.used, shapes, strict=True)]
+        trees[operation.outputs[0]] = expression(operation.op, args, lowering.subgraph.types(operation))
+    tree, names = _numbered(trees[result])
+    operands = [(names[o.name], o) for o in found.values() if o.name in names]
+    _emit(lowering, operations, tree, operands, result)
+
+
+def operand_shapes(op: Op, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The shapes with which operands broadcast: a condition that chooses rows has dimensions of 1 behind."""
+    if isinstance(op, Select) and op.rows and len(shapes[0]) == 1 and len(shapes[1]) > 1:
+        return [shapes[0] + (1,) * (len(shapes[1]) - 1), *shapes[1:]]
+    return list(shapes)
+
+
+def _strides(own: tuple[int, ...], whole: tuple[int, ...]) -> tuple[int, ...]:
+    """A dense tensor's strides under results that it broadcasts to: 0 where it repeats."""
+    padded = (1,) * (len(whole) - len(own)) + own
+    steps = [int(np.prod(padded[i + 1 :], dtype=np.int64)) for i in range(len(padded))]
+    return tuple(0 if d == 1 else s for d, s in zip(padded, steps, strict=True))
+
+
+def _emit(
+    lowering: Lowering,
+    operations: Sequence[int],
+    tree: Expr,
+    operands: Sequence[tuple[str, _Operand]],
+    result: int,
+) -> None:
+    axes = _axes(lowering.shape(result), [o.strides for _, o in operands])
+    (width, inner), outer = axes[-1], axes[:-1] or [(1, (0,) * len(operands))]
+    wide = {name: step == 1 for (name, _), step in zip(operands, inner, strict=True)}
+    slots: dict[str, Slot] = {"out": lowering.operand(result), "width": width}
+    rows = int(np.prod([size for size, _ in outer], dtype=np.int64))
+    tiles, cut = rows, width > 2 * _PIECE
+    if cut:
+        slots |= {"piece": _PIECE, "pieces": -(-width // _PIECE)}
+        tiles = rows * -(-width // _PIECE)
+    slots |= {f"size{i}": size for i, (size, _) in enumerate(outer) if i}
+    for at, (name, operand) in enumerate(operands):
+        slots[name] = lowering.operand(operand.operand)
+        slots |= {f"{name}_step{i}": steps[at] for i, (_, steps) in enumerate(outer)}
+    algorithm = Elementwise(tree, tuple(wide[name] for name in leaves(tree)), len(outer), cut)
+    reads = tuple(dict.fromkeys(o.operand for _, o in operands))
+    lowering.emit(operations[0], algorithm, slots, tiles, reads, (result,), rows * width * len(operations))
+
+
+def _axes(shape: tuple[int, ...], strides: Sequence[tuple[int, ...]]) -> list[tuple[int, tuple[int, ...]]]:
+    """The result's axes with the strides of all operands: none of size 1, those that continue one another as one.
+
+    The last has strides of 1 and 0 only: operands are dense.
+    """
+    found: list[tuple[int, tuple[int, ...]]] = []
+    for at, size in enumerate(shape):
+        if size == 1:
+            continue
+        steps = tuple(s[at] for s in strides)
+        if found and all(o == i * size for o, i in zip(found[-1][1], steps, strict=True)):
+            size *= found.pop()[0]
+        found.append((size, steps))
+    return found or [(1, (0,) * len(strides))]
+
+
+def matrix(shape: tuple[int, ...], flat: bool) -> tuple[int, int]:
+    """Rows and width of the results: the last dimension, and where rows do not matter as many more as fill a tile."""
+    width, at = (shape[-1], len(shape) - 1) if shape else (1, 0)
+    while flat and at > 0 and width < WIDE:
+        at -= 1
+        width *= shape[at]
+    return int(np.prod(shape[:at], dtype=np.int64)), width
+
+
+def _numbered(tree: Expr) -> tuple[Expr, dict[str, str]]:
+    """The tree with its leaves named in the order of their use, so that equal chains of different tensors are one
+    kernel; and each old name's new one.
+    """
+    names = {name: f"i{at}" for at, name in enumerate(leaves(tree))}
+    return _renamed(tree, names), names
+
+
+def _renamed(tree: Expr, names: dict[str, str]) -> Expr:
+    if isinstance(tree, Leaf):
+        return Leaf(names[tree.name], tree.kind)
+    if isinstance(tree, Const):
+        return tree
+    return Apply(tree.fn, tuple(_renamed(a, names) for a in tree.args), tree.kind)

@@ -1,0 +1,198 @@
+"""Sums, differences and products of 8-bit tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import Array, CallTypes, DType
+from onert.ir.ops.arithmetic.fixed_point import quantize_multipliers
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Algorithm
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
+from onert_llvm.kernels.elementwise.elementwise_int8 import OPERANDS, AffineInt8, MultiplyInt8, SumInt8
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.dtype_sets import BYTES
+from onert_llvm.schedule.weight_packing import pack_columns, scaling
+from onert_llvm.target.isa import Isa
+
+from .broadcast import grid, longer, why_no_grid
+from .int8_lookup_tables import all_bytes, pair_table
+
+_KINDS = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL)
+_LEFT = 20
+"""Bits by which TFLite lifts the sides of a sum before it scales them (kernels/add.cc)."""
+
+
+def why_not(op: Binary, types: CallTypes) -> str | None:
+    """Why this backend does not run the integer operation; None where it does."""
+    x, y, output = types.input(0), types.input(1), types.output
+    if op.kind not in _KINDS:
+        return "it has no native integer form"
+    if x.dtype not in BYTES or y.dtype is not x.dtype or output.dtype is not x.dtype:
+        return "only 8-bit operands are native"
+    scaled = all(t.quantization is not None and t.quantization.per_tensor for t in (x, y, output))
+    if not scaled or op.activation.value.function is not None:
+        return "its quantisation or activation has no integer form"
+    return why_no_grid(types)
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """The operation as one loop over rows."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, Binary)
+    types = lowering.subgraph.types(operation)
+    x, y, result = operation.used[0], operation.used[-1], operation.outputs[0]
+    found = grid(lowering.shape(result), [lowering.shape(x), lowering.shape(y)])
+    assert found is not None
+    places = [lowering.operand(x), lowering.operand(y)]
+    for i, operand in enumerate((x, y)):
+        if lowering.subgraph.operands[operand].is_constant:
+            found, times = longer(found, i)
+            if times > 1:
+                places[i] = lowering.constant(np.tile(lowering.elements(operand).reshape(-1), times))
+    low, high = op.activation.bounds(types.output)
+    form = _Form((low, high) != types.output.dtype.limits, (found.single[0], found.single[1]))
+    algorithm, own = _product(lowering, types, form) if op.kind is BinaryKind.MUL else _sum(lowering, op, types, form)
+    slots: dict[str, Slot] = {
+        **found.slots(OPERANDS),
+        **own,
+        "x": places[0],
+        "y": places[1],
+        "x_zero": types.input(0).zero_point,
+        "y_zero": types.input(1).zero_point,
+        "out": lowering.operand(result),
+        "zero_point": types.output.zero_point,
+        "low": low,
+        "high": high,
+    }
+    used: dict[str, Slot] = {name: slots[name] for name in algorithm.layout.names}
+    lowering.emit(at, algorithm, used, found.rows, operation.used, (result,), found.rows * found.width)
+
+
+@frozen
+class _Form(Value):
+    """Whether results are bounded by more than their type, and which operand has but one element for each row."""
+
+    clamped: bool
+    single: tuple[bool, bool]
+
+
+def _sum(lowering: Lowering, op: Binary, types: CallTypes, form: _Form) -> tuple[Algorithm, dict[str, Slot]]:
+    """A sum or a difference: in floats where these are exact, else in fixed point."""
+    signed = types.output.dtype is DType.INT8
+    factors = affine_factors(op, types, lowering.isa)
+    if factors is not None:
+        named: dict[str, Slot] = dict(zip(("x_factor", "y_factor", "offset"), factors, strict=True))
+        return AffineInt8(signed, form.clamped, form.single), named
+    x, y, out = types.input(0), types.input(1), types.output
+    twice = 2.0 * max(x.scale, y.scale)
+    bound = 1 << 29  # both sides are at most 2**28 after TFLite has halved the larger scale
+    how, columns = register(lowering, twice / ((1 << _LEFT) * out.scale), bound, out.zero_point)
+    slots: dict[str, Slot] = {"columns": columns}
+    sides = []
+    for name, side in zip(OPERANDS, (x, y), strict=True):
+        scale, slots[f"{name}_columns"] = register(lowering, side.scale / twice, 1 << 28, 0)
+        sides.append(None if side.scale * 2.0 == twice else scale)
+    kind = Requantize(how, form.clamped)
+    return SumInt8(kind, (sides[0], sides[1]), signed, op.kind is BinaryKind.SUB, form.single), slots
+
+
+def _product(lowering: Lowering, types: CallTypes, form: _Form) -> tuple[Algorithm, dict[str, Slot]]:
+    x, y, out = types.input(0), types.input(1), types.output
+    real = float(np.float32(x.scale) * np.float32(y.scale) / np.float32(out.scale))
+    how, columns = register(lowering, real, 1 << 18, out.zero_point)
+    kind = Requantize(how, form.clamped)
+    return MultiplyInt8(kind, out.dtype is DType.INT8, form.single), {"columns": columns}
+
+
+def register(lowering: Lowering, real: float, bound: int, zero_point: int) -> tuple[Scaling, Slot]:
+    """One register of a multiplier for values of magnitude `bound` at most."""
+    multiplier = quantize_multipliers([real])
+    how = scaling(np.array([bound]), multiplier, zero_point)
+    same = np.zeros(lowering.isa.f32, np.int64)
+    return how, lowering.constant(pack_columns(how, same, multiplier, zero_point, lowering.isa))
+
+
+_STEPS = 8
+"""How far the search for factors goes, in steps of 2**-18 of the offset."""
+
+
+_ROWS = 32
+"""Of the table of results that are looked at together: few enough that the memory for them is used again."""
+
+
+def affine_factors(op: Binary, types: CallTypes, isa: Isa) -> tuple[float, float, float] | None:
+    """Factors of x and y and an offset in float32 with which `AffineInt8` gives every result; None if none is found.
+
+    All 65536 results are compared: most with what arithmetic without error gives, which no factors that are tried come
+    far from; those that lie near a half with what the target computes.
+    """
+    x, y, out = types.input(0), types.input(1), types.output
+    a, b = (all_bytes(t).astype(np.float64) for t in (x, y))
+    sign = 1 if op.kind is BinaryKind.ADD else -1
+    real = (np.float32(x.scale / out.scale), np.float32(sign * y.scale / out.scale))
+    start = out.zero_point - x.zero_point * float(real[0]) - y.zero_point * float(real[1])
+    reach = np.abs(a).max() * abs(float(real[0])) + np.abs(b).max() * abs(float(real[1])) + abs(start) + 1
+    if reach >= 1 << 13 or min(np.abs(real)) < 2.0**-16:
+        return None  # float64 would not hold what a trial computes
+    bounds, error, found = op.activation.bounds(out), _most_error(real, reach), []
+    for part in (slice(at, at + _ROWS) for at in range(0, 256, _ROWS)):
+        exact = pair_table(op, types, part)
+        sums = a[part, None] * float(real[0]) + (b * float(real[1]) + start)
+        rounded = np.rint(sums)
+        near = np.abs(sums - rounded) > 0.5 - error
+        if not np.all(near[np.clip(rounded, *bounds) != exact]):
+            return None
+        rows, columns = np.nonzero(near)
+        found.append((a[part][rows], b[columns], exact[rows, columns].astype(np.float64)))
+    x_near, y_near, results = (np.concatenate(each) for each in zip(*found, strict=True))
+    trial = _Trial(x_near, y_near, results, bounds, isa.fma)
+    steps = sorted(range(-_STEPS, _STEPS + 1), key=abs)
+    nearby = [(r, np.nextafter(r, np.float32(0)), np.nextafter(r, 2 * r)) for r in real]
+    for p in nearby[0]:
+        for q in nearby[1]:
+            for step in steps:
+                factors = (p, q, np.float32(start + step * 2.0**-18))
+                if trial.agrees(*factors):
+                    return float(p), float(q), float(factors[2])
+    return None
+
+
+def _most_error(factors: tuple[np.float32, np.float32], reach: float) -> float:
+    """How far what a trial computes may be from arithmetic without error on `factors`, where nothing exceeds `reach`.
+
+    Factors that are tried differ by one unit in the last place, for up to 255; the offset by its steps; and five
+    results of less than `reach` are rounded to float32: two products, two sums, the offset. Twice that, to be sure.
+    """
+    other = 255 * sum(float(np.spacing(np.abs(f))) for f in factors) + _STEPS * 2.0**-18
+    return 2 * (other + 5 * float(np.spacing(np.float32(reach))))
+
+
+@frozen(eq=False)
+class _Trial:
+    """Pairs of operands, their exact results, and how the target computes."""
+
+    x: Array
+    y: Array
+    exact: Array
+    bounds: tuple[int, int]
+    fma: bool
+
+    def agrees(self, p: np.float32, q: np.float32, offset: np.float32) -> bool:
+        total = self._added(self.y, q, self._added(self.x, p, np.float64(offset)))
+        return bool(np.array_equal(np.clip(np.rint(total), *self.bounds), self.exact))
+
+    def _added(self, x: Array, factor: np.float32, to: Array | np.float64) -> Array:
+        """`x * factor + to` in float32: all of it is exact in float64, where nothing is rounded before the end."""
+        product = x * np.float64(factor)
+        if not self.fma:
+            product = product.astype(np.float32).astype(np.float64)
+        out: Array = np.asarray(product + to).astype(np.float32).astype(np.float64)
+        return out

@@ -1,0 +1,167 @@
+"""Functions of one or two bytes as tables of all their results: whatever the operation, as the reference has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import Array, CallTypes, DType, Op, RuleError, TensorType, evaluate
+from onert.ir.ops.elementwise.binary import STORED, Binary
+from onert_llvm.codegen.kernel_abi import Algorithm
+from onert_llvm.command.command import Pointer, Slot
+from onert_llvm.kernels.data_movement.row_copy import CopyRows
+from onert_llvm.kernels.elementwise.elementwise_int8 import OPERANDS, MapBytes, PairTable, ShiftBytes
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.dtype_sets import BYTES
+
+from .broadcast import grid, why_no_grid
+from .float_elementwise import matrix
+
+_STORED = (DType.INT8, DType.UINT8, DType.BOOL)
+
+
+def all_bytes(type_: TensorType) -> Array:
+    """Every stored value, in the order of the unsigned byte that it is."""
+    return np.arange(256, dtype=np.uint8).view(type_.dtype.numpy)
+
+
+def why_no_map(op: Op, types: CallTypes) -> str | None:
+    """Why an operation is no function of one byte; None where it is."""
+    if len(types.outputs) != 1 or types.output.dtype not in _STORED or 0 in types.output.shape:
+        return "its results are not bytes"
+    at = _variable(types)
+    if at is None:
+        return "it is not a function of one tensor of bytes"
+    try:
+        table(op, types, at)
+    except RuleError as error:
+        return str(error)
+    return None
+
+
+def _variable(types: CallTypes) -> int | None:
+    """The only operand that is not one known element; it is of bytes and of the result's shape."""
+    open_ = [i for i, t in enumerate(types.inputs) if t is not None and (t.value is None or t.value.size != 1)]
+    if len(open_) != 1:
+        return None
+    found = types.input(open_[0])
+    fits = found.dtype in BYTES and found.shape == types.output.shape and _one_scale(found) and _one_scale(types.output)
+    return open_[0] if fits else None
+
+
+def _one_scale(type_: TensorType) -> bool:
+    return type_.quantization is None or type_.quantization.per_tensor
+
+
+def table(op: Op, types: CallTypes, at: int) -> Array:
+    """The results of an operation for every byte as operand `at`, the others one constant element each."""
+    inputs: list[Array | None] = []
+    for i, t in enumerate(types.inputs):
+        value = None if t is None else t.value
+        inputs.append(all_bytes(types.input(at)) if i == at else None if value is None else value.reshape(1))
+    found = [
+        None if t is None or a is None else evolve(t, shape=a.shape, data=None)
+        for t, a in zip(types.inputs, inputs, strict=True)
+    ]
+    (out,) = evaluate(op, inputs, CallTypes(tuple(found), (evolve(types.output, shape=(256,), data=None),)))
+    return out
+
+
+def lower_map(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A function of one byte, element by element."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    types = lowering.subgraph.types(operation)
+    position = _variable(types)
+    assert position is not None
+    source, target = operation.inputs[position], operation.outputs[0]
+    assert source is not None
+    rows, width = matrix(lowering.shape(target), flat=True)
+    map_rows(
+        lowering,
+        at,
+        table(operation.op, types, position),
+        (source, lowering.operand(source), width),
+        (target, lowering.operand(target), width),
+        (rows, width),
+    )
+
+
+Rows = tuple[int, Pointer, int]
+"""An operand, where its rows begin, and the bytes from one to the next."""
+
+
+def map_rows(lowering: Lowering, at: int, results: Array, source: Rows, target: Rows, size: tuple[int, int]) -> None:
+    """A table's results for rows of bytes: copied or moved as a whole where the table says no more than that."""
+    rows, width = size
+    unsigned = results.view(np.uint8)
+    by = int(unsigned[0])
+    if np.array_equal(unsigned, all_bytes_from(0)):
+        slots: dict[str, Slot] = {"source": source[1], "source_step": source[2], "target": target[1]}
+        algorithm: Algorithm = CopyRows()
+        slots |= {"target_step": target[2], "width": width}
+    else:
+        slots = {"x": source[1], "x_step": source[2], "out": target[1], "out_step": target[2], "width": width}
+        shifts = np.array_equal(unsigned, all_bytes_from(by))
+        algorithm = ShiftBytes() if shifts else MapBytes()
+        slots |= {"by": by} if shifts else {"table": lowering.constant(results)}
+    lowering.emit(at, algorithm, slots, rows, (source[0],), (target[0],), rows * width)
+
+
+def all_bytes_from(first: int) -> Array:
+    """All bytes, counted on from one and around."""
+    return (np.arange(256) + first).astype(np.uint8)
+
+
+def why_no_pairs(op: Op, types: CallTypes) -> str | None:
+    """Why an operation is no function of two bytes; None where it is."""
+    if len(types.outputs) != 1 or types.output.dtype not in _STORED or 0 in types.output.shape:
+        return "its results are not bytes"
+    if len(types.inputs) != 2 or any(t is None or t.dtype not in BYTES or not _one_scale(t) for t in types.inputs):
+        return "it is not a function of two tensors of bytes"
+    reason = why_no_grid(types)
+    if reason is not None:
+        return reason
+    on_stored = isinstance(op, Binary) and op.kind in STORED
+    if not on_stored and all(types.input(i).quantization is not None for i in (0, 1)):
+        return None  # goes through arithmetic that is defined for all
+    try:
+        pair_table(op, types)
+    except RuleError as error:
+        return str(error)
+    return None
+
+
+def pair_table(op: Op, types: CallTypes, rows: slice = slice(None)) -> Array:
+    """The results of an operation for every two bytes, a row for each of the first, or for some of the first alone."""
+    values = [all_bytes(types.input(0))[rows], all_bytes(types.input(1))]
+    if isinstance(op, Binary):  # so each side is scaled once for each of its bytes
+        inputs = [values[0][:, None], values[1][None, :]]
+    else:
+        inputs = [np.repeat(values[0], 256), np.tile(values[1], len(values[0]))]
+    shape = np.broadcast_shapes(*(i.shape for i in inputs))
+    plain = tuple(evolve(types.input(i), shape=inputs[i].shape, data=None) for i in (0, 1))
+    (out,) = evaluate(op, inputs, CallTypes(plain, (evolve(types.output, shape=shape, data=None),)))
+    return out.reshape(-1, 256)
+
+
+def lower_pairs(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A function of two bytes, element by element."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    types = lowering.subgraph.types(operation)
+    x, y = operation.used[0], operation.used[-1]
+    result = operation.outputs[0]
+    found = grid(lowering.shape(result), [lowering.shape(x), lowering.shape(y)])
+    assert found is not None
+    slots: dict[str, Slot] = {
+        **found.slots(OPERANDS),
+        "x": lowering.operand(x),
+        "y": lowering.operand(y),
+        "out": lowering.operand(result),
+        "table": lowering.constant(pair_table(operation.op, types)),
+    }
+    algorithm = PairTable((found.single[0], found.single[1]))
+    lowering.emit(at, algorithm, slots, found.rows, operation.used, (result,), found.rows * found.width)

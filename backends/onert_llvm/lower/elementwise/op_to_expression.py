@@ -1,0 +1,257 @@
+"""Element-wise operations as expression trees of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from onert.ir import CallTypes, DType, Op, Shape
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.elementwise.binary import AddN, Binary, BinaryKind, PRelu
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
+from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Kind, clamp, hard_swish
+from onert_llvm.kernels.elementwise.elementwise import Reach
+
+KINDS: Mapping[DType, Kind] = {
+    DType.FLOAT32: Kind.F32,
+    DType.INT64: Kind.I64,
+    DType.INT32: Kind.I32,
+    DType.INT16: Kind.I16,
+    DType.INT8: Kind.I8,
+    DType.UINT8: Kind.U8,
+    DType.BOOL: Kind.BOOL,
+}
+"""The element types that loops know."""
+
+_REALS, _WHOLES, _TRUTHS = (Kind.F32,), (Kind.I32, Kind.I64), (Kind.BOOL,)
+_NUMBERS = (*_REALS, *_WHOLES)
+
+
+def _unary(fn: Fn) -> Callable[[Expr], Expr]:
+    return lambda x: Apply(fn, (x,), x.kind)
+
+
+def _binary(fn: Fn) -> Callable[[Expr, Expr], Expr]:
+    return lambda x, y: Apply(fn, (x, y), x.kind)
+
+
+def _square(x: Expr) -> Expr:
+    return Apply(Fn.MUL, (x, x), x.kind)
+
+
+def _times(x: Expr, factor: float) -> Expr:
+    return Apply(Fn.MUL, (x, Const(factor)))
+
+
+def _plus(x: Expr, y: Expr) -> Expr:
+    return Apply(Fn.ADD, (x, y))
+
+
+def _gelu(x: Expr) -> Expr:
+    """x / 2 · (1 + erf(x / √2))."""
+    inside = _plus(Apply(Fn.ERF, (_times(x, 0.7071067811865476),)), Const(1.0))
+    return Apply(Fn.MUL, (_times(x, 0.5), inside))
+
+
+def _gelu_tanh(x: Expr) -> Expr:
+    """x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))."""
+    inside = Apply(Fn.MUL, (x, _plus(_times(_square(x), 0.044715 * 0.7978845608028654), Const(0.7978845608028654))))
+    return Apply(Fn.MUL, (_times(x, 0.5), _plus(Apply(Fn.TANH, (inside,)), Const(1.0))))
+
+
+UNARY: Mapping[UnaryKind, tuple[Callable[[Expr], Expr], tuple[Kind, ...]]] = {
+    UnaryKind.ABS: (_unary(Fn.ABS), _NUMBERS),
+    UnaryKind.NEG: (_unary(Fn.NEG), _NUMBERS),
+    UnaryKind.SQUARE: (_square, _NUMBERS),
+    UnaryKind.SIGN: (_unary(Fn.SIGN), _NUMBERS),
+    UnaryKind.EXP: (_unary(Fn.EXP), _REALS),
+    UnaryKind.ERF: (_unary(Fn.ERF), _REALS),
+    UnaryKind.LOG: (_unary(Fn.LOG), _REALS),
+    UnaryKind.SQRT: (_unary(Fn.SQRT), _REALS),
+    UnaryKind.RSQRT: (_unary(Fn.RSQRT), _REALS),
+    UnaryKind.SIN: (_unary(Fn.SIN), _REALS),
+    UnaryKind.COS: (_unary(Fn.COS), _REALS),
+    UnaryKind.TANH: (_unary(Fn.TANH), _REALS),
+    UnaryKind.LOGISTIC: (_unary(Fn.LOGISTIC), _REALS),
+    UnaryKind.ERF: (_unary(Fn.ERF), _REALS),
+    UnaryKind.ELU: (_unary(Fn.ELU), _REALS),
+    UnaryKind.HARD_SWISH: (hard_swish, _REALS),
+    UnaryKind.RELU: (lambda x: clamp(x, 0, None), _NUMBERS),
+    UnaryKind.RELU6: (lambda x: clamp(x, 0, 6), _NUMBERS),
+    UnaryKind.RELU_N1_TO_1: (lambda x: clamp(x, -1, 1), _NUMBERS),
+    UnaryKind.RELU_0_TO_1: (lambda x: clamp(x, 0, 1), _NUMBERS),
+    UnaryKind.FLOOR: (_unary(Fn.FLOOR), _REALS),
+    UnaryKind.CEIL: (_unary(Fn.CEIL), _REALS),
+    UnaryKind.ROUND: (_unary(Fn.ROUND), _REALS),
+    UnaryKind.GELU: (_gelu, _REALS),
+    UnaryKind.GELU_TANH: (_gelu_tanh, _REALS),
+    UnaryKind.LOGICAL_NOT: (_unary(Fn.NOT), _TRUTHS),
+}
+
+
+def _floor_quotient(x: Expr, y: Expr) -> Expr:
+    """The quotient rounded down: for integers the truncated one, less 1 where something is left of another sign."""
+    if x.kind is Kind.F32:
+        return Apply(Fn.FLOOR, (Apply(Fn.DIV, (x, y)),))
+    kind = x.kind
+    quotient = Apply(Fn.QUOTIENT, (x, y), kind)
+    rest = Apply(Fn.SUB, (x, Apply(Fn.MUL, (quotient, y), kind)), kind)
+    other = Apply(Fn.LT, (Apply(Fn.XOR, (rest, y), kind), Const(0, kind)), Kind.BOOL)
+    less = Apply(Fn.AND, (Apply(Fn.NE, (rest, Const(0, kind)), Kind.BOOL), other), Kind.BOOL)
+    return Apply(Fn.SUB, (quotient, Apply(Fn.CAST, (less,), kind)), kind)
+
+
+def _floor_rest(x: Expr, y: Expr) -> Expr:
+    return Apply(Fn.SUB, (x, Apply(Fn.MUL, (_floor_quotient(x, y), y), x.kind)), x.kind)
+
+
+def _rest(x: Expr, y: Expr) -> Expr:
+    return Apply(Fn.SUB, (x, Apply(Fn.MUL, (Apply(Fn.QUOTIENT, (x, y), x.kind), y), x.kind)), x.kind)
+
+
+def _divided(x: Expr, y: Expr) -> Expr:
+    return Apply(Fn.DIV if x.kind is Kind.F32 else Fn.QUOTIENT, (x, y), x.kind)
+
+
+BINARY: Mapping[BinaryKind, tuple[Callable[[Expr, Expr], Expr], tuple[Kind, ...]]] = {
+    BinaryKind.ADD: (_binary(Fn.ADD), _NUMBERS),
+    BinaryKind.SUB: (_binary(Fn.SUB), _NUMBERS),
+    BinaryKind.MUL: (_binary(Fn.MUL), _NUMBERS),
+    BinaryKind.DIV: (_divided, _NUMBERS),
+    BinaryKind.FLOOR_DIV: (_floor_quotient, _NUMBERS),
+    BinaryKind.FLOOR_MOD: (_floor_rest, _WHOLES),
+    BinaryKind.REMAINDER: (_rest, _WHOLES),
+    BinaryKind.MAXIMUM: (_binary(Fn.MAXIMUM), _NUMBERS),
+    BinaryKind.MINIMUM: (_binary(Fn.MINIMUM), _NUMBERS),
+    BinaryKind.SQUARED_DIFFERENCE: (lambda x, y: _square(Apply(Fn.SUB, (x, y), x.kind)), _NUMBERS),
+    BinaryKind.LOGICAL_AND: (_binary(Fn.AND), _TRUTHS),
+    BinaryKind.LOGICAL_OR: (_binary(Fn.OR), _TRUTHS),
+    BinaryKind.BITWISE_AND: (_binary(Fn.AND), (*_WHOLES, *_TRUTHS)),
+    BinaryKind.BITWISE_OR: (_binary(Fn.OR), (*_WHOLES, *_TRUTHS)),
+    BinaryKind.BITWISE_XOR: (_binary(Fn.XOR), (*_WHOLES, *_TRUTHS)),
+}
+_DIVISIONS = (BinaryKind.DIV, BinaryKind.FLOOR_DIV, BinaryKind.FLOOR_MOD, BinaryKind.REMAINDER)
+_POWERS: Mapping[float, Callable[[Expr], Expr]] = {
+    1.0: lambda x: x,
+    2.0: _square,
+    3.0: lambda x: Apply(Fn.MUL, (_square(x), x)),
+}
+_RELATIONS: Mapping[ComparisonKind, Fn] = {
+    ComparisonKind.EQUAL: Fn.EQ,
+    ComparisonKind.NOT_EQUAL: Fn.NE,
+    ComparisonKind.LESS: Fn.LT,
+    ComparisonKind.LESS_EQUAL: Fn.LE,
+    ComparisonKind.GREATER: Fn.GT,
+    ComparisonKind.GREATER_EQUAL: Fn.GE,
+}
+
+
+def activated(x: Expr, activation: Activation) -> Expr | None:
+    """`x` with a fused activation; None for one that no expression says."""
+    value = activation.value
+    if activation is Activation.TANH and x.kind is Kind.F32:
+        return Apply(Fn.TANH, (x,))
+    return None if value.function is not None else clamp(x, value.low, value.high)
+
+
+def real(op: Op, types: CallTypes) -> bool:
+    """Whether an operation is element-wise in float32 throughout and has an expression."""
+    present = (*types.inputs, *types.outputs)
+    return all(t is None or t.dtype is DType.FLOAT32 for t in present) and supported(op, types)
+
+
+def supported(op: Op, types: CallTypes) -> bool:
+    """Whether an operation is element-wise and has an expression for its element types."""
+    if not types.outputs or types.output.dtype not in KINDS:
+        return False
+    present = [t for t in (*types.inputs, *types.outputs) if t is not None]
+    if any(t.dtype not in KINDS for t in present):
+        return False
+    if isinstance(op, Cast | Select):
+        return True
+    if isinstance(op, Comparison):
+        return op.kind in _RELATIONS and types.input(0).quantization == types.input(1).quantization
+    if any(t.dtype.is_integer and t.quantization is not None for t in present):
+        return False
+    kind = KINDS[present[0].dtype]
+    if isinstance(op, Unary):
+        return op.kind in UNARY and kind in UNARY[op.kind][1]
+    if isinstance(op, Binary):
+        return _supported_binary(op, types, kind)
+    return kind in (_NUMBERS if isinstance(op, AddN) else _REALS) and isinstance(op, AddN | LeakyRelu | PRelu)
+
+
+def _supported_binary(op: Binary, types: CallTypes, kind: Kind) -> bool:
+    if op.kind is BinaryKind.POW:
+        return kind is Kind.F32 and _power(types) is not None and op.activation is Activation.NONE
+    if op.kind not in BINARY or kind not in BINARY[op.kind][1]:
+        return False
+    if kind is not Kind.F32:
+        if op.kind in _DIVISIONS and not _harmless(types):
+            return False
+        return op.activation is Activation.NONE
+    return op.activation is Activation.TANH or op.activation.value.function is None
+
+
+def _harmless(types: CallTypes) -> bool:
+    """Whether integers are divided by one number that is known and neither 0 nor -1."""
+    divisor = types.input(1).value
+    return divisor is not None and divisor.size == 1 and int(divisor.reshape(-1)[0]) not in (0, -1)
+
+
+def _power(types: CallTypes) -> Callable[[Expr], Expr] | None:
+    exponent = types.input(1).value
+    one = exponent is not None and exponent.size == 1 and types.input(0).shape == types.output.shape
+    return _POWERS.get(float(np.asarray(exponent).reshape(-1)[0])) if one else None
+
+
+def expression(op: Op, args: list[Expr], types: CallTypes) -> Expr:
+    """The tree of a supported operation on trees."""
+    if isinstance(op, Unary):
+        return UNARY[op.kind][0](args[0])
+    if isinstance(op, Binary):
+        return _of_binary(op, args, types)
+    if isinstance(op, Comparison):
+        wide = tuple(Apply(Fn.CAST, (a,), Kind.I32) if a.kind is Kind.U8 else a for a in args)
+        return Apply(_RELATIONS[op.kind], wide, Kind.BOOL)
+    if isinstance(op, Select):
+        return Apply(Fn.SELECT, tuple(args), args[1].kind)
+    if isinstance(op, Cast):
+        kind = KINDS[op.to]
+        return args[0] if args[0].kind is kind else Apply(Fn.CAST, (args[0],), kind)
+    if isinstance(op, AddN):
+        total = args[0]
+        for x in args[1:]:
+            total = Apply(Fn.ADD, (total, x), x.kind)
+        return total
+    alpha: Expr = Const(op.alpha) if isinstance(op, LeakyRelu) else args[1]
+    negative = Apply(Fn.LT, (args[0], Const(0.0)), Kind.BOOL)
+    return Apply(Fn.SELECT, (negative, Apply(Fn.MUL, (args[0], alpha)), args[0]))
+
+
+def _of_binary(op: Binary, args: list[Expr], types: CallTypes) -> Expr:
+    if op.kind is BinaryKind.POW:
+        power = _power(types)
+        assert power is not None
+        return power(args[0])
+    found = activated(BINARY[op.kind][0](args[0], args[1]), op.activation)
+    assert found is not None
+    return found
+
+
+def spread(own: Shape, whole: Shape) -> Reach | None:
+    """How a tensor lies under results that it broadcasts to, for kernels that know no other way; None beyond these."""
+    if own == whole:
+        return Reach.FULL
+    padded = (1,) * (len(whole) - len(own)) + own
+    if all(d == 1 for d in padded):
+        return Reach.SCALAR
+    if padded[-1] == whole[-1] and all(d == 1 for d in padded[:-1]):
+        return Reach.ROW
+    if padded[-1] == 1 and padded[:-1] == whole[:-1]:
+        return Reach.COLUMN
+    return None

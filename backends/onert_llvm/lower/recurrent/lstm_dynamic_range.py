@@ -1,0 +1,101 @@
+"""Long short-term memory layers of floats with weights of bytes: vectors quantised when they are multiplied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import Array, CallTypes, DType, TensorType
+from onert.ir.ops.arithmetic.dynamic_range import filter_values
+from onert.ir.ops.recurrent.lstm import LSTM
+from onert.ir.ops.recurrent.lstm_parts import Parts, needed, parts
+from onert.ir.ops.recurrent.recurrent import EIGHT_BITS, real
+from onert_llvm.command.command import Access, Slot
+from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
+from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
+from onert_llvm.kernels.recurrent.matvec import Bytes, Matrix
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.dynamic_range_conv_fc import columns, multiply, quantized
+from onert_llvm.lower.contraction.epilogue import Tail
+from onert_llvm.lower.elementwise.op_to_expression import activated
+
+from .lstm_float import STATES, Floats
+from .lstm_float import lower as lower_floats
+from .recurrent_common import matrix_int8, side_by_side, whole
+
+
+def why_not(op: LSTM, types: CallTypes) -> str | None:
+    """Why this backend does not run the layer; None where it does."""
+    if types.input(0).dtype is not DType.FLOAT32 or types.input(4).dtype not in EIGHT_BITS:
+        return "only float32 with weights of bytes is native"
+    if any(t is not None and t.value is None for i, t in enumerate(types.inputs) if i not in STATES):
+        return "the weights are not constant"
+    if any(t is not None for t in types.inputs[20:]):
+        return "normalised gates with weights of bytes are not native"
+    if any(t is not None and t.rank == 1 for t in types.inputs[5:9]):
+        return "diagonal weights beside bytes are not native"
+    if activated(ACC, op.activation) is None:
+        return f"activation {op.activation.name} has no native form"
+    present = [t for t in (*types.inputs, *types.outputs) if t is not None]
+    return "a tensor has no elements" if any(0 in t.shape for t in present) else None
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A layer over a sequence."""
+    lower_floats(lowering, operations, _Quantizing)
+
+
+class _Quantizing(Floats):
+    """How its weights are multiplied: by vectors that become bytes first."""
+
+    def __init__(self, lowering: Lowering, op: LSTM, types: CallTypes) -> None:
+        super().__init__(lowering, op, types)
+        self.asymmetric = op.asymmetric_inputs
+        self.kinds: Parts[TensorType] = parts((*types.inputs, *(None,) * 24)[1:18])
+
+    @property
+    def quantized(self) -> Bytes:
+        return Bytes(self.asymmetric)
+
+    def given(
+        self, at: int, x: int, found: Parts[Array], gates: Sequence[int], sizes: tuple[int, int]
+    ) -> tuple[Access, ...]:
+        lowering, isa = self.lowering, self.lowering.isa
+        weights, scales = self._side_by_side([found.weights[i] for i in gates], [self.kinds.weights[i] for i in gates])
+        depth = weights.shape[0]
+        rows = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
+        source = quantized(lowering, at, x, rows, 0, self.asymmetric, *sizes)
+        given, room = source.more
+        bias = lowering.constant(side_by_side([needed(found.bias[i]) for i in gates], isa))
+        epilogue = Epilogue(bias=True)
+        slots: dict[str, Slot] = {"bias": bias, **columns(lowering, weights[None], scales)}
+        after = Tail(epilogue, slots, (), given.pointer, (), (given,))
+        multiply(lowering, at, source, weights[None], after, Dynamic(epilogue, self.asymmetric), (rows, depth, 1), None)
+        return given, room
+
+    def recurrent(self, found: Parts[Array], gates: Sequence[int]) -> tuple[Matrix, dict[str, Slot]]:
+        return self._matrix("recurrent", [found.recurrent[i] for i in gates], [self.kinds.recurrent[i] for i in gates])
+
+    def projection(self, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
+        return self._matrix("projection", [weights], [self.kinds.projection])
+
+    def peephole(self, gate: int, weights: Array) -> Array:
+        return real(weights, self.kinds.peephole[gate])
+
+    def _matrix(
+        self, name: str, weights: Sequence[Array | None], kinds: Sequence[TensorType | None]
+    ) -> tuple[Matrix, dict[str, Slot]]:
+        ordered, scales = self._side_by_side(weights, kinds)
+        matrix, slots = matrix_int8(self.lowering, name, ordered)
+        own = columns(self.lowering, ordered[None], scales)
+        return matrix, slots | {f"{name}_sums": own["sums"], f"{name}_scales": own["filter_scales"]}
+
+    def _side_by_side(self, weights: Sequence[Array | None], kinds: Sequence[TensorType | None]) -> tuple[Array, Array]:
+        """Matrices as signed bytes, a column for each row, and the scale of each column."""
+        isa = self.lowering.isa
+        turned = [filter_values(needed(w)).T for w in weights]
+        scales = [
+            np.full(whole(w.shape[1], isa), needed(k).scale, np.float32) for w, k in zip(turned, kinds, strict=True)
+        ]
+        return side_by_side(turned, isa), np.concatenate(scales)

@@ -1,0 +1,69 @@
+"""What the rules of layers with a state share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import Array
+from onert_llvm.codegen.kernel_abi import Algorithm
+from onert_llvm.command.command import Access, Slot
+from onert_llvm.kernels.contraction.epilogue import Epilogue
+from onert_llvm.kernels.contraction.gemm_f32 import GemmF32
+from onert_llvm.kernels.contraction.register_tile import Columns
+from onert_llvm.kernels.recurrent.matvec import Matrix, cut
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.float_conv_fc import product
+from onert_llvm.schedule.weight_packing import pack_f32, pack_int8
+from onert_llvm.target.isa import Isa
+
+
+def whole(count: int, isa: Isa) -> int:
+    """So many lanes of 32 bits filled up to whole registers."""
+    return -(-count // isa.f32) * isa.f32
+
+
+def side_by_side(parts: Sequence[Array], isa: Isa) -> Array:
+    """Arrays `[..., n]` one after the other along their last axis, each filled up with zeros to whole registers."""
+    width = whole(parts[0].shape[-1], isa)
+    out = np.zeros((*parts[0].shape[:-1], len(parts) * width), parts[0].dtype)
+    for i, part in enumerate(parts):
+        out[..., i * width : i * width + part.shape[-1]] = part
+    return out
+
+
+def matrix_f32(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
+    """Weights `[depth, n]`, n whole registers, packed for products with one vector; and the matrix's slots."""
+    columns = cut(weights.shape[1], lowering.isa)
+    packed = pack_f32(weights, columns, lowering.isa)
+    return Matrix(name, columns), {name: lowering.constant(packed), f"{name}_full": _full(weights, columns, lowering)}
+
+
+def matrix_int8(lowering: Lowering, name: str, weights: Array) -> tuple[Matrix, dict[str, Slot]]:
+    """The same for signed bytes."""
+    columns = cut(weights.shape[1], lowering.isa)
+    packed = pack_int8(weights, columns, lowering.isa)
+    return Matrix(name, columns), {name: lowering.constant(packed), f"{name}_full": _full(weights, columns, lowering)}
+
+
+def _full(weights: Array, columns: Columns, lowering: Lowering) -> int:
+    """How many panels come before the tail."""
+    return weights.shape[1] // (columns.vectors * lowering.isa.f32) if columns.vectors else 0
+
+
+def rows_times(lowering: Lowering, at: int, x: int, weights: Array, bias: Array | None, target: Access) -> None:
+    """The command that puts every row of `x` times `weights[k, n]` plus the bias into scratch memory."""
+    depth, n = weights.shape
+    m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
+    found = product(lowering, m, weights[None])
+    slots: dict[str, Slot] = {**found.slots, "a": lowering.operand(x), "c": target.pointer, "k": depth, "lda": depth}
+    if bias is not None:
+        slots["bias"] = lowering.constant(bias)
+    algorithm = GemmF32(found.tile, Epilogue(bias=bias is not None))
+    lowering.emit(at, algorithm, slots, found.work.tiles, (x,), (), 2 * m * n * depth, (target,))
+
+
+def own_slots(algorithm: Algorithm, slots: dict[str, Slot]) -> dict[str, Slot]:
+    """Those of the slots that the kernel has."""
+    return {name: slots[name] for name in algorithm.layout.names}

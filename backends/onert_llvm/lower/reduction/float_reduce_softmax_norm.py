@@ -1,0 +1,209 @@
+"""Reductions along axes, softmax and norms along the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import CallTypes, DType, Op
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.reduction.norm import L2Normalization, RmsNorm
+from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction, axes_of
+from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
+from onert.ir.shape import normalize_axis
+from onert_llvm.codegen.kernel_abi import Algorithm
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.arithmetic.expression import Kind
+from onert_llvm.kernels.reduction import softmax_norm
+from onert_llvm.kernels.reduction.reduce import ArgColumns, Fold, ReduceColumns, ReduceRows
+from onert_llvm.kernels.reduction.softmax_norm import Norm, Normalize
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.elementwise.op_to_expression import KINDS
+from onert_llvm.lower.strided_copy import move, operand, side
+
+_FOLDS: Mapping[Reduction, Fold] = {
+    Reduction.MEAN: Fold.SUM,
+    Reduction.SUM: Fold.SUM,
+    Reduction.PROD: Fold.PROD,
+    Reduction.MAX: Fold.MAX,
+    Reduction.MIN: Fold.MIN,
+    Reduction.ANY: Fold.MAX,
+    Reduction.ALL: Fold.MIN,
+}
+_TRUTHS: Mapping[Reduction, Fold] = {**_FOLDS, Reduction.SUM: Fold.MAX, Reduction.PROD: Fold.MIN}
+"""Of booleans, 0 and 1: a sum says whether any holds, a product whether all do."""
+
+_MOST_VECTORS = 4
+
+
+def why_not(op: Op, types: CallTypes) -> str | None:
+    """Why this backend does not reduce so; None where it does."""
+    x = types.input(0)
+    if types.input(1).value is None:
+        return "the axes are not known before the run"
+    if x.dtype not in KINDS or 0 in (*x.shape, *types.output.shape):
+        return "elements of this type, or none, have no native form"
+    if isinstance(op, ArgReduce):
+        return None if x.dtype is not DType.BOOL else "booleans have no native form"
+    assert isinstance(op, Reduce)
+    if x.dtype.is_integer and (x.quantization is not None or types.output.quantization is not None):
+        kept = op.kind in (Reduction.MAX, Reduction.MIN) and x.quantization == types.output.quantization
+        return None if kept else "it is a reduction of quantised integers"
+    if op.kind is Reduction.MEAN and x.dtype is not DType.FLOAT32:
+        return "a mean of integers is cut"
+    return None
+
+
+def why_not_rows(op: Op, types: CallTypes) -> str | None:
+    """Why this backend does not bring rows to one scale; None where it does."""
+    if any(t is not None and t.dtype is not DType.FLOAT32 for t in (*types.inputs, *types.outputs)):
+        return "only float32 is native"
+    if 0 in types.output.shape:
+        return "a tensor has no elements"
+    if isinstance(op, L2Normalization) and op.activation is not Activation.NONE:
+        return "an activation follows"
+    if isinstance(op, RmsNorm) and any(t is not None and t.shape != types.output.shape[-1:] for t in types.inputs[1:]):
+        return "a factor is one for all"
+    return None
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A reduction: the axes from the last to the first, neighbours at once, between them through scratch memory."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, Reduce)
+    source, result = operation.used[0], operation.outputs[0]
+    shape, axes = lowering.shape(source), axes_of(lowering.elements(operation.used[1]), len(lowering.shape(source)))
+    dtype = lowering.type(source).dtype
+    kind = Kind.U8 if dtype is DType.BOOL else KINDS[dtype]
+    fold = (_TRUTHS if dtype is DType.BOOL else _FOLDS)[op.kind]
+    runs = _runs(shape, axes)
+    count = int(np.prod([shape[i] for i in axes], dtype=np.int64))
+    scale = 1.0 / count if op.kind is Reduction.MEAN else 1.0
+    if not any(reduced for reduced, _ in runs):
+        seen = side(lowering.operand(result), shape, lowering.type(result).dtype.itemsize)
+        move(lowering, at, operand(lowering, source), seen, (source,))
+        return
+    steps = sum(reduced for reduced, _ in runs)
+    sizes = [int(np.prod([n for _, n in _without_last(runs, i + 1)], dtype=np.int64)) for i in range(steps - 1)]
+    between = lowering.scratch(*(n * dtype.itemsize for n in sizes))
+    here = lowering.operand(source)
+    for step in range(steps):
+        last = step == steps - 1
+        there = lowering.operand(result) if last else between[step].pointer
+        accesses = [between[step]] if not last else []
+        accesses += [evolve(between[step - 1], write=False)] if step else []
+        algorithm, slots, tiles = _step(lowering, _without_last(runs, step), fold, kind, scale if last else 1.0)
+        slots |= {"in": here, "out": there}
+        read, written = () if step else (source,), (result,) if last else ()
+        lowering.emit(at, algorithm, slots, tiles, read, written, accesses=accesses)
+        here = there
+
+
+Runs = Sequence[tuple[bool, int]]
+
+
+def _without_last(runs: Runs, count: int) -> Runs:
+    """The runs after so many of those that are reduced, counted from the end, are gone."""
+    kept = list(runs)
+    for _ in range(count):
+        kept.pop(max(i for i, (reduced, _) in enumerate(kept) if reduced))
+    return kept
+
+
+def _step(
+    lowering: Lowering, runs: Runs, fold: Fold, kind: Kind, scale: float
+) -> tuple[Algorithm, dict[str, Slot], int]:
+    """The reduction of the last run that is reduced: how, its slots but for the tensors, and its work tiles."""
+    at = max(i for i, (reduced, _) in enumerate(runs) if reduced)
+    size = runs[at][1]
+    before, after = (int(np.prod([n for _, n in part], dtype=np.int64)) for part in (runs[:at], runs[at + 1 :]))
+    if after == 1:
+        return ReduceRows(fold, kind), {"step": size, "width": size, "scale": scale}, before
+    vectors = min(_MOST_VECTORS, -(-after // lowering.isa.f32))
+    chunks = -(-after // (vectors * lowering.isa.f32))
+    slots: dict[str, Slot] = {"rows": size, "width": after, "chunks": chunks, "scale": scale}
+    return ReduceColumns(fold, vectors, kind), slots, before * chunks
+
+
+def _runs(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[bool, int]]:
+    """Neighbouring axes put together: whether they are reduced, and how many elements; axes of 1 are left out."""
+    marked = [(i in axes, d) for i, d in enumerate(shape) if d != 1]
+    return [
+        (reduced, int(np.prod([d for _, d in group], dtype=np.int64)))
+        for reduced, group in groupby(marked, key=lambda pair: pair[0])
+    ]
+
+
+def lower_arg(lowering: Lowering, operations: Sequence[int]) -> None:
+    """The index of an extreme."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, ArgReduce)
+    source, result = operation.used[0], operation.outputs[0]
+    shape = lowering.shape(source)
+    axis = normalize_axis(int(lowering.elements(operation.used[1]).reshape(-1)[0]), len(shape))
+    before, after = (int(np.prod(part, dtype=np.int64)) for part in (shape[:axis], shape[axis + 1 :]))
+    chunks = -(-after // lowering.isa.f32)
+    slots: dict[str, Slot] = {
+        "in": lowering.operand(source),
+        "out": lowering.operand(result),
+        "rows": shape[axis],
+        "width": after,
+        "chunks": chunks,
+    }
+    kind = KINDS[lowering.type(source).dtype]
+    algorithm = ArgColumns(op.kind is Extreme.MAX, kind, op.output is DType.INT64)
+    lowering.emit(at, algorithm, slots, before * chunks, (source,), (result,))
+
+
+def lower_softmax(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Softmax and its logarithm."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, Softmax | LogSoftmax)
+    (source,), (result,) = operation.used, operation.outputs
+    rows, width = _rows(lowering, source)
+    slots: dict[str, Slot] = {
+        "in": lowering.operand(source),
+        "out": lowering.operand(result),
+        "step": width,
+        "out_step": width,
+        "width": width,
+        "beta": float(op.beta) if isinstance(op, Softmax) else 1.0,
+    }
+    algorithm = softmax_norm.Softmax(isinstance(op, LogSoftmax), together=rows > 1)
+    lowering.emit(at, algorithm, slots, rows, (source,), (result,))
+
+
+def lower_norm(lowering: Lowering, operations: Sequence[int]) -> None:
+    """L2 and root-mean-square norms."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, L2Normalization | RmsNorm)
+    source, result = operation.used[0], operation.outputs[0]
+    rows, width = _rows(lowering, source)
+    named = {n: i for n, i in zip(("gamma", "beta"), operation.inputs[1:], strict=False) if i is not None}
+    slots: dict[str, Slot] = {
+        "in": lowering.operand(source),
+        "out": lowering.operand(result),
+        "width": width,
+        "share": 1.0 / width,
+        "epsilon": float(op.epsilon) if isinstance(op, RmsNorm) else 1e-6,
+        **{name: lowering.operand(index) for name, index in named.items()},
+    }
+    norm = Norm.ROOT_MEAN_SQUARE if isinstance(op, RmsNorm) else Norm.LENGTH
+    algorithm = Normalize(norm, "gamma" in named, "beta" in named)
+    lowering.emit(at, algorithm, slots, rows, (source, *named.values()), (result,))
+
+
+def _rows(lowering: Lowering, index: int) -> tuple[int, int]:
+    shape = lowering.shape(index)
+    return int(np.prod(shape[:-1], dtype=np.int64)), shape[-1]

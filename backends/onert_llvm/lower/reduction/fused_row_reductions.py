@@ -1,0 +1,219 @@
+"""Element-wise operations around reductions of rows as one kernel: layer norms and the like, however they are spelt."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from attrs import define, field, frozen
+
+from onert.ir import DType, Operation, Shape, Subgraph
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of
+from onert.ir.shape import static
+from onert.ir.value import Value
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.arithmetic.expression import Const, Expr, Leaf
+from onert_llvm.kernels.elementwise.elementwise import Reach
+from onert_llvm.kernels.reduction.fused_rows import Number, RowChain, Total
+from onert_llvm.kernels.reduction.reduce import Fold
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.elementwise.op_to_expression import expression, real, spread
+
+from . import float_reduce_softmax_norm
+
+_FOLDS = {
+    Reduction.MEAN: Fold.SUM,
+    Reduction.SUM: Fold.SUM,
+    Reduction.MAX: Fold.MAX,
+    Reduction.MIN: Fold.MIN,
+}
+_MOST, _MOST_TENSORS, _LEAST = 24, 6, 3
+"""Operations of a chain, tensors that it reads, and operations for it to be worth it."""
+
+_LIGHT = (
+    UnaryKind.ABS,
+    UnaryKind.NEG,
+    UnaryKind.SQUARE,
+    UnaryKind.RELU,
+    UnaryKind.RELU6,
+    UnaryKind.RELU_N1_TO_1,
+    UnaryKind.RELU_0_TO_1,
+)
+"""Functions that may be computed again rather than be stored."""
+
+
+@frozen
+class _Domain(Value):
+    """Rows as a reduction sees them."""
+
+    shape: Shape
+
+    def reach(self, subgraph: Subgraph, operand: int) -> Reach | None:
+        """How a tensor lies under them, one element only where it is known; None where chains do not read it."""
+        own = subgraph.type(operand).shape
+        if own == self.numbers and not subgraph.operands[operand].is_constant:
+            return Reach.COLUMN
+        found = spread(own, self.shape)
+        return None if found is Reach.SCALAR and not subgraph.operands[operand].is_constant else found
+
+    @property
+    def numbers(self) -> Shape:
+        """The shape of one element a row."""
+        return (*self.shape[:-1], 1)
+
+
+def chains(subgraph: Subgraph, operations: Sequence[int], chained: Collection[int]) -> Iterator[tuple[int, ...]]:
+    """The operations of each chain: from a reduction of rows to the one result that others read.
+
+    `chained` are the element-wise operations that loops can run.
+    """
+    taken: set[int] = set()
+    for position, at in enumerate(operations):
+        if at in taken or not _reduces(subgraph, subgraph.operations[at], None):
+            continue
+        domain = _Domain(subgraph.type(subgraph.operations[at].used[0]).shape)
+        free = [later for later in operations[position:] if later not in taken]
+        grown = _grown(subgraph, free, chained, domain)
+        found = next(filter(None, (_ending(subgraph, grown, last, domain) for last in reversed(grown))), None)
+        if found is not None:
+            taken.update(found)
+            yield found
+
+
+def _reduces(subgraph: Subgraph, operation: Operation, domain: _Domain | None) -> bool:
+    """Whether this is a reduction of rows to a number each, of such rows if they are given."""
+    op = operation.op
+    if not isinstance(op, Reduce) or op.kind not in _FOLDS or not op.keep_dims:
+        return False
+    x, axes = (subgraph.operands[i] for i in operation.used)
+    shape = x.type.shape
+    if x.type.dtype is not DType.FLOAT32 or axes.data is None or len(shape) < 2 or 0 in shape:
+        return False
+    last = tuple(axes_of(axes.data.array, len(shape))) == (len(shape) - 1,)
+    return last and shape[-1] != 1 and (domain is None or shape == domain.shape)
+
+
+def _grown(subgraph: Subgraph, operations: Sequence[int], chained: Collection[int], domain: _Domain) -> list[int]:
+    """The first operation and what hangs on it, row by row."""
+    found = [operations[0]]
+    made = set(subgraph.operations[operations[0]].outputs)
+    for at in operations[1:]:
+        operation = subgraph.operations[at]
+        if made.isdisjoint(operation.used) or len(found) == _MOST:
+            continue
+        if _reduces(subgraph, operation, domain) or (at in chained and _fits(subgraph, operation, domain)):
+            found.append(at)
+            made.update(operation.outputs)
+    return found
+
+
+def _fits(subgraph: Subgraph, operation: Operation, domain: _Domain) -> bool:
+    """Whether an element-wise operation is one of whole rows, or one of a number a row."""
+    types = subgraph.types(operation)
+    if not real(operation.op, types):
+        return False
+    reaches = [domain.reach(subgraph, i) for i in operation.used]
+    if None in reaches:
+        return False
+    if types.output.shape == domain.shape:
+        return True
+    return types.output.shape == domain.numbers and all(r in (Reach.COLUMN, Reach.SCALAR) for r in reaches)
+
+
+def _ending(subgraph: Subgraph, grown: Sequence[int], last: int, domain: _Domain) -> tuple[int, ...] | None:
+    """The operations that `last` needs of those, where all of it is for its result alone."""
+    result = subgraph.operations[last].outputs[0]
+    if subgraph.type(result).shape != domain.shape:
+        return None
+    needed: set[int] = set()
+    open_ = [last]
+    while open_:
+        at = open_.pop()
+        needed.add(at)
+        made_by = (subgraph.definitions.get(i) for i in subgraph.operations[at].used)
+        open_ += [i for i in made_by if i is not None and i in grown and i not in needed]
+    found = tuple(at for at in grown if at in needed)
+    inner = [subgraph.operations[at].outputs[0] for at in found if at != last]
+    read = {i for at in found for i in subgraph.operations[at].used} - set(inner)
+    plain = found[0] == grown[0] and len(found) >= _LEAST and len(read) <= _MOST_TENSORS
+    private = all(i not in subgraph.kept and needed.issuperset(subgraph.uses.get(i, ())) for i in inner)
+    return found if plain and private and not _again(subgraph, found, domain) else None
+
+
+def _again(subgraph: Subgraph, found: Sequence[int], domain: _Domain) -> bool:
+    """Whether a costly function of every element would be computed in more than one step."""
+    steps: dict[int, set[int]] = {}
+    for at in reversed(found):
+        operation = subgraph.operations[at]
+        result = operation.outputs[0]
+        own = steps.get(result, {at}) if subgraph.type(result).shape == domain.shape else {at}
+        costly = isinstance(operation.op, Unary) and operation.op.kind not in _LIGHT
+        if costly and len(own) > 1:
+            return True
+        for i in operation.used:
+            steps.setdefault(i, set()).update(own)
+    return False
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A reduction, or a chain that begins with one."""
+    if len(operations) == 1:
+        float_reduce_softmax_norm.lower(lowering, operations)
+        return
+    first, last = (lowering.operation(operations[i]) for i in (0, -1))
+    result = last.outputs[0]
+    shape = lowering.shape(first.used[0])
+    chain = _Chain(lowering, _Domain(shape))
+    for at in operations:
+        chain.take(at)
+    algorithm = RowChain(
+        tuple(chain.steps), chain.trees[result], *(chain.names(r) for r in (Reach.FULL, Reach.ROW, Reach.COLUMN))
+    )
+    width, rows = shape[-1], lowering.type(result).nbytes // (4 * shape[-1])
+    slots: dict[str, Slot] = {"out": lowering.operand(result), "width": width, "share": 1.0 / width}
+    slots |= {name: lowering.operand(i) for i, (name, _) in chain.read.items()}
+    flops = rows * width * len(operations)
+    lowering.emit(operations[0], algorithm, slots, rows, tuple(chain.read), (result,), flops)
+
+
+@define
+class _Chain:
+    """What the operations so far have become: trees by operand, and the tensors that these read."""
+
+    lowering: Lowering
+    domain: _Domain
+    steps: list[Total | Number] = field(factory=list)
+    trees: dict[int, Expr] = field(factory=dict)
+    read: dict[int, tuple[str, Reach]] = field(factory=dict)
+
+    def names(self, reach: Reach) -> tuple[str, ...]:
+        return tuple(name for name, own in self.read.values() if own is reach)
+
+    def take(self, at: int) -> None:
+        """One more operation."""
+        operation = self.lowering.operation(at)
+        op, result = operation.op, operation.outputs[0]
+        if isinstance(op, Reduce):
+            terms = self._tree(operation.used[0])
+            self._number(result, Total(_FOLDS[op.kind], terms, op.kind is Reduction.MEAN))
+            return
+        types = self.lowering.subgraph.types(operation)
+        tree = expression(op, [self._tree(i) for i in operation.used], types)
+        if static(types.output.shape) == self.domain.shape:
+            self.trees[result] = tree
+        else:
+            self._number(result, Number(tree))
+
+    def _number(self, result: int, step: Total | Number) -> None:
+        self.trees[result] = Leaf(f"s{len(self.steps)}")
+        self.steps.append(step)
+
+    def _tree(self, operand: int) -> Expr:
+        if operand in self.trees:
+            return self.trees[operand]
+        reach = self.domain.reach(self.lowering.subgraph, operand)
+        if reach is Reach.SCALAR:
+            return Const(float(self.lowering.elements(operand).reshape(())))
+        assert reach is not None
+        name, _ = self.read.setdefault(operand, (f"x{len(self.read)}", reach))
+        return Leaf(name)

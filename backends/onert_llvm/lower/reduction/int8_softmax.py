@@ -1,0 +1,43 @@
+"""Softmax of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import CallTypes, DType
+from onert.ir.ops.reduction.softmax import Softmax, exponentials
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.reduction.softmax_int8 import SoftmaxInt8
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.dtype_sets import BYTES
+
+
+def why_not(op: Softmax, types: CallTypes) -> str | None:
+    """Why this backend does not run the softmax; None where it does."""
+    x, out = types.input(0), types.output
+    if x.dtype not in BYTES or out.dtype is not x.dtype or 0 in x.shape:
+        return "only bytes to bytes are native"
+    return None if op.in_fixed_point(out) else "its result is not quantised as fixed point wants it"
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Row by row."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, Softmax)
+    source, target = operation.used[0], operation.outputs[0]
+    x = lowering.type(source)
+    kept, powers, shares = exponentials(op.beta * x.scale)
+    shape = lowering.shape(source)
+    rows = int(np.prod(shape[:-1], dtype=np.int64))
+    slots: dict[str, Slot] = {
+        "x": lowering.operand(source),
+        "out": lowering.operand(target),
+        "width": shape[-1],
+        "powers": lowering.constant(np.where(kept, powers, 0).astype(np.int32)),
+        "shares": lowering.constant(shares.astype(np.int32)),
+    }
+    lowering.emit(at, SoftmaxInt8(x.dtype is DType.INT8), slots, rows, (source,), (target,), 4 * rows * shape[-1])

@@ -1,0 +1,187 @@
+"""Boxes of elements: what lies where on both sides of a copy, as commands.
+
+A side is a NumPy view that shows where elements lie and is never read: slicing, transposing and broadcasting it are
+NumPy's own. Both views of a box have one shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve, frozen
+from numpy.lib.stride_tricks import as_strided
+
+from onert.ir import Array, BackendError
+from onert.ir.value import Value
+from onert_llvm.command.command import Access, Area, Pointer, Slot
+from onert_llvm.kernels.data_movement.strided_copy import ELEMENTS, Core, Move
+from onert_llvm.target.isa import Isa
+
+from .command_builder import Lowering
+
+_LEAST_SQUARE = 4
+"""Elements along either side, from which on turning them in registers beats moving one at a time."""
+
+_PIECE = 1 << 14
+"""Bytes that a work tile moves at most, where a box can be cut so."""
+
+
+@frozen
+class Side(Value):
+    """A view of a tensor's memory, and where that memory is.
+
+    `start` is the address that stands for the first of its `nbytes` bytes.
+    """
+
+    pointer: Pointer
+    view: Array
+    start: int
+    nbytes: int
+
+    def at(self, view: Array) -> Side:
+        """Another view of the same memory."""
+        return evolve(self, view=view)
+
+    @property
+    def offset(self) -> int:
+        """Bytes from the tensor's first to the view's first element."""
+        return int(self.view.__array_interface__["data"][0]) - self.start
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first byte of the tensor that the view reaches, and the one behind the last."""
+        reaches = [stride * (size - 1) for size, stride in zip(self.view.shape, self.view.strides, strict=True)]
+        low, high = (sum(r for r in reaches if (r < 0) is negative) for negative in (True, False))
+        return self.offset + low, self.offset + high + self.view.dtype.itemsize
+
+
+def side(pointer: Pointer, shape: Sequence[int], itemsize: int) -> Side:
+    """A whole tensor at a pointer, as it lies in memory."""
+    one = np.empty(1, f"V{itemsize}")
+    steps = [itemsize * int(np.prod(shape[i + 1 :], dtype=np.int64)) for i in range(len(shape))]
+    nbytes = itemsize * int(np.prod(tuple(shape), dtype=np.int64))
+    return Side(pointer, as_strided(one, tuple(shape), steps), one.ctypes.data, nbytes)
+
+
+def operand(lowering: Lowering, index: int) -> Side:
+    """A tensor of the model."""
+    return side(lowering.operand(index), lowering.shape(index), lowering.type(index).dtype.itemsize)
+
+
+@frozen
+class Axis(Value):
+    """Elements along an axis of a box, and the strides in bytes on both sides."""
+
+    size: int
+    source: int
+    target: int
+
+    def follows(self, inner: Axis) -> bool:
+        """Whether this axis only continues the one inside of it."""
+        return self.source == inner.source * inner.size and self.target == inner.target * inner.size
+
+
+def axes_of(source: Array, target: Array) -> list[Axis]:
+    """The axes of a box, outermost first: none of size 1, those that continue one another put together."""
+    found: list[Axis] = []
+    for size, s, t in zip(target.shape, source.strides, target.strides, strict=True):
+        if size == 1:
+            continue
+        axis = Axis(size, s, t)
+        if found and found[-1].follows(axis):
+            axis = Axis(found.pop().size * size, s, t)
+        found.append(axis)
+    return found
+
+
+def move(lowering: Lowering, at: int, source: Side, target: Side, reads: Sequence[int] = ()) -> None:
+    """Copy a box; `reads` names the source's operand where it is one. An empty box is no command."""
+    assert source.view.shape == target.view.shape
+    if 0 in target.view.shape:
+        return
+    for each in (source, target):
+        first, last = each.span
+        if not 0 <= first < last <= each.nbytes:
+            raise BackendError(f"a copy would touch bytes {first} to {last} of {each.nbytes}")
+    itemsize = target.view.dtype.itemsize
+    axes = axes_of(source.view, target.view)
+    _emit(lowering, at, (source, target), (source.offset, target.offset), axes, itemsize, reads)
+
+
+def _emit(
+    lowering: Lowering,
+    at: int,
+    sides: tuple[Side, Side],
+    offsets: tuple[int, int],
+    axes: list[Axis],
+    unit: int,
+    reads: Sequence[int],
+) -> None:
+    if axes and axes[-1].source == axes[-1].target == unit:
+        run = axes[-1].size * unit
+        if run > _PIECE:
+            _cut(lowering, at, sides, offsets, axes, unit, reads)
+            return
+        whole = run in ELEMENTS and all(a.source % run == 0 and a.target % run == 0 for a in axes[:-1])
+        if whole and len(axes) > 1:
+            unit, axes = run, axes[:-1]  # a short run is one element of its own
+    core, axes = _arranged(axes, unit)
+    rows, width = axes[-2:]
+    square = _square(min(rows.size, width.size), lowering.isa) if core is Core.ACROSS else 0
+    outer = axes[:-2]
+    if core is not Core.ACROSS and rows.size * width.size * unit > _PIECE:
+        outer, rows = [*outer, rows], Axis(1, 0, 0)
+    slots: dict[str, Slot] = {}
+    for name, pointer_side, offset in zip(("source", "target"), sides, offsets, strict=True):
+        slots[name] = evolve(pointer_side.pointer, offset=pointer_side.pointer.offset + offset)
+    for name, axis in (("rows", rows), ("width", width)):
+        slots |= {name: axis.size, f"{name}_source": axis.source, f"{name}_target": axis.target}
+    for i, axis in enumerate(outer):
+        slots |= {f"size{i}": axis.size, f"source{i}": axis.source, f"target{i}": axis.target}
+    tiles = int(np.prod([a.size for a in outer], dtype=np.int64))
+    touched = [Access(sides[1].pointer, sides[1].span[1], True)]
+    if sides[0].pointer.area in (Area.SCRATCH, Area.VARIABLE):
+        touched.append(Access(sides[0].pointer, sides[0].span[1]))
+    lowering.emit(at, Move(core, unit, len(outer), square), slots, tiles, reads, (), accesses=touched)
+
+
+def _cut(
+    lowering: Lowering,
+    at: int,
+    sides: tuple[Side, Side],
+    offsets: tuple[int, int],
+    axes: list[Axis],
+    unit: int,
+    reads: Sequence[int],
+) -> None:
+    """A box whose runs are too long for one work tile: whole pieces, then what is left of each run."""
+    count = _PIECE // unit
+    pieces, rest = divmod(axes[-1].size, count)
+    step = count * unit
+    body = [*axes[:-1], Axis(pieces, step, step), Axis(count, unit, unit)]
+    _emit(lowering, at, sides, offsets, body, unit, reads)
+    if rest:
+        after = (offsets[0] + pieces * step, offsets[1] + pieces * step)
+        _emit(lowering, at, sides, after, [*axes[:-1], Axis(rest, unit, unit)], unit, reads)
+
+
+def _square(size: int, isa: Isa) -> int:
+    """The side of the squares of 4-byte elements that are turned where rows and width have this size at least."""
+    return min(isa.f32, 1 << (size.bit_length() - 1))
+
+
+def _arranged(axes: list[Axis], unit: int) -> tuple[Core, list[Axis]]:
+    """The core that fits a box, and its axes with the two that the core runs over at the end."""
+    one = Axis(1, 0, 0)
+    axes = [one] * (2 - len(axes)) + axes
+    last = axes[-1]
+    if last.target == unit or last.size == 1:
+        if last.source == unit or last.size == 1:
+            return Core.RUN, axes
+        if last.source == 0 and unit <= 8:
+            return Core.SPREAD, axes
+        for i, axis in enumerate(axes[:-1]):
+            if unit == 4 and axis.source == unit and min(axis.size, last.size) >= _LEAST_SQUARE:
+                return Core.ACROSS, [*axes[:i], *axes[i + 1 : -1], axis, last]
+    return Core.EACH, axes

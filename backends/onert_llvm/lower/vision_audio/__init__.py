@@ -1,0 +1,1 @@
+"""Resizing, detection and Fourier transforms to commands."""

@@ -1,0 +1,103 @@
+"""Detections from the heads of a network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import Array, CallTypes, DType, TensorType
+from onert.ir.ops.vision_audio.detection import DetectionPostProcess
+from onert.ir.quant import dequantize
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.vision_audio.detection import BestClass, Detect, Elements
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.dtype_sets import BYTES
+
+_WORK = 7
+"""Numbers of 32 bits that each anchor needs."""
+
+
+def why_not(op: DetectionPostProcess, types: CallTypes) -> str | None:
+    """Why this backend does not make the detections; None where it does."""
+    encodings, scores, anchors = (types.input(i) for i in range(3))
+    if op.regular_nms or min(op.max_classes_per_detection, op.num_classes) > 1:
+        return "several classes of an anchor have no native form"
+    if any(not _plain(t) for t in (encodings, scores)) or anchors.value is None:
+        return "its operands are not float32 or bytes of one scale, or the anchors not constant"
+    if 0 in scores.shape or not math.isfinite(op.score_threshold):
+        return "there are no anchors, or no threshold"
+    return None
+
+
+def _plain(type_: TensorType) -> bool:
+    scaled = type_.quantization is not None and type_.quantization.per_tensor
+    return type_.dtype is DType.FLOAT32 or (type_.dtype in BYTES and scaled)
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """The best class of each anchor, then the boxes."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, DetectionPostProcess)
+    encodings, scores, anchors = operation.used
+    _, count, classes = lowering.shape(scores)
+    lanes = lowering.isa.f32
+    room = -(-count // lanes) * lanes
+    best, label, work = lowering.scratch(4 * count, 4 * count, 4 * _WORK * room)
+    own: dict[str, Slot] = {
+        "width": classes,
+        "first": classes - op.num_classes,
+        "count": op.num_classes,
+        "best": best.pointer,
+        "label": label.pointer,
+    }
+    kind = _elements(lowering.type(scores))
+    own |= _stored(lowering, "scores", scores)
+    lowering.emit(at, BestClass(kind), own, count, (scores,), (), count * classes, (best, label))
+    boxes, labels, found, number = operation.outputs
+    slots: dict[str, Slot] = {
+        **_stored(lowering, "encodings", encodings),
+        "anchors": lowering.constant(_reals(lowering.type(anchors))),
+        "best": best.pointer,
+        "label": label.pointer,
+        "work": work.pointer,
+        "anchor_count": count,
+        "room": room,
+        "width": lowering.shape(encodings)[2],
+        "threshold": float(np.float32(op.score_threshold)),
+        "iou": float(np.float32(op.iou_threshold)),
+        "out_boxes": lowering.operand(boxes),
+        "out_labels": lowering.operand(labels),
+        "out_scores": lowering.operand(found),
+        "out_count": lowering.operand(number),
+        "slots": op.max_detections * op.max_classes_per_detection,
+        "most": op.max_detections,
+    }
+    for side in "yxhw":
+        slots[f"{side}_scale"] = float(np.float32(getattr(op, f"{side}_scale")))
+    seen = (evolve(best, write=False), evolve(label, write=False), work)
+    algorithm = Detect(_elements(lowering.type(encodings)))
+    lowering.emit(at, algorithm, slots, 1, (encodings,), operation.outputs, 40 * count, seen)
+
+
+def _elements(type_: TensorType) -> Elements:
+    return Elements(type_.dtype in BYTES, type_.dtype is DType.INT8)
+
+
+def _stored(lowering: Lowering, name: str, operand: int) -> dict[str, Slot]:
+    """The slots of a tensor that is float32 or quantised."""
+    type_ = lowering.type(operand)
+    slots: dict[str, Slot] = {name: lowering.operand(operand)}
+    if type_.dtype in BYTES:
+        slots |= {f"{name}_scale": float(np.float32(type_.scale)), f"{name}_zero": type_.zero_point}
+    return slots
+
+
+def _reals(type_: TensorType) -> Array:
+    assert type_.value is not None
+    real = type_.value if type_.quantization is None else dequantize(type_.value, type_.quantization)
+    return np.ascontiguousarray(real, np.float32)

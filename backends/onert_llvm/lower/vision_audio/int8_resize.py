@@ -1,0 +1,54 @@
+"""Images of bytes in another size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import Array, CallTypes, DType
+from onert.ir.ops.vision_audio.resize import ResizeBilinear
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.vision_audio.resize_int8 import BilinearInt8
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.dtype_sets import BYTES
+
+
+def why_not(op: ResizeBilinear, types: CallTypes) -> str | None:
+    """Why this backend does not resize the image; None where it does."""
+    if types.input(0).dtype not in BYTES or types.input(1).value is None or 0 in types.input(0).shape:
+        return "only images of bytes in a size that is known before the run are native"
+    return None
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Row by row of the output."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, ResizeBilinear)
+    source, target = operation.used[0], operation.outputs[0]
+    signed = lowering.type(source).dtype is DType.INT8
+    (images, h, w, c), (_, out_h, out_w, _) = lowering.shape(source), lowering.shape(target)
+    slots: dict[str, Slot] = {
+        "x": lowering.operand(source),
+        "out": lowering.operand(target),
+        "lines": lowering.constant(_records(op, out_h, h, w * c, signed)),
+        "columns": lowering.constant(_records(op, out_w, w, c, signed)),
+        "image": h * w * c,
+        "out_h": out_h,
+        "out_w": out_w,
+        "channels": c,
+    }
+    flops = 8 * images * out_h * out_w * c
+    lowering.emit(at, BilinearInt8(signed), slots, images * out_h, (source,), (target,), flops)
+
+
+def _records(op: ResizeBilinear, count: int, inputs: int, step: int, signed: bool) -> Array:
+    """For each output along an axis: bytes to its two inputs, and the weight of the second."""
+    if signed:
+        low, high, weight = op.steps(count, inputs)
+    else:
+        low, high, real = op.positions(count, inputs)
+        weight = real.astype(np.float32).view(np.int32)
+    return np.stack([low * step, high * step, weight.astype(np.int64)], 1).astype(np.int64)

@@ -1,0 +1,122 @@
+"""Fourier transforms of real numbers, and the parts of complex ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import Array, CallTypes, DType
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.scan import RFFT2D
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.contraction.gemm_f32 import GemmF32
+from onert_llvm.kernels.elementwise.complex_parts import ComplexParts, Part
+from onert_llvm.kernels.vision_audio.rfft import RealFourier, table
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.float_conv_fc import product
+from onert_llvm.lower.elementwise.float_elementwise import matrix
+
+PARTS = {UnaryKind.REAL: Part.REAL, UnaryKind.IMAG: Part.IMAGINARY, UnaryKind.COMPLEX_ABS: Part.SIZE}
+
+_LONGEST = 1 << 13
+"""Numbers of a row whose transform fits the stack of a thread."""
+
+_MOST_FACTORS = 1 << 20
+"""Elements of the matrix that a transform of any other size is."""
+
+_REGISTERS = 8
+"""Registers that a row has at least for its transform to be one of powers of two."""
+
+
+def why_not(op: RFFT2D, types: CallTypes) -> str | None:
+    """Why this backend does not transform; None where it does."""
+    if types.input(1).value is None or 0 in types.input(0).shape:
+        return "only a transform of known size, of something, is native"
+    rows, columns = _lengths(types)
+    if rows == 1 and columns <= _LONGEST and _fast(columns, _REGISTERS * 16):
+        return None
+    if rows > 1 and columns < (types.input(0).shape[-1] or 0):
+        return "a picture of which columns are left out has no native form"
+    terms = _terms(types)
+    if terms * rows * (columns // 2 + 1) * 2 > _MOST_FACTORS:
+        return f"a transform to {rows} x {columns} has no native form: one row of a power of two up to {_LONGEST} has"
+    return None
+
+
+def _lengths(types: CallTypes) -> tuple[int, int]:
+    value = types.input(1).value
+    assert value is not None
+    rows, columns = (int(n) for n in value.reshape(-1))
+    return rows, columns
+
+
+def _fast(columns: int, least: int) -> bool:
+    return columns >= least and columns & (columns - 1) == 0
+
+
+def _terms(types: CallTypes) -> int:
+    """How many elements of each picture count, and those between them."""
+    height, width = (d or 0 for d in types.input(0).shape[-2:])
+    rows, columns = _lengths(types)
+    return (min(rows, height) - 1) * width + min(columns, width)
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Rows of a power of two by stages of butterflies; any other picture times a matrix."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    types = lowering.subgraph.types(operation)
+    source, target = operation.used[0], operation.outputs[0]
+    *outer, height, width = lowering.shape(source)
+    count = int(np.prod(outer, dtype=np.int64))
+    rows, columns = _lengths(types)
+    if rows > 1 or columns > _LONGEST or not _fast(columns, _REGISTERS * lowering.isa.f32):
+        depth, step = _terms(types), height * width
+        found = product(lowering, count, _matrix((rows, columns), width, depth)[None])
+        slots: dict[str, Slot] = {**found.slots, "c": lowering.operand(target), "a": lowering.operand(source)}
+        slots |= {"k": depth, "lda": step}
+        flops = 2 * count * depth * found.n
+        lowering.emit(at, GemmF32(found.tile), slots, found.work.tiles, (source,), (target,), flops)
+        return
+    slots = {
+        "x": lowering.operand(source),
+        "step": height * width,
+        "out": lowering.operand(target),
+        "factors": lowering.constant(table(columns, lowering.isa.f32)),
+    }
+    if width < columns:
+        slots["width"] = width
+    flops = int(2.5 * columns * np.log2(columns)) * count
+    lowering.emit(at, RealFourier(columns, width < columns), slots, count, (source,), (target,), flops)
+
+
+def _matrix(lengths: tuple[int, int], width: int, depth: int) -> Array:
+    """The transform as a matrix from the first `depth` elements of a picture to real and imaginary parts in turn."""
+    rows, columns = lengths
+    at = np.arange(depth)
+    down, across = at // width, at % width
+    turns = np.arange(rows)[:, None] * down[:, None, None] / rows
+    turns = turns + np.arange(columns // 2 + 1) * across[:, None, None] / columns
+    factors = np.exp(-2j * np.pi * turns)
+    out: Array = np.ascontiguousarray(factors.reshape(depth, -1)).view(np.float64).astype(np.float32)
+    return out
+
+
+def why_no_part(op: Unary, types: CallTypes) -> str | None:
+    """Why this backend does not take the part of complex numbers; None where it does."""
+    if op.kind not in PARTS or types.input(0).dtype is not DType.COMPLEX64:
+        return "only real and imaginary part and size of complex64 are native"
+    return "a tensor has no elements" if 0 in types.output.shape else None
+
+
+def lower_part(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A part of each number."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    assert isinstance(operation.op, Unary)
+    source, target = operation.used[0], operation.outputs[0]
+    rows, width = matrix(lowering.shape(target), flat=True)
+    slots: dict[str, Slot] = {"x": lowering.operand(source), "out": lowering.operand(target), "width": width}
+    algorithm = ComplexParts(PARTS[operation.op.kind])
+    lowering.emit(at, algorithm, slots, rows, (source,), (target,), rows * width)

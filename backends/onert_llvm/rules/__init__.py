@@ -1,0 +1,1 @@
+"""Which operations of which element types are lowered by which function."""

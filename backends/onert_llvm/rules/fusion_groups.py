@@ -1,0 +1,108 @@
+"""Which operations run as one kernel: an anchor with what follows it element by element, or a chain of such."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from attrs import define, field
+
+from onert.backend import Group
+from onert.ir import CallTypes, Operation, Subgraph
+from onert.ir.ops.elementwise.binary import Binary, PRelu
+from onert_llvm.kernels.elementwise.elementwise import Reach
+from onert_llvm.lower.elementwise import op_to_expression
+from onert_llvm.lower.reduction import fused_row_reductions
+
+MOST_FUSED = 12
+MOST_MATRICES = 3
+"""Bounds of one kernel: operations in it, and tensors that it reads beside the first."""
+
+
+@define
+class _Open:
+    """A group that may still grow: its operations, the operand it ends in, the tensors it reads beside the chain.
+
+    One that begins with an anchor stays in float32, and reads tensors in ways that epilogues have.
+    """
+
+    operations: list[int]
+    result: int
+    anchored: bool
+    others: set[int] = field(factory=set)
+    closed: bool = False
+
+
+def groups(
+    subgraph: Subgraph, operations: Sequence[int], anchors: Collection[int], chained: Collection[int]
+) -> tuple[Group, ...]:
+    """The groups of a sequence, each placed where its last operation stood.
+
+    `anchors` may begin a group, `chained` are the element-wise operations that loops can chain. Such an operation joins
+    the group that makes one of its inputs where nothing else reads that input and the shapes are the same; the input is
+    then never stored. Chains around reductions of rows come first.
+    """
+    rows = fused_row_reductions.chains(subgraph, operations, chained)
+    found = [_Open(list(own), -1, anchored=False, closed=True) for own in rows]
+    taken = {at for group in found for at in group.operations}
+    making: dict[int, _Open] = {}
+    for at in operations:
+        if at in taken:
+            continue
+        operation = subgraph.operations[at]
+        group = _joined(subgraph, at, operation, making) if at in chained else None
+        if group is None:
+            group = _Open([at], operation.outputs[0] if operation.outputs else -1, at in anchors)
+            found.append(group)
+            group.closed = len(operation.outputs) != 1 or not (group.anchored or at in chained)
+            group.others = set(operation.used)
+        if operation.outputs:
+            making[operation.outputs[0]] = group
+    order = {id(g): g.operations[-1] for g in found}
+    position = {at: i for i, at in enumerate(operations)}
+    found.sort(key=lambda g: position[order[id(g)]])
+    return tuple(
+        Group(
+            tuple(g.operations),
+            tuple(subgraph.operations[at].outputs[0] for at in g.operations[:-1]),
+        )
+        for g in found
+    )
+
+
+def _joined(subgraph: Subgraph, at: int, operation: Operation, making: dict[int, _Open]) -> _Open | None:
+    """The group that this element-wise operation joins; None where there is none."""
+    types = subgraph.types(operation)
+    for source in operation.used:
+        group = making.get(source)
+        if group is None or group.closed or group.result != source or len(group.operations) >= MOST_FUSED:
+            continue
+        others = [i for i in operation.used if i != source]
+        if (
+            subgraph.uses.get(source, ()) != (at,)
+            or source in subgraph.kept
+            or subgraph.type(source).shape != types.output.shape
+            or len(group.others | set(others)) > MOST_MATRICES + 2
+            or (group.anchored and not _fits(subgraph, operation, types, others))
+            or (isinstance(operation.op, PRelu) and operation.inputs[0] != source)
+            or (operation.used.count(source) > 1 and not isinstance(operation.op, Binary))
+        ):
+            continue
+        group.operations.append(at)
+        group.result = operation.outputs[0]
+        group.others |= set(others)
+        return group
+    return None
+
+
+def _fits(subgraph: Subgraph, operation: Operation, types: CallTypes, others: Sequence[int]) -> bool:
+    """Whether an operation can be part of an epilogue."""
+    return op_to_expression.real(operation.op, types) and all(_spreads(subgraph, i, types.output.shape) for i in others)
+
+
+def _spreads(subgraph: Subgraph, operand: int, shape: tuple[int | None, ...]) -> bool:
+    """Whether an operand is as large as the results, one row of their last dimension, or one constant element."""
+    own = subgraph.type(operand).shape
+    if own == shape:
+        return True
+    spread = op_to_expression.spread(own, shape)
+    return spread is Reach.ROW or (spread is Reach.SCALAR and subgraph.operands[operand].is_constant)

@@ -1,0 +1,52 @@
+"""The rules for 16-bit integers, matrices of integers and complex numbers, by the kind of operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onert.ir import CallTypes, DType, Op
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert.ir.ops.elementwise.binary import Binary
+from onert.ir.ops.elementwise.convert import Dequantize, Quantize
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary
+from onert.ir.ops.reduction.pool import Pool2D
+from onert.ir.ops.reduction.reduce import Reduce
+from onert.ir.ops.reduction.softmax import Softmax
+from onert_llvm.lower.rule import Rule, rule
+
+_CONVERSION = rule("elementwise.quantize_dequantize")
+_RESCALING = rule("elementwise.int16_elementwise", "lower_rescaled", "why_not_rescaled")
+_MAPPING = rule("elementwise.int16_elementwise", "lower_mapped", "why_not_mapped")
+
+SHORTS: dict[type[Op], tuple[Rule, ...]] = {
+    Conv2D: (rule("contraction.int16_conv_fc", "lower_convolution"),),
+    DepthwiseConv2D: (rule("contraction.int16_conv_fc", "lower_depthwise"),),
+    FullyConnected: (rule("contraction.int16_conv_fc", "lower_fully_connected"),),
+    TransposeConv2D: (rule("contraction.spatial.int_transpose_conv", "lower_shorts", "why_not_shorts"),),
+    Binary: (rule("elementwise.int16_elementwise", "lower_binary", "why_not_binary"),),
+    Quantize: (_CONVERSION, _RESCALING),
+    Dequantize: (_CONVERSION,),
+    Pool2D: (rule("reduction.int16_pool_reduce", "lower_pool", "why_no_pool"),),
+    Reduce: (rule("reduction.int16_pool_reduce", "lower_reduction", "why_no_reduction"),),
+    Softmax: (rule("reduction.int16_pool_reduce", "lower_softmax", "why_no_softmax"),),
+    Unary: (_RESCALING, _MAPPING),
+    LeakyRelu: (_MAPPING,),
+}
+"""The best first."""
+
+_MATRICES = rule("contraction.int_batch_matmul")
+_PART = rule("vision_audio.rfft", "lower_part", "why_no_part")
+
+
+def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
+    """The rules that may apply to an operation on 16-bit integers, matrices of integers or complex numbers."""
+    if isinstance(op, BatchMatMul) and types.input(0).dtype in (DType.INT8, DType.INT16):
+        yield _MATRICES
+    if any(t is not None and t.dtype is DType.INT16 for t in (*types.inputs, *types.outputs)) and type(op) in SHORTS:
+        yield from SHORTS[type(op)]
+    if isinstance(op, Unary) and types.input(0).dtype is DType.COMPLEX64:
+        yield _PART

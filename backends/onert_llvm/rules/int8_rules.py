@@ -1,0 +1,60 @@
+"""The rules for operations on 8-bit integers, by the kind of operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onert.ir import CallTypes, DType, Op
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.elementwise.binary import Binary, PRelu
+from onert.ir.ops.elementwise.comparison import Comparison
+from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary
+from onert.ir.ops.reduction.pool import Pool2D
+from onert.ir.ops.reduction.reduce import ArgReduce, Reduce
+from onert.ir.ops.reduction.softmax import Softmax
+from onert.ir.ops.vision_audio.resize import ResizeBilinear
+from onert_llvm.lower.rule import Rule, rule
+
+BYTES: dict[type[Op], Rule] = {
+    Conv2D: rule("contraction.int8_conv_fc", "lower_convolution"),
+    DepthwiseConv2D: rule("contraction.int8_conv_fc", "lower_depthwise"),
+    FullyConnected: rule("contraction.int8_conv_fc", "lower_fully_connected"),
+    TransposeConv2D: rule("contraction.spatial.int_transpose_conv"),
+    Binary: rule("elementwise.int8_binary"),
+    Pool2D: rule("reduction.int8_pool_reduce", "lower_pool", "why_no_pool"),
+    Reduce: rule("reduction.int8_pool_reduce", "lower_reduction", "why_no_reduction"),
+    ArgReduce: rule("reduction.int8_argminmax"),
+    Softmax: rule("reduction.int8_softmax"),
+    ResizeBilinear: rule("vision_audio.int8_resize"),
+    Concat: rule("elementwise.int8_concat"),
+    **dict.fromkeys((Quantize, Dequantize, Cast), rule("elementwise.quantize_dequantize")),
+}
+
+_DYNAMIC: dict[type[Op], Rule] = {
+    Conv2D: rule("contraction.dynamic_range_conv_fc", "lower_convolution", anchor=True),
+    DepthwiseConv2D: rule("contraction.dynamic_range_conv_fc", "lower_depthwise", anchor=True),
+    FullyConnected: rule("contraction.dynamic_range_conv_fc", "lower_fully_connected", anchor=True),
+}
+"""Floats with filters of bytes."""
+
+_ELEMENTWISE: tuple[type[Op], ...] = (Unary, LeakyRelu, Binary, PRelu, Comparison, Quantize, Cast)
+_TABLES = (
+    rule("elementwise.int8_lookup_tables", "lower_map", "why_no_map"),
+    rule("elementwise.int8_lookup_tables", "lower_pairs", "why_no_pairs"),
+)
+"""Functions of elements are functions of bytes where they are given such, whichever they are."""
+
+
+def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
+    """The rules that may apply to an operation that reads or makes bytes, the best first."""
+    if any(t is not None and t.dtype in (DType.INT8, DType.UINT8) for t in (*types.inputs, *types.outputs)):
+        table = _DYNAMIC if type(op) in _DYNAMIC and types.output.dtype is DType.FLOAT32 else BYTES
+        if type(op) in table:
+            yield table[type(op)]
+        if type(op) in _ELEMENTWISE:
+            yield from _TABLES

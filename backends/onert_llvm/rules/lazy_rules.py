@@ -1,0 +1,41 @@
+"""The rules for kinds of operations that few models have; read where a model has one."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from onert.ir import Op
+from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
+from onert.ir.ops.recurrent.lstm import LSTM
+from onert.ir.ops.recurrent.svdf import SVDF
+from onert.ir.ops.reduction.scan import RFFT2D
+from onert.ir.ops.vision_audio.detection import DetectionPostProcess
+from onert_llvm.lower.control_flow import decomposed
+from onert_llvm.lower.control_flow.decompositions import SPELLINGS
+from onert_llvm.lower.control_flow.loop_branch import Enclosed, Find, Fuse, Why
+from onert_llvm.lower.elementwise.tanh_of_sum import TanhOfSum
+from onert_llvm.lower.rule import Rule, rule
+
+_RULES: dict[type[Op], tuple[Rule, ...]] = {
+    LSTM: (rule("recurrent.lstm_float"), rule("recurrent.lstm_dynamic_range"), rule("recurrent.lstm_int8")),
+    SVDF: (rule("recurrent.svdf_int8"),),
+    TanhOfSum: (rule("elementwise.tanh_of_sum"),),
+    DetectionPostProcess: (rule("vision_audio.detection"),),
+    Conv3D: (rule("contraction.spatial.conv3d", "lower_convolution", anchor=True),),
+    TransposeConv3D: (rule("contraction.spatial.conv3d", "lower_transposed"),),
+    RFFT2D: (rule("vision_audio.rfft"),),
+}
+"""The forms of each for different element types, the best first."""
+
+
+def rules(kind: type[Op], why: Why, find: Find, fuse: Fuse) -> tuple[Rule, ...]:
+    """The rules for a kind; the functions say of operations that one holds what rules say of others."""
+    own = _holding(why, find, fuse).get(kind)
+    return (*_RULES.get(kind, ()), *(() if own is None else (own,)))
+
+
+@cache
+def _holding(why: Why, find: Find, fuse: Fuse) -> dict[type[Op], Rule]:
+    """The rules for operations that hold graphs, or are spelt as such."""
+    enclosed = Enclosed(why, find, fuse)
+    return {**enclosed.rules(), **decomposed.rules(enclosed, SPELLINGS)}

@@ -1,0 +1,1 @@
+"""What runs compiled kernels in this process: loading code, memory, threads."""

@@ -1,0 +1,73 @@
+"""Code that is loaded in this process: once, whoever asks for it, and for as long as the process lives."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from onert.ir import BackendError
+
+from .object_loader import Image, load
+
+_loaded: dict[str, Image] = {}
+
+_RUN = "onert_run"
+_POOL = ("onert_pool_run", "onert_pool_start", "onert_pool_stop", "onert_pool_size")
+_C_LIBRARY = (
+    "pthread_mutex_lock",
+    "pthread_mutex_unlock",
+    "pthread_mutex_init",
+    "pthread_cond_init",
+    "pthread_cond_wait",
+    "pthread_cond_broadcast",
+    "pthread_create",
+    "pthread_join",
+    "sched_yield",
+    "sched_getcpu",
+    "pthread_getaffinity_np",
+    "pthread_setaffinity_np",
+    "pthread_self",
+)
+
+
+def addresses(symbols: Iterable[str], objects: Callable[[Sequence[str]], Iterable[bytes]]) -> Mapping[str, int]:
+    """The addresses of kernels by symbol; `objects` gives the object files of those that are not loaded yet."""
+    wanted = dict.fromkeys(symbols)
+    missing = [symbol for symbol in wanted if symbol not in _loaded]
+    if missing:
+        image = load(list(objects(missing)))
+        for symbol in missing:
+            _loaded.setdefault(symbol, image)  # another thread may have loaded it meanwhile
+    return {symbol: _loaded[symbol][symbol] for symbol in wanted}
+
+
+def is_loaded(symbol: str) -> bool:
+    """Whether the kernel of a symbol is there already."""
+    return symbol in _loaded
+
+
+def are_walkers_loaded(triple: str, pool: bool) -> bool:
+    """Whether what `walkers` gives is there already."""
+    return f"{_POOL[0] if pool else _RUN} {triple}" in _loaded
+
+
+def walkers(triple: str, count: int, made: Callable[[int], bytes]) -> Mapping[str, int]:
+    """The functions of `run.ll`, and of `pool.ll` where `count` is 2; `made` gives their object files."""
+    found = {}
+    for at, names in enumerate(((_RUN,), _POOL)[:count]):
+        symbol = f"{names[0]} {triple}"
+        image = _loaded.get(symbol) or _loaded.setdefault(symbol, load([made(at)], _externals()))
+        found.update({name: image[name] for name in names})
+    return found
+
+
+def _externals() -> dict[str, int]:
+    """The addresses of what the pool calls in the C library."""
+    library = ctypes.CDLL(None)
+    found = {}
+    for name in _C_LIBRARY:
+        address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+        if address is None:
+            raise BackendError(f"the C library has no {name}")
+        found[name] = address
+    return found

@@ -1,0 +1,350 @@
+"""The kernel of a sequence: its commands bound to the tensors of one execution."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby, pairwise
+from typing import Self
+
+import numpy as np
+from attrs import frozen
+
+from onert.backend import HasParts, Part, Tensors
+from onert.ir import Array, Context, ExecutionError
+from onert_llvm.command.command import REPORT_BYTES, Area, Check, Command, Lowered, Pointer, Transfer
+from onert_llvm.command.task_layout import slot_bits
+
+from .aligned_memory import zeros
+from .host_loop import DrivenLoop
+from .thread_pool import POOLS
+from .variable_transfers import Carrying, transfer
+
+_WORDS = 8
+"""64-bit words of a command in memory, and of a thread's share of it: see `codegen/native/pool.ll`."""
+COPY, RUN_LOOP = "copy_rows", "run_loop"
+"""The algorithms that copy memory and do nothing else, and that run others."""
+_FN, _TASK, _TILES, _PIECES, _SYNC, _SHARES, _RUNS = range(7)
+
+
+@frozen(eq=False)
+class NativeKernel:
+    """Commands with the code they call; shared by every execution."""
+
+    lowered: Lowered
+    kernels: Mapping[str, int]
+    pool: Mapping[str, int]
+    threads: int
+
+    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
+        return bind(self, tensors, context)
+
+
+def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[], None]:
+    """A call that runs all commands on these tensors, in native code from the first to the last.
+
+    Between them resource variables are copied, which live in Python.
+    """
+    lowered = kernel.lowered
+    copies = zeros(lowered.variables.nbytes, np.uint8)
+    scratch = zeros(max(lowered.scratch, 1), np.uint8)
+    reports = np.zeros((max(len(lowered.checks), 1), REPORT_BYTES // 8), np.int64)
+    place = _Places(lowered, tensors, scratch, copies, reports)
+    busy = [not is_idle(command, place) for command in lowered.commands]
+    commands = [command for command, some in zip(lowered.commands, busy, strict=True) if some]
+    program = _Program(kernel, commands, place)
+    address, keep = program.address, (program, scratch, place)
+    pointer, integer = ctypes.c_void_p, ctypes.c_int64
+    alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
+
+    def together() -> Callable[..., None]:
+        return ctypes.CFUNCTYPE(None, pointer, pointer, integer)(kernel.pool["onert_pool_run"])
+
+    def run(start: int, some: Sequence[Command]) -> _Alone | _Together:
+        of = tuple(command.operation for command in some)
+        if kernel.threads <= 1 or _shared_work(some) < max(_SHARED_WORK, _SHARED_EACH * len(some)):
+            return _Alone(alone, start, len(some), keep, of)
+        return _Together(together(), kernel, start, len(some), keep, of)
+
+    def driven(at: int) -> HasParts:
+        slots, programs = commands[at].slots, commands[at].programs
+        condition, body = (run(start, some) for start, some in zip(program.inner(at), programs, strict=True))
+        reports_, checks, most, goes_on = (slots.get(n) for n in ("reports", "checks", "most", "goes_on"))
+        assert isinstance(reports_, Pointer)
+        assert isinstance(checks, int)
+        assert isinstance(goes_on, Pointer)
+        first = reports_.offset // REPORT_BYTES
+        own = reports[first : first + checks]
+        bound = most if isinstance(most, int) else None
+        return DrivenLoop(condition, body, place(goes_on), own, bound, commands[at].operation)
+
+    def span(first: int, last: int) -> HasParts:
+        cuts = [at for at in range(first, last) if kernel.threads > 1 and _long_rounds(commands[at])]
+        ends = [first, *(i for at in cuts for i in (at, at + 1)), last]
+        found: list[HasParts] = []
+        for start, stop in pairwise(ends):
+            if start in cuts:
+                found.append(driven(start))
+            elif start < stop:
+                found.append(run(address + start * _WORDS * 8, commands[start:stop]))
+        whole = found[0] if len(found) == 1 else Carrying(found)
+        return _Checked(whole, lowered.checks, reports) if lowered.checks else whole
+
+    for operand, key in lowered.variables.handles:
+        tensors[operand].assign(_handle(key))
+    if not lowered.variables.transfers:
+        return span(0, len(commands))
+    return Carrying(_in_turn(lowered, busy, span, lambda what: transfer(what, copies, tensors, context)))
+
+
+_SHARED_PIECE, _SHARED_EACH, _SHARED_WORK, _SHARED_ROUND = 1 << 16, 1 << 16, 1 << 19, 1 << 22
+"""Operations, or bytes, below which it takes threads longer to meet than to do it: of one command, of a run for each of
+its commands and for all, and of one round of a loop.
+"""
+
+
+def _shared_work(commands: Sequence[Command]) -> int:
+    """How much there is that several threads can do, commands of little work not counted."""
+    works = (max(c.flops, sum(a.nbytes for a in c.accesses)) for c in commands if c.pieces > 1)
+    return sum(work for work in works if work >= _SHARED_PIECE)
+
+
+def _long_rounds(command: Command) -> bool:
+    """Whether a command is a loop whose rounds are worth sharing."""
+    return command.spec.name == RUN_LOOP and _shared_work(command.programs[1]) >= _SHARED_ROUND
+
+
+def _in_turn(
+    lowered: Lowered, busy: Sequence[bool], span: Callable[[int, int], HasParts], carry: Callable[[Transfer], Part]
+) -> Iterator[HasParts | Part]:
+    """What is done with variables, between the commands that are not idle."""
+    done = 0
+    for what in lowered.variables.transfers:
+        position = sum(busy[: what.position])
+        if position > done:
+            yield span(done, position)
+            done = position
+        yield carry(what)
+    if done < sum(busy):
+        yield span(done, sum(busy))
+
+
+def _handle(key: Hashable) -> Array:
+    handle = np.empty((), object)
+    handle[()] = key
+    return handle
+
+
+class _Alone(partial[None]):
+    """Runs the commands on the calling thread: the native function with its arguments, for the least model's sake."""
+
+    __slots__ = ("_address", "_keep", "_operations")
+
+    indivisible = True
+    """No exception of a signal handler comes between any two commands."""
+    _address: int
+    _keep: object
+    _operations: tuple[int, ...]
+
+    def __new__(
+        cls, run: Callable[..., None], address: int, count: int, keep: object, operations: tuple[int, ...]
+    ) -> Self:
+        self = super().__new__(cls, run, ctypes.c_void_p(address), ctypes.c_int64(count))
+        self._address = address
+        self._keep = keep
+        self._operations = operations
+        return self
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The commands of each operation by themselves."""
+        return tuple(
+            Part((at,), _Alone(self.func, self._address + skipped, count, self._keep, (at,) * count))
+            for at, skipped, count in _stretches(self._operations)
+        )
+
+
+class _Together:
+    """Runs the commands on a borrowed pool of threads."""
+
+    __slots__ = ("_address", "_commands", "_keep", "_kernel", "_operations", "_run")
+
+    indivisible = True
+
+    def __init__(
+        self,
+        run: Callable[..., None],
+        kernel: NativeKernel,
+        address: int,
+        count: int,
+        keep: object,
+        operations: tuple[int, ...],
+    ) -> None:
+        self._run = run
+        self._operations = operations
+        self._kernel = kernel
+        self._address = address
+        self._commands = ctypes.c_void_p(address), ctypes.c_int64(count)
+        self._keep = keep
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The commands of each operation by themselves."""
+        return tuple(
+            Part((at,), _Together(self._run, self._kernel, self._address + skipped, count, self._keep, (at,) * count))
+            for at, skipped, count in _stretches(self._operations)
+        )
+
+    def __call__(self) -> None:
+        pool = POOLS.take(self._kernel.pool, self._kernel.threads)
+        try:
+            self._run(pool.pointer, *self._commands)
+        finally:
+            POOLS.give(pool, self._kernel.threads)
+
+
+class _Checked:
+    """A run after which the first broken rule is an ExecutionError."""
+
+    __slots__ = ("_checks", "_clean", "_reports", "_run")
+
+    def __init__(self, run: HasParts, checks: Sequence[Check], reports: Array) -> None:
+        self._clean = True
+        self._run = run
+        self._checks = checks
+        self._reports = reports
+
+    def __call__(self) -> None:
+        self._after(self._run)
+
+    def _after(self, run: Callable[[], None]) -> None:
+        if not self._clean:  # the run before was interrupted
+            self._reports[:] = 0
+        self._clean = False
+        run()
+        if self._reports.any():
+            number = int(self._reports[:, 0].argmax())
+            element = int(self._reports[number, 1])
+            raise ExecutionError(self._checks[number].message.format(element))
+        self._clean = True
+
+    @property
+    def indivisible(self) -> bool:
+        return getattr(self._run, "indivisible", False)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of the run, checked after each."""
+        return tuple(Part(p.operations, partial(self._after, p.call)) for p in self._run.parts)
+
+
+def _stretches(operations: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Commands in a row for one operation: which, how many bytes of commands come before, how many commands."""
+    start = 0
+    for at, row in groupby(operations):
+        count = len(list(row))
+        yield at, start * _WORDS * 8, count
+        start += count
+
+
+class _Places:
+    """Addresses of what pointers lead to; keeps the arrays alive."""
+
+    def __init__(self, lowered: Lowered, tensors: Tensors, scratch: Array, copies: Array, reports: Array) -> None:
+        self._lowered = lowered
+        self._tensors = tensors
+        self._scratch = scratch
+        self._copies = copies
+        self._reports = reports
+        self._operands: dict[int, tuple[int, Array]] = {}
+
+    def __call__(self, pointer: Pointer) -> int:
+        if pointer.area is Area.CONSTANT:
+            base = self._lowered.constants[pointer.index].ctypes.data
+        elif pointer.area is Area.SCRATCH:
+            base = self._scratch.ctypes.data
+        elif pointer.area is Area.VARIABLE:
+            base = self._copies.ctypes.data
+        elif pointer.area is Area.REPORT:
+            base = self._reports.ctypes.data
+        else:
+            found = self._operands.get(pointer.index)
+            if found is None:
+                array = np.ascontiguousarray(self._tensors[pointer.index].array)
+                found = self._operands[pointer.index] = (array.ctypes.data, array)
+            base = found[0]
+        return int(base) + pointer.offset
+
+
+def is_idle(command: Command, place: Callable[[Pointer], object]) -> bool:
+    """Whether a command copies memory onto itself: a reshape whose result shares its operand's memory."""
+    if command.spec.name != COPY:
+        return False
+    slots = command.slots
+    source, target = slots["source"], slots["target"]
+    assert isinstance(source, Pointer)
+    assert isinstance(target, Pointer)
+    return place(source) == place(target) and slots["source_step"] == slots["target_step"]
+
+
+class _Program:
+    """The array of commands that native code walks, with their tasks and the programs that some of them run."""
+
+    def __init__(self, kernel: NativeKernel, commands: Sequence[Command], place: _Places) -> None:
+        self._inner = [[_Program(kernel, program, place) for program in command.programs] for command in commands]
+        self._tasks = self._filled(commands, place)
+        count, shares = max(len(commands), 1), kernel.threads if kernel.threads > 1 else 0
+        lines = zeros((count * (1 + shares) + 1) * _WORDS, np.uint64).reshape(-1, _WORDS)
+        self._rows, rest = lines[:count], lines[count:]
+        at, line = self._tasks.ctypes.data, rest.ctypes.data
+        runs = line + 8 * _WORDS * count * shares
+        for row, command, sync in zip(self._rows, commands, barriers(commands, place), strict=False):
+            row[_FN] = kernel.kernels[command.spec.symbol]
+            row[_TASK] = at
+            row[_TILES], row[_PIECES], row[_SYNC] = command.tiles, command.pieces, sync
+            row[_SHARES], row[_RUNS] = line, runs
+            at += 8 * len(command.spec.layout.names)
+            line += 8 * _WORDS * shares
+
+    @property
+    def address(self) -> int:
+        return int(self._rows.ctypes.data)
+
+    def inner(self, at: int) -> list[int]:
+        """Where the programs that a command runs begin."""
+        return [program.address for program in self._inner[at]]
+
+    def _filled(self, commands: Sequence[Command], place: _Places) -> Array:
+        """The slots of every command one after the other."""
+        slots = []
+        for command, inner in zip(commands, self._inner, strict=True):
+            for value in (command.slots[name] for name in command.spec.layout.names):
+                if not isinstance(value, Pointer):
+                    slots.append(slot_bits(value))
+                elif value.area is Area.PROGRAM:
+                    slots.append(inner[value.index].address)
+                else:
+                    slots.append(place(value))
+        return np.array(slots, np.uint64)
+
+
+def barriers(commands: Sequence[Command], place: Callable[[Pointer], int]) -> list[bool]:
+    """Before which commands all threads must have finished the earlier ones: where memory is written and touched again.
+
+    Decided by addresses, because tensors that are not alive together share memory.
+    """
+    found: list[bool] = []
+    open_ranges: list[tuple[int, int, bool]] = []
+    for command in commands:
+        own = [(place(a.pointer), place(a.pointer) + a.nbytes, a.write) for a in command.accesses]
+        clash = any(
+            (write or other_write) and start < other_end and other_start < end
+            for start, end, write in own
+            for other_start, other_end, other_write in open_ranges
+        )
+        if clash:
+            open_ranges = []
+        open_ranges += own
+        found.append(clash)
+    return found

@@ -1,0 +1,58 @@
+"""Kernels as they are kept on disk: commands, packed constants and the machine code they call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve, frozen
+
+from onert_llvm.command.command import Access, Area, Callee, Check, Command, Lowered, Pointer, Transfer, Variables
+from onert_llvm.command.task_layout import TaskLayout
+
+from . import loaded_code
+from .native_kernel import NativeKernel
+
+
+@frozen(eq=False)
+class KeptKernel:
+    """A native kernel without addresses: `objects` are object files by the symbol that they define.
+
+    `walkers` are those of what runs the commands.
+    """
+
+    lowered: Lowered
+    objects: Mapping[str, bytes]
+    triple: str
+    walkers: tuple[bytes, ...]
+    threads: int
+
+
+SERIALIZABLE = (
+    *(KeptKernel, Lowered, Command, Callee, TaskLayout, Pointer, Area, Access, Check),
+    *(Variables, Transfer),
+)
+"""The classes that a serialized kernel consists of."""
+
+
+def kept(kernel: NativeKernel, objects: Mapping[str, bytes], triple: str, walkers: tuple[bytes, ...]) -> KeptKernel:
+    """A kernel to be kept: its commands know of the code they call what it takes to call it."""
+    lowered = evolve(kernel.lowered, commands=_called(kernel.lowered.commands), specs={})
+    return KeptKernel(lowered, objects, triple, walkers, kernel.threads)
+
+
+def _called(commands: Sequence[Command]) -> tuple[Command, ...]:
+    return tuple(
+        evolve(
+            command,
+            spec=Callee(command.spec.name, command.spec.symbol, command.spec.layout),
+            programs=tuple(map(_called, command.programs)),
+        )
+        for command in commands
+    )
+
+
+def revived(kept: KeptKernel) -> NativeKernel:
+    """The kernel in this process: its code is loaded, its constants stay where they are."""
+    kernels = loaded_code.addresses(kept.objects, lambda missing: [kept.objects[symbol] for symbol in missing])
+    walkers = loaded_code.walkers(kept.triple, len(kept.walkers), kept.walkers.__getitem__)
+    return NativeKernel(kept.lowered, kernels, walkers, kept.threads)

@@ -1,0 +1,248 @@
+"""Schedules:
+
+which tile, strip and work split a shape gets on a target. Pure functions of both, nothing is measured here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cache
+
+from attrs import evolve, frozen
+
+from onert.ir.value import Value
+from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS
+from onert_llvm.kernels.contraction.direct.depthwise_strip import Strip
+from onert_llvm.kernels.contraction.float_microkernel import MOST_UNROLLED
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP
+from onert_llvm.kernels.contraction.register_tile import LINE, Columns, Tile, columns
+from onert_llvm.target.isa import Dot, Isa
+
+_LATENCY = 4.0
+"""Cycles from one addition to an accumulator to the next."""
+
+_MOST_IN_LINE = 8
+"""Rows of a tile along a row of outputs where the terms of a row of the window are written out: more are slower."""
+
+_FIRST_CACHE, _LEAST_CHUNK = 26 * 1024, 4
+"""Bytes of a picture that a depthwise convolution reads again and again, and registers of channels to be worth it."""
+
+_WORTH_NO_CODE, _WORTH_NO_INTEGER_CODE, _LITTLE_TIME = 0.10, 0.05, 300.0
+"""By what part, or by how many cycles, a product may take longer with a tile that there is code for already.
+
+With these whole networks lose a hundredth at most; integers would lose more, because more of their layers could share.
+"""
+
+_WIDEST_PADDED = 5
+"""Registers of a panel at most that is computed whole, so that five do not make six or eight."""
+
+_LEAST_AHEAD = 8192
+"""Bytes of a panel for which it is worth asking before they are read."""
+
+_PER_ROW = 0.6
+"""What a row of bytes takes at every step to be spread over the lanes, in products."""
+
+_PER_BLOCK = 12.0
+"""Cycles to begin and end a tile, beside its inner loop."""
+
+_CACHE = 256 * 1024
+"""Bytes of the left operand that a work tile goes over again and again: well inside a second-level cache."""
+
+
+_AGAIN = 0.25
+"""What reading a panel again takes for each work tile, in row blocks."""
+
+_FAR, _UNLIKE = 2, 0.05
+"""How many times longer it takes to read what another processor wrote than what lies in its cache; and by what part a
+cut in the wrong direction is slower.
+"""
+
+
+@frozen
+class Work(Value):
+    """How rows are cut into work tiles: `mc` rows each, `tiles` in all (of all panels)."""
+
+    mc: int
+    tiles: int
+
+
+@frozen
+class Shape(Value):
+    """A product of `m` rows, `n` columns and `k` terms, of floats or of `integer` numbers."""
+
+    m: int
+    n: int
+    k: int
+    integer: bool = False
+
+
+def product_tile(m: int, n: int, k: int, isa: Isa, integer: bool = False) -> Tile:
+    """The tile for a product of `m` rows, `n` columns and `k` terms: the fewest estimated cycles."""
+    shape = Shape(m, n, k, integer)
+    _, mr, wide = min(_choices(shape, isa, False), key=_cycles)
+    return _tile(shape, isa, mr, columns(n, wide, isa))
+
+
+def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
+    """The tile for a product whose right side is packed.
+
+    One that is `known`, so that there is code for it, is taken where it is estimated to be slower by little at most. It
+    adds in the order that the best one would: results do not depend on what else there is.
+    """
+    padded = isa.free_masks
+    choices = sorted(_choices(shape, isa, padded), key=_cycles)
+    part = _WORTH_NO_INTEGER_CODE if shape.integer else _WORTH_NO_CODE
+    most = choices[0][0] + max(choices[0][0] * part, _LITTLE_TIME)
+    near = (
+        _tile(shape, isa, mr, Columns(wide, padded=True) if padded else columns(shape.n, wide, isa))
+        for cycles, mr, wide in choices
+        if cycles <= most
+    )
+    best = next(near)
+    alike = (tile for tile in near if tile in known and tile.split == best.split)
+    return best if best in known else next(alike, best)
+
+
+def _cycles(choice: tuple[float, int, int]) -> float:
+    return choice[0]
+
+
+def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, int, int]]:
+    """All tiles: their estimated cycles, rows and registers of columns."""
+    found = []
+    steps, more = (shape.k / GROUP[isa.dot], _PER_ROW) if shape.integer else (shape.k, 0)
+    for mr, wide in _tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4):
+        if mr <= shape.m:
+            full, rest = divmod(shape.n, wide * isa.f32)
+            last = 0 if not rest else wide if padded else -(-rest // isa.f32)
+            across = full * _block(mr, wide, steps, more) + (_block(mr, last, steps, more) if last else 0.0)
+            found.append((-(-shape.m // mr) * across, mr, wide))
+    return found
+
+
+def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns) -> Tile:
+    wide = cut.widest
+    few = 1 if mr * wide >= 8 or shape.integer else 2 if mr * wide >= 4 else 4
+    blocks = -(-shape.m // mr)
+    stream = blocks == 1 and not shape.integer
+    # A padded tile fetches in any case, so that short products share the code of long ones.
+    small = 4 * shape.k * wide * isa.f32 < _LEAST_AHEAD and (wide == 1 or not cut.padded)
+    ahead = 0 if shape.integer or small else wide if stream else min(4, -(-wide // blocks))
+    return Tile(mr, cut, few, ahead * few, stream and ahead > 0)
+
+
+@frozen
+class LineTile(Value):
+    """A tile for a convolution along a row of outputs, `together` of which are one row of the product."""
+
+    tile: Tile
+    together: int = 1
+
+
+def line_tile(
+    window: tuple[int, int], stride: int, channels: int, out_w: int, n: int, isa: Isa, alone: bool = False
+) -> LineTile:
+    """The tile for a convolution of so many `channels` whose tiles are neighbours in a row of `out_w` outputs.
+
+    `alone`: each output is a row of the product.
+    """
+
+    def cycles(candidate: tuple[int, int, int]) -> float:
+        mr, wide, together = candidate
+        width = n * together
+        cut = columns(width, wide, isa)
+        segment = (window[1] + (together - 1) * stride) * channels
+        k = window[0] * segment
+        full = width // (wide * isa.f32) if cut.vectors else 0
+        blocks = -(-out_w // (mr * together))
+        return blocks * sum(count * _block(mr, v, k) for count, v in ((full, cut.vectors), (1, cut.tail)) if v)
+
+    most = 1 if alone else max(1, isa.f32 // n)
+    together = range(1, most + 1)
+    short = window[1] * channels <= MOST_UNROLLED
+    room = _MOST_IN_LINE if short else out_w
+    candidates = [(mr, v, t) for mr, v in _tiles(isa, False) for t in together if mr * t <= out_w and mr <= room]
+    mr, wide, chosen = min(candidates, key=cycles)
+    return LineTile(Tile(mr, columns(n * chosen, wide, isa)), chosen)
+
+
+def _block(mr: int, vectors: int, k: float, more: float = 0) -> float:
+    """Cycles of one tile: two products a cycle, but never faster than additions to one accumulator follow each other.
+
+    `more` is what each row takes beside its products at every step. The rest was fitted to measurements: what the loop
+    itself costs, what rows cost in addresses, and what columns cost in reading a panel again for each block.
+    """
+    products = max(mr * (vectors + more) / 2, (mr + vectors) / 2, _LATENCY / 2)
+    return _PER_BLOCK + k * (products + 0.3 + 0.03 * mr + 0.25 * vectors)
+
+
+@cache
+def _tiles(isa: Isa, integer: bool, widest: int = 4) -> tuple[tuple[int, int], ...]:
+    """Rows by registers of columns whose accumulators, with a row of columns and two more, fit the registers.
+
+    Of integers three more: what spreads a row over the lanes takes a constant.
+    """
+    spare = 3 if integer else 2
+    return tuple(
+        (mr, wide)
+        for wide in range(widest, 0, -1)
+        for mr in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
+        if mr * wide + wide + spare <= isa.registers
+    )
+
+
+def fetching(tile: Tile, isa: Isa) -> Tile:
+    """The tile for bytes whose panels come from far: at each step along k it fetches a line of the next panel."""
+    alike = tile.mr > 1 and isa.f32 * GROUP[isa.dot] == LINE
+    return evolve(tile, ahead=1) if alike else tile
+
+
+def row_work(shape: Shape, tile: Tile, panels: int, row_bytes: int, threads: int = 1, batches: int = 1) -> Work:
+    """The cut of a product's rows of `row_bytes` each into work tiles whose rows stay in a cache.
+
+    Where threads share such products, one for each of `batches`, rows are cut further if all are done sooner so.
+    Threads that cut rows each read all columns, those that cut columns all rows, which another thread has just written;
+    and they write what the next layer reads row by row.
+    """
+    blocks = -(-shape.m // tile.mr)
+    most = max(1, _CACHE // max(1, row_bytes) // tile.mr)
+    fewest = -(-blocks // most)
+    right, rest = shape.n * row_bytes, shape.m * (row_bytes + shape.n * (1 if shape.integer else 4))
+    by_columns = _FAR * rest < right * threads
+
+    def cycles(each: int) -> float:
+        groups = -(-blocks // each)
+        rounds = -(-groups * panels * batches // threads)
+        unlike = _UNLIKE if (groups < threads) != by_columns and batches < threads else 0.0
+        return rounds * (each + _AGAIN) * (1 + unlike)
+
+    cuts = (fewest, *(-(-fewest // threads) * threads * n for n in (1, 2, 3, 4))) if threads > 1 else (fewest,)
+    mc = tile.mr * min((-(-blocks // count) for count in cuts), key=cycles)
+    return Work(mc, -(-shape.m // mc) * panels)
+
+
+def strip(window: tuple[int, int], stride: int, dilation: int, out_w: int, channels: int, isa: Isa) -> Strip:
+    """The strip for a depthwise convolution whose output is `out_w` wide."""
+    room = 7 if isa.registers >= 32 else 6
+    candidates = range(1, min(room, out_w) + 1)
+    across = min(candidates, key=lambda a: (-(-out_w // a) * (a + 1.5), -a))
+    return Strip(window, stride, dilation, across, channels % isa.f32 != 0)
+
+
+def chunk(window: tuple[int, int], in_w: int, channels: int, isa: Isa) -> int:
+    """How many channels of a depthwise convolution to compute at a time: the rows of a window stay in the first cache.
+
+    All of them where that leaves too few registers at a time to be worth beginning strips for.
+    """
+    row = window[0] * in_w * isa.vector_bytes
+    registers = max(1, _FIRST_CACHE // row)
+    most = 1 << registers.bit_length() - 1
+    return most * isa.f32 if most >= _LEAST_CHUNK and channels > most * isa.f32 else channels
+
+
+def registers_together(isa: Isa) -> int:
+    """How many registers of channels of bytes a depthwise convolution computes together; 0 for one alone.
+
+    Where bytes are multiplied by fours, whole registers of them are woven (`kernels.weave`).
+    """
+    return REGISTERS if isa.dot in (Dot.VNNI, Dot.AVX_VNNI) else 0

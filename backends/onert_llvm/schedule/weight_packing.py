@@ -1,0 +1,201 @@
+"""Packed weights: the layouts that kernels read, made from the layouts of models with NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import Array
+from onert_llvm.kernels.arithmetic.interleave_x86 import order
+from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP, offset
+from onert_llvm.kernels.contraction.register_tile import Columns
+from onert_llvm.runtime.aligned_memory import zeros
+from onert_llvm.target.isa import Isa
+
+Multipliers = tuple[Array, Array]
+"""Mantissas and shifts in fixed point, one of each for every column or for all."""
+
+
+def pack_f32(weights: Array, columns: Columns, isa: Isa) -> Array:
+    """Panels of `weights[taps, k, n]` (or `[k, n]`) in float32.
+
+    A panel is `[taps, k, width]`. The tail is packed to its own width, which need not fill its last register: that
+    reads on into the next row, whose elements fall into lanes that nobody stores, and zeros follow the last row. So is
+    what is left for the last panel where `columns` are padded.
+    """
+    taps, depth, n = weights.shape if weights.ndim == 3 else (1, *weights.shape)
+    w = np.asarray(weights, np.float32).reshape(taps * depth, n)
+    width, tail = columns.vectors * isa.f32, (columns.vectors if columns.padded else columns.tail) * isa.f32
+    full = n // width if width else 0
+    rest = n - full * width
+    packed = zeros(taps * depth * n + (tail - rest if rest else 0), np.float32)
+    split = full * width * taps * depth
+    if full:
+        packed[:split].reshape(full, -1, width)[:] = w[:, : full * width].reshape(-1, full, width).transpose(1, 0, 2)
+    if rest:
+        packed[split : taps * depth * n].reshape(-1, rest)[:] = w[:, full * width :]
+    return packed
+
+
+def panel_bytes_f32(taps: int, depth: int, columns: Columns, isa: Isa) -> int:
+    """The bytes from one panel of `[taps, depth]` rows to the next."""
+    return taps * depth * (columns.vectors or columns.tail) * isa.f32 * 4
+
+
+def panels(n: int, columns: Columns, isa: Isa) -> int:
+    """How many panels `n` columns make."""
+    width = columns.widest * isa.f32
+    return -(-n // width)
+
+
+def pack_int8(weights: Array, columns: Columns, isa: Isa) -> Array:
+    """Panels of the signed bytes `weights[taps, k, n]` (or `[k, n]`).
+
+    A panel is `[taps, ceil(k / group), width, group]`: neighbours along k lie together as the target's dot product
+    wants them, filled up with zeros. Unsigned weights are packed as `weights - 128`.
+    """
+    taps, depth, n = weights.shape if weights.ndim == 3 else (1, *weights.shape)
+    group = GROUP[isa.dot]
+    groups = -(-depth // group)
+    rows = np.ascontiguousarray(weights.reshape(taps, depth, n).transpose(0, 2, 1))
+    if groups * group > depth:
+        rows = np.pad(rows, ((0, 0), (0, 0), (0, groups * group - depth)))
+    unit = np.dtype(f"u{group}")  # neighbours move together
+    w = rows.view(unit).transpose(0, 2, 1)
+    width, tail = columns.vectors * isa.f32, columns.tail * isa.f32
+    full = n // width if width else 0
+    if columns.padded and n > full * width:
+        tail = width
+    packed = zeros(taps * groups * group * (full * width + tail), np.int8)
+    split = full * width * taps * groups
+    units = packed.view(unit)
+    if full:
+        cut = w[:, :, : full * width].reshape(taps, groups, full, width).transpose(2, 0, 1, 3)
+        units[:split].reshape(full, taps, groups, width)[:] = cut
+    if tail:
+        units[split:].reshape(taps, groups, tail)[:, :, : n - full * width] = w[:, :, full * width :]
+    return packed
+
+
+def panel_bytes_int8(taps: int, depth: int, columns: Columns, isa: Isa) -> int:
+    """The bytes from one panel of `[taps, depth]` rows to the next."""
+    group = GROUP[isa.dot]
+    return taps * -(-depth // group) * group * (columns.vectors or columns.tail) * isa.f32
+
+
+def scaling(bounds: Array, multipliers: Multipliers, zero_point: int) -> Scaling:
+    """How fixed-point multipliers may be applied to sums of magnitude `bounds[n]` at most."""
+    _, shifts = _per_column(multipliers, len(bounds))
+    right = np.clip(-shifts, 0, 31)
+    reach = bounds.astype(np.int64) + 1 + (1 << np.maximum(right - 1, 0)) + ((abs(zero_point) + 1) << right)
+    narrow = shifts.max(initial=-1) < 0 and reach.max(initial=0) < 1 << 31
+    return Scaling.NARROW if narrow else Scaling.WIDE
+
+
+def pack_columns(
+    how: Scaling,
+    bias: Array,
+    multipliers: Multipliers,
+    zero_point: int,
+    isa: Isa,
+    rectified: bool = False,
+    places: Array | None = None,
+) -> Array:
+    """What `requantize` reads for each register of columns where multipliers are in fixed point.
+
+    `bias[n]` is that of the accumulators (see `folded_bias`), `rectified` as in `Requantize`; `places` says which
+    column is in which lane, if not all in order.
+    """
+    mantissas, shifts = (_placed(m, places, isa) for m in _per_column(multipliers, len(bias)))
+    start = _placed(bias, places, isa)
+    if how is Scaling.WIDE:
+        return _fields((start, mantissas, np.maximum(-shifts, 0), np.maximum(shifts, 0)), isa)
+    right = np.maximum(-shifts, 1)
+    added = (1 << (right - 1)) - (0 if rectified else 1) + (zero_point << right)
+    offsets = (1 << 31) - (mantissas << 32) + (added << 32)
+    odd = np.stack([mantissas[1::2] << 1, np.zeros(len(mantissas) // 2, np.int64)], 1).reshape(-1)
+    halves = [np.ascontiguousarray(offsets[i::2]).view(np.int32) for i in (0, 1)]
+    return _fields((start + (1 << 31), mantissas << 1, odd, *halves, right), isa)
+
+
+def pack_reals(bias: Array, reals: Array, isa: Isa, places: Array | None = None) -> Array:
+    """The same where the multipliers are real: float64, n or one."""
+    wide = _placed(np.broadcast_to(reals, (len(bias),)).astype(np.float64), places, isa).view(np.int32)
+    halves = wide.reshape(-1, 2, isa.f32)
+    return _fields((_placed(bias, places, isa), halves[:, 0].reshape(-1), halves[:, 1].reshape(-1)), isa)
+
+
+def _per_column(multipliers: Multipliers, n: int) -> tuple[Array, Array]:
+    """Mantissas and shifts of n columns; a multiplier of 0 may have any shift."""
+    mantissas, shifts = (np.broadcast_to(np.asarray(m, np.int64), (n,)) for m in multipliers)
+    return mantissas, np.where(mantissas == 0, -1, shifts)
+
+
+def _placed(values: Array, places: Array | None, isa: Isa) -> Array:
+    """Each in its lane, zeros in the lanes of no column."""
+    lanes = isa.f32
+    found = np.arange(-(-len(values) // lanes) * lanes) if places is None else places
+    wide = np.float64 if values.dtype.kind == "f" else np.int64
+    return np.where(found < len(values), values.astype(wide)[np.minimum(found, len(values) - 1)], wide(0))
+
+
+def _fields(rows: Sequence[Array], isa: Isa) -> Array:
+    """Rows of 32 bits a column, a register of each after the other."""
+    fields = np.stack([(row.astype(np.int64) & 0xFFFFFFFF).astype(np.uint32) for row in rows])
+    out = np.ascontiguousarray(fields.reshape(len(rows), -1, isa.f32).transpose(1, 0, 2)).reshape(-1)
+    return out.view(np.int32)
+
+
+def folded_bias(weights: Array, bias: Array | None, input_zero: int, weight_zero: int, isa: Isa, signed: bool) -> Array:
+    """The bias that makes the kernels' sums those of the true zero points, in int32 (wrapping as the sums do).
+
+    `weights[taps, k, n]` or `[k, n]` are signed bytes as packed, `weight_zero` their zero point in that domain and
+    `input_zero` the stored one of the activations. What is left for the kernel is to subtract `weight_zero` times the
+    sum of the activations in the domain of the dot product.
+    """
+    w = weights.reshape(-1, weights.shape[-1])
+    moved = input_zero + offset(isa, signed)
+    total = moved * (w.shape[0] * weight_zero - w.sum(0, dtype=np.int64))
+    wrapped = total + (0 if bias is None else bias.astype(np.int64))
+    out: Array = (wrapped & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+    return out
+
+
+def sum_bounds(weights: Array, bias: Array | None, input_zero: int, weight_zero: int, signed: bool) -> Array:
+    """The largest magnitude that the sum of each column can have, its bias included; arguments as `folded_bias`."""
+    w = weights.reshape(-1, weights.shape[-1])
+    centred = np.subtract(w, weight_zero, dtype=np.int16) if weight_zero else w
+    w = np.abs(centred, dtype=np.int16).sum(0, dtype=np.int64)
+    low, high = (-128, 127) if signed else (0, 255)
+    out: Array = w * max(input_zero - low, high - input_zero)
+    return out if bias is None else out + np.abs(bias.astype(np.int64))
+
+
+def channel_order(channels: int, wide: int, isa: Isa) -> Array:
+    """For each lane of the registers of channels, the one that it holds: woven as long as there are `wide` registers.
+
+    What is `channels` or more is none.
+    """
+    lanes = isa.f32
+    places = np.arange(-(-channels // lanes) * lanes, dtype=np.int64)
+    if wide:
+        woven = channels // (lanes * wide) * lanes * wide
+        places[:woven] = places[:woven].reshape(-1, lanes * wide)[:, order(isa)].reshape(-1)
+    return places
+
+
+def pack_depthwise_int8(weights: Array, places: Array, isa: Isa) -> Array:
+    """Signed bytes `weights[height, width, channels]` as `[register, ceil(height / group), width, lane, group]`.
+
+    `places` says which channel is in which lane (`channel_order`); rows are filled up with zeros to whole groups.
+    """
+    height, width, channels = weights.shape
+    group = GROUP[isa.dot]
+    steps = -(-height // group)
+    packed = np.zeros((steps * group, width, len(places)), np.int8)
+    inside = np.flatnonzero(places < channels)
+    packed[:height, :, inside] = weights[:, :, places[inside]]
+    registers = packed.reshape(steps, group, width, -1, isa.f32)
+    return np.ascontiguousarray(registers.transpose(3, 0, 2, 4, 1)).reshape(-1)

@@ -1,0 +1,1 @@
+"""Target machines: triples, processor features, and what follows from them."""

@@ -1,0 +1,174 @@
+"""Which target a triple, a processor's name and features mean: what users ask bundles for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import evolve, frozen
+
+from onert.ir import BackendError
+from onert.ir.value import Value
+
+from .isa import ISAS, Dot, Isa, runnable, target
+
+_SYSTEMS = frozenset({"linux", "none", "unknown", "elf", "freebsd", "netbsd", "openbsd", "wasi"})
+
+
+@frozen
+class Architecture(Value):
+    """What may be asked of one architecture.
+
+    `triple` stands for a name without a system. `processors` are LLVM's names with the target each is like, the first
+    the default; `gains` are features and what code may rely on with them; `others` are features that change nothing
+    but LLVM's choice of instructions, and may be taken away too.
+    """
+
+    triple: str
+    processors: Mapping[str, str]
+    gains: Mapping[str, Mapping[str, Any]]
+    others: frozenset[str]
+
+
+def _like(isa: str, names: str) -> dict[str, str]:
+    return dict.fromkeys(names.split(), isa)
+
+
+_AVX2 = {"vector_bytes": 32, "masks": True}
+_AVX512 = {"vector_bytes": 64, "masks": True, "registers": 32, "fma": True}
+
+_X86 = Architecture(
+    "x86_64-unknown-linux-gnu",
+    _like("x86-64", "x86-64 x86-64-v2 nehalem westmere sandybridge ivybridge silvermont goldmont")
+    | _like("x86-64-v3", "x86-64-v3 haswell broadwell skylake znver1 znver2 znver3")
+    | _like("x86-64-v3-vnni", "x86-64-v3-vnni alderlake raptorlake gracemont")
+    | _like("x86-64-v4", "x86-64-v4 skylake-avx512")
+    | _like("x86-64-v4-vnni", "x86-64-v4-vnni cascadelake icelake-server sapphirerapids znver4 znver5"),
+    {"avx2": _AVX2, "fma": {"fma": True}, "avxvnni": {**_AVX2, "dot": Dot.AVX_VNNI}, "avx512bw": _AVX512},
+    frozenset(["sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "lzcnt", "bmi", "bmi2", "f16c", "prefer-256-bit"]),
+)
+_AARCH64 = Architecture(
+    "aarch64-unknown-linux-gnu",
+    _like("aarch64", "generic cortex-a53 cortex-a57 cortex-a72 cortex-a73")
+    | _like("aarch64-dotprod", "cortex-a55 cortex-a75 cortex-a76 cortex-a77 cortex-a78 cortex-x1 cortex-a510")
+    | _like("aarch64-dotprod", "neoverse-n1 neoverse-n2 neoverse-v1 neoverse-v2 apple-m1 apple-m2"),
+    {"dotprod": {"dot": Dot.SDOT}},
+    frozenset(["lse", "rcpc", "crc", "fullfp16", "i8mm", "bf16"]),
+)
+_ARM = Architecture(
+    "armv7-unknown-linux-gnueabihf",
+    _like("armv7", "generic cortex-a8 cortex-a9")
+    | _like("armv7-vfpv4", "cortex-a5 cortex-a7 cortex-a12 cortex-a15 cortex-a17 cortex-a32 cortex-a53"),
+    {"vfp4": {"fma": True}},
+    frozenset(["hwdiv", "hwdiv-arm", "d32"]),
+)
+_CORTEX_M = Architecture(
+    "thumbv7em-unknown-none-eabihf",
+    _like("cortex-m4", "cortex-m4 cortex-m7 cortex-m33 cortex-m35p cortex-m55 cortex-m85"),
+    {},
+    frozenset({"dsp"}),
+)
+_RISCV = Architecture(
+    "riscv64-unknown-linux-gnu",
+    _like("riscv64", "generic-rv64 sifive-u54 sifive-u74 rocket-rv64")
+    | _like("riscv64-v", "riscv64-v sifive-x280 sifive-p670 spacemit-x60"),
+    {"v": {"masks": True, "registers": 32}},
+    frozenset(["zba", "zbb", "zbs"]),
+)
+_WASM = Architecture(
+    "wasm32-unknown-unknown",
+    _like("wasm32", "generic bleeding-edge"),
+    {},
+    frozenset(["simd128", "relaxed-simd", "bulk-memory", "nontrapping-fptoint", "sign-ext", "mutable-globals"]),
+)
+
+
+def choose(triple: str | None, cpu: str | None, features: str | None) -> Isa:
+    """The target that is asked for; without a triple this machine's architecture, without a processor its baseline.
+
+    `triple` may be LLVM's, a tool chain's (without the vendor), an architecture alone, or a target's own name; `cpu`
+    "native" is the most able target that runs on this machine. BackendError, one sentence, for what is not known.
+    """
+    if cpu == "native":
+        isa = _native(triple)
+        wanted = _architecture(isa.triple)
+    else:
+        named = next((isa for isa in ISAS if isa.name == triple), None)
+        full = named.triple if named else _normal(runnable()[0].triple if triple is None else triple)
+        wanted = _architecture(full)
+        isa = named if named and cpu is None else _processor(wanted, full, cpu)
+    for feature in filter(None, (features or "").split(",")):
+        isa = _with_feature(wanted, isa, feature)
+    return isa
+
+
+def _native(triple: str | None) -> Isa:
+    isa = runnable()[-1]
+    if triple is not None and _architecture(_normal(triple)) is not _architecture(isa.triple):
+        raise BackendError(f"the processor native is a {isa.architecture}, which is not what {triple!r} names")
+    return isa
+
+
+def _architecture(triple: str) -> Architecture:
+    first = triple.split("-", 1)[0]
+    if first.startswith("thumbv") and first[6:] in ("7em", "8m.main", "8.1m.main"):
+        return _CORTEX_M
+    if first.startswith(("armv7", "thumbv7")) and first[-1] != "m":
+        return _ARM
+    found = {"x86_64": _X86, "aarch64": _AARCH64, "riscv64": _RISCV, "wasm32": _WASM}.get(first)
+    if found is None:
+        raise BackendError(
+            f"the target {triple!r} is for none of the architectures x86_64, aarch64, armv7, thumbv7, thumbv7em, "
+            "thumbv8m.main, riscv64 and wasm32"
+        )
+    return found
+
+
+_OTHER_NAMES = {"amd64": "x86_64", "arm64": "aarch64", "arm": "armv7", "armv7a": "armv7", "armv7l": "armv7"}
+
+
+def _normal(triple: str) -> str:
+    """A triple as LLVM writes it: architecture, vendor, system, environment."""
+    first, *rest = triple.split("-")
+    first = _OTHER_NAMES.get(first, first)
+    architecture = _architecture(first)
+    if not rest:
+        return first + "-" + architecture.triple.split("-", 1)[1]
+    if rest[0] in _SYSTEMS and not (len(rest) > 1 and rest[1] in _SYSTEMS):
+        rest = ["unknown", *rest]
+    if len(rest) < 2:
+        raise BackendError(f"the target {triple!r} names no system, expected one like {architecture.triple}")
+    if rest[1] not in _SYSTEMS:
+        raise BackendError(f"the target {triple!r} is for the system {rest[1]!r}, expected linux, none or wasi")
+    if architecture in (_ARM, _CORTEX_M) and not rest[-1].endswith("hf"):
+        raise BackendError(f"the target {triple!r} passes floats in integer registers, expected one that ends in hf")
+    return "-".join((first, *rest))
+
+
+def _processor(wanted: Architecture, triple: str, cpu: str | None) -> Isa:
+    chosen = next(iter(wanted.processors)) if cpu is None else cpu
+    if chosen not in wanted.processors:
+        known = ", ".join(wanted.processors)
+        raise BackendError(f"the processor {chosen!r} is not known for {triple}, expected one of {known}")
+    isa = target(wanted.processors[chosen])
+    if chosen == isa.name or chosen == isa.cpu:
+        return evolve(isa, triple=triple)
+    return evolve(isa, triple=triple, name=chosen, cpu=chosen)
+
+
+def _with_feature(wanted: Architecture, isa: Isa, feature: str) -> Isa:
+    """The target with one feature more, or less."""
+    sign, name = feature[:1], feature[1:]
+    known = sorted({*wanted.gains, *wanted.others})
+    if sign not in ("+", "-") or name not in known:
+        raise BackendError(
+            f"the feature {feature!r} is not known for {isa.triple}, expected + or - and one of {', '.join(known)}"
+        )
+    if sign == "-" and name in wanted.gains:
+        raise BackendError(f"the feature {name!r} cannot be taken from {isa.name}, expected a lesser processor")
+    gained = wanted.gains.get(name, {})
+    features = ",".join(filter(None, (isa.features, feature)))
+    if gained.get("vector_bytes", 0) == 64:
+        features += ",-prefer-256-bit"
+    widths = {k: max(v, getattr(isa, k)) if isinstance(v, int) else v for k, v in gained.items()}
+    return evolve(isa, name=f"{isa.name}{feature}", features=features, **widths)

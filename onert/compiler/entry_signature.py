@@ -1,0 +1,150 @@
+"""Preparing a model: which subgraph is entered, with which shapes, and what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve, frozen
+
+from onert.backend import TensorInfo
+from onert.ir import CompileError, RuleError, Shape, Signature, SignatureTensor, Subgraph, Subgraphs
+from onert.ir.analysis.inference import shapes_ok
+from onert.ir.value import Value
+
+
+@frozen
+class Entry(Value):
+    """A subgraph of a model that callers enter, and the names by which they know its inputs and outputs."""
+
+    model: Subgraphs
+    index: int
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+
+    @property
+    def subgraph(self) -> Subgraph:
+        return self.model[self.index]
+
+    def position(self, name: int | str) -> int:
+        """The position of an input given by name or position; CompileError where there is none."""
+        count = len(self.input_names)
+        if isinstance(name, str):
+            if name not in self.input_names:
+                raise CompileError(f"there is no input {name!r}, expected one of {', '.join(self.input_names)}")
+            return self.input_names.index(name)
+        if not 0 <= name < count:
+            raise CompileError(f"there is no input {name}, expected 0 to {count - 1}")
+        return name
+
+    @property
+    def shapes(self) -> tuple[tuple[Shape, Shape], ...]:
+        """For each input its shape, and which dimensions of it are still open."""
+        operands = (self.subgraph.operands[i] for i in self.subgraph.inputs)
+        return tuple((operand.type.shape, operand.open_shape) for operand in operands)
+
+    def reshaped(self, shapes: Mapping[int, tuple[int, ...]]) -> Entry:
+        """The entry with given shapes for inputs by position; CompileError for one that no tensor may have.
+
+        A dimension that the model leaves open may be anything; another may be changed too, and the number of
+        dimensions: the operations say whether they accept it. A given shape is open no more.
+        """
+        changed = {}
+        for position, shape in shapes.items():
+            index = self.subgraph.inputs[position]
+            operand = self.subgraph.operands[index]
+            try:
+                shapes_ok(operand.type.with_shape(shape))
+            except RuleError as error:
+                raise CompileError(f"input {self.input_names[position]!r}: {error}") from error
+            if not operand.type.ranked or operand.type.shape != shape or operand.open_shape != shape:
+                changed[index] = evolve(operand, type=operand.type.with_shape(shape), signature_shape=None)
+        if not changed:
+            return self
+        graphs = list(self.model.subgraphs)
+        operands = tuple(changed.get(i, operand) for i, operand in enumerate(self.subgraph.operands))
+        graphs[self.index] = evolve(self.subgraph, operands=operands)
+        return evolve(self, model=evolve(self.model, subgraphs=tuple(graphs)))
+
+
+def enter(model: Subgraphs, signature: str | None) -> Entry:
+    """The entry that a signature names, or the primary subgraph; CompileError where there is no such signature.
+
+    Subgraphs that no run may reach are emptied. Every operation gets a location, for messages.
+    """
+    chosen = None if signature is None else _signature(model, signature)
+    index = 0 if chosen is None else chosen.subgraph
+    model = _emptied(model, index)
+    model = evolve(model, subgraphs=tuple(_located(subgraph) for subgraph in model.subgraphs))
+    graph = model[index]
+    inputs, outputs = ((), ()) if chosen is None else (chosen.inputs, chosen.outputs)
+    return Entry(
+        model, index, _names(graph, graph.inputs, inputs, "input"), _names(graph, graph.outputs, outputs, "output")
+    )
+
+
+def _names(graph: Subgraph, operands: Sequence[int], given: Sequence[SignatureTensor], side: str) -> tuple[str, ...]:
+    """A name of its own for each of the operands: the signature's, the tensor's, or one made of its position."""
+    called: dict[int, list[str]] = {}
+    for tensor in reversed(given):
+        called.setdefault(tensor.operand, []).append(tensor.name)
+    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    for position, operand in enumerate(operands):
+        waiting = called.get(operand)
+        wanted = waiting.pop() if waiting else graph.operands[operand].name or f"{side}_{position}"
+        name = wanted
+        while name in found:
+            count = counts[wanted] = counts.get(wanted, 0) + 1
+            name = f"{wanted}_{count}"
+        found[name] = position
+    return tuple(found)
+
+
+def _signature(model: Subgraphs, key: str) -> Signature:
+    for signature in model.signatures:
+        if signature.key == key:
+            return signature
+    keys = ", ".join(signature.key for signature in model.signatures)
+    raise CompileError(
+        f"there is no signature {key!r}, expected " + (f"one of {keys}" if keys else "none: it has none")
+    )
+
+
+def _emptied(model: Subgraphs, entry: int) -> Subgraphs:
+    """The model with nothing in the subgraphs that a run from `entry` never comes to.
+
+    They keep their numbers, so that programs of several signatures agree on them, and messages on what is in the file.
+    """
+    found, waiting = {entry}, [entry]
+    while waiting:
+        for operation in model[waiting.pop()].operations:
+            new = set(operation.op.subgraphs) - found
+            found |= new
+            waiting += new
+    if len(found) == len(model):
+        return model
+    empty = Subgraph((), (), (), ())
+    return evolve(model, subgraphs=tuple(g if i in found else empty for i, g in enumerate(model.subgraphs)))
+
+
+def _located(subgraph: Subgraph) -> Subgraph:
+    """The subgraph, every operation with a location: its index and kind where the frontend gave none."""
+    if all(operation.location for operation in subgraph.operations):
+        return subgraph
+    return evolve(
+        subgraph,
+        operations=tuple(
+            operation if operation.location else evolve(operation, location=f"operation {at} {operation.op.label}")
+            for at, operation in enumerate(subgraph.operations)
+        ),
+    )
+
+
+def infos(subgraph: Subgraph, operands: tuple[int, ...], names: tuple[str, ...]) -> tuple[TensorInfo, ...]:
+    """Inputs or outputs as callers see them."""
+    found = []
+    for name, index in zip(names, operands, strict=True):
+        operand = subgraph.operands[index]
+        type_, signature = operand.type, operand.signature_shape if index in subgraph.inputs else None
+        found.append(TensorInfo(name, type_.dtype, type_.shape, type_.quantization, signature))
+    return tuple(found)

@@ -1,0 +1,94 @@
+"""Setting an item of a list of tensors, which converters write as two slices and the item between them."""
+
+from __future__ import annotations
+
+from onert.compiler.rewrite.edit import Edit, definer
+from onert.ir import DType, Operation, Subgraph
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.gather import PutRow
+from onert.ir.ops.data_movement.joining import Concat, Pack
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape
+from onert.ir.ops.data_movement.slicing import Slice
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.shape import num_elements
+
+Scalars = tuple[int | str, ...]
+"""The elements of a small tensor: numbers that are known, or `%7` for the element of operand 7."""
+
+
+def put_rows(subgraph: Subgraph) -> Subgraph:
+    """Replace a concatenation of a list's rows before index i, one row, and the list's rows behind i by `PutRow`.
+
+    Requires: inferred types. Ensures: the same list wherever i is an index of it; any other is a broken rule, as
+    it is of the slices (but for i = -1, of which these make a longer list). The list's shape is known where it was.
+
+        a = Slice(x, [0, 0], [i, -1]); b = Slice(x, [i + 1, 0], [-1, -1]); y = Concat(a, row, b)
+            -->   y = PutRow(x, i, row)
+    """
+    edit = Edit(subgraph)
+    for at, operation in enumerate(subgraph.operations):
+        found = _put(subgraph, operation)
+        if found is not None:
+            edit.replace(at, found)
+    return edit.done()
+
+
+def _put(subgraph: Subgraph, operation: Operation) -> Operation | None:
+    """The replacement of a concatenation; None where it is no such thing."""
+    op = operation.op
+    if not isinstance(op, Concat) or op.activation is not Activation.NONE or len(operation.used) != 3:
+        return None
+    before, row, after = operation.used
+    type_ = subgraph.type(row)
+    if not type_.ranked or op.axis not in (0, -type_.rank) or not type_.shape or type_.shape[0] != 1:
+        return None
+    if any(subgraph.type(i).quantization != type_.quantization for i in operation.outputs + operation.used):
+        return None
+    first, second = _slice(subgraph, before), _slice(subgraph, after)
+    if first is None or second is None or first[0] != second[0]:
+        return None
+    (source, begin, size), (_, start, rest) = first, second
+    index, whole = size[0], (-1,) * type_.rank
+    if any(begin) or size[1:] != whole[1:] or any(start[1:]) or rest != whole or not isinstance(index, str):
+        return None
+    if len(start) != type_.rank or not _follows(subgraph, start[0], index):
+        return None
+    return Operation(PutRow(), (source, int(index[1:]), row), operation.outputs, operation.location)
+
+
+def _slice(subgraph: Subgraph, operand: int) -> tuple[int, Scalars, Scalars] | None:
+    """What an operand is a slice of, where it begins and how large it is."""
+    made = definer(subgraph, operand)
+    if made is None or not isinstance(made.op, Slice):
+        return None
+    source, begin, size = made.used
+    found = _scalars(subgraph, begin), _scalars(subgraph, size)
+    return None if found[0] is None or found[1] is None else (source, found[0], found[1])
+
+
+def _scalars(subgraph: Subgraph, operand: int) -> Scalars | None:
+    """The elements of a vector that is put together of scalars; None where they cannot be told."""
+    data, type_ = subgraph.operands[operand].data, subgraph.type(operand)
+    if data is not None:
+        return tuple(int(v) for v in data.array.reshape(-1)) if type_.dtype.is_integer else None
+    made = definer(subgraph, operand)
+    if made is not None and isinstance(made.op, Concat | Pack) and type_.rank == 1:
+        parts = [_scalars(subgraph, i) for i in made.used]
+        return None if None in parts else tuple(v for part in parts if part is not None for v in part)
+    if not type_.ranked or num_elements(type_.shape) != 1 or type_.dtype not in (DType.INT32, DType.INT64):
+        return None
+    while made is not None and isinstance(made.op, Reshape | ExpandDims):
+        operand = made.used[0]
+        made = definer(subgraph, operand)
+    return (f"%{operand}",)
+
+
+def _follows(subgraph: Subgraph, following: int | str, index: str) -> bool:
+    """Whether a scalar is another one plus 1."""
+    made = definer(subgraph, int(following[1:])) if isinstance(following, str) else None
+    if made is None or not isinstance(made.op, Binary) or made.op.activation is not Activation.NONE:
+        return False
+    if made.op.kind is not BinaryKind.ADD:
+        return False
+    sides = [_scalars(subgraph, i) for i in made.used]
+    return sides in ([(index,), (1,)], [(1,), (index,)])

@@ -1,0 +1,41 @@
+"""Convolutions with a group for every channel."""
+
+from __future__ import annotations
+
+from attrs import asdict, evolve
+
+from onert.compiler.rewrite.edit import Edit
+from onert.ir import Operation, Subgraph
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+
+
+def channels_alone(subgraph: Subgraph) -> Subgraph:
+    """Make a convolution whose groups are single channels, with constant filters, the depthwise one that it is.
+
+    Requires: inferred types. Ensures: the results stay the same to the bit; the filters change their order. One that
+    quantises its input when it runs stays: there the two round their scales in another order.
+
+        y = Conv2D(x [n, h, w, 8], const [16, 3, 3, 1])   -->   y = DepthwiseConv2D(x, const [1, 3, 3, 16])
+    """
+    edit = Edit(subgraph)
+    for at, operation in enumerate(subgraph.operations):
+        op = operation.op
+        if isinstance(op, Conv2D) and _alone(subgraph, operation):
+            weight = subgraph.operands[operation.used[1]]
+            assert weight.data is not None
+            quantization = weight.type.quantization
+            if quantization is not None and quantization.axis is not None:
+                quantization = evolve(quantization, axis=3)
+            turned = edit.constant(weight.data.array.transpose(3, 1, 2, 0).copy(), weight.type.dtype, quantization)
+            inputs = (operation.inputs[0], turned, *operation.inputs[2:])
+            edit.replace(at, evolve(operation, op=DepthwiseConv2D(**asdict(op, recurse=False)), inputs=inputs))
+    return edit.done()
+
+
+def _alone(subgraph: Subgraph, operation: Operation) -> bool:
+    types = subgraph.types(operation)
+    x, weight = types.input(0), types.input(1)
+    if weight.value is None or x.dtype.is_float != weight.dtype.is_float:
+        return False
+    return weight.shape[3] == 1 and x.shape[3] is not None and x.shape[3] > 1

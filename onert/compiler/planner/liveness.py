@@ -1,0 +1,122 @@
+"""Liveness: which tensors may be alive at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from onert.compiler.linearize import Timeline
+from onert.ir import Subgraph
+
+from .claims import Integers, Mask
+
+MOST_STEPS = 1 << 11  # beyond these, what may run beside what is not worked out: the matrices would grow too large
+MOST_TENSORS = 1 << 12
+
+
+@frozen(eq=False)
+class Lifetimes:
+    """First and last moment of each tensor on the timeline, both included."""
+
+    first: Integers
+    last: Integers
+
+    def overlaps(self, index: int) -> Mask:
+        """The tensors alive at some moment at which tensor `index` is."""
+        mask: Mask = (self.first <= self.last[index]) & (self.last >= self.first[index])
+        return mask
+
+    def peak(self, sizes: Integers) -> int:
+        """The largest sum of sizes alive at one moment."""
+        if not len(sizes):
+            return 0
+        change = np.zeros(int(self.last.max()) + 2, np.int64)
+        np.add.at(change, self.first, sizes)
+        np.subtract.at(change, self.last + 1, sizes)
+        return int(np.cumsum(change).max())
+
+
+def lifetimes(subgraph: Subgraph, tensors: Sequence[Sequence[int]], timeline: Timeline) -> Lifetimes:
+    """The lifetimes of tensors, each given as the operands that share it.
+
+    A tensor lives from the moment that defines it to the last that reads it; what updates state lives to the end.
+    """
+    spans = [_span(subgraph, operands, timeline) for operands in tensors]
+    return Lifetimes(np.array([s[0] for s in spans], np.int64), np.array([s[1] for s in spans], np.int64))
+
+
+def _span(subgraph: Subgraph, operands: Sequence[int], timeline: Timeline) -> tuple[int, int]:
+    end = max(len(timeline) - 1, 0)
+    moments = [timeline.of_operation[at] for at in _touching(subgraph, operands)]
+    return min(moments), end if any(operand in subgraph.kept for operand in operands) else max(moments)
+
+
+def _touching(subgraph: Subgraph, operands: Sequence[int]) -> set[int]:
+    """The operations that define or read one of the operands."""
+    found = {subgraph.definitions[operand] for operand in operands if operand in subgraph.definitions}
+    for operand in operands:
+        found.update(subgraph.uses.get(operand, ()))
+    return found
+
+
+@frozen(eq=False)
+class PartialOrder:
+    """`before[a, b]`: whether nothing touches tensor `a` any more once tensor `b` is defined, however steps run."""
+
+    before: Mask
+
+    def overlaps(self, index: int) -> Mask:
+        """The tensors that may be alive at a time when tensor `index` is."""
+        mask: Mask = ~(self.before[index] | self.before[:, index])
+        return mask
+
+
+def in_any_order(
+    subgraph: Subgraph,
+    tensors: Sequence[Sequence[int]],
+    timeline: Timeline,
+    dependencies: Sequence[Sequence[int]],
+) -> PartialOrder | None:
+    """The order of tensors where steps may run in any order that their dependencies allow, or at a time.
+
+    Two tensors may use the same memory only if every step that touches one must have run before the step that defines
+    the other; within one step, moments decide. None for a model too large to work it out.
+    """
+    if len(dependencies) > MOST_STEPS or len(tensors) > MOST_TENSORS:
+        return None
+    return PartialOrder(_done_before(subgraph, tensors, timeline, reachability(dependencies)))
+
+
+def reachability(dependencies: Sequence[Sequence[int]]) -> Mask:
+    """`[a, b]`: whether step `a` must have run before step `b`."""
+    before = np.zeros((len(dependencies), len(dependencies)), np.bool_)
+    for step, needed in enumerate(dependencies):
+        for other in needed:
+            before[:, step] |= before[:, other]
+            before[other, step] = True
+    return before
+
+
+def _done_before(subgraph: Subgraph, tensors: Sequence[Sequence[int]], timeline: Timeline, before: Mask) -> Mask:
+    """`[a, b]`: whether nothing touches tensor `a` any more once tensor `b` is defined, in any order."""
+    touches = np.zeros((len(tensors), len(before)), np.bool_)
+    last = np.full((len(tensors), len(before)), -1, np.int64)  # the last moment within each step
+    start = np.zeros(len(tensors), np.int64)
+    forever = np.zeros(len(tensors), np.bool_)
+    for index, operands in enumerate(tensors):
+        for at in _touching(subgraph, operands):
+            moment = timeline.of_operation[at]
+            step = timeline.moments[moment].step
+            touches[index, step] = True
+            last[index, step] = max(last[index, step], moment)
+        start[index] = _span(subgraph, operands, timeline)[0]
+        forever[index] = any(o in subgraph.kept for o in operands)
+    steps = np.array([moment.step for moment in timeline.moments], np.int64)[start]
+    # Steps that touch `a` and need not have run before the step that defines `b`, counted by a matrix product.
+    late = touches.astype(np.float32) @ (~before).astype(np.float32)
+    own = touches[:, steps]  # whether the step that defines `b` is one of them
+    earlier = last[:, steps] < start[np.newaxis, :]
+    done: Mask = ((late[:, steps] == 0) | ((late[:, steps] == 1) & own & earlier)) & ~forever[:, np.newaxis]
+    return done

@@ -1,0 +1,1 @@
+"""Compiled programs on disk: their key, their encoding, and finding them again."""

@@ -1,0 +1,69 @@
+"""Where programs come from: the disk, or the compiler."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from functools import cache
+from time import perf_counter
+from typing import Any
+
+from onert.backend import Backend, Program
+from onert.backend.holders import Holders
+from onert.compiler.options import Options
+from onert.ir import Package
+from onert.ir.process import imports
+
+from .serialize import program_entry
+
+WORTH_KEEPING = 0.03
+"""Seconds of compiling and of getting ready for it from which on a program is kept: finding it saves no fewer."""
+
+
+def compile(package: Package, options: Options, backends: Sequence[Backend]) -> Program:  # noqa: A001
+    """The program of a package on `backends`, loaded and in order of preference.
+
+    The package's configuration fills what `options` leave open. ModelError where the package's models do not fit
+    together, CompileError where these options or backends cannot compile it, BackendError where a backend fails.
+    """
+    options = options.with_config(package.config)
+    place = program_entry(package, options, backends)
+    compilation = cache(lambda: _compiler().compilation(package, options, backends))
+    if place is not None:
+        hold = _UNCOLLECTED.hold()
+        with hold, hold:
+            found = place.load(lambda shapes: compilation().specialize(shapes))
+        if found is not None:
+            return found
+    start = perf_counter()
+    hold = _UNCOLLECTED.hold()
+    with hold, hold:
+        program: Program = compilation().first()
+    spent = perf_counter() - start + (0.0 if package.content is None else package.content.preparation)
+    if place is not None and spent >= WORTH_KEEPING:
+        place.store(program)
+    return program
+
+
+def _disable() -> None:
+    if gc.isenabled():
+        _was_enabled.append(None)
+        gc.disable()
+
+
+def _enable() -> None:
+    if _was_enabled:
+        _was_enabled.clear()
+        gc.enable()
+
+
+_was_enabled: list[None] = []
+"""Has elements while it was a compilation that disabled the search for reference cycles, and nobody else."""
+_UNCOLLECTED = Holders(_disable, _enable)
+"""Compilations, and readings of programs, during which there is no search for reference cycles: both make many objects
+and next to no cycles, and a search looks at all that a process has."""
+
+
+def _compiler() -> Any:
+    """Read only when something is compiled."""
+    return imports.module("onert.compiler.compiler")

@@ -1,0 +1,1 @@
+"""What a compiled program looks like: tables and pictures."""

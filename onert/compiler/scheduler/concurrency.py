@@ -1,0 +1,68 @@
+"""What steps that may run at a time ask of the compiler: threads shared among them, and ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from onert.backend import Step
+from onert.compiler.planner.liveness import MOST_STEPS, reachability
+from onert.ir.analysis.cost import cost
+
+if TYPE_CHECKING:
+    from .exec_time import ExecTimes
+
+BYTES_PER_FLOP = 4
+"""Memory traffic that takes about as long as one multiplication and addition: what a rough guess goes by."""
+
+Dependencies = Sequence[Sequence[int]]
+
+
+def beside(dependencies: Dependencies) -> list[int]:
+    """How many steps each step may run beside."""
+    count = len(dependencies)
+    if count > MOST_STEPS:
+        return [count - 1] * count
+    before = reachability(dependencies)
+    together = ~(before | before.T)
+    np.fill_diagonal(together, val=False)
+    return [int(n) for n in together.sum(axis=1)]
+
+
+def threads_for(dependencies: Dependencies, threads: int) -> list[int]:
+    """Threads for each step's kernel: all where it runs alone, else a share for each that it may run beside."""
+    return [max(1, threads // min(threads, 1 + others)) for others in beside(dependencies)]
+
+
+def ranks(dependencies: Dependencies, costs: Sequence[float]) -> tuple[float, ...]:
+    """The cost of the longest way from each step to the end, its own included."""
+    found = list(costs)
+    longest = [0.0] * len(costs)
+    for step in range(len(costs) - 1, -1, -1):
+        found[step] = costs[step] + longest[step]
+        for needed in dependencies[step]:
+            longest[needed] = max(longest[needed], found[step])
+    return tuple(found)
+
+
+def guessed_costs(steps: Sequence[Step]) -> list[float]:
+    """What each step takes, by arithmetic and memory traffic, where nothing was measured."""
+    found = []
+    for step in steps:
+        subgraph = step.sequence.subgraph
+        each = [cost(operation.op, subgraph.types(operation)) for operation in step.sequence.body]
+        found.append(sum(c.flops + c.nbytes / BYTES_PER_FLOP for c in each))
+    return found
+
+
+def measured_costs(steps: Sequence[Step], known: ExecTimes) -> list[float]:
+    """What each step takes by measured times; what was not measured counts as nothing."""
+    found = []
+    for step in steps:
+        subgraph = step.sequence.subgraph
+        times = [known.operation(step.backend, o.op, subgraph.types(o)) for o in step.sequence.body]
+        found.append(sum(time for time in times if time is not None and isfinite(time)))
+    return found

@@ -1,0 +1,179 @@
+"""The heterogeneous scheduler: backends chosen by what operations were measured to take on each.
+
+Source of the idea: Topcuoglu, Hariri and Wu, "Performance-Effective and Low-Complexity Task Scheduling for
+Heterogeneous Computing", 2002: operations by rank, each on the backend on which it would be finished first. The result
+is improved by changing single operations and runs of them, and held against every backend alone, so that it is never
+thought worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import inf, isfinite
+
+from attrs import frozen
+
+from onert.backend import Backend
+from onert.compiler.options import Options
+from onert.ir import Subgraph
+from onert.ir.ops.data_movement.permute import Permute
+from onert.ir.value import Value
+
+from .estimate import Times, Transfers, total
+from .exec_time import ExecTimes
+from .manual import Assignment, Choices, assign, why_not
+
+MOST_IMPROVED = 400
+"""How many operations a subgraph may have for its assignment to be improved change by change."""
+ROUNDS = 4
+
+
+@frozen
+class _Problem(Value):
+    """A subgraph, who may run each operation and in what time, and how a whole assignment is judged."""
+
+    subgraph: Subgraph
+    backends: Mapping[str, Backend]
+    times: Times
+    transfers: Transfers
+    workers: int
+
+    def cost(self, names: Sequence[str]) -> float:
+        chosen = [self.backends[name] for name in names]
+        return total(self.subgraph, chosen, self.times, self.transfers, self.workers)
+
+
+def assign_measured(
+    subgraph: Subgraph, backends: Sequence[Backend], chosen: Choices, options: Options, known: ExecTimes
+) -> Assignment:
+    """A backend for each operation by measured times; what the user chose stays.
+
+    The notes say what was not measured: a backend on which an operation was not is not considered for it, and where it
+    was on none the manual scheduler's choice stands. CompileError where that has none.
+    """
+    by_hand = assign(subgraph, backends, chosen)
+    notes: list[str] = []
+    times = [
+        _times(subgraph, at, backends, chosen, known, fallback, notes) for at, fallback in enumerate(by_hand.backends)
+    ]
+    host = next((b for b in backends if b.name == "builtin"), backends[-1])
+    problem = _Problem(
+        subgraph,
+        {backend.name: backend for backend in backends},
+        times,
+        Transfers(subgraph, known, host),
+        options.num_threads if options.executor == "Parallel" else 1,
+    )
+    names = min(_candidates(problem), key=problem.cost)
+    if len(names) <= MOST_IMPROVED:
+        names = _improved(problem, names)
+    alone = {name: cost for name, cost in _alone(problem).items() if isfinite(cost)}
+    judged = ", ".join(f"{name} alone {cost:.0f} us" for name, cost in alone.items())
+    notes.append(f"by measured times a run takes {problem.cost(names):.0f} us{'; ' if judged else ''}{judged}")
+    return Assignment(tuple(problem.backends[name] for name in names), tuple(notes))
+
+
+def _times(
+    subgraph: Subgraph,
+    at: int,
+    backends: Sequence[Backend],
+    chosen: Choices,
+    known: ExecTimes,
+    fallback: Backend,
+    notes: list[str],
+) -> dict[str, float]:
+    """Microseconds of an operation by the backends that may run it: the chosen one, or all that were measured."""
+    operation = subgraph.operations[at]
+    types = subgraph.types(operation)
+    if chosen.of(operation) is not None or isinstance(operation.op, Permute) or operation.op.subgraphs:
+        time = known.operation(fallback.name, operation.op, types)
+        return {fallback.name: time if time is not None and isfinite(time) else 1.0}
+    able = [backend for backend in backends if why_not(backend, operation, types) is None]
+    found = {backend.name: known.operation(backend.name, operation.op, types) for backend in able}
+    measured = {name: time for name, time in found.items() if time is not None and isfinite(time)}
+    missing = [name for name, time in found.items() if time is None]
+    if not measured:
+        notes.append(f"{operation} is measured on no backend; it stays on {fallback.name}")
+        return {fallback.name: 1.0}
+    if missing:
+        notes.append(f"{operation} is not measured on {', '.join(missing)}, which are not considered for it")
+    return measured
+
+
+def _candidates(problem: _Problem) -> Iterator[list[str]]:
+    """Assignments to choose from: by earliest finish, and for each backend as much as it can run."""
+    yield _earliest(problem)
+    for name in problem.backends:
+        yield [name if name in known else min(known, key=known.__getitem__) for known in problem.times]
+
+
+def _alone(problem: _Problem) -> dict[str, float]:
+    """What a run takes on each backend that can run all of it."""
+    return {
+        name: problem.cost([name] * len(problem.times)) if all(name in known for known in problem.times) else inf
+        for name in problem.backends
+    }
+
+
+def _earliest(problem: _Problem) -> list[str]:
+    """Operations by rank, each on the backend on which it is finished first, its operands' copies counted."""
+    subgraph, backends = problem.subgraph, problem.backends
+    names = [""] * len(problem.times)
+    finished: dict[int, float] = {}
+    free = [0.0] * problem.workers
+    ranks = _ranks(problem)
+    for at in sorted(range(len(names)), key=lambda i: -ranks[i]):
+        operation = subgraph.operations[at]
+        best = (inf, "")
+        for name, time in problem.times[at].items():
+            start = min(free)
+            copies = 0.0
+            for operand in operation.used:
+                maker = subgraph.definitions.get(operand)
+                source = backends[names[maker]] if maker is not None else None
+                if source is None and operand in subgraph.inputs:
+                    source = problem.transfers.host
+                if source is not None:
+                    copies += problem.transfers.time(operand, source, backends[name])
+                start = max(start, finished.get(operand, 0.0))
+            best = min(best, (start + copies + time, name))
+        names[at] = best[1]
+        free[free.index(min(free))] = best[0]
+        finished.update(dict.fromkeys(operation.outputs, best[0]))
+    return names
+
+
+def _ranks(problem: _Problem) -> list[float]:
+    """For each operation the mean time of the longest way from it to the end; operations before others rank higher."""
+    subgraph = problem.subgraph
+    found = [0.0] * len(problem.times)
+    for at in range(len(found) - 1, -1, -1):
+        mean = sum(problem.times[at].values()) / len(problem.times[at])
+        after = [found[user] for o in subgraph.operations[at].outputs for user in subgraph.uses.get(o, ())]
+        found[at] = mean + max(after, default=0.0) + 1e-9
+    return found
+
+
+def _improved(problem: _Problem, names: list[str]) -> list[str]:
+    """Change single operations and runs of them on one backend for as long as that makes a run shorter."""
+    best, lowest = list(names), problem.cost(names)
+    for _ in range(ROUNDS):
+        before = lowest
+        for start, stop in (*_runs(best), *((at, at + 1) for at in range(len(best)))):
+            for name in problem.backends:
+                if name == best[start] or not all(name in problem.times[at] for at in range(start, stop)):
+                    continue
+                tried = [*best[:start], *[name] * (stop - start), *best[stop:]]
+                cost = problem.cost(tried)
+                if cost < lowest:
+                    best, lowest = tried, cost
+        if lowest == before:
+            break
+    return best
+
+
+def _runs(names: Sequence[str]) -> list[tuple[int, int]]:
+    """Where one backend begins and ends in the order of the file."""
+    cuts = [0, *(i for i in range(1, len(names)) if names[i] != names[i - 1]), len(names)]
+    return [(a, b) for a, b in pairwise(cuts) if b > a]

@@ -1,0 +1,66 @@
+"""Runs that are more than running the steps: in a shared arena, watched, or metered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from time import perf_counter_ns
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from onert.backend import Program
+from onert.ir.process.imports import module
+
+from .arena import SharedArena
+from .frame import Frame
+from .meter import Meter
+
+if TYPE_CHECKING:
+    from onert.exec.observers.observer import Observer
+    from onert.exec.observers.watching import Watching
+
+
+def watching(program: Program, observers: Sequence[Observer]) -> Watching | None:
+    """The observers of an execution and those that the program's options ask for, together; None for none.
+
+    What they are made of is read when there are any.
+    """
+    if not observers and not program.recordings:
+        return None
+    own = module("onert.exec.observers.recording").recorders(program.recordings)
+    found: Watching = module("onert.exec.observers.watching").Watching((*observers, *own))
+    return found
+
+
+@frozen(eq=False)
+class Accompanied:
+    """Runs a program's frame once: the arena is its own meanwhile, observers are told, and work is counted anew."""
+
+    program: Program
+    arena: SharedArena | None
+    watching: Watching | None
+    meter: Meter
+
+    def __call__(self, frame: Frame) -> None:
+        self.meter.begin()
+        run = frame.execute if self.watching is None else partial(self._watched, watching=self.watching)
+        if self.arena is None:
+            run(frame)
+        else:
+            self.arena.lend(partial(run, frame))
+
+    def _watched(self, frame: Frame, watching: Watching) -> None:
+        for observer in watching.observers:
+            observer.run_begins(self.program, frame.tensors)
+        failed: BaseException | None = None
+        start = perf_counter_ns()
+        try:
+            frame.execute(frame)
+        except BaseException as error:
+            failed = error
+            raise
+        finally:
+            end = perf_counter_ns()
+            for observer in watching.observers:
+                observer.run_ends(self.program, start, end, failed)

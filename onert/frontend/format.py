@@ -1,0 +1,40 @@
+"""What a format of model files is: how its files are recognised and read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from attrs import frozen
+
+from onert.ir import Package
+from onert.ir.content import Source
+from onert.ir.value import Value
+
+from .flatbuffer import Data
+
+GROUP = "onert.frontends"
+"""The entry points of formats that other packages bring."""
+HEAD = 16
+"""Bytes of a file that a format may look at to recognise it."""
+
+
+def _never(source: Source, path: Path | None) -> Package | None:
+    """Nothing is left unread."""
+    return None
+
+
+@frozen
+class Format(Value):
+    """A kind of model file.
+
+    `recognize` is given the first bytes of a file (none for a directory) and its path (None for bytes in memory).
+    `load` is given the whole content (empty for a directory) and the path; it raises ModelError. The content is in
+    memory that nobody else can change. `unread` gives the same package for content that is known to be well-formed,
+    without reading it before something asks what is in it; None where it cannot.
+    """
+
+    name: str
+    recognize: Callable[[bytes, Path | None], bool]
+    load: Callable[[Data, Path | None], Package]
+    unread: Callable[[Source, Path | None], Package | None] = _never

@@ -1,0 +1,1 @@
+"""What TFLite and circle share: the schema, its reader, and what each operator becomes."""

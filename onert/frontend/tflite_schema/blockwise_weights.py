@@ -1,0 +1,89 @@
+"""circle's block types: weights in groups of 32 with a scale of their own, given as float32.
+
+Sources: the block layouts of ggml (block_q4_0, block_q4_1, block_q8_0, block_q8_1) and the OCP Microscaling Formats
+specification 1.0 (MXFP4: E2M1 elements, MXINT8: 1.6 fixed point, both with a shared E8M0 scale).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from attrs import frozen
+
+from onert.frontend.flatbuffer import Data
+from onert.ir import Array
+from onert.ir.value import Value
+
+LENGTH = 32
+"""Elements of a block, along the last axis."""
+
+
+@frozen
+class Block(Value):
+    """Bytes of one block, and the values of blocks given as rows of bytes."""
+
+    name: str
+    size: int
+    decode: Callable[[Array], Array]
+
+
+def _half(raw: Array) -> Array:
+    return np.ascontiguousarray(raw).view("<f2").astype(np.float32)
+
+
+def _nibbles(raw: Array) -> Array:
+    """Sixteen bytes: the low halves are elements 0 to 15, the high halves 16 to 31."""
+    return np.concatenate((raw & 15, raw >> 4), axis=-1).astype(np.float32)
+
+
+def _q4_0(rows: Array) -> Array:
+    return (_nibbles(rows[:, 2:]) - 8) * _half(rows[:, :2])
+
+
+def _q4_1(rows: Array) -> Array:
+    return _nibbles(rows[:, 4:]) * _half(rows[:, :2]) + _half(rows[:, 2:4])
+
+
+def _q8_0(rows: Array) -> Array:
+    return np.ascontiguousarray(rows[:, 2:]).view(np.int8).astype(np.float32) * _half(rows[:, :2])
+
+
+def _q8_1(rows: Array) -> Array:
+    return np.ascontiguousarray(rows[:, 4:]).view(np.int8).astype(np.float32) * _half(rows[:, :2])
+
+
+_E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
+
+
+def _power(raw: Array) -> Array:
+    """The shared scale: 2 to the exponent less 127; 255 stands for not a number."""
+    exponent = raw.astype(np.int32)
+    return np.where(exponent == 255, np.float32(np.nan), np.ldexp(np.float32(1), exponent - 127)).astype(np.float32)
+
+
+def _mxfp4(rows: Array) -> Array:
+    pairs = rows[:, 1:]
+    codes = np.stack((pairs & 15, pairs >> 4), axis=-1).reshape(len(rows), LENGTH)
+    return _E2M1[codes] * _power(rows[:, :1])
+
+
+def _mxint8(rows: Array) -> Array:
+    return np.ascontiguousarray(rows[:, 1:]).view(np.int8).astype(np.float32) / 64 * _power(rows[:, :1])
+
+
+BLOCKS: Mapping[int, Block] = {
+    -2: Block("GGML_Q4_0", 18, _q4_0),
+    -3: Block("GGML_Q4_1", 20, _q4_1),
+    -4: Block("GGML_Q8_0", 34, _q8_0),
+    -5: Block("GGML_Q8_1", 36, _q8_1),
+    -6: Block("MXFP4", 17, _mxfp4),
+    -7: Block("MXINT8", 33, _mxint8),
+}
+"""By circle's TensorType."""
+
+
+def decode(block: Block, raw: Data, shape: tuple[int, ...]) -> Array:
+    """The float32 elements of a tensor whose last dimension is a multiple of the block's length."""
+    rows = np.frombuffer(raw, np.uint8).reshape(-1, block.size)
+    return block.decode(rows).astype(np.float32).reshape(shape)

@@ -1,0 +1,81 @@
+"""Element types of files: their numbers, and how their elements are packed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from onert.frontend.flatbuffer import Data
+from onert.ir import Array, DType, ModelError
+
+DTYPES: Mapping[int, DType] = {
+    0: DType.FLOAT32,
+    1: DType.FLOAT16,
+    2: DType.INT32,
+    3: DType.UINT8,
+    4: DType.INT64,
+    5: DType.STRING,
+    6: DType.BOOL,
+    7: DType.INT16,
+    8: DType.COMPLEX64,
+    9: DType.INT8,
+    10: DType.FLOAT64,
+    11: DType.COMPLEX128,
+    12: DType.UINT64,
+    13: DType.RESOURCE,
+    14: DType.VARIANT,
+    15: DType.UINT32,
+    16: DType.UINT16,
+    17: DType.INT4,
+    18: DType.BFLOAT16,
+    19: DType.INT2,
+    20: DType.UINT4,
+    21: DType.FLOAT8_E4M3FN,
+    22: DType.FLOAT8_E5M2,
+    -1: DType.UINT4,
+}
+"""TensorType of the TFLite schema; -1 is circle's number for UINT4."""
+
+
+def packed_bytes(dtype: DType, count: int) -> int:
+    """Bytes that so many elements take in a file; STRING has no fixed size."""
+    return (count * dtype.bits + 7) // 8
+
+
+def unpack(raw: Data, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """The elements in `raw`, which holds as many as the shape says; a view where one element is whole bytes.
+
+    Two INT4 or four INT2 share a byte, the first in the low bits.
+    """
+    if dtype.bits >= 8:
+        return np.frombuffer(raw, dtype.numpy).reshape(shape)
+    count = int(np.prod(shape, dtype=np.int64))
+    per_byte = 8 // dtype.bits
+    packed = np.frombuffer(raw, np.uint8)
+    shifts = np.arange(per_byte, dtype=np.uint8) * dtype.bits
+    fields = (packed[:, None] >> shifts) & ((1 << dtype.bits) - 1)
+    flat = fields.reshape(-1)[:count].astype(dtype.numpy)
+    if dtype.limits[0] < 0:
+        flat = np.where(flat > dtype.limits[1], flat - (1 << dtype.bits), flat).astype(dtype.numpy)
+    return flat.reshape(shape)
+
+
+def strings(raw: Data, shape: tuple[int, ...]) -> Array:
+    """A tensor of strings: a count, one more offset than strings, and the bytes; ModelError where they do not fit.
+
+    Source: TFLite's string_util.h; numbers are 32 bits, little-endian.
+    """
+    count = int(np.prod(shape, dtype=np.int64))
+    header = 4 * (count + 2)
+    if len(raw) < header:
+        raise ModelError(f"{len(raw)} bytes hold no {count} strings")
+    found, *offsets = np.frombuffer(raw[:header], "<i4").tolist()
+    if found != count:
+        raise ModelError(f"the buffer holds {found} strings, the shape says {count}")
+    ends = offsets[1:]
+    if offsets[0] != header or any(b < a for a, b in zip(offsets, ends, strict=False)) or offsets[-1] > len(raw):
+        raise ModelError("the offsets of strings are out of order or outside of their buffer")
+    flat = np.empty(count, object)
+    flat[:] = [bytes(raw[a:b]) for a, b in zip(offsets, ends, strict=False)]
+    return flat.reshape(shape)

@@ -1,0 +1,106 @@
+"""Models in files beside the one that is read, for operators that run another model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+from attrs import field, frozen
+
+from onert.frontend.files import open_file, resolved
+from onert.frontend.flatbuffer import Data
+from onert.ir import ModelError, Subgraph, Subgraphs
+from onert.ir.link import renumber
+from onert.ir.process.budget import Budget
+from onert.ir.value import Value
+
+MAX_DEPTH = 8
+MAX_SUBGRAPHS = 1 << 12
+
+Read = Callable[[Data, "Neighbors"], Subgraphs]
+"""Reads a model, given its neighbours."""
+
+
+@frozen
+class Chain(Value):
+    """Which files are being read, the first one first, and what was read already."""
+
+    files: tuple[Path, ...] = ()
+    found: dict[Path, Subgraphs] = field(factory=dict)
+
+
+@frozen(eq=False)
+class Neighbors:
+    """The files beside a model, and the subgraphs that are added to it from them.
+
+    `path` is the model's own file, None where it comes from memory; `own` is how many subgraphs it has itself. Only
+    files in the model's folder or below it can be named.
+    """
+
+    path: Path | None
+    read: Read
+    own: int = 0
+    budget: Budget | None = None
+    chain: Chain = field(factory=Chain)
+    added: list[Subgraph] = field(factory=list)
+    _entries: dict[tuple[Path, str], int] = field(factory=dict)
+
+    def entry(self, location: str, signature: str) -> int:
+        """The number of the subgraph that runs the model at a path, entered at a signature or at its first subgraph.
+
+        ModelError for a path that leaves the folder, a file that cannot be read, files that run one another in a
+        circle, and a signature that the model has not.
+        """
+        path = self._place(location)
+        if (path, signature) not in self._entries:
+            model = self._model(path, location)
+            first = self.own + len(self.added)
+            if first + len(model) > MAX_SUBGRAPHS:
+                raise ModelError(f"the models that are run have more than {MAX_SUBGRAPHS} subgraphs together")
+            if self.budget is not None:
+                self.budget.spend(sum(1 + len(graph.operations) for graph in model.subgraphs), "adding other models")
+            number = {index: first + index for index in range(len(model))}
+            self.added.extend(renumber(graph, number) for graph in model.subgraphs)
+            self._entries.update({(path, s.key): number[s.subgraph] for s in model.signatures})
+            self._entries[path, ""] = number[0]
+        if (path, signature) not in self._entries:
+            raise ModelError(f"{location} has no signature {signature!r}")
+        return self._entries[path, signature]
+
+    def _place(self, location: str) -> Path:
+        if self.path is None:
+            raise ModelError(f"the model {location!r} is to be run, but this one was not loaded from a file")
+        inside = PurePosixPath(location)
+        if not location or inside.is_absolute() or ".." in inside.parts or "\\" in location:
+            raise ModelError(f"the path {location!r} leaves the model's folder")
+        if not location.isprintable():
+            raise ModelError(f"the path {location!r} has characters that are not printable")
+        folder = resolved(self.path).parent
+        path = resolved(folder / inside)
+        if not path.is_relative_to(folder):
+            raise ModelError(f"the path {location!r} leaves the model's folder through a link")
+        return path
+
+    def _model(self, path: Path, location: str) -> Subgraphs:
+        files = (*self.chain.files, resolved(self.path or path))
+        if path in files:
+            raise ModelError(f"the model {location!r} runs itself")
+        if len(files) > MAX_DEPTH:
+            raise ModelError(f"models run one another more than {MAX_DEPTH} deep")
+        if path not in self.chain.found:
+            try:
+                content = open_file(path).data
+            except ModelError as error:
+                raise ModelError(f"the model {location!r} {error}") from error
+            if not content:
+                raise ModelError(f"the model {location!r} cannot be read: it is empty")
+            try:
+                inner = Neighbors(path, self.read, chain=Chain(files, self.chain.found))
+                self.chain.found[path] = self.read(content, inner)
+            except ModelError as error:
+                raise ModelError(f"the model {location!r}: {error}") from error
+        return self.chain.found[path]
+
+    def holding(self, own: int, budget: Budget) -> Neighbors:
+        """The same neighbours of a model that has so many subgraphs itself, and draws on a budget."""
+        return Neighbors(self.path, self.read, own, budget, self.chain)

@@ -1,0 +1,1 @@
+"""Operators on elements and shapes, one family a file."""

@@ -1,0 +1,60 @@
+"""Operators that work on two tensors element by element."""
+
+from __future__ import annotations
+
+from onert.frontend.tflite_schema.table.importer import Importer, Operator, Table, activation, fixed, result_dtype
+from onert.ir import DType, Op
+from onert.ir.ops.elementwise.binary import AddN, Binary, BinaryKind, PRelu
+
+
+def _binary(kind: BinaryKind) -> Importer:
+    return fixed(Binary(kind))
+
+
+def _arithmetic(kind: BinaryKind) -> Importer:
+    def build(operator: Operator) -> Op:
+        return Binary(kind, activation(operator), operator.flag("pot_scale_int16"))
+
+    return build
+
+
+def _bitwise_or_logical(logical: BinaryKind, bitwise: BinaryKind) -> Importer:
+    def build(operator: Operator) -> Op:
+        return Binary(logical if result_dtype(operator) is DType.BOOL else bitwise)
+
+    return build
+
+
+_BINARY = (
+    "FLOOR_DIV",
+    "FLOOR_MOD",
+    "POW",
+    "MAXIMUM",
+    "MINIMUM",
+    "SQUARED_DIFFERENCE",
+    "ATAN2",
+    "LOGICAL_AND",
+    "LOGICAL_OR",
+    "BITWISE_XOR",
+)
+"""Operators that are called as the functions are."""
+
+TABLE: Table = {
+    **{name: _arithmetic(BinaryKind[name]) for name in ("ADD", "SUB", "MUL", "DIV")},
+    **{name: _binary(BinaryKind[name]) for name in _BINARY},
+    "RIGHT_SHIFT": _binary(BinaryKind.SHIFT_RIGHT),
+    "ADD_N": fixed(AddN()),
+    "PRELU": fixed(PRelu()),
+    "STABLEHLO_ADD": _binary(BinaryKind.ADD),
+    "STABLEHLO_SUBTRACT": _binary(BinaryKind.SUB),
+    "STABLEHLO_MULTIPLY": _binary(BinaryKind.MUL),
+    "STABLEHLO_DIVIDE": _binary(BinaryKind.DIV),
+    "STABLEHLO_MAXIMUM": _binary(BinaryKind.MAXIMUM),
+    "STABLEHLO_MINIMUM": _binary(BinaryKind.MINIMUM),
+    "STABLEHLO_POWER": _binary(BinaryKind.POW),
+    "STABLEHLO_REMAINDER": _binary(BinaryKind.REMAINDER),
+    "STABLEHLO_SHIFT_LEFT": _binary(BinaryKind.SHIFT_LEFT),
+    "STABLEHLO_AND": _bitwise_or_logical(BinaryKind.LOGICAL_AND, BinaryKind.BITWISE_AND),
+    "STABLEHLO_OR": _bitwise_or_logical(BinaryKind.LOGICAL_OR, BinaryKind.BITWISE_OR),
+}
+CUSTOM: Table = {}

@@ -1,0 +1,31 @@
+"""Operators that join tensors and part them."""
+
+from __future__ import annotations
+
+from onert.frontend.tflite_schema.table.importer import Operator, Table, activation
+from onert.ir import ModelError, Op
+from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
+
+
+def _unpack(operator: Operator) -> Op:
+    count = operator.integer("num")
+    if count != len(operator.outputs):
+        raise ModelError(f"num is {count}, there are {len(operator.outputs)} outputs")
+    return Unpack(count, operator.integer("axis"))
+
+
+def _pack(operator: Operator) -> Op:
+    count = operator.integer("values_count")
+    if count != len(operator.inputs):
+        raise ModelError(f"values_count is {count}, there are {len(operator.inputs)} inputs")
+    return Pack(operator.integer("axis"))
+
+
+TABLE: Table = {
+    "CONCATENATION": lambda operator: Concat(operator.integer("axis"), activation(operator)),
+    "PACK": _pack,
+    "UNPACK": _unpack,
+    "SPLIT": lambda operator: Split(operator.integer("num_splits")),
+    "SPLIT_V": lambda operator: SplitV(operator.integer("num_splits")),
+}
+CUSTOM: Table = {}

@@ -1,0 +1,87 @@
+"""Operators that move, pick and make elements."""
+
+from __future__ import annotations
+
+from onert.frontend.tflite_schema.table.importer import Operator, Table, choice, fixed, index_type
+from onert.ir import DType, ModelError, Op
+from onert.ir.ops.data_movement.fill import Fill, Range, TopK, Unique, Where
+from onert.ir.ops.data_movement.gather import (
+    DynamicUpdateSlice,
+    EmbeddingLookup,
+    Gather,
+    GatherNd,
+    HashtableLookup,
+    OneHot,
+    ScatterNd,
+)
+from onert.ir.ops.data_movement.layout import (
+    BatchToSpaceND,
+    DepthToSpace,
+    Reverse,
+    ReverseSequence,
+    SpaceToBatchND,
+    SpaceToDepth,
+    Transpose,
+)
+from onert.ir.ops.data_movement.slicing import (
+    BroadcastArgs,
+    BroadcastTo,
+    Mirror,
+    MirrorPad,
+    Pad,
+    Slice,
+    StridedSlice,
+    Tile,
+)
+
+_MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+
+
+def _strided_slice(operator: Operator) -> Op:
+    masks = {f"{name}_mask": operator.integer(f"{name}_mask") for name in _MASKS}
+    ellipsis = masks["ellipsis_mask"]
+    if ellipsis & (ellipsis - 1):
+        raise ModelError(f"ellipsis_mask is {ellipsis:#b}, expected one bit at the most")
+    return StridedSlice(**masks, offset=operator.flag("offset"))
+
+
+def _embedding_lookup(operator: Operator) -> Op:
+    if not operator.outputs:
+        raise ModelError("has no outputs, expected 1")
+    return EmbeddingLookup(operator.outputs[0].dtype)
+
+
+def _topk(operator: Operator) -> Op:
+    return TopK(operator.outputs[1].dtype if len(operator.outputs) > 1 else DType.INT32)
+
+
+TABLE: Table = {
+    "TRANSPOSE": fixed(Transpose()),
+    "SPACE_TO_DEPTH": lambda operator: SpaceToDepth(operator.integer("block_size")),
+    "DEPTH_TO_SPACE": lambda operator: DepthToSpace(operator.integer("block_size")),
+    "SPACE_TO_BATCH_ND": fixed(SpaceToBatchND()),
+    "BATCH_TO_SPACE_ND": fixed(BatchToSpaceND()),
+    "REVERSE_V2": fixed(Reverse()),
+    "REVERSE_SEQUENCE": lambda operator: ReverseSequence(operator.integer("seq_dim"), operator.integer("batch_dim")),
+    "SLICE": fixed(Slice()),
+    "STRIDED_SLICE": _strided_slice,
+    "PAD": fixed(Pad()),
+    "PADV2": fixed(Pad()),
+    "MIRROR_PAD": lambda operator: MirrorPad(choice(operator, "mode", (Mirror.REFLECT, Mirror.SYMMETRIC))),
+    "TILE": fixed(Tile()),
+    "BROADCAST_TO": fixed(BroadcastTo()),
+    "BROADCAST_ARGS": fixed(BroadcastArgs()),
+    "GATHER": lambda operator: Gather(operator.integer("axis"), operator.integer("batch_dims")),
+    "GATHER_ND": fixed(GatherNd()),
+    "EMBEDDING_LOOKUP": _embedding_lookup,
+    "HASHTABLE_LOOKUP": fixed(HashtableLookup()),
+    "SCATTER_ND": fixed(ScatterNd()),
+    "ONE_HOT": lambda operator: OneHot(operator.integer("axis")),
+    "DYNAMIC_UPDATE_SLICE": fixed(DynamicUpdateSlice()),
+    "FILL": fixed(Fill()),
+    "RANGE": fixed(Range()),
+    "TOPK_V2": _topk,
+    "WHERE": fixed(Where()),
+    "UNIQUE": lambda operator: Unique(index_type(operator, "idx_out_type")),
+}
+CUSTOM: Table = {}

@@ -1,0 +1,1 @@
+"""Operators that are layers, one family a file."""

@@ -1,0 +1,79 @@
+"""Custom operators of MediaPipe and of LiteRT's perception, gradient, debugging and mixture-of-experts kernels."""
+
+from __future__ import annotations
+
+from onert.frontend.tflite_schema.flexbuffer_options import Map, flag, flexible_map, integer, number, text
+from onert.frontend.tflite_schema.table.importer import Operator, Table, fixed
+from onert.ir import DType, ModelError, Op
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.experts import MixtureOfExperts
+from onert.ir.ops.elementwise.broadcast_gradient import BroadcastGradientArgs
+from onert.ir.ops.reduction.unpool import MaxPoolWithIndices
+from onert.ir.ops.vision_audio.landmarks import DenseImageWarp, LandmarksToMatrix, TransformLandmarks, TransformTensor
+
+
+def _indices(options: Map, key: str) -> tuple[int, ...]:
+    values = options.get(key)
+    if not isinstance(values, list) or not all(isinstance(v, int) for v in values):
+        raise ModelError(f"the custom option {key} is {values!r}, expected a list of whole numbers")
+    return tuple(values)
+
+
+def _matrix(operator: Operator) -> Op:
+    options = flexible_map(operator.custom_options, operator.budget)
+    return LandmarksToMatrix(
+        integer(options, "left_rotation_idx"),
+        integer(options, "right_rotation_idx"),
+        _indices(options, "subset_idxs"),
+        integer(options, "output_width"),
+        integer(options, "output_height"),
+        number(options, "scale_x", 1.0),
+        number(options, "scale_y", 1.0),
+    )
+
+
+def _tensor(operator: Operator) -> Op:
+    options = flexible_map(operator.custom_options, operator.budget)
+    return TransformTensor(integer(options, "output_height"), integer(options, "output_width"))
+
+
+def _pool(operator: Operator) -> Op:
+    """Sizes and strides are of all four dimensions; those of the batch and the channels are 1."""
+    options = flexible_map(operator.custom_options, operator.budget)
+    size, strides = _indices(options, "ksize"), _indices(options, "strides")
+    if len(size) != 4 or len(strides) != 4:
+        raise ModelError(f"ksize is {list(size)} and strides {list(strides)}, expected 4 numbers each")
+    padding = text(options, "padding")
+    if padding not in ("SAME", "VALID"):
+        raise ModelError(f"padding is {padding!r}, expected SAME or VALID")
+    return MaxPoolWithIndices(
+        filter_height=size[1],
+        filter_width=size[2],
+        padding=Padding[padding],
+        stride_height=strides[1],
+        stride_width=strides[2],
+        index=operator.outputs[1].dtype if len(operator.outputs) > 1 else DType.INT32,
+        batched=flag(options, "include_batch_in_index"),
+    )
+
+
+def _experts(operator: Operator) -> Op:
+    options = flexible_map(operator.custom_options, operator.budget)
+    for key, expected in (("weight_type", "fp32"), ("activation", "gelu")):
+        found = text(options, key, expected if key == "activation" else None)
+        if found != expected:
+            raise ModelError(f"{key} is {found!r}, expected {expected!r}")
+    keys = ("num_experts", "num_active_experts", "model_dim", "hidden_dim")
+    return MixtureOfExperts(*(integer(options, key) for key in keys))
+
+
+TABLE: Table = {}
+CUSTOM: Table = {
+    "BroadcastGradientArgs": fixed(BroadcastGradientArgs()),
+    "DenseImageWarp": fixed(DenseImageWarp()),
+    "Landmarks2TransformMatrix": _matrix,
+    "MaxPoolWithArgmax": _pool,
+    "TransformLandmarks": fixed(TransformLandmarks()),
+    "TransformTensorBilinear": _tensor,
+    "moe": _experts,
+}

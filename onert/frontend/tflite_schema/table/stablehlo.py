@@ -1,0 +1,178 @@
+"""StableHLO's operators that have sizes, places or subgraphs in their options; the elementwise ones are elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from onert.ir import ModelError, Op, TensorType
+from onert.ir import shape as shapes
+from onert.ir.ops.control_flow.control import Call, Case, While
+from onert.ir.ops.custom import Unsupported
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.stablehlo.gather import BitGenerator, HloGather, HloRngBitGenerator
+from onert.ir.ops.stablehlo.products import HloConvolution, HloDotGeneral, Places
+from onert.ir.ops.stablehlo.shapes_and_elements import (
+    HloBroadcastInDim,
+    HloClamp,
+    HloDynamicSlice,
+    HloDynamicUpdateSlice,
+    HloIota,
+    HloPad,
+    HloSlice,
+    HloTranspose,
+)
+from onert.ir.ops.stablehlo.with_bodies import HloReduce, HloReduceWindow, HloScatter, HloSort
+
+from .importer import Importer, Operator, Table, choice, fixed, loose
+
+
+def _result(operator: Operator, index: int = 0) -> TensorType:
+    if len(operator.outputs) <= index:
+        raise ModelError(f"has {len(operator.outputs)} outputs, expected {index + 1}")
+    return operator.outputs[index]
+
+
+def _shape(operator: Operator, index: int = 0) -> tuple[int, ...]:
+    """The result's shape, which the file alone says."""
+    return shapes.static(_result(operator, index).shape)
+
+
+def _vectors(operator: Operator, *fields: str) -> list[tuple[int, ...]]:
+    return [operator.integers(field) for field in fields]
+
+
+def _named(kind: Callable[..., Op], *fields: str) -> Importer:
+    """An operation whose attributes are vectors of integers, in this order."""
+
+    def build(operator: Operator) -> Op:
+        return kind(*_vectors(operator, *fields))
+
+    return build
+
+
+def _margins(operator: Operator, count: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Margins before and behind each of so many dimensions: pairs, none where the field is empty."""
+    pairs = operator.integers("padding") or (0,) * (2 * count)
+    if len(pairs) != 2 * count:
+        raise ModelError(f"padding has {len(pairs)} elements, expected {2 * count}")
+    return pairs[0::2], pairs[1::2]
+
+
+def _ones(values: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """A vector that may be left out, and then is 1 everywhere."""
+    return values or (1,) * count
+
+
+def _dot_general(operator: Operator) -> Op:
+    fields = (f"{side}_{kind}_dimensions" for kind in ("batching", "contracting") for side in ("lhs", "rhs"))
+    return HloDotGeneral(_result(operator).dtype, *_vectors(operator, *fields))
+
+
+def _places(operator: Operator, batch: str, feature: str, spatial: str) -> Places:
+    return Places(operator.integer(batch), operator.integer(feature), operator.integers(spatial))
+
+
+def _convolution(operator: Operator) -> Op:
+    space = len(operator.integers("input_spatial_dimensions"))
+    low, high = _margins(operator, space)
+    strides, x_dilation, kernel_dilation = (
+        _ones(values, space) for values in _vectors(operator, "window_strides", "lhs_dilation", "rhs_dilation")
+    )
+    return HloConvolution(
+        _result(operator).dtype,
+        _places(operator, "input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions"),
+        _places(
+            operator, "kernel_input_feature_dimension", "kernel_output_feature_dimension", "kernel_spatial_dimensions"
+        ),
+        _places(operator, "output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions"),
+        strides,
+        low,
+        high,
+        x_dilation,
+        kernel_dilation,
+        operator.flags("window_reversal") or (False,) * space,
+        operator.integer("feature_group_count"),
+        operator.integer("batch_group_count"),
+    )
+
+
+def _reduce_window(operator: Operator) -> Op:
+    size = operator.integers("window_dimensions")
+    low, high = _margins(operator, len(size))
+    strides, base, window = (
+        _ones(values, len(size))
+        for values in _vectors(operator, "window_strides", "base_dilations", "window_dilations")
+    )
+    return HloReduceWindow(operator.integer("body_subgraph_index"), size, strides, base, window, low, high)
+
+
+def _scatter(operator: Operator) -> Op:
+    return HloScatter(
+        operator.integer("update_computation_subgraph_index"),
+        operator.integers("update_window_dims"),
+        operator.integers("inserted_window_dims"),
+        operator.integers("scatter_dims_to_operand_dims"),
+        operator.integer("index_vector_dim"),
+    )
+
+
+def _gather(operator: Operator) -> Op:
+    return HloGather(
+        operator.integers("offset_dims"),
+        operator.integers("collapsed_slice_dims"),
+        operator.integers("start_index_map"),
+        operator.integer("index_vector_dim"),
+        operator.integers("slice_sizes"),
+    )
+
+
+def _bits(operator: Operator) -> Op:
+    algorithm = choice(operator, "algorithm", tuple(BitGenerator))
+    return HloRngBitGenerator(algorithm, _result(operator, 1).dtype, _shape(operator, 1))
+
+
+def _concatenate(operator: Operator) -> Op:
+    axis = operator.integer("dimension")
+    if axis < 0:
+        raise ModelError(f"dimension is {axis}, expected at least 0")
+    return Concat(axis)
+
+
+TABLE: Table = {
+    "STABLEHLO_BROADCAST_IN_DIM": lambda operator: HloBroadcastInDim(
+        operator.integers("broadcast_dimensions"), _shape(operator)
+    ),
+    "STABLEHLO_CASE": lambda operator: Case(operator.integers("branch_subgraph_indices"), loose(operator)),
+    "STABLEHLO_CLAMP": fixed(HloClamp()),
+    "STABLEHLO_COMPOSITE": lambda operator: Call(operator.integer("decomposition_subgraph_index"), loose(operator)),
+    "STABLEHLO_CONCATENATE": _concatenate,
+    "STABLEHLO_CONVOLUTION": _convolution,
+    "STABLEHLO_CUSTOM_CALL": lambda operator: Unsupported(
+        f"STABLEHLO_CUSTOM_CALL {operator.text('call_target_name')}", operator.outputs
+    ),
+    "STABLEHLO_DOT_GENERAL": _dot_general,
+    "STABLEHLO_DYNAMIC_SLICE": _named(HloDynamicSlice, "slice_sizes"),
+    "STABLEHLO_DYNAMIC_UPDATE_SLICE": fixed(HloDynamicUpdateSlice()),
+    "STABLEHLO_GATHER": _gather,
+    "STABLEHLO_IOTA": lambda operator: HloIota(
+        operator.integer("iota_dimension"), _result(operator).dtype, _shape(operator)
+    ),
+    "STABLEHLO_PAD": _named(HloPad, "edge_padding_low", "edge_padding_high", "interior_padding"),
+    "STABLEHLO_REDUCE": lambda operator: HloReduce(
+        operator.integer("body_subgraph_index"), operator.integers("dimensions")
+    ),
+    "STABLEHLO_REDUCE_WINDOW": _reduce_window,
+    "STABLEHLO_RESHAPE": lambda operator: Reshape(_shape(operator)),
+    "STABLEHLO_RNG_BIT_GENERATOR": _bits,
+    "STABLEHLO_SCATTER": _scatter,
+    "STABLEHLO_SLICE": _named(HloSlice, "start_indices", "limit_indices", "strides"),
+    "STABLEHLO_SORT": lambda operator: HloSort(
+        operator.integer("comparator_subgraph_index"), operator.integer("dimension")
+    ),
+    "STABLEHLO_TRANSPOSE": _named(HloTranspose, "permutation"),
+    "STABLEHLO_WHILE": lambda operator: While(
+        operator.integer("cond_subgraph_index"), operator.integer("body_subgraph_index"), loose(operator)
+    ),
+}
+CUSTOM: Table = {}

@@ -1,0 +1,218 @@
+"""Tensors of a flatbuffer model as operands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import field, frozen
+
+from onert.frontend.flatbuffer import Data, Table
+from onert.ir import Constant, DType, ModelError, Operand, Quantization, RuleError, Shape, TensorType
+from onert.ir import shape as shapes
+from onert.ir.analysis.inference import shapes_ok
+from onert.ir.process.budget import Budget
+from onert.ir.value import Value
+
+from . import sparse_tensors
+from .blockwise_weights import BLOCKS, LENGTH, Block, decode
+from .element_types import DTYPES, packed_bytes, strings, unpack
+from .schema import slot
+
+_QUANTIZED = frozenset(
+    {DType.INT2, DType.INT4, DType.INT8, DType.INT16, DType.UINT4, DType.UINT8, DType.UINT16, DType.INT32, DType.INT64}
+)
+_TENSOR = 10
+"""Units of work that a tensor takes beside the tables and the numbers that it refers to."""
+_STRING = 64
+"""Bytes that a string takes beside its letters."""
+_UNPACKING = "unpacking its constants"
+
+
+@frozen(eq=False)
+class Buffers:
+    """The buffers of a model: in the flatbuffer, or behind it where `offset` says so."""
+
+    data: Data
+    tables: tuple[Table, ...]
+    expansion: Budget
+    constants: dict[tuple[object, ...], Constant] = field(factory=dict)
+    """What was made of buffers: tensors of one buffer, element type, shape and sparsity share their elements."""
+
+    def __getitem__(self, index: int) -> Data:
+        """The bytes of a buffer, empty for none; ModelError for one that is not there or lies outside of the file."""
+        if not 0 <= index < len(self.tables):
+            raise ModelError(f"buffer {index} is named, expected 0 to {len(self.tables) - 1}")
+        table = self.tables[index]
+        offset = int(table.scalar(slot("Buffer", "offset"), "Q", 0))
+        size = int(table.scalar(slot("Buffer", "size"), "Q", 0))
+        if offset > 1:
+            if offset + size > len(self.data):
+                raise ModelError(
+                    f"buffer {index} lies at {offset}, {size} bytes, outside of the file's {len(self.data)}"
+                )
+            return self.data[offset : offset + size]
+        found = table.bytes(slot("Buffer", "data"))
+        return self.data[:0] if found is None else found
+
+
+@frozen
+class Details(Value):
+    """What differs between the formats of the schema.
+
+    `blockwise` is the number of that kind of quantisation details. With `rows_from_buffer` a constant whose first
+    dimension is 1 has as many rows as its buffer holds: circle's tools write an unknown dimension as 1.
+    """
+
+    blockwise: int
+    rows_from_buffer: bool = False
+
+
+def read_tensors(tables: Sequence[Table], buffers: Buffers, details: Details) -> tuple[Operand, ...]:
+    """Every tensor of a subgraph; ModelError with the tensor."""
+    found = []
+    for index, table in enumerate(tables):
+        table.budget.spend(_TENSOR, "reading its tensors")
+        name = table.text(slot("Tensor", "name"))
+        try:
+            found.append(_operand(table, name, tables, buffers, details))
+        except (ModelError, RuleError) as error:
+            raise ModelError(f"tensor {index} '{name}': {error}") from error
+    return tuple(found)
+
+
+def _operand(table: Table, name: str, tables: Sequence[Table], buffers: Buffers, details: Details) -> Operand:
+    number = int(table.scalar(slot("Tensor", "type"), "b", 0))
+    block = BLOCKS.get(number)
+    if block is None and number not in DTYPES:
+        raise ModelError(f"element type is {number}, which no type has")
+    dtype = DType.FLOAT32 if block is not None else DTYPES[number]
+    shape = tuple(int(d) for d in table.array(slot("Tensor", "shape"), "i"))
+    if any(d < 0 for d in shape):
+        raise ModelError(f"shape {shapes.text(shape)} has a negative dimension")
+    buffer = int(table.scalar(slot("Tensor", "buffer"), "I", 0))
+    raw = buffers[buffer]
+    if details.rows_from_buffer and block is None:
+        shape = _with_rows(shape, dtype, len(raw))
+    type_ = TensorType(dtype, shape)
+    shapes_ok(type_)
+    quantization = _quantization(table, type_, tables, buffers, details)
+    type_ = TensorType(dtype, shape, quantization)
+    variable = bool(table.scalar(slot("Tensor", "is_variable"), "?", False))
+    data = None
+    if len(raw) and not variable:
+        sparsity = table.table(slot("Tensor", "sparsity"))
+        key = (buffer, number, shape, None if sparsity is None else sparsity.position)
+        data = buffers.constants.get(key)
+        if data is None:
+            data = buffers.constants[key] = _constant(sparsity, raw, type_, block, buffers.expansion)
+    return Operand(type_, name, data, variable, _signature(table, shape))
+
+
+def _with_rows(shape: tuple[int, ...], dtype: DType, size: int) -> tuple[int, ...]:
+    """The shape with as many rows as a buffer of so many bytes holds, where it says 1."""
+    row = math.prod(shape[1:]) * dtype.itemsize
+    whole = len(shape) > 1 and shape[0] == 1 and dtype.bits >= 8 and row > 0 and size % row == 0
+    return (max(1, size // row), *shape[1:]) if whole else shape
+
+
+def _signature(table: Table, shape: tuple[int, ...]) -> Shape | None:
+    """The shape in which the file leaves dimensions open, where it does."""
+    signature = tuple(None if d < 0 else int(d) for d in table.array(slot("Tensor", "shape_signature"), "i"))
+    if None not in signature:
+        return None
+    if not shapes.compatible(signature, shape):
+        raise ModelError(f"shape signature {shapes.text(signature)} does not fit shape {shapes.text(shape)}")
+    return signature
+
+
+def _constant(sparsity: Table | None, raw: Data, type_: TensorType, block: Block | None, expansion: Budget) -> Constant:
+    """The elements, decoded when they are first asked for; their number is checked now."""
+    shape = shapes.static(type_.shape)
+    count = int(np.prod(shape, dtype=np.int64))
+    if type_.dtype is DType.STRING:
+        expansion.spend(len(raw) + _STRING * count, _UNPACKING)
+        elements = strings(raw, shape)
+        return Constant(elements)
+    if type_.dtype.is_handle:
+        raise ModelError(f"a tensor of {type_.dtype.text} has {len(raw)} bytes of elements, expected none")
+    if sparsity is not None or block is not None or type_.dtype.bits < 8:
+        expansion.spend(type_.nbytes, _UNPACKING)
+    if sparsity is not None:
+        layout = sparse_tensors.read(sparsity, shape)
+        _require_bytes(raw, packed_bytes(type_.dtype, layout.count), type_)
+        return Constant(lambda: layout.densify(unpack(raw, type_.dtype, (layout.count,)), shape))
+    if block is not None:
+        if not shape or shape[-1] % LENGTH:
+            raise ModelError(
+                f"{block.name} wants a last dimension that {LENGTH} divides, shape is {shapes.text(shape)}"
+            )
+        _require_bytes(raw, count // LENGTH * block.size, type_)
+        return Constant(lambda: decode(block, raw, shape))
+    _require_bytes(raw, packed_bytes(type_.dtype, count), type_)
+    return Constant(lambda: unpack(raw, type_.dtype, shape))
+
+
+def _require_bytes(raw: Data, wanted: int, type_: TensorType) -> None:
+    if len(raw) != wanted:
+        raise ModelError(f"has {len(raw)} bytes of elements, expected {wanted} for {type_}")
+
+
+def _quantization(
+    table: Table, type_: TensorType, tables: Sequence[Table], buffers: Buffers, details: Details
+) -> Quantization | None:
+    """The quantisation of an integer tensor; None where it has none."""
+    found = table.table(slot("Tensor", "quantization"))
+    if found is None or type_.dtype not in _QUANTIZED:
+        return None
+    kind = int(found.scalar(slot("QuantizationParameters", "details_type"), "B", 0))
+    blocks = found.table(slot("QuantizationParameters", "details"))
+    axis = int(found.scalar(slot("QuantizationParameters", "quantized_dimension"), "i", 0))
+    if details.blockwise and kind == details.blockwise and blocks is not None:
+        return _blockwise(blocks, type_, axis, tables, buffers)
+    scales = found.array(slot("QuantizationParameters", "scale"), "f")
+    zeros = found.array(slot("QuantizationParameters", "zero_point"), "q")
+    if not len(scales):
+        return None
+    if type_.dtype in (DType.INT32, DType.INT64) and not np.all(np.isfinite(scales) & (scales > 0)):
+        return None  # converters leave such numbers on shapes and indices, where nothing reads them
+    if not len(zeros):
+        zeros = np.zeros(len(scales), np.int64)
+    if len(scales) == 1:
+        axis_or_none = None
+    else:
+        if not 0 <= axis < type_.rank:
+            raise ModelError(f"is quantised along dimension {axis}, expected 0 to {type_.rank - 1}")
+        if len(scales) != type_.shape[axis]:
+            raise ModelError(f"has {len(scales)} scales along dimension {axis} of {type_.shape[axis]}")
+        axis_or_none = axis
+    return Quantization(tuple(scales.tolist()), tuple(zeros.tolist()), axis_or_none)
+
+
+def _blockwise(blocks: Table, type_: TensorType, axis: int, tables: Sequence[Table], buffers: Buffers) -> Quantization:
+    """Scales and zero points that lie in tensors of their own, one for each run of `block_size` along the last axis."""
+    size = int(blocks.scalar(slot("BlockwiseQuantization", "block_size"), "i", 0))
+    shape = shapes.static(type_.shape)
+    if not shape or size <= 0 or shape[-1] % size:
+        raise ModelError(f"is quantised in blocks of {size}, which do not divide shape {shapes.text(shape)}")
+    count = int(np.prod(shape, dtype=np.int64)) // size
+    scales = _numbers(int(blocks.scalar(slot("BlockwiseQuantization", "scales"), "i", 0)), count, tables, buffers)
+    zero_index = int(blocks.scalar(slot("BlockwiseQuantization", "zero_points"), "i", 0))
+    zeros = np.zeros(count) if zero_index <= 0 else _numbers(zero_index, count, tables, buffers)
+    return Quantization(tuple(map(float, scales)), tuple(int(z) for z in zeros), len(shape) - 1, size)
+
+
+def _numbers(
+    index: int, count: int, tables: Sequence[Table], buffers: Buffers
+) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    if not 0 <= index < len(tables):
+        raise ModelError(f"quantisation names tensor {index}, expected 0 to {len(tables) - 1}")
+    table = tables[index]
+    dtype = DTYPES.get(int(table.scalar(slot("Tensor", "type"), "b", 0)), DType.STRING)
+    raw = buffers[int(table.scalar(slot("Tensor", "buffer"), "I", 0))]
+    if dtype.is_handle or len(raw) != packed_bytes(dtype, count):
+        raise ModelError(
+            f"quantisation parameters in tensor {index} are {len(raw)} bytes of {dtype.text} for {count} blocks"
+        )
+    return unpack(raw, dtype, (count,)).astype(np.float32)

@@ -1,0 +1,1 @@
+"""What follows from a graph: types, costs, validity, values."""

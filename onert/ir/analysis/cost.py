@@ -1,0 +1,26 @@
+"""What an operation costs, counted from its types: arithmetic and memory traffic, for profiles and for ranks."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from onert.ir.op import Op
+from onert.ir.types import CallTypes
+from onert.ir.value import Value
+
+
+@frozen
+class Cost(Value):
+    """`flops`: multiplications and additions. `nbytes`: bytes of operands and results, each counted once."""
+
+    flops: int
+    nbytes: int
+
+
+def cost(op: Op, types: CallTypes) -> Cost:
+    """The cost of one run. Results with unknown dimensions count nothing; movement does no arithmetic."""
+    known = [t for t in (*types.inputs, *types.outputs) if t is not None and t.is_static]
+    nbytes = sum(t.nbytes for t in known)
+    if any(t is not None and not t.is_static for t in (*types.inputs, *types.outputs)) or not types.outputs:
+        return Cost(0, nbytes)
+    return Cost(0 if op.stored else op.flops(types), nbytes)

@@ -1,0 +1,83 @@
+"""What an operation means, on NumPy arrays: the oracle of every test, constant folding, the reference backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir.dtype import Array, DType
+from onert.ir.errors import ExecutionError, RuleError
+from onert.ir.op import Context, Op
+from onert.ir.quant import dequantize, quantize
+from onert.ir.types import CallTypes, TensorType
+
+_LOW = frozenset({DType.FLOAT16, DType.BFLOAT16, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2})
+
+
+def evaluate(
+    op: Op, inputs: Sequence[Array | None], types: CallTypes, context: Context | None = None
+) -> tuple[Array, ...]:
+    """The results of `op` on `inputs`, whose types on both sides are `types` (with static input shapes).
+
+    Low-precision floats are computed in float32 and rounded once at the end. RuleError where an element breaks a rule.
+    """
+    with np.errstate(all="ignore"):  # IEEE results (inf, nan, wrapped integers) are the meaning, not a mishap
+        results = _evaluate(op, inputs, types, context)
+    for result, declared in zip(results, types.outputs, strict=True):
+        if result.dtype != declared.dtype.numpy:
+            raise ExecutionError(f"{op.label} gave {result.dtype}, its result is declared {declared.dtype.text}")
+    return results
+
+
+def _evaluate(op: Op, inputs: Sequence[Array | None], types: CallTypes, context: Context | None) -> tuple[Array, ...]:
+    if op.evaluate_in is not None:
+        if context is None:
+            raise RuleError(f"{op.label} needs subgraphs or state, and there are none here")
+        return _tuple(op.evaluate_in(context, types, *inputs))
+    if op.evaluate is None and op.evaluate_quantized is None:
+        raise RuleError(f"{op.label} has no meaning in NumPy")
+    if _is_quantized(types) and not (op.stored and op.evaluate_quantized is None):
+        if op.evaluate_quantized is not None:
+            return _tuple(op.evaluate_quantized(types, *inputs))
+        return _through_float(op, inputs, types)
+    if op.evaluate is None:
+        raise RuleError(f"{op.label} is only defined on quantised tensors")
+    if op.stored or not any(t is not None and t.dtype in _LOW for t in types.inputs):
+        return _tuple(op.evaluate(*inputs))
+    wide = [
+        a.astype(np.float32) if a is not None and t is not None and t.dtype in _LOW else a
+        for a, t in zip(inputs, types.inputs, strict=True)
+    ]
+    results = _tuple(op.evaluate(*wide))
+    return tuple(r.astype(t.dtype.numpy) if t.dtype in _LOW else r for r, t in zip(results, types.outputs, strict=True))
+
+
+def _is_quantized(types: CallTypes) -> bool:
+    return any(_carries_scale(t) for t in (*types.inputs, *types.outputs))
+
+
+def _carries_scale(t: TensorType | None) -> bool:
+    return t is not None and t.quantization is not None and t.dtype.is_integer
+
+
+def _through_float(op: Op, inputs: Sequence[Array | None], types: CallTypes) -> tuple[Array, ...]:
+    """Dequantize, evaluate, quantize: the meaning of a quantised operation without integer arithmetic of its own."""
+    assert op.evaluate is not None
+    real: list[Array | None] = []
+    for array, t in zip(inputs, types.inputs, strict=True):
+        if array is not None and t is not None and t.quantization is not None and t.dtype.is_integer:
+            real.append(dequantize(array, t.quantization))
+        else:
+            real.append(array)
+    results = []
+    for result, t in zip(_tuple(op.evaluate(*real)), types.outputs, strict=True):
+        if t.quantization is not None and t.dtype.is_integer and result.dtype.kind == "f":
+            results.append(quantize(result, t.quantization, t.dtype))
+        else:
+            results.append(result)
+    return tuple(results)
+
+
+def _tuple(results: Array | tuple[Array, ...]) -> tuple[Array, ...]:
+    return results if isinstance(results, tuple) else (results,)

@@ -1,0 +1,195 @@
+"""Types of all operands of a model, through the subgraphs that its operations run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from onert.ir.errors import ModelError, RuleError
+from onert.ir.operation import Operation
+from onert.ir.process.budget import MAX_CALL_DEPTH, Budget
+from onert.ir.subgraph import Subgraph, Subgraphs
+from onert.ir.types import TensorType
+
+from .inference import declare, infer, infer_operation, infer_subgraph
+
+Types = tuple[TensorType, ...]
+
+_OPERATION = 10
+"""Steps of a budget that inferring an operation's results takes."""
+
+
+def infer_model(model: Subgraphs, *entries: int, budget: Budget | None = None) -> Subgraphs:
+    """The model with every type inferred from those of the inputs of the subgraphs `entries`.
+
+    Without entries it is entered wherever no operation enters it. A subgraph that operations run has the input shapes
+    that these give it, whatever the file declares; a dimension in which two calls, or two rounds of a loop, differ is
+    unknown. ModelError, with the place, where an operation refuses its operands, and for calls in a circle or too deep.
+
+    Calls on other and other shapes have a subgraph inferred again: that draws on the budget.
+
+    Where an entry's file leaves dimensions open, its shapes may only hold their places. If an operation refuses those,
+    the open dimensions of that entry are unknown, and ModelError is for what refuses all shapes.
+    """
+    called = {index for graph in model.subgraphs for operation in graph.operations for index in operation.op.subgraphs}
+    entered = entries or tuple(index for index in range(len(model)) if index not in called)
+    try:
+        return _Inference(model, budget).run(entered)
+    except ModelError as refused:
+        opened = _open_where_refused(model, entered, budget)
+        if opened is model:
+            raise
+        try:
+            return _Inference(opened, budget).run(entered)
+        except ModelError:
+            raise refused from None
+
+
+def _open_where_refused(model: Subgraphs, entries: Sequence[int], budget: Budget | None) -> Subgraphs:
+    """The model with unknown dimensions in the inputs of those entries that refuse the file's shapes."""
+    for entry in entries:
+        try:
+            _Inference(model, budget).run((entry,))
+        except ModelError:
+            model = _opened(model, entry)
+    return model
+
+
+def _opened(model: Subgraphs, entry: int) -> Subgraphs:
+    """The model whose entry has unknown dimensions where its file leaves them open; the same where it does not."""
+    graph = model[entry]
+    types = {
+        i: graph.type(i).with_shape(graph.operands[i].open_shape)
+        for i in graph.inputs
+        if graph.operands[i].open_shape != graph.type(i).shape
+    }
+    if not types:
+        return model
+    graphs = tuple(graph.with_types(types) if i == entry else g for i, g in enumerate(model.subgraphs))
+    return evolve(model, subgraphs=graphs)
+
+
+def infer_alone(subgraph: Subgraph) -> Subgraph:
+    """The subgraph with types inferred anew, those of operations that run subgraphs left as they are."""
+    return infer_subgraph(subgraph, each=_keep_calls)
+
+
+def _keep_calls(subgraph: Subgraph, operation: Operation, types: Sequence[TensorType]) -> Types:
+    if operation.op.subgraphs:
+        return tuple(subgraph.type(o) for o in operation.outputs)
+    return infer_operation(subgraph, operation, types)
+
+
+def join(a: TensorType, b: TensorType) -> TensorType:
+    """What is true of both types: a dimension in which they differ is unknown, and the rank where that differs."""
+    if a.shape == b.shape and a.ranked == b.ranked:
+        return a
+    if not (a.ranked and b.ranked and a.rank == b.rank):
+        return evolve(a, shape=(), ranked=False, data=None)
+    return a.with_shape(tuple(x if x == y else None for x, y in zip(a.shape, b.shape, strict=True)))
+
+
+def _join_all(a: Types, b: Types) -> Types:
+    return tuple(join(x, y) for x, y in zip(a, b, strict=True))
+
+
+class _Inference:
+    """Enters subgraphs from the outside in, until no call tells one of them anything new.
+
+    It ends, for what a subgraph is given only ever becomes less certain.
+    """
+
+    def __init__(self, model: Subgraphs, budget: Budget | None) -> None:
+        self.model = model
+        self.budget = budget
+        self.calls = any(operation.op.subgraphs for graph in model.subgraphs for operation in graph.operations)
+        self.given: dict[int, Types] = {}
+        self.inferred: dict[int, Subgraph] = {}
+        self.running: list[int] = []
+
+    def run(self, entries: Sequence[int]) -> Subgraphs:
+        known: dict[int, Types] | None = None
+        while self.given != known:
+            known = dict(self.given)
+            self.inferred = {}
+            for entry in entries:
+                graph = self.model[entry]
+                self.enter(entry, tuple(graph.type(i) for i in graph.inputs))
+            if not self.calls:
+                break
+        return evolve(
+            self.model, subgraphs=tuple(self.inferred.get(i, graph) for i, graph in enumerate(self.model.subgraphs))
+        )
+
+    def enter(self, index: int, given: Types) -> Types:
+        """The types of a subgraph's results, given those of its inputs."""
+        if index in self.running:
+            raise ModelError(f"subgraphs {', '.join(map(str, self.running))} call one another in a circle")
+        if len(self.running) > MAX_CALL_DEPTH:
+            raise ModelError(f"subgraphs call one another more than {MAX_CALL_DEPTH} deep")
+        given = _join_all(self.given.get(index, given), given)
+        if index not in self.inferred or given != self.given[index]:
+            self.given[index] = given
+            graph = self.model[index]
+            if self.budget is not None:
+                self.budget.spend(len(graph.operands) + _OPERATION * len(graph.operations), "inferring shapes")
+            self.running.append(index)
+            place = f"subgraph {index} '{graph.name}', " if graph.name else f"subgraph {index}, "
+            self.inferred[index] = infer_subgraph(
+                graph.with_types(dict(zip(graph.inputs, given, strict=True))),
+                place if len(self.model) > 1 or graph.name else "",
+                self.infer_operation,
+            )
+            self.running.pop()
+        graph = self.inferred[index]
+        return tuple(graph.type(o) for o in graph.outputs)
+
+    def infer_operation(self, subgraph: Subgraph, operation: Operation, types: Sequence[TensorType]) -> Types:
+        if not operation.op.subgraphs:
+            return infer_operation(subgraph, operation, types)
+        inputs = [None if i is None else types[i].with_data(subgraph.operands[i].data) for i in operation.inputs]
+        infer(operation.op, inputs)  # the operation's own rules
+        calls = operation.op.calls(len(inputs))
+        for index in set(operation.op.subgraphs) - {call.subgraph for call in calls}:
+            self.enter(index, tuple(self.model[index].type(i) for i in self.model[index].inputs))
+        if not any(call.gives for call in calls):
+            return infer_operation(subgraph, operation, types)
+        results = self.called(operation, tuple(types[i] for i in operation.used))
+        declared = [subgraph.type(o) for o in operation.outputs]
+        if len(results) != len(declared):
+            raise RuleError(f"has {len(declared)} outputs, expected {len(results)}")
+        return tuple(declare(r, d) for r, d in zip(results, declared, strict=True))
+
+    def called(self, operation: Operation, given: Types) -> Types:
+        """What the operation's subgraphs give, the rounds of a loop joined."""
+        calls = operation.op.calls(len(given))
+        while True:
+            results: Types | None = None
+            for call in calls:
+                found = self.enter(call.subgraph, self.fitting(call.subgraph, [given[p] for p in call.inputs]))
+                if call.gives:
+                    _require_same(found, results)
+                    results = found if results is None else _join_all(results, found)
+            assert results is not None
+            if not any(call.again for call in calls):
+                return results
+            _require_same(results, given)
+            joined = _join_all(given, results)
+            if joined == given:
+                return given
+            given = joined
+
+    def fitting(self, index: int, given: Sequence[TensorType]) -> Types:
+        """The declared types of a subgraph's inputs, in the shapes that it is given."""
+        graph = self.model[index]
+        declared = tuple(graph.type(i) for i in graph.inputs)
+        _require_same(declared, tuple(given))
+        return tuple(evolve(d, shape=g.shape, ranked=g.ranked, data=None) for d, g in zip(declared, given, strict=True))
+
+
+def _require_same(a: Types, b: Types | None) -> None:
+    """RuleError unless there are as many of both, of the same element types."""
+    if b is not None and [t.dtype for t in a] != [t.dtype for t in b]:
+        first, second = (", ".join(t.dtype.text for t in types) or "nothing" for types in (a, b))
+        raise RuleError(f"subgraphs exchange tensors of {first} for tensors of {second}")

@@ -1,0 +1,1 @@
+"""Arithmetic that several families share; no operation kinds."""

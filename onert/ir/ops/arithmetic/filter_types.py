@@ -1,0 +1,169 @@
+"""Which element types and quantisations inputs, filters and biases may have together."""
+
+from __future__ import annotations
+
+from onert.ir.dtype import DType
+from onert.ir.op import require
+from onert.ir.types import TensorType
+
+from .dynamic_range import FILTERS
+
+_FILTERS_OF = {
+    DType.INT8: (DType.INT8, DType.INT4, DType.INT2),
+    DType.UINT8: (DType.UINT8, DType.INT8),
+    DType.INT16: (DType.INT8, DType.INT4, DType.INT2),
+}
+_BIASES_OF = {
+    DType.INT8: (DType.INT32,),
+    DType.UINT8: (DType.INT32,),
+    DType.INT16: (DType.INT64, DType.INT32),
+}
+
+
+def require_filter_types(x: TensorType, weight: TensorType, bias: TensorType | None, axis: int) -> None:
+    """RuleError unless the operands can be multiplied; `axis` of the filter is the one of its outputs.
+
+    Float with float; float with quantised integers (dynamic range); int8 with int8, int4 or int2; uint8 with uint8, or
+    with int8 as Android's NNAPI has it; int16 with int8, int4 or int2. Signed filters are symmetric, int16 inputs too.
+    """
+    require_bias(x, weight, bias, axis)
+    if x.dtype.is_float:
+        if weight.dtype in FILTERS:
+            require_hybrid(x)
+            require_filter_scales(weight, axis)
+        else:
+            require_floats(x, weight)
+        return
+    require(x.dtype in _FILTERS_OF, f"input is {x.dtype.text}, expected a float, int8, uint8 or int16")
+    require(
+        weight.dtype in _FILTERS_OF[x.dtype],
+        f"filter is {weight.dtype.text} with an input of {x.dtype.text}, expected "
+        + " or ".join(d.text for d in _FILTERS_OF[x.dtype]),
+    )
+    require_filter_scales(weight, axis)
+    require_scale("input", x)
+    if weight.dtype is DType.UINT8:
+        require_scale("filter", weight)
+    else:
+        require_symmetric("filter", weight)
+    if x.dtype is DType.INT16:
+        require_symmetric("input", x)
+
+
+def require_fully_connected_types(x: TensorType, weight: TensorType, bias: TensorType | None) -> None:
+    """RuleError unless the operands of a fully connected layer can be multiplied.
+
+    As `require_filter_types`, and besides: int16 inputs with int16 filters, int8 filters with any one zero point, and
+    for float inputs filters quantised in blocks of features.
+    """
+    blocks = None if weight.quantization is None else weight.quantization.block_size
+    if x.dtype.is_float and weight.dtype in FILTERS and blocks is not None:
+        require_bias(x, weight, bias, 0)
+        require_hybrid(x)
+        _require_blocks(weight, blocks)
+        return
+    if x.dtype is DType.INT16 and weight.dtype is DType.INT16:
+        require_bias(x, weight, bias, 0)
+        require_filter_scales(weight, 0)
+        require_scale("input", x)
+        require_symmetric("input", x)
+        return
+    if x.dtype in (DType.INT8, DType.INT16) and weight.dtype is DType.INT8 and len(scales_of(weight)) == 1:
+        require_bias(x, weight, bias, 0)
+        require_filter_scales(weight, 0)
+        require_scale("input", x)
+        return
+    require(
+        x.dtype is not DType.UINT8 or weight.dtype is DType.UINT8,
+        f"filter is {weight.dtype.text} with an input of {x.dtype.text}, expected {DType.UINT8.text}",
+    )
+    require_filter_types(x, weight, bias, axis=0)
+
+
+def _require_blocks(weight: TensorType, size: int) -> None:
+    outputs, features = weight.shape
+    quantization = weight.quantization
+    assert quantization is not None
+    require(quantization.axis == 1, f"filter's blocks lie along axis {quantization.axis}, expected axis 1")
+    require(size >= 1, f"filter's blocks have {size} features, expected at least 1")
+    require_symmetric("filter", weight)
+    if outputs is not None and features is not None:
+        require(features % size == 0, f"filter has {features} features, expected a multiple of the block's {size}")
+        expected = outputs * (features // size)
+        require(
+            len(quantization.scales) == expected, f"filter has {len(quantization.scales)} scales, expected {expected}"
+        )
+
+
+def require_hybrid(x: TensorType) -> None:
+    """RuleError unless an input can be quantised on the fly."""
+    require(x.dtype is DType.FLOAT32, f"input is {x.dtype.text} with a quantised filter, expected f32")
+
+
+def require_floats(x: TensorType, y: TensorType) -> None:
+    """RuleError unless both are floats of at most 32 bits (which are computed in float32), or both are float64."""
+    double = (x.dtype is DType.FLOAT64, y.dtype is DType.FLOAT64)
+    fits = x.dtype.is_float and y.dtype.is_float and double[0] == double[1]
+    require(
+        fits, f"operands are {x.dtype.text} and {y.dtype.text}, expected floats of one width, or a quantised filter"
+    )
+
+
+def require_bias(x: TensorType, weight: TensorType, bias: TensorType | None, axis: int) -> None:
+    """RuleError unless the bias has an element for each of the filter's outputs, of the accumulators' type."""
+    if bias is None:
+        return
+    count, size = weight.shape[axis], _elements(bias)
+    require(count is None or size is None or size == count, f"bias is {bias}, expected {count} elements")
+    if x.dtype.is_float:
+        require_floats(x, bias)
+    else:
+        allowed = _BIASES_OF.get(x.dtype, (DType.INT32,))
+        require(
+            bias.dtype in allowed,
+            f"bias is {bias.dtype.text}, expected " + " or ".join(d.text for d in allowed),
+        )
+
+
+def require_filter_scales(weight: TensorType, axis: int) -> None:
+    """RuleError unless a quantised filter has one scale, or one for each index along `axis`."""
+    quantization = weight.quantization
+    if quantization is None:
+        require(False, f"filter of {weight} has no quantisation, expected a scale")
+        return
+    require(quantization.block_size is None, "filter is quantised in blocks, expected per tensor or per channel")
+    count, scales = weight.shape[axis], len(quantization.scales)
+    require(count is None or scales in (1, count), f"filter has {scales} scales, expected 1 or {count}")
+    require(
+        scales == 1 or quantization.axis == axis % weight.rank,
+        f"filter is quantised along axis {quantization.axis}, expected axis {axis % weight.rank}",
+    )
+
+
+def require_scale(what: str, type_: TensorType) -> None:
+    """RuleError unless a tensor has one scale and one zero point."""
+    require(
+        type_.quantization is not None, f"{what} is {type_} without quantisation, expected a scale and a zero point"
+    )
+    require(len(scales_of(type_)) == 1, f"{what} has {len(scales_of(type_))} scales, expected one")
+
+
+def require_symmetric(what: str, type_: TensorType) -> None:
+    """RuleError for a zero point other than 0."""
+    found = () if type_.quantization is None else type_.quantization.zero_points
+    wrong = next((z for z in found if z != 0), 0)
+    require(wrong == 0, f"{what} of {type_.dtype.text} has zero point {wrong}, expected 0")
+
+
+def scales_of(type_: TensorType) -> tuple[float, ...]:
+    """All scales; none where there is no quantisation."""
+    return () if type_.quantization is None else type_.quantization.scales
+
+
+def _elements(type_: TensorType) -> int | None:
+    total = 1
+    for d in type_.shape:
+        if d is None:
+            return None
+        total *= d
+    return total

@@ -1,0 +1,126 @@
+"""Weights as sums of scaled signs (binary-coding quantisation, BCQ).
+
+The result's rows lie in clusters; a cluster's rows have as many planes of signs as its number of bits. A row's weights
+are the sum over its planes of the plane's scale times +1 or -1. Scales and sign words come cluster by cluster, in a
+cluster plane by plane, in a plane row by row; a word's lowest bit is the sign of the row's first element, 1 is +1. A
+row's words are padded to whole words of 32 bits.
+
+Sources: luci's FuseBCQPass and ONE's shape inference for the operands and shapes of BCQ_FULLY_CONNECTED and BCQ_GATHER.
+How signs are packed no public source says (the kernels are a library of their own); the order above is onert's.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array, DType
+from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.shape import MAX_ELEMENTS, Dim
+from onert.ir.types import TensorType
+
+WORD = 32
+MAX_BITS = 32
+
+
+def _check(scales: TensorType, binary: TensorType, clusters: TensorType, hidden: int) -> Dim:
+    """The number of rows of the weights, where the clusters are known; RuleError for operands that do not fit."""
+    require(scales.dtype is DType.FLOAT32, f"scales hold {scales.dtype.text}, expected f32")
+    require(binary.dtype is DType.INT32, f"signs are {binary.dtype.text}, expected i32")
+    require(clusters.dtype is DType.INT32, f"clusters are {clusters.dtype.text}, expected i32")
+    require(shapes.compatible(clusters.shape, (None, 2)), f"clusters are {clusters}, expected [count, 2]")
+    require(1 <= hidden <= MAX_ELEMENTS, f"the hidden size is {hidden}, expected at least 1")
+    if clusters.value is None:
+        return None
+    pairs = [(int(bits), int(rows)) for bits, rows in clusters.value]
+    for bits, rows in pairs:
+        require(1 <= bits <= MAX_BITS, f"a cluster has {bits} bits, expected 1 to {MAX_BITS}")
+        require(rows >= 0, f"a cluster has {rows} rows, expected at least 0")
+    planes = sum(bits * rows for bits, rows in pairs)
+    have, words = shapes.num_elements(scales.shape), shapes.num_elements(binary.shape)
+    require(have in (None, planes), f"there are {have} scales, expected {planes}")
+    wanted = planes * -(-hidden // WORD)
+    require(words in (None, wanted), f"there are {words} words of signs, expected {wanted}")
+    return sum(rows for _, rows in pairs)
+
+
+def _weights(scales: Array, binary: Array, clusters: Array, hidden: int) -> Array:
+    """The weights, `[rows, hidden]` in float32."""
+    words = np.ascontiguousarray(binary, "<i4").view(np.uint8).reshape(scales.size, 4 * -(-hidden // WORD))
+    bits = np.unpackbits(words, axis=1, bitorder="little")[:, :hidden]
+    planes = (bits.astype(np.float32) * 2 - 1) * scales.reshape(-1, 1)
+    found = []
+    start = 0
+    for count, rows in clusters.tolist():
+        found.append(planes[start : start + count * rows].reshape(count, rows, hidden).sum(axis=0))
+        start += count * rows
+    return np.concatenate(found) if found else np.zeros((0, hidden), np.float32)
+
+
+@frozen
+class BcqFullyConnected(Op):
+    """`weights · x + bias`, the weights given as scaled signs.
+
+    - `x`: float32 `[hidden, columns]`
+    - `scales`: float32, one for each plane of each row
+    - `binary`: int32, the signs of each plane of each row, 32 a word
+    - `bias`: float32 `[rows]`; may be absent
+    - `clusters`: int32 `[count, 2]`: the bits and the rows of each cluster
+
+    The result is `[rows, columns]`.
+    """
+
+    hidden: int
+    activation: Activation = Activation.NONE
+
+    stored: ClassVar[bool] = True
+
+    def infer(
+        self,
+        x: TensorType,
+        scales: TensorType,
+        binary: TensorType,
+        bias: TensorType | None,
+        clusters: TensorType,
+    ) -> TensorType:
+        require(x.dtype is DType.FLOAT32, f"x holds {x.dtype.text}, expected f32")
+        require(shapes.compatible(x.shape, (self.hidden, None)), f"x is {x}, expected [{self.hidden}, columns]")
+        rows = _check(scales, binary, clusters, self.hidden)
+        if bias is not None:
+            require(bias.dtype is DType.FLOAT32, f"bias holds {bias.dtype.text}, expected f32")
+            count = shapes.num_elements(bias.shape)
+            require(None in (count, rows) or count == rows, f"bias has {count} elements, expected {rows}")
+        return x.result((rows, x.shape[1]))
+
+    def evaluate(self, x: Array, scales: Array, binary: Array, bias: Array | None, clusters: Array) -> Array:
+        out = _weights(scales, binary, clusters, self.hidden) @ x
+        return self.activation.apply(out if bias is None else out + bias.reshape(-1, 1))
+
+
+@frozen
+class BcqGather(Op):
+    """Slices along `axis` of a table `[rows, hidden]` given as scaled signs.
+
+    - `scales`, `binary`, `clusters`: as those of BcqFullyConnected
+    - `indices`: int32 or int64, any shape
+    """
+
+    hidden: int
+    axis: int = 0
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, scales: TensorType, binary: TensorType, indices: TensorType, clusters: TensorType) -> TensorType:
+        rows = _check(scales, binary, clusters, self.hidden)
+        table = TensorType(DType.FLOAT32, (rows, self.hidden))
+        found: TensorType = Gather(self.axis).infer(table, indices)
+        return found
+
+    def evaluate(self, scales: Array, binary: Array, indices: Array, clusters: Array) -> Array:
+        found: Array = Gather(self.axis).evaluate(_weights(scales, binary, clusters, self.hidden), indices)
+        return found

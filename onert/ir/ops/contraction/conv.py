@@ -1,0 +1,107 @@
+"""Two-dimensional convolution."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir.dtype import Array, DType
+from onert.ir.flops import filtered
+from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.dynamic_range import filter_values, is_hybrid, quantize_items
+from onert.ir.ops.arithmetic.filter_types import require_filter_types
+from onert.ir.ops.arithmetic.patches import convolve
+from onert.ir.ops.arithmetic.plane_window import dilated_outputs, dilated_windows, require_dilated
+from onert.ir.ops.arithmetic.rescale import (
+    add_bias,
+    exact,
+    filter_multipliers,
+    filter_scales,
+    first_zero_point,
+    rescale,
+)
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.types import CallTypes, TensorType
+
+
+@frozen
+class Conv2D(Op):
+    """Each output element: the sum of products of a window of `x` with one filter, plus that filter's bias.
+
+    Operands: `x` [batch, height, width, channels]; `weight` [filters, window height, window width, channels / groups],
+    where the number of groups follows from the shapes and filter f sees the channels of group `f * groups // filters`;
+    `bias` [filters]. Result: [batch, output height, output width, filters].
+
+    `stride_*` is the distance of windows, `dilation_*` that of a window's elements; SAME `padding` surrounds `x` with
+    the real number 0; `activation` is applied last.
+
+    Element types: floats; int8 `x` with int8 or int4 filters (scales per tensor or per filter, zero points 0); uint8
+    with uint8 filters (per tensor), or with int8 filters as Android's NNAPI has it; int16 with int8 filters and int64
+    (or int32) bias, zero points 0; float `x` with integer filters, where `x` is quantised for each batch item when it
+    runs (dynamic range).
+
+    Source: TFLite CONV_2D, kernels/conv.cc and kernels/internal/reference/{conv.h,integer_ops/conv.h}.
+    """
+
+    padding: Padding = Padding.VALID
+    stride_height: int = 1
+    stride_width: int = 1
+    dilation_height: int = 1
+    dilation_width: int = 1
+    activation: Activation = Activation.NONE
+
+    def infer(self, x: TensorType, weight: TensorType, bias: TensorType | None = None) -> TensorType:
+        require_dilated(self)
+        require(x.rank == 4, f"input is {x}, expected 4 dimensions")
+        require(weight.rank == 4, f"filter is {weight}, expected 4 dimensions")
+        require_filter_types(x, weight, bias, axis=0)
+        channels, inner, filters = x.shape[3], weight.shape[3], weight.shape[0]
+        require(inner != 0, f"filter is {weight}, expected at least one channel")
+        if channels is not None and inner is not None:
+            require(
+                channels % inner == 0 and channels > 0,
+                f"input has {channels} channels, expected a multiple of the filter's {inner}",
+            )
+            groups = channels // inner
+            require(
+                filters is None or filters % groups == 0,
+                f"filter makes {filters} outputs, expected a multiple of the {groups} groups",
+            )
+        return x.result(
+            (x.shape[0], *dilated_outputs(self, x.shape[1], x.shape[2], weight.shape[1], weight.shape[2]), filters)
+        )
+
+    def flops(self, types: CallTypes) -> int:
+        return filtered(types)
+
+    def evaluate(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
+        out = self._products(x, weight)
+        return self.activation.apply(out if bias is None else out + bias.reshape(-1))
+
+    def evaluate_quantized(self, types: CallTypes, x: Array, weight: Array, bias: Array | None = None) -> Array:
+        x_type, weight_type, output = types.input(0), types.input(1), types.output
+        if is_hybrid(x_type, weight_type):
+            return self._hybrid(weight_type, x, weight, bias)
+        low_high = self.activation.bounds(output)
+        terms = weight[0].size if len(weight) else 0
+        sums = self._products(*exact(x, x_type.zero_point, weight, first_zero_point(weight_type), terms))
+        wide = x_type.dtype is DType.INT16 and (bias is None or bias.dtype == np.int64)
+        multipliers = filter_multipliers(x_type, weight_type, output)
+        return rescale(add_bias(sums, bias, wide=wide), multipliers, output, low_high)
+
+    def _hybrid(self, weight_type: TensorType, x: Array, weight: Array, bias: Array | None) -> Array:
+        """A batch item at a time: asymmetric where filters differ in scale or come in groups, else symmetric."""
+        scales = filter_scales(weight_type)
+        asymmetric = bool((scales != scales[0]).any()) or x.shape[3] != weight.shape[3]
+        rows = quantize_items(x, asymmetric=asymmetric)
+        centred = rows.centred.reshape(x.shape)
+        terms = weight[0].size if len(weight) else 0
+        sums = self._products(*exact(centred, 0, filter_values(weight), 0, terms)).astype(np.float32)
+        item = rows.scales.reshape(-1, 1, 1, 1)
+        out = sums * scales * item if asymmetric else sums * (item * scales[0])
+        return self.activation.apply(out if bias is None else out + bias.reshape(-1).astype(np.float32))
+
+    def _products(self, x: Array, weight: Array) -> Array:
+        windows = dilated_windows(self, weight.shape[1], weight.shape[2])
+        return convolve(x, weight.transpose(1, 2, 3, 0), windows, x.shape[3] // weight.shape[3])

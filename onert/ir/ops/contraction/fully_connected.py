@@ -1,0 +1,114 @@
+"""The fully connected layer."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir.dtype import Array, DType
+from onert.ir.flops import filtered
+from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.dynamic_range import blockwise, filter_values, is_hybrid, quantize_rows
+from onert.ir.ops.arithmetic.filter_types import require_fully_connected_types
+from onert.ir.ops.arithmetic.rescale import (
+    add_bias,
+    exact,
+    filter_multipliers,
+    filter_ratios,
+    filter_scales,
+    first_zero_point,
+    rescale,
+    rescale_exactly,
+)
+from onert.ir.shape import Dim, Shape, num_elements
+from onert.ir.types import CallTypes, TensorType
+
+
+@frozen
+class FullyConnected(Op):
+    """`x · weightᵀ + bias`: each row of `weight` makes one output feature.
+
+    Operands: `x`, any shape whose elements make up rows of `features`; `weight` [outputs, features]; `bias` [outputs].
+    Result: [rows, outputs], or with `keep_dims` the shape of `x` with its last dimension (then `features`) replaced.
+
+    Element types: floats; int8 with int8, int4 or int2 filters (scales per tensor or per output); uint8 with uint8;
+    int16 with int8, int4, int2 or int16 filters; float `x` with integer filters, where each row of `x` is quantised
+    when it runs, symmetrically or with `asymmetric_inputs`. A filter quantised in blocks along its features has a scale
+    for each block. `output` is the result's element type where it is not that of `x` (int16 for 8-bit inputs).
+
+    Integer sums are multiplied by the real ratio of the scales and rounded once, halves away from zero; only with int16
+    filters by its fixed-point form.
+
+    Source: TFLite FULLY_CONNECTED, kernels/fully_connected.cc, internal/reference/integer_ops/fully_connected.h.
+    """
+
+    activation: Activation = Activation.NONE
+    keep_dims: bool = False
+    asymmetric_inputs: bool = False
+    output: DType | None = None
+
+    def infer(self, x: TensorType, weight: TensorType, bias: TensorType | None = None) -> TensorType:
+        require(weight.rank == 2, f"filter is {weight}, expected 2 dimensions")
+        require_fully_connected_types(x, weight, bias)
+        require(
+            self.output in (None, x.dtype) or (self.output is DType.INT16 and x.dtype in (DType.INT8, DType.UINT8)),
+            f"result is {self.output}, expected {x.dtype.text}",
+        )
+        return TensorType(self.output or x.dtype, self._shape(x.shape, weight.shape[0], weight.shape[1]))
+
+    def _shape(self, x: Shape, outputs: Dim, features: Dim) -> Shape:
+        if self.keep_dims or features == 0:
+            require(len(x) > 0, "input is a scalar, expected at least 1 dimension")
+            require(
+                features in (None, 0) or x[-1] in (features, None),
+                f"input has {x[-1]} in its last dimension, expected the filter's {features}",
+            )
+            return (*x[:-1], outputs) if self.keep_dims else (num_elements(x[:-1]), outputs)
+        elements = num_elements(x)
+        if elements is None or features is None:
+            return (None, outputs)
+        require(elements % features == 0, f"input has {elements} elements, expected a multiple of {features}")
+        return (elements // features, outputs)
+
+    def flops(self, types: CallTypes) -> int:
+        return filtered(types)
+
+    def evaluate(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
+        out = self._rows(x, weight) @ weight.T
+        return self._finish(x, self.activation.apply(out if bias is None else out + bias.reshape(-1)))
+
+    def evaluate_quantized(self, types: CallTypes, x: Array, weight: Array, bias: Array | None = None) -> Array:
+        x_type, weight_type, output = types.input(0), types.input(1), types.output
+        if is_hybrid(x_type, weight_type):
+            return self._hybrid(weight_type, x, weight, bias)
+        low_high = self.activation.bounds(output)
+        zero = first_zero_point(weight_type)
+        left, right = exact(self._rows(x, weight), x_type.zero_point, weight, zero, weight.shape[1])
+        wide = x_type.dtype is DType.INT16 and (bias is None or bias.dtype == np.int64)
+        sums = add_bias(left @ right.T, bias, wide=wide)
+        if weight_type.dtype is DType.INT16:
+            return self._finish(x, rescale(sums, filter_multipliers(x_type, weight_type, output), output, low_high))
+        return self._finish(x, rescale_exactly(sums, filter_ratios(x_type, weight_type, output), output, low_high))
+
+    def _hybrid(self, weight_type: TensorType, x: Array, weight: Array, bias: Array | None) -> Array:
+        rows = self._rows(x, weight)
+        offset = np.float32(0) if bias is None else bias.reshape(-1).astype(np.float32)
+        assert weight_type.quantization is not None
+        if weight_type.quantization.block_size is not None:
+            out = blockwise(rows, weight, weight_type.quantization) + offset
+        else:
+            quantized = quantize_rows(rows, asymmetric=self.asymmetric_inputs)
+            left, right = exact(quantized.centred, 0, filter_values(weight), 0, weight.shape[1])
+            scales = quantized.scales[:, None] * filter_scales(weight_type)
+            out = offset + (left @ right.T).astype(np.float32) * scales
+        return self._finish(x, self.activation.apply(out))
+
+    def _rows(self, x: Array, weight: Array) -> Array:
+        features = weight.shape[1]
+        return x.reshape(-1, features) if features else np.zeros((math.prod(x.shape[:-1]), 0), x.dtype)
+
+    def _finish(self, x: Array, out: Array) -> Array:
+        return out.reshape(*x.shape[:-1], out.shape[-1]) if self.keep_dims else out

@@ -1,0 +1,1 @@
+"""Operations that run other graphs or keep state."""

@@ -1,0 +1,261 @@
+"""Operations that run other subgraphs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from attrs import evolve, frozen
+
+from onert.ir import op as declarations
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array, DType
+from onert.ir.errors import RuleError
+from onert.ir.op import Context, Effect, Op, require
+from onert.ir.ops.custom import declared
+from onert.ir.types import CallTypes, TensorType
+
+
+def _ends_fit(given: Sequence[int | None], caller: Any, ends: Sequence[int], called: Any, what: str) -> str | None:
+    """What is wrong with tensors handed between two subgraphs, as many and of the same element types."""
+    if len(given) != len(ends):
+        return f"{what}: {len(given)} tensors meet {len(ends)}"
+    for mine, theirs in zip(given, ends, strict=True):
+        if mine is None:
+            return f"{what}: an absent tensor meets {called.label(theirs)}"
+        a, b = caller.type(mine), called.type(theirs)
+        if a.dtype is not b.dtype:
+            return f"{what}: {caller.label(mine)} is {a.dtype.text}, {called.label(theirs)} is {b.dtype.text}"
+    return None
+
+
+def _one_boolean(type_: TensorType) -> bool:
+    return type_.dtype is DType.BOOL and shapes.num_elements(type_.shape) in (1, None)
+
+
+@frozen
+class If(Op):
+    """Runs the subgraph `then` where the condition holds, else the subgraph `otherwise`, on the same operands.
+
+    - `condition`: one boolean
+    - `xs`: the inputs of both subgraphs; the results are the outputs of the one that runs
+    """
+
+    then: int
+    otherwise: int
+    results: tuple[TensorType, ...] = ()
+
+    def infer(self, condition: TensorType, *xs: TensorType) -> tuple[TensorType, ...]:
+        require(_one_boolean(condition), f"the condition is {condition}, expected one boolean")
+        return declared(self.results)
+
+    @property
+    def subgraphs(self) -> tuple[int, ...]:
+        return (self.then, self.otherwise)
+
+    def calls(self, inputs: int) -> tuple[declarations.Call, ...]:
+        given = tuple(range(1, inputs))
+        return declarations.Call(self.then, given), declarations.Call(self.otherwise, given)
+
+    def renumber(self, number: Mapping[int, int]) -> If:
+        return evolve(self, then=number[self.then], otherwise=number[self.otherwise])
+
+    def check_subgraphs(
+        self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
+    ) -> str | None:
+        for graph, side in zip(called, ("then", "else"), strict=True):
+            problem = _ends_fit(inputs[1:], caller, graph.inputs, graph, f"the {side} branch's inputs")
+            problem = problem or _ends_fit(outputs, caller, graph.outputs, graph, f"the {side} branch's outputs")
+            if problem is not None:
+                return problem
+        return None
+
+    def evaluate_in(self, context: Context, types: CallTypes, condition: Array, *xs: Array) -> tuple[Array, ...]:
+        return context.call(self.then if bool(condition.reshape(())) else self.otherwise, xs)
+
+
+@frozen
+class While(Op):
+    """Runs the subgraph `body` on its own results as long as the subgraph `condition` gives true of them.
+
+    - `xs`: the first operands of both subgraphs; the results are the last ones
+
+    RuleError when the context's bound on iterations is passed, or when an iteration without effects changes nothing:
+    then none ever will.
+    """
+
+    condition: int
+    body: int
+    results: tuple[TensorType, ...] = ()
+
+    def infer(self, *xs: TensorType) -> tuple[TensorType, ...]:
+        return declared(self.results)
+
+    @property
+    def subgraphs(self) -> tuple[int, ...]:
+        return (self.condition, self.body)
+
+    def calls(self, inputs: int) -> tuple[declarations.Call, ...]:
+        given = tuple(range(inputs))
+        return declarations.Call(self.condition, given, gives=False), declarations.Call(self.body, given, again=True)
+
+    def renumber(self, number: Mapping[int, int]) -> While:
+        return evolve(self, condition=number[self.condition], body=number[self.body])
+
+    def check_subgraphs(
+        self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
+    ) -> str | None:
+        condition, body = called
+        if len(condition.outputs) != 1 or not _one_boolean(condition.type(condition.outputs[0])):
+            return "the condition's outputs are not one boolean"
+        return (
+            _ends_fit(inputs, caller, condition.inputs, condition, "the condition's inputs")
+            or _ends_fit(inputs, caller, body.inputs, body, "the body's inputs")
+            or _ends_fit(outputs, caller, body.outputs, body, "the body's outputs")
+            or _ends_fit(inputs, caller, outputs, caller, "the loop's inputs and outputs")
+        )
+
+    def evaluate_in(self, context: Context, types: CallTypes, *xs: Array) -> tuple[Array, ...]:
+        state = xs
+        iterations = 0
+        while bool(context.call(self.condition, state)[0].reshape(())):
+            if context.max_iterations is not None and iterations >= context.max_iterations:
+                raise RuleError(f"the loop runs more than {context.max_iterations} times")
+            following = context.call(self.body, state)
+            iterations += 1
+            if not context.state and _unchanged(state, following):
+                raise RuleError(f"the loop never ends: iteration {iterations} changed nothing")
+            state = following
+        return tuple(x.copy() for x in state) if iterations == 0 else state
+
+
+def _unchanged(before: Sequence[Array], after: Sequence[Array]) -> bool:
+    """Whether all elements are the same to the bit, those that are most likely to differ looked at first."""
+    pairs = sorted(zip(before, after, strict=True), key=lambda pair: pair[0].nbytes)
+    return all(
+        a.shape == b.shape and a.dtype == b.dtype and (np.array_equal(a, b) if a.dtype == object else _same_bits(a, b))
+        for a, b in pairs
+    )
+
+
+def _same_bits(a: Array, b: Array) -> bool:
+    return a.tobytes() == b.tobytes()
+
+
+@frozen
+class Call(Op):
+    """Runs a subgraph.
+
+    - `xs`: its inputs; the results are its outputs
+    """
+
+    subgraph: int
+    results: tuple[TensorType, ...] = ()
+
+    def infer(self, *xs: TensorType) -> tuple[TensorType, ...]:
+        return declared(self.results)
+
+    @property
+    def subgraphs(self) -> tuple[int, ...]:
+        return (self.subgraph,)
+
+    def calls(self, inputs: int) -> tuple[declarations.Call, ...]:
+        return (declarations.Call(self.subgraph, tuple(range(inputs))),)
+
+    def renumber(self, number: Mapping[int, int]) -> Call:
+        return evolve(self, subgraph=number[self.subgraph])
+
+    def check_subgraphs(
+        self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
+    ) -> str | None:
+        (graph,) = called
+        return _ends_fit(inputs, caller, graph.inputs, graph, "the subgraph's inputs") or _ends_fit(
+            outputs, caller, graph.outputs, graph, "the subgraph's outputs"
+        )
+
+    def evaluate_in(self, context: Context, types: CallTypes, *xs: Array) -> tuple[Array, ...]:
+        return context.call(self.subgraph, xs)
+
+
+@frozen
+class CallOnce(Op):
+    """Runs a subgraph without inputs and outputs at its first turn in an execution, for what it does to state."""
+
+    subgraph: int
+
+    effect: ClassVar[Effect] = Effect.WRITE
+
+    def infer(self) -> tuple[TensorType, ...]:
+        return ()
+
+    @property
+    def subgraphs(self) -> tuple[int, ...]:
+        return (self.subgraph,)
+
+    def calls(self, inputs: int) -> tuple[declarations.Call, ...]:
+        return (declarations.Call(self.subgraph, (), gives=False),)
+
+    def renumber(self, number: Mapping[int, int]) -> CallOnce:
+        return evolve(self, subgraph=number[self.subgraph])
+
+    def check_subgraphs(
+        self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
+    ) -> str | None:
+        (graph,) = called
+        if graph.inputs or graph.outputs:
+            return f"the subgraph has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs, expected none"
+        return None
+
+    @property
+    def key(self) -> Hashable:
+        """What an execution's state has when the subgraph has run."""
+        return ("call once", self.subgraph)
+
+    def evaluate_in(self, context: Context, types: CallTypes) -> tuple[Array, ...]:
+        if self.key not in context.state:
+            context.state[self.key] = True
+            context.call(self.subgraph, ())
+        return ()
+
+
+@frozen
+class Case(Op):
+    """Runs one of several subgraphs on the same operands: the one of a number, the last for any other number.
+
+    - `index`: one int32
+    - `xs`: the inputs of all subgraphs; the results are the outputs of the one that runs
+    """
+
+    branches: tuple[int, ...]
+    results: tuple[TensorType, ...] = ()
+
+    def infer(self, index: TensorType, *xs: TensorType) -> tuple[TensorType, ...]:
+        require(bool(self.branches), "there is no branch, expected at least one")
+        fits = index.dtype is DType.INT32 and shapes.num_elements(index.shape) in (1, None)
+        require(fits, f"the branch's number is {index}, expected one i32")
+        return declared(self.results)
+
+    @property
+    def subgraphs(self) -> tuple[int, ...]:
+        return self.branches
+
+    def calls(self, inputs: int) -> tuple[declarations.Call, ...]:
+        return tuple(declarations.Call(branch, tuple(range(1, inputs))) for branch in self.branches)
+
+    def renumber(self, number: Mapping[int, int]) -> Case:
+        return evolve(self, branches=tuple(number[branch] for branch in self.branches))
+
+    def check_subgraphs(
+        self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
+    ) -> str | None:
+        for at, graph in enumerate(called):
+            problem = _ends_fit(inputs[1:], caller, graph.inputs, graph, f"branch {at}'s inputs")
+            problem = problem or _ends_fit(outputs, caller, graph.outputs, graph, f"branch {at}'s outputs")
+            if problem is not None:
+                return problem
+        return None
+
+    def evaluate_in(self, context: Context, types: CallTypes, index: Array, *xs: Array) -> tuple[Array, ...]:
+        at = int(index.reshape(()))
+        return context.call(self.branches[at if 0 <= at < len(self.branches) else -1], xs)

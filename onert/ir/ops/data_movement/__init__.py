@@ -1,0 +1,1 @@
+"""Operations that move or make elements without computing them."""

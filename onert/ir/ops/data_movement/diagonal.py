@@ -1,0 +1,99 @@
+"""Matrices made from diagonals."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array
+from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.types import TensorType
+
+from .reshape import require_one
+
+
+def _zeros(shape: tuple[int, ...], like: Array) -> Array:
+    """Zeros of an element type; empty strings where elements are strings."""
+    return np.full(shape, b"" if like.dtype == object else 0, like.dtype)
+
+
+@frozen
+class MatrixDiag(Op):
+    """Square matrices with the last dimension of `diagonal` on their diagonals and zeros elsewhere.
+
+    - `diagonal`: any of rank 1 or more, `[..., n]`; the result is `[..., n, n]`
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, diagonal: TensorType) -> TensorType:
+        require(diagonal.rank >= 1, "diagonal is a scalar, expected rank 1 or more")
+        shape = (*diagonal.shape, diagonal.shape[-1])
+        sv.checked_shape(tuple(d for d in shape if d is not None), "the matrices' shape")
+        return diagonal.result(shape)
+
+    def evaluate(self, diagonal: Array) -> Array:
+        out = _zeros((*diagonal.shape, diagonal.shape[-1]), diagonal)
+        along = np.arange(diagonal.shape[-1])
+        out[..., along, along] = diagonal
+        return out
+
+
+@frozen
+class MatrixSetDiag(Op):
+    """Matrices with other elements on their diagonals.
+
+    - `x`: any of rank 2 or more, `[..., rows, columns]`
+    - `diagonal`: of x's type, `[..., min(rows, columns)]`
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, diagonal: TensorType) -> TensorType:
+        require(x.rank >= 2, f"x has rank {x.rank}, expected at least 2")
+        require(x.dtype is diagonal.dtype, f"diagonal is {diagonal.dtype.text}, expected {x.dtype.text}")
+        rows, columns = x.shape[-2:]
+        length = None if rows is None or columns is None else min(rows, columns)
+        wanted = (*x.shape[:-2], length)
+        require(
+            shapes.compatible(diagonal.shape, wanted),
+            f"diagonal is {shapes.text(diagonal.shape)}, expected {shapes.text(wanted)}",
+        )
+        return x.result(x.shape)
+
+    def evaluate(self, x: Array, diagonal: Array) -> Array:
+        out = x.copy()
+        along = np.arange(diagonal.shape[-1])
+        out[..., along, along] = diagonal
+        return out
+
+
+@frozen
+class MatrixBandPart(Op):
+    """Matrices with zeros outside of a band around their diagonals.
+
+    - `x`: numbers or booleans of rank 2 or more, `[..., rows, columns]`
+    - `lower`, `upper`: one integer each, how many diagonals below and above stay; a negative number keeps all
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, lower: TensorType, upper: TensorType) -> TensorType:
+        require(x.rank >= 2, f"x has rank {x.rank}, expected at least 2")
+        plain = not x.dtype.is_handle and (x.quantization is None or x.dtype.bits >= 32)
+        require(plain, f"MatrixBandPart is not defined on elements of type {x.dtype.text}")
+        for bound, name in ((lower, "num_lower"), (upper, "num_upper")):
+            sv.integers(bound, name)
+            require_one(bound, name)
+        return x.result(x.shape)
+
+    def evaluate(self, x: Array, lower: Array, upper: Array) -> Array:
+        rows, columns = (np.arange(n)[:, None] if i == 0 else np.arange(n) for i, n in enumerate(x.shape[-2:]))
+        above = columns - rows
+        low, high = (sv.values(bound)[0] for bound in (lower, upper))
+        kept = ((above <= high) | (high < 0)) & ((-above <= low) | (low < 0))
+        return np.where(kept, x, np.zeros((), x.dtype))

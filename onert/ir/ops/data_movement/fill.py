@@ -1,0 +1,155 @@
+"""Tensors made from a few numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir.dtype import Array, DType
+from onert.ir.errors import RuleError
+from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.shape import MAX_ELEMENTS
+from onert.ir.types import TensorType, unranked
+
+from .reshape import require_one
+
+
+@frozen
+class Fill(Op):
+    """A tensor of a given shape, every element `value`.
+
+    - `dims`: int32 or int64 of rank 1, nothing negative
+    - `value`: one element of any type
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, dims: TensorType, value: TensorType) -> TensorType:
+        require_one(value, "value")
+        wanted = sv.integers(dims, "dims")
+        if wanted is None:
+            rank = sv.length(dims)
+            return unranked(value.dtype) if rank is None else value.result(sv.unknown(rank))
+        return value.result(sv.checked_shape(wanted, "dims"))
+
+    def evaluate(self, dims: Array, value: Array) -> Array:
+        return np.full(sv.checked_shape(sv.values(dims), "dims"), value.reshape(())[()], value.dtype)
+
+
+@frozen
+class Range(Op):
+    """Numbers from `start` to before `limit`, `delta` apart.
+
+    - `start`, `limit`, `delta`: scalars of one type: int32, int64 or float32; delta is not 0
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, start: TensorType, limit: TensorType, delta: TensorType) -> TensorType:
+        for x in (start, limit, delta):
+            require(x.dtype is start.dtype, f"Range is given {start.dtype.text} and {x.dtype.text}, expected one type")
+            require(x.dtype.is_numeric, f"Range is not defined on elements of type {x.dtype.text}")
+            require_one(x, "start, limit or delta")
+        if start.value is None or limit.value is None or delta.value is None:
+            return start.result((None,))
+        return start.result((self._count(start.value, limit.value, delta.value),))
+
+    @staticmethod
+    def _count(start: Array, limit: Array, delta: Array) -> int:
+        a, b, d = (x.reshape(())[()].item() for x in (start, limit, delta))
+        require(d != 0 and not math.isnan(d), f"delta is {d}, expected another number than 0")
+        require((b >= a and d > 0) or (b <= a and d < 0), f"delta {d} never leads from {a} to {b}")
+        steps = (b - a) / d if isinstance(d, float) else -((a - b) // d) if d > 0 else -((b - a) // -d)
+        if not math.isfinite(steps) or abs(steps) > MAX_ELEMENTS:
+            raise RuleError(f"the range from {a} to {b} by {d} has more than {MAX_ELEMENTS} elements")
+        out: int = max(0, math.ceil(steps))
+        return out
+
+    def evaluate(self, start: Array, limit: Array, delta: Array) -> Array:
+        count = self._count(start, limit, delta)
+        out: Array = (start.reshape(()) + np.arange(count).astype(start.dtype) * delta.reshape(())).astype(start.dtype)
+        return out
+
+
+@frozen
+class TopK(Op):
+    """The `k` largest elements along the last axis, in descending order, and where they stood.
+
+    - `x`: numbers, of rank 1 or more
+    - `k`: one integer, at most the last dimension
+
+    Of equal elements the one that stands first comes first. The places are of element type `index`.
+    """
+
+    index: DType = DType.INT32
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, k: TensorType) -> tuple[TensorType, TensorType]:
+        require(x.rank >= 1, "x is a scalar, expected rank 1 or more")
+        require(x.dtype.is_numeric, f"TopK is not defined on elements of type {x.dtype.text}")
+        size = sv.one_integer(k, "k")
+        if size is not None:
+            self._checked(size, x.shape[-1])
+        shape = (*x.shape[:-1], size)
+        return x.result(shape), TensorType(self.index, shape)
+
+    @staticmethod
+    def _checked(k: int, size: int | None) -> None:
+        require(k >= 0 and (size is None or k <= size), f"k is {k}, expected 0 to the last dimension, {size}")
+
+    def evaluate(self, x: Array, k: Array) -> tuple[Array, Array]:
+        size = sv.values(k)[0]
+        self._checked(size, x.shape[-1])
+        ascending = np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+        order = x.shape[-1] - 1 - ascending[..., :size]
+        return np.take_along_axis(x, order, -1), order.astype(self.index.numpy)
+
+
+@frozen
+class Where(Op):
+    """The indices of elements that are not 0, one row each, in row-major order; as int64.
+
+    - `condition`: booleans or numbers
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, condition: TensorType) -> TensorType:
+        require(
+            condition.dtype is DType.BOOL or condition.dtype.is_numeric,
+            f"Where is not defined on elements of type {condition.dtype.text}",
+        )
+        found = None if condition.value is None else int(np.count_nonzero(condition.value))
+        return TensorType(DType.INT64, (found, condition.rank))
+
+    def evaluate(self, condition: Array) -> Array:
+        return np.argwhere(condition).astype(np.int64)
+
+
+@frozen
+class Unique(Op):
+    """The different elements of `x` in the order in which they first appear, and for each element which one it is.
+
+    - `x`: numbers of rank 1
+    """
+
+    index: DType = DType.INT32
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType) -> tuple[TensorType, TensorType]:
+        require(x.rank == 1, f"x has rank {x.rank}, expected 1")
+        found = None if x.value is None else len(np.unique(x.value))
+        return x.result((found,)), TensorType(self.index, x.shape)
+
+    def evaluate(self, x: Array) -> tuple[Array, Array]:
+        values, first, inverse = np.unique(x, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        return values[order], rank[inverse.reshape(-1)].astype(self.index.numpy)

@@ -1,0 +1,307 @@
+"""Elements picked and placed by indices."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array, DType
+from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.quant import dequantize
+from onert.ir.types import CallTypes, TensorType, unranked
+
+
+def require_indices(indices: Array, size: int, what: str) -> None:
+    """RuleError naming the first index that is outside of [0, size)."""
+    if indices.size:
+        low, high = int(indices.min()), int(indices.max())
+        require(low >= 0 and high < size, f"index {low if low < 0 else high} is outside of {what} of {size}")
+
+
+@frozen
+class Gather(Op):
+    """The slices of `x` along `axis` that indices name.
+
+    - `x`: any, of rank 1 or more
+    - `indices`: integers; their first `batch_dims` dimensions are x's
+
+    The result has x's shape with the axis replaced by the dimensions of the indices behind the batch.
+    """
+
+    axis: int = 0
+    batch_dims: int = 0
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, indices: TensorType) -> TensorType:
+        sv.require_index_type(indices, "indices")
+        axis, batch = self._places(x.rank, indices.rank)
+        require(
+            shapes.compatible(x.shape[:batch], indices.shape[:batch]),
+            f"the first {batch} dimensions of {shapes.text(x.shape)} and {shapes.text(indices.shape)} differ",
+        )
+        if indices.value is not None and x.shape[axis] is not None:
+            require_indices(indices.value, x.shape[axis] or 0, f"dimension {axis}")
+        return x.result((*x.shape[:axis], *indices.shape[batch:], *x.shape[axis + 1 :]))
+
+    def _places(self, rank: int, index_rank: int) -> tuple[int, int]:
+        require(rank > 0, "x is a scalar, expected rank 1 or more")
+        axis = shapes.normalize_axis(self.axis, rank)
+        batch = self.batch_dims + index_rank if self.batch_dims < 0 else self.batch_dims
+        require(
+            0 <= batch <= min(axis, index_rank),
+            f"batch_dims is {self.batch_dims}, expected at most axis {axis} and rank",
+        )
+        return axis, batch
+
+    def evaluate(self, x: Array, indices: Array) -> Array:
+        axis, batch = self._places(x.ndim, indices.ndim)
+        require_indices(indices, x.shape[axis], f"dimension {axis}")
+        if batch == 0:
+            return np.take(x, indices, axis)
+        outer = indices.shape[:batch]
+        flat_x = x.reshape(-1, *x.shape[batch:])
+        flat_i = indices.reshape(-1, *indices.shape[batch:])
+        rows = [np.take(a, i, axis - batch) for a, i in zip(flat_x, flat_i, strict=True)]
+        shape = (*x.shape[:axis], *indices.shape[batch:], *x.shape[axis + 1 :])
+        return np.stack(rows).reshape(shape) if rows else np.zeros((*outer, *shape[batch:]), x.dtype)
+
+
+@frozen
+class GatherNd(Op):
+    """The slices of `x` that rows of indices name.
+
+    - `x`: any
+    - `indices`: int32 or int64; each row along the last dimension is an index into x's first dimensions
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, indices: TensorType) -> TensorType:
+        sv.require_index_type(indices, "indices")
+        require(indices.rank >= 1, "indices is a scalar, expected rank 1 or more")
+        depth = indices.shape[-1]
+        if depth is None:
+            return unranked(x.dtype)
+        require(depth <= x.rank, f"indices name {depth} dimensions of a tensor of rank {x.rank}")
+        return x.result((*indices.shape[:-1], *x.shape[depth:]))
+
+    def evaluate(self, x: Array, indices: Array) -> Array:
+        depth = indices.shape[-1]
+        for axis in range(depth):
+            require_indices(indices[..., axis], x.shape[axis], f"dimension {axis}")
+        return x[tuple(indices[..., axis] for axis in range(depth))].copy()
+
+
+@frozen
+class EmbeddingLookup(Op):
+    """Rows of a table by number.
+
+    - `ids`: int32 of rank 1
+    - `table`: rank 2 or more; a quantised one whose result is float32 is dequantised row by row
+    """
+
+    to: DType = DType.FLOAT32
+
+    def infer(self, ids: TensorType, table: TensorType) -> TensorType:
+        sv.require_index_type(ids, "ids")
+        require(ids.rank == 1, f"ids has rank {ids.rank}, expected 1")
+        require(table.rank >= 2, f"the table has rank {table.rank}, expected at least 2")
+        require(table.shape[0] != 0 or ids.shape[0] == 0, "the table has no rows")
+        require(
+            self.to is table.dtype or (self.to is DType.FLOAT32 and table.quantization is not None),
+            f"rows of {table.dtype.text} are asked for as {self.to.text}",
+        )
+        if ids.value is not None and table.shape[0] is not None:
+            require_indices(ids.value, table.shape[0], "the table's rows")
+        return TensorType(self.to, (ids.shape[0], *table.shape[1:]))
+
+    def evaluate(self, ids: Array, table: Array) -> Array:
+        require_indices(ids, table.shape[0], "the table's rows")
+        return np.take(table, ids, 0)
+
+    def evaluate_quantized(self, types: CallTypes, ids: Array, table: Array) -> Array:
+        source = types.input(1)
+        if self.to is source.dtype or source.quantization is None:
+            return self.evaluate(ids, table)
+        require_indices(ids, table.shape[0], "the table's rows")
+        return np.take(dequantize(table, source.quantization), ids, 0)
+
+
+@frozen
+class HashtableLookup(Op):
+    """Rows of a table by key.
+
+    - `lookups`: int32 `[k]`
+    - `keys`: int32 `[n]`, ascending
+    - `values`: `[n, ...]`, any
+
+    Gives the rows, zeros where a key is missing, and for each lookup a uint8: 1 where the key was there, else 0.
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, lookups: TensorType, keys: TensorType, values: TensorType) -> tuple[TensorType, TensorType]:
+        for operand, name in ((lookups, "lookups"), (keys, "keys")):
+            require(operand.dtype is DType.INT32, f"{name} holds {operand.dtype.text}, expected i32")
+            require(operand.rank == 1, f"{name} has rank {operand.rank}, expected 1")
+        require(values.rank >= 1, "values is a scalar, expected a row for each key")
+        require(
+            shapes.compatible(keys.shape, values.shape[:1]),
+            f"there are {shapes.text(keys.shape)} keys for {shapes.text(values.shape[:1])} rows",
+        )
+        return values.result((*lookups.shape, *values.shape[1:])), TensorType(DType.UINT8, lookups.shape)
+
+    def evaluate(self, lookups: Array, keys: Array, values: Array) -> tuple[Array, Array]:
+        if not len(keys):
+            return np.zeros((len(lookups), *values.shape[1:]), values.dtype), np.zeros(len(lookups), np.uint8)
+        at = np.minimum(np.searchsorted(keys, lookups), len(keys) - 1)
+        hits = keys[at] == lookups
+        rows = values[at]
+        rows[~hits] = 0 if values.dtype != object else b""
+        return rows, hits.astype(np.uint8)
+
+
+@frozen
+class ScatterNd(Op):
+    """Zeros of a given shape, with updates added where rows of indices name.
+
+    - `indices`: integers; each row along the last dimension is an index into the result's first dimensions
+    - `updates`: any numbers or booleans, a slice of the result for each row
+    - `shape`: integers of rank 1
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, indices: TensorType, updates: TensorType, shape: TensorType) -> TensorType:
+        sv.require_index_type(indices, "indices")
+        require(indices.rank >= 1, "indices is a scalar, expected rank 1 or more")
+        wanted = sv.integers(shape, "shape")
+        if wanted is None:
+            rank = sv.length(shape)
+            return unranked(updates.dtype) if rank is None else updates.result(sv.unknown(rank))
+        sv.checked_shape(wanted, "shape")
+        depth = indices.shape[-1]
+        if depth is not None:
+            require(depth <= len(wanted), f"indices name {depth} dimensions of a tensor of rank {len(wanted)}")
+            expected = (*indices.shape[:-1], *wanted[depth:])
+            require(
+                shapes.compatible(updates.shape, expected),
+                f"updates has shape {shapes.text(updates.shape)}, expected {shapes.text(expected)}",
+            )
+        if indices.value is not None:
+            _require_rows(indices.value, wanted)
+        return updates.result(wanted)
+
+    def evaluate(self, indices: Array, updates: Array, shape: Array) -> Array:
+        wanted = sv.values(shape)
+        _require_rows(indices, wanted)
+        out = np.zeros(wanted, updates.dtype)
+        rows = tuple(indices[..., axis] for axis in range(indices.shape[-1]))
+        if updates.dtype == np.bool_:
+            np.logical_or.at(out, rows, updates)
+        else:
+            np.add.at(out, rows, updates)
+        return out
+
+
+def _require_rows(indices: Array, shape: tuple[int, ...]) -> None:
+    for axis in range(indices.shape[-1]):
+        require_indices(indices[..., axis], shape[axis], f"dimension {axis}")
+
+
+@frozen
+class OneHot(Op):
+    """Rows that are `on` at an index and `off` elsewhere.
+
+    - `indices`: int32 or int64; one outside of [0, depth) gives a row of `off`
+    - `depth`: one integer, the length of the new dimension at `axis`
+    - `on`, `off`: one element each, of one type
+    """
+
+    axis: int = -1
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, indices: TensorType, depth: TensorType, on: TensorType, off: TensorType) -> TensorType:
+        sv.require_index_type(indices, "indices")
+        require(on.dtype is off.dtype, f"on is {on.dtype.text} and off {off.dtype.text}, expected one type")
+        for operand, name in ((on, "on_value"), (off, "off_value")):
+            count = shapes.num_elements(operand.shape)
+            require(count in (1, None), f"{name} has {count} elements, expected 1")
+        at = shapes.normalize_axis(self.axis, indices.rank + 1)
+        size = sv.one_integer(depth, "depth")
+        require(size is None or size >= 0, f"depth is {size}, expected at least 0")
+        shape = (*indices.shape[:at], size, *indices.shape[at:])
+        sv.checked_shape(tuple(d for d in shape if d is not None), "the one-hot shape")
+        return on.result(shape)
+
+    def evaluate(self, indices: Array, depth: Array, on: Array, off: Array) -> Array:
+        size = int(depth.reshape(())[()])
+        at = shapes.normalize_axis(self.axis, indices.ndim + 1)
+        hit = np.expand_dims(indices, at) == np.arange(size).reshape(-1, *(1,) * (indices.ndim - at))
+        return np.where(hit, on.reshape(()), off.reshape(())).astype(on.dtype)
+
+
+@frozen
+class DynamicUpdateSlice(Op):
+    """`x` with a part replaced by `update`; the start is moved so that the part fits.
+
+    - `x`: any
+    - `update`: of x's type and rank, no dimension larger
+    - `start`: int32 or int64, as many as x has dimensions
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, update: TensorType, start: TensorType) -> TensorType:
+        sv.require_index_type(start, "start_indices")
+        sv.integers(start, "start_indices")
+        require(x.dtype is update.dtype, f"update is {update.dtype.text}, expected {x.dtype.text}")
+        fits = x.rank == update.rank and all(
+            u is None or d is None or u <= d for d, u in zip(x.shape, update.shape, strict=True)
+        )
+        require(fits, f"update {shapes.text(update.shape)} does not fit into {shapes.text(x.shape)}")
+        require(sv.length(start) in (x.rank, None), f"start has {sv.length(start)} elements, expected {x.rank}")
+        return x.result(x.shape)
+
+    def evaluate(self, x: Array, update: Array, start: Array) -> Array:
+        at = [min(max(s, 0), d - u) for s, d, u in zip(sv.values(start), x.shape, update.shape, strict=True)]
+        out = x.copy()
+        out[tuple(slice(a, a + u) for a, u in zip(at, update.shape, strict=True))] = update
+        return out
+
+
+@frozen
+class PutRow(Op):
+    """`x` with one entry of its first axis replaced: an item of a list of tensors is set.
+
+    - `x`: any, of at least one dimension
+    - `index`: one int32 or int64. RuleError where there is no such entry.
+    - `row`: of x's type, the new entry: x's shape with 1 as its first dimension
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, index: TensorType, row: TensorType) -> TensorType:
+        require(x.rank >= 1, "x is a scalar, expected at least one dimension")
+        require(index.dtype in (DType.INT32, DType.INT64), f"index holds {index.dtype.text}, expected i32 or i64")
+        require(shapes.num_elements(index.shape) in (1, None), f"index is {index}, expected one element")
+        require(x.dtype is row.dtype, f"row is {row.dtype.text}, expected {x.dtype.text}")
+        wanted = (1, *x.shape[1:])
+        require(
+            shapes.compatible(row.shape, wanted),
+            f"row has shape {shapes.text(row.shape)}, expected {shapes.text(wanted)}",
+        )
+        return x.result(x.shape)
+
+    def evaluate(self, x: Array, index: Array, row: Array) -> Array:
+        at = int(index.reshape(()))
+        require(0 <= at < len(x), f"index {at} is outside of dimension 0 of {len(x)}")
+        out = x.copy()
+        out[at] = row[0]
+        return out

@@ -1,0 +1,299 @@
+"""Elements in another order: axes exchanged, blocks of the plane moved into channels or the batch."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array
+from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.shape import Dim, Shape
+from onert.ir.types import CallTypes, TensorType
+
+
+@frozen
+class Transpose(Op):
+    """`x` with its axes in the order that `permutation` names.
+
+    - `x`: any
+    - `permutation`: as many integers as x has dimensions, each axis once
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, permutation: TensorType) -> TensorType:
+        order = sv.integers(permutation, "permutation")
+        count = sv.length(permutation)
+        require(count in (x.rank, None), f"permutation has {count} elements, expected {x.rank}")
+        if order is None:
+            return x.result(sv.unknown(x.rank))
+        return x.result(tuple(x.shape[a] for a in _order(order, x.rank)))
+
+    def evaluate(self, x: Array, permutation: Array) -> Array:
+        return np.asarray(np.transpose(x, _order(sv.values(permutation), x.ndim)), order="C")
+
+
+def _order(permutation: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    order = tuple(shapes.normalize_axis(a, rank) for a in permutation)
+    require(sorted(order) == list(range(rank)), f"permutation {list(permutation)} does not name every axis once")
+    return order
+
+
+def _block(size: int) -> None:
+    require(size >= 1, f"block_size is {size}, expected at least 1")
+
+
+def _times(d: Dim, by: int) -> Dim:
+    return None if d is None else d * by
+
+
+def _parts(d: Dim, by: int, what: str) -> Dim:
+    if d is None:
+        return None
+    require(d % by == 0, f"{what} is {d}, which block size {by} does not divide")
+    return d // by
+
+
+@frozen
+class SpaceToDepth(Op):
+    """Blocks of `block_size` by `block_size` pixels become channels.
+
+    - `x`: `[batch, height, width, channels]`, height and width multiples of the block size; the result is
+      `[batch, height / b, width / b, channels * b * b]`.
+    """
+
+    block_size: int
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType) -> TensorType:
+        _block(self.block_size)
+        require(x.rank == 4, f"x has rank {x.rank}, expected 4")
+        n, h, w, c = x.shape
+        b = self.block_size
+        return x.result((n, _parts(h, b, "the height"), _parts(w, b, "the width"), _times(c, b * b)))
+
+    def evaluate(self, x: Array) -> Array:
+        n, h, w, c = x.shape
+        b = self.block_size
+        blocks = x.reshape(n, h // b, b, w // b, b, c).transpose(0, 1, 3, 2, 4, 5)
+        return blocks.reshape(n, h // b, w // b, b * b * c)
+
+
+@frozen
+class DepthToSpace(Op):
+    """Channels become blocks of `block_size` by `block_size` pixels: what `SpaceToDepth` undoes.
+
+    - `x`: `[batch, height, width, channels]`, channels a multiple of the block's pixels
+    """
+
+    block_size: int
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType) -> TensorType:
+        _block(self.block_size)
+        require(x.rank == 4, f"x has rank {x.rank}, expected 4")
+        n, h, w, c = x.shape
+        b = self.block_size
+        return x.result((n, _times(h, b), _times(w, b), _parts(c, b * b, "the number of channels")))
+
+    def evaluate(self, x: Array) -> Array:
+        n, h, w, c = x.shape
+        b = self.block_size
+        blocks = x.reshape(n, h, w, b, b, c // (b * b)).transpose(0, 1, 3, 2, 4, 5)
+        return blocks.reshape(n, h * b, w * b, c // (b * b))
+
+
+def _spatial(x: TensorType, block: TensorType, margins: TensorType, what: str) -> int:
+    """How many dimensions are blocked; RuleError where the operands' shapes do not fit one another."""
+    require(x.rank in (3, 4), f"x has rank {x.rank}, expected 3 or 4")
+    count = x.rank - 2
+    require(
+        shapes.compatible(block.shape, (count,)),
+        f"block_shape has shape {shapes.text(block.shape)}, expected [{count}]",
+    )
+    require(
+        shapes.compatible(margins.shape, (count, 2)),
+        f"{what} has shape {shapes.text(margins.shape)}, expected [{count}, 2]",
+    )
+    for operand, name in ((block, "block_shape"), (margins, what)):
+        sv.require_index_type(operand, name)
+    return count
+
+
+def _pairs(margins: Array, what: str) -> list[tuple[int, int]]:
+    pairs = [(int(a), int(b)) for a, b in margins]
+    require(all(a >= 0 and b >= 0 for a, b in pairs), f"{what} is {pairs}, expected nothing negative")
+    return pairs
+
+
+def _blocks(block: Array) -> tuple[int, ...]:
+    sizes = sv.values(block)
+    require(all(1 <= b < 1 << 20 for b in sizes), f"block_shape is {list(sizes)}, expected sizes of at least 1")
+    return sizes
+
+
+@frozen
+class SpaceToBatchND(Op):
+    """Pixels of a block, after padding, become images of the batch.
+
+    - `x`: `[batch, spatial..., channels]` with one or two spatial dimensions
+    - `block_shape`: a size for each spatial dimension
+    - `paddings`: `[dimensions, 2]`, zeros before and after (the zero point where quantised)
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, block_shape: TensorType, paddings: TensorType) -> TensorType:
+        count = _spatial(x, block_shape, paddings, "paddings")
+        if block_shape.value is None or paddings.value is None:
+            return x.result((*sv.unknown(count + 1), x.shape[-1]))
+        return x.result(self._shape(x.shape, block_shape.value, paddings.value))
+
+    @staticmethod
+    def _shape(x: Shape, block: Array, paddings: Array) -> Shape:
+        sizes, pairs = _blocks(block), _pairs(paddings, "paddings")
+        spatial = [
+            _parts(None if d is None else d + a + b, s, f"spatial dimension {i} with padding")
+            for i, (d, s, (a, b)) in enumerate(zip(x[1:-1], sizes, pairs, strict=True))
+        ]
+        batch = x[0]
+        for s in sizes:
+            batch = _times(batch, s)
+        return (batch, *spatial, x[-1])
+
+    def evaluate(self, x: Array, block_shape: Array, paddings: Array, zero: int = 0) -> Array:
+        self._shape(x.shape, block_shape, paddings)
+        sizes = _blocks(block_shape)
+        padded = np.pad(x, [(0, 0), *_pairs(paddings, "paddings"), (0, 0)], constant_values=zero)
+        n, *spatial, c = padded.shape
+        split: list[int] = [n]
+        for d, s in zip(spatial, sizes, strict=True):
+            split += [d // s, s]
+        inner, outer = range(2, 2 + 2 * len(sizes), 2), range(1, 1 + 2 * len(sizes), 2)
+        moved = padded.reshape(*split, c).transpose(*inner, 0, *outer, 1 + 2 * len(sizes))
+        shape = (n * int(np.prod(sizes)), *(d // s for d, s in zip(spatial, sizes, strict=True)), c)
+        return moved.reshape(shape)
+
+    def evaluate_quantized(self, types: CallTypes, x: Array, block_shape: Array, paddings: Array) -> Array:
+        quantization = types.input(0).quantization
+        return self.evaluate(x, block_shape, paddings, 0 if quantization is None else quantization.zero_point)
+
+
+@frozen
+class BatchToSpaceND(Op):
+    """Images of the batch become pixels of blocks, then the margins are cut off: what `SpaceToBatchND` undoes.
+
+    - `x`: `[batch, spatial..., channels]`, the batch a multiple of the block's pixels
+    - `block_shape`: a size for each spatial dimension
+    - `crops`: `[dimensions, 2]`, what is cut off before and after
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, block_shape: TensorType, crops: TensorType) -> TensorType:
+        count = _spatial(x, block_shape, crops, "crops")
+        if block_shape.value is None or crops.value is None:
+            return x.result((*sv.unknown(count + 1), x.shape[-1]))
+        return x.result(self._shape(x.shape, block_shape.value, crops.value))
+
+    @staticmethod
+    def _shape(x: Shape, block: Array, crops: Array) -> Shape:
+        sizes, pairs = _blocks(block), _pairs(crops, "crops")
+        batch = _parts(x[0], int(np.prod(sizes, dtype=np.int64)), "the batch")
+        spatial: list[Dim] = []
+        for d, s, (a, b) in zip(x[1:-1], sizes, pairs, strict=True):
+            left = None if d is None else d * s - a - b
+            require(left is None or left >= 0, f"crops {pairs} leave nothing of {d} times {s}")
+            spatial.append(left)
+        return (batch, *spatial, x[-1])
+
+    def evaluate(self, x: Array, block_shape: Array, crops: Array) -> Array:
+        shape = shapes.static(self._shape(x.shape, block_shape, crops))
+        sizes = _blocks(block_shape)
+        n, *spatial, c = x.shape
+        count = len(sizes)
+        split = x.reshape(*sizes, n // int(np.prod(sizes)), *spatial, c)
+        order = [count]
+        for i in range(count):
+            order += [count + 1 + i, i]
+        whole = split.transpose(*order, 2 * count + 1).reshape(
+            n // int(np.prod(sizes)), *(d * s for d, s in zip(spatial, sizes, strict=True)), c
+        )
+        cut = [slice(a, a + length) for (a, _), length in zip(_pairs(crops, "crops"), shape[1:-1], strict=True)]
+        return np.ascontiguousarray(whole[(slice(None), *cut)])
+
+
+@frozen
+class Reverse(Op):
+    """`x` read backwards along `axes`.
+
+    - `x`: any
+    - `axes`: integers of rank 1, each axis once
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, axes: TensorType) -> TensorType:
+        found = sv.integers(axes, "axes")
+        if found is not None:
+            self._checked(found, x.rank)
+        return x.result(x.shape)
+
+    @staticmethod
+    def _checked(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+        found = tuple(shapes.normalize_axis(a, rank) for a in axes)
+        require(len(set(found)) == len(found), f"axes {list(axes)} name one axis twice")
+        return found
+
+    def evaluate(self, x: Array, axes: Array) -> Array:
+        return np.ascontiguousarray(np.flip(x, self._checked(sv.values(axes), x.ndim)))
+
+
+@frozen
+class ReverseSequence(Op):
+    """Of each batch, the first `lengths[batch]` entries along `sequence_axis` read backwards.
+
+    - `x`: any, of rank 2 or more
+    - `lengths`: int32 or int64, one for each index of `batch_axis`
+    """
+
+    sequence_axis: int
+    batch_axis: int = 0
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, lengths: TensorType) -> TensorType:
+        sequence, batch = self._axes(x.rank)
+        require(
+            shapes.compatible(lengths.shape, (x.shape[batch],)),
+            f"lengths has shape {shapes.text(lengths.shape)}, expected [{x.shape[batch]}]",
+        )
+        found = sv.integers(lengths, "lengths")
+        if found is not None and x.shape[sequence] is not None:
+            self._checked(found, x.shape[sequence] or 0)
+        return x.result(x.shape)
+
+    def _axes(self, rank: int) -> tuple[int, int]:
+        sequence, batch = (shapes.normalize_axis(a, rank) for a in (self.sequence_axis, self.batch_axis))
+        require(sequence != batch, f"the sequence and the batch are both along axis {batch}")
+        return sequence, batch
+
+    @staticmethod
+    def _checked(lengths: tuple[int, ...], size: int) -> None:
+        for n in lengths:
+            require(0 <= n <= size, f"a length is {n}, expected 0 to {size}")
+
+    def evaluate(self, x: Array, lengths: Array) -> Array:
+        sequence, batch = self._axes(x.ndim)
+        self._checked(sv.values(lengths), x.shape[sequence])
+        moved = np.moveaxis(x, (batch, sequence), (0, 1))
+        out = moved.copy()
+        for i, n in enumerate(sv.values(lengths)):
+            out[i, :n] = moved[i, :n][::-1]
+        return np.ascontiguousarray(np.moveaxis(out, (0, 1), (batch, sequence)))

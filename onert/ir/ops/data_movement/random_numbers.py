@@ -1,0 +1,187 @@
+"""Random numbers: a generator for each operation, which goes on from run to run of an execution.
+
+Sources: the distributions of TensorFlow's random ops on Philox (core/lib/random/random_distributions_utils.h) and
+LiteRT's kernel random_ops.cc, so that equal seeds give equal numbers.
+"""
+
+from __future__ import annotations
+
+import secrets
+from enum import Enum
+from typing import ClassVar
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir.dtype import Array, DType
+from onert.ir.op import Context, Effect, Op, require
+from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.ops.arithmetic.philox import Philox
+from onert.ir.types import CallTypes, TensorType, unranked
+
+from .reshape import require_one
+
+_MASK64 = (1 << 64) - 1
+
+
+def uniform(bits: Array) -> Array:
+    """Numbers in [0, 1) of the low 23 bits; float32."""
+    one = np.uint32(127 << 23)
+    return ((bits & np.uint32(0x7FFFFF)) | one).view(np.float32) - np.float32(1)
+
+
+def uniform_double(high: Array, low: Array) -> Array:
+    """Numbers in [0, 1) of 20 bits of `high` and all of `low`; float64."""
+    mantissa = ((high & np.uint32(0xFFFFF)).astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
+    out: Array = (mantissa | np.uint64(1023 << 52)).view(np.float64) - 1.0
+    return out
+
+
+def normal(bits: Array) -> Array:
+    """Numbers of the standard normal distribution by Box and Muller, two from each pair of bits; float32."""
+    pairs = bits.reshape(-1, 2)
+    distance = np.maximum(uniform(pairs[:, 0]), np.float32(1e-7))
+    angle = (2.0 * np.pi * uniform(pairs[:, 1]).astype(np.float64)).astype(np.float32).astype(np.float64)
+    radius = np.sqrt(np.float32(-2) * np.log(distance.astype(np.float64)).astype(np.float32))
+    both = np.stack([np.sin(angle), np.cos(angle)], axis=-1).astype(np.float32)
+    out: Array = (both * radius.astype(np.float32)[:, None]).reshape(-1)
+    return out
+
+
+def _stream(context: Context, key: tuple[int, int, int], blocks: int) -> Philox:
+    """The generator of an operation as it stands, moved on by so many blocks for the next run.
+
+    Seeds of 0 and 0 stand for seeds that nobody knows beforehand.
+    """
+    seed, seed2, _ = key
+    place = ("random", *key)
+    found = context.state.get(place)
+    if found is None:
+        if seed == 0 and seed2 == 0:
+            seed, seed2 = secrets.randbits(64), secrets.randbits(64)
+        found = Philox(seed & _MASK64, (seed2 & _MASK64) << 64)
+    context.state[place] = found.skip(blocks)
+    return Philox(found.key, found.counter)
+
+
+class Distribution(Enum):
+    """How random numbers lie."""
+
+    UNIFORM = "even in [0, 1)"
+    NORMAL = "with mean 0 and standard deviation 1"
+
+
+@frozen
+class Random(Op):
+    """Random numbers of a given shape; float32.
+
+    - `shape`: int32 or int64 of rank 1
+
+    Equal seeds give equal numbers in every new execution; 0 and 0 are others each time. `stream` tells operations of
+    equal seeds apart: each has its own generator.
+    """
+
+    distribution: Distribution
+    seed: int = 0
+    seed2: int = 0
+    stream: int = 0
+
+    effect: ClassVar[Effect] = Effect.WRITE
+
+    def infer(self, shape: TensorType) -> TensorType:
+        wanted = sv.integers(shape, "shape")
+        if wanted is None:
+            rank = sv.length(shape)
+            return unranked(DType.FLOAT32) if rank is None else TensorType(DType.FLOAT32, sv.unknown(rank))
+        return TensorType(DType.FLOAT32, sv.checked_shape(wanted, "shape"))
+
+    def evaluate_in(self, context: Context, types: CallTypes, shape: Array) -> Array:
+        wanted = sv.checked_shape(sv.values(shape), "shape")
+        count = int(np.prod(wanted, dtype=np.int64))
+        blocks = -(-count // 4)
+        bits = _stream(context, (self.seed, self.seed2, self.stream), blocks).blocks(blocks).reshape(-1)
+        numbers = uniform(bits) if self.distribution is Distribution.UNIFORM else normal(bits)
+        return numbers[:count].reshape(wanted)
+
+
+@frozen
+class Multinomial(Op):
+    """Random numbers of classes, each as likely as the exponential of its logit says; int32 or int64.
+
+    - `logits`: float32 `[batch, classes]`; a class whose logit is not finite is never drawn
+    - `num_samples`: one integer; the result is `[batch, num_samples]`
+
+    Seeds as for `Random`.
+    """
+
+    to: DType = DType.INT64
+    seed: int = 0
+    seed2: int = 0
+    stream: int = 0
+
+    effect: ClassVar[Effect] = Effect.WRITE
+
+    def infer(self, logits: TensorType, num_samples: TensorType) -> TensorType:
+        require(self.to in (DType.INT32, DType.INT64), f"the result is {self.to.text}, expected i32 or i64")
+        require(logits.dtype is DType.FLOAT32, f"logits hold {logits.dtype.text}, expected f32")
+        require(logits.rank == 2, f"logits have rank {logits.rank}, expected 2")
+        require(logits.shape[1] != 0, "there are no classes, expected at least 1")
+        require_one(num_samples, "num_samples")
+        found = sv.integers(num_samples, "num_samples")
+        if found is None:
+            return TensorType(self.to, (logits.shape[0], None))
+        count = found[0]
+        sv.checked_shape((count, *(() if logits.shape[0] is None else (logits.shape[0],))), "the samples' shape")
+        return TensorType(self.to, (logits.shape[0], count))
+
+    def evaluate_in(self, context: Context, types: CallTypes, logits: Array, num_samples: Array) -> Array:
+        count, batch = sv.values(num_samples)[0], len(logits)
+        # TensorFlow leaves room for kernels that draw an unknown number of times.
+        reserved = batch * (-(-count // 4) * 4) * 2 * 256
+        stream = _stream(context, (self.seed, self.seed2, self.stream), reserved)
+        pairs = stream.blocks(-(-batch * count // 2)).reshape(-1, 2)[: batch * count]
+        chances = uniform_double(pairs[:, 0], pairs[:, 1]).reshape(batch, count)
+        out = np.empty((batch, count), self.to.numpy)
+        for row, chance, found in zip(logits, chances, out, strict=True):
+            finite = np.isfinite(row)
+            require(bool(finite.any()), "a row of logits has no finite element")
+            weights = np.exp(
+                row.astype(np.float64) - np.float64(row[finite].max()), where=finite, out=np.zeros(len(row))
+            )
+            below = np.cumsum(weights)
+            found[:] = np.searchsorted(below, chance * below[-1], side="right")
+        return out
+
+
+_SCRAMBLE = 0x02461E29_3EC8F720
+"""The key with which TensorFlow makes a key and a counter of the seeds of a stateless operation."""
+
+
+@frozen
+class StatelessUniform(Op):
+    """Random numbers in [0, 1) that hang on the seeds alone; float32.
+
+    - `shape`: integers of rank 1
+    - `seed`: two integers
+
+    Source: TensorFlow's StatelessRandomUniform (tf.random.stateless_uniform).
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, shape: TensorType, seed: TensorType) -> TensorType:
+        sv.integers(seed, "seed")
+        require(sv.length(seed) in (2, None), f"seed has {sv.length(seed)} elements, expected 2")
+        wanted = sv.integers(shape, "shape")
+        if wanted is None:
+            rank = sv.length(shape)
+            return unranked(DType.FLOAT32) if rank is None else TensorType(DType.FLOAT32, sv.unknown(rank))
+        return TensorType(DType.FLOAT32, sv.checked_shape(wanted, "shape"))
+
+    def evaluate(self, shape: Array, seed: Array) -> Array:
+        wanted = sv.checked_shape(sv.values(shape), "shape")
+        count = int(np.prod(wanted, dtype=np.int64))
+        low, high = (value & _MASK64 for value in sv.values(seed))
+        words = [int(w) for w in Philox(_SCRAMBLE, low | high << 64).blocks(1)[0]]
+        stream = Philox(words[0] | words[1] << 32, words[2] << 64 | words[3] << 96)
+        return uniform(stream.blocks(-(-count // 4)).reshape(-1))[:count].reshape(wanted)

@@ -1,0 +1,166 @@
+"""The same elements in another shape."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array, DType
+from onert.ir.errors import RuleError
+from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.shape import Dim, Shape
+from onert.ir.types import TensorType, unranked
+
+
+def resolve(x: Shape, wanted: tuple[int, ...]) -> Shape:
+    """The shape `wanted` with its -1 filled in; RuleError where it does not hold x's elements."""
+    require(all(d >= -1 for d in wanted), f"the new shape is {list(wanted)}, expected dimensions of at least -1")
+    require(wanted.count(-1) <= 1, f"the new shape is {list(wanted)}, expected one -1 at the most")
+    have = shapes.num_elements(x)
+    known = sv.checked_shape(tuple(d for d in wanted if d != -1), "the new shape")
+    size = int(np.prod(known, dtype=np.int64))
+    if have is None:
+        return tuple(None if d == -1 else d for d in wanted)
+    if -1 not in wanted:
+        require(size == have, f"the new shape {list(wanted)} holds {size} elements, expected {have}")
+        return wanted
+    require(
+        (size != 0 and have % size == 0) or (size == 0 and have == 0),
+        f"the new shape {list(wanted)} cannot hold {have} elements",
+    )
+    return tuple((have // size if size else 0) if d == -1 else d for d in wanted)
+
+
+@frozen
+class Reshape(Op):
+    """The elements of `x` in their order, in another shape; one dimension of -1 is what the others leave.
+
+    - `x`: any
+    - `shape`: integers of any rank; not read where the attribute `new_shape` says the shape
+    """
+
+    new_shape: tuple[int, ...] | None = None
+
+    stored: ClassVar[bool] = True
+    shares: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, shape: TensorType | None = None) -> TensorType:
+        if self.new_shape is not None:
+            return x.result(resolve(x.shape, self.new_shape))
+        if shape is None:
+            raise RuleError("Reshape has neither an operand nor an attribute for the new shape")
+        wanted = sv.flattened(shape, "the new shape")
+        if wanted is not None:
+            return x.result(resolve(x.shape, wanted))
+        rank = shapes.num_elements(shape.shape)
+        return unranked(x.dtype) if rank is None else x.result(sv.unknown(rank))
+
+    def evaluate(self, x: Array, shape: Array | None = None) -> Array:
+        wanted = self.new_shape
+        if wanted is None:
+            wanted = () if shape is None else sv.values(shape)
+        resolved = resolve(x.shape, wanted)
+        return x.reshape(shapes.static(resolved))
+
+
+@frozen
+class Squeeze(Op):
+    """`x` without dimensions of 1: those of `axes`, all where there are none.
+
+    - `x`: any
+    """
+
+    axes: tuple[int, ...] = ()
+
+    stored: ClassVar[bool] = True
+    shares: ClassVar[bool] = True
+
+    def _kept(self, x: Shape) -> list[int]:
+        if not self.axes:
+            return [i for i, d in enumerate(x) if d != 1]
+        axes = shapes.normalize_axes(self.axes, len(x))
+        for axis in axes:
+            require(x[axis] in (1, None), f"dimension {axis} is {x[axis]}, expected 1 to be squeezed")
+        return [i for i in range(len(x)) if i not in axes]
+
+    def infer(self, x: TensorType) -> TensorType:
+        if not self.axes and not shapes.is_static(x.shape):
+            return unranked(x.dtype)
+        return x.result(tuple(x.shape[i] for i in self._kept(x.shape)))
+
+    def evaluate(self, x: Array) -> Array:
+        return x.reshape([x.shape[i] for i in self._kept(x.shape)])
+
+
+@frozen
+class ExpandDims(Op):
+    """`x` with a dimension of 1 put in at `axis`.
+
+    - `x`: any
+    - `axis`: one integer, from -(rank + 1) to rank
+    """
+
+    stored: ClassVar[bool] = True
+    shares: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, axis: TensorType) -> TensorType:
+        found = sv.one_integer(axis, "axis")
+        if found is None:
+            return x.result(sv.unknown(x.rank + 1))
+        at = shapes.normalize_axis(found, x.rank + 1)
+        return x.result((*x.shape[:at], 1, *x.shape[at:]))
+
+    def evaluate(self, x: Array, axis: Array) -> Array:
+        return np.expand_dims(x, sv.values(axis)[0])
+
+
+def require_one(x: TensorType, name: str) -> None:
+    """RuleError unless an operand is known to hold, or may hold, just one element."""
+    count = shapes.num_elements(x.shape)
+    require(count in (1, None), f"{name} has {count} elements, expected 1")
+
+
+@frozen
+class ShapeOf(Op):
+    """The shape of `x` as a tensor of rank 1 of element type `to`.
+
+    - `x`: any
+    """
+
+    to: DType = DType.INT32
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(self.to in (DType.INT32, DType.INT64), f"the shape is asked for as {self.to.text}, expected i32 or i64")
+        return TensorType(self.to, (x.rank,))
+
+    def evaluate(self, x: Array) -> Array:
+        return np.array(x.shape, self.to.numpy)
+
+
+@frozen
+class Rank(Op):
+    """How many dimensions `x` has, as an int32 scalar.
+
+    - `x`: any
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType) -> TensorType:
+        return TensorType(DType.INT32, ())
+
+    def evaluate(self, x: Array) -> Array:
+        return np.array(x.ndim, np.int32)
+
+
+def known_or_unknown(dims: tuple[int, ...] | None, rank: Dim, dtype: DType) -> TensorType:
+    """A result whose shape an operand gives: known, of known rank, or not even that."""
+    if dims is not None:
+        return TensorType(dtype, dims)
+    return unranked(dtype) if rank is None else TensorType(dtype, sv.unknown(rank))

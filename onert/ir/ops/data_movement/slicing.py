@@ -1,0 +1,340 @@
+"""Parts of tensors, and tensors with margins."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import ClassVar
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array
+from onert.ir.errors import RuleError
+from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.shape import Dim, Shape
+from onert.ir.types import CallTypes, TensorType, unranked
+
+
+@frozen
+class Slice(Op):
+    """The part of `x` that starts at `begin` and is `size` large; -1 takes all that is left.
+
+    - `x`: any
+    - `begin`, `size`: as many integers as x has dimensions
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, begin: TensorType, size: TensorType) -> TensorType:
+        starts, sizes = sv.integers(begin, "begin"), sv.integers(size, "size")
+        for operand, name in ((begin, "begin"), (size, "size")):
+            require(
+                sv.length(operand) in (x.rank, None), f"{name} has {sv.length(operand)} elements, expected {x.rank}"
+            )
+        if starts is None or sizes is None:
+            return x.result(sv.unknown(x.rank))
+        return x.result(self._shape(x.shape, starts, sizes))
+
+    @staticmethod
+    def _shape(x: Shape, starts: tuple[int, ...], sizes: tuple[int, ...]) -> Shape:
+        out: list[Dim] = []
+        for axis, (d, start, size) in enumerate(zip(x, starts, sizes, strict=True)):
+            require(start >= 0, f"begin is {start} along axis {axis}, expected at least 0")
+            require(size >= -1, f"size is {size} along axis {axis}, expected at least -1")
+            if d is not None:
+                require(
+                    start <= d and (size == -1 or start + size <= d),
+                    f"{size} elements from {start} along axis {axis} are asked for, there are {d}",
+                )
+            out.append(size if size != -1 else None if d is None else d - start)
+        return tuple(out)
+
+    def evaluate(self, x: Array, begin: Array, size: Array) -> Array:
+        starts = sv.values(begin)
+        shape = shapes.static(self._shape(x.shape, starts, sv.values(size)))
+        cut = tuple(slice(s, s + n) for s, n in zip(starts, shape, strict=True))
+        return np.asarray(x[cut], order="C")
+
+
+@frozen
+class StridedSlice(Op):
+    """Every so manieth element between `begin` and `end` along each axis, as Python's extended slices.
+
+    Bit i of a mask speaks of position i: `begin_mask` and `end_mask` take the whole way, `ellipsis_mask` stands for all
+    axes not named, `new_axis_mask` puts in a dimension of 1, `shrink_axis_mask` takes one index and drops the axis.
+    With `offset`, `end` counts from `begin`.
+
+    - `x`: any
+    - `begin`, `end`, `strides`: integers of rank 1, equally many; no stride is 0
+    """
+
+    begin_mask: int = 0
+    end_mask: int = 0
+    ellipsis_mask: int = 0
+    new_axis_mask: int = 0
+    shrink_axis_mask: int = 0
+    offset: bool = False
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, begin: TensorType, end: TensorType, strides: TensorType) -> TensorType:
+        given = [sv.integers(t, name) for t, name in ((begin, "begin"), (end, "end"), (strides, "strides"))]
+        counts = {sv.length(t) for t in (begin, end, strides)} - {None}
+        require(len(counts) <= 1, f"begin, end and strides have {sorted(c for c in counts if c is not None)} elements")
+        steps = given[2]
+        if steps is not None:
+            require(0 not in steps, "a stride is 0")
+        if any(g is None for g in given):
+            count = next(iter(counts), None)
+            return unranked(x.dtype) if count is None else x.result(self._unknown(x, count))
+        b, e, s = (g or () for g in given)
+        shape: list[Dim] = []
+        for axis, part in self._parts(x.rank, b, e, s):
+            if axis is None:
+                shape.append(1)
+            elif isinstance(part, int):
+                self._index(part, x.shape[axis], axis)
+            else:
+                d = x.shape[axis]
+                shape.append(d if part == slice(None, None, 1) else None if d is None else len(range(*part.indices(d))))
+        return x.result(tuple(shape))
+
+    def _unknown(self, x: TensorType, count: int) -> Shape:
+        """The result's rank is known although the bounds are not."""
+        out: list[Dim] = []
+        for axis, part in self._parts(x.rank, (0,) * count, (1,) * count, (1,) * count):
+            if not isinstance(part, int):
+                out.append(1 if axis is None else x.shape[axis] if part == slice(None, None, 1) else None)
+        return tuple(out)
+
+    def _parts(
+        self, rank: int, begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...]
+    ) -> list[tuple[int | None, slice | int]]:
+        """For each position the axis of x (None for a new one) and what is taken of it: a slice, or one index."""
+        count = len(begin)
+        ellipsis = next((i for i in range(count) if self.ellipsis_mask >> i & 1), None)
+        # As in TensorFlow, a position that is the ellipsis is nothing else, and a new axis is not shrunk.
+        new = [i for i in range(count) if self.new_axis_mask >> i & 1 and i != ellipsis]
+        named = count - len(new) - (ellipsis is not None)
+        require(named <= rank, f"{named} axes are sliced of a tensor of rank {rank}")
+        found: list[tuple[int | None, slice | int]] = []
+        axis = 0
+        for i in range(count):
+            if i == ellipsis:
+                rest = rank - named
+                found += [(a, slice(None, None, 1)) for a in range(axis, axis + rest)]
+                axis += rest
+            elif i in new:
+                found.append((None, slice(None)))
+            else:
+                found.append((axis, self._part(i, begin[i], end[i], strides[i])))
+                axis += 1
+        return found + [(a, slice(None, None, 1)) for a in range(axis, rank)]
+
+    def _part(self, i: int, begin: int, end: int, stride: int) -> slice | int:
+        if self.shrink_axis_mask >> i & 1:
+            return 0 if self.begin_mask >> i & 1 and stride > 0 else begin
+        if self.offset:
+            end += begin
+        return slice(None if self.begin_mask >> i & 1 else begin, None if self.end_mask >> i & 1 else end, stride)
+
+    @staticmethod
+    def _index(index: int, size: Dim, axis: int) -> None:
+        if size is not None and not -size <= index < size:
+            raise RuleError(f"index {index} along axis {axis} is outside of its {size} elements")
+
+    def evaluate(self, x: Array, begin: Array, end: Array, strides: Array) -> Array:
+        return np.asarray(self.view(x, sv.values(begin), sv.values(end), sv.values(strides)), order="C")
+
+    def view(self, x: Array, begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+        """The result as a view of `x`, of which no element is read."""
+        require(0 not in strides, "a stride is 0")
+        index: list[slice | int | None] = []
+        for axis, part in self._parts(x.ndim, begin, end, strides):
+            if isinstance(part, int) and axis is not None:
+                self._index(part, x.shape[axis], axis)
+            index.append(None if axis is None else part)
+        return x[(*index, ...)]  # the dots make it a view even where no axis is left
+
+
+def _margins(x: TensorType, paddings: TensorType) -> list[tuple[int, int]] | None:
+    """Elements before and after along each axis, where they are known."""
+    sv.require_index_type(paddings, "paddings")
+    require(
+        shapes.compatible(paddings.shape, (x.rank, 2)),
+        f"paddings has shape {shapes.text(paddings.shape)}, expected [{x.rank}, 2]",
+    )
+    return None if paddings.value is None else margins(paddings.value)
+
+
+def margins(paddings: Array) -> list[tuple[int, int]]:
+    """Pairs of margins; RuleError where one is negative."""
+    pairs = [(int(a), int(b)) for a, b in paddings]
+    require(all(a >= 0 and b >= 0 for a, b in pairs), f"paddings is {pairs}, expected nothing negative")
+    return pairs
+
+
+def _wider(x: Shape, pairs: list[tuple[int, int]] | None) -> Shape:
+    if pairs is None:
+        return sv.unknown(len(x))
+    wide = tuple(None if d is None else d + a + b for d, (a, b) in zip(x, pairs, strict=True))
+    sv.checked_shape(tuple(d for d in wide if d is not None), "the padded shape")
+    return wide
+
+
+@frozen
+class Pad(Op):
+    """`x` with margins of 0 (the zero point where quantised), or of a given value.
+
+    - `x`: any
+    - `paddings`: `[rank, 2]`, how many elements before and after along each axis
+    - `value`: one element of x's type
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, paddings: TensorType, value: TensorType | None = None) -> TensorType:
+        if value is not None:
+            require(value.dtype is x.dtype, f"the padding value is {value.dtype.text}, expected {x.dtype.text}")
+            count = shapes.num_elements(value.shape)
+            require(count in (1, None), f"the padding value has {count} elements, expected 1")
+        return x.result(_wider(x.shape, _margins(x, paddings)))
+
+    def evaluate(self, x: Array, paddings: Array, value: Array | None = None) -> Array:
+        return _pad(x, paddings, 0 if value is None else value.reshape(())[()])
+
+    def evaluate_quantized(self, types: CallTypes, x: Array, paddings: Array, value: Array | None = None) -> Array:
+        if value is not None:
+            return self.evaluate(x, paddings, value)
+        quantization = types.input(0).quantization
+        return _pad(x, paddings, 0 if quantization is None else quantization.zero_point)
+
+
+def _pad(x: Array, paddings: Array, value: object) -> Array:
+    pairs = margins(paddings)
+    out = np.full(shapes.static(_wider(x.shape, pairs)), value, x.dtype)
+    out[tuple(slice(a, a + d) for (a, _), d in zip(pairs, x.shape, strict=True))] = x
+    return out
+
+
+class Mirror(Enum):
+    """Whether a mirrored margin leaves out the border (REFLECT) or repeats it (SYMMETRIC)."""
+
+    REFLECT = "reflect"
+    SYMMETRIC = "symmetric"
+
+
+@frozen
+class MirrorPad(Op):
+    """`x` with margins that mirror it.
+
+    - `x`: any
+    - `paddings`: `[rank, 2]`; no margin is larger than what there is to mirror
+    """
+
+    mode: Mirror = Mirror.REFLECT
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, paddings: TensorType) -> TensorType:
+        pairs = _margins(x, paddings)
+        if pairs is not None:
+            self._checked(x.shape, pairs)
+        return x.result(_wider(x.shape, pairs))
+
+    def _checked(self, x: Shape, pairs: list[tuple[int, int]]) -> None:
+        border = 1 if self.mode is Mirror.REFLECT else 0
+        for axis, (d, pair) in enumerate(zip(x, pairs, strict=True)):
+            require(
+                d is None or max(pair) <= max(d - border, 0),
+                f"paddings {pair} along axis {axis} are larger than the {d} elements there are to mirror",
+            )
+
+    def evaluate(self, x: Array, paddings: Array) -> Array:
+        pairs = margins(paddings)
+        self._checked(x.shape, pairs)
+        if self.mode is Mirror.REFLECT:
+            return np.pad(x, pairs, mode="reflect")
+        return np.pad(x, pairs, mode="symmetric")
+
+
+@frozen
+class Tile(Op):
+    """`x` repeated along each axis.
+
+    - `x`: any
+    - `multiples`: as many integers as x has dimensions, at least 0
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, multiples: TensorType) -> TensorType:
+        found, count = sv.flattened(multiples, "multiples"), shapes.num_elements(multiples.shape)
+        require(count in (x.rank, None), f"multiples has {count} elements, expected {x.rank}")
+        return x.result(sv.unknown(x.rank) if found is None else self._shape(x.shape, found))
+
+    @staticmethod
+    def _shape(x: Shape, multiples: tuple[int, ...]) -> Shape:
+        require(all(m >= 0 for m in multiples), f"multiples is {list(multiples)}, expected nothing negative")
+        out = tuple(None if d is None else d * m for d, m in zip(x, multiples, strict=True))
+        sv.checked_shape(tuple(d for d in out if d is not None), "the tiled shape")
+        return out
+
+    def evaluate(self, x: Array, multiples: Array) -> Array:
+        times = sv.values(multiples)
+        self._shape(x.shape, times)
+        return np.tile(x, times)
+
+
+@frozen
+class BroadcastTo(Op):
+    """`x` repeated along dimensions of 1 and new ones in front, up to a given shape.
+
+    - `x`: any
+    - `shape`: integers of rank 1
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, shape: TensorType) -> TensorType:
+        wanted = sv.integers(shape, "the shape")
+        if wanted is None:
+            rank = sv.length(shape)
+            return unranked(x.dtype) if rank is None else x.result(sv.unknown(rank))
+        return x.result(self._shape(x.shape, wanted))
+
+    @staticmethod
+    def _shape(x: Shape, wanted: tuple[int, ...]) -> Shape:
+        sv.checked_shape(wanted, "the shape")
+        fits = len(x) <= len(wanted) and all(
+            d in (None, 1, w) for d, w in zip(x, wanted[len(wanted) - len(x) :], strict=True)
+        )
+        require(fits, f"shape {shapes.text(x)} does not broadcast to {list(wanted)}")
+        return wanted
+
+    def evaluate(self, x: Array, shape: Array) -> Array:
+        wanted = sv.values(shape)
+        self._shape(x.shape, wanted)
+        return np.broadcast_to(x, wanted).copy()
+
+
+@frozen
+class BroadcastArgs(Op):
+    """The shape that two shapes broadcast to.
+
+    - `a`, `b`: shapes, integers of rank 1 and one type
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, a: TensorType, b: TensorType) -> TensorType:
+        for operand, name in ((a, "the first shape"), (b, "the second shape")):
+            sv.integers(operand, name)
+        require(a.dtype is b.dtype, f"BroadcastArgs is given {a.dtype.text} and {b.dtype.text}, expected one type")
+        lengths = (sv.length(a), sv.length(b))
+        return a.result((None if None in lengths else max(d for d in lengths if d is not None),))
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        return np.array(shapes.broadcast([sv.values(a), sv.values(b)]), a.dtype).reshape(-1)

@@ -1,0 +1,1 @@
+"""Tables and hashes of strings and numbers."""

@@ -1,0 +1,194 @@
+"""What the layers with a state share: how vectors meet weights, and how a sequence is laid out.
+
+Weights are floats, or integers for which vectors are quantised on the fly (dynamic range), each vector on its own.
+Source: TFLite's kernels/internal/reference/portable_tensor_utils.cc (MatrixBatchVectorMultiplyAccumulate).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir.dtype import Array, DType
+from onert.ir.op import require
+from onert.ir.ops.arithmetic.dynamic_range import QuantizedRows, filter_values, quantize_rows
+from onert.ir.ops.arithmetic.rescale import exact_type
+from onert.ir.quant import Quantization
+from onert.ir.shape import Dim, Shape, compatible, num_elements, text
+from onert.ir.types import TensorType
+from onert.ir.value import Value
+
+from .recurrent_functions import APPROXIMATE, EXACT, Functions
+
+EIGHT_BITS = frozenset({DType.INT8, DType.UINT8})
+
+
+@frozen(eq=False)
+class Rows:
+    """Vectors, one a row; and as integers where integer weights await them."""
+
+    real: Array
+    quantized: QuantizedRows | None
+
+
+@frozen
+class Quantizer(Value):
+    """Makes rows for weights of one kind: `asymmetric` counts only where the weights are integers."""
+
+    integers: bool = False
+    asymmetric: bool = False
+
+    @property
+    def functions(self) -> Functions:
+        """How a layer with such weights computes its activations."""
+        return APPROXIMATE if self.integers else EXACT
+
+    def rows(self, x: Array) -> Rows:
+        """The rows of `x`, any shape with the vectors along its last axis."""
+        flat = x.reshape(-1, x.shape[-1]) if x.size else np.zeros((int(np.prod(x.shape[:-1])), x.shape[-1]), x.dtype)
+        return Rows(flat, quantize_rows(flat, asymmetric=self.asymmetric) if self.integers else None)
+
+
+@frozen(eq=False)
+class Weights:
+    """A matrix [outputs, inputs], or the diagonal of one. `scale` belongs to a matrix of integers."""
+
+    array: Array
+    scale: np.float32 | None = None
+
+    def times(self, rows: Rows) -> Array:
+        """The product with every row, [rows, outputs], in float32."""
+        out: Array
+        if self.array.ndim == 1:
+            out = rows.real * self.array
+            return out
+        if self.scale is None:
+            out = rows.real @ self.array.T
+            return out
+        quantized = rows.quantized
+        assert quantized is not None
+        sums = quantized.centred.astype(self.array.dtype) @ self.array.T
+        out = sums.astype(np.float32) * (quantized.scales * self.scale)[:, None]
+        return out
+
+
+def weights(array: Array, type_: TensorType | None = None) -> Weights:
+    """Weights from their stored elements; those of a quantised type are integers, signed whatever the type says."""
+    if type_ is None or type_.dtype not in EIGHT_BITS:
+        return Weights(array)
+    # A sum of products is exact: a centred element is 255 at most, a weight 128.
+    wide = exact_type(255.0 * 128 * max(array.shape[-1], 1))
+    return Weights(filter_values(array).astype(wide), np.float32(type_.scale))
+
+
+def real(array: Array, type_: TensorType | None = None) -> Array:
+    """Elementwise weights as floats: integers times their scale, without a zero point."""
+    if type_ is None or type_.dtype not in EIGHT_BITS:
+        return array
+    out: Array = np.float32(type_.scale) * filter_values(array).astype(np.float32)
+    return out
+
+
+# ---- rules
+
+
+def require_shape(operand: TensorType | None, shape: Shape, name: str) -> None:
+    """RuleError unless an operand that is there may have this shape."""
+    if operand is not None:
+        require(compatible(operand.shape, shape), f"{name} has shape {text(operand.shape)}, expected {text(shape)}")
+
+
+def require_state(state: TensorType, shape: tuple[Dim, Dim], name: str) -> None:
+    """RuleError unless a state holds as many elements as `shape`; its own shape may be flat."""
+    if state.rank == 2:
+        require_shape(state, shape, name)
+        return
+    wanted, found = num_elements(shape), num_elements(state.shape)
+    require(
+        None in (wanted, found) or wanted == found,
+        f"{name} has shape {text(state.shape)}, expected the elements of {text(shape)}",
+    )
+
+
+def require_dtype(operand: TensorType | None, dtype: DType, name: str) -> None:
+    """RuleError unless an operand that is there has this element type."""
+    if operand is not None:
+        require(operand.dtype is dtype, f"{name} holds {operand.dtype.text}, expected {dtype.text}")
+
+
+def require_per_tensor(operand: TensorType, name: str) -> Quantization:
+    """The quantisation of an integer operand; RuleError unless it has one for the whole tensor."""
+    found = operand.quantization
+    require(found is not None, f"{name} has no quantisation, expected scale and zero point")
+    assert found is not None
+    require(found.per_tensor, f"{name} is quantised per axis {found.axis}, expected per tensor")
+    return found
+
+
+def require_weights(operand: TensorType | None, like: TensorType, name: str) -> None:
+    """RuleError unless weights that are there are of the type of `like`, and integers have a scale."""
+    if operand is not None:
+        require_dtype(operand, like.dtype, name)
+        if operand.dtype.is_integer:
+            require_per_tensor(operand, name)
+
+
+def require_kind(weight: TensorType) -> None:
+    """RuleError unless a layer of floats can have such weights."""
+    allowed = weight.dtype is DType.FLOAT32 or weight.dtype in EIGHT_BITS
+    require(allowed, f"weights hold {weight.dtype.text}, expected f32, i8 or u8")
+
+
+# ---- sequences
+
+
+@frozen
+class Layout(Value):
+    """Where a sequence has its axes: `[batch, time, size]`, with `time_major` `[time, batch, size]`, or one step."""
+
+    time_major: bool
+
+    def ends(self, x: TensorType) -> tuple[Dim, Dim]:
+        """Steps and batch of a sequence; a matrix is one step."""
+        require(x.rank in (2, 3), f"x has rank {x.rank}, expected 2 or 3")
+        if x.rank == 2:
+            return 1, x.shape[0]
+        return (x.shape[0], x.shape[1]) if self.time_major else (x.shape[1], x.shape[0])
+
+    def result(self, x: TensorType, size: Dim) -> Shape:
+        return (*x.shape[:-1], size)
+
+    def steps(self, x: Array) -> Array:
+        """The sequence as [time, batch, size]."""
+        if x.ndim == 2:
+            one: Array = x[None]
+            return one
+        return x if self.time_major else x.transpose(1, 0, 2)
+
+    def back(self, y: Array, like: Array) -> Array:
+        """[time, batch, size] laid out as the sequence `like`."""
+        if like.ndim == 2:
+            one: Array = y[0]
+            return one
+        return y if self.time_major else np.ascontiguousarray(y.transpose(1, 0, 2))
+
+
+def scan(
+    step: Callable[[int, tuple[Array, ...]], tuple[Array, ...]],
+    count: int,
+    state: tuple[Array, ...],
+    *,
+    backward: bool = False,
+) -> tuple[Array, tuple[Array, ...]]:
+    """Run `step` over the steps 0 to `count`, from the last to the first with `backward`.
+
+    Gives the first part of the state after each step, [count, ...] in the order of time, and the last state.
+    """
+    first = state[0]
+    outputs = np.empty((count, *first.shape), first.dtype)
+    for at in reversed(range(count)) if backward else range(count):
+        state = step(at, state)
+        outputs[at] = state[0]
+    return outputs, state

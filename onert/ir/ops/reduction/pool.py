@@ -1,0 +1,121 @@
+"""Two-dimensional pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir.dtype import Array, DType
+from onert.ir.flops import windows
+from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.plane_window import require_strides
+from onert.ir.ops.arithmetic.window import Padding, Window, output_dim, require_step
+from onert.ir.types import CallTypes, TensorType
+
+
+class Pooling(Enum):
+    """What a window becomes; the zeros of SAME padding take no part."""
+
+    AVERAGE = "average"
+    MAX = "max"
+    L2 = "l2"
+
+
+_STORED = (DType.INT8, DType.UINT8, DType.INT16)
+
+
+@frozen
+class Pool2D(Op):
+    """Each output element: the average, the largest or the quadratic mean of a window of one channel.
+
+    Operand: `x` [batch, height, width, channels]. Result: [batch, output height, output width, channels]. Elements
+    outside of `x` take no part: an average is over those inside.
+
+    Element types: floats, and but for L2 int8, uint8 and int16, whose stored integers are averaged (halves away from
+    zero) or compared as they are: the result should be quantised as `x` is.
+
+    Source: TFLite AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D, kernels/pooling.cc and internal/reference/pooling.h.
+    """
+
+    kind: Pooling
+    filter_height: int
+    filter_width: int
+    padding: Padding = Padding.VALID
+    stride_height: int = 1
+    stride_width: int = 1
+    activation: Activation = Activation.NONE
+
+    def infer(self, x: TensorType) -> TensorType:
+        require_strides(self)
+        require_step("filter_height", self.filter_height)
+        require_step("filter_width", self.filter_width)
+        require(x.rank == 4, f"input is {x}, expected 4 dimensions")
+        allowed = x.dtype.is_float or (x.dtype in _STORED and self.kind is not Pooling.L2)
+        require(
+            allowed,
+            f"input is {x.dtype.text}, expected a float" + ("" if self.kind is Pooling.L2 else ", i8, u8 or i16"),
+        )
+        height = output_dim(x.shape[1], self.filter_height, self.stride_height, 1, self.padding)
+        width = output_dim(x.shape[2], self.filter_width, self.stride_width, 1, self.padding)
+        return x.result((x.shape[0], height, width, x.shape[3]))
+
+    def flops(self, types: CallTypes) -> int:
+        return windows(types, self.filter_height * self.filter_width)
+
+    def evaluate(self, x: Array) -> Array:
+        if x.dtype.kind in "iu":
+            return self.activation.apply(self._stored(x))
+        if self.kind is Pooling.MAX:
+            return self.activation.apply(self._slide(x, np.maximum, -np.inf))
+        if self.kind is Pooling.AVERAGE:
+            return self.activation.apply(self._slide(x, np.add, 0) / self._counts(x).astype(x.dtype))
+        squares = self._slide(x * x, np.add, 0)
+        return self.activation.apply(np.sqrt(squares / self._counts(x).astype(x.dtype)))
+
+    def evaluate_quantized(self, types: CallTypes, x: Array) -> Array:
+        if types.output.quantization is None:
+            return self.evaluate(x)
+        out: Array = np.clip(self._stored(x), *self.activation.bounds(types.output)).astype(x.dtype)
+        return out
+
+    def _stored(self, x: Array) -> Array:
+        if self.kind is Pooling.MAX:
+            return self._slide(x, np.maximum, np.iinfo(x.dtype).min)
+        sums = self._slide(x.astype(np.int64), np.add, 0)
+        counts = self._counts(x)
+        magnitude = (np.abs(sums) + counts // 2) // np.maximum(counts, 1)
+        out: Array = np.where(sums < 0, -magnitude, magnitude).astype(x.dtype)
+        return out
+
+    def _windows(self) -> tuple[Window, Window]:
+        return (
+            Window(self.filter_height, self.stride_height, 1, self.padding),
+            Window(self.filter_width, self.stride_width, 1, self.padding),
+        )
+
+    def _slide(self, x: Array, combine: Callable[..., Array], start: float) -> Array:
+        """Combine the elements of each window, along the width and then along the height."""
+        rows, columns = self._windows()
+        wide = np.full((*x.shape[:2], columns.outputs(x.shape[2]), x.shape[3]), start, x.dtype)
+        for tap in columns.taps(x.shape[2]):
+            part = wide[:, :, tap.target]
+            combine(part, x[:, :, tap.source], out=part)
+        out = np.full((x.shape[0], rows.outputs(x.shape[1]), *wide.shape[2:]), start, x.dtype)
+        for tap in rows.taps(x.shape[1]):
+            part = out[:, tap.target]
+            combine(part, wide[:, tap.source], out=part)
+        return out
+
+    def _counts(self, x: Array) -> Array:
+        """The elements inside of `x` of each window: [output height, output width, 1]."""
+        rows, columns = self._windows()
+        return (_inside(rows, x.shape[1])[:, None] * _inside(columns, x.shape[2]))[:, :, None]
+
+
+def _inside(window: Window, inputs: int) -> Array:
+    starts = np.arange(window.outputs(inputs), dtype=np.int64) * window.stride - window.before(inputs)
+    return np.minimum(starts + window.size, inputs) - np.maximum(starts, 0)

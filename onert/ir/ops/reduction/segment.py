@@ -1,0 +1,127 @@
+"""Rows of a tensor gathered into segments."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, ClassVar
+
+import ml_dtypes
+import numpy as np
+from attrs import frozen
+
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array
+from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.ops.data_movement.reshape import require_one
+from onert.ir.types import TensorType
+
+
+def _require_numbers(data: TensorType, name: str) -> None:
+    """RuleError for elements that cannot be added as they are; 32 and 64 bits wide ones are never quantised."""
+    plain = data.dtype.is_float or (data.dtype.is_integer and (data.quantization is None or data.dtype.bits >= 32))
+    require(plain, f"{name} is not defined on {'quantised ' * data.dtype.is_integer}elements of type {data.dtype.text}")
+
+
+@frozen
+class SegmentSum(Op):
+    """The sum of each run of rows that have the same number.
+
+    - `data`: floats or integers of rank 1 or more
+    - `segment_ids`: one integer for each row, from 0, none less than the one before it and none more than one greater
+
+    There are as many results' rows as segments.
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, data: TensorType, segment_ids: TensorType) -> TensorType:
+        _require_numbers(data, "SegmentSum")
+        require(data.rank >= 1, "data is a scalar, expected rank 1 or more")
+        known = sv.integers(segment_ids, "segment_ids")
+        require(segment_ids.rank == 1, f"segment_ids has rank {segment_ids.rank}, expected 1")
+        require(
+            shapes.compatible(data.shape[:1], segment_ids.shape),
+            f"there are {shapes.text(segment_ids.shape)} segment_ids for {shapes.text(data.shape[:1])} rows",
+        )
+        return data.result((None if known is None else self._count(np.array(known, np.int64)), *data.shape[1:]))
+
+    @staticmethod
+    def _count(ids: Array) -> int:
+        if not len(ids):
+            return 0
+        wide = ids.astype(np.int64)
+        steps = np.diff(wide, prepend=0)
+        require(int(wide[0]) == 0, f"the first segment is {wide[0]}, expected 0")
+        require(bool(np.all((steps == 0) | (steps == 1))), "segment_ids do not ascend by 0 or 1")
+        return int(wide[-1]) + 1
+
+    def evaluate(self, data: Array, segment_ids: Array) -> Array:
+        out = np.zeros((self._count(segment_ids), *data.shape[1:]), data.dtype)
+        np.add.at(out, segment_ids, data)
+        return out
+
+
+class SegmentReduction(Enum):
+    """What becomes of the rows of a segment."""
+
+    SUM = "sum"
+    PROD = "product"
+    MAX = "largest"
+    MIN = "smallest"
+
+    @property
+    def function(self) -> Any:
+        """NumPy's function of two numbers."""
+        return {"SUM": np.add, "PROD": np.multiply, "MAX": np.fmax, "MIN": np.fmin}[self.name]
+
+    def initial(self, dtype: np.dtype[Any]) -> Any:
+        """What an empty segment gives: the number that changes nothing."""
+        if self in (SegmentReduction.SUM, SegmentReduction.PROD):
+            return dtype.type(self is SegmentReduction.PROD)
+        limits = np.iinfo(dtype) if dtype.kind in "iu" else ml_dtypes.finfo(dtype)
+        return limits.min if self is SegmentReduction.MAX else limits.max
+
+
+@frozen
+class UnsortedSegment(Op):
+    """Slices of `data` with the same number added, multiplied, or the largest or smallest elements of them.
+
+    - `data`: floats or integers
+    - `segment_ids`: integers whose shape begins data's; a slice with a negative number is left out
+    - `num_segments`: one integer, more than every number
+
+    An empty segment gives 0, 1, the lowest or the highest finite number of the element type. The largest and the
+    smallest pass over NaN.
+    """
+
+    kind: SegmentReduction
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, data: TensorType, segment_ids: TensorType, num_segments: TensorType) -> TensorType:
+        _require_numbers(data, "UnsortedSegment")
+        sv.require_index_type(segment_ids, "segment_ids")
+        require(
+            segment_ids.rank <= data.rank and shapes.compatible(data.shape[: segment_ids.rank], segment_ids.shape),
+            f"segment_ids {shapes.text(segment_ids.shape)} do not begin data's shape {shapes.text(data.shape)}",
+        )
+        require_one(num_segments, "num_segments")
+        found = sv.integers(num_segments, "num_segments")
+        rest = data.shape[segment_ids.rank :]
+        if found is None:
+            return data.result((None, *rest))
+        sv.checked_shape((found[0], *(d for d in rest if d is not None)), "the shape of segments")
+        return data.result((found[0], *rest))
+
+    def evaluate(self, data: Array, segment_ids: Array, num_segments: Array) -> Array:
+        count = sv.values(num_segments)[0]
+        ids = segment_ids.reshape(-1)
+        highest = int(ids.max(initial=-1))
+        require(highest < count, f"segment {highest} is named, there are {count}")
+        rest = data.shape[segment_ids.ndim :]
+        rows = data.reshape(len(ids), *rest)
+        out = np.full((count, *rest), self.kind.initial(data.dtype), data.dtype)
+        kept = ids >= 0
+        self.kind.function.at(out, ids[kept], rows[kept])
+        return out

@@ -1,0 +1,152 @@
+"""Pooling that remembers where, and its inverse: MediaPipe's pair of custom operators."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir.dtype import Array, DType
+from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.plane_window import require_strides
+from onert.ir.ops.arithmetic.window import MAX_STEP, Padding, Window, output_dim, require_step
+from onert.ir.shape import Dim
+from onert.ir.types import TensorType
+
+
+@frozen
+class IndexedPool(Op):
+    """What both operations have in common: a window of `filter_height` by `filter_width` that moves by the strides."""
+
+    filter_height: int
+    filter_width: int
+    padding: Padding = Padding.VALID
+    stride_height: int = 1
+    stride_width: int = 1
+    activation: Activation = Activation.NONE
+
+    def _check(self, x: TensorType) -> None:
+        require_strides(self)
+        require_step("filter_height", self.filter_height)
+        require_step("filter_width", self.filter_width)
+        require(x.rank == 4, f"input is {x}, expected 4 dimensions")
+        require(x.dtype.is_float, f"input is {x.dtype.text}, expected a float")
+
+    def _windows(self) -> tuple[Window, Window]:
+        return (
+            Window(self.filter_height, self.stride_height, 1, self.padding),
+            Window(self.filter_width, self.stride_width, 1, self.padding),
+        )
+
+
+@frozen
+class MaxPoolWithArgmax2D(IndexedPool):
+    """The largest element of each window of one channel, and its place within the window.
+
+    Operand: `x` [batch, height, width, channels], floats. Results, both [batch, output height, output width, channels]
+    of the type of `x`: the elements; and `row * filter_width + column + 0.1` of the first largest, counted from the
+    window's corner (which may lie in the padding).
+
+    Source: MediaPipe's util/tflite/operations/max_pool_argmax.cc (MaxPoolingWithArgmax2D).
+    """
+
+    def infer(self, x: TensorType) -> tuple[TensorType, TensorType]:
+        self._check(x)
+        height = output_dim(x.shape[1], self.filter_height, self.stride_height, 1, self.padding)
+        width = output_dim(x.shape[2], self.filter_width, self.stride_width, 1, self.padding)
+        found = x.result((x.shape[0], height, width, x.shape[3]))
+        return found, found
+
+    def evaluate(self, x: Array) -> tuple[Array, Array]:
+        rows, columns = self._windows()
+        shape = (x.shape[0], rows.outputs(x.shape[1]), columns.outputs(x.shape[2]), x.shape[3])
+        largest = np.full(shape, -np.inf, x.dtype)
+        places = np.zeros(shape, np.int64)
+        for row, column in product(list(rows.taps(x.shape[1])), list(columns.taps(x.shape[2]))):
+            target = (slice(None), row.target, column.target)
+            part = x[:, row.source, column.source]
+            better = part > largest[target]
+            largest[target] = np.where(better, part, largest[target])
+            places[target] = np.where(better, row.index * self.filter_width + column.index, places[target])
+        return self.activation.apply(largest), (places + 0.1).astype(x.dtype)
+
+
+@frozen
+class MaxPoolWithIndices(IndexedPool):
+    """The largest element of each window of one channel, and its place in the whole tensor.
+
+    Operand: `x` [batch, height, width, channels], floats. Results, both [batch, output height, output width, channels]:
+    the elements; and as `index` the place of the first largest in row-major order, counted from its batch item's first
+    element, or with `batched` from the tensor's.
+
+    Source: TensorFlow's MaxPoolWithArgmax, LiteRT's kernels/perception.
+    """
+
+    index: DType = DType.INT32
+    batched: bool = False
+
+    def infer(self, x: TensorType) -> tuple[TensorType, TensorType]:
+        self._check(x)
+        require(self.index in (DType.INT32, DType.INT64), f"places are {self.index.text}, expected i32 or i64")
+        height = output_dim(x.shape[1], self.filter_height, self.stride_height, 1, self.padding)
+        width = output_dim(x.shape[2], self.filter_width, self.stride_width, 1, self.padding)
+        shape = (x.shape[0], height, width, x.shape[3])
+        return x.result(shape), TensorType(self.index, shape)
+
+    def evaluate(self, x: Array) -> tuple[Array, Array]:
+        rows, columns = self._windows()
+        shape = (x.shape[0], rows.outputs(x.shape[1]), columns.outputs(x.shape[2]), x.shape[3])
+        own = np.arange(x.size).reshape(x.shape)
+        own = own if self.batched or not x.size else own % (x.size // len(x))
+        largest = np.full(shape, -np.inf, x.dtype)
+        places = np.zeros(shape, np.int64)
+        for row, column in product(list(rows.taps(x.shape[1])), list(columns.taps(x.shape[2]))):
+            target, source = (slice(None), row.target, column.target), (slice(None), row.source, column.source)
+            better = x[source] > largest[target]
+            largest[target] = np.where(better, x[source], largest[target])
+            places[target] = np.where(better, own[source], places[target])
+        return self.activation.apply(largest), places.astype(self.index.numpy)
+
+
+@frozen
+class MaxUnpool2D(IndexedPool):
+    """Each input element put at its place in a window of zeros.
+
+    Operands, floats of the same shape: `x` [batch, height, width, channels]; `indices`, places within the windows as
+    `MaxPoolWithArgmax2D` gives them. Result: [batch, height * filter_height, width * filter_width, channels]. Places
+    outside of it are left out; of several elements in one place the last stays.
+
+    Source: MediaPipe's util/tflite/operations/max_unpooling.cc (MaxUnpooling2D).
+    """
+
+    def infer(self, x: TensorType, indices: TensorType) -> TensorType:
+        self._check(x)
+        require(indices.dtype.is_float, f"indices are {indices.dtype.text}, expected a float")
+        same = indices.rank == 4 and all(
+            a in (b, None) or b is None for a, b in zip(indices.shape, x.shape, strict=True)
+        )
+        require(same, f"indices are {indices}, expected the input's shape {x}")
+        return x.result(
+            (x.shape[0], _times(x.shape[1], self.filter_height), _times(x.shape[2], self.filter_width), x.shape[3])
+        )
+
+    def evaluate(self, x: Array, indices: Array) -> Array:
+        batch, height, width, channels = x.shape
+        rows, columns = height * self.filter_height, width * self.filter_width
+        out = np.zeros((batch, rows, columns, channels), x.dtype)
+        real = np.nan_to_num(indices.astype(np.float64), nan=-1.0)
+        place = np.clip(np.trunc(real), -1, MAX_STEP).astype(np.int64)
+        down = (height - 1) * self.stride_height + self.filter_height - rows
+        across = (width - 1) * self.stride_width + self.filter_width - columns
+        at_row = np.arange(height)[:, None, None] * self.stride_height - max(down, 0) // 2 + place // self.filter_width
+        at_column = np.arange(width)[:, None] * self.stride_width - max(across, 0) // 2 + place % self.filter_width
+        inside = (place >= 0) & (at_row >= 0) & (at_row < rows) & (at_column >= 0) & (at_column < columns)
+        item, _, _, channel = np.nonzero(inside)
+        out[item, at_row[inside], at_column[inside], channel] = x[inside]
+        return out
+
+
+def _times(size: Dim, factor: int) -> Dim:
+    return None if size is None else size * factor

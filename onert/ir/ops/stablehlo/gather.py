@@ -1,0 +1,131 @@
+"""StableHLO's gather, and its generator of random bits.
+
+Sources: the StableHLO specification; LiteRT's kernels stablehlo_gather.cc and stablehlo_rng_bit_generator.cc.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import ClassVar
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir.dtype import Array, DType
+from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.ops.arithmetic.philox import Philox, threefry
+from onert.ir.types import TensorType
+
+from .shapes_and_elements import require_axes, require_numbers, require_shape
+from .with_bodies import index_depth, index_vectors
+
+
+@frozen
+class HloGather(Op):
+    """Parts of `x`, all of one size, that start where indices say, moved so that they fit.
+
+    - `x`: any
+    - `indices`: integers; the vectors along `index_vector_dim` (each index by itself where that is the rank) are
+      places, element i along dimension `start_index_map[i]`
+
+    A part has `slice_sizes`, of which the `collapsed_slice_dims` are 1 and left out; its other dimensions are the
+    result's `offset_dims`, and the dimensions of the indices are the result's others.
+    """
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    index_vector_dim: int
+    slice_sizes: tuple[int, ...]
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, indices: TensorType) -> TensorType:
+        require(indices.dtype.is_integer, f"indices hold {indices.dtype.text}, expected integers")
+        index_depth(indices, self.index_vector_dim, self.start_index_map)
+        require_numbers(self.slice_sizes, x.rank, "slice_sizes", 0)
+        require_axes(self.start_index_map, x.rank, "start_index_map")
+        require_axes(self.collapsed_slice_dims, x.rank, "collapsed_slice_dims")
+        for axis, size in enumerate(x.shape):
+            part = self.slice_sizes[axis]
+            require(size is None or part <= size, f"a part of {part} is more than a dimension of {size}")
+            require(axis not in self.collapsed_slice_dims or part == 1, f"a part of {part} is collapsed, expected 1")
+        batch = [d for axis, d in enumerate(indices.shape) if axis != self.index_vector_dim]
+        kept = [n for axis, n in enumerate(self.slice_sizes) if axis not in self.collapsed_slice_dims]
+        require(
+            len(kept) == len(self.offset_dims), f"{len(self.offset_dims)} offset_dims stand for {len(kept)} dimensions"
+        )
+        require_axes(self.offset_dims, len(batch) + len(kept), "offset_dims")
+        sizes, offsets = iter(batch), dict(zip(sorted(self.offset_dims), kept, strict=True))
+        shape = tuple(offsets[a] if a in offsets else next(sizes) for a in range(len(batch) + len(kept)))
+        require_shape(shape, "the gathered shape")
+        return x.result(shape)
+
+    def evaluate(self, x: Array, indices: Array) -> Array:
+        vectors = index_vectors(indices, self.index_vector_dim)
+        batch = vectors.shape[:-1]
+        places = []
+        for axis, part in enumerate(self.slice_sizes):
+            start = np.zeros(batch, np.int64)
+            if axis in self.start_index_map:
+                start = np.clip(vectors[..., self.start_index_map.index(axis)], 0, x.shape[axis] - part)
+            along = np.arange(part).reshape([-1 if a == axis else 1 for a in range(x.ndim)])
+            places.append(start.reshape(*batch, *(1,) * x.ndim) + along)
+        parts = x[tuple(places)] if places else np.broadcast_to(x, batch)
+        parts = parts.reshape(
+            *batch, *(n for a, n in enumerate(self.slice_sizes) if a not in self.collapsed_slice_dims)
+        )
+        others = [axis for axis in range(parts.ndim) if axis not in self.offset_dims]
+        back = np.argsort([*others, *sorted(self.offset_dims)])
+        return np.ascontiguousarray(parts.transpose(back)).reshape([parts.shape[a] for a in back])
+
+
+class BitGenerator(Enum):
+    """How random bits are made, in the order of the schema's RngAlgorithm."""
+
+    DEFAULT = "as PHILOX"
+    PHILOX = "Philox-4x32-10"
+    THREEFRY = "Threefry-2x32-20"
+
+
+_INTEGERS = (DType.INT32, DType.UINT32, DType.INT64, DType.UINT64)
+
+
+@frozen
+class HloRngBitGenerator(Op):
+    """Random bits of a state, and the next state.
+
+    - `state`: uint64 `[2]`, for Philox also `[3]`: the key, the counter, and the counter's upper half (with two words
+      the key stands there too)
+
+    Gives the next state, in which only the counter's lower half has moved on, and integers of type `to` and of `shape`:
+    a function of the state alone.
+    """
+
+    algorithm: BitGenerator
+    to: DType
+    shape: tuple[int, ...]
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, state: TensorType) -> tuple[TensorType, TensorType]:
+        require(state.dtype is DType.UINT64, f"the state holds {state.dtype.text}, expected u64")
+        require(state.rank == 1, f"the state has rank {state.rank}, expected 1")
+        sizes = (2,) if self.algorithm is BitGenerator.THREEFRY else (2, 3)
+        require(state.shape[0] in (None, *sizes), f"the state has {state.shape[0]} elements, expected {sizes[-1]}")
+        require(self.to in _INTEGERS, f"the result is {self.to.text}, expected integers of 32 or 64 bits")
+        sv.checked_shape(self.shape, "the result's shape")
+        return state.result(state.shape), TensorType(self.to, self.shape)
+
+    def evaluate(self, state: Array) -> tuple[Array, Array]:
+        key, low, *high = (int(word) for word in state)
+        words = int(np.prod(self.shape, dtype=np.int64)) * (self.to.itemsize // 4)
+        blocks = -(-words // (2 if self.algorithm is BitGenerator.THREEFRY else 4))
+        following = state.copy()
+        following[1] = (low + blocks) % (1 << 64)
+        if self.algorithm is BitGenerator.THREEFRY:
+            bits = threefry(key, low, blocks)
+        else:
+            bits = Philox(key, low | (high[0] if high else key) << 64).blocks(blocks, carry=False)
+        return following, bits.reshape(-1)[:words].view(self.to.numpy).reshape(self.shape)

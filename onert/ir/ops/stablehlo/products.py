@@ -1,0 +1,208 @@
+"""StableHLO's products of tensors: contraction and convolution.
+
+Source: the StableHLO specification.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array, DType
+from onert.ir.op import Op, require
+from onert.ir.shape import Dim, Shape
+from onert.ir.types import TensorType
+from onert.ir.value import Value
+
+from .shapes_and_elements import pad, padded_size, require_axes, require_numbers, require_shape
+
+
+def _require_product(x: TensorType, y: TensorType, to: DType) -> None:
+    for operand in (x, y):
+        plain = operand.dtype.is_numeric and (operand.quantization is None or operand.dtype.bits >= 32)
+        require(plain, f"an operand is {operand}, expected numbers that are not quantised")
+    require(to.is_numeric, f"the result is {to.text}, expected numbers")
+
+
+def _wide(x: Array, to: DType) -> Array:
+    """Elements in the type in which they are added up."""
+    return x.astype(np.float32 if to in (DType.FLOAT16, DType.BFLOAT16) else to.numpy)
+
+
+@frozen
+class HloDotGeneral(Op):
+    """Products of elements summed over contracting dimensions, for every index of the batching ones.
+
+    - `x`, `y`: numbers; batching and contracting dimensions go in pairs of equal size
+
+    The result, of element type `to`, has the batching dimensions, then x's others, then y's others.
+    """
+
+    to: DType
+    x_batch: tuple[int, ...] = ()
+    y_batch: tuple[int, ...] = ()
+    x_contract: tuple[int, ...] = ()
+    y_contract: tuple[int, ...] = ()
+
+    def infer(self, x: TensorType, y: TensorType) -> TensorType:
+        _require_product(x, y, self.to)
+        require_axes((*self.x_batch, *self.x_contract), x.rank, "lhs dimensions")
+        require_axes((*self.y_batch, *self.y_contract), y.rank, "rhs dimensions")
+        for mine, theirs in ((self.x_batch, self.y_batch), (self.x_contract, self.y_contract)):
+            require(len(mine) == len(theirs), f"{len(mine)} dimensions meet {len(theirs)}")
+            for a, b in zip(mine, theirs, strict=True):
+                fits = shapes.compatible((x.shape[a],), (y.shape[b],))
+                require(fits, f"a dimension of {x.shape[a]} meets one of {y.shape[b]}")
+        batch = tuple(
+            d
+            for a, b in zip(self.x_batch, self.y_batch, strict=True)
+            for d in shapes.merge((x.shape[a],), (y.shape[b],))
+        )
+        shape = (
+            *batch,
+            *_others(x.shape, self.x_batch, self.x_contract),
+            *_others(y.shape, self.y_batch, self.y_contract),
+        )
+        require_shape(shape, "the product's shape")
+        return TensorType(self.to, shape)
+
+    def evaluate(self, x: Array, y: Array) -> Array:
+        free_x, free_y = (
+            [axis for axis in range(a.ndim) if axis not in (*batch, *contract)]
+            for a, batch, contract in ((x, self.x_batch, self.x_contract), (y, self.y_batch, self.y_contract))
+        )
+        batch = [x.shape[a] for a in self.x_batch]
+        rows, columns = [x.shape[a] for a in free_x], [y.shape[a] for a in free_y]
+        depth = math.prod(x.shape[a] for a in self.x_contract)
+        left = x.transpose(*self.x_batch, *free_x, *self.x_contract).reshape(*batch, math.prod(rows), depth)
+        right = y.transpose(*self.y_batch, *self.y_contract, *free_y).reshape(*batch, depth, math.prod(columns))
+        out = _wide(left, self.to) @ _wide(right, self.to)
+        return out.reshape([*batch, *rows, *columns]).astype(self.to.numpy)
+
+
+def _others(shape: Shape, batch: Sequence[int], contract: Sequence[int]) -> Shape:
+    return tuple(d for axis, d in enumerate(shape) if axis not in (*batch, *contract))
+
+
+@frozen
+class Places(Value):
+    """Which dimension of a tensor is the batch (of a kernel: its inputs), the features (its outputs), and space."""
+
+    batch: int
+    feature: int
+    spatial: tuple[int, ...]
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        return (self.batch, self.feature, *self.spatial)
+
+
+@frozen
+class HloConvolution(Op):
+    """The convolution of `x` with a kernel, dimensions in any order.
+
+    - `x`: numbers, with the dimensions of `x_places`
+    - `kernel`: numbers, with those of `kernel_places`: inputs / feature_groups, outputs, space
+
+    The result, of element type `to`, has the dimensions of `result_places`. Along space: margins `low` and `high`
+    (negative ones cut), `x_dilation` and `kernel_dilation`, `strides`; `reversal` turns the kernel round. The features
+    fall into `feature_groups` or the batch into `batch_groups`, each with its own part of the kernel's outputs.
+    """
+
+    to: DType
+    x_places: Places
+    kernel_places: Places
+    result_places: Places
+    strides: tuple[int, ...]
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    x_dilation: tuple[int, ...]
+    kernel_dilation: tuple[int, ...]
+    reversal: tuple[bool, ...]
+    feature_groups: int = 1
+    batch_groups: int = 1
+
+    def infer(self, x: TensorType, kernel: TensorType) -> TensorType:
+        _require_product(x, kernel, self.to)
+        space = len(self.x_places.spatial)
+        for places, rank, name in (
+            (self.x_places, x.rank, "input"),
+            (self.kernel_places, kernel.rank, "kernel"),
+            (self.result_places, x.rank, "output"),
+        ):
+            require(len(places.all) == rank, f"the {name} has {rank} dimensions, {len(places.all)} are named")
+            require_axes(places.all, rank, f"{name} dimensions")
+        require(kernel.rank == x.rank, f"the kernel has {kernel.rank} dimensions, expected {x.rank}")
+        for values, name, lowest in (
+            (self.strides, "window_strides", 1),
+            (self.x_dilation, "lhs_dilation", 1),
+            (self.kernel_dilation, "rhs_dilation", 1),
+        ):
+            require_numbers(values, space, name, lowest)
+        require_numbers(self.low, space, "padding")
+        require_numbers(self.high, space, "padding")
+        require(len(self.reversal) == space, f"window_reversal has {len(self.reversal)} elements, expected {space}")
+        return TensorType(self.to, self._shape(x.shape, kernel.shape, *self._groups(x.shape, kernel.shape)))
+
+    def _groups(self, x: Shape, kernel: Shape) -> tuple[Dim, Dim]:
+        """The result's batch and features."""
+        batch, features = x[self.x_places.batch], x[self.x_places.feature]
+        inputs, outputs = kernel[self.kernel_places.batch], kernel[self.kernel_places.feature]
+        groups, batches = self.feature_groups, self.batch_groups
+        require(groups >= 1 and batches >= 1, f"there are {groups} and {batches} groups, expected at least 1")
+        require(
+            1 in (groups, batches), f"features fall into {groups} and the batch into {batches} groups, expected one"
+        )
+        fits = features is None or inputs is None or inputs * groups == features
+        require(fits, f"the kernel has {inputs} inputs in {groups} groups, expected {features} together")
+        for size, count in ((outputs, groups), (outputs, batches), (batch, batches)):
+            require(size is None or size % count == 0, f"{size} does not fall into {count} groups")
+        return None if batch is None else batch // batches, outputs
+
+    def _shape(self, x: Shape, kernel: Shape, batch: Dim, features: Dim) -> Shape:
+        shape: list[Dim] = [None] * len(x)
+        shape[self.result_places.batch], shape[self.result_places.feature] = batch, features
+        spread: list[Dim] = []
+        for axis, place in enumerate(self.result_places.spatial):
+            size, window = x[self.x_places.spatial[axis]], kernel[self.kernel_places.spatial[axis]]
+            wide = padded_size(size, self.low[axis], self.high[axis], self.x_dilation[axis] - 1)
+            spread.append(wide)
+            if wide is not None and window is not None:
+                extent = padded_size(window, 0, 0, self.kernel_dilation[axis] - 1) or 0
+                shape[place] = 0 if extent > wide else (wide - extent) // self.strides[axis] + 1
+        require_shape(tuple(shape), "the convolution's shape")
+        require_shape((batch, x[self.x_places.feature], *spread), "the padded shape")
+        return tuple(shape)
+
+    def evaluate(self, x: Array, kernel: Array) -> Array:
+        space = len(self.strides)
+        zero, none = np.zeros((), self.to.numpy), (0, 0)
+        places, filters = self.x_places, self.kernel_places
+        wide = pad(
+            _wide(x, self.to).transpose(places.batch, places.feature, *places.spatial),
+            zero,
+            (*none, *self.low),
+            (*none, *self.high),
+            (*none, *(d - 1 for d in self.x_dilation)),
+        )
+        turned = _wide(kernel, self.to).transpose(filters.feature, filters.batch, *filters.spatial)
+        turned = turned[(slice(None), slice(None), *(slice(None, None, -1 if r else 1) for r in self.reversal))]
+        extents = [(n - 1) * d + 1 for n, d in zip(turned.shape[2:], self.kernel_dilation, strict=True)]
+        steps = [slice(None, None, s) for s in self.strides]
+        taps = [slice(None, None, d) for d in self.kernel_dilation]
+        result = self._shape(x.shape, kernel.shape, *self._groups(x.shape, kernel.shape))
+        if not all(result) or not turned.size:
+            return np.zeros(shapes.static(result), self.to.numpy)
+        windows = np.lib.stride_tricks.sliding_window_view(wide, extents, tuple(range(2, 2 + space)))
+        windows = windows[(slice(None), slice(None), *steps, *taps)]
+        groups = self.feature_groups * self.batch_groups
+        split = np.split(windows, groups, axis=1 if self.feature_groups > 1 else 0)
+        axes = [1, *range(2 + space, 2 + 2 * space)], [1, *range(2, 2 + space)]
+        parts = [np.tensordot(w, k, axes) for w, k in zip(split, np.split(turned, groups), strict=True)]
+        out = np.concatenate(parts, axis=-1)  # batch, space, features
+        back = np.argsort([self.result_places.batch, *self.result_places.spatial, self.result_places.feature])
+        return np.ascontiguousarray(out.transpose(back)).astype(self.to.numpy)

@@ -1,0 +1,1 @@
+"""Operations on images, boxes and sounds."""
