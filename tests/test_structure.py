@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 from shared_material import REPOSITORY
+from structure import absolute, circles, module_of, modules, siblings, sources, tree, written
 
 from onert.ir import OPS
 
 GENERATED = {"onert/frontend/tflite_schema/schema_tables.py", "onert/frontend/tflite_schema/table/builtins.py"}
 MAX_LINES = 400
+MAX_FILES = 15
+"""In a folder, beside `__init__`."""
 AVOIDED = {"manager", "helper", "helpers", "util", "utils", "handler", "info", "common", "base", "misc"}
 
 MAY_IMPORT: dict[str, tuple[set[str], set[str]]] = {
@@ -51,25 +54,10 @@ HEAVY = {"h5py", "PIL", "ai_edge_litert", "openvino", "onnxruntime", "llvmlite",
 """What may be imported inside a function: optional, or too slow to import before it is asked for."""
 
 
-def written(*folders: str) -> list[Path]:
-    found = (p for folder in folders for p in (REPOSITORY / folder).rglob("*.py"))
-    return sorted(p for p in found if "__pycache__" not in p.parts)
-
-
-def sources() -> list[Path]:
-    return written("onert", "backends")
-
-
 def all_written() -> list[Path]:
     """With tests, examples and what documents; but what a program wrote nobody reads."""
     found = written("onert", "backends", "tests", "docs", "nnpackage")
     return [p for p in found if str(p.relative_to(REPOSITORY)) not in GENERATED]
-
-
-def module_of(path: Path) -> str:
-    relative = path.relative_to(REPOSITORY).with_suffix("")
-    parts = relative.parts[1:] if relative.parts[0] == "backends" else relative.parts
-    return ".".join(p for p in parts if p != "__init__")
 
 
 def package_of(module: str) -> str | None:
@@ -79,19 +67,13 @@ def package_of(module: str) -> str | None:
 
 def imports(path: Path) -> Iterator[tuple[str, bool]]:
     """Absolute names of what a file imports, and whether that happens inside of a function."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    module = module_of(path)
-    inside = {id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for n in ast.walk(f)}
-    for node in ast.walk(tree):
+    inside = {id(n) for f in ast.walk(tree(path)) if isinstance(f, ast.FunctionDef) for n in ast.walk(f)}
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             for name in node.names:
                 yield name.name, id(node) in inside
         elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                parts = module.split(".")
-                keep = len(parts) - node.level + (1 if path.name == "__init__.py" else 0)
-                base = ".".join([*parts[:keep], *([node.module] if node.module else [])])
+            base = absolute(node, path)
             yield base, id(node) in inside
             if base == "onert":
                 for name in node.names:
@@ -120,6 +102,26 @@ def may_import(package: str, name: str) -> bool:
 @pytest.mark.parametrize("path", all_written(), ids=lambda p: str(p.relative_to(REPOSITORY)))
 def test_files_are_short(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+FOLDERS = sorted({path.parent for path in sources()} - {REPOSITORY / "backends"})
+PACKAGES = sorted(name for name, path in modules().items() if path.name == "__init__.py")
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_folders_are_small(folder: Path) -> None:
+    assert (folder / "__init__.py").is_file()
+    assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= MAX_FILES
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_nothing_in_a_package_imports_in_a_circle(package: str) -> None:
+    assert list(circles(siblings(package))) == []
+
+
+def test_circles_are_found() -> None:
+    assert list(circles({"a": {"b"}, "b": {"c"}, "c": set()})) == []
+    assert list(circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d"}})) == [("b", "c"), ("d",)]
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(REPOSITORY)))

@@ -1,0 +1,121 @@
+"""Who imports whom, read from the sources: absolute names of modules, lazy imports by name included."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from shared_material import REPOSITORY
+
+_DOTTED = re.compile(r"onert(?:_\w+)?(?:\.\w+)+")
+
+
+def written(*folders: str) -> list[Path]:
+    """The Python files below some folders of the repository, sorted."""
+    found = (p for folder in folders for p in (REPOSITORY / folder).rglob("*.py"))
+    return sorted(p for p in found if "__pycache__" not in p.parts)
+
+
+def sources() -> list[Path]:
+    """The files of the product: `onert/` and `backends/`."""
+    return written("onert", "backends")
+
+
+def module_of(path: Path) -> str:
+    """The import name of a file."""
+    relative = path.relative_to(REPOSITORY).with_suffix("")
+    parts = relative.parts[1:] if relative.parts[0] == "backends" else relative.parts
+    return ".".join(p for p in parts if p != "__init__")
+
+
+@cache
+def modules() -> Mapping[str, Path]:
+    """The product's files by import name."""
+    return {module_of(path): path for path in sources()}
+
+
+def absolute(node: ast.ImportFrom, path: Path) -> str:
+    """The module that `from ... import` names."""
+    base = node.module or ""
+    if not node.level:
+        return base
+    parts = module_of(path).split(".")
+    keep = len(parts) - node.level + (1 if path.name == "__init__.py" else 0)
+    return ".".join([*parts[:keep], *([node.module] if node.module else [])])
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    """A file, parsed."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def exported(package: str) -> Mapping[str, str]:
+    """The names that a package's `__init__` takes from modules, with the module of each."""
+    path = modules()[package]
+    if path.name != "__init__.py":
+        return {}
+    nodes = [node for node in ast.walk(tree(path)) if isinstance(node, ast.ImportFrom)]
+    return {alias.asname or alias.name: absolute(node, path) for node in nodes for alias in node.names}
+
+
+def _defining(base: str, name: str) -> str:
+    """The module of the product that has a name of another, followed through the packages that pass it on."""
+    if base not in modules():
+        return base
+    if name in exported(base):
+        return _defining(exported(base)[name], name)
+    return f"{base}.{name}" if f"{base}.{name}" in modules() else base
+
+
+@cache
+def dependencies(module: str) -> frozenset[str]:
+    """The product's modules that a module imports: at its top, for its types, or later, by a name in a string."""
+    path = modules()[module]
+    found: set[str] = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.update(_defining(absolute(node, path), alias.name) for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _DOTTED.fullmatch(node.value):
+            found.add(node.value)
+    return frozenset(found & modules().keys()) - {module}
+
+
+def siblings(package: str) -> dict[str, set[str]]:
+    """What is directly in a package, files and folders, and which of these each imports. Its `__init__` is left out."""
+    prefix = package + "."
+    found: dict[str, set[str]] = {}
+    for module in modules():
+        if module.startswith(prefix):
+            own = module[len(prefix) :].split(".")[0]
+            others = {d[len(prefix) :].split(".")[0] for d in dependencies(module) if d.startswith(prefix)}
+            found.setdefault(own, set()).update(others - {own})
+    return found
+
+
+def circles(graph: Mapping[str, Collection[str]]) -> Iterator[tuple[str, ...]]:
+    """Groups of nodes that reach one another, each once."""
+    reached = {node: _reach(graph, node) for node in graph}
+    seen: set[str] = set()
+    for node in sorted(graph):
+        group = tuple(sorted(other for other in reached[node] if node in reached.get(other, ())))
+        if node in reached[node] and node not in seen:
+            seen.update(group)
+            yield group
+
+
+def _reach(graph: Mapping[str, Collection[str]], start: str) -> set[str]:
+    found: set[str] = set()
+    waiting = list(graph[start])
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting.extend(graph.get(node, ()))
+    return found
