@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from dtype_models import Kind, build
 from dtype_recipes import RECIPES, Recipe, of
+from llvm.natively import why_not
 
 import onert
 from onert.frontend.tflite_schema.table import CUSTOM, TABLE
 from onert.frontend.tflite_schema.table.builtins import BUILTINS
 from onert.ir import DType
-from onert_llvm import Llvm
 from onert_reference import Reference
 
 KINDS = (
@@ -39,11 +39,12 @@ Which operators run, in which element types, on which backend. Written by `pytho
 test fails when it is not up to date.
 
 The reference backend runs whatever has a meaning; where the backend `llvm` has native code for an operator with static
-shapes, it runs there, else on the reference backend. `q` stands for quantised. The types are those of the first operand
-of a model of just this operator (a CAST goes to float32); `tests/conformance/test_dtypes.py` holds what LiteRT runs of
-them to LiteRT's kernels. Operators of which no type is told (with state, subgraphs, strings, or several types at once)
-run by the rules on their page in `onert/ir/ops`, on the reference backend where the last column is empty; else it names
-what has native code where weights are constant.
+shapes, or for every operation that the compiler decomposes it into, it runs there, else on the reference backend. `q`
+stands for quantised. The types are those of the first operand of a model of just this operator (a CAST goes to
+float32); `tests/conformance/test_dtypes.py` holds what LiteRT runs of them to LiteRT's kernels. Where the row names no
+type (operators with state, subgraphs, strings, or several types at once), the rules are on the operation's page in
+`onert/ir/ops`: it runs on the reference backend where the last column is empty, else that column says what has native
+code where weights are constant.
 
 | operator | reference | llvm, natively |
 |---|---|---|
@@ -81,8 +82,7 @@ def _runs(code: str, kind: str) -> tuple[bool, bool]:
     except onert.OnertError:
         return False, False
     operation = graph.operations[0]
-    types = graph.types(operation)
-    return Reference().supports(operation, types) is None, Llvm().supports(operation, types) is None
+    return Reference().supports(operation, graph.types(operation)) is None, why_not(graph) is None
 
 
 def _row(code: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from attrs import evolve
 from onert.backend import Backend, Program, Routine
 from onert.compiler.report.graphviz import dot, write_dots
 from onert.compiler.rewrite.effects import subgraph_effects
-from onert.compiler.scheduler.manual import choices, why_not
+from onert.compiler.scheduler.manual import Choices, choices, support, why_not
 from onert.ir import CallTypes, CompileError, ModelError, Operation, Package, Shape, Subgraph, Subgraphs
 from onert.ir.analysis.model_inference import infer_model
 from onert.ir.link import link
@@ -97,7 +98,7 @@ class Compilation:
         budget = steps(entry.model)
         growth = input_bytes(entry.subgraph) / max(1, input_bytes(self.entry.subgraph))
         allowed = limits(entry.model, self.options, growth)
-        entry = evolve(entry, model=_prepared(entry, self.options, self.backends, budget, allowed))
+        entry = evolve(entry, model=_prepared(entry, self.choices, self.options, self.backends, budget, allowed))
         routines, notes = self.routines(entry.model, entry.index, budget, allowed)
         if self.options.graph_dot_dump:
             write_dots(Path(self.options.workspace_dir), _graphs(entry.model, routines, self.options.graph_dot_dump))
@@ -162,7 +163,7 @@ def _size(model: Subgraphs) -> int:
 
 
 def _prepared(
-    entry: Entry, options: Options, backends: Sequence[Backend], budget: Budget, allowed: Limits
+    entry: Entry, chosen: Choices, options: Options, backends: Sequence[Backend], budget: Budget, allowed: Limits
 ) -> Subgraphs:
     """The model with types inferred and passes run; CompileError where the input shapes do not suit an operation.
 
@@ -180,7 +181,9 @@ def _prepared(
         while waiting:
             index = waiting.pop()
             spend_operations(budget, model[index])
-            found[index] = optimize(model[index], options, model, runs, allowed.work)
+            own = chosen if index == entry.index else evolve(chosen, by_location={})
+            supports = partial(support, backends=backends, chosen=own)
+            found[index] = optimize(model[index], options, model, runs, allowed.work, supports)
             called = {i for operation in found[index].operations for i in operation.op.subgraphs}
             waiting += sorted(called - found.keys())
         empty = Subgraph((), (), (), ())

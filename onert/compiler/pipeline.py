@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onert.compiler.legalize.legalize import Supports, legalize
 from onert.compiler.passes.copy_outputs import copy_outputs
 from onert.compiler.passes.fold_constants import fold_constants
 from onert.compiler.passes.fold_shapes import fold_shapes
@@ -49,16 +50,23 @@ def optimize(
     model: Subgraphs | None = None,
     runs: Runs | None = None,
     work: int | None = None,
+    supports: Supports | None = None,
 ) -> Subgraph:
     """The subgraph as it is lowered: equivalent, and what the required passes ensure holds.
 
-    Loops and branches that run subgraphs of the `model` come to hold them where that is possible, and a backend `runs`
-    the result, in which loops take at most as much `work` together as one run may.
+    Operations are decomposed where `supports` says that this makes them native. Loops and branches that run subgraphs
+    of the `model` come to hold them where that is possible, and a backend `runs` the result, in which loops take at
+    most as much `work` together as one run may.
     """
-    subgraph = simplify(subgraph, options)
+    subgraph = _legalized(simplify(subgraph, options), options, supports)
     if model is not None and runs is not None and options.optimize and enclose.__name__ not in options.disabled_passes:
         found = enclose(
-            model, subgraph, lambda g: simplify(infer_alone(g), options), runs, options.max_iterations, work
+            model,
+            subgraph,
+            lambda g: _legalized(simplify(infer_alone(g), options), options, supports),
+            runs,
+            options.max_iterations,
+            work,
         )
         if found is not subgraph:
             check(found, enclose.__name__)
@@ -66,6 +74,17 @@ def optimize(
     for each in REQUIRED:
         subgraph = apply(each, subgraph)
     return subgraph
+
+
+def _legalized(subgraph: Subgraph, options: Options, supports: Supports | None) -> Subgraph:
+    """The subgraph legalized, and simplified again where that changed it."""
+    if supports is None or legalize.__name__ in options.disabled_passes:
+        return subgraph
+    found = legalize(subgraph, supports)
+    if found is subgraph:
+        return subgraph
+    check(found, legalize.__name__)
+    return simplify(infer_alone(found), options)
 
 
 def simplify(subgraph: Subgraph, options: Options) -> Subgraph:

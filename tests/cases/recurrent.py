@@ -12,6 +12,7 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.recurrent.gru import GRU
 from onert.ir.ops.recurrent.rnn import RNN, BidirectionalRNN
 from onert.ir.ops.recurrent.svdf import SVDF
+from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
 
 from .case import Case
 
@@ -174,5 +175,12 @@ CASES = [
         (np.float32([[127, -10]]) / 16, np.int8([[1, 2]]), np.int8([[4, 8]]), None, np.float32([[0, 3]])),
         (np.float32([[3 * 2 + (127 - 20) / 16 / 2 * 4]]), np.float32([[3, (127 - 20) / 16 / 2]])),
         (None, _q(0.5), _q(0.5)),
+    ),
+    Case(
+        "saturates",
+        TanhOfSum(),
+        (np.float32([[0.25, -40.0, 3.0]]), np.float32([[0.25, 20.0, 40.0]])),
+        (np.float32([[math.tanh(0.5), -1, 1]]),),
+        tolerance=1e-6,
     ),
 ]

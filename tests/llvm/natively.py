@@ -9,10 +9,13 @@ from unittest.mock import patch
 import numpy as np
 from attrs import evolve
 from cases.case import Case
+from verdict import Alone
 
 from onert.backend import Sequence as Operations
 from onert.backend import Settings, Tensor, Tensors
-from onert.ir import Op, Subgraph, TensorType, evaluate
+from onert.compiler.legalize.legalize import Support, legalize
+from onert.ir import CallTypes, Op, Operation, Subgraph, TensorType, evaluate
+from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.builder import Builder
 from onert_llvm.backend import Llvm
 from onert_llvm.lower import command_builder
@@ -49,8 +52,19 @@ def single(op: Op, *operands: Any, constant: Sequence[int] = ()) -> tuple[Subgra
     return subgraph_of(case), [a for i, a in enumerate(operands) if a is not None and i not in constant]
 
 
+def _support(operation: Operation, types: CallTypes) -> Support:
+    return Support.NATIVE if BACKEND.supports(operation, types) is None else Support.EVALUATED
+
+
+def legal(subgraph: Subgraph) -> Subgraph:
+    """The subgraph as the backend is given it: operations without a native form are decomposed, where they can be."""
+    found = legalize(subgraph, _support)
+    return subgraph if found is subgraph else infer_alone(found)
+
+
 def why_not(subgraph: Subgraph) -> str | None:
-    """The first reason why an operation of the subgraph has no native form."""
+    """The first reason why an operation of the subgraph has no native form, not even a decomposed one."""
+    subgraph = legal(subgraph)
     found = (BACKEND.supports(o, subgraph.types(o)) for o in subgraph.operations)
     return next((reason for reason in found if reason is not None), None)
 
@@ -59,6 +73,7 @@ def natively(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int
     """The outputs of a subgraph whose operations all have native forms; every tensor, every constant that is packed
     for a kernel, and scratch memory end at a guard page."""
     assert why_not(subgraph) is None, why_not(subgraph)
+    subgraph = legal(subgraph)
     settings = Settings(num_threads=threads, target=isa.name)
     sequence = Operations(subgraph, tuple(range(len(subgraph.operations))), subgraph.inputs, subgraph.outputs)
     sequence = evolve(sequence, groups=BACKEND.fuse(sequence, settings))
@@ -99,7 +114,7 @@ def by_meaning(subgraph: Subgraph, inputs: Sequence[Array]) -> list[Array]:
     known |= dict(zip(subgraph.inputs, inputs, strict=True))
     for operation in subgraph.operations:
         arrays = [None if i is None else known[i] for i in operation.inputs]
-        results = evaluate(operation.op, arrays, subgraph.types(operation))
+        results = evaluate(operation.op, arrays, subgraph.types(operation), Alone())
         known |= dict(zip(operation.outputs, results, strict=True))
     return [known[i] for i in subgraph.outputs]
 

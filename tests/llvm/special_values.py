@@ -19,7 +19,7 @@ from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.ops.reduction.scan import RFFT2D
 from onert_llvm.target.isa import Isa
 
-from .natively import BACKEND, NOTHING, subgraph_of, why_not
+from .natively import BACKEND, NOTHING, legal, subgraph_of, why_not
 
 VALUES = {
     "NaN": np.nan,
@@ -130,6 +130,7 @@ def _native(special: Special) -> bool:
 
 def bind(subgraph: Subgraph, isa: Isa | None) -> Run | None:
     """A function that runs a subgraph natively; only whether it can be made where there is no `isa`."""
+    subgraph = legal(subgraph)
     settings = Settings(num_threads=1, target=isa.name if isa is not None else "native")
     sequence = Operations(subgraph, tuple(range(len(subgraph.operations))), subgraph.inputs, subgraph.outputs)
     sequence = evolve(sequence, groups=BACKEND.fuse(sequence, settings))

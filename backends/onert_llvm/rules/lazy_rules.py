@@ -8,12 +8,10 @@ from onert.ir import Op
 from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.svdf import SVDF
+from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
 from onert.ir.ops.reduction.scan import RFFT2D
 from onert.ir.ops.vision_audio.detection import DetectionPostProcess
-from onert_llvm.lower.control_flow import decomposed
-from onert_llvm.lower.control_flow.decompositions import SPELLINGS
 from onert_llvm.lower.control_flow.loop_branch import Enclosed, Find, Fuse, Why
-from onert_llvm.lower.elementwise.tanh_of_sum import TanhOfSum
 from onert_llvm.lower.rule import Rule, rule
 
 _RULES: dict[type[Op], tuple[Rule, ...]] = {
@@ -36,6 +34,5 @@ def rules(kind: type[Op], why: Why, find: Find, fuse: Fuse) -> tuple[Rule, ...]:
 
 @cache
 def _holding(why: Why, find: Find, fuse: Fuse) -> dict[type[Op], Rule]:
-    """The rules for operations that hold graphs, or are spelt as such."""
-    enclosed = Enclosed(why, find, fuse)
-    return {**enclosed.rules(), **decomposed.rules(enclosed, SPELLINGS)}
+    """The rules for operations that hold graphs."""
+    return dict(Enclosed(why, find, fuse).rules())

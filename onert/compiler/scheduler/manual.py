@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from attrs import field, frozen
 
 from onert.backend import HOST, Backend
+from onert.compiler.legalize.legalize import Support
 from onert.compiler.options import Options
 from onert.ir import BackendError, CallTypes, CompileError, OnertError, Operation, Subgraph
 from onert.ir.ops.custom import Unsupported
@@ -143,6 +144,22 @@ def why_not(backend: Backend, operation: Operation, types: CallTypes) -> str | N
         raise BackendError(
             f"backend {backend.name} failed when asked for {operation}: {type(error).__name__}: {error}"
         ) from error
+
+
+def support(operation: Operation, types: CallTypes, backends: Sequence[Backend], chosen: Choices) -> Support:
+    """How the best of the backends that may run an operation runs it.
+
+    A backend that the user named for this operation or its kind runs it as well as any could.
+    """
+    choice = chosen.of(operation)
+    named = choice is not None and choice.option != "OP_BACKEND_ALLOPS"
+    found = Support.NONE
+    for backend in _candidates(operation, {each.name: each for each in backends}, chosen):
+        if why_not(backend, operation, types) is None:
+            if named or not backend.evaluates:
+                return Support.NATIVE
+            found = Support.EVALUATED
+    return found
 
 
 def _sentence(missing: Sequence[_Refusal]) -> str:

@@ -1,1 +1,1 @@
-"""Loops, branches and decomposed operations to commands."""
+"""Loops and branches to commands."""

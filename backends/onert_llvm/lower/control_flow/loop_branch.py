@@ -192,12 +192,6 @@ class Held:
                     self.places[made] = Pointer(Area.SCRATCH, 0, start)
                     self.size = max(self.size, -(-(start + nbytes) // _ALIGNMENT) * _ALIGNMENT)
 
-    def emit(self, at: int) -> None:
-        """The commands as those of operation `at` itself, for all threads."""
-        for command in self.commands(at):
-            self.lowering.add(command)
-        self.lowering.scratch(self.size)
-
     def _lowered(self) -> Lowered:
         """The commands on the graph's own operands, which come to have their places."""
         graph = self.graph

@@ -1,28 +1,20 @@
-"""tanh as TFLite's kernels with weights of bytes compute it: part of layers that are spelt as graphs."""
+"""tanh of a sum, as TFLite's kernels with weights of bytes compute it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import frozen
 
-from onert.ir import CallTypes, Op, TensorType
+from onert.ir import CallTypes
+from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.recurrent.tflite_activations import SumTanh
 from onert_llvm.lower.command_builder import Lowering
 
 
-@frozen
-class TanhOfSum(Op):
-    """`tanh(x + y)` of two float32 tensors of one shape, to the last bit of `APPROXIMATE` in recurrent_functions."""
-
-    def infer(self, x: TensorType, y: TensorType) -> TensorType:
-        return x.result(x.shape)
-
-
 def why_not(op: TanhOfSum, types: CallTypes) -> str | None:
-    """It is native wherever it was written."""
+    """It is native for every shape."""
     return None
 
 

@@ -7,21 +7,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from attrs import evolve
 
-from onert.ir import Array, CallTypes, DType, Op, Subgraph, TensorType
-from onert.ir.builder import Builder
+from onert.ir import Array, CallTypes, DType, Op, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
-from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.control_flow.enclosed import Loop
-from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.gather import Gather, PutRow
 from onert.ir.ops.data_movement.joining import Concat, Split
-from onert.ir.ops.data_movement.layout import Reverse, Transpose
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.data_movement.slicing import Slice
-from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
-from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.recurrent.gru import GRU
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.lstm_basic import BasicLSTM
@@ -29,80 +23,12 @@ from onert.ir.ops.recurrent.lstm_bidirectional import BidirectionalLSTM
 from onert.ir.ops.recurrent.recurrent import EIGHT_BITS
 from onert.ir.ops.recurrent.rnn import RNN, BidirectionalRNN
 from onert.ir.ops.recurrent.svdf import SVDF
+from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.shape import static
-from onert_llvm.lower.elementwise.tanh_of_sum import TanhOfSum
 
-from .decomposed import Spelling
-
-_ADD, _SUB, _MUL = (Binary(kind) for kind in (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL))
-
-
-class Draft(Builder):
-    """A graph in the making; its inputs are what an operation is given."""
-
-    def operands(self, types: CallTypes) -> list[int | None]:
-        """The operands of an operation: constants where their elements are known, else inputs."""
-        return [None if t is None else self.operand_of(t) for t in types.inputs]
-
-    def operand_of(self, t: TensorType) -> int:
-        """One of them."""
-        if t.value is None:
-            return self.input(evolve(t, data=None))
-        return self.constant(t.value, t.quantization, dtype=t.dtype)
-
-    def known(self, operand: int | None) -> TensorType:
-        """The type, its elements known where this is a constant."""
-        return self._operands[_there(operand)].known
-
-    def shape(self, operand: int | None) -> tuple[int, ...]:
-        return static(self.known(operand).shape)
-
-    def integers(self, *values: int) -> int:
-        return self.constant(np.array(values, np.int32))
-
-    def number(self, value: int) -> int:
-        return self.constant(np.array(value, np.int32))
-
-    def reshaped(self, x: int, *shape: int) -> int:
-        return x if self.shape(x) == shape else self.add(Reshape(), x, self.integers(*shape))
-
-    def rows_times(self, x: int, weights: int | None, bias: int | None, asymmetric: bool = False) -> int:
-        """Every row of `x` times weights, plus the bias."""
-        return self.add(FullyConnected(asymmetric_inputs=asymmetric), x, weights, bias)
-
-    def sum(self, x: int, y: int) -> int:
-        return self.add(_ADD, x, y)
-
-    def product(self, x: int, y: int) -> int:
-        return self.add(_MUL, x, y)
-
-    def logistic(self, x: int) -> int:
-        return self.add(Unary(UnaryKind.LOGISTIC), x)
-
-    def tanh(self, x: int) -> int:
-        return self.add(Unary(UnaryKind.TANH), x)
-
-    def activated(self, x: int, y: int | None, activation: Activation) -> int:
-        """The activation of a sum of one or two."""
-        if y is None:
-            y = self.constant(np.zeros(1, np.float32))
-        if activation is Activation.TANH:
-            return self.tanh(self.sum(x, y))
-        return self.add(Binary(BinaryKind.ADD, activation), x, y)
-
-    def copied(self, x: int) -> int:
-        return self.add(Copy(), x)
-
-    def swapped(self, x: int) -> int:
-        """A sequence with its first two axes exchanged."""
-        first, second, size = self.shape(x)
-        if 1 in (first, second):
-            return self.reshaped(x, second, first, size)
-        return self.add(Transpose(), x, self.integers(1, 0, 2))
-
-    def backward(self, x: int, axis: int) -> int:
-        return self.add(Reverse(), x, self.integers(axis))
+from .decomposition import Decomposition
+from .draft import Draft
 
 
 def _no_weights(types: CallTypes, states: Sequence[int]) -> str | None:
@@ -129,7 +55,7 @@ def _steps(d: Draft, given: int, h: int, step: Step, backward: bool = False) -> 
     units = d.shape(h)[1]
     if time == 1:
         out = step(d, d.reshaped(given, batch, d.shape(given)[2]), h)
-        return d.add(Reshape(), out, d.integers(1, batch, units)), d.copied(out)
+        return d.add(Reshape(), out, d.integers(1, batch, units)), out
     types = [evolve(d.known(i), data=None) for i in (given, h)]
     all_ = TensorType(DType.FLOAT32, (time, batch, units))
     kinds = (TensorType(DType.INT32, ()), *types, all_)
@@ -138,7 +64,7 @@ def _steps(d: Draft, given: int, h: int, step: Step, backward: bool = False) -> 
     goes_on = condition.add(Comparison(ComparisonKind.LESS), counter, condition.number(time))
     body = Draft()
     at, rows, state, outputs = (body.input(t) for t in kinds)
-    place = body.add(_SUB, body.number(time - 1), at) if backward else at
+    place = body.difference(body.number(time - 1), at) if backward else at
     state = step(body, body.add(Gather(), rows, place), state)
     outputs = body.add(PutRow(), outputs, place, body.add(Reshape(), state, body.integers(1, batch, units)))
     following = body.sum(at, body.number(1))
@@ -158,7 +84,7 @@ def _simple(
     backward: bool = False,
 ) -> tuple[int, int]:
     """Outputs and the last of them for steps `x[time, batch, features]` and weights, recurrent weights and bias."""
-    first, recurrent, bias = weights
+    first, recurrent, bias = _there(weights[0]), _there(weights[1]), weights[2]
     time, batch, features = d.shape(x)
     units = d.shape(h)[1]
     given = d.rows_times(d.reshaped(x, time * batch, features), first, bias, op.asymmetric_inputs)
@@ -168,7 +94,7 @@ def _simple(
     matrix = d.known(recurrent)
 
     def step(b: Draft, row: int, state: int) -> int:
-        own = b.rows_times(state, b.operand_of(matrix), None, op.asymmetric_inputs)
+        own = b.rows_times(state, b.constant_of(matrix), None, op.asymmetric_inputs)
         if matrix.dtype in EIGHT_BITS and op.activation is Activation.TANH:
             return b.add(TanhOfSum(), row, own)
         return b.activated(row, own, op.activation)
@@ -181,16 +107,12 @@ def _there(operand: int | None) -> int:
     return operand
 
 
-def _rnn(op: RNN, types: CallTypes) -> Subgraph:
-    d = Draft()
-    x, weights, recurrent, bias, h = d.operands(types)
-    shape = d.shape(_there(x))
-    if len(shape) == 2:
-        steps = d.reshaped(_there(x), 1, *shape)
-    else:
-        steps = _there(x) if op.time_major else d.swapped(_there(x))
-    y, last = _simple(d, op, steps, (weights, recurrent, bias), _there(h))
-    return d.subgraph([_laid_out(d, y, static(types.output.shape), len(shape) == 3 and not op.time_major), last])
+def _rnn(d: Draft, op: RNN, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    x, h = _there(operands[0]), _there(operands[4])
+    batch_first = len(d.shape(x)) == 3 and not op.time_major
+    steps = d.swapped(x) if batch_first else d.reshaped(x, *(1, *d.shape(x))[-3:])
+    y, last = _simple(d, op, steps, operands[1:4], h)
+    return [_laid_out(d, y, static(types.output.shape), batch_first), last]
 
 
 def _laid_out(d: Draft, y: int, shape: tuple[int, ...], swap: bool) -> int:
@@ -200,9 +122,10 @@ def _laid_out(d: Draft, y: int, shape: tuple[int, ...], swap: bool) -> int:
     return d.add(Reshape(), y, d.integers(*shape))
 
 
-def _bidirectional_rnn(op: BidirectionalRNN, types: CallTypes) -> Subgraph:
-    d = Draft()
-    found = [*d.operands(types), *(None,) * 12][:12]
+def _bidirectional_rnn(
+    d: Draft, op: BidirectionalRNN, types: CallTypes, operands: Sequence[int | None]
+) -> Sequence[int]:
+    found = [*operands, *(None,) * 12][:12]
     x, aux = found[0], found[9]
     linked = found[10] is not None
 
@@ -219,31 +142,30 @@ def _bidirectional_rnn(op: BidirectionalRNN, types: CallTypes) -> Subgraph:
         states.append(last)
     if op.merge_outputs:
         outputs = [d.add(Concat(-1), *outputs)]
-    return d.subgraph([*(d.copied(y) for y in outputs), *states])
+    return [*outputs, *states]
 
 
 def _why_no_gru(op: GRU, types: CallTypes) -> str | None:
     return _no_weights(types, (0, 5))
 
 
-def _gru(op: GRU, types: CallTypes) -> Subgraph:
-    d = Draft()
-    x, weights, bias, _, _, h = d.operands(types)
+def _gru(d: Draft, op: GRU, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    x, weights, bias, _, _, h = operands
     time, batch, features = d.shape(_there(x))
     units = static(types.input(3).shape)[1]
-    given = d.rows_times(d.reshaped(_there(x), time * batch, features), weights, bias)
+    given = d.rows_times(d.reshaped(_there(x), time * batch, features), _there(weights), bias)
 
     def step(b: Draft, row: int, state: int) -> int:
-        own = [None if t is None else b.operand_of(t) for t in (types.inputs[3], types.inputs[4])]
+        weights, bias = (None if t is None else b.constant_of(t) for t in types.inputs[3:5])
         axis, one = b.number(-1), b.constant(np.ones(1, np.float32))
         x_z, x_r, x_c = b.add_many(Split(3), axis, row)
-        h_z, h_r, h_c = b.add_many(Split(3), axis, b.rows_times(state, own[0], own[1]))
+        h_z, h_r, h_c = b.add_many(Split(3), axis, b.rows_times(state, _there(weights), bias))
         update, reset = b.logistic(b.sum(x_z, h_z)), b.logistic(b.sum(x_r, h_r))
         new = b.tanh(b.sum(x_c, b.product(reset, h_c)))
-        return b.sum(b.product(state, update), b.product(b.add(_SUB, one, update), new))
+        return b.sum(b.product(state, update), b.product(b.difference(one, update), new))
 
     y, last = _steps(d, d.reshaped(given, time, batch, 3 * units), d.reshaped(_there(h), batch, units), step)
-    return d.subgraph([d.copied(y) if op.return_sequences else d.add(Reshape(), last, d.integers(1, batch, units))])
+    return [y if op.return_sequences else d.add(Reshape(), last, d.integers(1, batch, units))]
 
 
 def _value(t: TensorType) -> Array:
@@ -260,12 +182,11 @@ def _why_no_svdf(op: SVDF, types: CallTypes) -> str | None:
     return _no_weights(types, (0, 4))
 
 
-def _svdf(op: SVDF, types: CallTypes) -> Subgraph:
-    d = Draft()
-    x, feature, _, bias, state = d.operands(types)
+def _svdf(d: Draft, op: SVDF, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    x, feature, _, bias, state = operands
     time = types.input(2)
     (filters, memory), batch = static(time.shape), static(types.input(0).shape)[0]
-    newest = d.reshaped(d.rows_times(_there(x), feature, None, op.asymmetric_inputs), batch, filters, 1)
+    newest = d.reshaped(d.rows_times(_there(x), _there(feature), None, op.asymmetric_inputs), batch, filters, 1)
     if memory > 1:
         before = d.reshaped(_there(state), batch, filters, memory)
         kept = d.add(Slice(), before, d.integers(0, 0, 1), d.integers(batch, filters, memory - 1))
@@ -275,7 +196,7 @@ def _svdf(op: SVDF, types: CallTypes) -> Subgraph:
     if op.rank > 1:
         total = d.add(Reduce(Reduction.SUM), d.reshaped(total, batch, filters // op.rank, op.rank), d.integers(2))
     y = d.activated(total, bias, op.activation)
-    return d.subgraph([y, d.add(Reshape(), newest, d.integers(batch, memory * filters))])
+    return [y, d.add(Reshape(), newest, d.integers(batch, memory * filters))]
 
 
 def _real(t: TensorType) -> Array:
@@ -296,20 +217,19 @@ def _why_no_lstms(op: BidirectionalLSTM, types: CallTypes) -> str | None:
     return _no_weights(types, (0, 35, 36, 37, 38, 39))
 
 
-def _lstms(op: BidirectionalLSTM, types: CallTypes) -> Subgraph:
+def _lstms(d: Draft, op: BidirectionalLSTM, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
     """Each direction a layer of its own; what both read is one input, the weights side by side."""
-    d = Draft()
     kinds = [*types.inputs, *(None,) * (48 - len(types.inputs))]
-    given = {at: d.operand_of(t) for at in (0, 35, 36, 37, 38, 39) if (t := kinds[at]) is not None}
-    x, aux, time = given[0], given.get(39), 0 if op.time_major else 1
+    given = [*operands, *(None,) * (48 - len(operands))]
+    x, aux, time = _there(given[0]), given[39], 0 if op.time_major else 1
     linked = kinds[41] is not None
     layer = LSTM(op.activation, op.time_major, op.cell_clip, op.projection_clip, op.asymmetric_inputs)
-    both = d.add(Concat(-1), x, aux) if linked else x
+    both = d.add(Concat(-1), x, _there(aux)) if linked else x
     outputs: list[int] = []
     states: list[int] = []
     for number, backward in ((0, False), (1, True)):
         read = aux if backward and aux is not None and not linked else both
-        read = d.backward(_there(read), time) if backward else _there(read)
+        read = d.backward(read, time) if backward else read
         weights: list[int | None] = []
         for at in range(17):
             t = kinds[1 + 17 * number + at]
@@ -317,38 +237,40 @@ def _lstms(op: BidirectionalLSTM, types: CallTypes) -> Subgraph:
                 weights.append(None)
                 continue
             own = kinds[40 + 4 * number + at] if linked and at < 4 else None
-            array = _value(t) if own is None else np.concatenate([_value(t), _value(own)], axis=1)
-            weights.append(d.constant(array, t.quantization, dtype=t.dtype))
+            if own is None:
+                weights.append(given[1 + 17 * number + at])
+            else:
+                array = np.concatenate([_value(t), _value(own)], axis=1)
+                weights.append(d.constant(array, t.quantization, dtype=t.dtype))
         y, h, c = d.add_many(layer, read, *weights, given[35 + 2 * number], given[36 + 2 * number])
         outputs.append(d.backward(y, time) if backward else y)
         states += [h, c]
     if op.merge_outputs:
         outputs = [d.add(Concat(-1), *outputs)]
-    return d.subgraph([*outputs, *states])
+    return [*outputs, *states]
 
 
 def _why_no_basic(op: BasicLSTM, types: CallTypes) -> str | None:
     return "only float32 is native" if types.input(0).dtype is not DType.FLOAT32 else _no_weights(types, (0, 1, 4))
 
 
-def _basic(op: BasicLSTM, types: CallTypes) -> Subgraph:
-    d = Draft()
-    x, h, weights, bias, c = d.operands(types)
+def _basic(d: Draft, op: BasicLSTM, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    x, h, weights, bias, c = operands
     both = d.add(Concat(1), x, h)
-    gates = d.rows_times(both, weights, bias)
+    gates = d.rows_times(both, _there(weights), bias)
     entry, update, forget, output = d.add_many(Split(4), d.number(1), gates)
     kept = d.product(d.logistic(forget), _there(c))
     state = d.sum(d.product(d.logistic(entry), d.tanh(update)), kept)
     y = d.product(d.logistic(output), d.tanh(state))
-    return d.subgraph([y, state, both, gates, d.copied(y), d.copied(state)])
+    return [y, state, both, gates, y, state]
 
 
-SPELLINGS: dict[type[Op], Spelling] = {
-    RNN: Spelling(_why_no_rnn, _rnn),
-    BidirectionalRNN: Spelling(_why_no_rnn, _bidirectional_rnn),
-    GRU: Spelling(_why_no_gru, _gru),
-    SVDF: Spelling(_why_no_svdf, _svdf),
-    BidirectionalLSTM: Spelling(_why_no_lstms, _lstms),
-    BasicLSTM: Spelling(_why_no_basic, _basic),
+DECOMPOSITIONS: dict[type[Op], tuple[Decomposition, ...]] = {
+    RNN: (Decomposition(_why_no_rnn, _rnn),),
+    BidirectionalRNN: (Decomposition(_why_no_rnn, _bidirectional_rnn),),
+    GRU: (Decomposition(_why_no_gru, _gru),),
+    SVDF: (Decomposition(_why_no_svdf, _svdf),),
+    BidirectionalLSTM: (Decomposition(_why_no_lstms, _lstms),),
+    BasicLSTM: (Decomposition(_why_no_basic, _basic),),
 }
-"""The kinds that are spelt."""
+"""By kind."""

@@ -1,0 +1,51 @@
+"""What a decomposition is, and the table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+from attrs import frozen
+
+from onert.ir import Op
+from onert.ir.process import imports
+from onert.ir.value import Value
+
+WhyNot = Callable[..., str | None]
+"""Given an operation and its types: why it is not decomposed, None where it is."""
+Write = Callable[..., Sequence[int]]
+"""Given a draft, an operation, its types and its operands in the draft: writes the graph, and gives the results."""
+
+
+@frozen
+class Decomposition(Value):
+    """Operations of a kind as graphs of other kinds, with the same results.
+
+    `why_not(op, types)` says which operations of the kind are left as they are; all types are static.
+    `write(draft, op, types, operands)` adds operations to the draft and gives the operands that take the place of the
+    results, of the same types.
+    """
+
+    why_not: WhyNot
+    write: Write
+
+
+_KINDS: Mapping[str, tuple[str, ...]] = {
+    "recurrent": ("RNN", "BidirectionalRNN", "GRU", "SVDF", "BidirectionalLSTM", "BasicLSTM"),
+}
+"""The kinds that each file of this package decomposes: a file is read when a model has one of them."""
+
+
+@cache
+def places() -> Mapping[str, str]:
+    """The file for each kind that has decompositions."""
+    return {kind: file for file, kinds in _KINDS.items() for kind in kinds}
+
+
+def decompositions(kind: type[Op]) -> tuple[Decomposition, ...]:
+    """The decompositions of a kind, none for most."""
+    file = places().get(kind.__name__)
+    if file is None:
+        return ()
+    table: Mapping[type[Op], tuple[Decomposition, ...]] = imports.module(f"{__package__}.{file}").DECOMPOSITIONS
+    return table.get(kind, ())

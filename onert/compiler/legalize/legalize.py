@@ -1,0 +1,138 @@
+"""Legalization: operations that no backend runs natively become graphs of operations that one does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import IntEnum
+
+from attrs import evolve
+
+from onert.compiler.rewrite.edit import Edit
+from onert.ir import CallTypes, Operation, Subgraph
+from onert.ir.analysis.cost import cost
+from onert.ir.ops.control_flow.enclosed import Branch, Loop
+
+from .decomposition import Decomposition, decompositions
+from .draft import Draft
+
+MOST_NESTED = 8
+"""How deep decompositions may lie in decompositions, so that kinds that decompose into one another end."""
+
+
+class Support(IntEnum):
+    """How an operation is run."""
+
+    NONE = 0
+    """By no backend."""
+    EVALUATED = 1
+    """In NumPy, by its own meaning."""
+    NATIVE = 2
+    """By code made for it."""
+
+
+Supports = Callable[[Operation, CallTypes], Support]
+"""How the best backend for an operation runs it."""
+
+
+def legalize(graph: Subgraph, supports: Supports) -> Subgraph:
+    """The graph with operations decomposed where that makes what they compute native, or possible at all.
+
+    An operation that is native stays. One that is not is decomposed if all operations of the decomposition, themselves
+    legalized, are run better than it is; of several decompositions the one with the least cost is taken. Graphs in
+    loops and branches are legalized likewise. The same object comes back where nothing changes.
+
+    Requires: inferred types. Ensures: inferred types.
+
+        y = OneHot(x, 3, 1.0, 0.0)    -->    y = Select(Equal(Reshape(x), [0, 1, 2]), 1.0, 0.0)
+    """
+    return _legalized(graph, supports, 0)
+
+
+def _legalized(graph: Subgraph, supports: Supports, depth: int) -> Subgraph:
+    edit = Edit(graph)
+    for at, operation in enumerate(graph.operations):
+        op = operation.op
+        if isinstance(op, Loop | Branch):
+            inner = _inside(op, supports, depth)
+            if inner is not op:
+                edit.replace(at, evolve(operation, op=inner))
+            continue
+        possible = decompositions(type(op))
+        types = graph.types(operation)
+        if not possible or depth == MOST_NESTED or not _is_static(types):
+            continue
+        level = supports(operation, types)
+        if level is not Support.NATIVE:
+            found = _best(operation, types, possible, supports, level, depth)
+            if found is not None:
+                _inline(edit, at, found)
+    return edit.done()
+
+
+def _inside(op: Loop | Branch, supports: Supports, depth: int) -> Loop | Branch:
+    """The operation with the graphs that it holds legalized."""
+    if isinstance(op, Loop):
+        condition, body = (_legalized(graph, supports, depth) for graph in (op.condition, op.body))
+        return op if condition is op.condition and body is op.body else evolve(op, condition=condition, body=body)
+    then, otherwise = (_legalized(graph, supports, depth) for graph in (op.then, op.otherwise))
+    return op if then is op.then and otherwise is op.otherwise else evolve(op, then=then, otherwise=otherwise)
+
+
+def _is_static(types: CallTypes) -> bool:
+    return all(t is None or t.is_static for t in (*types.inputs, *types.outputs))
+
+
+def _best(
+    operation: Operation,
+    types: CallTypes,
+    possible: Iterable[Decomposition],
+    supports: Supports,
+    level: Support,
+    depth: int,
+) -> Subgraph | None:
+    """The cheapest decomposition of which every operation is run better than the operation itself; None without one."""
+    found: list[Subgraph] = []
+    for each in possible:
+        if each.why_not(operation.op, types) is None:
+            graph = _legalized(decomposed(each, operation, types), supports, depth + 1)
+            if all(supports(o, graph.types(o)) > level for o in graph.operations):
+                found.append(graph)
+    return min(found, key=_cost, default=None)
+
+
+def decomposed(decomposition: Decomposition, operation: Operation, types: CallTypes) -> Subgraph:
+    """The graph that takes an operation's place; its inputs are the operands that are there, in order."""
+    draft = Draft()
+    operands = draft.operands(types)
+    return draft.subgraph(decomposition.write(draft, operation.op, types, operands))
+
+
+def _cost(graph: Subgraph) -> int:
+    """Arithmetic and bytes of a graph's operations."""
+    costs = (cost(operation.op, graph.types(operation)) for operation in graph.operations)
+    return sum(each.flops + each.nbytes for each in costs)
+
+
+def _inline(edit: Edit, at: int, graph: Subgraph) -> None:
+    """Put a graph's operations in the place of operation `at`, with its place in the model and its results."""
+    operation = edit.subgraph.operations[at]
+    number = dict(zip(graph.inputs, operation.used, strict=True))
+    passed_on: list[tuple[int, int]] = []
+    for mine, theirs in zip(operation.outputs, graph.outputs, strict=True):
+        if theirs in graph.definitions and theirs not in number:
+            number[theirs] = mine
+        else:
+            passed_on.append((mine, theirs))
+    number |= {i: edit.operand(operand) for i, operand in enumerate(graph.operands) if i not in number}
+    for mine, theirs in passed_on:
+        edit.redirect(mine, number[theirs])
+    operations = (
+        evolve(
+            each,
+            inputs=tuple(None if i is None else number[i] for i in each.inputs),
+            outputs=tuple(number[i] for i in each.outputs),
+            location=operation.location,
+        )
+        for each in graph.operations
+    )
+    edit.replace(at, *operations)

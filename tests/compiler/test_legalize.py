@@ -1,0 +1,262 @@
+"""Claims about legalization: what is decomposed, what stays, and that a decomposition means what its operation does."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Iterator
+from importlib import import_module
+
+import cases
+import numpy as np
+import pytest
+from attrs import evolve, frozen
+from cases.case import Case
+from llvm.natively import by_meaning, same, subgraph_of
+
+import onert
+from onert.compiler import legalize as package
+from onert.compiler.legalize import decomposition as table
+from onert.compiler.legalize.decomposition import Decomposition, decompositions, places
+from onert.compiler.legalize.draft import Draft
+from onert.compiler.legalize.legalize import MOST_NESTED, Support, decomposed, legalize
+from onert.ir import OPS, Array, CallTypes, DType, Op, Operation, Package, Subgraph, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.control_flow.enclosed import Branch
+from onert.ir.ops.elementwise.binary import Binary
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.recurrent.gru import GRU
+
+ROW = TensorType(DType.FLOAT32, (1, 4))
+
+
+# ---- the table
+
+
+def test_the_index_names_each_file_and_each_kind_once() -> None:
+    files = {m.name for m in pkgutil.iter_modules(package.__path__)} - {"draft", "decomposition", "legalize"}
+    assert files == set(places().values())
+    for file in files:
+        found = import_module(f"{package.__name__}.{file}").DECOMPOSITIONS
+        assert {kind.__name__ for kind in found} == {kind for kind, place in places().items() if place == file}
+        assert all(OPS[kind.__name__] is kind and each for kind, each in found.items())
+
+
+def _decomposed() -> Iterator[tuple[Case, int]]:
+    for module in pkgutil.iter_modules(cases.__path__):
+        for case in getattr(import_module(f"cases.{module.name}"), "CASES", ()):
+            for number in range(len(decompositions(type(case.op)))):
+                yield case, number
+
+
+DECOMPOSED = list(_decomposed())
+
+
+def _graph(case: Case, number: int) -> tuple[Subgraph, Subgraph, list[Array]] | str:
+    """A case with its weights constant, its decomposition, and the inputs of both; why there is none."""
+    given = [i for i, array in enumerate(case.inputs) if array is not None]
+    for constant in (case.constant, tuple(given[1:]), ()):
+        graph = subgraph_of(case, constant)
+        (operation,) = graph.operations
+        types = graph.types(operation)
+        if any(t is not None and not t.is_static for t in (*types.inputs, *types.outputs)):
+            reason: str | None = "a shape is not known"
+            continue
+        decomposition = decompositions(type(case.op))[number]
+        reason = decomposition.why_not(case.op, types)
+        if reason is None:
+            inputs = [array for i, array in enumerate(case.inputs) if array is not None and i not in constant]
+            return graph, decomposed(decomposition, operation, types), inputs
+    return reason or ""
+
+
+@pytest.mark.parametrize(
+    ("case", "number"), DECOMPOSED, ids=[f"{case.op.label} {number}: {case.name}" for case, number in DECOMPOSED]
+)
+def test_a_decomposition_means_what_its_operation_does(case: Case, number: int) -> None:
+    found = _graph(case, number)
+    if isinstance(found, str):
+        assert found  # the decomposition says why it is not for this case
+        return
+    graph, parts, inputs = found
+    operands = [array for array in case.inputs if array is not None]
+    wanted, made = graph.operations[0], [parts.type(o) for o in parts.outputs]
+    assert [evolve(t, data=None) for t in made] == [graph.type(o) for o in wanted.outputs]
+    same(by_meaning(parts, operands), by_meaning(graph, inputs), max(case.tolerance, 1e-5))
+
+
+@pytest.mark.parametrize("kind", sorted(places()))
+def test_every_decomposition_is_for_some_case(kind: str) -> None:
+    for number in range(len(decompositions(OPS[kind]))):
+        own = [case for case, n in DECOMPOSED if n == number and type(case.op) is OPS[kind]]
+        assert any(not isinstance(_graph(case, number), str) for case in own)
+
+
+# ---- which operations are decomposed
+
+
+@frozen
+class Negated(Op):
+    """`-x`, by one of two decompositions, or as itself."""
+
+    def infer(self, x: TensorType) -> TensorType:
+        return x.result(x.shape)
+
+    def evaluate(self, x: Array) -> Array:
+        return -x
+
+
+@frozen
+class TwiceNegated(Negated):
+    """`x`: decomposed into two of the other kind."""
+
+    def evaluate(self, x: Array) -> Array:
+        return x
+
+
+@frozen
+class Circular(Negated):
+    """Decomposed into itself."""
+
+
+def _zero_minus(d: Draft, op: Op, types: CallTypes, operands: list[int]) -> list[int]:
+    zero = d.constant(np.zeros(types.input(0).shape, np.float32))
+    return [d.difference(zero, operands[0])]
+
+
+def _function(d: Draft, op: Op, types: CallTypes, operands: list[int]) -> list[int]:
+    return [d.unary(UnaryKind.NEG, operands[0])]
+
+
+def _twice(d: Draft, op: Op, types: CallTypes, operands: list[int]) -> list[int]:
+    return [d.add(Negated(), d.add(Negated(), operands[0]))]
+
+
+def _itself(d: Draft, op: Op, types: CallTypes, operands: list[int]) -> list[int]:
+    return [d.add(Circular(), operands[0])]
+
+
+def _always(op: Op, types: CallTypes) -> None:
+    return None
+
+
+TOY = {
+    Negated: (Decomposition(_always, _zero_minus), Decomposition(_always, _function)),
+    TwiceNegated: (Decomposition(_always, _twice),),
+    Circular: (Decomposition(_always, _itself),),
+}
+
+
+@pytest.fixture(autouse=True)
+def _toys(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find(kind: type[Op]) -> tuple[Decomposition, ...]:
+        return TOY.get(kind) or table.decompositions(kind)
+
+    monkeypatch.setattr("onert.compiler.legalize.legalize.decompositions", find)
+
+
+def _one(op: Op) -> Subgraph:
+    b = Builder()
+    return b.subgraph([b.add(op, b.input(ROW))])
+
+
+def _with(**levels: Support) -> Callable[[Operation, CallTypes], Support]:
+    """Support by the kind's name; of what is not named there is none."""
+
+    def supports(operation: Operation, types: CallTypes) -> Support:
+        op = operation.op
+        name = op.kind.name if isinstance(op, Unary | Binary) else type(op).__name__
+        return levels.get(name, Support.NONE)
+
+    return supports
+
+
+EVALUATED, NATIVE = Support.EVALUATED, Support.NATIVE
+
+
+@pytest.mark.parametrize(
+    ("op", "levels", "found"),
+    [
+        (Negated(), {"Negated": NATIVE, "NEG": NATIVE}, None),
+        (Negated(), {"Negated": EVALUATED, "NEG": EVALUATED}, None),
+        (Negated(), {"Negated": EVALUATED}, None),
+        (Negated(), {"Negated": EVALUATED, "SUB": NATIVE}, ["SUB"]),
+        (Negated(), {"Negated": EVALUATED, "NEG": NATIVE}, ["NEG"]),
+        (Negated(), {"Negated": EVALUATED, "SUB": NATIVE, "NEG": NATIVE}, ["NEG"]),  # which reads no zeros
+        (Negated(), {"NEG": EVALUATED}, ["NEG"]),
+        (TwiceNegated(), {"TwiceNegated": EVALUATED, "NEG": NATIVE}, ["NEG", "NEG"]),
+        (TwiceNegated(), {"TwiceNegated": EVALUATED, "Negated": NATIVE}, ["Negated", "Negated"]),
+        (TwiceNegated(), {"TwiceNegated": EVALUATED, "Negated": EVALUATED, "SUB": EVALUATED}, None),
+        (Circular(), {"Circular": EVALUATED}, None),
+        (Circular(), {}, None),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Op) else str(value),
+)
+def test_an_operation_is_decomposed_where_its_parts_are_run_better(
+    op: Op, levels: dict[str, Support], found: list[str] | None
+) -> None:
+    graph = _one(op)
+    legalized = legalize(graph, _with(**levels))
+    if found is None:
+        assert legalized is graph
+        return
+    names = [o.op.kind.name if isinstance(o.op, Unary | Binary) else type(o.op).__name__ for o in legalized.operations]
+    assert names == found
+    assert {o.location for o in legalized.operations} == {graph.operations[0].location}
+    x = np.float32([[1, -2, 3, 0.5]])
+    same(by_meaning(legalized, [x]), by_meaning(graph, [x]))
+
+
+def test_what_stays_nested_too_deep_stays() -> None:
+    asked: list[Operation] = []
+
+    def supports(operation: Operation, types: CallTypes) -> Support:
+        asked.append(operation)
+        return Support.NONE
+
+    assert len(legalize(_one(Circular()), supports).operations) == 1
+    assert len(asked) <= 3 * MOST_NESTED
+
+
+def test_graphs_in_branches_are_legalized() -> None:
+    b = Builder()
+    condition, x = b.input(TensorType(DType.BOOL, (1,))), b.input(ROW)
+    graph = b.subgraph([b.add(Branch(_one(Negated()), _one(Unary(UnaryKind.ABS))), condition, x)])
+    legalized = legalize(graph, _with(Negated=EVALUATED, NEG=NATIVE))
+    op = legalized.operations[0].op
+    assert isinstance(op, Branch)
+    assert isinstance(op.then.operations[0].op, Unary)
+    assert op.otherwise is graph.operations[0].op.otherwise  # type: ignore[attr-defined]
+
+
+# ---- in the compiler
+
+
+def _gated() -> tuple[Package, Array]:
+    rng = np.random.default_rng(3)
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (5, 1, 3)), "x")
+    arrays = ((12, 3), (12,), (12, 4), (12,), (1, 1, 4))
+    y = b.add(GRU(), x, *(b.constant(rng.standard_normal(shape).astype(np.float32)) for shape in arrays))
+    return Package((Subgraphs((b.subgraph([y]),)),), "gated"), rng.standard_normal((5, 1, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("options", "native"),
+    [
+        ({}, True),
+        ({"op_backend": {"GRU": "reference"}}, False),
+        ({"op_backend_allops": "reference"}, False),
+        ({"disabled_passes": frozenset({"legalize"})}, False),
+        ({"optimize": False}, True),
+    ],
+    ids=["as it is", "its kind on reference", "all on reference", "legalize disabled", "nothing optimised"],
+)
+def test_the_user_decides_whether_a_layer_is_decomposed(options: dict[str, object], native: bool) -> None:
+    package, x = _gated()
+    program = onert.compile(package, **options)
+    (routine,) = program.routines
+    assert any(isinstance(o.op, GRU) for o in routine.subgraph.operations) is not native
+    assert {step.backend for step in routine.steps} == ({"llvm"} if native else {"reference"})
+    (found,) = onert.Execution(program).run([x]).values()
+    (expected,) = by_meaning(package.models[0].primary, [x])
+    same([found], [expected])
