@@ -13,7 +13,7 @@ from onert.ir.ops.data_movement.permute import Permute
 
 
 def why_not(operation: Operation) -> str | None:
-    """Why none of these kernels runs an operation; None where one does."""
+    """Why none of these kernels runs an operation; None if one does."""
     if isinstance(operation.op, Permute) or operation.op.subgraphs:
         return None
     return f"{operation.op.label} is neither a copy between memory spaces nor control flow"

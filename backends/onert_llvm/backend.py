@@ -69,7 +69,7 @@ def _compile() -> Any:
 
 
 def _module(name: str) -> Any:
-    """A module of this backend that needs LLVM; BackendError where LLVM cannot be loaded."""
+    """A module of this backend that needs LLVM; BackendError if LLVM cannot be loaded."""
     try:
         imports.module("llvmlite.binding")
     except Exception as error:  # a missing package, a missing library, one built for something else

@@ -43,7 +43,7 @@ def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
 
 
 def why_not(operation: Operation, types: CallTypes) -> str | None:
-    """Why an operation is not run natively; None where it is."""
+    """Why an operation is not run natively; None if it is."""
     if not (types.outputs or isinstance(operation.op, AssignVariable)):
         return "it has no results"
     if any(t is not None and not t.is_static for t in (*types.inputs, *types.outputs)):

@@ -61,7 +61,7 @@ class Backend:
         """Something is about to be compiled: what takes long to start may start beside. Nothing need be done."""
 
     def supports(self, operation: Operation, types: CallTypes) -> str | None:
-        """None where this backend can run the operation on these types, else the reason why it cannot."""
+        """None if this backend can run the operation on these types, else the reason why it cannot."""
         raise NotImplementedError
 
     def fuse(self, sequence: Sequence, settings: Settings) -> tuple[Group, ...]:
@@ -72,7 +72,7 @@ class Backend:
         return tuple(Group((at,)) for at in sequence.operations)
 
     def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
-        """The kernel of a sequence of supported operations; BackendError where that fails."""
+        """The kernel of a sequence of supported operations; BackendError if that fails."""
         raise NotImplementedError
 
     def fingerprint(self, settings: Settings) -> str | None:
@@ -84,7 +84,7 @@ class Backend:
         return None
 
     def keep(self, kernel: Kernel) -> Any:
-        """What `revive` makes the kernel of again in another process; None where it cannot be kept.
+        """What `revive` makes the kernel of again in another process; None if it cannot be kept.
 
         Plain data: None, numbers, strings, bytes, arrays, element types, tuples, dictionaries, frozen sets, and values
         of classes of `onert.ir` and of those in `serializable`. A program with anything else is not cached. Arrays come

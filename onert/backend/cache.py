@@ -53,7 +53,7 @@ def sources(package: Path, memo: Cache | None = None) -> str:
     To read them all takes ten milliseconds, so the digest is stored in `memo` (the user's cache where it is None) under
     what the system says of each file: inode, size, and the times of the last change of content and of state. The
     latter nobody can set. Where a file was changed so recently that another change could bear the same time, nothing is
-    stored. OSError where the folder cannot be read.
+    stored. OSError if the folder cannot be read.
     """
     memo = Cache(default_directory(os.environ)) if memo is None else memo
     found = sorted(_files(str(package), ""))
@@ -119,7 +119,7 @@ def _header(payload: Iterable[bytes | memoryview]) -> bytes:
 
 
 def _read(path: Path) -> memoryview:
-    """A copy of a file of this user's, as much as there is of it; OSError where it is not that."""
+    """A copy of a file of this user's, as much as there is of it; OSError if it is not that."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         status = os.fstat(descriptor)
@@ -132,7 +132,7 @@ def _read(path: Path) -> memoryview:
 
 
 def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
-    """A new file that only this user may read; OSError where it is there already."""
+    """A new file that only this user may read; OSError if it is there already."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         for piece in pieces:
             file.write(piece)
@@ -165,7 +165,7 @@ class Cache(Value):
         return digest.hexdigest()
 
     def load(self, key: str) -> memoryview | None:
-        """The payload, a private copy that is read-only; None where it is not there or not whole."""
+        """The payload, a private copy that is read-only; None if it is not there or not whole."""
         path = self._path(key)
         try:
             if not _own(os.stat(self.directory)):

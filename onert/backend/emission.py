@@ -55,7 +55,7 @@ class EntryPoint(Value):
 
 @frozen
 class CodeTarget(Value):
-    """What code is made for: the words of a user, None where nothing was said.
+    """What code is made for: the words of a user, None if nothing was said.
 
     `relocation` is "pic" or "static".
     """

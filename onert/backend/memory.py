@@ -70,7 +70,7 @@ def has_own_layout(memory: Memory) -> bool:
 
 
 def require_room(nbytes: int) -> None:
-    """ExecutionError where the machine has less memory than this in all: no such array is ever asked for."""
+    """ExecutionError if the machine has less memory than this in all: no such array is ever asked for."""
     room = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if nbytes > room:
         raise ExecutionError(f"{nbytes} bytes are needed, more than the machine's {room}")

@@ -30,7 +30,7 @@ class TensorInfo(Value):
     """An input or output as callers see it; a dimension that is not known before the run is None.
 
     `signature_shape` is the shape of an input with None for the dimensions that the model leaves open although `shape`
-    has them; None where it leaves none open.
+    has them; None if it leaves none open.
     """
 
     name: str

@@ -105,7 +105,7 @@ class Task(Generic[_T]):
         return True
 
     def wait(self) -> None:
-        """Until the task is done; BackendError where it was begun in the process that this one was forked from."""
+        """Until the task is done; BackendError if it was begun in the process that this one was forked from."""
         while not self._gate.wait(_LOOK):
             if self._process != os.getpid():
                 raise BackendError("a task that was begun before the process was forked is not done in the child")
@@ -154,7 +154,7 @@ class _Threads:
             self.idle.append(None)
 
     def ready(self) -> None:
-        """See to it that there is a thread; RuntimeError where the system has none and there is none."""
+        """See to it that there is a thread; RuntimeError if the system has none and there is none."""
         try:
             self.idle.pop()
         except IndexError:
@@ -184,7 +184,7 @@ class Pool:
         self._threads: dict[int, _Threads] = {}
 
     def submit(self, call: Callable[[], _T]) -> Task[_T]:
-        """Have a thread make the call. RuntimeError where there is no thread, or none any more as the process ends."""
+        """Have a thread make the call. RuntimeError if there is no thread, or none any more as the process ends."""
         return self.give(Task(call))
 
     def give(self, task: Task[_T]) -> Task[_T]:

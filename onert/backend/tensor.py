@@ -70,7 +70,7 @@ class Tensors:
         return list(self._tensors.items())
 
     def call_types(self, operation: Operation) -> CallTypes:
-        """The types of an operation's operands as they are in this run; elements known where a shape hangs on them."""
+        """The types of an operation's operands in this run; elements are known where a shape depends on them."""
         return CallTypes(
             tuple(
                 None

@@ -48,7 +48,7 @@ class Description(Value):
 
 
 def read(path: Path) -> Description:
-    """The description in a header; ExecutionError where it is none of onert's."""
+    """The description in a header; ExecutionError if the header is not one of onert's."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

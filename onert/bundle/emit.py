@@ -22,7 +22,7 @@ BACKEND = "llvm"
 
 
 def write(source: Source | Mapping[str, Source], directory: Path, wanted: Request) -> Files:
-    """The bundle that was asked for, written; CompileError or BackendError where that cannot be."""
+    """The bundle that was asked for, written; CompileError or BackendError if that cannot be."""
     return _written(_programs(source, wanted), directory, wanted, _name(source, wanted.name))
 
 

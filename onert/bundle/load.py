@@ -126,7 +126,7 @@ class Bundle:
 def load_bundle(directory: str | os.PathLike[str], name: str | None = None) -> Bundle:
     """The bundle in a directory, linked by the system's linker; `name` where there are several.
 
-    ExecutionError where files are missing or do not belong together, and where the linker refuses: code for another
+    ExecutionError if files are missing or do not belong together, and where the linker refuses: code for another
     machine, or not relocatable.
     """
     folder = Path(directory)

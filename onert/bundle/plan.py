@@ -46,7 +46,7 @@ class _Draft(Value):
 def plan(programs: Mapping[str, Program], backend: Backend, options: Options) -> Plan:
     """The plan of programs by the symbols of their entry points, for a backend that runs all of each.
 
-    CompileError where a shape is not known, and with every operation that the backend does not run.
+    CompileError if a shape is not known, and with every operation that the backend does not run.
     """
     drafts = [_draft(symbol, program, backend, options) for symbol, program in programs.items()]
     _require_own_variables(drafts)
@@ -116,7 +116,7 @@ def _draft(symbol: str, program: Program, backend: Backend, options: Options) ->
 
 
 def _require_own_variables(drafts: Sequence[_Draft]) -> None:
-    """CompileError where two entry points use one resource variable: each has state of its own."""
+    """CompileError if two entry points use one resource variable: each has state of its own."""
     owners: dict[Key, str] = {}
     for draft in drafts:
         for key in draft.keys:

@@ -55,7 +55,7 @@ class Held(Value):
 def held(graph: Subgraph, model: Subgraphs) -> Held:
     """The subgraph of a model with its resource variables as state; itself where it has none.
 
-    CompileError where it cannot be known before the run what a variable is or how it begins.
+    CompileError if it cannot be known before the run what a variable is or how it begins.
     """
     if not any(isinstance(o.op, VarHandle | CallOnce) for o in graph.operations):
         return Held(graph)
@@ -178,7 +178,7 @@ class _Holding:
 
 
 def _assigned(graph: Subgraph) -> Mapping[Key, Array]:
-    """What a subgraph that is called once assigns; CompileError where it does more than to assign what is known."""
+    """What a subgraph that is called once assigns; CompileError if it does more than to assign what is known."""
     known: dict[int, Array] = {i: o.data.array for i, o in enumerate(graph.operands) if o.data is not None}
     handles: dict[int, Key] = {}
     found: dict[Key, Array] = {}

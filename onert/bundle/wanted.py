@@ -65,7 +65,7 @@ def request(
     save_asm: bool,
     save_ir: bool,
 ) -> Request:
-    """What was asked of `bundle`; CompileError where it cannot be asked for."""
+    """What was asked of `bundle`; CompileError if it cannot be asked for."""
     if relocation not in ("pic", "static"):
         raise CompileError(f"relocation is {relocation!r}, expected pic or static")
     known = [kind.value for kind in Api]

@@ -14,7 +14,7 @@ from onert.ir import CompileError
 def write_all(directory: Path, contents: Mapping[str, bytes]) -> list[Path]:
     """The files by name, in a directory that is made where it is missing; their paths.
 
-    All are written under other names first and renamed when the last is whole. CompileError where that fails; what was
+    All are written under other names first and renamed when the last is whole. CompileError if that fails; what was
     begun is then removed.
     """
     made = [d for d in (directory, *directory.parents) if not d.exists()]

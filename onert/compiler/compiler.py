@@ -36,7 +36,7 @@ KEPT_PROGRAMS = 8
 def compilation(package: Package, options: Options, backends: Sequence[Backend]) -> Compilation:
     """What makes the programs of a package on `backends`, loaded and in order of preference.
 
-    ModelError where the package's models do not fit together, CompileError for a signature or an input shape that the
+    ModelError if the package's models do not fit together, CompileError for a signature or an input shape that the
     model does not have.
     """
     linking = Budget(STEPS + sum(_size(model) for model in package.models), CompileError)
@@ -69,7 +69,7 @@ class Compilation:
         self.programs: dict[tuple[tuple[Shape, Shape], ...], Program] = {}
 
     def first(self) -> Program:
-        """The program for the input shapes of the options; CompileError, BackendError where it cannot be made."""
+        """The program for the input shapes of the options; CompileError, BackendError if it cannot be made."""
         return self.program(self.shapes)
 
     def specialize(self, shapes: Mapping[int, tuple[int, ...]]) -> Program:
@@ -165,7 +165,7 @@ def _size(model: Subgraphs) -> int:
 def _prepared(
     entry: Entry, chosen: Choices, options: Options, backends: Sequence[Backend], budget: Budget, allowed: Limits
 ) -> Subgraphs:
-    """The model with types inferred and passes run; CompileError where the input shapes do not suit an operation.
+    """The model with types inferred and passes run; CompileError if the input shapes do not suit an operation.
 
     Subgraphs that nothing runs any more are emptied.
     """

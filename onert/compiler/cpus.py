@@ -49,7 +49,7 @@ def _version_1(folder: Path) -> float | None:
 
 
 def _ratio(words: list[str]) -> float | None:
-    """Quota over period; None where there is no limit ("max", -1, no such file)."""
+    """Quota over period; None if there is no limit ("max", -1, no such file)."""
     if len(words) != 2 or not all(word.isdecimal() for word in words):
         return None
     quota, period = (int(word) for word in words)

@@ -26,7 +26,7 @@ class Entry(Value):
         return self.model[self.index]
 
     def position(self, name: int | str) -> int:
-        """The position of an input given by name or position; CompileError where there is none."""
+        """The position of an input given by name or position; CompileError if there is none."""
         count = len(self.input_names)
         if isinstance(name, str):
             if name not in self.input_names:
@@ -67,7 +67,7 @@ class Entry(Value):
 
 
 def enter(model: Subgraphs, signature: str | None) -> Entry:
-    """The entry that a signature names, or the primary subgraph; CompileError where there is no such signature.
+    """The entry that a signature names, or the primary subgraph; CompileError if there is no such signature.
 
     Subgraphs that no run may reach are emptied. Every operation gets a location, for messages.
     """

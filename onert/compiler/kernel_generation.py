@@ -17,7 +17,7 @@ Answer = TypeVar("Answer")
 
 
 def fuse(part: Part, settings: Settings) -> Part:
-    """The part with the groups in which its backend runs the operations; BackendError where these are no such thing."""
+    """The part with the groups in which its backend runs the operations; BackendError if it gives others."""
     sequence, backend = part.sequence, part.backend
     groups = _ask(backend, sequence, lambda: backend.fuse(sequence, settings))
     _check(backend, sequence, groups)

@@ -28,7 +28,7 @@ def lower(subgraph: Subgraph, backends: Sequence[Backend], permuter: Backend | N
     """The subgraph with a permute, run by `permuter`, wherever an operand is read in another space than it lives in.
 
     Backends that name the same space pass tensors to one another as they are. A constant is not permuted but there
-    once for every space that reads it. CompileError where a permute is needed and there is no `permuter`.
+    once for every space that reads it. CompileError if a permute is needed and there is no `permuter`.
     """
     return _Lowering(subgraph, permuter).run(backends)
 

@@ -107,7 +107,7 @@ class Options(Value):
     def with_config(self, config: Mapping[str, str]) -> Options:
         """These options with a package's configuration in every field that was not chosen explicitly.
 
-        ModelError where the configuration sets what a package may not (`package_options`), chosen explicitly or not.
+        ModelError if the configuration sets what a package may not (`package_options`), chosen explicitly or not.
         """
         explicit = self._explicit()
         chosen = package_options(config)

@@ -114,7 +114,7 @@ def thread_arena() -> SharedArena:
 
 
 def callers_arena(given: Any, nbytes: int) -> Array:
-    """The caller's memory as an arena of `nbytes`; ExecutionError where it is too small, read-only or scattered."""
+    """The caller's memory as an arena of `nbytes`; ExecutionError if it is too small, read-only or scattered."""
     try:
         view = memoryview(given)
     except TypeError as error:

@@ -62,7 +62,7 @@ def copied(array: Array, name: str) -> Array:
 
 
 def position_of(side: str, name: str | int, infos: Sequence[TensorInfo]) -> int:
-    """The position of an input or output given by name or position; ExecutionError where there is none."""
+    """The position of an input or output given by name or position; ExecutionError if there is none."""
     if isinstance(name, str):
         for position, info in enumerate(infos):
             if info.name == name:

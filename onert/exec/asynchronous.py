@@ -143,7 +143,7 @@ class RunFuture(Future[None]):
             del self  # the error's traceback would hold it
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """The error of the run, None for none; TimeoutError where it does not end in so many seconds."""
+        """The error of the run, None for none; TimeoutError if it does not end in so many seconds."""
         self._help()
         left = timeout
         while not self.done():

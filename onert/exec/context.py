@@ -123,7 +123,7 @@ class Context:
         return self._instance.program.max_iterations
 
     def spend(self, work: int) -> None:
-        """Count work of this run; RuleError where it is too much."""
+        """Count work of this run; RuleError if it is too much."""
         self._instance.meter.spend(work)
 
     def hold(self, nbytes: int, beside: int = 0) -> None:

@@ -78,7 +78,7 @@ class Exclusive:
         return found
 
     def call(self, given: object) -> None:
-        """Call the body; BusyError where a call is under way."""
+        """Call the body; BusyError if a call is under way."""
         while True:
             send = self._current().send
             try:
@@ -165,7 +165,7 @@ class Turns:
         self._exclusive.call_next(work)
 
     def attempt(self, work: Callable[[], object]) -> None:
-        """Do the work now; BusyError where other work is being done."""
+        """Do the work now; BusyError if other work is being done."""
         self._exclusive.call(work)
 
     @property

@@ -50,7 +50,7 @@ class Execution:
       one arena with all other executions that this thread makes with "thread". A `SharedArena`: with the executions
       that it is given to. A buffer: in the caller's memory, of at least `program.arena_bytes` from a multiple of 64 on,
       which may have other uses between runs.
-    - `observers`: told of every piece of every run, whatever the executor; none cost nothing.
+    - `observers`: called for each piece of each run, with every executor; without observers there is no cost.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Execution:
     def set_input_shape(self, name: str | int, shape: Sequence[int]) -> None:
         """Give an input another shape; the program for it is compiled, or taken from where it was kept.
 
-        The other inputs stay as they were given. State starts anew. CompileError where an operation cannot bear the
+        The other inputs stay as they were given. State starts anew. CompileError if an operation cannot bear the
         shape.
         """
         position = self._input(name)
@@ -133,7 +133,7 @@ class Execution:
     def _specialized(
         self, changed: dict[int, tuple[int, ...]], wanted: Mapping[int, tuple[int, ...]]
     ) -> tuple[Program, dict[int, tuple[int, ...]], str]:
-        """The program for new shapes, these, and why others are outdated; CompileError where an operation refuses them.
+        """The program for new shapes, these, and why others are outdated; CompileError if an operation refuses them.
 
         Inputs get new shapes one at a time. Where shapes that others were given before do not go with the new ones,
         and the model leaves them open, these others must be given again.
@@ -150,7 +150,7 @@ class Execution:
         """Give an input its elements. The array is used in place, and read again at every run: change its elements
         between runs and the next run sees them. One that is not contiguous is copied at each run.
 
-        ExecutionError where the element type or the shape is not the input's, or where it lies in memory given to an
+        ExecutionError if the element type or the shape is not the input's, or where it lies in memory given to an
         output. An input of which the model leaves dimensions open takes the array's.
         """
         position = self._input(name)
@@ -199,7 +199,7 @@ class Execution:
     # ---- outputs
 
     def set_output(self, name: str | int, buffer: Array) -> None:
-        """Let an output be written into `buffer`; ExecutionError where it cannot hold it as it lies, or where it shares
+        """Let an output be written into `buffer`; ExecutionError if it cannot hold it as it lies, or where it shares
         memory with an input, with another output or with the arena.
 
         An output whose shape is known only at run time cannot be given a buffer: read it with `get_output`.
@@ -242,7 +242,7 @@ class Execution:
     # ---- runs
 
     def execute(self, timeout: float | None = None) -> None:
-        """Run once. ExecutionError where an input is missing, an element breaks a rule, or a run is under way.
+        """Run once. ExecutionError if an input is missing, an element breaks a rule, or a run is under way.
 
         With `timeout`, RunTimeoutError at the first step that would begin later than so many seconds from now.
         """
@@ -258,7 +258,7 @@ class Execution:
         self._call(timeout)
 
     def _call(self, given: object) -> None:
-        """Have the runner run, or do something else; ExecutionError where it is running."""
+        """Have the runner run, or do something else; ExecutionError if it is running."""
         try:
             self._runs.call(given)
         except BusyError:

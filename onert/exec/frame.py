@@ -143,7 +143,7 @@ class Frame:
         self.bound = self._updates = None
 
     def give(self, inputs: Sequence[Array]) -> None:
-        """Take the inputs of a call; ExecutionError where a shape or an element type does not fit.
+        """Take the inputs of a call; ExecutionError if a shape or an element type does not fit.
 
         Those of a known shape are copied to memory of the frame's own, so that calls need binding once only.
         """

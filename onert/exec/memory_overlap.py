@@ -15,7 +15,7 @@ _EFFORT = 10_000
 
 
 def require_apart(what: str, array: Array, others: Iterable[tuple[str, Any]]) -> None:
-    """ExecutionError where an array shares a byte with another, each with its name; what is no array is left out."""
+    """ExecutionError if an array shares a byte with another, each with its name; what is no array is left out."""
     for name, other in others:
         if isinstance(other, np.ndarray) and _overlap(array, other):
             raise ExecutionError(f"{what} is given memory that {name} uses; an output needs memory of its own")

@@ -24,13 +24,13 @@ class Meter:
         self._spent = 0
 
     def spend(self, work: int) -> None:
-        """Count work; RuleError where the run takes more than it may."""
+        """Count work; RuleError if the run takes more than it may."""
         self._spent += work
         if self._work is not None and self._spent > self._work:
             raise RuleError(f"the run takes the time of more than {self._work} additions (max_work)")
 
     def hold(self, nbytes: int, beside: int = 0) -> None:
-        """Count bytes that a tensor holds from now on, fewer than 0 where it gives some back; RuleError where tensors
+        """Count bytes that a tensor holds from now on, fewer than 0 where it gives some back; RuleError if tensors
         come to hold more than they may, with what is needed `beside` for a moment.
         """
         if self._memory is not None and self._held + nbytes + beside > self._memory:

@@ -97,13 +97,13 @@ class Runner:
         return False
 
     def require_idle(self) -> None:
-        """ExecutionError where a run is not allowed now."""
+        """ExecutionError if a run is not allowed now."""
         self.require_open()
         if self.awaits:
             raise ExecutionError("this execution is running; use one execution for each thread")
 
     def require_open(self) -> None:
-        """ExecutionError where the execution is closed."""
+        """ExecutionError if the execution is closed."""
         if self.closed:
             raise ExecutionError("this execution is closed")
 
@@ -113,7 +113,7 @@ class Runner:
         return self.pending is not None and self.pending.goes_on
 
     def _prepare(self) -> None:
-        """Copy inputs that cannot be used in place; ExecutionError where one is missing."""
+        """Copy inputs that cannot be used in place; ExecutionError if one is missing."""
         setup = self.setup
         if len(setup.given) != len(setup.program.inputs):
             missing = [repr(info.name) for i, info in enumerate(setup.program.inputs) if i not in setup.given]

@@ -39,7 +39,7 @@ def open_file(path: Path) -> Source:
 
 
 def is_directory(path: Path) -> bool:
-    """Whether there is a directory; ModelError where the system cannot tell, as for a path that is too long."""
+    """Whether there is a directory; ModelError if the system cannot tell, as for a path that is too long."""
     try:
         return stat.S_ISDIR(os.stat(path).st_mode)
     except (OSError, ValueError) as error:

@@ -37,7 +37,7 @@ def budget(nbytes: int) -> Budget:
 
 
 def root(data: Data, budget: Budget) -> Table:
-    """The root table; ModelError where there is none inside the data. All that is read from it draws on the budget."""
+    """The root table; ModelError if there is none inside the data. All that is read from it draws on the budget."""
     return Table(data, _offset(data, 0), budget)
 
 
@@ -87,7 +87,7 @@ class Table:
         return self._at(slot, 1) is not None
 
     def _at(self, slot: int, size: int) -> int | None:
-        """Where the field of a slot starts; None where the table has it not."""
+        """Where the field of a slot starts; None if the table has it not."""
         entry = 4 + 2 * slot
         if entry + 2 > self._fields:
             return None
@@ -130,12 +130,12 @@ class Table:
         return np.frombuffer(self._data, dtype, found[1], found[0])
 
     def bytes(self, slot: int) -> Data | None:
-        """A vector of bytes; None where it is missing."""
+        """A vector of bytes; None if it is missing."""
         found = self._vector(slot, 1)
         return None if found is None else self._data[found[0] : found[0] + found[1]]
 
     def text(self, slot: int) -> str:
-        """A string; empty where it is missing, ModelError where it is not UTF-8."""
+        """A string; empty where it is missing, ModelError if it is not UTF-8."""
         raw = self.bytes(slot)
         if raw is not None:
             self.budget.spend(len(raw) // LETTERS, _READING)

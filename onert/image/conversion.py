@@ -78,7 +78,7 @@ class Conversion(Value):
         """Elements for an input from an image, or from a batch of images.
 
         The image is resized where the input has a known size that is another. A quantised input gets the numbers
-        quantised, another of integers gets them rounded and saturated. ExecutionError where the image or the batch does
+        quantised, another of integers gets them rounded and saturated. ExecutionError if the image or the batch does
         not fit.
         """
         batch, height, width = self._plane(info)
@@ -129,7 +129,7 @@ class Conversion(Value):
         return f"{self.format.value} image in {self.layout.value}"
 
     def _plane(self, info: TensorInfo) -> tuple[int | None, int | None, int | None]:
-        """The numbers of images, rows and columns that an input takes, None where they are open."""
+        """The numbers of images, rows and columns that an input takes, None if they are open."""
         dims = list(info.shape)
         if len(dims) == 2 and self.format is Format.GRAY:
             dims.insert(0 if self.layout is Layout.NCHW else 2, 1)

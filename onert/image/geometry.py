@@ -90,7 +90,7 @@ def _triangles(length: int, size: int, centers: Array) -> Array:
 
 
 def crop(image: Array, top: int, left: int, height: int, width: int) -> Array:
-    """A part of the image, as a copy; ExecutionError where it is not all inside."""
+    """A part of the image, as a copy; ExecutionError if it is not all inside."""
     _require_image(image)
     _require_size(height, width)
     rows, columns = image.shape[-3:-1]

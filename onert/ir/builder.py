@@ -66,7 +66,7 @@ class Builder:
         self._state.append(StateUpdate(variable, source))
 
     def add(self, op: Op, *operands: int | None, quantization: Sequence[Quantization | None] = ()) -> int:
-        """An operation with one result, which is given; ModelError where a rule is broken."""
+        """An operation with one result, which is given; ModelError if a rule is broken."""
         (result,) = self.add_many(op, *operands, quantization=quantization)
         return result
 

@@ -32,7 +32,7 @@ _LINE = 64
 
 
 def room(size: int) -> memoryview:
-    """Memory of `size` bytes that starts on a cache line; its content is arbitrary. MemoryError where there is none."""
+    """Memory of `size` bytes that starts on a cache line; its content is arbitrary. MemoryError if there is none."""
     raw = np.empty(size + _LINE, np.uint8)
     start = -raw.ctypes.data % _LINE
     return raw[start : start + size].data
@@ -66,7 +66,7 @@ class Source(Protocol):
 
     @property
     def data(self) -> memoryview:
-        """All bytes, in memory that nobody else can change. ModelError where they are not those of `digest`."""
+        """All bytes, in memory that nobody else can change. ModelError if they are not those of `digest`."""
         ...
 
 
@@ -152,7 +152,7 @@ class Content:
 
     @cached
     def models(self) -> Models:
-        """The models; ModelError where the content is malformed, or not what its digest was made of."""
+        """The models; ModelError if the content is malformed, or not what its digest was made of."""
         return self._read(self._source.data)
 
     @property

@@ -160,7 +160,7 @@ class _Inliner:
 
 
 def conversion(have: TensorType, want: TensorType, where: str) -> Op:
-    """The operation that keeps the numbers when a tensor becomes another model's; ModelError where there is none."""
+    """The operation that keeps the numbers when a tensor becomes another model's; ModelError if there is none."""
     if want.quantization is not None and want.dtype.is_integer:
         if have.dtype.is_float or have.quantization is not None:
             return Quantize(want.dtype)

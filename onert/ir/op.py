@@ -68,7 +68,7 @@ class Context(Protocol):
         ...
 
     def spend(self, work: int) -> None:
-        """Count work that was not known before the run; RuleError where it is too much."""
+        """Count work that was not known before the run; RuleError if it is too much."""
         ...
 
     def hold(self, nbytes: int, beside: int = 0) -> None:
@@ -88,7 +88,7 @@ class Op(Value):
     A subclass is a frozen attrs class and declares
 
     - `infer(self, x: TensorType, ...) -> TensorType | tuple[TensorType, ...]`: the results' element types and shapes,
-      None where a dimension is not known yet. It raises RuleError for every operand, attribute or known element that
+      None if a dimension is not known yet. It raises RuleError for every operand, attribute or known element that
       breaks a rule. A parameter that may be None may be absent; `*xs` takes any number. It never sees an unranked
       type. A result carries no quantisation: that is given, not inferred.
     - `evaluate(self, x: Array, ...) -> Array | tuple[Array, ...]`: the meaning, in NumPy, on real numbers.

@@ -63,7 +63,7 @@ class Quantization(Value):
     def parameters(self, shape: tuple[int, ...]) -> tuple[Array, Array]:
         """Scales (float32) and zero points (int64) that broadcast against a tensor of `shape`.
 
-        RuleError where there are more or fewer than the shape needs.
+        RuleError if there are more or fewer than the shape needs.
         """
         scales = np.asarray(self.scales, np.float32)
         zeros = np.asarray(self.zero_points, np.int64)

@@ -19,14 +19,14 @@ def is_static(shape: Shape) -> bool:
 
 
 def static(shape: Shape) -> tuple[int, ...]:
-    """`shape` with every dimension known; RuleError where one is not."""
+    """`shape` with every dimension known; RuleError if one is not."""
     if None in shape:
         raise RuleError(f"shape {text(shape)} has an unknown dimension where all must be known")
     return tuple(d for d in shape if d is not None)
 
 
 def num_elements(shape: Shape) -> Dim:
-    """The product of the dimensions; None where one is unknown (even beside a 0)."""
+    """The product of the dimensions; None if one is unknown (even beside a 0)."""
     total = 1
     for d in shape:
         if d is None:
@@ -51,7 +51,7 @@ def merge(a: Shape, b: Shape) -> Shape:
 
 
 def broadcast(shapes: Iterable[Shape]) -> Shape:
-    """The shape that NumPy's broadcasting gives; RuleError where two dimensions differ and neither is 1.
+    """The shape that NumPy's broadcasting gives; RuleError if two dimensions differ and neither is 1.
 
     An unknown dimension beside a known one larger than 1 must equal it; beside 1 it stays unknown.
     """

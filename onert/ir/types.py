@@ -113,12 +113,12 @@ class TensorType(Value):
 
     @property
     def scale(self) -> float:
-        """The per-tensor scale; RuleError where there is none."""
+        """The per-tensor scale; RuleError if there is none."""
         return self._quantized().scale
 
     @property
     def zero_point(self) -> int:
-        """The per-tensor zero point; RuleError where there is none."""
+        """The per-tensor zero point; RuleError if there is none."""
         return self._quantized().zero_point
 
     @property

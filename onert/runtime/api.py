@@ -22,7 +22,7 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 def load(source: Source) -> Package:
     """A model file (.tflite, .circle), an nnpackage (directory or zip), or a model's bytes; known by its content.
 
-    ModelError where the file is malformed or breaks a rule of its format, or where a package's configuration sets what
+    ModelError if the file is malformed or breaks a rule of its format, or where a package's configuration sets what
     only the user may set.
     """
     content = _content(source)
@@ -53,7 +53,7 @@ def compile(package: Package, options: Options | None = None, **overrides: Any) 
     """The program of a package.
 
     `options` default to what the environment says; `overrides` are fields of `Options` that go over both. CompileError
-    where the model cannot be compiled with these options, BackendError where a backend fails or none of those that are
+    where the model cannot be compiled with these options, BackendError if a backend fails or none of those that are
     named can be loaded. With `profiling`, every operation is measured on these backends before.
     """
     unknown = overrides.keys() - {f.name for f in fields(Options)}

@@ -332,7 +332,7 @@ class _Runner:
 
 
 def _source(path: object, content: object) -> Any:
-    """What is loaded; ArgumentError where a path stands for content, or content for a path."""
+    """What is loaded; ArgumentError if a path stands for content, or content for a path."""
     if content is None:
         if not isinstance(path, str | PathLike):
             raise ArgumentError(f"model_path is a {type(path).__name__}, expected a path")

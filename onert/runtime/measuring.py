@@ -59,7 +59,7 @@ def measure(package: Package, backends: Sequence[Backend], options: Options, run
 
     Each operation runs by itself on random numbers, `runs` times after one that does not count; the median counts.
     Operations that run others, or have unknown dimensions, are left out. One that fails with an error of the
-    backend's is recorded as such.
+    backend's is recorded under its name.
     """
     program = compiler.compile(package, evolve(options, executor="Linear", use_scheduler=False), backends)
     found: list[Measurement] = list(copies(backends, runs))

@@ -37,7 +37,7 @@ def random(info: TensorInfo, rng: np.random.Generator) -> Array:
 
 
 def from_file(path: Path, info: TensorInfo, image_mode: str | None) -> Array:
-    """One input from a file: .npy, an image, a .wav, or raw elements. ExecutionError where it does not fit."""
+    """One input from a file: .npy, an image, a .wav, or raw elements. ExecutionError if it does not fit."""
     if not path.is_file():
         raise ExecutionError(f"{path} for input {info.name!r} is no file")
     suffix = path.suffix.lower()

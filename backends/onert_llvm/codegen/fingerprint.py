@@ -12,7 +12,7 @@ from onert.backend.cache import installed, sources
 
 @cache
 def llvm_folder() -> Path | None:
-    """Where llvmlite is, found without loading it; None where it is not."""
+    """Where llvmlite is, found without loading it; None if it is not."""
     found = find_spec("llvmlite")
     return None if found is None or found.origin is None else Path(found.origin).parent
 

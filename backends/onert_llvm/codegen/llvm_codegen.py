@@ -52,7 +52,7 @@ def link(
 ) -> tuple[bytes, Mapping[str, str]]:
     """One relocatable object of several modules: what is not `exported` is visible in it alone.
 
-    Beside it the wanted listings: "ir" and "asm" as text. BackendError where modules do not fit together.
+    Beside it the wanted listings: "ir" and "asm" as text. BackendError if modules do not fit together.
     """
     if isa.architecture == "wasm32":
         relocation = "static"  # anything else is for WebAssembly's dynamic linking, which engines do not know
@@ -96,7 +96,7 @@ class Prepared:
 
 
 def prepared(text: str, isa: Isa, opt: int = _LEVEL) -> Prepared:
-    """A module from its text; BackendError where that is none that is valid."""
+    """A module from its text; BackendError if the text is not valid IR."""
     layout = _data_layout(isa)
     try:
         parsed = llvm.parse_assembly(text, llvm.create_context())

@@ -22,7 +22,7 @@ class TaskLayout(Value):
         return self.names.index(name)
 
     def fill(self, **values: int | float) -> Array:
-        """A task as uint64 slots; addresses and integers as such, floats as float32 bits.
+        """A task as uint64 slots; addresses and integers as they are, floats as float32 bits.
 
         BackendError unless all are given.
         """

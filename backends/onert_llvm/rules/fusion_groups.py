@@ -70,7 +70,7 @@ def groups(
 
 
 def _joined(subgraph: Subgraph, at: int, operation: Operation, making: dict[int, _Open]) -> _Open | None:
-    """The group that this element-wise operation joins; None where there is none."""
+    """The group that this element-wise operation joins; None if there is none."""
     types = subgraph.types(operation)
     for source in operation.used:
         group = making.get(source)

@@ -80,7 +80,7 @@ class _Header:
 
 
 def parse(data: bytes) -> Object:
-    """The object in a file's bytes; BackendError where it is not one that a loader can place."""
+    """The object in a file's bytes; BackendError if it is not one that a loader can place."""
     machine, headers = _headers(data)
     kept = {i: h for i, h in enumerate(headers) if h.flags & _ALLOC and h.size and h.kind in (_PROGBITS, _NOBITS)}
     sections = tuple(_section(data, i, h) for i, h in kept.items())

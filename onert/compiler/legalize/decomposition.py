@@ -12,7 +12,7 @@ from onert.ir.process import imports
 from onert.ir.value import Value
 
 WhyNot = Callable[..., str | None]
-"""Given an operation and its types: why it is not decomposed, None where it is."""
+"""Given an operation and its types: why it is not decomposed, None if it is."""
 Write = Callable[..., Sequence[int]]
 """Given a draft, an operation, its types and its operands in the draft: writes the graph, and gives the results."""
 

@@ -1,4 +1,4 @@
-"""Computing before the run what does not hang on its inputs."""
+"""Computing before the run what does not depend on its inputs."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def put_rows(subgraph: Subgraph) -> Subgraph:
 
 
 def _put(subgraph: Subgraph, operation: Operation) -> Operation | None:
-    """The replacement of a concatenation; None where it is no such thing."""
+    """The replacement of a concatenation; None if it is not one."""
     op = operation.op
     if not isinstance(op, Concat) or op.activation is not Activation.NONE or len(operation.used) != 3:
         return None
@@ -67,7 +67,7 @@ def _slice(subgraph: Subgraph, operand: int) -> tuple[int, Scalars, Scalars] | N
 
 
 def _scalars(subgraph: Subgraph, operand: int) -> Scalars | None:
-    """The elements of a vector that is put together of scalars; None where they cannot be told."""
+    """The elements of a vector that is put together of scalars; None if they cannot be told."""
     data, type_ = subgraph.operands[operand].data, subgraph.type(operand)
     if data is not None:
         return tuple(int(v) for v in data.array.reshape(-1)) if type_.dtype.is_integer else None

@@ -107,7 +107,7 @@ class _Enclosing:
                 return graph
 
     def changed(self, graph: Subgraph, at: int) -> Subgraph | None:
-        """The graph with an operation enclosed, or with what it calls in its stead; None where it stays."""
+        """The graph with an operation enclosed, or with what it calls in its stead; None if it stays."""
         if self.left < 0 or self.depth == MOST_NESTED:
             return None
         operation = graph.operations[at]
@@ -128,7 +128,7 @@ class _Enclosing:
         return changed if self.runs(found, changed.types(found)) else None
 
     def enclosed(self, operation: Operation, given: Sequence[TensorType]) -> Operation | None:
-        """The operation with its graphs in it; None where it stays."""
+        """The operation with its graphs in it; None if it stays."""
         try:
             if isinstance(operation.op, While):
                 return self.loop(operation, given)
@@ -185,7 +185,7 @@ class _Enclosing:
     def called(
         self, index: int, given: Sequence[TensorType], fixed: Mapping[int, Constant] | None = None
     ) -> Subgraph | None:
-        """A subgraph for operands of these types, all in it known; None where something stays unknown.
+        """A subgraph for operands of these types, all in it known; None if something stays unknown.
 
         `fixed` are the elements of some inputs, by position; they stay inputs that nothing reads.
         """
@@ -299,7 +299,7 @@ def ends(condition: Subgraph, body: Subgraph) -> bool:
 
 
 def trips(condition: Subgraph, body: Subgraph, given: Sequence[TensorType]) -> int | None:
-    """The most rounds of a loop whose counter starts at a number that is known; None where it is not."""
+    """The most rounds of a loop whose counter starts at a number that is known; None if it is not."""
     found = []
     for at, limit, step in _counters(condition, body):
         start = given[at].value
@@ -360,7 +360,7 @@ def _counter(condition: Subgraph, body: Subgraph, compared: Operation) -> tuple[
 
 
 def _limit(condition: Subgraph, body: Subgraph, bound: int) -> int | None:
-    """The largest that a bound can be; None where it may change."""
+    """The largest that a bound can be; None if it may change."""
     data = condition.operands[bound].data
     if data is not None:
         return int(data.array.max())
@@ -372,7 +372,7 @@ def _limit(condition: Subgraph, body: Subgraph, bound: int) -> int | None:
 
 
 def _step(body: Subgraph, at: int) -> int | None:
-    """By how much an input grows in each round; None where it does something else, or is no integer."""
+    """By how much an input grows in each round; None if it does something else, or is no integer."""
     made = definer(body, body.outputs[at])
     plain = made is not None and isinstance(made.op, Binary) and made.op.kind is BinaryKind.ADD
     if made is None or not plain or not body.type(body.inputs[at]).dtype.is_integer:

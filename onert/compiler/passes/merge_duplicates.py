@@ -47,7 +47,7 @@ def _constant_key(operand: Operand) -> Hashable:
 
 
 def _operation_key(subgraph: Subgraph, operation: Operation, same: dict[int, int]) -> Hashable | None:
-    """What equal operations have in common; None where attributes cannot be compared."""
+    """What equal operations have in common; None if attributes cannot be compared."""
     inputs = tuple(None if i is None else same.get(i, i) for i in operation.inputs)
     key = (operation.op, inputs, tuple(subgraph.type(o) for o in operation.outputs))
     try:

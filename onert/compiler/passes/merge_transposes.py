@@ -43,7 +43,7 @@ def merge_transposes(subgraph: Subgraph) -> Subgraph:
 
 
 def permutation(subgraph: Subgraph, operation: Operation) -> Order | None:
-    """The axes of a transpose in their new order, counted from the front; None where it is unknown, or no transpose."""
+    """The axes of a transpose in their new order, counted from the front; None if it is unknown, or no transpose."""
     if not isinstance(operation.op, Transpose):
         return None
     x, order = subgraph.types(operation).inputs

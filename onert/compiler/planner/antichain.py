@@ -37,7 +37,7 @@ def _hand_on(supply: Integers, demand: Integers, before: Mask, flow: Integers) -
 
 
 def _augmenting(supply: Integers, demand: Integers, before: Mask, flow: Integers) -> list[int] | None:
-    """Elements from one with supply to one with demand, which give and take back in turn; None where there are none."""
+    """Elements from one with supply to one with demand, which give and take back in turn; None if there are none."""
     giver_of = np.full(len(supply), -1, np.int64)
     taker_of = np.full(len(supply), -1, np.int64)
     givers = np.flatnonzero(supply > 0)

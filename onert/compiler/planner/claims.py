@@ -44,7 +44,7 @@ Fit = Callable[[list[tuple[int, int]], int], int]
 def neighbours(sizes: Integers, conflicts: Callable[[int], Mask], most: int) -> Neighbours | None:
     """The tensors in conflict with each tensor, those without bytes left out: they are in no one's way.
 
-    None where there are more than `most` in all.
+    None if there are more than `most` in all.
     """
     wanted = sizes > 0
     found: list[list[int]] = []

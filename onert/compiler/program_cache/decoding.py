@@ -34,7 +34,7 @@ class Numbered(Protocol):
 
 
 def decode(document: memoryview, buffers: Sequence[memoryview], records: Records, parts: Numbered = ()) -> Any:
-    """The value of a document; DecodeError where it is none. Arrays are views of the buffers."""
+    """The value of a document; DecodeError if it is not one. Arrays are views of the buffers."""
     try:
         return _Decoder(document, buffers, records, parts).value()
     except _WRONG as error:
@@ -154,7 +154,7 @@ class _Decoder:
 
 
 def _exactly(source: Iterator[_Number], count: int) -> list[_Number]:
-    """So many of what is left; ValueError where there are not so many."""
+    """So many of what is left; ValueError if there are not so many."""
     found = list(islice(source, count))
     if len(found) != count:
         raise ValueError(f"{count} numbers are expected, {len(found)} are left")

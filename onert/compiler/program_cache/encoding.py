@@ -46,7 +46,7 @@ def encode(
 ) -> tuple[bytes, list[bytes | memoryview]]:
     """The document of a value and its buffers, the same in every process.
 
-    Objects whose identity is in `parts` are named by their number there. EncodeError where that is not possible.
+    Objects whose identity is in `parts` are named by their number there. EncodeError if that is not possible.
     """
     encoder = _Encoder(records, {} if parts is None else parts)
     try:

@@ -67,9 +67,9 @@ def _features() -> Iterable[str]:
 def components(
     package: Package, options: Options, backends: Sequence[Backend], constants: Sequence[Constant]
 ) -> dict[str, str] | None:
-    """What decides a program, by name, but for the elements of constants; None where a backend does not say its part.
+    """What decides a program, by name, but for the elements of constants; None if a backend does not say its part.
 
-    EncodeError where the package has operations of classes that are not listed, such as a user's own.
+    EncodeError if the package has operations of classes that are not listed, such as a user's own.
     """
     fingerprints = [(backend.name, backend.fingerprint(options.settings)) for backend in backends]
     if any(fingerprint is None for _, fingerprint in fingerprints):
@@ -94,7 +94,7 @@ def _options(options: Options) -> Mapping[str, str]:
 def structure(value: object, constants: Sequence[Constant]) -> str:
     """A digest of a value, and the types of `constants` without their elements.
 
-    EncodeError where it holds values of classes that are not listed.
+    EncodeError if it holds values of classes that are not listed.
     """
     parts = {id(constant): at for at, constant in enumerate(constants)}
     document, buffers = encode((value, tuple(_type(constant.array) for constant in constants)), Records(), parts)

@@ -23,8 +23,8 @@ WORTH_KEEPING = 0.03
 def compile(package: Package, options: Options, backends: Sequence[Backend]) -> Program:  # noqa: A001
     """The program of a package on `backends`, loaded and in order of preference.
 
-    The package's configuration fills what `options` leave open. ModelError where the package's models do not fit
-    together, CompileError where these options or backends cannot compile it, BackendError where a backend fails.
+    The package's configuration fills what `options` leave open. ModelError if the package's models do not fit
+    together, CompileError if these options or backends cannot compile it, BackendError if a backend fails.
     """
     options = options.with_config(package.config)
     place = program_entry(package, options, backends)

@@ -77,14 +77,14 @@ class Records:
         self._accepted: dict[Any, frozenset[type[Any]] | None] = {}
 
     def name(self, kind: type[Any]) -> str | None:
-        """The name of a class; None where its values cannot be serialized."""
+        """The name of a class; None if its values cannot be serialized."""
         found = self._names.get(kind)
         if found is None and kind.__module__.startswith(_OPS) and (has(kind) or issubclass(kind, Enum)):
             found = self._names[kind] = f"{kind.__module__.removeprefix(_OPS)}.{kind.__qualname__}"
         return found
 
     def kind(self, name: str) -> type[Any]:
-        """The class of a name; LookupError where there is none."""
+        """The class of a name; LookupError if there is none."""
         found = self._classes.get(name)
         if found is None:
             module, _, within = name.rpartition(".")
@@ -105,7 +105,7 @@ class Records:
         return allowed is None or allowed.issuperset(map(type, values))
 
     def _types(self, annotation: Any) -> frozenset[type[Any]] | None:
-        """The types that an annotation names; None where it names others, such as protocols and bases."""
+        """The types that an annotation names; None if it names others, such as protocols and bases."""
         found: set[type[Any]] = set()
         for head in _heads(annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")):
             listed = self._classes.get(head)
@@ -117,7 +117,7 @@ class Records:
 
 @cache
 def construction(kind: Any) -> tuple[Attribute[Any], ...]:
-    """The fields of a class in the order of its constructor; TypeError where values are not made by that alone."""
+    """The fields of a class in the order of its constructor; TypeError if values are not made by that alone."""
     found: tuple[Attribute[Any], ...] = fields(kind)
     if any(not each.init or each.kw_only for each in found):
         raise TypeError(f"{kind.__qualname__} has fields that its constructor does not take by position")

@@ -108,7 +108,7 @@ def _without_kernels(routine: Routine) -> Routine:
 
 
 def program_entry(package: Package, options: Options, backends: Sequence[Backend]) -> ProgramEntry | None:
-    """The place of a package's program; None where it is not cached.
+    """The place of a package's program; None if it is not cached.
 
     That is so with a backend that does not keep kernels, and where compiling has effects or causes of its own: measured
     times, files for people.
@@ -175,7 +175,7 @@ class LaterParts(Parts):
         return Constant(lambda: self._constants[at].array)
 
     def check(self) -> None:
-        """EncodeError where the models have operations that others declare."""
+        """EncodeError if the models have operations that others declare."""
         keys.structure(self._content.models, self._constants)
 
     @cached
@@ -195,7 +195,7 @@ def _packed(value: object, records: Records, parts: Parts) -> list[bytes | memor
 
 
 def _unpacked(payload: memoryview, records: Records, parts: Parts) -> tuple[Program, Sequence[Sequence[Any]]]:
-    """The program and what its backends kept; DecodeError where the payload holds something else."""
+    """The program and what its backends kept; DecodeError if the payload holds something else."""
     try:
         (count,) = struct.unpack_from("<Q", payload)
         sizes = (8 * (1 + count), *struct.unpack_from(f"<{count}Q", payload, 8))

@@ -55,7 +55,7 @@ def _quoted(text: str) -> str:
 
 
 def write_dots(folder: Path, graphs: Mapping[str, str]) -> None:
-    """Write graphs by their file's stem; CompileError where that is not possible."""
+    """Write graphs by their file's stem; CompileError if that is not possible."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for stem, text in graphs.items():

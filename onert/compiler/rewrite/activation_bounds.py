@@ -21,7 +21,7 @@ class Bounds(Value):
 
     @classmethod
     def of(cls, activation: Activation) -> Bounds | None:
-        """The bounds of an activation; None where it does more than bound."""
+        """The bounds of an activation; None if it does more than bound."""
         clamp = activation.value
         if clamp.function is not None:
             return None
@@ -46,7 +46,7 @@ def as_clamp(op: Op) -> Bounds | None:
 
 
 def activation_within(first: Bounds | None, then: Bounds) -> Activation | None:
-    """The activation that is the first clamp and then the second; None where no activation is."""
+    """The activation that is the first clamp and then the second; None if no activation is."""
     if first is None or max(first.low, then.low) > min(first.high, then.high):
         return None
     both = Bounds(max(first.low, then.low), min(first.high, then.high))

@@ -142,7 +142,7 @@ def renumbered(subgraph: Subgraph, number: Mapping[int, int], operands: tuple[Op
 
 
 def only_user(subgraph: Subgraph, operand: int) -> int | None:
-    """The operation that is the only one to read `operand`, and reads it once; None where others do or it is kept."""
+    """The operation that is the only one to read `operand`, and reads it once; None if others do or it is kept."""
     users = subgraph.uses.get(operand, ())
     if len(users) != 1 or operand in subgraph.kept:
         return None

@@ -16,7 +16,7 @@ def stronger(a: Effect, b: Effect) -> Effect:
 
 
 def is_function(operation: Operation) -> bool:
-    """Whether the results hang on the operands alone, so that running it once is as good as twice, or before the run.
+    """Whether the results depend on the operands alone, so that running it once is as good as twice, or before the run.
 
     Of a user's Python function no one knows.
     """

@@ -41,7 +41,7 @@ class ExecTimes(Value):
     times: Mapping[tuple[str, str, bool], Records] = field(factory=dict)
 
     def operation(self, backend: str, op: Op, types: CallTypes) -> float | None:
-        """Microseconds of an operation on a backend; infinite where it failed there, None where nothing is known.
+        """Microseconds of an operation on a backend; infinite where it failed there, None if nothing is known.
 
         The very operation is looked for first, then operations of its kind by their bytes.
         """
@@ -53,7 +53,7 @@ class ExecTimes(Value):
         return None
 
     def transfer(self, source: str, target: str, type_: TensorType) -> float | None:
-        """Microseconds to copy a tensor from one backend's memory to another's; None where nothing is known."""
+        """Microseconds to copy a tensor from one backend's memory to another's; None if nothing is known."""
         records = self.times.get((source, target, type_.quantization is not None))
         records = records or self.times.get((source, target, type_.quantization is None))
         return _at(records, 2 * type_.nbytes) if records else None
@@ -102,7 +102,7 @@ def _at(records: Records, size: int) -> float:
 
 
 def load(path: Path) -> ExecTimes:
-    """The times in a file; CompileError where it is not there or does not have the layout."""
+    """The times in a file; CompileError if it is not there or does not have the layout."""
     try:
         tree = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -125,7 +125,7 @@ def load(path: Path) -> ExecTimes:
 
 
 def save(times: ExecTimes, path: Path) -> None:
-    """Write the times; CompileError where that is not possible."""
+    """Write the times; CompileError if that is not possible."""
     tree: dict[str, dict[str, dict[str, list[list[float]]]]] = {}
     for (backend, name, quantized), records in sorted(times.times.items()):
         kinds = tree.setdefault(backend, {}).setdefault(name, {})

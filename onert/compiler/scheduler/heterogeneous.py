@@ -50,7 +50,7 @@ def assign_measured(
     """A backend for each operation by measured times; what the user chose stays.
 
     The notes say what was not measured: a backend on which an operation was not is not considered for it, and where it
-    was on none the manual scheduler's choice stands. CompileError where that has none.
+    was on none the manual scheduler's choice stands. CompileError if that has none.
     """
     by_hand = assign(subgraph, backends, chosen)
     notes: list[str] = []

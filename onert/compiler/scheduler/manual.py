@@ -128,7 +128,7 @@ def _candidates(operation: Operation, by_name: Mapping[str, Backend], chosen: Ch
 
 
 def why_not(backend: Backend, operation: Operation, types: CallTypes) -> str | None:
-    """Why the backend cannot run the operation, None where it can; BackendError when asking fails.
+    """Why the backend cannot run the operation, None if it can; BackendError when asking fails.
 
     Only in host memory can a tensor lie whose size is not known before the run.
     """

@@ -1,4 +1,4 @@
-"""Observers: what is told of every piece of a run, for traces, profiles, memory timelines and value ranges."""
+"""Observers: callbacks for each piece of a run, for traces, profiles, memory timelines and value ranges."""
 
 from .minmax import MinMax
 from .observer import Observer, Work

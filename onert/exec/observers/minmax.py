@@ -75,7 +75,7 @@ class MinMax(Observer):
             known.low, known.high, known.runs = min(known.low, low), max(known.high, high), known.runs + 1
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write `{name: {"min", "max", "runs"}}`; ExecutionError where that is not possible."""
+        """Write `{name: {"min", "max", "runs"}}`; ExecutionError if that is not possible."""
         target = Path(path)
         rows = {name: {"min": r.low, "max": r.high, "runs": r.runs} for name, r in self.ranges.items()}
         try:

@@ -12,7 +12,7 @@ class Work:
     """A piece of a run: operations that a kernel runs as one.
 
     `nbytes` counts what is read and written in memory, `flops` multiplications and additions, both from the types that
-    are known before the run. A piece that nothing need be done for (a reshape in place) is told of as well.
+    are known before the run. A piece without work (a reshape in place) is reported too.
     """
 
     routine: Routine

@@ -90,7 +90,7 @@ class Trace(Observer):
         return found
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace as one JSON object; ExecutionError where that is not possible."""
+        """Write the trace as one JSON object; ExecutionError if that is not possible."""
         target = Path(path)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)

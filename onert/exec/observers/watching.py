@@ -92,7 +92,7 @@ def _nothing() -> None:
 
 
 def work(routine: Routine, number: int, step: Step, operations: tuple[int, ...]) -> Work:
-    """What observers are told of operations that a step runs as one."""
+    """What observers hear about operations that a step runs as one."""
     subgraph = routine.subgraph
     body = [subgraph.operations[at] for at in operations]
     flops = sum(cost(operation.op, subgraph.types(operation)).flops for operation in body)

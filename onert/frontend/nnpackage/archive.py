@@ -21,7 +21,7 @@ class Archive(Protocol):
     """Reads files by paths relative to the package's root."""
 
     def path(self, inside: str) -> Path | None:
-        """Where a file lies; None where it is none of its own."""
+        """Where a file lies; None if it has none of its own."""
         ...
 
     def has(self, inside: str) -> bool: ...
@@ -29,7 +29,7 @@ class Archive(Protocol):
     def source(self, inside: str) -> Source:
         """The content of a file, read when it is asked for.
 
-        ModelError where it is missing or cannot be read, or its path leaves the package.
+        ModelError if it is missing or cannot be read, or its path leaves the package.
         """
         ...
 
@@ -104,7 +104,7 @@ class Zip:
 
 
 def open_zip(content: Data, manifest: str) -> Zip:
-    """The archive in `content`; ModelError where it is none, or has no `manifest` or several."""
+    """The archive in `content`; ModelError if it is no archive, or has no `manifest` or several."""
     files = open_zip_archive(content)
     found = [
         name

@@ -40,9 +40,9 @@ class TestCase:
 
 
 def test_case(path: Path) -> TestCase | None:
-    """The test case of a package, a directory or a zip; None where it has none.
+    """The test case of a package, a directory or a zip; None if it has none.
 
-    ModelError where the package or its test case cannot be read.
+    ModelError if the package or its test case cannot be read.
     """
     archive = open_archive(memoryview(b"") if is_directory(path) else open_file(path).data, path)
     for suffix, read in ((".npz", _npz), (".h5", _hdf5)):

@@ -81,7 +81,7 @@ class ZipArchive:
     _unpacked: dict[str, Data] = field(factory=dict)
 
     def read(self, name: str, most: int | None = None) -> Data:
-        """The content of a file of `most` bytes; ModelError where it is missing or damaged, or there is too much of it.
+        """The content of a file of `most` bytes; ModelError if it is missing or damaged, or there is too much of it.
 
         All files that are read count against what the archive may unpack to.
         """
@@ -106,7 +106,7 @@ class ZipArchive:
 
 
 def open_zip_archive(data: Data) -> ZipArchive:
-    """The archive in `data`; ModelError where its directory breaks the format's rules, or has one name twice."""
+    """The archive in `data`; ModelError if its directory breaks the format's rules, or has one name twice."""
     found: dict[str, Member] = {}
     for member in _directory(data):
         try:
@@ -198,7 +198,7 @@ def _wide(values: tuple[int, int, int], extra: Data) -> list[int]:
 
 
 def _content(data: Data, member: Member) -> Data:
-    """A file unpacked; ModelError where it is damaged, or is other than the archive says."""
+    """A file unpacked; ModelError if it is damaged, or is other than the archive says."""
     packed = _packed(data, member)
     if member.method == 0:
         if member.packed != member.size:

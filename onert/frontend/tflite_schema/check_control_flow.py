@@ -8,7 +8,7 @@ from onert.ir import ModelError, Subgraphs
 
 
 def check_control_flow(model: Subgraphs) -> None:
-    """ModelError where an operation names a subgraph that is not there, or subgraphs call one another in a circle.
+    """ModelError if an operation names a subgraph that is not there, or subgraphs call one another in a circle.
 
     What an operation wants of the subgraphs it calls (as many inputs as it gives, a condition of one boolean) it says
     itself, in `Op.check_subgraphs`.

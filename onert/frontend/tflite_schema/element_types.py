@@ -62,7 +62,7 @@ def unpack(raw: Data, dtype: DType, shape: tuple[int, ...]) -> Array:
 
 
 def strings(raw: Data, shape: tuple[int, ...]) -> Array:
-    """A tensor of strings: a count, one more offset than strings, and the bytes; ModelError where they do not fit.
+    """A tensor of strings: a count, one more offset than strings, and the bytes; ModelError if they do not fit.
 
     Source: TFLite's string_util.h; numbers are 32 bits, little-endian.
     """

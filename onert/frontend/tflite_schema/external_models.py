@@ -33,7 +33,7 @@ class Chain(Value):
 class Neighbors:
     """The files beside a model, and the subgraphs that are added to it from them.
 
-    `path` is the model's own file, None where it comes from memory; `own` is how many subgraphs it has itself. Only
+    `path` is the model's own file, None if it comes from memory; `own` is how many subgraphs it has itself. Only
     files in the model's folder or below it can be named.
     """
 

@@ -18,7 +18,7 @@ _READING = "reading its custom options"
 
 
 def flexible_map(raw: bytes, budget: Budget) -> Map:
-    """Custom options as a map, an empty one where there are none; ModelError where they are something else.
+    """Custom options as a map, an empty one where there are none; ModelError if they are something else.
 
     Vectors and maps refer to one another by offsets, so that a thousand bytes can describe any number of elements: what
     is read draws on the budget.
@@ -64,7 +64,7 @@ def _elements(vector: Any) -> Iterator[Any]:
 
 
 def number(options: Map, key: str, default: float | None = None) -> float:
-    """A number; ModelError where it is missing and has no default, or is something else."""
+    """A number; ModelError if it is missing and has no default, or is something else."""
     value = options.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ModelError(f"the custom option {key} is {value!r}, expected a number")
@@ -72,7 +72,7 @@ def number(options: Map, key: str, default: float | None = None) -> float:
 
 
 def integer(options: Map, key: str, default: int | None = None) -> int:
-    """A whole number; ModelError where it is missing and has no default, or is something else."""
+    """A whole number; ModelError if it is missing and has no default, or is something else."""
     value = number(options, key, default)
     if value != value or value in (float("inf"), -float("inf")) or int(value) != value:
         raise ModelError(f"the custom option {key} is {value!r}, expected a whole number")
@@ -88,7 +88,7 @@ def flag(options: Map, key: str) -> bool:
 
 
 def text(options: Map, key: str, default: str | None = None) -> str:
-    """A string; ModelError where it is missing and has no default, or is something else."""
+    """A string; ModelError if it is missing and has no default, or is something else."""
     value = options.get(key, default)
     if not isinstance(value, str):
         raise ModelError(f"the custom option {key} is {value!r}, expected a string")

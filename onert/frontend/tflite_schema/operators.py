@@ -199,7 +199,7 @@ def _intermediates(table: Table, operands: Sequence[Operand]) -> tuple[TensorTyp
 
 
 def _options(table: Table, code: Code) -> tuple[Table | None, dict[str, Field]]:
-    """The options table and the layout of its fields; ModelError where the file has another operator's."""
+    """The options table and the layout of its fields; ModelError if the file has another operator's."""
     if code.custom:
         return None, {}
     builtin = BUILTINS[code.name]

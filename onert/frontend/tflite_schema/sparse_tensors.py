@@ -43,7 +43,7 @@ class Sparsity:
 
 
 def read(table: Table, shape: tuple[int, ...]) -> Sparsity:
-    """The sparsity of a tensor of this shape; ModelError where a number does not fit it or its neighbours."""
+    """The sparsity of a tensor of this shape; ModelError if a number does not fit it or its neighbours."""
     order = tuple(int(x) for x in table.array(slot("SparsityParameters", "traversal_order"), "i"))
     block_map = tuple(int(x) for x in table.array(slot("SparsityParameters", "block_map"), "i"))
     rank = len(shape)

@@ -162,7 +162,7 @@ def _require_bytes(raw: Data, wanted: int, type_: TensorType) -> None:
 def _quantization(
     table: Table, type_: TensorType, tables: Sequence[Table], buffers: Buffers, details: Details
 ) -> Quantization | None:
-    """The quantisation of an integer tensor; None where it has none."""
+    """The quantisation of an integer tensor; None if it has none."""
     found = table.table(slot("Tensor", "quantization"))
     if found is None or type_.dtype not in _QUANTIZED:
         return None

@@ -20,7 +20,7 @@ def evaluate(
 ) -> tuple[Array, ...]:
     """The results of `op` on `inputs`, whose types on both sides are `types` (with static input shapes).
 
-    Low-precision floats are computed in float32 and rounded once at the end. RuleError where an element breaks a rule.
+    Low-precision floats are computed in float32 and rounded once at the end. RuleError if an element breaks a rule.
     """
     with np.errstate(all="ignore"):  # IEEE results (inf, nan, wrapped integers) are the meaning, not a mishap
         results = _evaluate(op, inputs, types, context)

@@ -13,7 +13,7 @@ from onert.ir.types import TensorType, unranked
 
 
 def infer(op: Op, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...] | None:
-    """The results' types; None where an operand's number of dimensions is unknown, so that nothing can be said.
+    """The results' types; None if an operand's number of dimensions is unknown, so that nothing can be said.
 
     RuleError for a wrong number of operands, and for whatever the operation's own rules refuse.
     """

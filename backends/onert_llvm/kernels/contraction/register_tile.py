@@ -81,7 +81,7 @@ class Panel:
     """A panel whose code is being written: its number, registers, first column, packed operand and number of columns.
 
     `masks` has one for each register of which not all lanes need be columns, else None; `last` is the first column of
-    the last register that has any, None where all have.
+    the last register that has any, None if all have.
     """
 
     number: Val
@@ -120,7 +120,7 @@ class Block:
 
     @property
     def masks(self) -> tuple[Val | None, ...]:
-        """The masks of the registers, None where all lanes of one are columns."""
+        """The masks of the registers, None if all lanes of one are columns."""
         return self.columns.masks
 
     @property
@@ -140,7 +140,7 @@ class Block:
                 self.k.prefetch(self.ahead[step, line])
 
     def own(self, vector: int) -> Val | None:
-        """The mask of one of the tile's registers, None where all of its lanes are columns."""
+        """The mask of one of the tile's registers, None if all of its lanes are columns."""
         return self.masks[vector]
 
     def at(self, vector: int) -> Val:

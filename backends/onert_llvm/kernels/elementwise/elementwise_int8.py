@@ -75,7 +75,7 @@ class SumInt8(Value):
     """`x + y` (or `x - y`) in fixed point: for the scales whose sums `AffineInt8` cannot give exactly.
 
     `columns`, `x_columns` and `y_columns` point to one register each of a multiplier; `sides` says of which scaling
-    those of the operands are, None where it is 1/2.
+    those of the operands are, None if it is 1/2.
     """
 
     requantize: Requantize

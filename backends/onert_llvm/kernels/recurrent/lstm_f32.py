@@ -31,7 +31,7 @@ _EPSILON = 1e-8
 class LstmF32(Value):
     """A layer that runs over `steps`; work tiles are the items of the batch.
 
-    `given` has for each item and step the gates' sums but for what hangs on the state: for each gate `padded` floats,
+    `given` has for each item and step the gates' sums but for what depends on the state: for each gate `padded` floats,
     those beyond the `cells` 0. The gates are in the order input (not where `coupled`: it is one minus forget), forget,
     cell, output; `recurrent` are their weights side by side. Steps and items are `*_step` and `*_item` floats apart, so
     that a sequence may run backward.
@@ -154,7 +154,7 @@ class _Item:
         times_f32(k, self.task, matrix, x, depth[0], first, store)
 
     def _cells(self, store: Store) -> None:
-        """The next state of every cell, and what comes of it."""
+        """The next state of every cell, and its outputs."""
         k, layer = self.k, self.layer
         if not layer.normalized:
 

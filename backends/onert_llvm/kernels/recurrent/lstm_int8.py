@@ -164,7 +164,7 @@ class _Item:
         times_int8(k, task, self.layer.recurrent, h, depth, lambda column: bias(k, task, WIDE, column), store)
 
     def _cells(self, store: Store) -> None:
-        """The next state of every cell, and the bytes that come of it."""
+        """The next state of every cell, and its bytes."""
         k, layer, lanes = self.k, self.layer, self.k.isa.f32
 
         def register(at: Val, mask: Val | None) -> None:

@@ -1,6 +1,6 @@
 """The logistic function and tanh as TFLite's kernels with integer weights compute them, operation by operation.
 
-What comes of them is quantised, so that a last bit may move a result by a whole step: the steps are those of
+Their results are quantised, so that a last bit may move a result by a whole step: the steps are those of
 `onert.ir.ops.recurrent.recurrent_functions`, none of them fused.
 """
 

@@ -50,7 +50,7 @@ class Plane(Value):
         return few and self.window[1] > 1 and self.dilation[1] == 1
 
     def lined(self, channels: int) -> bool:
-        """Whether a row of a window is one run in memory, and so short that it is better multiplied as such."""
+        """Whether a row of a window is one run in memory, and so short that it is better multiplied as it is."""
         few = channels == self.channels <= MOST_LINE_CHANNELS
         small = self.window[0] <= MOST_LINES and self.window[1] * channels <= MOST_LINE
         return few and small and self.window[1] > 1 and self.dilation[1] == 1

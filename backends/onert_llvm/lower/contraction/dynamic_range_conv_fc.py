@@ -40,7 +40,7 @@ _PIECE = 1 << 14
 
 
 def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
-    """Why this backend does not run the layer; None where it does."""
+    """Why this backend does not run the layer; None if it does."""
     x, weight, out = types.input(0), types.input(1), types.output
     bias = types.inputs[2] if len(types.inputs) > 2 else None
     floats = [t for t in (x, bias, out) if t is not None]

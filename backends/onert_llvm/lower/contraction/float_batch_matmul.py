@@ -22,7 +22,7 @@ from .float_conv_fc import multiply, product
 
 
 def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
-    """Why this backend does not run the product; None where it does."""
+    """Why this backend does not run the product; None if it does."""
     if any(t is not None and t.dtype is not DType.FLOAT32 for t in (*types.inputs, *types.outputs)):
         return "only float32 is native"
     if 0 in (*types.input(0).shape, *types.input(1).shape):

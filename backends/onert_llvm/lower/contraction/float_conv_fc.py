@@ -33,7 +33,7 @@ MOST_GROUPS = 256
 
 
 def why_not(op: Conv2D | FullyConnected, types: CallTypes) -> str | None:
-    """Why this backend does not run the operation; None where it does."""
+    """Why this backend does not run the operation; None if it does."""
     x, weight = types.input(0), types.input(1)
     bias = types.inputs[2] if len(types.inputs) > 2 else None
     present = [t for t in (x, weight, bias, types.output) if t is not None]

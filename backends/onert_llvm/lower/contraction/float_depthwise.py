@@ -27,7 +27,7 @@ MOST_TAPS = 256
 
 
 def why_not(op: DepthwiseConv2D, types: CallTypes) -> str | None:
-    """Why this backend does not run the operation; None where it does."""
+    """Why this backend does not run the operation; None if it does."""
     present = [t for t in (*types.inputs, types.output) if t is not None]
     weight = types.input(1)
     if any(t.dtype is not DType.FLOAT32 for t in present):

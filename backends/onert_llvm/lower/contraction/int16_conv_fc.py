@@ -38,7 +38,7 @@ _BYTES = 2
 
 
 def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
-    """Why this backend does not run the layer; None where it does."""
+    """Why this backend does not run the layer; None if it does."""
     reason = int16_filters.why_not(types) or int16_filters.why_not_scaled(op, types) or why_no_form(op, types)
     if reason is not None:
         return reason

@@ -32,7 +32,7 @@ _STEPS = (1 << 14, 1 << 13, 1 << 12, 1 << 11, 1 << 10, 1 << 9, 1 << 8)
 
 
 def why_not(types: CallTypes) -> str | None:
-    """Why a layer of these types is not native, whatever its shape; None where it is."""
+    """Why a layer of these types is not native, whatever its shape; None if it is."""
     x, weight, result = types.input(0), types.input(1), types.output
     bias = types.inputs[2] if len(types.inputs) > 2 else None
     if (x.dtype, result.dtype) != (DType.INT16, DType.INT16) or weight.dtype not in _FILTERS:
@@ -117,7 +117,7 @@ class Parameters:
 
 
 def why_not_scaled(op: object, types: CallTypes) -> str | None:
-    """Why the sums of a layer cannot be scaled natively; None where they can."""
+    """Why the sums of a layer cannot be scaled natively; None if they can."""
     if isinstance(op, FullyConnected):
         return None
     _, shifts = filter_multipliers(types.input(0), types.input(1), types.output)

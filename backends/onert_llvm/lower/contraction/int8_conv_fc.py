@@ -32,7 +32,7 @@ from .sliding_window import sliding
 
 
 def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
-    """Why this backend does not run the integer layer; None where it does."""
+    """Why this backend does not run the integer layer; None if it does."""
     return int8_filters.why_not(types) or why_no_form(op, types)
 
 

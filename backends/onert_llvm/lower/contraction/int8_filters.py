@@ -18,7 +18,7 @@ _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
 
 
 def why_not(types: CallTypes) -> str | None:
-    """Why a layer of these types is not native, whatever its shape; None where it is."""
+    """Why a layer of these types is not native, whatever its shape; None if it is."""
     x, weight, result = types.input(0), types.input(1), types.output
     bias = types.inputs[2] if len(types.inputs) > 2 else None
     if x.dtype not in BYTES or weight.dtype not in _FILTERS or result.dtype is not x.dtype:

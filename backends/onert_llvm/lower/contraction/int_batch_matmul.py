@@ -24,7 +24,7 @@ _MOST = (1 << 31) // (255 * 255)
 
 
 def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
-    """Why this backend does not run the product; None where it does."""
+    """Why this backend does not run the product; None if it does."""
     x, y, out = types.input(0), types.input(1), types.output
     if x.dtype not in (DType.INT8, DType.INT16) or out.dtype is not x.dtype:
         return "only 8 and 16-bit integers to such are native"
@@ -137,7 +137,7 @@ class _Side(Value):
 
 @frozen
 class _Rooms(Value):
-    """Scratch memory for a side: turned round, and centred or with longer rows. None where it is not needed."""
+    """Scratch memory for a side: turned round, and centred or with longer rows. None if it is not needed."""
 
     turned: Access | None
     made: Access | None

@@ -29,7 +29,7 @@ OutputsT = TypeVar("OutputsT")
 
 
 def why_no_form(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv2D, types: CallTypes) -> str | None:
-    """Why the activation or the groups of a layer have no form in integers; None where they have."""
+    """Why the activation or the groups of a layer have no form in integers; None if they have."""
     if op.activation.value.function is not None:
         return f"activation {op.activation.name} has no integer form"
     if isinstance(op, Conv2D) and (types.input(0).shape[3] or 0) // (types.input(1).shape[3] or 1) > MOST_GROUPS:

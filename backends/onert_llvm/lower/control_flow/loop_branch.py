@@ -40,7 +40,7 @@ class Enclosed(Value):
         return {Loop: Rule(self.why_not, self.loop), Branch: Rule(self.why_not, self.branch)}
 
     def why_not(self, op: Loop | Branch, types: CallTypes) -> str | None:
-        """Why a part of what it holds is not native; None where all is."""
+        """Why a part of what it holds is not native; None if all is."""
         for graph in (op.condition, op.body) if isinstance(op, Loop) else (op.then, op.otherwise):
             for operation in graph.operations:
                 reason = self.why(operation, graph.types(operation))

@@ -26,7 +26,7 @@ _PIECE = 1 << 14
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
-    """Why this backend does not pick the slices; None where it does."""
+    """Why this backend does not pick the slices; None if it does."""
     if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in (*types.inputs, *types.outputs)):
         return "a tensor holds no plain elements"
     if types.output.dtype.itemsize not in ELEMENTS:
@@ -129,7 +129,7 @@ def _size(shape: Sequence[int]) -> int:
 
 
 def why_not_put(op: PutRow, types: CallTypes) -> str | None:
-    """Why this backend does not replace the row; None where it does."""
+    """Why this backend does not replace the row; None if it does."""
     if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in types.inputs):
         return "a tensor holds no plain elements"
     return None

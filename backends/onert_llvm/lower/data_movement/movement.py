@@ -42,7 +42,7 @@ _KNOWN: Mapping[type[Op], tuple[int, ...]] = {
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
-    """Why this backend does not move the elements; None where it does."""
+    """Why this backend does not move the elements; None if it does."""
     if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in (*types.inputs, *types.outputs)):
         return "a tensor holds no plain elements"
     if any(t.dtype.itemsize not in ELEMENTS for t in types.outputs):

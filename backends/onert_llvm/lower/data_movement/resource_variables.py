@@ -14,7 +14,7 @@ Stateful = VarHandle | ReadVariable | AssignVariable
 
 
 def why_not(op: Stateful, types: CallTypes) -> str | None:
-    """Why this backend does not run the operation; None where it does."""
+    """Why this backend does not run the operation; None if it does."""
     if isinstance(op, VarHandle):
         return None
     elements = types.output if isinstance(op, ReadVariable) else types.input(1)

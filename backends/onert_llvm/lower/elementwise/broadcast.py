@@ -41,7 +41,7 @@ class Grid(Value):
 
 
 def grid(result: Shape, operands: Sequence[Shape]) -> Grid | None:
-    """How operands of these shapes lie under a result; None where they broadcast along too many dimensions."""
+    """How operands of these shapes lie under a result; None if they broadcast along too many dimensions."""
     padded = [(1,) * (len(result) - len(shape)) + shape for shape in operands]
     merged = _merged(result, padded)
     (*outer, (width, repeats)) = merged
@@ -62,7 +62,7 @@ def grid(result: Shape, operands: Sequence[Shape]) -> Grid | None:
 
 
 def why_no_grid(types: CallTypes) -> str | None:
-    """Why two operands do not lie under a result in such a way; None where they do."""
+    """Why two operands do not lie under a result in such a way; None if they do."""
     result, *operands = (tuple(d or 0 for d in t.shape) for t in (types.output, types.input(0), types.input(1)))
     if 0 in result or grid(result, operands) is None:
         return "its operands broadcast in a way that has no native form"

@@ -28,7 +28,7 @@ MOST_OPERANDS = 64
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
-    """Why this backend does not run an operation as an element-wise loop; None where it does."""
+    """Why this backend does not run an operation as an element-wise loop; None if it does."""
     if not supported(op, types):
         return "it has no native form for these element types"
     if len(types.inputs) > MOST_OPERANDS:

@@ -42,7 +42,7 @@ _CLAMPS = {
 
 
 def why_not_binary(op: Binary, types: CallTypes) -> str | None:
-    """Why this backend does not run the operation on two tensors; None where it does."""
+    """Why this backend does not run the operation on two tensors; None if it does."""
     present = (types.input(0), types.input(1), types.output)
     if not (op.kind in _FORMS or op.kind is BinaryKind.MUL) or any(t.dtype is not DType.INT16 for t in present):
         return "only sums, differences and products of 16-bit numbers are native"
@@ -106,7 +106,7 @@ def _product(
 
 
 def why_not_rescaled(op: Op, types: CallTypes) -> str | None:
-    """Why an operation does not bring numbers of 8 or 16 bits to another scale; None where it does."""
+    """Why an operation does not bring numbers of 8 or 16 bits to another scale; None if it does."""
     rectified = isinstance(op, Unary) and op.kind in _CLAMPS
     if not (rectified or isinstance(op, Quantize)):
         return "it does more than to bring numbers to another scale"
@@ -149,7 +149,7 @@ def lower_rescaled(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def why_not_mapped(op: Op, types: CallTypes) -> str | None:
-    """Why an operation is no function of one number of 16 bits, or of 8 with 16-bit results; None where it is."""
+    """Why an operation is no function of one number of 16 bits, or of 8 with 16-bit results; None if it is."""
     x, out = types.input(0), types.output
     if len(types.inputs) != 1 or len(types.outputs) != 1 or 0 in out.shape or x.shape != out.shape:
         return "it is not a function of the elements of one tensor"

@@ -29,7 +29,7 @@ _LEFT = 20
 
 
 def why_not(op: Binary, types: CallTypes) -> str | None:
-    """Why this backend does not run the integer operation; None where it does."""
+    """Why this backend does not run the integer operation; None if it does."""
     x, y, output = types.input(0), types.input(1), types.output
     if op.kind not in _KINDS:
         return "it has no native integer form"

@@ -18,7 +18,7 @@ from .int8_lookup_tables import all_bytes, map_rows
 
 
 def why_not(op: Concat, types: CallTypes) -> str | None:
-    """Why this backend does not join the tensors; None where it does."""
+    """Why this backend does not join the tensors; None if it does."""
     present = [t for t in types.inputs if t is not None]
     if any(t.dtype not in BYTES or 0 in t.shape for t in present):
         return "only bytes are native"

@@ -28,7 +28,7 @@ def all_bytes(type_: TensorType) -> Array:
 
 
 def why_no_map(op: Op, types: CallTypes) -> str | None:
-    """Why an operation is no function of one byte; None where it is."""
+    """Why an operation is no function of one byte; None if it is."""
     if len(types.outputs) != 1 or types.output.dtype not in _STORED or 0 in types.output.shape:
         return "its results are not bytes"
     at = _variable(types)
@@ -116,7 +116,7 @@ def all_bytes_from(first: int) -> Array:
 
 
 def why_no_pairs(op: Op, types: CallTypes) -> str | None:
-    """Why an operation is no function of two bytes; None where it is."""
+    """Why an operation is no function of two bytes; None if it is."""
     if len(types.outputs) != 1 or types.output.dtype not in _STORED or 0 in types.output.shape:
         return "its results are not bytes"
     if len(types.inputs) != 2 or any(t is None or t.dtype not in BYTES or not _one_scale(t) for t in types.inputs):

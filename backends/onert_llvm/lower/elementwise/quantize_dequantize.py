@@ -18,7 +18,7 @@ from .float_elementwise import matrix
 
 
 def why_not(op: Quantize | Dequantize | Cast, types: CallTypes) -> str | None:
-    """Why this backend does not convert the elements; None where it does."""
+    """Why this backend does not convert the elements; None if it does."""
     x, out = types.input(0), types.output
     if 0 in out.shape:
         return "a tensor has no elements"

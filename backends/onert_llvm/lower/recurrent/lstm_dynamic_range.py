@@ -26,7 +26,7 @@ from .recurrent_common import matrix_int8, side_by_side, whole
 
 
 def why_not(op: LSTM, types: CallTypes) -> str | None:
-    """Why this backend does not run the layer; None where it does."""
+    """Why this backend does not run the layer; None if it does."""
     if types.input(0).dtype is not DType.FLOAT32 or types.input(4).dtype not in EIGHT_BITS:
         return "only float32 with weights of bytes is native"
     if any(t is not None and t.value is None for i, t in enumerate(types.inputs) if i not in STATES):

@@ -1,4 +1,4 @@
-"""Long short-term memory layers in float32: what hangs on the inputs for all steps at once, then step by step."""
+"""Long short-term memory layers in float32: what depends on the inputs for all steps at once, then step by step."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STATES = (0, 18, 19)
 
 
 def why_not(op: LSTM, types: CallTypes) -> str | None:
-    """Why this backend does not run the layer; None where it does."""
+    """Why this backend does not run the layer; None if it does."""
     present = [t for t in types.inputs if t is not None]
     if any(t.dtype is not DType.FLOAT32 for t in present):
         return "only float32 is native"
@@ -78,7 +78,7 @@ class Floats:
     def given(
         self, at: int, x: int, found: Parts[Array], gates: Sequence[int], sizes: tuple[int, int]
     ) -> tuple[Access, ...]:
-        """The command for what hangs on the inputs, in scratch memory; and memory of another size beside it."""
+        """The command for what depends on the inputs, in scratch memory; and memory of another size beside it."""
         isa = self.lowering.isa
         given, room = self.lowering.scratch(*sizes)
         bias = None if found.norm[3] is not None else side_by_side([needed(found.bias[i]) for i in gates], isa)

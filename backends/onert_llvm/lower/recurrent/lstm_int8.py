@@ -30,7 +30,7 @@ _FIVE = 5
 
 
 def why_not(op: LSTM, types: CallTypes) -> str | None:
-    """Why this backend does not run the layer; None where it does."""
+    """Why this backend does not run the layer; None if it does."""
     if types.input(0).dtype is not DType.INT8 or len(op.intermediates) != _FIVE:
         return "only int8 with 16-bit gates is native"
     if any(t is not None and t.value is None for i, t in enumerate(types.inputs) if i not in STATES):
@@ -92,7 +92,7 @@ class _Layer:
         self.cells = len(needed(self.found.weights[3]))
 
     def inputs(self, at: int, x: int, target: Access) -> None:
-        """The command for what hangs on the inputs."""
+        """The command for what depends on the inputs."""
         lowering, isa = self.lowering, self.lowering.isa
         weights = side_by_side([needed(self.found.weights[i]).T for i in self.gates], isa)
         bias = side_by_side([needed(self.found.bias[i]) for i in self.gates], isa)

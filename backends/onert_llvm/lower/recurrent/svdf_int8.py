@@ -24,7 +24,7 @@ from .recurrent_common import side_by_side, whole
 
 
 def why_not(op: SVDF, types: CallTypes) -> str | None:
-    """Why this backend does not run the layer; None where it does."""
+    """Why this backend does not run the layer; None if it does."""
     if types.input(0).dtype is not DType.INT8:
         return "only int8 is native"
     if any(t is not None and t.value is None for i, t in enumerate(types.inputs) if i not in (0, 4)):

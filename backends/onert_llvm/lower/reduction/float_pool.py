@@ -32,7 +32,7 @@ _GATHERINGS: Mapping[Pooling, Gathering] = {
 
 
 def why_not(op: Pool2D, types: CallTypes) -> str | None:
-    """Why this backend does not pool so; None where it does."""
+    """Why this backend does not pool so; None if it does."""
     if types.input(0).dtype is not DType.FLOAT32:
         return "only float32 is native"
     if 0 in (*types.input(0).shape, *types.output.shape):

@@ -40,7 +40,7 @@ _MOST_VECTORS = 4
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
-    """Why this backend does not reduce so; None where it does."""
+    """Why this backend does not reduce so; None if it does."""
     x = types.input(0)
     if types.input(1).value is None:
         return "the axes are not known before the run"
@@ -58,7 +58,7 @@ def why_not(op: Op, types: CallTypes) -> str | None:
 
 
 def why_not_rows(op: Op, types: CallTypes) -> str | None:
-    """Why this backend does not bring rows to one scale; None where it does."""
+    """Why this backend does not bring rows to one scale; None if it does."""
     if any(t is not None and t.dtype is not DType.FLOAT32 for t in (*types.inputs, *types.outputs)):
         return "only float32 is native"
     if 0 in types.output.shape:

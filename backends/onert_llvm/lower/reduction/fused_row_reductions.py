@@ -49,7 +49,7 @@ class _Domain(Value):
     shape: Shape
 
     def reach(self, subgraph: Subgraph, operand: int) -> Reach | None:
-        """How a tensor lies under them, one element only where it is known; None where chains do not read it."""
+        """How a tensor lies under them, one element only where it is known; None if chains do not read it."""
         own = subgraph.type(operand).shape
         if own == self.numbers and not subgraph.operands[operand].is_constant:
             return Reach.COLUMN
@@ -94,7 +94,7 @@ def _reduces(subgraph: Subgraph, operation: Operation, domain: _Domain | None) -
 
 
 def _grown(subgraph: Subgraph, operations: Sequence[int], chained: Collection[int], domain: _Domain) -> list[int]:
-    """The first operation and what hangs on it, row by row."""
+    """The first operation and what depends on it, row by row."""
     found = [operations[0]]
     made = set(subgraph.operations[operations[0]].outputs)
     for at in operations[1:]:

@@ -24,7 +24,7 @@ _MOST = 1 << 15
 
 
 def why_no_pool(op: Pool2D, types: CallTypes) -> str | None:
-    """Why this backend does not pool; None where it does."""
+    """Why this backend does not pool; None if it does."""
     if types.input(0).dtype is not DType.INT16 or op.kind is Pooling.L2:
         return "only the average and the greatest of 16-bit numbers are native"
     return why_no_windows(op, types)
@@ -44,7 +44,7 @@ def lower_pool(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def why_no_reduction(op: Reduce, types: CallTypes) -> str | None:
-    """Why this backend does not reduce; None where it does."""
+    """Why this backend does not reduce; None if it does."""
     x, axes, out = types.input(0), types.input(1), types.output
     if x.dtype is not DType.INT16 or op.kind not in GATHERINGS or axes.value is None or 0 in x.shape:
         return "this reduction of these elements has no native form"
@@ -101,7 +101,7 @@ def _scaled(lowering: Lowering, op: Reduce, types: CallTypes, block: Block) -> d
 
 
 def why_no_softmax(op: Softmax, types: CallTypes) -> str | None:
-    """Why this backend does not run the softmax; None where it does."""
+    """Why this backend does not run the softmax; None if it does."""
     x, out = types.input(0), types.output
     if x.dtype is not DType.INT16 or out.dtype is not DType.INT16 or 0 in x.shape:
         return "only 16-bit numbers to such are native"

@@ -15,7 +15,7 @@ from onert_llvm.lower.dtype_sets import BYTES
 
 
 def why_not(op: ArgReduce, types: CallTypes) -> str | None:
-    """Why this backend does not look for the element; None where it does."""
+    """Why this backend does not look for the element; None if it does."""
     x = types.input(0)
     if x.dtype not in BYTES or types.input(1).value is None or 0 in x.shape:
         return "only bytes along a constant axis are native"

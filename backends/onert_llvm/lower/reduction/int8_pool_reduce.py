@@ -31,14 +31,14 @@ _MOST_COUNTED = 1 << 15
 
 
 def why_no_pool(op: Pool2D, types: CallTypes) -> str | None:
-    """Why this backend does not pool the bytes; None where it does."""
+    """Why this backend does not pool the bytes; None if it does."""
     if types.input(0).dtype not in BYTES or op.kind is Pooling.L2:
         return "only the average and the greatest of bytes are native"
     return why_no_windows(op, types)
 
 
 def why_no_windows(op: Pool2D, types: CallTypes) -> str | None:
-    """Why windows do not slide over integers, whatever their bits; None where they do."""
+    """Why windows do not slide over integers, whatever their bits; None if they do."""
     x, out = types.input(0), types.output
     if out.quantization is None or not out.quantization.per_tensor or op.activation.value.function is not None:
         return "its quantisation or activation has no integer form"
@@ -104,7 +104,7 @@ def pool_slots(lowering: Lowering, at: int, geometry: Plane) -> dict[str, Slot]:
 
 
 def why_no_reduction(op: Reduce, types: CallTypes) -> str | None:
-    """Why this backend does not reduce the bytes; None where it does."""
+    """Why this backend does not reduce the bytes; None if it does."""
     x, axes, out = types.input(0), types.input(1), types.output
     if x.dtype not in BYTES or op.kind not in GATHERINGS:
         return "this reduction of these elements has no native form"

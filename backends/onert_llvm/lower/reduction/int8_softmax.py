@@ -15,7 +15,7 @@ from onert_llvm.lower.dtype_sets import BYTES
 
 
 def why_not(op: Softmax, types: CallTypes) -> str | None:
-    """Why this backend does not run the softmax; None where it does."""
+    """Why this backend does not run the softmax; None if it does."""
     x, out = types.input(0), types.output
     if x.dtype not in BYTES or out.dtype is not x.dtype or 0 in x.shape:
         return "only bytes to bytes are native"

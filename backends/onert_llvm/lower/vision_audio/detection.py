@@ -21,7 +21,7 @@ _WORK = 7
 
 
 def why_not(op: DetectionPostProcess, types: CallTypes) -> str | None:
-    """Why this backend does not make the detections; None where it does."""
+    """Why this backend does not make the detections; None if it does."""
     encodings, scores, anchors = (types.input(i) for i in range(3))
     if op.regular_nms or min(op.max_classes_per_detection, op.num_classes) > 1:
         return "several classes of an anchor have no native form"

@@ -15,7 +15,7 @@ from onert_llvm.lower.dtype_sets import BYTES
 
 
 def why_not(op: ResizeBilinear, types: CallTypes) -> str | None:
-    """Why this backend does not resize the image; None where it does."""
+    """Why this backend does not resize the image; None if it does."""
     if types.input(0).dtype not in BYTES or types.input(1).value is None or 0 in types.input(0).shape:
         return "only images of bytes in a size that is known before the run are native"
     return None

@@ -30,7 +30,7 @@ _REGISTERS = 8
 
 
 def why_not(op: RFFT2D, types: CallTypes) -> str | None:
-    """Why this backend does not transform; None where it does."""
+    """Why this backend does not transform; None if it does."""
     if types.input(1).value is None or 0 in types.input(0).shape:
         return "only a transform of known size, of something, is native"
     rows, columns = _lengths(types)
@@ -104,7 +104,7 @@ def _matrix(lengths: tuple[int, int], width: int, depth: int) -> Array:
 
 
 def why_no_part(op: Unary, types: CallTypes) -> str | None:
-    """Why this backend does not take the part of complex numbers; None where it does."""
+    """Why this backend does not take the part of complex numbers; None if it does."""
     if op.kind not in PARTS or types.input(0).dtype is not DType.COMPLEX64:
         return "only real and imaginary part and size of complex64 are native"
     return "a tensor has no elements" if 0 in types.output.shape else None

@@ -12,7 +12,7 @@ from onert.ir.value import Value
 
 @frozen
 class Builtin(Value):
-    """`max_version` is None where no version was ever counted; `options` is empty where the operator has none."""
+    """`max_version` is None if no version was ever counted; `options` is empty where the operator has none."""
 
     max_version: int | None
     options: str

@@ -76,7 +76,7 @@ class Operator(Protocol):
     def text(self, field: str) -> str: ...
 
     def model(self, location: str, signature: str) -> int:
-        """The subgraph that runs the model in a file beside this one; ModelError where there is none."""
+        """The subgraph that runs the model in a file beside this one; ModelError if there is none."""
         ...
 
     def has(self, field: str) -> bool:

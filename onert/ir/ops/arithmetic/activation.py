@@ -62,7 +62,7 @@ class Activation(Enum):
     def bounds(self, output: TensorType) -> tuple[int, int]:
         """The stored values between which a result quantised as `output` is clamped.
 
-        RuleError where the activation is no clamp (TFLite's integer kernels have none of those).
+        RuleError if the activation is no clamp (TFLite's integer kernels have none of those).
         """
         from_real = self.value
         if from_real.function is not None:

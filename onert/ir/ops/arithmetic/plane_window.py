@@ -43,7 +43,7 @@ def require_dilated(op: Dilated) -> None:
 
 
 def dilated_outputs(op: Dilated, height: Dim, width: Dim, window_height: Dim, window_width: Dim) -> tuple[Dim, Dim]:
-    """Height and width of the result; RuleError where the window does not fit."""
+    """Height and width of the result; RuleError if the window does not fit."""
     return (
         output_dim(height, window_height, op.stride_height, op.dilation_height, op.padding),
         output_dim(width, window_width, op.stride_width, op.dilation_width, op.padding),

@@ -26,7 +26,7 @@ def flattened(x: TensorType, name: str) -> tuple[int, ...] | None:
 
 
 def one_integer(x: TensorType, name: str) -> int | None:
-    """The only element of an operand of any rank, where it is known; RuleError where it has several or no integers."""
+    """The only element of an operand of any rank, where it is known; RuleError if it has several or no integers."""
     count = num_elements(x.shape)
     require(count in (1, None), f"{name} has {count} elements, expected 1")
     found = flattened(x, name)
@@ -39,12 +39,12 @@ def values(x: Array) -> tuple[int, ...]:
 
 
 def length(x: TensorType) -> Dim:
-    """How many elements an operand of rank 1 holds; 1 for a scalar, None where it is not known."""
+    """How many elements an operand of rank 1 holds; 1 for a scalar, None if it is not known."""
     return 1 if x.rank == 0 else x.shape[0]
 
 
 def checked_shape(dims: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """Dimensions that an operand asks for; RuleError where one is negative or there would be too many elements."""
+    """Dimensions that an operand asks for; RuleError if one is negative or there would be too many elements."""
     require(len(dims) <= MAX_RANK, f"{name} has {len(dims)} dimensions, more than {MAX_RANK}")
     total = 1
     for d in dims:

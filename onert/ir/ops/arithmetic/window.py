@@ -54,7 +54,7 @@ class Window(Value):
         return (self.size - 1) * self.dilation + 1
 
     def outputs(self, inputs: int) -> int:
-        """The number of outputs along an axis of `inputs`; RuleError where it would be negative.
+        """The number of outputs along an axis of `inputs`; RuleError if it would be negative.
 
         A window that spans more inputs than 32 bits count is refused: no other runtime could tell where it lies.
         """
@@ -96,7 +96,7 @@ def taps(window: Window, inputs: int, outputs: int, before: int) -> Iterator[Tap
 
 
 def output_dim(inputs: Dim, size: Dim, stride: int, dilation: int, padding: Padding) -> Dim:
-    """The number of outputs along an axis, None where it is not known; RuleError where it would be negative."""
+    """The number of outputs along an axis, None if it is not known; RuleError if it would be negative."""
     if inputs is None or (size is None and padding is Padding.VALID):
         return None
     return Window(1 if size is None else size, stride, dilation, padding).outputs(inputs)

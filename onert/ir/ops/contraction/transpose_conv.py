@@ -163,7 +163,7 @@ class TransposeConvBias2D(Op):
 
 
 def given_shape(output_shape: TensorType, rank: int) -> tuple[Dim, ...] | None:
-    """The shape that an operand's elements give, None where they are not known yet; RuleError for a wrong one."""
+    """The shape that an operand's elements give, None if they are not known yet; RuleError for a wrong one."""
     require(
         output_shape.dtype in (DType.INT32, DType.INT64),
         f"output_shape is {output_shape.dtype.text}, expected i32 or i64",

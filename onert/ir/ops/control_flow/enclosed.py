@@ -47,7 +47,7 @@ class Loop(Op):
 
     - `xs`: the first operands of both, of known shapes; the results are the last ones, of the same types
 
-    RuleError where the condition still holds after the last round allowed.
+    RuleError if the condition still holds after the last round allowed.
     """
 
     condition: Subgraph

@@ -37,7 +37,7 @@ def _handle(resource: TensorType) -> None:
 class ReadVariable(Op):
     """The elements of a variable, of the type that the file declares.
 
-    - `resource`: the variable's handle. RuleError where nothing was assigned to it yet.
+    - `resource`: the variable's handle. RuleError if nothing was assigned to it yet.
     """
 
     results: tuple[TensorType, ...] = ()

@@ -281,7 +281,7 @@ class PutRow(Op):
     """`x` with one entry of its first axis replaced: an item of a list of tensors is set.
 
     - `x`: any, of at least one dimension
-    - `index`: one int32 or int64. RuleError where there is no such entry.
+    - `index`: one int32 or int64. RuleError if there is no such entry.
     - `row`: of x's type, the new entry: x's shape with 1 as its first dimension
     """
 

@@ -110,7 +110,7 @@ class DepthToSpace(Op):
 
 
 def _spatial(x: TensorType, block: TensorType, margins: TensorType, what: str) -> int:
-    """How many dimensions are blocked; RuleError where the operands' shapes do not fit one another."""
+    """How many dimensions are blocked; RuleError if the operands' shapes do not fit one another."""
     require(x.rank in (3, 4), f"x has rank {x.rank}, expected 3 or 4")
     count = x.rank - 2
     require(

@@ -159,7 +159,7 @@ _SCRAMBLE = 0x02461E29_3EC8F720
 
 @frozen
 class StatelessUniform(Op):
-    """Random numbers in [0, 1) that hang on the seeds alone; float32.
+    """Random numbers in [0, 1) that depend on the seeds alone; float32.
 
     - `shape`: integers of rank 1
     - `seed`: two integers

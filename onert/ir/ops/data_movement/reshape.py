@@ -17,7 +17,7 @@ from onert.ir.types import TensorType, unranked
 
 
 def resolve(x: Shape, wanted: tuple[int, ...]) -> Shape:
-    """The shape `wanted` with its -1 filled in; RuleError where it does not hold x's elements."""
+    """The shape `wanted` with its -1 filled in; RuleError if it does not hold x's elements."""
     require(all(d >= -1 for d in wanted), f"the new shape is {list(wanted)}, expected dimensions of at least -1")
     require(wanted.count(-1) <= 1, f"the new shape is {list(wanted)}, expected one -1 at the most")
     have = shapes.num_elements(x)

@@ -170,7 +170,7 @@ def _margins(x: TensorType, paddings: TensorType) -> list[tuple[int, int]] | Non
 
 
 def margins(paddings: Array) -> list[tuple[int, int]]:
-    """Pairs of margins; RuleError where one is negative."""
+    """Pairs of margins; RuleError if one is negative."""
     pairs = [(int(a), int(b)) for a, b in paddings]
     require(all(a >= 0 and b >= 0 for a, b in pairs), f"paddings is {pairs}, expected nothing negative")
     return pairs

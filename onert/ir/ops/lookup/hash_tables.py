@@ -99,7 +99,7 @@ class HashTableImport(Op):
 class HashTableFind(Op):
     """The values of keys; `default` for a key that the table has not.
 
-    - `table`: the handle; RuleError where the table was not filled yet
+    - `table`: the handle; RuleError if the table was not filled yet
     - `keys`: any shape, which is the result's
     - `default`: one element
     """
@@ -126,7 +126,7 @@ class HashTableFind(Op):
 class HashTableSize(Op):
     """How many keys a table has; int64 `[1]`.
 
-    - `table`: the handle; RuleError where the table was not filled yet
+    - `table`: the handle; RuleError if the table was not filled yet
     """
 
     effect: ClassVar[Effect] = Effect.READ

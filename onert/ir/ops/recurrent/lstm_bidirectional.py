@@ -125,7 +125,7 @@ class BidirectionalLSTM(Op):
         layers: tuple[Parts[TensorType], Parts[TensorType]],
         states: tuple[TensorType, ...],
     ) -> tuple[int | None, ...]:
-        """The outputs of both layers; RuleError where an operand breaks a rule."""
+        """The outputs of both layers; RuleError if an operand breaks a rule."""
         require_clips(self.cell_clip, self.projection_clip)
         require(x.rank == 3, f"x has rank {x.rank}, expected 3")
         linked = layers[0].aux[3] is not None

@@ -31,7 +31,7 @@ class _Gate:
     aux: Weights | None
 
     def given(self, x: Rows, aux: Rows | None) -> Array:
-        """The part that does not hang on the state."""
+        """The part that does not depend on the state."""
         z = self.weights.times(x)
         if self.norm is None:
             z = self.bias + z

@@ -145,7 +145,7 @@ class WideGates:
 
     @staticmethod
     def check(kinds: Parts[TensorType], c: TensorType, intermediates: tuple[TensorType, ...]) -> None:
-        """RuleError where this form cannot compute a layer whose operands' types are right."""
+        """RuleError if this form cannot compute a layer whose operands' types are right."""
         exponent = power_of_two(c.scale)
         within = exponent is not None and -15 <= exponent <= -9
         require(within, f"cell state has scale {c.scale}, expected a power of two from 2**-15 to 2**-9")

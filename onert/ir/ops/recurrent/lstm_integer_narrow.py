@@ -90,7 +90,7 @@ class NarrowGates:
 
     @staticmethod
     def check(kinds: Parts[TensorType], c: TensorType, intermediates: tuple[TensorType, ...]) -> None:
-        """RuleError where this form cannot compute a layer whose operands' types are right."""
+        """RuleError if this form cannot compute a layer whose operands' types are right."""
         require(power_of_two(c.scale) == _EXPONENT, f"cell state has scale {c.scale}, expected 2**-15")
         require(kinds.coupled, "there is an input gate, expected none with twelve intermediates")
         require(kinds.norm[OUTPUT] is not None, "there is no normalisation, expected one with twelve intermediates")

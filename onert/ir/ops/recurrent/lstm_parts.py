@@ -70,7 +70,7 @@ def needed(operand: T | None) -> T:
 def check(
     found: Parts[TensorType], x: TensorType, h: TensorType, c: TensorType, batch: Dim, aux_size: Dim = None
 ) -> Dim:
-    """The outputs of a layer; RuleError where its operands break a rule of shape or presence."""
+    """The outputs of a layer; RuleError if its operands break a rule of shape or presence."""
     weight, recurrent = needed(found.weights[OUTPUT]), needed(found.recurrent[OUTPUT])
     require(weight.rank == 2, f"input weights are {weight}, expected 2 dimensions")
     require(recurrent.rank in (1, 2), f"recurrent weights are {recurrent}, expected 1 or 2 dimensions")

@@ -63,7 +63,7 @@ def _check(
     batch: int | None,
     name: str,
 ) -> int | None:
-    """The units of a layer; RuleError where its operands break a rule."""
+    """The units of a layer; RuleError if its operands break a rule."""
     require_kind(weight)
     require(weight.rank == 2, f"{name}weights are {weight}, expected 2 dimensions")
     units = weight.shape[0]

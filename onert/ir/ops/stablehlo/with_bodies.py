@@ -73,7 +73,7 @@ class _Body(Op):
 
 
 def _require_defined(function: BinaryKind | None, x: TensorType) -> None:
-    """RuleError where a recognised function does not take elements of this type."""
+    """RuleError if a recognised function does not take elements of this type."""
     if function is not None:
         Binary(function).infer(TensorType(x.dtype), TensorType(x.dtype))
 

@@ -31,7 +31,7 @@ Triple = tuple[int, int, int]
 
 
 def why_not(op: Conv3D | TransposeConv3D, types: CallTypes) -> str | None:
-    """Why this backend does not run the operation; None where it does."""
+    """Why this backend does not run the operation; None if it does."""
     weight = types.input(1)
     bias_at = 3 if isinstance(op, TransposeConv3D) else 2
     bias = types.inputs[bias_at] if len(types.inputs) > bias_at else None

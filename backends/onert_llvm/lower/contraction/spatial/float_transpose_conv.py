@@ -21,7 +21,7 @@ from .transpose_conv_phases import Phases, Transposed, phases, put
 
 
 def why_not(op: Transposed, types: CallTypes) -> str | None:
-    """Why this backend does not run the operation; None where it does."""
+    """Why this backend does not run the operation; None if it does."""
     positions = (1, 2, 3) if isinstance(op, TransposeConv2D) else (1, 0, 2)
     weight, x = types.input(positions[0]), types.input(positions[1])
     bias = types.inputs[positions[2]] if len(types.inputs) > positions[2] else None

@@ -22,13 +22,13 @@ Convolve = Callable[[Lowering, Layer[OutputsT], Plane], None]
 
 
 def why_not(op: TransposeConv2D, types: CallTypes) -> str | None:
-    """Why this backend does not run the operation on bytes; None where it does."""
+    """Why this backend does not run the operation on bytes; None if it does."""
     plain = _as_convolution(types)
     return integer_filters.why_not(plain) or why_no_form(op, plain)
 
 
 def why_not_shorts(op: TransposeConv2D, types: CallTypes) -> str | None:
-    """Why this backend does not run the operation on 16-bit numbers; None where it does."""
+    """Why this backend does not run the operation on 16-bit numbers; None if it does."""
     plain = _as_convolution(types)
     return short_filters.why_not(plain) or short_filters.why_not_scaled(op, plain) or why_no_form(op, plain)
 
