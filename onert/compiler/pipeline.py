@@ -16,8 +16,7 @@ from onert.compiler.passes.merge_reshapes import merge_reshapes
 from onert.compiler.passes.merge_transposes import merge_transposes
 from onert.compiler.passes.remove_dead import remove_dead
 from onert.compiler.passes.remove_identities import remove_identities
-from onert.compiler.rewrite.edit import Pass
-from onert.compiler.rewrite.verify import check
+from onert.compiler.rewrite.contract import WELL_FORMED, Pass, hold
 from onert.ir import Subgraph, Subgraphs
 from onert.ir.analysis.model_inference import infer_alone
 
@@ -69,10 +68,10 @@ def optimize(
             work,
         )
         if found is not subgraph:
-            check(found, enclose.__name__)
+            hold(enclose.__name__, "ensures", (WELL_FORMED,), found)
         subgraph = found
     for each in REQUIRED:
-        subgraph = apply(each, subgraph)
+        subgraph = each(subgraph)
     return subgraph
 
 
@@ -83,7 +82,7 @@ def _legalized(subgraph: Subgraph, options: Options, supports: Supports | None) 
     found = legalize(subgraph, supports)
     if found is subgraph:
         return subgraph
-    check(found, legalize.__name__)
+    hold(legalize.__name__, "ensures", (WELL_FORMED,), found)
     return simplify(infer_alone(found), options)
 
 
@@ -93,20 +92,12 @@ def simplify(subgraph: Subgraph, options: Options) -> Subgraph:
     After every pass that changes something the subgraph is checked, after every round its types are inferred anew:
     a folded operand may decide a shape.
     """
-    passes = [p for p in OPTIONAL if options.optimize and p.__name__ not in options.disabled_passes]
+    passes = [p for p in OPTIONAL if options.optimize and p.name not in options.disabled_passes]
     for _ in range(MOST_ROUNDS):
         before = subgraph
         for each in passes:
-            subgraph = apply(each, subgraph)
+            subgraph = each(subgraph)
         if subgraph is before:
             break
         subgraph = infer_alone(subgraph)
     return subgraph
-
-
-def apply(each: Pass, subgraph: Subgraph) -> Subgraph:
-    """The subgraph after one pass, checked where it changed."""
-    result = each(subgraph)
-    if result is not subgraph:
-        check(result, each.__name__)
-    return result

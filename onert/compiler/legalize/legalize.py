@@ -41,8 +41,6 @@ def legalize(graph: Subgraph, supports: Supports) -> Subgraph:
     legalized, are run better than it is; of several decompositions the one with the least cost is taken. Graphs in
     loops and branches are legalized likewise. The same object comes back where nothing changes.
 
-    Requires: inferred types. Ensures: inferred types.
-
         y = OneHot(x, 3, 1.0, 0.0)    -->    y = Select(Equal(Reshape(x), [0, 1, 2]), 1.0, 0.0)
     """
     return _legalized(graph, supports, 0)

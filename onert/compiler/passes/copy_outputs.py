@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from onert.compiler.rewrite.contract import OWN_OUTPUTS, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.ir import Operation, Subgraph
 from onert.ir.ops.data_movement.copy import Copy
 
 
+@rewriting(ensures=(OWN_OUTPUTS,))
 def copy_outputs(subgraph: Subgraph) -> Subgraph:
     """Copy what is an output but no operation's result of its own: inputs, constants, variables, a repeated output.
 
-    Requires: nothing. Ensures: every output is defined by an operation and occurs once; no state update reads a
-    variable, which another update might have changed. It runs last, for other passes make such outputs.
+    A state update must not read a variable either, which another update might have changed. It runs last, because other
+    passes make such outputs.
 
         y = Abs(x); return x, y, y   -->   y = Abs(x); x' = Copy(x); y' = Copy(y); return x', y, y'
     """

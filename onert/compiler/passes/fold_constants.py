@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from attrs import evolve
 
+from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
 from onert.ir import Array, CallTypes, Constant, OnertError, Operand, Operation, Subgraph, evaluate
@@ -18,10 +19,11 @@ ROOM = 64 << 20  # bytes by which folding may make a small model larger
 _MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 
 
+@rewriting(requires=(TYPED,), ensures=(TYPED,))
 def fold_constants(subgraph: Subgraph) -> Subgraph:
     """Replace an operation on constants by its results.
 
-    Requires: nothing. Ensures: the results are those of `evaluate`. An operation stays where its result has more
+    The results are those of `evaluate`. An operation stays where its result has more
     elements than any of its operands (a broadcast) and is not small, so that a model never grows much; float16 or
     quantised weights that are made float32 do fold. One that breaks a rule stays too, for the run to say so.
 

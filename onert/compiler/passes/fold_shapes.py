@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import evolve
 
+from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
 from onert.ir import Array, CallTypes, Constant, OnertError, Op, Operation, Subgraph, TensorType, evaluate
@@ -18,10 +19,11 @@ MOST_ELEMENTS = 64
 _MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 
 
+@rewriting(requires=(TYPED,), ensures=(TYPED,))
 def fold_shapes(subgraph: Subgraph) -> Subgraph:
     """Replace the shape of a tensor, where every dimension is known, its rank, and arithmetic on them by constants.
 
-    Requires: inferred types. Ensures: the same numbers. What such a number decides is inferred on the way: the shape
+    What such a number decides is inferred on the way: the shape
     behind a Reshape is known to the operations that ask for it, however many follow one another.
 
         s = ShapeOf(x of f32[2, 3]); y = Reshape(z, s)   -->   y = Reshape(z, const [2, 3])

@@ -7,6 +7,7 @@ from typing import Any
 from attrs import evolve
 
 from onert.compiler.rewrite.activation_bounds import Bounds, activation_within, as_clamp
+from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, only_user
 from onert.ir import Op, Operation, Subgraph, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
@@ -23,10 +24,11 @@ ENDS_WITH_ACTIVATION = (Conv2D, DepthwiseConv2D, TransposeConv2D, FullyConnected
 ARITHMETIC = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV)
 
 
+@rewriting(requires=(TYPED,), ensures=(TYPED,))
 def fuse_activation(subgraph: Subgraph) -> Subgraph:
     """Let the operation before a RELU, RELU6 or RELU_N1_TO_1 apply it, where no one else reads what it gives.
 
-    Requires: nothing. Ensures: the results stay the same to the bit. Floats may be of any width (rounding keeps the
+    The results stay the same to the bit. Floats may be of any width (rounding keeps the
     order of numbers, and the bounds are exact); integers must have the same quantisation on both sides.
 
         a = Conv2D(x, w, b); y = RELU(a)   -->   y = Conv2D(x, w, b) with activation RELU

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
+from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, definer
 from onert.ir import Op, Operation, RuleError, Subgraph
 from onert.ir.ops.arithmetic.window import Padding, Window
@@ -18,10 +19,11 @@ Margins = tuple[tuple[int, int], ...]
 """Elements before and after, for each dimension."""
 
 
+@rewriting(requires=(TYPED,), ensures=(TYPED,))
 def fuse_padding(subgraph: Subgraph) -> Subgraph:
     """Let a convolution with SAME padding read what a pad of zeros reads, where its windows come to lie alike.
 
-    Requires: inferred types. Ensures: the results stay the same to the bit. It holds where SAME padding has as many
+    The results stay the same to the bit. It holds where SAME padding has as many
     outputs and as many zeros in front, as with the margins that Keras adds before a convolution of stride 2. A pad that
     no one reads any more is left to `remove_dead`.
 

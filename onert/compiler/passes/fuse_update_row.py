@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, definer
 from onert.ir import DType, Operation, Subgraph
 from onert.ir.ops.arithmetic.activation import Activation
@@ -16,10 +17,11 @@ Scalars = tuple[int | str, ...]
 """The elements of a small tensor: numbers that are known, or `%7` for the element of operand 7."""
 
 
+@rewriting(requires=(TYPED,), ensures=(TYPED,))
 def put_rows(subgraph: Subgraph) -> Subgraph:
     """Replace a concatenation of a list's rows before index i, one row, and the list's rows behind i by `PutRow`.
 
-    Requires: inferred types. Ensures: the same list wherever i is an index of it; any other is a broken rule, as
+    The list is the same wherever i is an index of it; any other is a broken rule, as
     it is of the slices (but for i = -1, of which these make a longer list). The list's shape is known where it was.
 
         a = Slice(x, [0, 0], [i, -1]); b = Slice(x, [i + 1, 0], [-1, -1]); y = Concat(a, row, b)

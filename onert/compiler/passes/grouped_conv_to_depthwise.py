@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from attrs import asdict, evolve
 
+from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.ir import Operation, Subgraph
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 
 
+@rewriting(requires=(TYPED,), ensures=(TYPED,))
 def channels_alone(subgraph: Subgraph) -> Subgraph:
     """Make a convolution whose groups are single channels, with constant filters, the depthwise one that it is.
 
-    Requires: inferred types. Ensures: the results stay the same to the bit; the filters change their order. One that
+    The results stay the same to the bit; the filters change their order. One that
     quantises its input when it runs stays: there the two round their scales in another order.
 
         y = Conv2D(x [n, h, w, 8], const [16, 3, 3, 1])   -->   y = DepthwiseConv2D(x, const [1, 3, 3, 16])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from onert.compiler.rewrite.contract import rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
 from onert.ir import Operand, Operation, Subgraph
@@ -11,10 +12,11 @@ from onert.ir import Operand, Operation, Subgraph
 SMALL = 1 << 10  # bytes of a constant that is worth reading to see whether it is there twice
 
 
+@rewriting()
 def merge_duplicates(subgraph: Subgraph) -> Subgraph:
     """Run one of several equal operations on equal operands; keep one of several equal small constants.
 
-    Requires: nothing. Ensures: what has an effect or draws random numbers is untouched.
+    What has an effect or draws random numbers is untouched.
 
         a = Abs(x); b = Abs(x); y = Add(a, b)   -->   a = Abs(x); y = Add(a, a)
     """

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, definer
 from onert.ir import Subgraph
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.shape import static
 
 
+@rewriting(requires=(TYPED,), ensures=(TYPED,))
 def merge_reshapes(subgraph: Subgraph) -> Subgraph:
     """Let a reshape read what the reshape before it reads.
 
-    Requires: inferred types. Ensures: the same elements, of the same type; a reshape that no one reads any more is left
+    A reshape that no one reads any more is left
     to `remove_dead`. Reshapes are the kinds that share their operand's memory: Reshape, Squeeze, ExpandDims.
 
         a = Reshape(x, [6]); y = ExpandDims(a, 0)   -->   a = Reshape(x, [6]); y = Reshape(x) to [1, 6]

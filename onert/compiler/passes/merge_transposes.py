@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import evolve
 
+from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, definer
 from onert.ir import Operation, Subgraph, TensorType
 from onert.ir.ops.data_movement.layout import Transpose
@@ -14,11 +15,11 @@ from onert.ir.shape import static
 Order = tuple[int, ...]
 
 
+@rewriting(requires=(TYPED,), ensures=(TYPED,))
 def merge_transposes(subgraph: Subgraph) -> Subgraph:
     """Make one transpose of two in a row, and a reshape of one that only moves dimensions of 1.
 
-    Requires: inferred types. Ensures: the same elements, of the same type; a transpose that no one reads any more is
-    left to `remove_dead`.
+    A transpose that no one reads any more is left to `remove_dead`.
 
         a = Transpose(x, [0, 2, 1]); y = Transpose(a, [2, 1, 0])   -->   y = Transpose(x, [1, 2, 0])
         y = Transpose(x of f32[1, 5, 7], [1, 0, 2])                -->   y = Reshape(x) to [5, 1, 7]

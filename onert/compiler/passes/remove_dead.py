@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from onert.compiler.rewrite.contract import NOTHING_DEAD, rewriting
 from onert.compiler.rewrite.edit import Edit, compact
 from onert.compiler.rewrite.effects import is_removable
 from onert.ir import Subgraph
 
 
+@rewriting(ensures=(NOTHING_DEAD,))
 def remove_dead(subgraph: Subgraph) -> Subgraph:
     """Leave out operations whose results no one uses, and operands that nothing mentions.
 
-    Requires: nothing. Ensures: what changes state is all there, in its order; inputs and outputs stay.
+    What changes state stays, in its order, and so do inputs and outputs.
 
         a = Relu(x); b = Abs(x); return b   -->   b = Abs(x); return b
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onert.compiler.rewrite.activation_bounds import Bounds, as_clamp
+from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, definer
 from onert.ir import DType, Operation, Subgraph
 from onert.ir.ops.arithmetic.activation import Activation
@@ -17,11 +18,12 @@ SAME_TYPE_IS_SAME = (Cast, Bitcast, Quantize, Dequantize, Slice, Pad, MirrorPad,
 """Kinds that give their first operand wherever the result has its very type: element type, shape and quantisation."""
 
 
+@rewriting(requires=(TYPED,), ensures=(TYPED,))
 def remove_identities(subgraph: Subgraph) -> Subgraph:
     """Leave out conversions to the same type, reshapes, slices and margins that give the same shape, concatenations of
     one tensor, transposes that keep the axes' order, bounds that hold anyway, and quantising what was just dequantised.
 
-    Requires: nothing. Ensures: the results stay the same to the bit. An output may become an input or a constant,
+    The results stay the same to the bit. An output may become an input or a constant,
     which `copy_outputs` takes care of.
 
         a = Reshape(x, shape of x); b = RELU6(a); y = RELU(b)   -->   y = RELU6(x)

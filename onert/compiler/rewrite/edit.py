@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import evolve
 
 from onert.ir import Array, Constant, DType, Operand, Operation, Quantization, StateUpdate, Subgraph, TensorType
-
-Pass = Callable[[Subgraph], Subgraph]
-"""Gives an equivalent subgraph; the same object where it changes nothing."""
 
 
 class Edit:

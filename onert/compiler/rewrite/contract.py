@@ -1,0 +1,127 @@
+"""What a pass is: a rewrite, what it requires of a subgraph, and what it ensures of the result."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from attrs import frozen
+
+from onert.ir import CompileError, ModelError, Subgraph, infer_subgraph
+from onert.ir.shape import compatible
+from onert.ir.value import Value
+
+from .effects import is_removable
+
+Rewrite = Callable[[Subgraph], Subgraph]
+"""Gives an equivalent subgraph; the same object where it changes nothing."""
+
+
+@frozen
+class Property(Value):
+    """Something that is true of a subgraph or not: `contradiction` says what in a subgraph is against it, if anything.
+
+    A `quick` one is checked whenever a pass has changed something, others in tests.
+    """
+
+    name: str
+    contradiction: Callable[[Subgraph], str | None]
+    quick: bool = True
+
+
+@frozen
+class Pass(Value):
+    """A rewrite with its contract. Its name, by which it can be disabled, is that of the function."""
+
+    rewrite: Rewrite
+    requires: tuple[Property, ...]
+    ensures: tuple[Property, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the rewriting function."""
+        return self.rewrite.__name__
+
+    def __call__(self, subgraph: Subgraph) -> Subgraph:
+        """The subgraph after the pass; CompileError if it changed and something quick that it ensures does not hold."""
+        result = self.rewrite(subgraph)
+        if result is not subgraph:
+            hold(self.name, "ensures", (each for each in (WELL_FORMED, *self.ensures) if each.quick), result)
+        return result
+
+    def checked(self, subgraph: Subgraph) -> Subgraph:
+        """The same, with every property checked that the pass requires and ensures."""
+        hold(self.name, "requires", (WELL_FORMED, *self.requires), subgraph)
+        result = self.rewrite(subgraph)
+        hold(self.name, "ensures", (WELL_FORMED, *self.ensures), result)
+        return result
+
+
+def rewriting(*, requires: tuple[Property, ...] = (), ensures: tuple[Property, ...] = ()) -> Callable[[Rewrite], Pass]:
+    """Makes a pass of a function. Every pass requires and ensures `WELL_FORMED`, whatever else."""
+    return lambda rewrite: Pass(rewrite, requires, ensures)
+
+
+def hold(name: str, verb: str, properties: Iterable[Property], subgraph: Subgraph) -> None:
+    """CompileError, a defect of the named pass or of one before it, unless the properties hold of the subgraph."""
+    for each in properties:
+        found = each.contradiction(subgraph)
+        if found is not None:
+            raise CompileError(f"pass {name} {verb} that {each.name}, but {found}")
+
+
+def _ill_formed(subgraph: Subgraph) -> str | None:
+    operands = range(len(subgraph.operands))
+    defined = {i for i, operand in enumerate(subgraph.operands) if operand.is_constant or operand.variable}
+    defined.update(subgraph.inputs)
+    for operation in subgraph.operations:
+        for read in operation.used:
+            if read not in operands:
+                return f"{operation} reads operand {read} of {len(operands)}"
+            if read not in defined:
+                return f"{operation} reads {subgraph.label(read)} before it is defined"
+        for made in operation.outputs:
+            if made not in operands:
+                return f"{operation} defines operand {made} of {len(operands)}"
+            if made in defined:
+                return f"{operation} defines {subgraph.label(made)} again"
+            defined.add(made)
+    return next((f"output {kept} is not defined" for kept in sorted(subgraph.kept - defined)), None)
+
+
+def _untyped(subgraph: Subgraph) -> str | None:
+    try:
+        found = infer_subgraph(subgraph)
+    except ModelError as error:
+        return str(error)
+    for mine, inferred in zip(subgraph.operands, found.operands, strict=True):
+        ranked = mine.type.ranked and inferred.type.ranked
+        if ranked and not compatible(mine.type.shape, inferred.type.shape):
+            return f"tensor '{mine.name}' is declared {mine.type} and inferred as {inferred.type}"
+    return None
+
+
+def _shared_outputs(subgraph: Subgraph) -> str | None:
+    for output, times in Counter(subgraph.outputs).items():
+        if output not in subgraph.definitions:
+            return f"output {subgraph.label(output)} is no operation's result"
+        if times > 1:
+            return f"output {subgraph.label(output)} occurs {times} times"
+    read = (u.source for u in subgraph.state if subgraph.operands[u.source].variable)
+    return next((f"a state update reads the variable {subgraph.label(source)}" for source in read), None)
+
+
+def _dead(subgraph: Subgraph) -> str | None:
+    for operation in subgraph.operations:
+        needed = any(o in subgraph.uses or o in subgraph.kept for o in operation.outputs)
+        if not needed and is_removable(operation):
+            return f"nothing reads the results of {operation}"
+    return None
+
+
+WELL_FORMED = Property("every operand is there, defined once, and before it is read", _ill_formed)
+TYPED = Property("the types of results are those that operations infer", _untyped, quick=False)
+OWN_OUTPUTS = Property(
+    "every output is one operation's result and occurs once, and no state update reads a variable", _shared_outputs
+)
+NOTHING_DEAD = Property("every operation has an effect, or a result that is read", _dead)
