@@ -37,9 +37,10 @@ class Holders:
         self._remove(id(hold))
 
     def _remove(self, number: int) -> None:
-        self._holders.pop(number, None)
-        if not self._holders:
+        """End first, so that a holder whose removal is interrupted is still known, and removed when it is dropped."""
+        if self._holders.keys() <= {number}:
             self._end()
+        self._holders.pop(number, None)
 
     def forget(self) -> None:
         """After a fork."""

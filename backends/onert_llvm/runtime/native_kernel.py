@@ -209,6 +209,9 @@ class _Checked:
 
     __slots__ = ("_checks", "_clean", "_reports", "_run")
 
+    may_fail = True
+    """Commands run on after a broken rule, and may have changed variables by the time it is reported."""
+
     def __init__(self, run: HasParts, checks: Sequence[Check], reports: Array) -> None:
         self._clean = True
         self._run = run

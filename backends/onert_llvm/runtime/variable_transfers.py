@@ -39,8 +39,8 @@ class Carrying:
         steps = tuple(_same_objects(found))
         self.parts = tuple(p for step in steps for p in ((step,) if isinstance(step, Part) else step.parts))
         self.indivisible = _is_indivisible(steps)
-        """Whether variables change in one native call: what is taken before it lies where the call works from then on,
-        and nothing else is given back."""
+        """Whether variables change in one native call that cannot fail: what is taken before it lies where the call
+        works from then on, and nothing else is given back."""
         self._calls = tuple(call for kind, row in groupby(steps, _kind) for call in _calls(kind, tuple(row)))
 
     def __call__(self) -> None:
@@ -68,6 +68,7 @@ def _is_indivisible(steps: Sequence[HasParts | Part]) -> bool:
     return (
         len(native) <= 1
         and all(getattr(steps[at], "indivisible", False) for at in native)
+        and not any(getattr(steps[at], "may_fail", False) and any(s.store for s in rest) for at in native)
         and None not in taken
         and all(s.store and s.key in taken for s in rest)
     )

@@ -53,8 +53,8 @@ def _disable() -> None:
 
 def _enable() -> None:
     if _was_enabled:
+        gc.enable()  # first: an interrupt between the two leaves it to whoever ends the holder again
         _was_enabled.clear()
-        gc.enable()
 
 
 _was_enabled: list[None] = []
