@@ -12,6 +12,7 @@ from .memory import (
     HOST,
     ArenaPlan,
     Buffer,
+    ChannelsFirstMemory,
     HostMemory,
     Memory,
     OwnLayout,
