@@ -23,6 +23,7 @@ API = {
 CONTRACTS = {
     "onert.backend": "backends (entry points `onert.backends`); `API_VERSION` counts its versions",
     "onert.frontend": "model formats (entry points `onert.frontends`)",
+    "onert.compiler.extension": "passes and decompositions (entry points `onert.passes`)",
     "onert.compiler.rewrite.contract": "passes: what they require and ensure",
     "onert.compiler.rewrite.edit": "passes: editing a subgraph",
     "onert.compiler.legalize.decomposition": "decompositions",
@@ -36,8 +37,9 @@ Written by `python tests/surface.py > docs/surface.md`; a test fails when it is 
 page lacks a docstring or a type. Operation kinds are on [their own page](ops.md), options [on theirs](options.md).
 
 - **API**: what applications call. It changes in a way that breaks callers only with the first number of the version.
-- **Plugin contracts**: what backends, formats, passes and decompositions of others are written against. The backend's
-  has a version of its own: a change that breaks it raises that, and a backend for another version is refused.
+- **Plugin contracts**: what backends, formats, passes and decompositions of others are written against. The
+  contracts of backends and of extensions have versions: a change that breaks one raises it, and a plugin for another
+  version is refused.
 - Every other module is internal: read it, but expect it to change.
 """
 

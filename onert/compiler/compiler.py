@@ -21,6 +21,7 @@ from onert.ir.process import imports
 from onert.ir.process.budget import Budget
 
 from .entry_signature import Entry, enter, infos
+from .extension import load_extensions
 from .limits import STEPS, Limits, input_bytes, limits, spend_operations, steps
 from .options import Options, recordings
 from .pipeline import optimize
@@ -170,6 +171,7 @@ def _prepared(
     Subgraphs that nothing runs any more are emptied.
     """
     preferred = next((backend for backend in backends if not backend.single), None)
+    extensions = load_extensions(options.extensions)
 
     def runs(operation: Operation, types: CallTypes) -> bool:
         return preferred is not None and why_not(preferred, operation, types) is None
@@ -183,7 +185,7 @@ def _prepared(
             spend_operations(budget, model[index])
             own = chosen if index == entry.index else evolve(chosen, by_location={})
             supports = partial(support, backends=backends, chosen=own)
-            found[index] = optimize(model[index], options, model, runs, allowed.work, supports)
+            found[index] = optimize(model[index], options, model, runs, allowed.work, supports, extensions)
             called = {i for operation in found[index].operations for i in operation.op.subgraphs}
             waiting += sorted(called - found.keys())
         empty = Subgraph((), (), (), ())

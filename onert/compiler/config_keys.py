@@ -144,9 +144,9 @@ _VARIABLES: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
 
 _WITHOUT_EFFECT: Mapping[str, tuple[Callable[[str, str], Any], str]] = {
     "INTERNAL_OUTPUT_ALLOC": (_flag, "outputs without a buffer from set_output are always allocated internally"),
-    "USE_MMAPED_DATA": (_flag, "model files are always memory-mapped"),
+    "USE_MMAPED_DATA": (_flag, "model files are read into private memory, and never mapped"),
     "FP16_ENABLE": (_flag, "no backend computes float32 models in float16"),
-    "DELETE_CACHED_DATA": (_flag, "constants lie in the memory-mapped file; there is no other copy to delete"),
+    "DELETE_CACHED_DATA": (_flag, "a backend that packs constants keeps no other copy of them"),
     "DISABLE_COMPILE": (_flag, "there is no interpreter; OP_BACKEND_ALLOPS=reference runs each operation by itself"),
     "OP_SEQ_MAX_NODE": (_size, "the executor decides how long sequences are; Dataflow and Parallel cut them"),
     "RUY_THREADS": (_size, "NUM_THREADS is the number of threads of all backends"),

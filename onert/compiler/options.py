@@ -6,18 +6,21 @@ import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import Attribute, evolve, field, fields, frozen
 
 from onert.backend import Settings
 from onert.ir import CompileError, OnertWarning
+from onert.ir.process.cpus import available_cpus
 from onert.ir.value import Value
 
 from .config_keys import EXECUTORS, parse, without_effect
-from .cpus import available_cpus
 from .package_config import package_options
 from .planner import PLANNERS
+
+if TYPE_CHECKING:
+    from .extension import Extension
 
 
 def _one_of(allowed: tuple[str, ...]) -> Any:
@@ -51,6 +54,8 @@ class Options(Value):
     - `max_memory`: the most bytes that one execution may need beside its constants; None: what suits the model's size
     - `max_work`: the most additions and multiplications of one run, with what takes as long; None likewise
     - `optimize`: whether the optional passes run; `disabled_passes` names some that do not
+    - `extensions`: passes and decompositions of others, each an `Extension`, the name of an entry point `onert.passes`,
+      or an import path `module:NAME`; a program that they have a part in is not cached
     - `target`: what backends generate code for: "native", or a target triple
     - `extra`: settings that only one backend knows
     - `workspace_dir`: where files are written and read that have no path of their own
@@ -77,6 +82,7 @@ class Options(Value):
     max_work: int | None = field(default=None, validator=_at_least_1)
     optimize: bool = True
     disabled_passes: frozenset[str] = frozenset()
+    extensions: tuple[str | Extension, ...] = ()
     target: str = "native"
     extra: Mapping[str, str] = field(factory=dict)
     workspace_dir: str = "."

@@ -12,9 +12,9 @@ from typing import Any
 
 from onert.backend.registry import OWN, available
 from onert.ir import CompileError, ModelError
+from onert.ir.process.cpus import available_cpus
 
 from .config_keys import NAMES, PER_KIND, parse
-from .cpus import available_cpus
 
 MAX_THREADS = 1024
 """The largest number of threads that a package may ask for. It never gets more than the CPUs the process may use."""

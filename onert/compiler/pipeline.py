@@ -20,6 +20,7 @@ from onert.compiler.rewrite.contract import WELL_FORMED, Pass, hold
 from onert.ir import Subgraph, Subgraphs
 from onert.ir.analysis.model_inference import infer_alone
 
+from .extension import Extension, decompositions_with
 from .options import Options
 
 OPTIONAL: tuple[Pass, ...] = (
@@ -50,6 +51,7 @@ def optimize(
     runs: Runs | None = None,
     work: int | None = None,
     supports: Supports | None = None,
+    extensions: tuple[Extension, ...] = (),
 ) -> Subgraph:
     """The subgraph as it is lowered: equivalent, and what the required passes ensure holds.
 
@@ -57,16 +59,20 @@ def optimize(
     of the `model` come to hold them where that is possible, and a backend `runs` the result, in which loops take at
     most as much `work` together as one run may.
     """
-    subgraph = _legalized(simplify(subgraph, options), options, supports)
+
+    def prepared(graph: Subgraph) -> Subgraph:
+        graph = simplify(graph, options, extensions)
+        if supports is None or legalize.__name__ in options.disabled_passes:
+            return graph
+        found = legalize(graph, supports, decompositions_with(extensions))
+        if found is graph:
+            return graph
+        hold(legalize.__name__, "ensures", (WELL_FORMED,), found)
+        return simplify(infer_alone(found), options, extensions)
+
+    subgraph = prepared(subgraph)
     if model is not None and runs is not None and options.optimize and enclose.__name__ not in options.disabled_passes:
-        found = enclose(
-            model,
-            subgraph,
-            lambda g: _legalized(simplify(infer_alone(g), options), options, supports),
-            runs,
-            options.max_iterations,
-            work,
-        )
+        found = enclose(model, subgraph, lambda g: prepared(infer_alone(g)), runs, options.max_iterations, work)
         if found is not subgraph:
             hold(enclose.__name__, "ensures", (WELL_FORMED,), found)
         subgraph = found
@@ -75,24 +81,14 @@ def optimize(
     return subgraph
 
 
-def _legalized(subgraph: Subgraph, options: Options, supports: Supports | None) -> Subgraph:
-    """The subgraph legalized, and simplified again where that changed it."""
-    if supports is None or legalize.__name__ in options.disabled_passes:
-        return subgraph
-    found = legalize(subgraph, supports)
-    if found is subgraph:
-        return subgraph
-    hold(legalize.__name__, "ensures", (WELL_FORMED,), found)
-    return simplify(infer_alone(found), options)
-
-
-def simplify(subgraph: Subgraph, options: Options) -> Subgraph:
+def simplify(subgraph: Subgraph, options: Options, extensions: tuple[Extension, ...] = ()) -> Subgraph:
     """The subgraph after the optional passes.
 
     After every pass that changes something the subgraph is checked, after every round its types are inferred anew:
     a folded operand may decide a shape.
     """
-    passes = [p for p in OPTIONAL if options.optimize and p.name not in options.disabled_passes]
+    everyone = (*OPTIONAL, *(p for extension in extensions for p in extension.passes))
+    passes = [p for p in everyone if options.optimize and p.name not in options.disabled_passes]
     for _ in range(MOST_ROUNDS):
         before = subgraph
         for each in passes:

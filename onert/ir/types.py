@@ -21,7 +21,7 @@ from .value import Value
 class Constant:
     """The elements of a constant, decoded when first asked for.
 
-    `source` gives the array: a view of a memory-mapped file costs nothing until it is read, a packed or sparse
+    `source` gives the array: a view of a file's bytes costs nothing until it is read, a packed or sparse
     tensor is unpacked once. The array is read-only. Two constants are equal when their arrays are.
     """
 

@@ -10,9 +10,9 @@ from shared_material import REPOSITORY
 
 from onert.compiler import Options
 from onert.compiler import config_keys as variables
-from onert.compiler.cpus import available_cpus
 from onert.compiler.options import recordings
 from onert.ir import CompileError, OnertWarning
+from onert.ir.process.cpus import available_cpus
 
 
 def test_every_variable_is_read() -> None:
@@ -74,9 +74,9 @@ def test_a_value_that_is_not_allowed_is_refused_by_name(name: str, value: str, s
 
 NO_EFFECT = {
     "INTERNAL_OUTPUT_ALLOC": ("1", "0", "always allocated internally"),
-    "USE_MMAPED_DATA": ("true", "false", "always memory-mapped"),
+    "USE_MMAPED_DATA": ("true", "false", "never mapped"),
     "FP16_ENABLE": ("1", "0", "no backend computes float32 models in float16"),
-    "DELETE_CACHED_DATA": ("1", "0", "memory-mapped"),
+    "DELETE_CACHED_DATA": ("1", "0", "no other copy"),
     "DISABLE_COMPILE": ("1", "0", "OP_BACKEND_ALLOPS=reference"),
     "OP_SEQ_MAX_NODE": ("4", "0", "Dataflow and Parallel"),
     "RUY_THREADS": ("2", "-1", "NUM_THREADS"),

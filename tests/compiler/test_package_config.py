@@ -10,9 +10,9 @@ from attrs import fields
 
 from onert.compiler import Options, package_options
 from onert.compiler.config_keys import NAMES
-from onert.compiler.cpus import available_cpus
 from onert.compiler.package_config import MAX_THREADS, PERMITTED
 from onert.ir import ModelError
+from onert.ir.process.cpus import available_cpus
 
 ALLOWED: dict[str, tuple[str, str, Any]] = {
     "BACKENDS": ("reference;llvm", "backends", ("reference", "llvm")),

@@ -8,7 +8,7 @@ from enum import IntEnum
 from attrs import evolve
 
 from onert.compiler.rewrite.edit import Edit
-from onert.ir import CallTypes, Operation, Subgraph
+from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.analysis.cost import cost
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
 
@@ -34,68 +34,72 @@ Supports = Callable[[Operation, CallTypes], Support]
 """How the best backend for an operation runs it."""
 
 
-def legalize(graph: Subgraph, supports: Supports) -> Subgraph:
+Find = Callable[[type[Op]], tuple[Decomposition, ...]]
+"""The decompositions of a kind."""
+
+
+def legalize(graph: Subgraph, supports: Supports, find: Find | None = None) -> Subgraph:
     """The graph with operations decomposed where that makes what they compute native, or possible at all.
 
     An operation that is native stays. One that is not is decomposed if all operations of the decomposition, themselves
     legalized, are run better than it is; of several decompositions the one with the least cost is taken. Graphs in
-    loops and branches are legalized likewise. The same object comes back where nothing changes.
+    loops and branches are legalized likewise. The same object comes back where nothing changes. `find` gives the
+    decompositions, the compiler's own if it is None.
 
         y = OneHot(x, 3, 1.0, 0.0)    -->    y = Select(Equal(Reshape(x), [0, 1, 2]), 1.0, 0.0)
     """
-    return _legalized(graph, supports, 0)
+    return _Legalizing(supports, decompositions if find is None else find).graph(graph, 0)
 
 
-def _legalized(graph: Subgraph, supports: Supports, depth: int) -> Subgraph:
-    edit = Edit(graph)
-    for at, operation in enumerate(graph.operations):
-        op = operation.op
-        if isinstance(op, Loop | Branch):
-            inner = _inside(op, supports, depth)
-            if inner is not op:
-                edit.replace(at, evolve(operation, op=inner))
-            continue
-        possible = decompositions(type(op))
-        types = graph.types(operation)
-        if not possible or depth == MOST_NESTED or not _is_static(types):
-            continue
-        level = supports(operation, types)
-        if level is not Support.NATIVE:
-            found = _best(operation, types, possible, supports, level, depth)
-            if found is not None:
-                _inline(edit, at, found)
-    return edit.done()
+class _Legalizing:
+    def __init__(self, supports: Supports, find: Find) -> None:
+        self.supports = supports
+        self.find = find
 
+    def graph(self, graph: Subgraph, depth: int) -> Subgraph:
+        edit = Edit(graph)
+        for at, operation in enumerate(graph.operations):
+            op = operation.op
+            if isinstance(op, Loop | Branch):
+                inner = self.inside(op, depth)
+                if inner is not op:
+                    edit.replace(at, evolve(operation, op=inner))
+                continue
+            possible = self.find(type(op))
+            types = graph.types(operation)
+            if not possible or depth == MOST_NESTED or not _is_static(types):
+                continue
+            level = self.supports(operation, types)
+            if level is not Support.NATIVE:
+                found = self.best(operation, types, possible, level, depth)
+                if found is not None:
+                    _inline(edit, at, found)
+        return edit.done()
 
-def _inside(op: Loop | Branch, supports: Supports, depth: int) -> Loop | Branch:
-    """The operation with the graphs that it holds legalized."""
-    if isinstance(op, Loop):
-        condition, body = (_legalized(graph, supports, depth) for graph in (op.condition, op.body))
-        return op if condition is op.condition and body is op.body else evolve(op, condition=condition, body=body)
-    then, otherwise = (_legalized(graph, supports, depth) for graph in (op.then, op.otherwise))
-    return op if then is op.then and otherwise is op.otherwise else evolve(op, then=then, otherwise=otherwise)
+    def inside(self, op: Loop | Branch, depth: int) -> Loop | Branch:
+        """The operation with the graphs that it holds legalized."""
+        if isinstance(op, Loop):
+            condition, body = (self.graph(graph, depth) for graph in (op.condition, op.body))
+            same = condition is op.condition and body is op.body
+            return op if same else evolve(op, condition=condition, body=body)
+        then, otherwise = (self.graph(graph, depth) for graph in (op.then, op.otherwise))
+        return op if then is op.then and otherwise is op.otherwise else evolve(op, then=then, otherwise=otherwise)
+
+    def best(
+        self, operation: Operation, types: CallTypes, possible: Iterable[Decomposition], level: Support, depth: int
+    ) -> Subgraph | None:
+        """The cheapest decomposition of which every operation is run better than the operation; None without one."""
+        found: list[Subgraph] = []
+        for each in possible:
+            if each.why_not(operation.op, types) is None:
+                graph = self.graph(decomposed(each, operation, types), depth + 1)
+                if all(self.supports(o, graph.types(o)) > level for o in graph.operations):
+                    found.append(graph)
+        return min(found, key=_cost, default=None)
 
 
 def _is_static(types: CallTypes) -> bool:
     return all(t is None or t.is_static for t in (*types.inputs, *types.outputs))
-
-
-def _best(
-    operation: Operation,
-    types: CallTypes,
-    possible: Iterable[Decomposition],
-    supports: Supports,
-    level: Support,
-    depth: int,
-) -> Subgraph | None:
-    """The cheapest decomposition of which every operation is run better than the operation itself; None without one."""
-    found: list[Subgraph] = []
-    for each in possible:
-        if each.why_not(operation.op, types) is None:
-            graph = _legalized(decomposed(each, operation, types), supports, depth + 1)
-            if all(supports(o, graph.types(o)) > level for o in graph.operations):
-                found.append(graph)
-    return min(found, key=_cost, default=None)
 
 
 def decomposed(decomposition: Decomposition, operation: Operation, types: CallTypes) -> Subgraph:

@@ -29,6 +29,7 @@ from .records import Records
 
 NOT_IN_KEY: Mapping[str, str] = {
     "backends": "those that were loaded for them are a component, with their fingerprints, in order",
+    "extensions": "a program that others' passes had a part in is not cached",
     "fixed": "it says which options a package's configuration may not change, and that is done before a key is made",
 }
 """The options that decide nothing about a program, each with the reason."""

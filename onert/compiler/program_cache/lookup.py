@@ -27,7 +27,7 @@ def compile(package: Package, options: Options, backends: Sequence[Backend]) -> 
     together, CompileError if these options or backends cannot compile it, BackendError if a backend fails.
     """
     options = options.with_config(package.config)
-    place = program_entry(package, options, backends)
+    place = None if options.extensions else program_entry(package, options, backends)
     compilation = cache(lambda: _compiler().compilation(package, options, backends))
     if place is not None:
         hold = _UNCOLLECTED.hold()

@@ -1,0 +1,84 @@
+"""Passes and decompositions of other packages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from onert.ir import CompileError, Op
+from onert.ir.process import imports
+from onert.ir.value import Value
+
+from .legalize.decomposition import Decomposition, decompositions
+from .rewrite.contract import Pass
+
+GROUP = "onert.passes"
+"""The entry points of extensions."""
+API_VERSION = 1
+"""The version of the contract; an extension that names another is refused with one sentence."""
+
+
+@frozen
+class Extension(Value):
+    """What another package adds to the compiler.
+
+    `passes` run after the compiler's own, in each round, and must settle. `decompositions` are tried beside the
+    compiler's, for kinds of its own and of others; the cheapest of which every part is run better is taken.
+    """
+
+    passes: tuple[Pass, ...] = ()
+    decompositions: Mapping[type[Op], tuple[Decomposition, ...]] = field(factory=dict)
+    api_version: int = API_VERSION
+
+
+def load_extensions(given: Iterable[str | Extension]) -> tuple[Extension, ...]:
+    """The extensions that are given: as they are, or named by an entry point `onert.passes` or a path `module:NAME`.
+
+    CompileError for a name that nothing or more than one thing is installed under, an import that fails, something that
+    is no extension, and one for another version of the contract.
+    """
+    return tuple(_load(each) if isinstance(each, str) else _verified(each, "an extension") for each in given)
+
+
+def _load(name: str) -> Extension:
+    path = name if ":" in name else _installed(name)
+    module, _, attribute = path.partition(":")
+    try:
+        found: Any = getattr(imports.module(module), attribute)
+    except (Exception, SystemExit) as error:  # a stranger's code: any failure is its own
+        raise CompileError(f"extension {name!r} at {path} cannot be loaded: {type(error).__name__}: {error}") from error
+    return _verified(found, f"extension {name!r} at {path}")
+
+
+def _verified(found: object, what: str) -> Extension:
+    if not isinstance(found, Extension):
+        raise CompileError(f"{what} is a {type(found).__name__}, expected an Extension")
+    if found.api_version != API_VERSION:
+        raise CompileError(f"{what} is for version {found.api_version} of the contract, this is {API_VERSION}")
+    return found
+
+
+def _installed(name: str) -> str:
+    """The import path of an entry point."""
+    import importlib.metadata as metadata  # noqa: PLC0415 # slow, and only who names an extension needs it
+
+    entries = metadata.entry_points(group=GROUP)
+    paths = sorted({entry.value for entry in entries if entry.name == name})
+    if not paths:
+        known = ", ".join(sorted({entry.name for entry in entries})) or "none is installed"
+        raise CompileError(f"no extension is called {name!r} ({known}); name one that is installed, or 'module:NAME'")
+    if len(paths) > 1:
+        raise CompileError(
+            f"several extensions are called {name!r}: {' and '.join(paths)}; name one by its import path"
+        )
+    return paths[0]
+
+
+def decompositions_with(extensions: Iterable[Extension]) -> Callable[[type[Op]], tuple[Decomposition, ...]]:
+    """All decompositions of a kind, the compiler's own first."""
+    added = tuple(extensions)
+    if not added:
+        return decompositions
+    return lambda kind: (*decompositions(kind), *(d for each in added for d in each.decompositions.get(kind, ())))
