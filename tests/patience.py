@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic, process_time
 
 PATIENCE = float(os.environ.get("ONERT_PATIENCE", "600"))
 """Seconds: a loaded machine may take a hundred times as long as a free one."""
@@ -24,6 +25,31 @@ def in_time() -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def at_work(seconds: int) -> Iterator[None]:
+    """`Late` in the main thread where the body uses more than so many seconds of processor time, or none for as long.
+
+    A process that gets no processor is not stuck: it has as long as `PATIENCE` says.
+    """
+    begun, seen = monotonic(), process_time()
+    end = seen + seconds
+
+    def look(signum: int, frame: object) -> None:
+        nonlocal seen
+        now = process_time()
+        if now > end or now - seen < 1e-3 or monotonic() - begun > PATIENCE:
+            raise Late(f"{monotonic() - begun:.0f} seconds, {now - end + seconds:.2f} of the processor")
+        seen = now
+
+    before = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
     try:
         yield
     finally:

@@ -2,24 +2,25 @@
 
     python -m fuzz.package_probe FIRST COUNT
 
-Prints a line for each seed: the seed before it starts, then how it ended, which is `result`, `refused`, or the
-exception that nobody should see. The last line says what the process has left behind: files, or memory.
+Prints a line for each seed: the seed before it starts, then the seconds of processor time and how it ended, which is
+`result`, `refused`, or the exception that nobody should see. The last line says what the process has left
+behind: files, or memory.
 """
 
 from __future__ import annotations
 
 import os
 import resource
-import signal
 import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 from fuzz.mutate_package import mutant
-from patience import Late
+from patience import at_work
 from resident import peak
 from shared_material import REPOSITORY
 
@@ -27,7 +28,7 @@ import onert
 from onert.frontend.nnpackage.test_case import test_case as read_test_case
 
 SECONDS = 30
-"""Longer than any honest run of these small models on a busy machine."""
+"""Of processor time: longer than any honest run of these small models."""
 BYTES = 6 << 30
 RESIDENT = 1 << 20
 """KiB that no batch may use at its peak."""
@@ -63,10 +64,6 @@ def _read_test_case(source: bytes | Path) -> None:
         read_test_case(source)
 
 
-def _late(signum: int, frame: object) -> None:
-    raise Late(f"more than {SECONDS} seconds")
-
-
 def main(arguments: Sequence[str]) -> None:
     first, count = int(arguments[0]), int(arguments[1])
     examples = REPOSITORY / "nnpackage/examples"
@@ -75,7 +72,6 @@ def main(arguments: Sequence[str]) -> None:
         for name, folder in (("first.tflite", "digits_float"), ("second.tflite", "digits_int8"))
     }
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-    signal.signal(signal.SIGALRM, _late)
     np.seterr(all="ignore")
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(temporary)
@@ -85,13 +81,13 @@ def main(arguments: Sequence[str]) -> None:
         (work / "packages").mkdir()
         for seed in range(first, first + count):
             print(seed, end=" ", flush=True)
-            signal.alarm(SECONDS)
+            start = process_time()
             try:
-                print(attempt(mutant(seed, models).write(work / "packages" / str(seed))))
+                with at_work(SECONDS):
+                    ended = attempt(mutant(seed, models).write(work / "packages" / str(seed)))
             except BaseException:  # whatever it is, it is the finding
-                print("ESCAPED", repr(traceback.format_exc(limit=-3)))
-            finally:
-                signal.alarm(0)
+                ended = f"ESCAPED {traceback.format_exc(limit=-3)!r}"
+            print(f"{process_time() - start:.2f}", ended)
         left = sorted(path.name for path in work.iterdir() if path.name not in ("evil.py", "packages"))
         print("left", ", ".join(left) or "nothing", "and memory" if peak() > RESIDENT else "")
 

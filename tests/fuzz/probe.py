@@ -2,28 +2,28 @@
 
     python -m fuzz.probe FIRST COUNT MODEL...
 
-Prints a line for each seed: the seed before it starts, then how it ended, which is `result`, `refused`, or the
-exception that nobody should see.
+Prints a line for each seed: the seed before it starts, then the seconds of processor time and how it ended, which is
+`result`, `refused`, or the exception that nobody should see.
 """
 
 from __future__ import annotations
 
 import resource
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
 from fuzz.mutate import mutant
-from patience import Late
+from patience import at_work
 
 import onert
 
 SECONDS = 30
-"""Longer than any honest run of these small models, compiled and on a busy machine."""
+"""Of processor time: longer than any honest run of these small models, compiled."""
 BYTES = 6 << 30
 
 
@@ -49,26 +49,21 @@ def attempt(model: bytes, backends: Sequence[str]) -> str:
     return "result"
 
 
-def _late(signum: int, frame: object) -> None:
-    raise Late(f"more than {SECONDS} seconds")
-
-
 def main(arguments: Sequence[str]) -> None:
     first, count = int(arguments[0]), int(arguments[1])
     corpus = [Path(p).read_bytes() for p in arguments[2:]]
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-    signal.signal(signal.SIGALRM, _late)
     np.seterr(all="ignore")
     for seed in range(first, first + count):
         print(seed, end=" ", flush=True)
-        signal.alarm(SECONDS)
+        start = process_time()
         try:
-            # Every fourth on the backend that has no native code: what both refuse must be refused alike.
-            print(attempt(mutant(seed, corpus[seed % len(corpus)]), ("reference",) if seed % 4 == 0 else ()))
+            with at_work(SECONDS):
+                # Every fourth on the backend that has no native code: what both refuse must be refused alike.
+                ended = attempt(mutant(seed, corpus[seed % len(corpus)]), ("reference",) if seed % 4 == 0 else ())
         except BaseException:  # whatever it is, it is the finding
-            print("ESCAPED", repr(traceback.format_exc(limit=-3)))
-        finally:
-            signal.alarm(0)
+            ended = f"ESCAPED {traceback.format_exc(limit=-3)!r}"
+        print(f"{process_time() - start:.2f}", ended)
 
 
 if __name__ == "__main__":

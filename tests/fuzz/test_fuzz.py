@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from shared_material import REPOSITORY, SHARED
+from fuzz.corpus import corpus
 
 pytest.importorskip("ai_edge_litert", reason="ai-edge-litert's schema writes the mutants")
 
@@ -16,14 +16,6 @@ BATCH = 250
 MUTANTS, MANY_MUTANTS = 3000, 30_000
 START = int(os.environ.get("ONERT_FUZZ_SEED", "0"))
 """The first seed; each finding names its own, which alone makes it again."""
-
-
-def corpus() -> list[str]:
-    """Small models of many kinds: the shipped ones, and the cases of others where they are."""
-    found = sorted((REPOSITORY / "nnpackage/examples").glob("*/*.tflite"))
-    for folder in ("nnapi", "glow_tflite"):
-        found += sorted(p for p in (SHARED / "conformance" / folder).glob("*.tflite") if p.stat().st_size < 20_000)
-    return [str(path) for path in found]
 
 
 @pytest.mark.parametrize("first", range(START, START + MUTANTS, BATCH))
@@ -50,5 +42,5 @@ def _check(first: int) -> None:
     lines = done.stdout.splitlines()
     assert done.returncode == 0, f"the process ended with {done.returncode} at seed {lines[-1:]}: {done.stderr[-2000:]}"
     assert len(lines) == BATCH
-    findings = [line for line in lines if line.split(" ", 1)[1] not in ("result", "refused")]
+    findings = [line for line in lines if line.split(" ", 2)[2] not in ("result", "refused")]
     assert not findings, "\n".join(findings)

@@ -1,9 +1,10 @@
 """Loads, compiles and runs hostile files, each in a process of its own, and tells how each ended.
 
-    python -m hostile.probe NAME_SIZE... | FILE...
+    python -m hostile.probe [NAME_SIZE... | FILE...]
 
-A line for each: what it was, how it ended (`result`, `refused`, or what nobody should see), at which stage, seconds of
-processor time, peak memory in MiB, and the sentence.
+Without arguments every class at every size. A line for each: what it was, how it ended (`result`, `refused`, or what
+nobody should see), at which stage, seconds of processor time, peak memory in MiB, and the sentence. Counts go to the
+standard error.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 import resource
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import onert
-from hostile.make import SIZES, make
+from hostile.make import CLASSES, SIZES, make
 
 SECONDS = 60
 """Processor time after which a process is ended: far more than any file may take."""
@@ -73,12 +75,18 @@ def _apart(source: bytes | str) -> tuple[str, float, int]:
 
 def main(arguments: Sequence[str]) -> None:
     np.seterr(all="ignore")
-    for argument in arguments:
+    endings: Counter[str] = Counter()
+    slowest, largest = (0.0, ""), (0, "")
+    for argument in arguments or [f"{name}_{size}" for name in CLASSES for size in SIZES]:
         name, _, size = argument.rpartition("_")
         source = make(name, size) if size in SIZES else str(Path(argument))
         outcome, seconds, kib = _apart(source)
         ended, stage, *sentence = outcome.split(" ", 2)
         print(Path(argument).name, ended, stage, f"{seconds:.2f}", kib >> 10, *sentence, flush=True)
+        endings[ended] += 1
+        slowest, largest = max(slowest, (seconds, argument)), max(largest, (kib >> 10, argument))
+    counted = ", ".join(f"{number} {ended}" for ended, number in sorted(endings.items()))
+    print(f"{counted}; {slowest[1]} took {slowest[0]:.2f} s, {largest[1]} {largest[0]} MiB", file=sys.stderr)
 
 
 if __name__ == "__main__":
