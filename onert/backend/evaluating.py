@@ -12,20 +12,41 @@ from onert.ir import (
     Constant,
     Context,
     ExecutionError,
+    Op,
     Operation,
     RuleError,
     TensorType,
     evaluate,
     infer,
 )
+from onert.ir.analysis.cost import cost
 from onert.ir.analysis.inference import declare, shapes_ok
 
 from .kernel import Part, Sequence
 from .memory import require_room
-from .program import WORK_OF_AN_EVALUATED_BYTE, WORK_OF_AN_EVALUATION
 from .tensor import Tensor, Tensors
 
 _UNEXPECTED = (ValueError, TypeError, ArithmeticError, IndexError, KeyError, AttributeError, MemoryError)
+
+
+WORK_OF_AN_EVALUATION = 1_500_000
+"""Additions that take as long as evaluating an operation in NumPy, however small."""
+WORK_OF_A_ROUND = 500_000
+"""The same for a round of a loop of Python's."""
+WORK_OF_AN_EVALUATED_BYTE = 300
+"""The same for a byte of an operation's operands and results."""
+EVALUATED_ARITHMETIC = 20
+"""How much longer arithmetic takes in NumPy."""
+
+
+def work_of_evaluating(op: Op, types: CallTypes) -> int:
+    """Additions that take as long as evaluating the operation once; dimensions that are not known count nothing."""
+    found = cost(op, types)
+    known = (t for t in (*types.inputs, *types.outputs) if t is not None and t.is_static)
+    # Bytes and shorter integers are made wider before anything is computed.
+    moved = sum(t.nbytes * max(4 // t.dtype.itemsize, 1) for t in known)
+    arithmetic = EVALUATED_ARITHMETIC * found.flops + WORK_OF_A_ROUND * found.rounds
+    return WORK_OF_AN_EVALUATION + arithmetic + WORK_OF_AN_EVALUATED_BYTE * moved
 
 
 @frozen(eq=False)
@@ -113,9 +134,10 @@ def _run_dynamic(operation: Operation, tensors: Tensors, context: Context) -> No
     read = sum(0 if i is None else tensors[i].array.nbytes for i in operation.inputs)
     held = sum(_held(tensors, o) for o in operation.outputs)
     context.hold(needed - held, beside=needed + read)
-    context.spend(WORK_OF_AN_EVALUATION + WORK_OF_AN_EVALUATED_BYTE * (needed + read))
+    types = CallTypes(inputs, tuple(outputs))
+    context.spend(work_of_evaluating(operation.op, types))
     try:
-        found = evaluate(operation.op, arrays, CallTypes(inputs, tuple(outputs)), context)
+        found = evaluate(operation.op, arrays, types, context)
     except BaseException:
         context.hold(held - needed)  # the tensors stay as they were
         raise

@@ -19,10 +19,6 @@ WORK_OF_A_CALL = 1_500_000
 """Additions that take as long as an executor does to run a subgraph of no operations."""
 WORK_OF_A_HANDED_BYTE = 50
 """The same for a byte of what the subgraph is given."""
-WORK_OF_AN_EVALUATION = 1_500_000
-"""The same for an operation that NumPy evaluates, however small."""
-WORK_OF_AN_EVALUATED_BYTE = 300
-"""Additions that take as long as NumPy does for a byte of an operation's operands and results."""
 
 
 @frozen

@@ -22,7 +22,7 @@ from onert.ir.process.budget import Budget
 
 from .entry_signature import Entry, enter, infos
 from .extension import load_extensions
-from .limits import STEPS, Limits, input_bytes, limits, spend_operations, steps
+from .limits import STEPS, Limits, limits, spend_operations, steps
 from .options import Options, recordings
 from .pipeline import optimize
 from .routine import compile_routine
@@ -97,8 +97,7 @@ class Compilation:
         for backend in self.backends:
             backend.begin(self.options.settings)
         budget = steps(entry.model)
-        growth = input_bytes(entry.subgraph) / max(1, input_bytes(self.entry.subgraph))
-        allowed = limits(entry.model, self.options, growth)
+        allowed = limits(entry.model, entry.subgraph, self.options)
         entry = evolve(entry, model=_prepared(entry, self.choices, self.options, self.backends, budget, allowed))
         routines, notes = self.routines(entry.model, entry.index, budget, allowed)
         if self.options.graph_dot_dump:

@@ -1,27 +1,34 @@
-"""What compiling and running a model may take: work, memory and arithmetic, in proportion to the model.
+"""What compiling and running a model may take: work, memory and arithmetic, in proportion to the model and its inputs.
 
 A model of a few hundred bytes can ask for a tensor of a terabyte, or for arithmetic that takes a year. Models that
-people made stay far below these limits, for their constants grow with what they compute. Users who know better raise
-them (`max_memory`, `max_work`).
+people made stay far below these limits, for their constants and inputs grow with what they compute. What is only
+computed counts for nothing: an element is soon made many. So the limits are a floor, which a gibibyte and five seconds
+have room for, and what the constants and the inputs add to it. Users who know better raise them (`max_memory`,
+`max_work`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 
 from attrs import frozen
 
 from onert.backend import ArenaPlan, Backend
-from onert.backend.program import WORK_OF_AN_EVALUATED_BYTE, WORK_OF_AN_EVALUATION
-from onert.ir import CompileError, Subgraph, Subgraphs, TensorType
+from onert.backend.evaluating import work_of_evaluating
+from onert.ir import CallTypes, CompileError, Op, Subgraph, Subgraphs, TensorType
 from onert.ir.analysis.cost import cost
 from onert.ir.process.budget import Budget
 from onert.ir.value import Value
 
 from .options import Options
 
-MEMORY, MEMORY_PER_BYTE = 512 << 20, 1024
-WORK, WORK_PER_BYTE = 100_000_000_000, 4_000_000
+MEMORY, MEMORY_PER_BYTE, MEMORY_PER_INPUT_BYTE = 512 << 20, 8, 128
+"""The network for a large picture has a hundred features for each of its pixels, and a few such tensors at a time."""
+WORK, WORK_PER_BYTE, WORK_PER_INPUT_BYTE = 100_000_000_000, 40_000, 10_000
+WORK_OF_A_MEETING = 2
+"""The filters of a convolution meet each pixel of a picture: a multiplication and an addition for each element of the
+constants and each element of the inputs is what a network does that never makes the picture smaller."""
 STEPS, STEPS_PER_BYTE = 2_000_000, 0.25
 STEPS_PER_OPERATION = 1000
 """Of the largest subgraph: each of its operations has results of its own, so that a file cannot repeat them for nothing
@@ -32,8 +39,8 @@ WORK_OF_A_COMMAND = 2_500
 """Arithmetic that takes as long as beginning an operation of native code."""
 WORK_OF_A_BYTE = 10
 """Arithmetic that takes as long as moving a byte."""
-EVALUATED_ARITHMETIC = 20
-"""How much longer arithmetic takes there."""
+LANES = 16
+"""Of a vector register. Results of fewer channels leave the others idle."""
 
 
 @frozen
@@ -50,27 +57,24 @@ class Limits(Value):
 def steps(model: Subgraphs) -> Budget:
     """The steps in which a model may be compiled."""
     largest = max(len(graph.operations) for graph in model.subgraphs)
-    own = STEPS_PER_OPERATION * largest + STEPS_PER_BYTE * constant_bytes(model.subgraphs)
+    own = STEPS_PER_OPERATION * largest + STEPS_PER_BYTE * sum(t.nbytes for t in _constants(model.subgraphs))
     return Budget(int(STEPS + own), CompileError)
 
 
-def limits(model: Subgraphs, options: Options, growth: float) -> Limits:
-    """The limits for a model whose inputs the user made so many times larger than the file has them."""
-    size = constant_bytes(model.subgraphs)
-    scale = max(1.0, growth) ** 2  # attention grows with the square of its input
-    memory = options.max_memory or int(scale * (MEMORY + MEMORY_PER_BYTE * size))
-    return Limits(memory, options.max_work or int(scale * (WORK + WORK_PER_BYTE * size)))
+def limits(model: Subgraphs, entry: Subgraph, options: Options) -> Limits:
+    """The limits for a model and the inputs of the subgraph that is entered."""
+    constants, inputs = _constants(model.subgraphs), [entry.type(i) for i in entry.inputs]
+    size, given = sum(t.nbytes for t in constants), sum(_bytes(t) for t in inputs)
+    meetings = sum(_elements(t) for t in constants) * sum(_elements(t) for t in inputs)
+    memory = MEMORY + MEMORY_PER_BYTE * size + MEMORY_PER_INPUT_BYTE * given
+    work = WORK + WORK_PER_BYTE * size + WORK_PER_INPUT_BYTE * given + WORK_OF_A_MEETING * meetings
+    return Limits(options.max_memory or memory, options.max_work or work)
 
 
-def constant_bytes(subgraphs: Iterable[Subgraph]) -> int:
-    """The bytes of all constants, each counted once however many operands it is."""
-    found = {id(o.data): o.type.nbytes for graph in subgraphs for o in graph.operands if o.data is not None}
-    return sum(found.values())
-
-
-def input_bytes(subgraph: Subgraph) -> int:
-    """The bytes of a graph's inputs, unknown dimensions taken for 1."""
-    return sum(_bytes(subgraph.type(i)) for i in subgraph.inputs)
+def _constants(subgraphs: Iterable[Subgraph]) -> list[TensorType]:
+    """The types of all constants, each once however many operands it is."""
+    found = {id(o.data): o.type for graph in subgraphs for o in graph.operands if o.data is not None}
+    return list(found.values())
 
 
 def spend_operations(budget: Budget, subgraph: Subgraph) -> None:
@@ -83,13 +87,19 @@ def work_of(subgraph: Subgraph, backends: Sequence[Backend]) -> int:
     """The work of one run of a lowered graph; what is not known before the run counts nothing."""
     total = 0
     for operation, backend in zip(subgraph.operations, backends, strict=True):
-        found = cost(operation.op, subgraph.types(operation))
+        types = subgraph.types(operation)
         if backend.evaluates:
-            total += EVALUATED_ARITHMETIC * found.flops + WORK_OF_AN_EVALUATED_BYTE * found.nbytes
-            total += WORK_OF_AN_EVALUATION
+            total += work_of_evaluating(operation.op, types)
         else:
-            total += WORK_OF_A_COMMAND + found.flops + WORK_OF_A_BYTE * found.nbytes
+            total += work_of_a_command(operation.op, types)
     return total
+
+
+def work_of_a_command(op: Op, types: CallTypes) -> int:
+    """The work of one run of an operation in native code."""
+    found = cost(op, types)
+    idle = max((LANES // max(t.shape[-1] or 1, 1) for t in types.outputs if t.rank), default=1)
+    return WORK_OF_A_COMMAND + max(1, idle) * found.flops + WORK_OF_A_BYTE * found.nbytes
 
 
 def is_metered(subgraph: Subgraph) -> bool:
@@ -113,7 +123,9 @@ def memory_of(subgraph: Subgraph, backends: Sequence[Backend], arenas: Iterable[
 
 
 def _bytes(type_: TensorType) -> int:
-    total = type_.dtype.itemsize
-    for dimension in type_.shape:
-        total *= dimension or 1  # NumPy takes as much for an array that is empty in one dimension
-    return total
+    return type_.dtype.itemsize * _elements(type_)
+
+
+def _elements(type_: TensorType) -> int:
+    """Unknown dimensions are taken for 1, and empty ones: NumPy takes as much for an array that is empty in one."""
+    return prod(dimension or 1 for dimension in type_.shape)

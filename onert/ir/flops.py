@@ -1,10 +1,14 @@
-"""Counting additions and multiplications of operations whose types are static."""
+"""Counting additions and multiplications of operations whose types are static, and rounds of Python's loops."""
 
 from __future__ import annotations
 
 from math import prod
 
+from .shape import Shape
 from .types import CallTypes, TensorType
+
+BLOCK_ELEMENTS = 1 << 22
+"""Of what a window meets, how much is gathered at a time."""
 
 
 def elementwise(types: CallTypes) -> int:
@@ -38,6 +42,19 @@ def gates(types: CallTypes) -> int:
     x = types.input(0)
     weights = sum(_size(t) for t in types.inputs[1:] if t is not None and t.rank == 2)
     return 2 * weights * _size(x) // max(_dim(x, -1), 1)
+
+
+def tapped(types: CallTypes, window: Shape, x: int = 0) -> int:
+    """Rounds of a sliding window: its elements, again for each block of what it meets."""
+    given, made = types.input(x), types.output
+    elements = prod(d or 0 for d in window)
+    meets = _size(made) // max(_dim(made, -1), 1) * elements * _dim(given, -1)
+    return elements * (_dim(given, 0) + meets // BLOCK_ELEMENTS)
+
+
+def stepped(types: CallTypes) -> int:
+    """Rounds of recurrent cells: each step of a sequence takes some ten."""
+    return 10 * max((d or 0 for d in types.input(0).shape[:-1]), default=0)
 
 
 def _size(type_: TensorType) -> int:

@@ -157,6 +157,10 @@ class Op(Value):
         """Additions and multiplications of one run on static types; kinds that do more than one an element say so."""
         return elementwise(types)
 
+    def rounds(self, types: CallTypes) -> int:
+        """Rounds of Python's loops in `evaluate` on static types, each of a few NumPy calls; kinds that loop say so."""
+        return 0
+
     def informed(self, called: Sequence[Any]) -> Op:
         """The same operation, knowing of the subgraphs that it runs what lets it do without them."""
         return self

@@ -9,13 +9,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from hostile import graphs, packages, sharing, sizes
+from hostile import constants, graphs, packages, sharing, sizes
 
 SIZES = ("small", "medium", "large")
 CLASSES: dict[str, tuple[Callable[[int], bytes], tuple[int, int, int]]] = {
     **sharing.CLASSES,
     **graphs.CLASSES,
     **sizes.CLASSES,
+    **constants.CLASSES,
     **packages.CLASSES,
 }
 

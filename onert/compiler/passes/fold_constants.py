@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from attrs import evolve
 
+from onert.backend.evaluating import work_of_evaluating
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
@@ -15,6 +16,7 @@ from onert.ir.shape import num_elements
 
 SMALL = 16 << 10  # bytes that a result may always have, however few its operands have
 ROOM = 64 << 20  # bytes by which folding may make a small model larger
+WORK, WORK_PER_BYTE = 10_000_000_000, 10_000  # additions; to make a filter of bytes float32 takes 1500 a byte
 
 _MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 
@@ -25,17 +27,27 @@ def fold_constants(subgraph: Subgraph) -> Subgraph:
 
     The results are those of `evaluate`. An operation stays where its result has more
     elements than any of its operands (a broadcast) and is not small, so that a model never grows much; float16 or
-    quantised weights that are made float32 do fold. One that breaks a rule stays too, for the run to say so.
+    quantised weights that are made float32 do fold. So does one that takes long beside the size of the constants, and
+    one that breaks a rule, for the run to say so.
 
         w = Dequantize(const); y = Conv2D(x, w)   -->   y = Conv2D(x, const')
     """
     edit = Edit(subgraph)
     known: dict[int, Operand] = {}
-    room = ROOM + 4 * sum(operand.type.nbytes for operand in subgraph.operands if operand.is_constant)
+    constants = sum(operand.type.nbytes for operand in subgraph.operands if operand.is_constant)
+    room = ROOM + 4 * constants
+    work = WORK + WORK_PER_BYTE * constants
     for at, operation in enumerate(subgraph.operations):
         if not is_function(operation):
             continue
-        results = _fold(subgraph, operation, known)
+        types = _types(subgraph, operation, known)
+        if types is None or not _worthwhile(types):
+            continue
+        needed = work_of_evaluating(operation.op, types)
+        if needed > work:
+            continue
+        work -= needed
+        results = _fold(operation, types)
         size = sum(r.nbytes for r in results)
         if not results or size > room:
             continue
@@ -48,18 +60,20 @@ def fold_constants(subgraph: Subgraph) -> Subgraph:
     return edit.done()
 
 
-def _fold(subgraph: Subgraph, operation: Operation, known: Mapping[int, Operand]) -> tuple[Array, ...]:
-    """The results; none where the operation is to stay."""
+def _types(subgraph: Subgraph, operation: Operation, known: Mapping[int, Operand]) -> CallTypes | None:
+    """The types of an operation whose operands are all constants, those that were folded among them."""
     inputs = [None if i is None else known.get(i, subgraph.operands[i]) for i in operation.inputs]
     if any(operand is not None and operand.data is None for operand in inputs):
-        return ()
-    types = CallTypes(
+        return None
+    return CallTypes(
         tuple(None if operand is None else operand.known for operand in inputs),
         tuple(subgraph.type(o) for o in operation.outputs),
     )
-    if not _worthwhile(types):
-        return ()
-    arrays = [None if operand is None or operand.data is None else operand.data.array for operand in inputs]
+
+
+def _fold(operation: Operation, types: CallTypes) -> tuple[Array, ...]:
+    """The results; none where the operation is to stay."""
+    arrays = [None if t is None or t.data is None else t.data.array for t in types.inputs]
     try:
         results = evaluate(operation.op, arrays, types)
     except _MISHAPS:

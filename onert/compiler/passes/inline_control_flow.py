@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from attrs import evolve
 
-from onert.compiler.limits import WORK_OF_A_BYTE, WORK_OF_A_COMMAND
+from onert.compiler.limits import WORK_OF_A_COMMAND, work_of_a_command
 from onert.compiler.rewrite.edit import Edit, compact, definer
 from onert.compiler.rewrite.effects import is_function
 from onert.ir import (
@@ -30,7 +30,6 @@ from onert.ir import (
     Subgraphs,
     TensorType,
 )
-from onert.ir.analysis.cost import cost
 from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.control_flow.control import Call, If, While
@@ -318,8 +317,7 @@ def work_of_a_run(graph: Subgraph) -> int:
         elif isinstance(op, Branch):
             total += max(work_of_a_run(op.then), work_of_a_run(op.otherwise))
         else:
-            found = cost(op, graph.types(operation))
-            total += WORK_OF_A_COMMAND + found.flops + WORK_OF_A_BYTE * found.nbytes
+            total += work_of_a_command(op, graph.types(operation))
     return total
 
 

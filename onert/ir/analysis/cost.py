@@ -11,10 +11,13 @@ from onert.ir.value import Value
 
 @frozen
 class Cost(Value):
-    """`flops`: multiplications and additions. `nbytes`: bytes of operands and results, each counted once."""
+    """`flops`: multiplications and additions. `nbytes`: bytes of operands and results, each counted once. `rounds`:
+    those of Python's loops, where the operation is evaluated.
+    """
 
     flops: int
     nbytes: int
+    rounds: int = 0
 
 
 def cost(op: Op, types: CallTypes) -> Cost:
@@ -23,4 +26,4 @@ def cost(op: Op, types: CallTypes) -> Cost:
     nbytes = sum(t.nbytes for t in known)
     if any(t is not None and not t.is_static for t in (*types.inputs, *types.outputs)) or not types.outputs:
         return Cost(0, nbytes)
-    return Cost(0 if op.stored else op.flops(types), nbytes)
+    return Cost(0 if op.stored else op.flops(types), nbytes, op.rounds(types))

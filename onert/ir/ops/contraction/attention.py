@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ from attrs import frozen
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
-from onert.ir.types import TensorType
+from onert.ir.types import CallTypes, TensorType
 
 
 class Pairing(Enum):
@@ -129,6 +130,11 @@ class Attention(Op):
         count = shapes.num_elements(position.shape)
         require(position.dtype.is_integer and count in (1, None), f"position is {position}, expected one integer")
         return x.result(x.shape), k_cache.result(k_cache.shape), v_cache.result(v_cache.shape)
+
+    def flops(self, types: CallTypes) -> int:
+        tokens, cache = types.input(0).shape[1] or 0, types.input(8).shape
+        width = math.prod(d or 0 for d in cache[2:])
+        return tokens * (8 * width * width + 4 * width * (cache[1] or 0))
 
     def evaluate(
         self,

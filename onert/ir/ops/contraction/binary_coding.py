@@ -18,11 +18,12 @@ from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
+from onert.ir.flops import elementwise
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.shape import MAX_ELEMENTS, Dim
-from onert.ir.types import TensorType
+from onert.ir.types import CallTypes, TensorType
 
 WORD = 32
 MAX_BITS = 32
@@ -97,6 +98,12 @@ class BcqFullyConnected(Op):
             require(None in (count, rows) or count == rows, f"bias has {count} elements, expected {rows}")
         return x.result((rows, x.shape[1]))
 
+    def flops(self, types: CallTypes) -> int:
+        return 2 * self.hidden * elementwise(types)
+
+    def rounds(self, types: CallTypes) -> int:
+        return types.input(4).shape[0] or 0
+
     def evaluate(self, x: Array, scales: Array, binary: Array, bias: Array | None, clusters: Array) -> Array:
         out = _weights(scales, binary, clusters, self.hidden) @ x
         return self.activation.apply(out if bias is None else out + bias.reshape(-1, 1))
@@ -120,6 +127,9 @@ class BcqGather(Op):
         table = TensorType(DType.FLOAT32, (rows, self.hidden))
         found: TensorType = Gather(self.axis).infer(table, indices)
         return found
+
+    def rounds(self, types: CallTypes) -> int:
+        return types.input(3).shape[0] or 0
 
     def evaluate(self, scales: Array, binary: Array, indices: Array, clusters: Array) -> Array:
         found: Array = Gather(self.axis).evaluate(_weights(scales, binary, clusters, self.hidden), indices)

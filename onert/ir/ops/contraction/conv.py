@@ -6,7 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.flops import filtered
+from onert.ir.flops import filtered, tapped
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.dynamic_range import filter_values, is_hybrid, quantize_items
@@ -74,6 +74,9 @@ class Conv2D(Op):
 
     def flops(self, types: CallTypes) -> int:
         return filtered(types)
+
+    def rounds(self, types: CallTypes) -> int:
+        return tapped(types, types.input(1).shape[1:3])
 
     def evaluate(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
         out = self._products(x, weight)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from onert.ir.dtype import Array
-from onert.ir.flops import filtered, scattered
+from onert.ir.flops import filtered, scattered, tapped
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.filter_types import require_floats
@@ -82,6 +82,9 @@ class Conv3D(Spatial3D):
     def flops(self, types: CallTypes) -> int:
         return filtered(types, axis=-1)
 
+    def rounds(self, types: CallTypes) -> int:
+        return tapped(types, types.input(1).shape[:3])
+
     def evaluate(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
         out = convolve(x, weight, self._windows(weight))
         return self.activation.apply(out if bias is None else out + bias)
@@ -120,6 +123,9 @@ class TransposeConv3D(Spatial3D):
 
     def flops(self, types: CallTypes) -> int:
         return scattered(types.input(2), types.input(1))
+
+    def rounds(self, types: CallTypes) -> int:
+        return tapped(types, types.input(1).shape[:3], 2)
 
     def evaluate(self, output_shape: Array, weight: Array, x: Array, bias: Array | None = None) -> Array:
         filters = weight.transpose(0, 1, 2, 4, 3)

@@ -64,6 +64,10 @@ class DepthwiseConv2D(Op):
     def flops(self, types: CallTypes) -> int:
         return filtered(types, axis=-1)
 
+    def rounds(self, types: CallTypes) -> int:
+        _, height, width, _ = types.input(1).shape
+        return (height or 0) * (width or 0)
+
     def evaluate(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
         out = self._products(x, weight)
         return self.activation.apply(out if bias is None else out + bias.reshape(-1))

@@ -11,7 +11,7 @@ from onert.ir import shape as shapes
 from onert.ir.dtype import Array
 from onert.ir.op import Op, require
 from onert.ir.shape import Dim
-from onert.ir.types import TensorType
+from onert.ir.types import CallTypes, TensorType
 
 _EQUATION = re.compile(r"([A-Za-z]*)(,[A-Za-z]*)*->[A-Za-z]*")
 
@@ -46,6 +46,13 @@ class Einsum(Op):
         require(all(label in sizes for label in result), f"the equation's result {result} has a label of no operand")
         require(len(sizes) <= shapes.MAX_RANK, f"the equation has {len(sizes)} labels, more than {shapes.MAX_RANK}")
         return xs[0].result(tuple(sizes[label] for label in result))
+
+    def flops(self, types: CallTypes) -> int:
+        labels = self.equation.replace(" ", "").split("->")[0].split(",")
+        shape = {
+            label: d for at, group in enumerate(labels) for label, d in zip(group, types.input(at).shape, strict=True)
+        }
+        return 2 * (shapes.num_elements(tuple(shape.values())) or 0)
 
     def evaluate(self, *xs: Array) -> Array:
         out: Array = np.einsum(self.equation.replace(" ", ""), *xs, optimize=True)

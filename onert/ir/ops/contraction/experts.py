@@ -67,6 +67,9 @@ class MixtureOfExperts(Op):
         rows = (num_elements(types.input(0).shape) or 0) // self.features
         return 6 * rows * self.chosen * self.features * self.hidden
 
+    def rounds(self, types: CallTypes) -> int:
+        return 10 * self.experts
+
     def evaluate(
         self, x: Array, weights: Array, indices: Array, gate: Array, up: Array, down: Array, scales: Array
     ) -> Array:

@@ -76,6 +76,11 @@ class FullyConnected(Op):
     def flops(self, types: CallTypes) -> int:
         return filtered(types)
 
+    def rounds(self, types: CallTypes) -> int:
+        quantization = types.input(1).quantization
+        block = None if quantization is None else quantization.block_size
+        return 0 if block is None else (types.input(1).shape[1] or 0) // block
+
     def evaluate(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
         out = self._rows(x, weight) @ weight.T
         return self._finish(x, self.activation.apply(out if bias is None else out + bias.reshape(-1)))

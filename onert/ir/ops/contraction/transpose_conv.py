@@ -6,7 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.flops import scattered
+from onert.ir.flops import scattered, tapped
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.dynamic_range import filter_values, is_hybrid, quantize_items
@@ -69,6 +69,9 @@ class TransposeConv2D(Op):
 
     def flops(self, types: CallTypes) -> int:
         return scattered(types.input(2), types.input(1))
+
+    def rounds(self, types: CallTypes) -> int:
+        return tapped(types, types.input(1).shape[1:3], 2)
 
     def evaluate(self, output_shape: Array, weight: Array, x: Array, bias: Array | None = None) -> Array:
         out = self._products(output_shape, weight, x)
@@ -140,6 +143,9 @@ class TransposeConvBias2D(Op):
 
     def flops(self, types: CallTypes) -> int:
         return scattered(types.input(0), types.input(1))
+
+    def rounds(self, types: CallTypes) -> int:
+        return tapped(types, types.input(1).shape[1:3])
 
     def evaluate(self, x: Array, weight: Array, bias: Array) -> Array:
         steps = (self.stride_height, self.stride_width)

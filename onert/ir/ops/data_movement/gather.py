@@ -58,6 +58,10 @@ class Gather(Op):
         )
         return axis, batch
 
+    def rounds(self, types: CallTypes) -> int:
+        x, indices = types.input(0), types.input(1)
+        return shapes.num_elements(indices.shape[: self._places(x.rank, indices.rank)[1]]) or 0
+
     def evaluate(self, x: Array, indices: Array) -> Array:
         axis, batch = self._places(x.ndim, indices.ndim)
         require_indices(indices, x.shape[axis], f"dimension {axis}")

@@ -134,6 +134,9 @@ class Multinomial(Op):
         sv.checked_shape((count, *(() if logits.shape[0] is None else (logits.shape[0],))), "the samples' shape")
         return TensorType(self.to, (logits.shape[0], count))
 
+    def rounds(self, types: CallTypes) -> int:
+        return types.input(0).shape[0] or 0
+
     def evaluate_in(self, context: Context, types: CallTypes, logits: Array, num_samples: Array) -> Array:
         count, batch = sv.values(num_samples)[0], len(logits)
         # TensorFlow leaves room for kernels that draw an unknown number of times.

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from attrs import frozen
 
+from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
@@ -38,6 +39,7 @@ class BroadcastGradientArgs(Op):
     @staticmethod
     def _axes(x: Array, y: Array) -> tuple[list[int], list[int]]:
         rank = max(len(x), len(y))
+        require(rank <= shapes.MAX_RANK, f"a shape has {rank} dimensions, more than {shapes.MAX_RANK}")
         a, b = ([1] * (rank - len(s)) + [int(d) for d in s] for s in (x, y))
         for mine, theirs in zip(a, b, strict=True):
             require(mine == theirs or 1 in (mine, theirs), f"shapes {x.tolist()} and {y.tolist()} do not broadcast")

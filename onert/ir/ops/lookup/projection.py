@@ -11,7 +11,7 @@ from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.fingerprint import fingerprints
-from onert.ir.types import TensorType
+from onert.ir.types import CallTypes, TensorType
 
 MAX_BITS = 31
 
@@ -49,6 +49,10 @@ class LshProjection(Op):
             require(bits is None or bits <= MAX_BITS, f"a hash has {bits} bits, expected at most {MAX_BITS}")
             return TensorType(DType.INT32, (hashes,))
         return TensorType(DType.INT32, (None if hashes is None or bits is None else hashes * bits,))
+
+    def rounds(self, types: CallTypes) -> int:
+        x = types.input(1)
+        return 2 * (x.shape[0] or 0) + x.nbytes // 2
 
     def evaluate(self, hash: Array, x: Array, weight: Array | None = None) -> Array:  # noqa: A002 # as in infer
         seeds = np.ascontiguousarray(hash, "<f4").reshape(-1, 1).view(np.uint8)

@@ -6,7 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.flops import gates
+from onert.ir.flops import gates, stepped
 from onert.ir.op import Op, require
 from onert.ir.shape import Dim
 from onert.ir.types import CallTypes, TensorType
@@ -65,6 +65,9 @@ class GRU(Op):
 
     def flops(self, types: CallTypes) -> int:
         return gates(types)
+
+    def rounds(self, types: CallTypes) -> int:
+        return stepped(types)
 
     def evaluate(
         self,

@@ -7,7 +7,7 @@ from typing import ClassVar
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.flops import gates
+from onert.ir.flops import gates, stepped
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.types import CallTypes, TensorType
@@ -116,6 +116,9 @@ class LSTM(Op):
 
     def flops(self, types: CallTypes) -> int:
         return gates(types)
+
+    def rounds(self, types: CallTypes) -> int:
+        return stepped(types)
 
     def evaluate(self, x: Array, *rest: Array | None) -> tuple[Array, Array, Array]:
         return self._floats((x, *rest), None, Quantizer())

@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.flops import gates
+from onert.ir.flops import gates, stepped
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.types import CallTypes, TensorType
@@ -146,6 +146,9 @@ class BidirectionalLSTM(Op):
 
     def flops(self, types: CallTypes) -> int:
         return gates(types)
+
+    def rounds(self, types: CallTypes) -> int:
+        return stepped(types)
 
     def evaluate(self, *xs: Array | None) -> tuple[Array, ...]:
         return self._run(xs, None, Quantizer())

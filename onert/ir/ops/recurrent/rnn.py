@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
-from onert.ir.flops import gates
+from onert.ir.flops import gates, stepped
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.types import CallTypes, TensorType
@@ -110,6 +110,9 @@ class RNN(Op):
     def flops(self, types: CallTypes) -> int:
         return gates(types)
 
+    def rounds(self, types: CallTypes) -> int:
+        return stepped(types)
+
     def evaluate(self, x: Array, weight: Array, recurrent: Array, bias: Array, h: Array) -> tuple[Array, Array]:
         return self._run(x, Weights(weight), Weights(recurrent), bias, h, Quantizer())
 
@@ -192,6 +195,9 @@ class BidirectionalRNN(Op):
 
     def flops(self, types: CallTypes) -> int:
         return gates(types)
+
+    def rounds(self, types: CallTypes) -> int:
+        return stepped(types)
 
     def evaluate(self, x: Array, *rest: Array | None) -> tuple[Array, ...]:
         return self._run((x, *rest), (None,) * 12, Quantizer())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -100,6 +101,10 @@ class SVDF(Op):
             require_per_tensor(operand, name)
         if state.dtype is DType.INT16:
             require(state.zero_point == 0, f"state has zero point {state.zero_point}, expected 0")
+
+    def flops(self, types: CallTypes) -> int:
+        weights = sum(math.prod(d or 0 for d in types.input(at).shape) for at in (1, 2))
+        return 2 * (types.input(0).shape[0] or 0) * weights
 
     def evaluate(
         self, x: Array, feature_weights: Array, time_weights: Array, bias: Array | None, state: Array

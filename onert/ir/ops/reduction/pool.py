@@ -66,6 +66,9 @@ class Pool2D(Op):
     def flops(self, types: CallTypes) -> int:
         return windows(types, self.filter_height * self.filter_width)
 
+    def rounds(self, types: CallTypes) -> int:
+        return self.filter_height + self.filter_width
+
     def evaluate(self, x: Array) -> Array:
         if x.dtype.kind in "iu":
             return self.activation.apply(self._stored(x))

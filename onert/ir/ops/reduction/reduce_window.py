@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from functools import reduce
 
@@ -68,6 +69,13 @@ class ReduceWindow(Op):
             return x.result((None,) * x.rank)
         windows = _windows(window_shape.value, window_strides.value, window_dilations.value)
         return x.result(tuple(_outputs(w, d) for w, d in zip(windows, x.shape, strict=True)))
+
+    def flops(self, types: CallTypes) -> int:
+        return self.rounds(types) * math.prod(d or 0 for d in types.input(0).shape)
+
+    def rounds(self, types: CallTypes) -> int:
+        window, x = types.input(2).value, types.input(0).shape
+        return sum(min(int(n), d or 0) for n, d in zip([] if window is None else window.reshape(-1), x, strict=False))
 
     def evaluate(
         self, x: Array, init: Array, window_shape: Array, window_strides: Array, window_dilations: Array

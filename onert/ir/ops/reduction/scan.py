@@ -6,6 +6,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
+from onert.ir.flops import elementwise
 from onert.ir.op import Op, require
 from onert.ir.shape import normalize_axis
 from onert.ir.types import CallTypes, TensorType
@@ -67,6 +68,11 @@ class RFFT2D(Op):
         rows, columns = (int(n) for n in fft_length.value.reshape(-1))
         require(rows >= 1 and columns >= 1, f"fft_length is [{rows}, {columns}], expected at least 1 of each")
         return TensorType(DType.COMPLEX64, (*x.shape[:-2], rows, columns // 2 + 1))
+
+    def flops(self, types: CallTypes) -> int:
+        rows, columns = (d or 0 for d in types.output.shape[-2:])
+        each = (n if n & (n - 1) else n.bit_length() for n in (rows, 2 * (columns - 1)))
+        return 4 * elementwise(types) * sum(each)
 
     def evaluate(self, x: Array, fft_length: Array) -> Array:
         rows, columns = (int(n) for n in fft_length.reshape(-1))

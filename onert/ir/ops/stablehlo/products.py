@@ -13,9 +13,10 @@ from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
+from onert.ir.flops import elementwise, filtered
 from onert.ir.op import Op, require
 from onert.ir.shape import Dim, Shape
-from onert.ir.types import TensorType
+from onert.ir.types import CallTypes, TensorType
 from onert.ir.value import Value
 
 from .shapes_and_elements import pad, padded_size, require_axes, require_numbers, require_shape
@@ -69,6 +70,10 @@ class HloDotGeneral(Op):
         )
         require_shape(shape, "the product's shape")
         return TensorType(self.to, shape)
+
+    def flops(self, types: CallTypes) -> int:
+        depth = math.prod(types.input(0).shape[axis] or 0 for axis in self.x_contract)
+        return 2 * elementwise(types) * depth
 
     def evaluate(self, x: Array, y: Array) -> Array:
         free_x, free_y = (
@@ -177,6 +182,12 @@ class HloConvolution(Op):
         require_shape(tuple(shape), "the convolution's shape")
         require_shape((batch, x[self.x_places.feature], *spread), "the padded shape")
         return tuple(shape)
+
+    def flops(self, types: CallTypes) -> int:
+        return filtered(types, self.kernel_places.feature)
+
+    def rounds(self, types: CallTypes) -> int:
+        return 5 * self.feature_groups * self.batch_groups
 
     def evaluate(self, x: Array, kernel: Array) -> Array:
         space = len(self.strides)

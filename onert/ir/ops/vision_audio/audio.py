@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
+from onert.ir.flops import elementwise
 from onert.ir.op import Op, require
 from onert.ir.shape import Dim, num_elements
-from onert.ir.types import TensorType
+from onert.ir.types import CallTypes, TensorType
 
 _LARGEST_WINDOW = 1 << 24
 _MOST_BANDS = 1 << 12
@@ -49,6 +52,12 @@ class AudioSpectrogram(Op):
         if samples is None:
             return None
         return 0 if samples < self.window_size else 1 + (samples - self.window_size) // self.stride
+
+    def flops(self, types: CallTypes) -> int:
+        return 20 * elementwise(types) * self._length.bit_length()
+
+    def rounds(self, types: CallTypes) -> int:
+        return math.prod(d or 0 for d in types.output.shape[:2])
 
     def evaluate(self, x: Array) -> Array:
         samples, channels = x.shape
@@ -95,6 +104,9 @@ class Mfcc(Op):
         within = 1 <= self.coefficients <= self.bands <= _MOST_BANDS
         require(within, f"there are {self.coefficients} coefficients of {self.bands} bands, expected 1 to as many")
         return x.result((*x.shape[:2], self.coefficients))
+
+    def rounds(self, types: CallTypes) -> int:
+        return types.input(0).shape[2] or 0
 
     def evaluate(self, x: Array, rate: Array) -> Array:
         hertz = int(rate.reshape(-1)[0])

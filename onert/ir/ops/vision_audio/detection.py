@@ -115,6 +115,13 @@ class DetectionPostProcess(Op):
             require(getattr(self, name) > 0, f"{name} is {getattr(self, name)}, expected a positive number")
         require(0 < self.iou_threshold <= 1, f"nms_iou_threshold is {self.iou_threshold}, expected 0 to 1")
 
+    def flops(self, types: CallTypes) -> int:
+        return 20 * self.rounds(types) * (types.input(2).shape[0] or 0)
+
+    def rounds(self, types: CallTypes) -> int:
+        kept = min(self.max_detections, types.input(2).shape[0] or 0)
+        return kept * (self.num_classes if self.regular_nms else 1)
+
     def evaluate(self, encodings: Array, scores: Array, anchors: Array) -> tuple[Array, Array, Array, Array]:
         boxes = self._decode(encodings[0].astype(np.float32), anchors.astype(np.float32))
         offset = scores.shape[2] - self.num_classes
@@ -196,6 +203,13 @@ class NonMaxSuppression(Op):
         if sigma is None:
             return indices, count
         return indices, TensorType(DType.FLOAT32, (size,)), count
+
+    def flops(self, types: CallTypes) -> int:
+        return 20 * self.rounds(types) * (types.input(0).shape[0] or 0)
+
+    def rounds(self, types: CallTypes) -> int:
+        most, boxes = types.input(2).value, types.input(0).shape[0] or 0
+        return boxes if most is None else min(boxes, max(int(most.reshape(())[()]), 0))
 
     def evaluate(
         self, boxes: Array, scores: Array, most: Array, iou: Array, threshold: Array, sigma: Array | None = None

@@ -1,0 +1,248 @@
+"""Files of up to a megabyte of constants, read again and again for tensors that are computed, and loops of windows and
+steps that are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from hostile.writer import INT32, Model, Table, tensor
+from onert.ir import Array
+
+
+def _reduced(model: Model, shape: Sequence[int], tensors: list[Table], operators: list[Table]) -> bytes:
+    """The model whose output is the sum of the last tensor."""
+    axes = model.constant(np.arange(len(shape), dtype=np.int32))
+    last = len(tensors) - 1
+    tensors += [axes, tensor((1,))]
+    operators.append(model.operator("SUM", (last, last + 1), (last + 2,), Table("ReducerOptions", keep_dims=True)))
+    model.graph(tensors, operators)
+    return model.done()
+
+
+def _made(model: Model, shape: Sequence[int]) -> tuple[list[Table], list[Table]]:
+    """One element, made many."""
+    tensors = [tensor((1,)), model.constant(np.array(shape, np.int32)), tensor(shape)]
+    return tensors, [model.operator("BROADCAST_TO", (0, 1), (2,))]
+
+
+def _ones(*shape: int) -> Array:
+    return np.ones(shape, np.float32)
+
+
+def convolved(side: int) -> bytes:
+    """A computed picture, through convolutions that share their weights."""
+    model = Model()
+    channels = 168
+    shape = (1, side, side, channels)
+    tensors, operators = _made(model, shape)
+    tensors += [model.constant(_ones(channels, 3, 3, channels)), model.constant(_ones(channels))]
+    for _ in range(4):
+        tensors.append(tensor(shape))
+        last = len(tensors) - 1
+        given = 2 if last == 5 else last - 1
+        operators.append(
+            model.operator("CONV_2D", (given, 3, 4), (last,), Table("Conv2DOptions", padding=0, stride_w=1, stride_h=1))
+        )
+    return _reduced(model, shape, tensors, operators)
+
+
+def convolved_with_one_filter(side: int) -> bytes:
+    """A computed picture of one channel, and a window of half a million weights."""
+    model = Model()
+    shape = (1, side, side, 1)
+    tensors, operators = _made(model, shape)
+    window = 512
+    tensors += [model.constant(_ones(1, window, window, 1)), model.constant(_ones(1)), tensor(shape)]
+    options = Table("Conv2DOptions", padding=0, stride_w=1, stride_h=1)
+    operators.append(model.operator("CONV_2D", (2, 3, 4), (5,), options))
+    return _reduced(model, shape, tensors, operators)
+
+
+def filtered_deeply(side: int) -> bytes:
+    """A computed picture, and for each channel a window of 64 by 64."""
+    model = Model()
+    shape = (1, side, side, 64)
+    tensors, operators = _made(model, shape)
+    tensors += [model.constant(_ones(1, 64, 64, 64)), model.constant(_ones(64)), tensor(shape)]
+    options = Table("DepthwiseConv2DOptions", padding=0, stride_w=1, stride_h=1, depth_multiplier=1)
+    operators.append(model.operator("DEPTHWISE_CONV_2D", (2, 3, 4), (5,), options))
+    return _reduced(model, shape, tensors, operators)
+
+
+def spread(side: int) -> bytes:
+    """A computed picture, spread by a transposed convolution."""
+    model = Model()
+    shape, spread = (1, side, side, 64), (1, 2 * side, 2 * side, 64)
+    tensors, operators = _made(model, shape)
+    tensors += [model.constant(np.array(spread, np.int32)), model.constant(_ones(64, 8, 8, 64)), tensor(spread)]
+    options = Table("TransposeConvOptions", padding=0, stride_w=2, stride_h=2)
+    operators.append(model.operator("TRANSPOSE_CONV", (3, 4, 2), (5,), options))
+    return _reduced(model, spread, tensors, operators)
+
+
+def multiplied(rows: int) -> bytes:
+    """Computed rows, multiplied by a matrix many times."""
+    model = Model()
+    shape = (rows, 512)
+    tensors, operators = _made(model, shape)
+    tensors += [model.constant(_ones(512, 512))]
+    for i in range(10):
+        tensors.append(tensor(shape))
+        given = 2 if i == 0 else len(tensors) - 2
+        options = Table("FullyConnectedOptions")
+        operators.append(model.operator("FULLY_CONNECTED", (given, 3, -1), (len(tensors) - 1,), options))
+    return _reduced(model, shape, tensors, operators)
+
+
+def gathered(rows: int) -> bytes:
+    """Rows of a table, each many times."""
+    model = Model()
+    shape = (rows, 512)
+    tensors = [
+        tensor((1,), INT32),
+        model.constant(np.array([rows], np.int32)),
+        tensor((rows,), INT32),
+        model.constant(_ones(512, 512)),
+        tensor(shape),
+    ]
+    operators = [
+        model.operator("BROADCAST_TO", (0, 1), (2,)),
+        model.operator("GATHER", (3, 2), (4,), Table("GatherOptions")),
+    ]
+    return _reduced(model, shape, tensors, operators)
+
+
+def broadcast(rows: int) -> bytes:
+    """A constant, made many, and kept while others are made of it."""
+    model = Model()
+    shape = (rows, 512, 512)
+    tensors = [tensor((1,)), model.constant(_ones(512, 512)), tensor((512, 512))]
+    tensors += [model.constant(np.array(shape, np.int32)), tensor(shape), model.constant(np.array(0, np.int32))]
+    operators = [
+        model.operator("ADD", (0, 1), (2,), Table("AddOptions")),
+        model.operator("BROADCAST_TO", (2, 3), (4,)),
+    ]
+    for _ in range(4):
+        tensors.append(tensor(shape))
+        given = 4 if len(tensors) == 7 else len(tensors) - 2
+        operators.append(model.operator("CUMSUM", (given, 5), (len(tensors) - 1,), Table("CumsumOptions")))
+    return _reduced(model, shape, tensors, operators)
+
+
+def tiled_table(times: int) -> bytes:
+    """A constant, joined to itself, sorted into shape and looked at element by element."""
+    model = Model()
+    shape = (512 * times, 512)
+    tensors = [tensor((1,)), model.constant(_ones(512, 512)), tensor((512, 512))]
+    tensors += [model.constant(np.array([times, 1], np.int32)), tensor(shape), tensor(shape[::-1])]
+    tensors += [model.constant(np.array([1, 0], np.int32))]
+    tensors += [tensor(shape[::-1])]
+    operators = [
+        model.operator("ADD", (0, 1), (2,), Table("AddOptions")),
+        model.operator("TILE", (2, 3), (4,)),
+        model.operator("TRANSPOSE", (4, 6), (5,)),
+        model.operator("SOFTMAX", (5,), (7,), Table("SoftmaxOptions", beta=1.0)),
+    ]
+    return _reduced(model, shape, tensors, operators)
+
+
+def computed_window(columns: int) -> bytes:
+    """A convolution whose window is computed, as wide as the picture."""
+    model = Model()
+    shape = (1, 1, columns, 1)
+    tensors, operators = _made(model, shape)
+    tensors += [model.constant(_ones(1)), tensor((1, 1, 1, 1))]
+    options = Table("Conv2DOptions", padding=1, stride_w=1, stride_h=1)
+    operators.append(model.operator("CONV_2D", (2, 2, 3), (4,), options))
+    return _reduced(model, (1, 1, 1, 1), tensors, operators)
+
+
+def folded_window(side: int) -> bytes:
+    """A convolution of two constants, as large as each other."""
+    model = Model()
+    picture, window = model.constant(_ones(1, side, side, 1)), model.constant(_ones(1, side, side, 1))
+    tensors = [tensor((1,)), picture, window, model.constant(_ones(1)), tensor(picture.fields["shape"])]
+    tensors.append(tensor(picture.fields["shape"]))
+    options = Table("Conv2DOptions", padding=0, stride_w=1, stride_h=1)
+    operators = [
+        model.operator("CONV_2D", (1, 2, 3), (4,), options),
+        model.operator("ADD", (0, 4), (5,), Table("AddOptions")),
+    ]
+    model.graph(tensors, operators)
+    return model.done()
+
+
+def steps_of_a_sequence(steps: int) -> bytes:
+    """A computed sequence of a million steps, through a layer with computed weights."""
+    model = Model()
+    tensors, operators = _made(model, (1, steps, 1))
+    tensors += [model.constant(np.array([1, 1], np.int32)), tensor((1, 1)), model.constant(_ones(1))]
+    tensors += [tensor((1, 1), is_variable=True), tensor((1, steps, 1))]
+    operators += [
+        model.operator("BROADCAST_TO", (0, 3), (4,)),
+        model.operator(
+            "UNIDIRECTIONAL_SEQUENCE_RNN",
+            (2, 4, 4, 5, 6),
+            (7,),
+            Table("SequenceRNNOptions", time_major=False, fused_activation_function=4),
+        ),
+    ]
+    return _reduced(model, (1, steps, 1), tensors, operators)
+
+
+def frames(samples: int) -> bytes:
+    """Computed samples, each the start of a frame of which the frequencies are asked for."""
+    from flatbuffers import flexbuffers
+
+    builder = flexbuffers.Builder()
+    with builder.Map():
+        builder.Int("window_size", 256)
+        builder.Int("stride", 1)
+        builder.Bool("magnitude_squared", True)
+    model = Model()
+    tensors, operators = _made(model, (samples, 1))
+    shape = (1, samples - 255, 129)
+    tensors.append(tensor(shape))
+    operators.append(model.operator("AudioSpectrogram", (2,), (3,), custom_options=bytes(builder.Finish())))
+    return _reduced(model, shape, tensors, operators)
+
+
+def large_input(side: int) -> bytes:
+    """A picture that the caller is to give, through convolutions that share their weights."""
+    model = Model()
+    channels = 160
+    shape = (1, side, side, channels)
+    tensors = [tensor((1, side, side, 3)), model.constant(_ones(channels, 3, 3, 3)), model.constant(_ones(channels))]
+    tensors += [model.constant(_ones(channels, 3, 3, channels)), tensor(shape)]
+    options = Table("Conv2DOptions", padding=0, stride_w=1, stride_h=1)
+    operators = [model.operator("CONV_2D", (0, 1, 2), (4,), options)]
+    for _ in range(20):
+        tensors.append(tensor(shape))
+        last = len(tensors) - 1
+        operators.append(model.operator("CONV_2D", (last - 1, 3, 2), (last,), options))
+    return _reduced(model, shape, tensors, operators)
+
+
+Sizes = tuple[int, int, int]
+
+CLASSES: dict[str, tuple[Callable[[int], bytes], Sizes]] = {
+    make.__name__: (make, sizes)
+    for make, sizes in (
+        (convolved, (8, 240, 1000)),
+        (convolved_with_one_filter, (8, 100, 4000)),
+        (filtered_deeply, (8, 100, 2000)),
+        (spread, (8, 500, 1000)),
+        (multiplied, (8, 20_000, 200_000)),
+        (gathered, (8, 200_000, 1_000_000)),
+        (broadcast, (2, 50, 300)),
+        (tiled_table, (2, 200, 1000)),
+        (computed_window, (10, 1_000_000, 30_000_000)),
+        (folded_window, (16, 128, 512)),
+        (steps_of_a_sequence, (10, 15_000, 20_000_000)),
+        (frames, (300, 80_000, 500_000)),
+        (large_input, (16, 150, 1024)),
+    )
+}
