@@ -57,24 +57,32 @@ class Limits(Value):
 def steps(model: Subgraphs) -> Budget:
     """The steps in which a model may be compiled."""
     largest = max(len(graph.operations) for graph in model.subgraphs)
-    own = STEPS_PER_OPERATION * largest + STEPS_PER_BYTE * sum(t.nbytes for t in _constants(model.subgraphs))
+    own = STEPS_PER_OPERATION * largest + STEPS_PER_BYTE * _constants(model)[0]
     return Budget(int(STEPS + own), CompileError)
 
 
 def limits(model: Subgraphs, entry: Subgraph, options: Options) -> Limits:
     """The limits for a model and the inputs of the subgraph that is entered."""
-    constants, inputs = _constants(model.subgraphs), [entry.type(i) for i in entry.inputs]
-    size, given = sum(t.nbytes for t in constants), sum(_bytes(t) for t in inputs)
-    meetings = sum(_elements(t) for t in constants) * sum(_elements(t) for t in inputs)
+    inputs = [entry.type(i) for i in entry.inputs]
+    size, elements = _constants(model)
+    given = sum(_bytes(t) for t in inputs)
+    meetings = elements * sum(_elements(t) for t in inputs)
     memory = MEMORY + MEMORY_PER_BYTE * size + MEMORY_PER_INPUT_BYTE * given
     work = WORK + WORK_PER_BYTE * size + WORK_PER_INPUT_BYTE * given + WORK_OF_A_MEETING * meetings
     return Limits(options.max_memory or memory, options.max_work or work)
 
 
-def _constants(subgraphs: Iterable[Subgraph]) -> list[TensorType]:
-    """The types of all constants, each once however many operands it is."""
-    found = {id(o.data): o.type for graph in subgraphs for o in graph.operands if o.data is not None}
-    return list(found.values())
+def _constants(model: Subgraphs) -> tuple[int, int]:
+    """The bytes and the elements of all constants. What several of them share, or one is expanded from, counts once."""
+    found = {id(o.data): o for graph in model.subgraphs for o in graph.operands if o.data is not None}
+    elements = sum(_elements(o.type) for o in found.values())
+    places = [(o.data.place, o.type.nbytes) for o in found.values() if o.data is not None]
+    size = sum(nbytes for place, nbytes in places if place is None)
+    end = 0
+    for start, stop in sorted(place for place, _ in places if place is not None):
+        size += max(0, stop - max(start, end))
+        end = max(end, stop)
+    return size, min(elements, 2 * size)  # an element takes half a byte at least
 
 
 def spend_operations(budget: Budget, subgraph: Subgraph) -> None:

@@ -22,11 +22,28 @@ class Constant:
     """The elements of a constant, decoded when first asked for.
 
     `source` gives the array: a view of a file's bytes costs nothing until it is read, a packed or sparse
-    tensor is unpacked once. The array is read-only. Two constants are equal when their arrays are.
+    tensor is unpacked once. The array is read-only. Two constants are equal when their arrays are. `stored` are the
+    bytes that the elements are decoded from, where these are a file's.
     """
 
-    def __init__(self, source: Array | Callable[[], Array]) -> None:
+    def __init__(self, source: Array | Callable[[], Array], stored: bytes | memoryview | None = None) -> None:
         self._source = source
+        self._stored = stored
+
+    @property
+    def place(self) -> tuple[int, int] | None:
+        """The addresses where the stored bytes begin and end; None where nobody knows before the elements are decoded.
+
+        Constants of a file may share them.
+        """
+        if not callable(self._source):
+            held = self._source
+        elif self._stored is not None:
+            held = np.frombuffer(self._stored, np.uint8)
+        else:
+            return None
+        start: int = held.__array_interface__["data"][0]
+        return start, start + held.nbytes
 
     @cached
     def array(self) -> Array:

@@ -142,16 +142,16 @@ def _constant(sparsity: Table | None, raw: Data, type_: TensorType, block: Block
     if sparsity is not None:
         layout = sparse_tensors.read(sparsity, shape)
         _require_bytes(raw, packed_bytes(type_.dtype, layout.count), type_)
-        return Constant(lambda: layout.densify(unpack(raw, type_.dtype, (layout.count,)), shape))
+        return Constant(lambda: layout.densify(unpack(raw, type_.dtype, (layout.count,)), shape), raw)
     if block is not None:
         if not shape or shape[-1] % LENGTH:
             raise ModelError(
                 f"{block.name} wants a last dimension that {LENGTH} divides, shape is {shapes.text(shape)}"
             )
         _require_bytes(raw, count // LENGTH * block.size, type_)
-        return Constant(lambda: decode(block, raw, shape))
+        return Constant(lambda: decode(block, raw, shape), raw)
     _require_bytes(raw, packed_bytes(type_.dtype, count), type_)
-    return Constant(lambda: unpack(raw, type_.dtype, shape))
+    return Constant(lambda: unpack(raw, type_.dtype, shape), raw)
 
 
 def _require_bytes(raw: Data, wanted: int, type_: TensorType) -> None:

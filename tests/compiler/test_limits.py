@@ -1,0 +1,184 @@
+"""Claims about what a run may take: limits follow constants and inputs, and nothing that is only computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hostile.writer import Model, tensor
+
+import onert
+from onert.backend.evaluating import WORK_OF_A_ROUND, work_of_evaluating
+from onert.compiler.limits import MEMORY, WORK, Limits, limits, work_of_a_command
+from onert.compiler.options import Options
+from onert.compiler.passes.fold_constants import fold_constants
+from onert.ir import CallTypes, Constant, DType, Op, Subgraph, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.einsum import Einsum
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.layout import ReverseSequence
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.vision_audio.audio import AudioSpectrogram
+from onert.ir.ops.vision_audio.detection import NonMaxSuppression
+
+
+def typed(*shape: int, dtype: DType = DType.FLOAT32, value: object = None) -> TensorType:
+    return TensorType(dtype, shape, data=None if value is None else Constant(np.array(value, dtype.numpy)))
+
+
+def adding(given: tuple[int | None, ...], constant: tuple[int, ...]) -> Subgraph:
+    """An input, and a constant beside it."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, given))
+    b.constant(np.ones(constant, np.float32))
+    return b.subgraph([b.add(Binary(BinaryKind.ADD), x, x)])
+
+
+def allowed(graph: Subgraph, options: Options | None = None) -> Limits:
+    return limits(Subgraphs((graph,)), graph, options or Options())
+
+
+def test_hardly_more_than_the_floor_is_allowed_to_a_model_of_small_inputs_with_a_megabyte_of_constants() -> None:
+    found = allowed(adding((10,), (1 << 18,)))
+    assert MEMORY < found.memory < 1.1 * MEMORY
+    assert WORK < found.work < 1.5 * WORK
+
+
+def test_a_large_picture_may_go_through_a_network_that_never_makes_it_smaller() -> None:
+    pixels, weights, features = 1280 * 720, 100_000, 64
+    found = allowed(adding((1, 720, 1280, 3), (weights,)))
+    assert found.work > 2 * pixels * weights
+    assert found.memory > 3 * 4 * features * pixels
+
+
+def test_dimensions_that_are_not_known_count_as_one() -> None:
+    assert allowed(adding((None, None, 3), (10,))) == allowed(adding((1, 1, 3), (10,)))
+
+
+def test_what_the_user_allows_is_allowed() -> None:
+    assert allowed(adding((10,), (10,)), Options(max_memory=5, max_work=7)) == Limits(5, 7)
+
+
+def sharing(tensors: int) -> Subgraphs:
+    """Constants of many shapes whose elements are the same bytes of a file."""
+    model = Model()
+    buffer = model.buffer(bytes(4096))
+    constants = [tensor((1024, *((1,) * rank)), buffer=buffer) for rank in range(tensors)]
+    model.graph([tensor(), tensor(), *constants], [model.operator("RELU", (0,), (1,))], (0,), (1,))
+    return onert.load(model.done()).model
+
+
+def test_bytes_that_constants_share_count_once() -> None:
+    once, shared = (limits(model, model.primary, Options()) for model in (sharing(1), sharing(5)))
+    assert once.memory == shared.memory > MEMORY
+    assert shared.work == pytest.approx(once.work, rel=1e-6)
+
+
+def sparse(stored: int, elements: int) -> Constant:
+    return Constant(lambda: np.zeros(elements, np.float32), bytes(stored))
+
+
+def test_elements_that_a_file_only_describes_do_not_count() -> None:
+    found = []
+    for elements in (1000, 1_000_000):
+        b = Builder()
+        x = b.input(typed(1_000_000))
+        graph = b.subgraph([b.add(Binary(BinaryKind.ADD), x, x)])
+        operand = graph.operands[0]
+        described = type(operand)(typed(elements), "described", sparse(500, elements), False, None)
+        found.append(allowed(Subgraph((*graph.operands, described), graph.operations, graph.inputs, graph.outputs)))
+    assert found[0] == found[1]
+
+
+def test_the_bytes_of_an_array_and_of_what_is_not_decoded_yet_are_known_where_they_lie() -> None:
+    array = np.zeros(10, np.float32)
+    start, stop = Constant(array).place or (0, 0)
+    assert stop - start == array.nbytes
+    start, stop = sparse(7, 1000).place or (0, 0)
+    assert stop - start == 7
+    assert Constant(lambda: array).place is None
+
+
+ROUNDS = [
+    ("elementwise", Binary(BinaryKind.ADD), (typed(1000), typed(1000)), 0),
+    ("window", Conv2D(), (typed(1, 99, 99, 1), typed(1, 9, 9, 1), typed(1)), 81),
+    ("window of each picture", Conv2D(), (typed(5, 99, 99, 1), typed(1, 9, 9, 1), typed(1)), 405),
+    ("window of each channel", DepthwiseConv2D(), (typed(1, 99, 99, 4), typed(1, 9, 9, 4), typed(4)), 81),
+    ("frames", AudioSpectrogram(window_size=16), (typed(1015, 3),), 3000),
+    ("batches", Gather(1, 1), (typed(50, 4), typed(50, 2, dtype=DType.INT32)), 50),
+    ("rows", ReverseSequence(1, 0), (typed(50, 4), typed(50, dtype=DType.INT32)), 50),
+    (
+        "boxes",
+        NonMaxSuppression(),
+        (typed(50, 4), typed(50), typed(dtype=DType.INT32, value=20), typed(), typed()),
+        20,
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "inputs", "rounds"), [row[1:] for row in ROUNDS], ids=[row[0] for row in ROUNDS])
+def test_rounds_of_loops_count_where_an_operation_is_evaluated(
+    op: Op, inputs: tuple[TensorType, ...], rounds: int
+) -> None:
+    results = op.infer(*inputs)
+    types = CallTypes(inputs, results if isinstance(results, tuple) else (results,))
+    assert op.rounds(types) == rounds
+    assert work_of_evaluating(op, types) >= rounds * WORK_OF_A_ROUND
+
+
+def test_products_that_a_result_does_not_show_count() -> None:
+    types = CallTypes((typed(1000), typed(1000)), (typed(),))
+    assert Einsum("a,b->").flops(types) == 2_000_000
+
+
+def test_bytes_cost_as_much_as_the_wider_numbers_that_they_become() -> None:
+    add = Binary(BinaryKind.ADD)
+    one, four = (typed(10_000, dtype=d) for d in (DType.INT8, DType.FLOAT32))
+    assert work_of_evaluating(add, CallTypes((one, one), (one,))) == work_of_evaluating(
+        add, CallTypes((four, four), (four,))
+    )
+
+
+def test_a_result_of_one_channel_costs_as_much_as_one_of_all_lanes() -> None:
+    def work(outputs: int) -> int:
+        inputs = typed(1000, 1000), typed(outputs, 1000)
+        return work_of_a_command(FullyConnected(), CallTypes(inputs, (typed(1000, outputs),)))
+
+    assert work(1) == pytest.approx(work(16), rel=0.2)
+    assert work(64) > 2 * work(16)
+
+
+def folded(side: int) -> Subgraph:
+    b = Builder()
+    picture, window = (
+        b.constant(np.ones((1, side, side, 1), np.float32)),
+        b.constant(np.ones((1, 64, 64, 1), np.float32)),
+    )
+    made = b.add(Conv2D(), picture, window, b.constant(np.ones(1, np.float32)))
+    return fold_constants(b.subgraph([made]))
+
+
+@pytest.mark.parametrize(("side", "operations"), [(70, 0), (300, 1)])
+def test_what_takes_long_is_not_folded(side: int, operations: int) -> None:
+    assert len(folded(side).operations) == operations
+
+
+def repeated(make: Callable[[Builder, int], int], times: int) -> Subgraph:
+    b = Builder()
+    last = b.constant(np.ones((1, 400, 400, 1), np.float32))
+    for _ in range(times):
+        last = make(b, last)
+    return fold_constants(b.subgraph([last]))
+
+
+def test_folding_has_one_budget_for_all_operations() -> None:
+    def blurred(b: Builder, x: int) -> int:
+        return b.add(Conv2D(), x, b.constant(np.ones((1, 16, 16, 1), np.float32)), b.constant(np.ones(1, np.float32)))
+
+    one, many = repeated(blurred, 1), repeated(blurred, 12)
+    assert not one.operations
+    assert 0 < len(many.operations) < 12
