@@ -231,18 +231,18 @@ Sizes = tuple[int, int, int]
 CLASSES: dict[str, tuple[Callable[[int], bytes], Sizes]] = {
     make.__name__: (make, sizes)
     for make, sizes in (
-        (convolved, (8, 240, 1000)),
-        (convolved_with_one_filter, (8, 100, 4000)),
+        (convolved, (8, 450, 1000)),
+        (convolved_with_one_filter, (8, 90, 4000)),
         (filtered_deeply, (8, 100, 2000)),
-        (spread, (8, 500, 1000)),
-        (multiplied, (8, 20_000, 200_000)),
-        (gathered, (8, 200_000, 1_000_000)),
+        (spread, (8, 520, 1000)),
+        (multiplied, (8, 70_000, 400_000)),
+        (gathered, (8, 300_000, 1_000_000)),
         (broadcast, (2, 50, 300)),
-        (tiled_table, (2, 200, 1000)),
+        (tiled_table, (2, 300, 1000)),
         (computed_window, (10, 1_000_000, 30_000_000)),
         (folded_window, (16, 128, 512)),
         (steps_of_a_sequence, (10, 15_000, 20_000_000)),
         (frames, (300, 80_000, 500_000)),
-        (large_input, (16, 150, 1024)),
+        (large_input, (16, 200, 1024)),
     )
 }
