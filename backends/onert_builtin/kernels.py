@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
 
 from attrs import frozen
 
@@ -49,10 +50,23 @@ class OnceKernel:
     first: EvaluatingKernel
 
     def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
-        key, call, state = self.key, self.first.bind(tensors, context), context.state
+        return Once(self.key, self.first.bind(tensors, context), context.state)
 
-        def once() -> None:
-            if key not in state:
-                call()
 
-        return once
+class Once:
+    """A call that is made where the state has not its key yet. It changes no state any more once it is `settled`."""
+
+    __slots__ = ("_call", "_key", "_state")
+
+    def __init__(self, key: Hashable, call: Callable[[], None], state: Mapping[Any, Any]) -> None:
+        self._key = key
+        self._call = call
+        self._state = state
+
+    @property
+    def settled(self) -> bool:
+        return self._key in self._state
+
+    def __call__(self) -> None:
+        if self._key not in self._state:
+            self._call()

@@ -12,7 +12,7 @@ from onert.backend import Program
 from onert.ir import Array, Effect
 
 if TYPE_CHECKING:
-    from .frame import Frame
+    from .frame import Calls, Frame
 
 
 def is_kept_by(program: Program) -> bool:
@@ -40,9 +40,8 @@ class Journal:
     def begin(self, frame: Frame) -> None:
         """A run of the frame begins."""
         self.restore()
-        calls = frame.calls
-        if len(calls) == 1 and not frame.routine.subgraph.state and getattr(calls[0], "indivisible", False):
-            return  # all changes are made in one native call
+        if not frame.routine.subgraph.state and _is_indivisible(frame.calls):
+            return
         before = {key: _copied(value) for key, value in self._state.items()}
         arrays = [array for each in self._variables.values() for array in each.values()]
         self._before[None] = before, [(array, array.copy()) for array in arrays]
@@ -59,6 +58,12 @@ class Journal:
         for array, content in arrays:
             array[...] = content
         self.commit()
+
+
+def _is_indivisible(calls: Calls) -> bool:
+    """Whether one native call makes all changes of the state: the other calls are `settled`."""
+    changing = [call for call in calls if not getattr(call, "settled", False)]
+    return len(changing) == 1 and getattr(changing[0], "indivisible", False)
 
 
 def _copied(value: Any) -> Any:

@@ -173,13 +173,16 @@ class Val:
 
     def maximum(self, other: Val) -> Val:
         """The greater; for floats NaN where either is."""
-        greater = self.max(other)
-        return self.ne(self).select(self, greater) if self.is_float else greater
+        if not self.is_float:
+            return self.max(other)
+        # `other` is looked at, and not `self`, which may be a total that the next element waits for.
+        return other.ne(other).select(other, (other > self).select(other, self))
 
     def minimum(self, other: Val) -> Val:
         """The lesser; for floats NaN where either is."""
-        lesser = self.min(other)
-        return self.ne(self).select(self, lesser) if self.is_float else lesser
+        if not self.is_float:
+            return self.min(other)
+        return other.ne(other).select(other, (other < self).select(other, self))
 
     def clamp(self, low: Val | Number, high: Val | Number) -> Val:
         return self.max(low).min(high)

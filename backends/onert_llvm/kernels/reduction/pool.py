@@ -5,13 +5,14 @@ from __future__ import annotations
 from enum import Enum
 from functools import partial, reduce
 from itertools import product
+from operator import or_
 
 from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
-from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, View
+from onert_llvm.irbuilder import F32, I1, I8, I32, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Expr, evaluate
 from onert_llvm.kernels.contraction.direct.depthwise_strip import Pixels, Strip, each_strip
 from onert_llvm.kernels.contraction.epilogue import ACC
@@ -35,6 +36,8 @@ class PoolF32(Value):
     """Float32 pooling; `mean` adds and multiplies with `scale[output]`, one over the pixels each output has.
 
     Without `mean` the greatest is taken, and the row of padding holds minus infinity; with it, zeros. `tree` follows.
+    Which columns have a tap that is not a number is found apart, for all outputs that share them, where there are
+    registers for that.
     """
 
     strip: Strip
@@ -55,18 +58,31 @@ class PoolF32(Value):
         def body(out: Val, pixels: Pixels, c: Val, mask: Val | None) -> None:
             target = task.view("c", F32, task.i64("ldc"), 1)
             values: list[Val | None] = [None] * s.across
+            apart = not self.mean and 4 * len(s.columns) + s.across <= k.isa.registers
+            join = Val.__add__ if self.mean else Val.max if apart else Val.maximum
+            rows = []
             for row in range(s.window[0]):
                 seen = {column: pixels.at(row, column, c).load(k.isa.f32, mask) for column in s.columns}
+                rows.append(seen)
                 for x, t in product(range(s.across), range(s.window[1])):
                     tap, so_far = seen[x * s.stride + t * s.dilation], values[x]
-                    values[x] = tap if so_far is None else so_far + tap if self.mean else so_far.maximum(tap)
+                    values[x] = tap if so_far is None else join(so_far, tap)
+            spoilt = {column: _spoilt([seen[column] for seen in rows]) for column in s.columns if apart}
             for x, value in enumerate(values):
                 assert value is not None
                 if self.mean:
                     value = value * task.view("scale", F32, 1)[pixels.position + x].load()
+                elif apart:
+                    taps = (spoilt[x * s.stride + t * s.dilation] for t in range(s.window[1]))
+                    value = reduce(or_, taps).select(float("nan"), value)
                 target[out + x, c].store(_followed(k, self.tree, value), mask)
 
         each_strip(k, task, begin, end, self.strip, F32, body)
+
+
+def _spoilt(elements: list[Val]) -> Val:
+    """Where any of some elements is not a number; two take one comparison."""
+    return reduce(or_, (a.unordered(b) for a, b in zip(elements[::2], elements[1::2] + elements[-1:], strict=False)))
 
 
 def _followed(k: Kernel, tree: Expr, value: Val) -> Val:
@@ -127,16 +143,26 @@ class WindowPoolF32(Value):
     ) -> None:
         greatest, lanes = self.gathering is Gathering.GREATEST, k.isa.f32
         total = k.var(k.const(k.zeros(F32, lanes).type, float("-inf") if greatest else 0.0))
-        missing = k.var(k.zeros(F32, lanes))  # NaN where a tap was: apart, so that no tap waits for two instructions
-        with k.loop(rows[1], rows[0]) as y, k.loop(columns[1], columns[0]) as x:
-            tap = source[y, x, c].load(lanes, mask)
+        spoilt = k.var(k.zeros(I1, lanes))  # apart, so that no tap waits for two instructions
+
+        def add(taps: list[Val]) -> None:
+            for tap in taps:
+                if greatest:
+                    total.set(total.get().max(tap))
+                else:
+                    total.set(total.get() + (tap if self.gathering is Gathering.MEAN else tap * tap))
             if greatest:
-                total.set(total.get().max(tap))
-                missing.set(tap.ne(tap).select(tap, missing.get()))
-            else:
-                total.set(total.get() + (tap if self.gathering is Gathering.MEAN else tap * tap))
-        missed = missing.get()
-        value = missed.ne(missed).select(missed, total.get()) if greatest else total.get() * share
+                spoilt.set(spoilt.get() | _spoilt(taps))
+
+        ways = 2 if greatest else 1
+        with k.loop(rows[1], rows[0]) as y:
+            whole = columns[1] - (columns[1] - columns[0]) % ways
+            with k.loop(whole, columns[0], step=ways) as x:
+                add([source[y, x + i, c].load(lanes, mask) for i in range(ways)])
+            if ways > 1:
+                with k.when(whole < columns[1]):
+                    add([source[y, whole, c].load(lanes, mask)])
+        value = spoilt.get().select(float("nan"), total.get()) if greatest else total.get() * share
         value = value.call("sqrt") if self.gathering is Gathering.ROOT_MEAN_SQUARE else value
         out[c].store(_followed(k, self.tree, value), mask)
 

@@ -10,7 +10,7 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
-from onert_llvm.irbuilder import I32, I64, Kernel, Val, Var, View, vec
+from onert_llvm.irbuilder import I1, I32, I64, Kernel, Val, Var, View, vec
 from onert_llvm.kernels.arithmetic.expression import Kind
 
 
@@ -44,33 +44,69 @@ class Fold(Enum):
             return a.maximum(b) if self is Fold.MAX else a.minimum(b)
         return a.umax(b) if self is Fold.MAX else a.umin(b)
 
+    def join_numbers(self, a: Val, b: Val, kind: Kind = Kind.F32) -> Val:
+        """Likewise; of floats one that is a number, or anything where `spoilt` is to tell."""
+        if kind is Kind.F32 and self in (Fold.MAX, Fold.MIN):
+            return a.max(b) if self is Fold.MAX else a.min(b)
+        return self.join(a, b, kind)
+
+
+class Spoilt:
+    """Whether any element was not a number, in each lane: two elements take one comparison, and no total waits for it.
+
+    For folds and kinds that have no such elements it does nothing.
+    """
+
+    def __init__(self, k: Kernel, fold: Fold, kind: Kind, lanes: int) -> None:
+        self._is_needed = kind is Kind.F32 and fold in (Fold.MAX, Fold.MIN)
+        self._lanes = k.var(k.zeros(I1, lanes)) if self._is_needed else None
+
+    def see(self, elements: list[Val]) -> None:
+        """Look at some elements."""
+        if self._lanes is not None:
+            for a, b in zip(elements[::2], elements[1::2] + elements[-1:], strict=False):
+                self._lanes.set(self._lanes.get() | a.unordered(b))
+
+    def mend(self, total: Val) -> Val:
+        """The total, not a number in lanes of which an element was none; a scalar where any lane has one."""
+        if self._lanes is None:
+            return total
+        seen = self._lanes.get()
+        return (seen if total.lanes > 1 else seen.any()).select(total.like(float("nan")), total)
+
 
 def fold_lanes(fold: Fold, x: Val, kind: Kind = Kind.F32) -> Val:
-    """One value from all lanes, halves onto halves."""
+    """One value from all lanes, halves onto halves; of floats that may be numbers only, as `join_numbers`."""
     while x.lanes > 2:
         half = x.lanes // 2
-        x = fold.join(x.shuffle(list(range(half))), x.shuffle(list(range(half, x.lanes))), kind)
-    return fold.join(x.lane(0), x.lane(1), kind)
+        x = fold.join_numbers(x.shuffle(list(range(half))), x.shuffle(list(range(half, x.lanes))), kind)
+    return fold.join_numbers(x.lane(0), x.lane(1), kind)
 
 
 def fold_row(k: Kernel, fold: Fold, row: View, width: Val, kind: Kind = Kind.F32) -> Val:
     """One value from `width` neighbours: four sums side by side, then the rest, then the lanes."""
     lanes, ways = k.isa.f32, 4
     start = k.const(vec(kind.memory, lanes), fold.start(kind))
-    sums = [k.var(start) for _ in range(ways)]
+    sums, spoilt = [k.var(start) for _ in range(ways)], Spoilt(k, fold, kind, lanes)
     block = width - width % (lanes * ways)
     with k.loop(block, step=lanes * ways) as at:
-        for i, s in enumerate(sums):
-            s.set(fold.join(s.get(), row[at + i * lanes].load(lanes), kind))
+        elements = [row[at + i * lanes].load(lanes) for i in range(ways)]
+        for s, x in zip(sums, elements, strict=True):
+            s.set(fold.join_numbers(s.get(), x, kind))
+        spoilt.see(elements)
     whole = width - width % lanes
+
+    def add(x: Val) -> None:
+        sums[0].set(fold.join_numbers(sums[0].get(), x, kind))
+        spoilt.see([x])
+
     with k.loop(whole, block, step=lanes) as at:
-        sums[0].set(fold.join(sums[0].get(), row[at].load(lanes), kind))
+        add(row[at].load(lanes))
     with k.when(whole < width):
         mask = k.mask(lanes, width - whole)
-        rest = row[whole].load(lanes, mask)
-        sums[0].set(fold.join(sums[0].get(), mask.select(rest, start), kind))
-    first, second = (fold.join(sums[i].get(), sums[i + 1].get(), kind) for i in (0, 2))
-    return fold_lanes(fold, fold.join(first, second, kind), kind)
+        add(mask.select(row[whole].load(lanes, mask), start))
+    first, second = (fold.join_numbers(sums[i].get(), sums[i + 1].get(), kind) for i in (0, 2))
+    return spoilt.mend(fold_lanes(fold, fold.join_numbers(first, second, kind), kind))
 
 
 def scaled(task: Task, total: Val) -> Val:
