@@ -23,6 +23,7 @@ CHECKING = (
     "compiler",
     "conformance",
     "exec",
+    "host",
     "litert_peer",
     "llvm",
     "mutants",

@@ -33,6 +33,10 @@ MAY_IMPORT: dict[str, tuple[set[str], set[str]]] = {
         {"onert.ir", "onert.backend", "onert.frontend", "onert.compiler", "onert.exec"},
         {"numpy", "attrs"},
     ),
+    "onert.host": (
+        {"onert.ir", "onert.backend", "onert.frontend", "onert.compiler", "onert.exec", "onert.runtime"},
+        {"numpy", "attrs"},
+    ),
     "onert.tools": (
         {
             "onert.ir",
@@ -41,6 +45,7 @@ MAY_IMPORT: dict[str, tuple[set[str], set[str]]] = {
             "onert.compiler",
             "onert.exec",
             "onert.runtime",
+            "onert.host",
             "onert.bundle",
             "onert.image",
         },

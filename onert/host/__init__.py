@@ -1,0 +1,55 @@
+"""The host runtime: networks on devices, and the requests for them.
+
+with HostManager([DeviceConfig(), DeviceConfig()]) as host:
+    host.add_network("digits", onert.load("digits.tflite"))
+    future = host.run_network("digits", {"image": array})
+    outputs = future.result()
+"""
+
+from .dag import DAG, BackendHints, DAGNode
+from .device_config import DeviceConfig, load_devices
+from .device_info import DeviceInfo
+from .device_manager import CompiledFunction, DeviceManager
+from .errors import (
+    ConfigurationError,
+    DeadlineError,
+    DeviceLostError,
+    DeviceNotFoundError,
+    HostError,
+    NetworkBusyError,
+    NetworkExistsError,
+    NetworkNotFoundError,
+    OutOfDeviceMemoryError,
+    PartitionError,
+    RequestRefusedError,
+)
+from .host_config import HostConfig
+from .host_manager import HostManager
+from .statistics import DeviceStatistics, HostStatistics, NetworkStatistics
+
+__all__ = [
+    "DAG",
+    "BackendHints",
+    "CompiledFunction",
+    "ConfigurationError",
+    "DAGNode",
+    "DeadlineError",
+    "DeviceConfig",
+    "DeviceInfo",
+    "DeviceLostError",
+    "DeviceManager",
+    "DeviceNotFoundError",
+    "DeviceStatistics",
+    "HostConfig",
+    "HostError",
+    "HostManager",
+    "HostStatistics",
+    "NetworkBusyError",
+    "NetworkExistsError",
+    "NetworkNotFoundError",
+    "NetworkStatistics",
+    "OutOfDeviceMemoryError",
+    "PartitionError",
+    "RequestRefusedError",
+    "load_devices",
+]

@@ -1,0 +1,195 @@
+"""Which requests may run now, which wait, and which are refused."""
+
+from __future__ import annotations
+
+from collections import deque
+from heapq import heapify, heappop, heappush
+from threading import Lock
+from time import perf_counter
+from weakref import ref
+
+from onert.backend.tasks import Gate
+
+from .device_manager import Result
+from .errors import NetworkBusyError, NetworkNotFoundError, RequestRefusedError
+from .host_config import HostConfig
+from .network import Network
+from .requests import Request
+
+
+class _Slot(ref[Request]):
+    """The place of a request that is being run; its own once more when the request is dropped without an answer."""
+
+    __slots__ = ("network", "number")
+
+    network: Network
+    number: int
+
+
+class Admission:
+    """The queue of a host, and the requests that are being run.
+
+    One lock guards it all, for a few steps at a time, so that the bound of the queue is exact and no request is
+    overlooked. Who is running is what is in a dictionary of weak references: a request whose sender a signal handler
+    interrupted is dropped, and its place is free.
+    """
+
+    def __init__(self, config: HostConfig) -> None:
+        self._config = config
+        self._lock = Lock()
+        self._active: dict[int, _Slot] = {}
+        self._lost: deque[ref[Request]] = deque()
+        self._lines: dict[Network, None] = {}
+        """Networks that requests wait for."""
+        self._waiting = 0
+        self._most_waiting = 0
+        self._closed = False
+        self._drained = Gate()
+
+    def enter(self, request: Request) -> tuple[bool, list[Request]]:
+        """Whether a request may be run at once; else it is in the queue. With it, waiting requests that are late, which
+        had to leave the queue: they are to be answered.
+
+        RequestRefusedError where there is no room or the host is closed, NetworkNotFoundError where the network was
+        removed meanwhile.
+        """
+        with self._lock:
+            network = request.network
+            if self._closed:
+                raise RequestRefusedError("the host is closed and takes no requests")
+            if network.removed:
+                raise NetworkNotFoundError(f"there is no network {network.name!r}")
+            self._sweep()
+            if self._has_room(network) and request.start():
+                self._begin(request)
+                return True, []
+            late: list[Request] = []
+            if self._waiting >= self._config.max_queue_size:
+                late = self._expel()
+            if self._waiting >= self._config.max_queue_size:
+                raise RequestRefusedError(
+                    f"network {network.name!r}: the queue is full: {self._waiting} requests wait and "
+                    f"{len(self._active)} are being run, at most {self._config.max_queue_size} and "
+                    f"{self._config.max_active_requests} may"
+                )
+            heappush(network.waiting, (request.priority, request.number, request))
+            self._lines[network] = None
+            self._waiting += 1
+            self._most_waiting = max(self._most_waiting, self._waiting)
+            return False, late
+
+    def refused(self, network: Network) -> None:
+        """Count a request that was not let in."""
+        with self._lock:
+            network.counters.refused += 1
+
+    def leave(self, request: Request, result: Result) -> tuple[Request | None, list[Request]]:
+        """A request was run. The next to be run, if any, and requests that are late and to be answered."""
+        took = perf_counter() - request.begun
+        with self._lock:
+            network = request.network
+            network.active.pop(request.number, None)
+            self._active.pop(request.number, None)
+            counters = network.counters
+            if isinstance(result, BaseException):
+                counters.failed += 1
+            else:
+                counters.succeeded += 1
+                counters.latencies.add(took)
+            if self._lost:
+                self._sweep()
+            if not self._lines:
+                if self._closed:
+                    self._open_if_drained()
+                return None, []
+            return self._next()
+
+    def _next(self) -> tuple[Request | None, list[Request]]:
+        late: list[Request] = []
+        while True:
+            ready = [network for network in self._lines if self._has_room(network)]
+            if not ready:
+                self._open_if_drained()
+                return None, late
+            network = min(ready, key=lambda n: n.waiting[0][:2])
+            _, _, request = heappop(network.waiting)
+            self._waiting -= 1
+            if not network.waiting:
+                del self._lines[network]
+            is_late = request.is_late
+            if not request.start():
+                continue
+            if is_late:
+                network.counters.failed += 1
+                late.append(request)
+            else:
+                self._begin(request)
+                return request, late
+
+    def _has_room(self, network: Network) -> bool:
+        return len(self._active) < self._config.max_active_requests and len(network.active) < network.most_active
+
+    def _begin(self, request: Request) -> None:
+        slot = _Slot(request, self._lost.append)
+        slot.network = request.network
+        slot.number = request.number
+        request.network.active[request.number] = slot
+        self._active[request.number] = slot
+
+    def _sweep(self) -> None:
+        """Take places back that were lost."""
+        while self._lost:
+            slot = self._lost.popleft()
+            assert isinstance(slot, _Slot)
+            slot.network.active.pop(slot.number, None)
+            self._active.pop(slot.number, None)
+
+    def _expel(self) -> list[Request]:
+        """Waiting requests that are late, out of the queue; those that nobody waits for as well, without a word."""
+        late: list[Request] = []
+        for network in tuple(self._lines):
+            stays = []
+            for entry in network.waiting:
+                request = entry[2]
+                if request.is_wanted and not request.is_late:
+                    stays.append(entry)
+                elif request.start():
+                    network.counters.failed += 1
+                    late.append(request)
+            self._waiting -= len(network.waiting) - len(stays)
+            network.waiting = stays
+            heapify(stays)
+            if not stays:
+                del self._lines[network]
+        return late
+
+    def _open_if_drained(self) -> None:
+        if self._closed and not self._active and not self._waiting:
+            self._drained.open()
+
+    # ---- networks and the end
+
+    def remove(self, network: Network) -> None:
+        """Let no more requests for a network in; NetworkBusyError where there are some."""
+        with self._lock:
+            self._sweep()
+            if network.active or network.waiting:
+                raise NetworkBusyError(
+                    f"network {network.name!r} cannot be removed: {len(network.active)} requests for it are being run, "
+                    f"{len(network.waiting)} wait"
+                )
+            network.removed = True
+
+    def close(self) -> Gate:
+        """Let no more requests in; the gate opens when all that were are answered."""
+        with self._lock:
+            self._closed = True
+            self._sweep()
+            self._open_if_drained()
+        return self._drained
+
+    def counts(self) -> tuple[int, int, int]:
+        """How many requests are being run, how many wait, and the most that ever waited."""
+        with self._lock:
+            self._sweep()
+            return len(self._active), self._waiting, self._most_waiting

@@ -1,0 +1,136 @@
+"""`DAG` and `DAGNode`: a network as sub-networks that wait for one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from onert.backend import TensorInfo
+from onert.ir import Package
+from onert.ir.process.cached import cached
+from onert.ir.value import Value
+
+from .errors import PartitionError
+
+
+@frozen
+class BackendHints(Value):
+    """What a partition asks of its device: `execution_units` threads at most (0: the device's own number)."""
+
+    execution_units: int = 0
+
+
+@frozen(eq=False)
+class DAGNode:
+    """One sub-network.
+
+    `inputs` and `outputs` are the values that it reads and makes, in the order of its package's inputs and outputs;
+    a value is known by its number, unique in the DAG. `size` is the bytes that it takes on a device. It runs on any of
+    its `logical_devices`; on each there are `replication_count` copies of it. A `prepared` package has been through the
+    compiler's passes already.
+    """
+
+    name: str
+    package: Package
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    size: int
+    backend_name: str
+    logical_devices: tuple[int, ...] = (0,)
+    replication_count: int = 1
+    hints: BackendHints = field(factory=BackendHints)
+    prepared: bool = False
+
+    @property
+    def instance_count(self) -> int:
+        """On how many devices it is."""
+        return len(self.logical_devices)
+
+
+@frozen(slots=False, eq=False)  # slots would leave no room for the cached properties
+class DAG:
+    """A network: its sub-networks, and the values that requests give and get, by name.
+
+    `nodes` may be in any order. `notes` say what was decided where it was divided, for people.
+    """
+
+    name: str
+    nodes: tuple[DAGNode, ...]
+    inputs: tuple[tuple[TensorInfo, int], ...]
+    outputs: tuple[tuple[TensorInfo, int], ...]
+    notes: tuple[str, ...] = ()
+
+    @cached
+    def makers(self) -> Mapping[int, int]:
+        """The node that makes each value."""
+        return {value: at for at, node in enumerate(self.nodes) for value in node.outputs}
+
+    @cached
+    def parents(self) -> tuple[tuple[int, ...], ...]:
+        """For each node those whose results it reads, each once."""
+        makers = self.makers
+        return tuple(tuple(dict.fromkeys(makers[v] for v in node.inputs if v in makers)) for node in self.nodes)
+
+    @cached
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """For each node those that read its results, each once."""
+        found: list[list[int]] = [[] for _ in self.nodes]
+        for at, parents in enumerate(self.parents):
+            for parent in parents:
+                found[parent].append(at)
+        return tuple(map(tuple, found))
+
+    @cached
+    def roots(self) -> tuple[int, ...]:
+        """The nodes that wait for no other."""
+        return tuple(at for at, parents in enumerate(self.parents) if not parents)
+
+    @cached
+    def order(self) -> tuple[int, ...]:
+        """All nodes, each after its parents; PartitionError where they wait for one another in a circle."""
+        waiting = [len(parents) for parents in self.parents]
+        found = list(self.roots)
+        for at in found:
+            for child in self.children[at]:
+                waiting[child] -= 1
+                if waiting[child] == 0:
+                    found.append(child)
+        if len(found) != len(self.nodes):
+            stuck = ", ".join(repr(node.name) for at, node in enumerate(self.nodes) if at not in set(found))
+            raise PartitionError(f"network {self.name!r}: a cycle is detected among partitions {stuck}")
+        return tuple(found)
+
+    @property
+    def logical_devices(self) -> tuple[int, ...]:
+        """The logical devices that its nodes name, each once, in order."""
+        return tuple(sorted({device for node in self.nodes for device in node.logical_devices}))
+
+    def validate(self) -> None:
+        """PartitionError where nodes share a name or a value, read one that nobody makes, or wait in a circle, and
+        for a node whose results nobody uses."""
+        names: set[str] = set()
+        made = {value for _, value in self.inputs}
+        for node in self.nodes:
+            if node.name in names:
+                raise PartitionError(f"network {self.name!r}: two partitions are called {node.name!r}")
+            names.add(node.name)
+            for value in node.outputs:
+                if value in made:
+                    raise PartitionError(f"network {self.name!r}: value {value} is made twice, by {node.name!r} too")
+                made.add(value)
+        used = {value for _, value in self.outputs}
+        for node in self.nodes:
+            lacking = [value for value in node.inputs if value not in made]
+            if lacking:
+                raise PartitionError(f"network {self.name!r}: {node.name!r} reads {lacking[0]}, which nothing makes")
+            if not node.logical_devices or node.replication_count < 1:
+                raise PartitionError(f"network {self.name!r}: {node.name!r} is on no device")
+            used.update(node.inputs)
+        lacking = [value for _, value in self.outputs if value not in made]
+        if lacking:
+            raise PartitionError(f"network {self.name!r}: output value {lacking[0]} is made by no partition")
+        isolated = [node.name for node in self.nodes if used.isdisjoint(node.outputs)]
+        if isolated:
+            raise PartitionError(f"network {self.name!r}: an isolated node is detected: {isolated[0]!r}")
+        _ = self.order

@@ -1,0 +1,159 @@
+"""`DeviceConfig`: which devices a host has, in Python or as a TOML file."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import Attribute, evolve, field, fields, frozen
+
+from onert.ir.value import Value
+
+from .errors import ConfigurationError
+
+SPEEDS = ("sram_capacity", "peak_compute", "peak_dram_bw", "peak_sram_bw", "peak_link_bw")
+"""The fields of `DeviceInfo` that a configuration may give under its own name."""
+_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "kB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
+def _positive(device: DeviceConfig, attribute: Attribute[Any], value: float | None) -> None:
+    if value is not None and value <= 0:
+        raise ConfigurationError(f"device {device.name!r}: {attribute.name} is {value}, expected more than 0")
+
+
+@frozen
+class DeviceConfig(Value):
+    """One device of a host.
+
+    - `name`: what statistics and messages call it; empty: its kind and its place in the list
+    - `kind`: "cpu" runs in this process, on a thread of its own
+    - `backend`: the backend that compiles for it, by name or import path
+    - `memory`: bytes that networks may take; None: the machine's
+    - `threads`: threads that a run may use; None: an equal share of the processors for each device
+    - `cores`: the processors that its threads are bound to; none: any
+    - `supported`, `unsupported`: kinds of operations ("Conv2D", "ADD") that alone, or not, are given to it
+    - `speeds`: fields of `DeviceInfo` that differ from the defaults: those of `SPEEDS`
+    - `parameters`: settings that only its backend, or its kind of device, knows
+    """
+
+    name: str = ""
+    kind: str = "cpu"
+    backend: str = "llvm"
+    memory: int | None = field(default=None, validator=_positive)
+    threads: int | None = field(default=None, validator=_positive)
+    cores: tuple[int, ...] = ()
+    supported: frozenset[str] = frozenset()
+    unsupported: frozenset[str] = frozenset()
+    speeds: Mapping[str, float] = field(factory=dict)
+    parameters: Mapping[str, str] = field(factory=dict)
+
+
+def named(devices: Sequence[DeviceConfig]) -> tuple[DeviceConfig, ...]:
+    """The devices, each with a name; ConfigurationError where two have the same, or where there is none."""
+    if not devices:
+        raise ConfigurationError("a host is given no device, expected at least one")
+    found = tuple(evolve(d, name=d.name or f"{d.kind}{at}") for at, d in enumerate(devices))
+    for at, device in enumerate(found):
+        if device.name in (other.name for other in found[:at]):
+            raise ConfigurationError(f"two devices are called {device.name!r}; give each a name of its own")
+    return found
+
+
+def load_devices(path: str | os.PathLike[str]) -> tuple[DeviceConfig, ...]:
+    """The devices of a TOML file, the first preferred: one table `[[device]]` each, with the fields of `DeviceConfig`.
+
+    `memory` may be a text with a unit ("2 GiB", "512 MB"). ConfigurationError with the file, the device and the field
+    where something is not understood.
+    """
+    place = Path(path)
+    try:
+        document = tomllib.loads(place.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{place}: the devices cannot be read: {error.strerror or error}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigurationError(f"{place}: the file is not TOML: {error}") from error
+    return parse_devices(document, str(place))
+
+
+def parse_devices(document: Mapping[str, Any], place: str) -> tuple[DeviceConfig, ...]:
+    """The devices of a TOML document that was read from `place`."""
+    unknown = document.keys() - {"device"}
+    if unknown:
+        raise ConfigurationError(f"{place}: there is no table {', '.join(sorted(unknown))}, expected [[device]]")
+    tables = document.get("device", [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise ConfigurationError(f"{place}: 'device' is no list of tables, expected [[device]]")
+    return named([_device(table, f"{place}: device {at}") for at, table in enumerate(tables)])
+
+
+def _device(table: Mapping[str, Any], place: str) -> DeviceConfig:
+    known = {f.name for f in fields(DeviceConfig)}
+    unknown = table.keys() - known
+    if unknown:
+        raise ConfigurationError(
+            f"{place}: there is no field {', '.join(sorted(unknown))}, expected {', '.join(sorted(known))}"
+        )
+    return DeviceConfig(**{name: _READ[name](value, f"{place}: {name}") for name, value in table.items()})
+
+
+def _text(value: Any, place: str) -> str:
+    if not isinstance(value, str):
+        raise ConfigurationError(f"{place} is {value!r}, expected a text")
+    return value
+
+
+def _whole(value: Any, place: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 62:
+        raise ConfigurationError(f"{place} is {value!r}, expected a whole number from 0 on")
+    return value
+
+
+def _bytes(value: Any, place: str) -> int:
+    if not isinstance(value, str):
+        return _whole(value, place)
+    number, _, unit = value.partition(" ")
+    if unit not in _UNITS or not number.isascii() or not number.isdecimal() or len(number) > 12:
+        raise ConfigurationError(f"{place} is {value!r}, expected bytes, or a number and one of {', '.join(_UNITS)}")
+    return int(number) * _UNITS[unit]
+
+
+def _list(value: Any, place: str, each: Callable[[Any, str], Any]) -> list[Any]:
+    if not isinstance(value, list):
+        raise ConfigurationError(f"{place} is {value!r}, expected a list")
+    return [each(one, place) for one in value]
+
+
+def _table(value: Any, place: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigurationError(f"{place} is {value!r}, expected a table")
+    return value
+
+
+def _speeds(value: Any, place: str) -> dict[str, float]:
+    found = {}
+    for name, speed in _table(value, place).items():
+        if name not in SPEEDS:
+            raise ConfigurationError(f"{place} has {name!r}, expected {', '.join(SPEEDS)}")
+        if isinstance(speed, bool) or not isinstance(speed, int | float) or not 0 < speed < float("inf"):
+            raise ConfigurationError(f"{place}.{name} is {speed!r}, expected a number above 0")
+        found[name] = speed
+    return found
+
+
+_READ: Mapping[str, Callable[[Any, str], Any]] = {
+    "name": _text,
+    "kind": _text,
+    "backend": _text,
+    "memory": _bytes,
+    "threads": _whole,
+    "cores": lambda value, place: tuple(_list(value, place, _whole)),
+    "supported": lambda value, place: frozenset(_list(value, place, _text)),
+    "unsupported": lambda value, place: frozenset(_list(value, place, _text)),
+    "speeds": _speeds,
+    "parameters": lambda value, place: {
+        _text(key, place): _text(one, f"{place}.{key}") for key, one in _table(value, place).items()
+    },
+}

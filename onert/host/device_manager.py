@@ -1,0 +1,191 @@
+"""`DeviceManager`: what a kind of device gives the host."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any, ClassVar
+
+from attrs import frozen
+
+from onert.backend import Program
+from onert.compiler import Options
+from onert.ir import Array, Effect, Package
+
+from .device_config import DeviceConfig
+from .device_info import DeviceInfo
+from .errors import NetworkExistsError, NetworkNotFoundError, OutOfDeviceMemoryError
+from .memory import program_memory
+
+Result = Sequence[Array] | BaseException
+"""What comes of a run: the outputs in order, the receiver's own, or an error."""
+Done = Callable[[Result], None]
+
+
+@frozen(eq=False)
+class CompiledFunction:
+    """A sub-network as it was compiled for a device: the program, and what it was made of."""
+
+    name: str
+    package: Package
+    options: Options
+    program: Program
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes of a device's memory."""
+        return program_memory(self.program).total
+
+    @property
+    def stateful(self) -> bool:
+        """Whether a run leaves something behind for the next one."""
+        return any(
+            routine.subgraph.state or any(o.op.effect is not Effect.NONE for o in routine.subgraph.operations)
+            for routine in self.program.routines
+        )
+
+
+def machine_memory() -> int:
+    """The bytes of the machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+class DeviceManager:
+    """A device of a host: it holds compiled functions by name and runs them, one at a time unless it says otherwise.
+
+    Its methods may be called by any thread. A kind of device is a subclass: it gives `_load`, `_unload`, `run_function`
+    and `stop`. Memory is accounted for here.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self, config: DeviceConfig, threads: int) -> None:
+        self.config = config
+        self.name = config.name
+        self.threads = threads
+        """How many threads a run may use."""
+        self._lock = Lock()
+        self._taken: dict[str, int] = {}
+
+    # ---- what it is
+
+    def init(self) -> None:
+        """Get ready to take functions. Called once, before anything else."""
+
+    @property
+    def maximum_memory(self) -> int:
+        """The bytes that functions may take in all."""
+        return machine_memory() if self.config.memory is None else self.config.memory
+
+    @property
+    def available_memory(self) -> int:
+        """The bytes that are not taken."""
+        with self._lock:
+            return self.maximum_memory - sum(self._taken.values())
+
+    def is_memory_available(self, nbytes: int) -> bool:
+        """Whether a function of so many bytes would fit now."""
+        return nbytes <= self.available_memory
+
+    @property
+    def info(self) -> DeviceInfo:
+        """What the partitioner is told."""
+        speeds: dict[str, Any] = dict(self.config.speeds)
+        speeds.setdefault("peak_compute", DeviceInfo(0).peak_compute * self.threads)
+        return DeviceInfo(
+            self.available_memory,
+            self.config.backend,
+            self.config.supported,
+            self.config.unsupported,
+            **speeds,
+        )
+
+    def options(self, options: Options) -> Options:
+        """The options by which a function is compiled for this device."""
+        return options.choose(
+            backends=(self.config.backend,),
+            num_threads=self.threads,
+            extra={**options.extra, **self.config.parameters},
+        )
+
+    # ---- functions
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The names of the functions that it holds."""
+        with self._lock:
+            return tuple(self._taken)
+
+    def add_network(self, functions: Sequence[CompiledFunction]) -> None:
+        """Hold functions from now on: all of them, or none where one cannot be.
+
+        NetworkExistsError for a name that is taken, OutOfDeviceMemoryError with the sizes where there is no room.
+        """
+        added: list[CompiledFunction] = []
+        try:
+            for function in functions:
+                self._take(function)
+                added.append(function)
+                self._load(function)
+        except BaseException:
+            for function in added:
+                self.evict_network(function.name)
+            raise
+
+    def _take(self, function: CompiledFunction) -> None:
+        nbytes = function.nbytes
+        with self._lock:
+            if function.name in self._taken:
+                raise NetworkExistsError(f"device {self.name!r} has a function called {function.name!r} already")
+            left = self.maximum_memory - sum(self._taken.values())
+            if nbytes > left:
+                raise OutOfDeviceMemoryError(
+                    f"device {self.name!r} has not enough memory for {function.name!r}: it takes {nbytes} bytes, "
+                    f"{left} of {self.maximum_memory} are left"
+                )
+            self._taken[function.name] = nbytes
+
+    def evict_network(self, name: str) -> None:
+        """Hold a function no more; NetworkNotFoundError where there is none of this name. A run of it ends first."""
+        with self._lock:
+            known = name in self._taken
+        if not known:
+            raise self._unknown(name)
+        self._unload(name)
+        with self._lock:
+            self._taken.pop(name, None)
+
+    def _unknown(self, name: str) -> NetworkNotFoundError:
+        return NetworkNotFoundError(f"device {self.name!r} has no function called {name!r}")
+
+    def _load(self, function: CompiledFunction) -> None:
+        raise NotImplementedError
+
+    def _unload(self, name: str) -> None:
+        """Forget a function, which may not have been loaded."""
+        raise NotImplementedError
+
+    # ---- runs
+
+    @property
+    def load(self) -> int:
+        """How many runs are under way or waiting."""
+        raise NotImplementedError
+
+    def run_function(self, name: str, inputs: Sequence[Array], done: Done, priority: int = 0) -> int:
+        """Run a function when its turn comes: lower priorities first, then in the order of the calls.
+
+        `done` is called once, by another thread, with what comes of it. The number of the run, from 1 on.
+        NetworkNotFoundError for a name that the device does not have, RequestRefusedError where it was stopped; `done`
+        is not called then. Inputs stay as they are until the run is over.
+        """
+        raise NotImplementedError
+
+    def run_here(self, name: str, inputs: Sequence[Array]) -> Result | None:
+        """Run a function on the calling thread, which the device is lent; None where it is busy, or borrows none."""
+        return None
+
+    def stop(self) -> None:
+        """End what is running, refuse what waits, and take nothing more. To stop twice does no harm."""
+        raise NotImplementedError

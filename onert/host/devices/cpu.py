@@ -1,0 +1,114 @@
+"""A device in this process: the processor, on a thread of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from weakref import finalize
+
+from onert.backend import Program
+from onert.exec import Execution
+from onert.host.device_config import DeviceConfig
+from onert.host.device_manager import CompiledFunction, DeviceManager, Done, Result
+from onert.host.errors import ConfigurationError
+from onert.ir import Array
+
+from .worker import Worker
+
+
+class _Loaded:
+    """A function with memory to run in."""
+
+    __slots__ = ("_run", "execution", "stateful")
+
+    def __init__(self, program: Program, *, stateful: bool) -> None:
+        self.execution = Execution(program)
+        self.stateful = stateful
+        self._run = self.execution.run
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """The outputs, in order. State starts anew: who sent the last request is none of this one's business."""
+        if self.stateful:
+            self.execution.reset_variables()
+        return list(self._run(inputs).values())
+
+
+class CpuDevice(DeviceManager):
+    """Runs functions one at a time on its thread, or on a caller's that lends itself while nothing waits.
+
+    With `cores` its thread, and the kernels' threads that this one starts, are bound to these processors, and it
+    borrows no thread of anyone else's.
+    """
+
+    kind = "cpu"
+
+    def __init__(self, config: DeviceConfig, threads: int) -> None:
+        super().__init__(config, threads)
+        self._loaded: dict[str, _Loaded] = {}
+        self._worker: Worker | None = None
+
+    def init(self) -> None:
+        cores = self.config.cores
+        allowed = _allowed()
+        if not allowed.issuperset(cores):
+            raise ConfigurationError(
+                f"device {self.name!r} is bound to processors {', '.join(map(str, cores))}, this process may use "
+                f"{', '.join(map(str, sorted(allowed)))}"
+            )
+        self._worker = worker = Worker(self.name, partial(_bind, cores))
+        finalize(self, worker.stop)
+
+    @property
+    def _thread(self) -> Worker:
+        assert self._worker is not None, "init is called before anything else"
+        return self._worker
+
+    def _load(self, function: CompiledFunction) -> None:
+        self._loaded[function.name] = _Loaded(function.program, stateful=function.stateful)
+
+    def _unload(self, name: str) -> None:
+        found = self._loaded.pop(name, None)
+        if found is not None:
+            self._thread.alone(found.execution.close)
+
+    @property
+    def load(self) -> int:
+        return self._thread.load
+
+    def run_function(self, name: str, inputs: Sequence[Array], done: Done, priority: int = 0) -> int:
+        return self._thread.submit(priority, partial(self._function(name).run, inputs), done)
+
+    def run_here(self, name: str, inputs: Sequence[Array]) -> Result | None:
+        function = self._function(name)
+        worker = self._thread
+        turn = None if self.config.cores else worker.borrow()
+        if turn is None:
+            return None
+        try:
+            return function.run(inputs)
+        except BaseException as error:  # the request's
+            return error
+        finally:
+            worker.give_back(turn)
+
+    def _function(self, name: str) -> _Loaded:
+        found = self._loaded.get(name)
+        if found is None:
+            raise self._unknown(name)
+        return found
+
+    def stop(self) -> None:
+        self._thread.stop()
+
+
+def _allowed() -> set[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
+
+
+def _bind(cores: Sequence[int]) -> None:
+    """Bind the calling thread to processors; Linux's call, which takes 0 for the calling thread."""
+    if cores and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cores)

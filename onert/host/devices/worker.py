@@ -1,0 +1,167 @@
+"""The thread of a device, and what lies before it."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from itertools import count
+from queue import Empty, SimpleQueue
+from threading import Thread, current_thread
+from weakref import WeakSet, ref
+
+from onert.host.device_manager import Done, Result
+from onert.host.errors import DeviceLostError, HostError, RequestRefusedError
+from onert.ir import Array
+
+Call = Callable[[], Sequence[Array]]
+
+_LOGGER = logging.getLogger("onert.host")
+
+
+class Turn:
+    """The right to make a call on a device. There is one; dropped without being given back, which happens where a
+    signal handler raises in its holder, it is replaced."""
+
+    __slots__ = ("_worker",)
+
+    def __init__(self, worker: ref[Worker]) -> None:
+        self._worker = worker
+
+    def __del__(self) -> None:
+        worker = self._worker()
+        if worker is not None:
+            worker.turns.put(Turn(self._worker))
+
+
+class Worker:
+    """Makes calls one at a time: those of lower priority first, then in the order in which they came.
+
+    Another thread may borrow its turn while nothing waits. What waits is in a heap and a queue of tokens, each changed
+    by single calls of functions written in C: no lock is involved that an interrupted caller could keep.
+    """
+
+    def __init__(self, name: str, begin: Callable[[], None]) -> None:
+        self.name = name
+        self.turns: SimpleQueue[Turn] = SimpleQueue()
+        self._begin = begin
+        self._numbers = count(1)
+        self._heap: list[tuple[int, int, Call, Done]] = []
+        self._tokens: SimpleQueue[None] = SimpleQueue()
+        self._end: list[HostError] = []
+        """Why no calls are taken any more, once that is so."""
+        self._own_turn = ref(self)
+        self.turns.put(Turn(self._own_turn))
+        self._thread = Thread(target=self._work, name=name, daemon=True)
+        self._thread.start()
+        _ALL.add(self)
+
+    def _work(self) -> None:
+        self._begin()
+        while not self._end:
+            self._tokens.get()  # `end` gives one for no call
+            turn = self.turns.get()
+            done, result = self._next()
+            self.turns.put(turn)
+            if done is not None and result is not None:
+                self._tell(done, result)
+            del turn, done, result
+        self._refuse_all()
+
+    def _next(self) -> tuple[Done | None, Result | None]:
+        """Make the first call, if there is one, and say who is to be told what."""
+        if self._end:
+            return None, None
+        try:
+            _, _, call, done = heappop(self._heap)
+        except IndexError:
+            return None, None
+        try:
+            return done, call()
+        except BaseException as error:  # told to those who wait for the call
+            return done, error
+
+    def submit(self, priority: int, call: Call, done: Done) -> int:
+        """Have the thread make a call; the call's number. `done` is told the result, or the error, when other calls may
+        be made again; where the worker is stopped first, a RequestRefusedError. One is raised where it was stopped
+        before."""
+        if self._end:
+            raise self._end[0]
+        number = next(self._numbers)
+        heappush(self._heap, (priority, number, call, done))
+        self._tokens.put(None)
+        if self._end:  # since it was looked at: nobody may come to what was pushed
+            self._refuse_all()
+        return number
+
+    @property
+    def load(self) -> int:
+        """How many calls are under way or waiting."""
+        return len(self._heap) + self.turns.empty()
+
+    def borrow(self) -> Turn | None:
+        """The thread's turn, where it is idle: to be given back, or dropped."""
+        if self._heap or self._end:
+            return None
+        try:
+            return self.turns.get_nowait()
+        except Empty:
+            return None
+
+    def give_back(self, turn: Turn) -> None:
+        """Let others make calls."""
+        self.turns.put(turn)
+
+    def alone(self, call: Callable[[], object]) -> None:
+        """Make a call in this thread while no other is under way."""
+        turn = self.turns.get()
+        try:
+            call()
+        finally:
+            self.turns.put(turn)
+
+    def stop(self) -> None:
+        """End after the call that is under way; those that wait are refused. Waits for that, unless called by it."""
+        self.end(RequestRefusedError(f"device {self.name!r} was stopped"))
+        if current_thread() is not self._thread:
+            self._thread.join()
+            self._refuse_all()
+
+    def end(self, error: HostError) -> None:
+        """Take no more calls; others are told the error."""
+        self._end.append(error)
+        self._tokens.put(None)
+
+    def _refuse_all(self) -> None:
+        while self._heap:
+            try:
+                _, _, _, done = heappop(self._heap)
+            except IndexError:  # another thread does the same
+                return
+            self._tell(done, self._end[0])
+
+    def _tell(self, done: Done, result: Result) -> None:
+        """Say what came of a call. The device outlives whoever cannot be told."""
+        try:
+            done(result)
+        except Exception:
+            _LOGGER.exception("device %s ran something whose receiver failed", self.name)
+
+    def forget(self) -> None:
+        """After a fork: the thread stayed with the parent, and what waits is answered there."""
+        self._heap.clear()
+        self._end.append(DeviceLostError(f"device {self.name!r} stayed with the process that this one was forked from"))
+        self.turns = SimpleQueue()
+        self.turns.put(Turn(self._own_turn))
+
+
+_ALL: WeakSet[Worker] = WeakSet()
+
+
+def _forget() -> None:
+    for each in tuple(_ALL):
+        each.forget()
+
+
+os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,159 @@
+"""`Executor`: walks a network's DAG for each request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import Lock
+
+from onert.ir import Array
+
+from .device_manager import Done, Result
+from .errors import HostError
+from .network import Network, PlacedNode
+from .requests import Request
+
+Finished = Callable[[Request, Result], None]
+
+
+class NetworkExecutionState:
+    """What one request for a network of several sub-networks has come to.
+
+    `waiting` says of each node how many of its parents have not run. `inflight` counts the nodes that were begun and
+    are not over: when it comes to 0, the request is. Only the first error counts; no node is begun after it.
+    """
+
+    __slots__ = ("error", "inflight", "lock", "network", "request", "values", "waiting")
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.lock = Lock()
+        self.waiting: list[int] = []
+        self.values: dict[int, Array] = {}
+        self.inflight = 0
+        self.error: BaseException | None = None
+        self.request: Request | None = None
+
+    def begin(self, request: Request) -> None:
+        """Take a request; no other is under way."""
+        network = self.network
+        self.request = request
+        self.waiting[:] = network.parents
+        self.values.update(zip(network.inputs, request.inputs, strict=True))
+        self.inflight = len(network.roots)
+
+    def settle(self, at: int, result: Result) -> tuple[tuple[int, ...], bool]:
+        """A node is over. The nodes that may run now, and whether the request is over: said once."""
+        network, request = self.network, self.request
+        assert request is not None
+        result = checked(network.nodes[at], result)
+        with self.lock:
+            ready: list[int] = []
+            if isinstance(result, BaseException):
+                self.error = self.error or result
+            else:
+                self.values.update(zip(network.nodes[at].outputs, result, strict=True))
+            if self.error is None:
+                for child in network.children[at]:
+                    self.waiting[child] -= 1
+                    if self.waiting[child] == 0:
+                        ready.append(child)
+                if ready and request.is_late:
+                    self.error = request.late()
+                    ready.clear()
+            self.inflight += len(ready) - 1
+            return tuple(ready), self.inflight == 0
+
+    def end(self) -> Result:
+        """What came of the request that is over: the outputs, or the first error. The state is as if new."""
+        error = self.error
+        result: Result = [self.values[value] for value in self.network.outputs] if error is None else error
+        self.values.clear()
+        self.error = self.request = None
+        return result
+
+
+class Executor:
+    """Runs requests: each sub-network when those have run that it waits for, on the device that is least busy.
+
+    `finished` is called once for every request that was begun and did not end at once, whatever comes of it, by a
+    thread of the device that ran the last of its sub-networks. States are made when they are needed, and used again.
+    """
+
+    def __init__(self, finished: Finished) -> None:
+        self._finished = finished
+
+    def run(self, request: Request, *, here: bool) -> Result | None:
+        """Begin a request. Its result where it has ended: nobody is told then.
+
+        With `here` the calling thread is lent to devices that are idle.
+        """
+        network = request.network
+        if network.is_single:
+            node = network.nodes[0]
+            ended = _begun(node, request.inputs, partial(self._single_done, request), request.priority, here)
+            return None if ended is None else checked(node, ended)
+        idle: list[NetworkExecutionState] = network.idle_states
+        try:
+            state = idle.pop()
+        except IndexError:
+            state = NetworkExecutionState(network)
+        state.begin(request)
+        return self._advance(state, network.roots, here=here)
+
+    def _single_done(self, request: Request, result: Result) -> None:
+        self._finished(request, checked(request.network.nodes[0], result))
+
+    def _advance(self, state: NetworkExecutionState, ready: Sequence[int], *, here: bool) -> Result | None:
+        """Give nodes to their devices; the request's result where this ends it."""
+        network, request = state.network, state.request
+        assert request is not None
+        todo = list(ready)
+        while todo:
+            at = todo.pop()
+            node = network.nodes[at]
+            inputs = [state.values[value] for value in node.inputs]
+            # The last one that is ready runs here; the others run beside it.
+            lend = here and not todo
+            result = _begun(node, inputs, partial(self._done, state, at), request.priority, lend)
+            if result is not None:
+                more, over = state.settle(at, result)
+                if over:
+                    return self._end(state)
+                todo += more
+        return None
+
+    def _done(self, state: NetworkExecutionState, at: int, result: Result) -> None:
+        """A device has run a node."""
+        request = state.request
+        assert request is not None
+        ready, over = state.settle(at, result)
+        ended = self._end(state) if over else self._advance(state, ready, here=False)
+        if ended is not None:
+            self._finished(request, ended)
+
+    def _end(self, state: NetworkExecutionState) -> Result:
+        ended = state.end()
+        state.network.idle_states.append(state)
+        return ended
+
+
+def checked(node: PlacedNode, result: Result) -> Result:
+    """What a device gave for a node; an error in its place where that is not one array for each output."""
+    if isinstance(result, BaseException) or len(result) == len(node.outputs):
+        return result
+    return HostError(f"a device gave {len(result)} outputs of {node.node.name!r}, expected {len(node.outputs)}")
+
+
+def _begun(node: PlacedNode, inputs: Sequence[Array], done: Done, priority: int, here: bool) -> Result | None:
+    """Give a node to a device; what comes of it where it is over already, and `done` is told nothing."""
+    try:
+        device, function = node.choose()
+        if here:
+            result = device.run_here(function, inputs)
+            if result is not None:
+                return result
+        device.run_function(function, inputs, done, priority)
+    except Exception as error:  # the device does not have it, or was stopped: the request's error
+        return error
+    return None

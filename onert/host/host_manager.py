@@ -1,0 +1,365 @@
+"""`HostManager`: what an application calls."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
+from itertools import count
+from threading import Lock
+from time import perf_counter
+from types import TracebackType
+from typing import Any, Self
+from weakref import finalize
+
+from onert.backend.tasks import Pool
+from onert.compiler import Options
+from onert.ir import ExecutionError, Package
+from onert.runtime import compile
+
+from .admission import Admission
+from .dag import DAG
+from .device_config import DeviceConfig
+from .device_manager import DeviceManager, Result
+from .devices import made
+from .errors import (
+    ConfigurationError,
+    DeviceNotFoundError,
+    HostError,
+    NetworkBusyError,
+    NetworkExistsError,
+    NetworkNotFoundError,
+)
+from .executor import Executor
+from .host_config import HostConfig
+from .network import Network
+from .partitioner import whole
+from .provisioner import Provisioner, evict
+from .requests import Callback, Outputs, PromisedRequest, Request, WaitingRequest
+from .statistics import DeviceStatistics, HostStatistics
+
+Inputs = Mapping[str, Any] | Sequence[Any]
+
+_LOGGER = logging.getLogger("onert.host")
+_MAX_NAME = 200
+
+
+class HostManager:
+    """Networks on devices, and the requests for them. Its methods may be called by any thread.
+
+    `devices` are preferred in their order; none: this process's processors as one device. `with HostManager(...)`
+    closes it.
+    """
+
+    def __init__(
+        self, devices: Sequence[DeviceConfig | DeviceManager] | None = None, config: HostConfig | None = None
+    ) -> None:
+        self.config = HostConfig() if config is None else config
+        self._devices = made([DeviceConfig()] if devices is None else devices)
+        self._available = tuple(self._devices)
+        self._admission = Admission(self.config)
+        self._executor = Executor(self._finished)
+        self._callbacks = Pool(self.config.executor_threads, "onert-callback")
+        self._provisioner = Provisioner(compile)
+        self._lock = Lock()
+        self._networks: dict[str, Network] = {}
+        self._changing: set[str] = set()
+        """Names of networks that are being added or removed."""
+        self._numbers = count(1)
+        finalize(self, _stop, self._devices)
+
+    # ---- networks
+
+    def add_network(
+        self,
+        name: str,
+        package: Package,
+        *,
+        options: Options | None = None,
+        copies: int | None = 1,
+        max_active: int | None = None,
+    ) -> DAG:
+        """Compile a package and load it; requests may name it from then on. What runs meanwhile is not disturbed.
+
+        `copies`: on how many devices it is; None: on all of the first one's backend. `max_active`: how many requests
+        for it may be run at a time; None: as many as the host's. What is compiled follows `options`, but for the
+        backend and the threads, which are the device's. NetworkExistsError, NetworkBusyError where the name is taken;
+        errors of the compiler, of the partitioner and of the devices, after which nothing is left of it.
+        """
+        _check_name(name)
+        self._begin_change(name)
+        try:
+            options = (Options.from_environment() if options is None else options).with_config(package.config)
+            devices = self._available
+            first = devices[0]
+            program = compile(package, first.options(options))
+            alike = [device for device in devices if device.config.backend == first.config.backend]
+            dag = whole(name, package, program, first.config.backend, len(alike) if copies is None else copies)
+            dag.validate()
+            if len(dag.logical_devices) > len(alike):
+                raise DeviceNotFoundError(
+                    f"network {name!r}: {len(dag.logical_devices)} copies are asked for, there are {len(alike)} devices"
+                )
+            placed = self._provisioner.provision(dag, devices, options, {0: (first, program)})
+            most = self.config.max_active_requests
+            network = Network(dag, placed, most if max_active is None else min(most, max_active))
+            with self._lock:
+                self._networks[name] = network
+        finally:
+            self._changing.discard(name)
+        return dag
+
+    def _begin_change(self, name: str) -> None:
+        with self._lock:
+            if name in self._changing:
+                raise NetworkBusyError(f"network {name!r} is being added or removed")
+            if name in self._networks:
+                raise NetworkExistsError(f"there is a network called {name!r} already")
+            self._changing.add(name)
+
+    def remove_network(self, name: str) -> None:
+        """Forget a network and free its memory; nothing where there is none of this name.
+
+        NetworkBusyError while requests for it wait or are being run, and while it is being added or removed.
+        """
+        with self._lock:
+            if name in self._changing:
+                raise NetworkBusyError(f"network {name!r} is being added or removed")
+            network = self._networks.get(name)
+            if network is None:
+                return
+            self._admission.remove(network)
+            self._changing.add(name)
+            del self._networks[name]
+        try:
+            evict(network.dag, network.nodes)
+        finally:
+            self._changing.discard(name)
+
+    def clear_host(self) -> None:
+        """Remove all networks; NetworkBusyError at the first that requests are under way for."""
+        for name in self.networks:
+            self.remove_network(name)
+
+    def network_added(self, name: str) -> bool:
+        """Whether there is a network of this name."""
+        return name in self._networks
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """The names of all networks, in the order in which they were added."""
+        with self._lock:
+            return tuple(self._networks)
+
+    def get_network_dag(self, name: str) -> DAG:
+        """A network's sub-networks; NetworkNotFoundError where there is none of this name."""
+        return self._network(name).dag
+
+    def get_device_partition_mapping(self, name: str) -> dict[str, tuple[str, ...]]:
+        """The devices that each sub-network of a network is on."""
+        network = self._network(name)
+        return {placed.node.name: tuple(device.name for device in placed.devices) for placed in network.nodes}
+
+    # ---- devices
+
+    @property
+    def devices(self) -> tuple[DeviceManager, ...]:
+        """All devices, in order."""
+        return tuple(self._devices)
+
+    @property
+    def num_devices(self) -> int:
+        """How many devices there are."""
+        return len(self._devices)
+
+    def set_available_devices(self, names: Sequence[str]) -> None:
+        """Put networks that are added from now on on these devices only, in this order."""
+        by_name = {device.name: device for device in self._devices}
+        unknown = [name for name in names if name not in by_name]
+        if unknown or not names:
+            raise DeviceNotFoundError(
+                f"there is no device {', '.join(map(repr, unknown)) or 'in an empty list'}, expected some of "
+                f"{', '.join(by_name)}"
+            )
+        self._available = tuple(by_name[name] for name in dict.fromkeys(names))
+
+    # ---- requests
+
+    def run_network(
+        self,
+        name: str,
+        inputs: Inputs,
+        *,
+        priority: int = 0,
+        timeout: float | None = None,
+        callback: Callback | None = None,
+    ) -> Future[Outputs]:
+        """Run a network; the future has the outputs by name, or the error, whatever it is.
+
+        Requests of lower `priority` are run first. One that is not run within `timeout` seconds is answered with a
+        DeadlineError when its turn comes. Inputs are checked at once, and stay as they are until the future is done.
+        `callback` is called with the future on a thread of the host's own, and may block: the request counts as being
+        run until then. What is given to the future's `add_done_callback` may run on a device's thread, which waits
+        meanwhile.
+        """
+        begun = perf_counter()
+        try:
+            network = self._network(name)
+        except HostError as error:
+            return _failed(error, callback)
+        try:
+            arrays = network.checked(inputs)
+            request = PromisedRequest(network, arrays, priority, next(self._numbers), begun, timeout)
+            request.callback = callback
+            self._enter(request, here=False)
+        except (ExecutionError, HostError) as error:
+            self._admission.refused(network)
+            return _failed(error, callback)
+        return request.future
+
+    def run_network_blocking(
+        self, name: str, inputs: Inputs, *, priority: int = 0, timeout: float | None = None
+    ) -> Outputs:
+        """Run a network and wait for its outputs, by name; errors are raised.
+
+        The calling thread runs it where a device is idle that borrows threads. DeadlineError where there is no answer
+        within `timeout` seconds.
+        """
+        begun = perf_counter()
+        network = self._network(name)
+        try:
+            arrays = network.checked(inputs)
+            request = WaitingRequest(network, arrays, priority, next(self._numbers), begun, timeout)
+            self._enter(request, here=True)
+        except (ExecutionError, HostError):
+            self._admission.refused(network)
+            raise
+        return request.wait()
+
+    def _network(self, name: str) -> Network:
+        found = self._networks.get(name)
+        if found is None:
+            raise NetworkNotFoundError(f"there is no network {name!r}")
+        return found
+
+    def _enter(self, request: Request, *, here: bool) -> None:
+        may_run, late = self._admission.enter(request)
+        if late:
+            self._answer_late(late)
+        if may_run:
+            ended = self._executor.run(request, here=here)
+            if ended is not None:
+                self._finished(request, ended)
+
+    def _finished(self, request: Request, result: Result) -> None:
+        """A request was run."""
+        if request.callback is None:
+            self._leave(request, result)
+            return
+        request.answer(result)
+        self._on_callback_thread(partial(self._call_back, request, result))
+
+    def _call_back(self, request: Request, result: Result) -> None:
+        try:
+            _called(request)
+        finally:
+            self._leave(request, result)
+
+    def _leave(self, request: Request, result: Result) -> None:
+        """Answer a request, unless that was done, and begin the next ones until one is under way."""
+        while True:
+            following, late = self._admission.leave(request, result)
+            if request.callback is None:
+                request.answer(result)
+            if late:
+                self._answer_late(late)
+            if following is None:
+                return
+            ended = self._executor.run(following, here=False)
+            if ended is None:
+                return
+            if following.callback is not None:
+                self._finished(following, ended)
+                return
+            request, result = following, ended
+
+    def _answer_late(self, late: Sequence[Request]) -> None:
+        for request in late:
+            request.answer(request.late())
+            if request.callback is not None:
+                self._on_callback_thread(partial(_called, request))
+
+    def _on_callback_thread(self, call: Any) -> None:
+        try:
+            self._callbacks.submit(call)
+        except RuntimeError:  # the process ends, or has no room for a thread
+            call()
+
+    # ---- numbers and the end
+
+    def statistics(self) -> HostStatistics:
+        """Everything that the host counts, as it is now."""
+        with self._lock:
+            networks = dict(self._networks)
+        active, waiting, _ = self._admission.counts()
+        return HostStatistics(
+            networks={name: n.counters.snapshot(len(n.active), len(n.waiting)) for name, n in networks.items()},
+            devices={
+                d.name: DeviceStatistics(d.kind, d.maximum_memory, d.available_memory, d.load, d.functions)
+                for d in self._devices
+            },
+            queue_size=waiting,
+            max_queue_size=self.config.max_queue_size,
+            active=active,
+            max_active=self.config.max_active_requests,
+        )
+
+    def close(self) -> None:
+        """Take no more requests, answer those that were taken, and stop the devices. To close twice does no harm.
+
+        HostError in a callback of a request, which would wait for itself.
+        """
+        if self._callbacks.is_member():
+            raise HostError("this host cannot be closed by a callback of one of its requests; close it afterwards")
+        self._admission.close().wait()
+        _stop(self._devices)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _check_name(name: str) -> None:
+    if not name or len(name) > _MAX_NAME or not name.isprintable() or "/" in name:
+        raise ConfigurationError(
+            f"a network is called {name[:_MAX_NAME]!r}, expected 1 to {_MAX_NAME} printable characters without '/'"
+        )
+
+
+def _stop(devices: Sequence[DeviceManager]) -> None:
+    for device in devices:
+        device.stop()
+
+
+def _failed(error: Exception, callback: Callback | None) -> Future[Outputs]:
+    """The future of a request that was never taken."""
+    future: Future[Outputs] = Future()
+    future.set_exception(error)
+    if callback is not None:
+        callback(future)
+    return future
+
+
+def _called(request: Request) -> None:
+    """Call a request's callback; what it raises is logged, for nobody is there to be told."""
+    assert request.callback is not None
+    assert isinstance(request, PromisedRequest)
+    try:
+        request.callback(request.future)
+    except Exception:
+        _LOGGER.exception("the callback of request %d failed", request.number)

@@ -1,0 +1,114 @@
+"""A network that was added to a host: its sub-networks on their devices, and what a request for it must look like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any
+from weakref import ref
+
+from onert.backend import TensorInfo
+from onert.exec.arguments import elements
+from onert.ir import Array, ExecutionError
+from onert.ir import shape as shapes
+
+from .dag import DAG, DAGNode
+from .device_manager import DeviceManager
+from .requests import Outputs, Request
+from .statistics import Counters
+
+
+class PlacedNode:
+    """A sub-network, and the devices that hold it: each under the names of its copies there."""
+
+    __slots__ = ("_copies", "_ticks", "_used", "devices", "functions", "inputs", "node", "outputs")
+
+    def __init__(self, node: DAGNode, devices: Sequence[DeviceManager], functions: Sequence[str]) -> None:
+        self.node = node
+        self.inputs = node.inputs
+        self.outputs = node.outputs
+        self.devices = tuple(devices)
+        self.functions = tuple(functions)
+        self._ticks = count(1)
+        self._copies = count()
+        self._used = [0] * len(devices)
+
+    def choose(self) -> tuple[DeviceManager, str]:
+        """The device with the least before it, of several the one that was chosen longest ago; and the next copy."""
+        function = self.functions[0]
+        if len(self.functions) > 1:
+            function = self.functions[next(self._copies) % len(self.functions)]
+        if len(self.devices) == 1:
+            return self.devices[0], function
+        loads = [device.load for device in self.devices]
+        at = min(range(len(loads)), key=lambda i: (loads[i], self._used[i]))
+        self._used[at] = next(self._ticks)
+        return self.devices[at], function
+
+
+class Network:
+    """What requests for a network need to know of it."""
+
+    def __init__(self, dag: DAG, nodes: Sequence[PlacedNode], most: int) -> None:
+        self.name = dag.name
+        self.dag = dag
+        self.nodes = tuple(nodes)
+        self.parents = tuple(len(parents) for parents in dag.parents)
+        self.children = dag.children
+        self.roots = dag.roots
+        self.inputs = tuple(value for _, value in dag.inputs)
+        self.outputs = tuple(value for _, value in dag.outputs)
+        self.most_active = most
+        """How many requests may be run at a time."""
+        self.active: dict[int, ref[Request]] = {}
+        self.waiting: list[tuple[int, int, Request]] = []
+        """Requests in the queue, a heap by priority and number."""
+        self.removed = False
+        self.idle_states: list[Any] = []
+        """The executor's, for requests to come."""
+        self.counters = Counters()
+        self._infos = {info.name: info for info, _ in dag.inputs}
+        self._names = tuple(info.name for info, _ in dag.outputs)
+        only = self.nodes[0].node if len(self.nodes) == 1 else None
+        self.is_single = only is not None and (only.inputs, only.outputs) == (self.inputs, self.outputs)
+        """Whether inputs and outputs are those of the only sub-network, in order."""
+
+    def checked(self, given: Mapping[str, Any] | Sequence[Any]) -> tuple[Array, ...]:
+        """The inputs in order, given by name or in order; ExecutionError for one that is missing, unknown or unfit."""
+        if isinstance(given, Mapping):
+            if given.keys() != self._infos.keys():
+                raise self._misnamed(given)
+            arrays = [given[name] for name in self._infos]
+        else:
+            arrays = list(given)
+            if len(arrays) != len(self._infos):
+                raise ExecutionError(
+                    f"network {self.name!r} is given {len(arrays)} inputs, expected {len(self._infos)}"
+                )
+        return tuple(map(self._fitting, self._infos.values(), arrays))
+
+    def _misnamed(self, given: Mapping[str, Any]) -> ExecutionError:
+        known = ", ".join(map(repr, self._infos))
+        unknown = [name for name in given if name not in self._infos]
+        if unknown:
+            return ExecutionError(f"network {self.name!r} has no input {unknown[0]!r}, expected {known}")
+        missing = ", ".join(repr(name) for name in self._infos if name not in given)
+        return ExecutionError(f"network {self.name!r}: no elements are given for input {missing}")
+
+    def _fitting(self, info: TensorInfo, given: Any) -> Array:
+        try:
+            array = elements(info, given)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ExecutionError(f"network {self.name!r}: input {info.name!r}: {error}") from error
+        except ExecutionError as error:
+            raise ExecutionError(f"network {self.name!r}: {error}") from error
+        if array.shape != info.shape and not shapes.compatible(info.open_shape, array.shape):
+            raise ExecutionError(
+                f"network {self.name!r}: input {info.name!r} is given shape {shapes.text(array.shape)}, expected "
+                f"{shapes.text(info.open_shape)}"
+            )
+        return array
+
+    def named(self, outputs: Sequence[Array]) -> Outputs:
+        """Outputs in order as outputs by name."""
+        return dict(zip(self._names, outputs, strict=True))

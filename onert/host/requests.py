@@ -1,0 +1,138 @@
+"""Requests: inputs for a network on their way to an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from onert.backend.tasks import Gate
+from onert.ir import Array
+
+from .device_manager import Result
+from .errors import DeadlineError
+
+if TYPE_CHECKING:
+    from .network import Network
+
+Outputs = dict[str, Array]
+Callback = Callable[[Future[Outputs]], object]
+
+
+class Request:
+    """One run of a network that was asked for. It is answered once.
+
+    `begun` and `deadline` are seconds of `perf_counter`.
+    """
+
+    __slots__ = ("__weakref__", "begun", "deadline", "inputs", "network", "number", "priority")
+
+    callback: Callback | None = None
+    """What is called on a thread of the executor after the answer, and keeps the request's place until then."""
+
+    def __init__(
+        self, network: Network, inputs: Sequence[Array], priority: int, number: int, begun: float, timeout: float | None
+    ) -> None:
+        self.network = network
+        self.inputs = inputs
+        self.priority = priority
+        self.number = number
+        self.begun = begun
+        self.deadline = None if timeout is None else begun + timeout
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the deadline is over."""
+        return self.deadline is not None and perf_counter() >= self.deadline
+
+    def late(self) -> DeadlineError:
+        """What a request is answered that is late."""
+        assert self.deadline is not None
+        return DeadlineError(
+            f"network {self.network.name!r}: request {self.number} was not answered within "
+            f"{self.deadline - self.begun:g} seconds"
+        )
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for the answer still."""
+        raise NotImplementedError
+
+    def start(self) -> bool:
+        """The request leaves the queue; False where nobody waits for its answer any more. Called once."""
+        raise NotImplementedError
+
+    def answer(self, result: Result) -> None:
+        """Give the outputs, or the error, to who asked."""
+        raise NotImplementedError
+
+
+class WaitingRequest(Request):
+    """A request whose sender waits for the answer."""
+
+    __slots__ = ("_abandoned", "_gate", "_result")
+
+    def __init__(
+        self, network: Network, inputs: Sequence[Array], priority: int, number: int, begun: float, timeout: float | None
+    ) -> None:
+        super().__init__(network, inputs, priority, number, begun, timeout)
+        self._gate = Gate()
+        self._result: Result | None = None
+        self._abandoned = False
+
+    @property
+    def is_wanted(self) -> bool:
+        return not self._abandoned
+
+    def start(self) -> bool:
+        return not self._abandoned
+
+    def answer(self, result: Result) -> None:
+        self._result = result
+        self._gate.open()
+
+    def wait(self) -> Outputs:
+        """The outputs by name; the error is raised, and DeadlineError where there is neither in time."""
+        try:
+            while not self._gate.is_open:
+                left = None if self.deadline is None else self.deadline - perf_counter()
+                if not self._gate.wait(left):
+                    raise self.late()
+        except BaseException:
+            self._abandoned = True
+            raise
+        result = self._result
+        if isinstance(result, BaseException):
+            try:
+                raise result
+            finally:
+                del self, result  # the error's traceback would hold them
+        assert result is not None
+        return self.network.named(result)
+
+
+class PromisedRequest(Request):
+    """A request whose sender has a future."""
+
+    __slots__ = ("callback", "future")
+
+    def __init__(
+        self, network: Network, inputs: Sequence[Array], priority: int, number: int, begun: float, timeout: float | None
+    ) -> None:
+        super().__init__(network, inputs, priority, number, begun, timeout)
+        self.future: Future[Outputs] = Future()
+        self.callback: Callback | None = None
+
+    @property
+    def is_wanted(self) -> bool:
+        return not self.future.cancelled()
+
+    def start(self) -> bool:
+        return self.future.set_running_or_notify_cancel()
+
+    def answer(self, result: Result) -> None:
+        if isinstance(result, BaseException):
+            self.future.set_exception(result)
+        else:
+            self.future.set_result(self.network.named(result))

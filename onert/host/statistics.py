@@ -1,0 +1,130 @@
+"""What a host counts: requests, times, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import log2
+
+from attrs import frozen
+
+from onert.ir.value import Value
+
+_PER_OCTAVE = 64
+_OCTAVES = 40
+_SHORTEST = 1e-7
+"""Seconds of the first bucket."""
+
+
+class Latencies:
+    """Times in buckets that grow by 1.1 %, so that percentiles of any number of them take the same memory."""
+
+    __slots__ = ("_counts", "_sum", "count", "longest")
+
+    def __init__(self) -> None:
+        self._counts = [0] * (_PER_OCTAVE * _OCTAVES)
+        self._sum = 0.0
+        self.count = 0
+        self.longest = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count one time."""
+        at = int(_PER_OCTAVE * log2(seconds / _SHORTEST)) if seconds > _SHORTEST else 0
+        self._counts[min(at, len(self._counts) - 1)] += 1
+        self._sum += seconds
+        self.count += 1
+        if seconds > self.longest:
+            self.longest = seconds
+
+    @property
+    def mean(self) -> float:
+        """Seconds; 0 for none."""
+        return self._sum / self.count if self.count else 0.0
+
+    def percentile(self, percent: float) -> float:
+        """The seconds that so many of a hundred times do not exceed, to 1.1 %; 0 where nothing was counted."""
+        wanted = self.count * percent / 100
+        seen = 0
+        for at, count in enumerate(self._counts):
+            seen += count
+            if count and seen >= wanted:
+                return min(float(_SHORTEST * 2 ** ((at + 1) / _PER_OCTAVE)), self.longest)
+        return 0.0
+
+
+class Counters:
+    """What became of the requests for one network."""
+
+    __slots__ = ("failed", "latencies", "refused", "succeeded")
+
+    def __init__(self) -> None:
+        self.succeeded = 0
+        self.failed = 0
+        self.refused = 0
+        self.latencies = Latencies()
+
+    def snapshot(self, active: int, waiting: int) -> NetworkStatistics:
+        """The counts as they are now."""
+        times = self.latencies
+        return NetworkStatistics(
+            requests_succeeded=self.succeeded,
+            requests_failed=self.failed,
+            requests_refused=self.refused,
+            requests_active=active,
+            requests_waiting=waiting,
+            latency_mean=times.mean,
+            latency_p50=times.percentile(50),
+            latency_p90=times.percentile(90),
+            latency_p99=times.percentile(99),
+            latency_max=times.longest,
+        )
+
+
+@frozen
+class NetworkStatistics(Value):
+    """Requests for one network. Those that were refused were never run: the queue was full, or the input wrong.
+
+    Latencies are seconds from the call to the answer, of those that succeeded; percentiles to 1.1 %.
+    """
+
+    requests_succeeded: int
+    requests_failed: int
+    requests_refused: int
+    requests_active: int
+    requests_waiting: int
+    latency_mean: float
+    latency_p50: float
+    latency_p90: float
+    latency_p99: float
+    latency_max: float
+
+    @property
+    def requests_processed(self) -> int:
+        """Those that were run, whatever came of it."""
+        return self.requests_succeeded + self.requests_failed
+
+
+@frozen
+class DeviceStatistics(Value):
+    """A device: bytes of memory, runs under way or waiting, the functions that it holds."""
+
+    kind: str
+    maximum_memory: int
+    available_memory: int
+    load: int
+    functions: tuple[str, ...]
+
+    @property
+    def used_memory(self) -> int:
+        return self.maximum_memory - self.available_memory
+
+
+@frozen
+class HostStatistics(Value):
+    """Everything that a host counts, by the names of networks and devices."""
+
+    networks: Mapping[str, NetworkStatistics]
+    devices: Mapping[str, DeviceStatistics]
+    queue_size: int
+    max_queue_size: int
+    active: int
+    max_active: int

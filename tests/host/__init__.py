@@ -1,0 +1,1 @@
+"""Tests of the host runtime, and devices that they steer."""

@@ -1,0 +1,364 @@
+"""Claims about HostManager: Glow's HostManagerTest, and what it leaves open."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Barrier, Thread
+from time import monotonic
+from typing import Any
+from weakref import ref
+
+import numpy as np
+import pytest
+from patience import PATIENCE
+
+import onert
+from host.gated import GatedDevice, products, squares
+from onert.host import (
+    ConfigurationError,
+    DeviceConfig,
+    DeviceNotFoundError,
+    HostConfig,
+    HostError,
+    HostManager,
+    NetworkBusyError,
+    NetworkExistsError,
+    NetworkNotFoundError,
+    OutOfDeviceMemoryError,
+    RequestRefusedError,
+)
+
+X = np.float32([1, 2, 3])
+SQUARES = [1.0, 4.0, 9.0]
+ONE = HostConfig(max_active_requests=1, max_queue_size=1)
+
+
+def _output(outputs: dict[str, Any]) -> list[float]:
+    (array,) = outputs.values()
+    found: list[float] = array.tolist()
+    return found
+
+
+@pytest.fixture
+def host() -> Iterator[HostManager]:
+    with HostManager([DeviceConfig(threads=1)]) as made:
+        yield made
+
+
+@pytest.fixture
+def gated() -> Iterator[tuple[HostManager, GatedDevice]]:
+    """One request at a time and one in the queue, on a device that waits for the test."""
+    device = GatedDevice()
+    with HostManager([device], ONE) as made:
+        made.add_network("n", squares())
+        yield made, device
+        device.gate.set()
+
+
+# ---- Glow's properties
+
+
+def test_a_host_without_devices_named_has_the_processors_as_one() -> None:
+    with HostManager() as host:
+        assert host.num_devices == 1
+        assert host.devices[0].threads == onert.Options().num_threads
+
+
+def test_a_network_that_is_added_runs(host: HostManager) -> None:
+    host.add_network("squares", squares())
+    assert host.network_added("squares")
+    assert host.networks == ("squares",)
+    assert _output(host.run_network("squares", {"x": X}).result(PATIENCE)) == SQUARES
+    assert _output(host.run_network_blocking("squares", [X])) == SQUARES
+
+
+def test_a_host_gives_what_an_execution_gives(host: HostManager) -> None:
+    package = onert.load("nnpackage/examples/digits_int8/digits_int8.tflite")
+    host.add_network("digits", package)
+    image = np.random.default_rng(0).integers(-128, 127, (1, 8, 8, 1)).astype(np.int8)
+    want = onert.Execution(onert.compile(package, num_threads=1)).run([image])
+    for got in (host.run_network_blocking("digits", [image]), host.run_network("digits", [image]).result(PATIENCE)):
+        assert got.keys() == want.keys()
+        assert all(got[name].tobytes() == want[name].tobytes() for name in want)
+
+
+def test_every_one_of_a_hundred_requests_is_answered_where_two_fit(gated: tuple[HostManager, GatedDevice]) -> None:
+    host, device = gated
+    told: SimpleQueue[Future[Any]] = SimpleQueue()
+    futures = [host.run_network("n", [X], callback=told.put) for _ in range(100)]
+    device.gate.set()
+    answered = [told.get(timeout=PATIENCE) for _ in futures]
+    assert {id(f) for f in answered} == {id(f) for f in futures}
+    assert told.empty()
+    errors = [f.exception() for f in futures]
+    assert sum(error is None for error in errors) == 2
+    assert sum(isinstance(error, RequestRefusedError) for error in errors) == 98
+    assert host.statistics().networks["n"].requests_refused == 98
+    assert "at most 1 and 1 may" in str(errors[-1])
+
+
+def test_six_threads_add_and_remove_networks_of_their_own() -> None:
+    barrier = Barrier(6)
+
+    def work(number: int) -> bool:
+        barrier.wait(PATIENCE)
+        for turn in range(20):
+            name = f"n{number}_{turn}"
+            host.add_network(name, squares())
+            assert _output(host.run_network_blocking(name, [X])) == SQUARES
+            host.remove_network(name)
+        return True
+
+    with HostManager([DeviceConfig(threads=1, backend="reference")]) as host, ThreadPoolExecutor(6) as threads:
+        assert list(threads.map(work, range(6), timeout=PATIENCE)) == [True] * 6
+        assert host.networks == ()
+        assert host.devices[0].functions == ()
+        assert host.devices[0].available_memory == host.devices[0].maximum_memory
+
+
+def test_six_threads_add_and_remove_one_name() -> None:
+    barrier = Barrier(6)
+
+    def work(_: int) -> int:
+        barrier.wait(PATIENCE)
+        added = 0
+        for _ in range(20):
+            try:
+                host.add_network("n", squares())
+                added += 1
+            except (NetworkExistsError, NetworkBusyError):
+                pass
+            with suppress(NetworkBusyError):
+                host.remove_network("n")
+        return added
+
+    with HostManager([DeviceConfig(threads=1, backend="reference")]) as host, ThreadPoolExecutor(6) as threads:
+        assert sum(threads.map(work, range(6), timeout=PATIENCE)) >= 1
+        host.remove_network("n")
+        assert host.devices[0].functions == ()
+        host.add_network("n", squares())
+        assert _output(host.run_network_blocking("n", [X])) == SQUARES
+
+
+def test_requests_of_many_threads_get_their_own_answers(host: HostManager) -> None:
+    host.add_network("squares", squares())
+
+    def ask(number: int) -> bool:
+        mine = np.full(3, number, np.float32)
+        for _ in range(50):
+            assert _output(host.run_network_blocking("squares", [mine])) == [number**2] * 3
+        return True
+
+    with ThreadPoolExecutor(6) as threads:
+        assert all(threads.map(ask, range(6), timeout=PATIENCE))
+    counted = host.statistics().networks["squares"]
+    assert (counted.requests_succeeded, counted.requests_failed, counted.requests_active) == (300, 0, 0)
+
+
+def test_copies_on_two_devices_share_fifty_requests() -> None:
+    devices = [GatedDevice(f"gated{i}", lambda _, inputs: [inputs[0] ** 2], is_open=True) for i in range(2)]
+    with HostManager(devices) as host:
+        host.add_network("squares", squares(), copies=None)
+        assert host.get_device_partition_mapping("squares") == {"squares": ("gated0", "gated1")}
+        futures = [host.run_network("squares", [X]) for _ in range(50)]
+        assert all(_output(future.result(PATIENCE)) == SQUARES for future in futures)
+    began = [device.began.qsize() for device in devices]
+    assert sum(began) == 50
+    assert min(began) > 0
+
+
+@pytest.mark.parametrize(("active", "queued"), [(1, 0), (1, 1), (2, 0), (3, 4)])
+def test_the_limits_of_requests_are_exact(active: int, queued: int) -> None:
+    device = GatedDevice()
+    with HostManager([device], HostConfig(max_active_requests=active, max_queue_size=queued)) as host:
+        host.add_network("n", squares())
+        futures = [host.run_network("n", [X]) for _ in range(active + queued + 3)]
+        refused = [f for f in futures if f.done()]
+        assert refused == futures[active + queued :]
+        assert all(isinstance(f.exception(), RequestRefusedError) for f in refused)
+        counted = host.statistics()
+        assert (counted.active, counted.queue_size) == (active, queued)
+        device.gate.set()
+        assert all(f.exception(PATIENCE) is None for f in futures[: active + queued])
+        assert host.run_network_blocking("n", [X])
+
+
+def test_requests_in_the_queue_are_run_by_priority_then_in_order() -> None:
+    device = GatedDevice()
+    with HostManager([device], HostConfig(max_active_requests=1)) as host:
+        order: SimpleQueue[str] = SimpleQueue()
+        host.add_network("n", squares())
+        asked = {"first": 0, "second": 1, "third": 0, "fourth": 1, "fifth": -1}
+        for name, priority in asked.items():
+            host.run_network("n", [X], priority=priority).add_done_callback(lambda _, name=name: order.put(name))
+        device.gate.set()
+        assert [order.get(timeout=PATIENCE) for _ in asked] == ["first", "fifth", "third", "second", "fourth"]
+
+
+def test_a_device_runs_the_requests_before_it_by_priority_too() -> None:
+    device = GatedDevice()
+    with HostManager([device]) as host:
+        for name in "abc":
+            host.add_network(name, squares())
+        futures = [host.run_network("a", [X])]
+        assert device.begun() == "a"
+        futures += [host.run_network("b", [X], priority=1), host.run_network("c", [X])]
+        device.gate.set()
+        wait(futures, PATIENCE)
+        assert [device.begun(), device.begun()] == ["c", "b"]
+
+
+# ---- names, devices, memory
+
+
+def test_a_name_is_taken_once(host: HostManager) -> None:
+    host.add_network("n", squares())
+    with pytest.raises(NetworkExistsError, match="there is a network called 'n' already"):
+        host.add_network("n", squares())
+    host.remove_network("n")
+    host.remove_network("n")  # not there: nothing happens
+    host.add_network("n", squares())
+    assert host.network_added("n")
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a\nb", "x" * 201])
+def test_a_name_that_no_address_could_hold_is_refused(host: HostManager, name: str) -> None:
+    with pytest.raises(ConfigurationError, match="expected 1 to 200 printable characters without '/'"):
+        host.add_network(name, squares())
+
+
+def test_a_network_that_does_not_exist_is_an_error_of_the_request(host: HostManager) -> None:
+    assert isinstance(host.run_network("n", [X]).exception(), NetworkNotFoundError)
+    for call in (host.get_network_dag, host.get_device_partition_mapping):
+        with pytest.raises(NetworkNotFoundError, match="there is no network 'n'"):
+            call("n")
+    with pytest.raises(NetworkNotFoundError, match="there is no network 'n'"):
+        host.run_network_blocking("n", [X])
+
+
+def test_a_network_is_not_removed_while_requests_are_under_way(gated: tuple[HostManager, GatedDevice]) -> None:
+    host, device = gated
+    futures = [host.run_network("n", [X]) for _ in range(2)]
+    assert device.begun() == "n"
+    for change in (lambda: host.remove_network("n"), host.clear_host):
+        with pytest.raises(NetworkBusyError, match="1 requests for it are being run, 1 wait"):
+            change()
+    device.gate.set()
+    wait(futures, PATIENCE)
+    host.clear_host()
+    assert device.evicted == ["n"]
+    assert host.networks == ()
+
+
+def test_adding_a_network_waits_for_no_run(gated: tuple[HostManager, GatedDevice]) -> None:
+    host, device = gated
+    future = host.run_network("n", [X])
+    assert device.begun() == "n"
+    host.add_network("other", squares())
+    assert host.networks == ("n", "other")
+    assert not future.done()
+
+
+def test_networks_go_to_the_devices_that_are_available() -> None:
+    devices = [GatedDevice(f"gated{i}", is_open=True) for i in range(3)]
+    with HostManager(devices) as host:
+        host.set_available_devices(["gated2"])
+        host.add_network("n", squares())
+        assert host.get_device_partition_mapping("n") == {"n": ("gated2",)}
+        for names in ([], ["gated0", "other"]):
+            with pytest.raises(DeviceNotFoundError, match="expected some of gated0, gated1, gated2"):
+                host.set_available_devices(names)
+        with pytest.raises(DeviceNotFoundError, match="2 copies are asked for, there are 1 devices"):
+            host.add_network("m", squares(), copies=2)
+
+
+def test_a_network_that_does_not_fit_leaves_nothing_behind() -> None:
+    devices = [GatedDevice("small", memory=4000), GatedDevice("smaller", memory=3000)]
+    with HostManager(devices) as host:
+        with pytest.raises(OutOfDeviceMemoryError, match=r"takes 12\d\d\d bytes, more than any device .* small 4000"):
+            host.add_network("n", products(1000))
+        assert not host.network_added("n")
+        assert [d.functions for d in devices] == [(), ()]
+        host.add_network("n", products(10))
+        assert host.network_added("n")
+
+
+def test_a_device_that_fails_to_load_leaves_nothing_behind() -> None:
+    devices = [GatedDevice(f"gated{i}") for i in range(2)]
+    devices[1].refuses = "n"
+    with HostManager(devices) as host:
+        with pytest.raises(RuntimeError, match="refused"):
+            host.add_network("n", squares(), copies=2)
+        assert devices[0].evicted == ["n"]
+        assert [d.functions for d in devices] == [(), ()]
+        devices[1].refuses = None
+        host.add_network("n", squares(), copies=2)
+        assert [d.functions for d in devices] == [("n",), ("n",)]
+
+
+# ---- the end
+
+
+def test_closing_answers_what_was_taken_and_refuses_the_rest() -> None:
+    device = GatedDevice()
+    host = HostManager([device], ONE)
+    host.add_network("n", squares())
+    taken = [host.run_network("n", [X]) for _ in range(2)]
+    closing = Thread(target=host.close)
+    gate = host._admission.close()
+    refused = host.run_network("n", [X])
+    closing.start()
+    assert isinstance(refused.exception(PATIENCE), RequestRefusedError)
+    assert not gate.is_open
+    device.gate.set()
+    closing.join(PATIENCE)
+    assert gate.is_open
+    assert [f.exception(PATIENCE) for f in taken] == [None, None]
+    host.close()
+    assert isinstance(host.run_network("n", [X]).exception(), RequestRefusedError)
+
+
+def test_a_callback_cannot_close_the_host_that_calls_it(host: HostManager) -> None:
+    told: SimpleQueue[HostError] = SimpleQueue()
+
+    def closing(future: Future[Any]) -> None:
+        with pytest.raises(HostError, match="cannot be closed by a callback") as caught:
+            host.close()
+        told.put(caught.value)
+
+    host.add_network("n", squares())
+    host.run_network("n", [X], callback=closing)
+    assert told.get(timeout=PATIENCE)
+
+
+def test_a_host_that_is_dropped_ends_its_threads() -> None:
+    host = HostManager([DeviceConfig(threads=1)])
+    host.add_network("n", squares())
+    host.run_network("n", [X]).result(PATIENCE)  # in an assertion it would keep the host
+    thread = host.devices[0]._worker._thread  # type: ignore[attr-defined]
+    gone = ref(host)
+    del host
+    end = monotonic() + PATIENCE
+    while gone() is not None and monotonic() < end:  # its thread may be on its way back from the request
+        gc.collect()
+    assert gone() is None
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+
+
+def test_statistics_say_what_the_devices_hold(host: HostManager) -> None:
+    host.add_network("n", products(1000))
+    for _ in range(10):
+        host.run_network_blocking("n", [np.ones(1000, np.float32)])
+    counted = host.statistics()
+    device = counted.devices["cpu0"]
+    assert device.functions == ("n",)
+    assert device.used_memory == host.get_network_dag("n").nodes[0].size >= 12_000
+    assert device.used_memory + device.available_memory == device.maximum_memory
+    network = counted.networks["n"]
+    assert 0 < network.latency_p50 <= network.latency_p90 <= network.latency_p99 <= network.latency_max
+    assert network.latency_mean <= network.latency_max

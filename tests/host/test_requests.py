@@ -1,0 +1,174 @@
+"""Claims about requests: what is checked, how long they wait, who is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, wait
+from queue import SimpleQueue
+from threading import Event, Thread, current_thread
+from typing import Any
+
+import numpy as np
+import pytest
+from patience import PATIENCE
+
+import onert
+from host.gated import GatedDevice, squares
+from onert.host import DeadlineError, DeviceConfig, HostConfig, HostManager
+
+X = np.float32([1, 2, 3])
+SQUARES = [1.0, 4.0, 9.0]
+ONE = HostConfig(max_active_requests=1, max_queue_size=1)
+
+
+def _output(outputs: dict[str, Any]) -> list[float]:
+    (array,) = outputs.values()
+    found: list[float] = array.tolist()
+    return found
+
+
+@pytest.fixture
+def host() -> Iterator[HostManager]:
+    with HostManager([DeviceConfig(threads=1)]) as made:
+        yield made
+
+
+@pytest.fixture
+def gated() -> Iterator[tuple[HostManager, GatedDevice]]:
+    """One request at a time and one in the queue, on a device that waits for the test."""
+    device = GatedDevice()
+    with HostManager([device], ONE) as made:
+        made.add_network("n", squares())
+        yield made, device
+        device.gate.set()
+
+
+# ---- inputs
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "missing": ({}, "no elements are given for input 'x'"),
+    "unknown": ({"x": X, "y": X}, "has no input 'y', expected 'x'"),
+    "too many": ([X, X], "is given 2 inputs, expected 1"),
+    "too few": ([], "is given 0 inputs, expected 1"),
+    "shape": ([X[:2]], r"input 'x' is given shape \[2\], expected \[3\]"),
+    "type": ([X.astype(np.float64)], "elements of type float64, expected float32"),
+    "no array": ([object()], "is given a object, expected a NumPy array"),
+    "ragged": ([[[1], [1, 2]]], "network 'n': input 'x': "),
+}
+
+
+@pytest.mark.parametrize(("given", "message"), WRONG.values(), ids=WRONG.keys())
+def test_inputs_are_checked_before_they_are_queued(
+    gated: tuple[HostManager, GatedDevice], given: Any, message: str
+) -> None:
+    host, device = gated
+    futures = [host.run_network("n", [X]) for _ in range(2)]  # the queue is full
+    with pytest.raises(onert.ExecutionError, match=message):
+        host.run_network("n", given).result(0)
+    with pytest.raises(onert.ExecutionError, match=message):
+        host.run_network_blocking("n", given)
+    device.gate.set()
+    wait(futures, PATIENCE)
+    assert device.began.qsize() == 2
+
+
+# ---- time
+
+
+def test_a_sender_waits_no_longer_than_the_timeout(gated: tuple[HostManager, GatedDevice]) -> None:
+    host, device = gated
+    running = host.run_network("n", [X])
+    assert device.begun() == "n"
+    with pytest.raises(DeadlineError, match=r"network 'n': request \d was not answered within 0 seconds") as caught:
+        host.run_network_blocking("n", [X], timeout=0)
+    assert isinstance(caught.value, TimeoutError)
+    device.gate.set()
+    assert running.exception(PATIENCE) is None
+    assert host.run_network_blocking("n", [X])
+    assert device.began.qsize() == 1  # the one that nobody waited for was not run
+
+
+def test_requests_that_are_late_make_room_in_the_queue(gated: tuple[HostManager, GatedDevice]) -> None:
+    host, device = gated
+    running = host.run_network("n", [X])
+    late = host.run_network("n", [X], timeout=0)
+    in_time = host.run_network("n", [X], timeout=PATIENCE)
+    assert isinstance(late.exception(0), DeadlineError)
+    device.gate.set()
+    assert running.exception(PATIENCE) is None
+    assert in_time.exception(PATIENCE) is None
+
+
+def test_a_late_request_is_answered_when_its_turn_comes(gated: tuple[HostManager, GatedDevice]) -> None:
+    host, device = gated
+    told: SimpleQueue[Future[Any]] = SimpleQueue()
+    host.run_network("n", [X])
+    late = host.run_network("n", [X], timeout=0, callback=told.put)
+    assert not late.done()
+    device.gate.set()
+    assert isinstance(late.exception(PATIENCE), DeadlineError)
+    assert told.get(timeout=PATIENCE) is late
+
+
+def test_a_request_that_is_cancelled_in_the_queue_is_not_run(gated: tuple[HostManager, GatedDevice]) -> None:
+    host, device = gated
+    running = host.run_network("n", [X])
+    queued = host.run_network("n", [X])
+    assert device.begun() == "n"
+    assert not running.cancel()
+    assert queued.cancel()
+    following = host.run_network("n", [X])  # in its place
+    device.gate.set()
+    assert wait([running, queued, following], PATIENCE).not_done == set()
+    assert following.exception() is None
+    assert device.began.qsize() == 1
+
+
+# ---- callbacks and errors
+
+
+def test_a_callback_that_blocks_keeps_its_place_and_no_device(gated: tuple[HostManager, GatedDevice]) -> None:
+    host, device = gated
+    device.gate.set()
+    release = Event()
+    threads: SimpleQueue[Thread] = SimpleQueue()
+
+    def blocking(future: Future[Any]) -> None:
+        threads.put(current_thread())
+        assert release.wait(PATIENCE)
+
+    first = host.run_network("n", [X], callback=blocking)
+    assert first.result(PATIENCE)
+    threads.get(timeout=PATIENCE)
+    second = host.run_network("n", [X])
+    assert host.statistics().queue_size == 1
+    release.set()
+    assert second.result(PATIENCE)
+
+
+def test_what_a_callback_raises_harms_nobody(host: HostManager, caplog: pytest.LogCaptureFixture) -> None:
+    def failing(future: Future[Any]) -> None:
+        raise ValueError("mine")
+
+    host.add_network("n", squares())
+    futures = [host.run_network("n", [X], callback=failing) for _ in range(3)]
+    assert all(_output(f.result(PATIENCE)) == SQUARES for f in futures)
+    host.close()
+    assert caplog.text.count("ValueError: mine") == 3
+
+
+def test_a_run_that_fails_fails_its_request_only() -> None:
+    def outputs(function: str, inputs: Any) -> Any:
+        if inputs[0][0] == 2:
+            raise onert.ExecutionError("two")
+        return inputs
+
+    with HostManager([GatedDevice(outputs=outputs, is_open=True)]) as host:
+        host.add_network("n", squares())
+        futures = [host.run_network("n", [np.full(3, i, np.float32)]) for i in range(4)]
+        assert [str(f.exception(PATIENCE)) for f in futures] == ["None", "None", "two", "None"]
+        with pytest.raises(onert.ExecutionError, match="two"):
+            host.run_network_blocking("n", [np.full(3, 2, np.float32)])
+        counted = host.statistics().networks["n"]
+        assert (counted.requests_succeeded, counted.requests_failed, counted.requests_processed) == (3, 2, 5)
