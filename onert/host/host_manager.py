@@ -18,7 +18,6 @@ from onert.compiler import Options
 from onert.ir import ExecutionError, Package
 from onert.runtime import compile
 
-from .admission import Admission
 from .dag import DAG
 from .device_config import DeviceConfig
 from .device_manager import DeviceManager, Result
@@ -33,10 +32,10 @@ from .errors import (
 )
 from .executor import Executor
 from .host_config import HostConfig
-from .network import Network
+from .network import Network, Outputs
 from .partitioner import whole
 from .provisioner import Provisioner, evict
-from .requests import Callback, Outputs, PromisedRequest, Request, WaitingRequest
+from .requests import Admission, Callback, PromisedRequest, Request, WaitingRequest
 from .statistics import DeviceStatistics, HostStatistics
 
 Inputs = Mapping[str, Any] | Sequence[Any]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
-from weakref import ref
 
 from onert.backend import TensorInfo
 from onert.exec.arguments import elements
@@ -14,8 +13,10 @@ from onert.ir import shape as shapes
 
 from .dag import DAG, DAGNode
 from .device_manager import DeviceManager
-from .requests import Outputs, Request
 from .statistics import Counters
+
+Outputs = dict[str, Array]
+"""Outputs by name."""
 
 
 class PlacedNode:
@@ -60,9 +61,10 @@ class Network:
         self.outputs = tuple(value for _, value in dag.outputs)
         self.most_active = most
         """How many requests may be run at a time."""
-        self.active: dict[int, ref[Request]] = {}
-        self.waiting: list[tuple[int, int, Request]] = []
-        """Requests in the queue, a heap by priority and number."""
+        self.active: dict[int, Any] = {}
+        """The requests that are being run, by number: the admission's."""
+        self.waiting: list[tuple[int, int, Any]] = []
+        """Requests in the queue, a heap by priority and number: the admission's."""
         self.removed = False
         self.idle_states: list[Any] = []
         """The executor's, for requests to come."""

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from onert.backend.tasks import Gate
+from onert.host.device_manager import Result
+from onert.host.errors import DeadlineError
+from onert.host.network import Network, Outputs
 from onert.ir import Array
 
-from .device_manager import Result
-from .errors import DeadlineError
-
-if TYPE_CHECKING:
-    from .network import Network
-
-Outputs = dict[str, Array]
 Callback = Callable[[Future[Outputs]], object]
 
 

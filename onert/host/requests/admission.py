@@ -9,12 +9,12 @@ from time import perf_counter
 from weakref import ref
 
 from onert.backend.tasks import Gate
+from onert.host.device_manager import Result
+from onert.host.errors import NetworkBusyError, NetworkNotFoundError, RequestRefusedError
+from onert.host.host_config import HostConfig
+from onert.host.network import Network
 
-from .device_manager import Result
-from .errors import NetworkBusyError, NetworkNotFoundError, RequestRefusedError
-from .host_config import HostConfig
-from .network import Network
-from .requests import Request
+from .request import Request
 
 
 class _Slot(ref[Request]):
