@@ -46,9 +46,9 @@ class Latencies:
         seen = 0
         for at, count in enumerate(self._counts):
             seen += count
-            if count and seen >= wanted:
+            if count and seen >= wanted and at < len(self._counts) - 1:
                 return min(float(_SHORTEST * 2 ** ((at + 1) / _PER_OCTAVE)), self.longest)
-        return 0.0
+        return self.longest  # in the last bucket, which has no end, or 0
 
 
 class Counters:

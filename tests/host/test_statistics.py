@@ -1,0 +1,34 @@
+"""Claims about what a host counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onert.host.statistics import Latencies
+
+
+def test_percentiles_are_those_of_the_times_to_a_hundredth() -> None:
+    rng = np.random.default_rng(0)
+    times = rng.lognormal(-7, 1.5, 20_000)
+    found = Latencies()
+    for time in times.tolist():
+        found.add(time)
+    for percent in (1, 10, 50, 90, 99, 99.9):
+        exact = np.percentile(times, percent, method="inverted_cdf")
+        assert exact * 0.999 <= found.percentile(percent) <= exact * 1.012
+    assert found.percentile(100) == found.longest == times.max()
+    assert found.mean == pytest.approx(times.mean())
+    assert found.count == len(times)
+
+
+@pytest.mark.parametrize("time", [0.0, 1e-12, 1e-7, 1.0, 1e9])
+def test_times_of_any_length_are_counted(time: float) -> None:
+    found = Latencies()
+    found.add(time)
+    assert found.percentile(50) == found.longest == time
+    assert found.count == 1
+
+
+def test_where_nothing_was_counted_there_is_no_time() -> None:
+    assert Latencies().percentile(99) == Latencies().mean == 0.0
