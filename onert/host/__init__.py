@@ -25,6 +25,7 @@ from .errors import (
 )
 from .host_config import HostConfig
 from .host_manager import HostManager
+from .partitioner import PartitionConfig, partition_svg, partition_table
 from .statistics import DeviceStatistics, HostStatistics, NetworkStatistics
 
 __all__ = [
@@ -49,7 +50,10 @@ __all__ = [
     "NetworkNotFoundError",
     "NetworkStatistics",
     "OutOfDeviceMemoryError",
+    "PartitionConfig",
     "PartitionError",
     "RequestRefusedError",
     "load_devices",
+    "partition_svg",
+    "partition_table",
 ]

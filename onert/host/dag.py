@@ -12,6 +12,7 @@ from onert.ir.process.cached import cached
 from onert.ir.value import Value
 
 from .errors import PartitionError
+from .memory import GraphMemInfo
 
 
 @frozen
@@ -19,6 +20,15 @@ class BackendHints(Value):
     """What a partition asks of its device: `execution_units` threads at most (0: the device's own number)."""
 
     execution_units: int = 0
+
+
+@frozen
+class Estimate(Value):
+    """What was reckoned of a sub-network when it was made: operations, memory, and the seconds of a run."""
+
+    operations: int
+    memory: GraphMemInfo
+    seconds: float
 
 
 @frozen(eq=False)
@@ -41,6 +51,7 @@ class DAGNode:
     replication_count: int = 1
     hints: BackendHints = field(factory=BackendHints)
     prepared: bool = False
+    estimate: Estimate | None = None
 
     @property
     def instance_count(self) -> int:

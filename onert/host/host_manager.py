@@ -13,6 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import finalize
 
+from onert.backend import Program
+from onert.backend.registry import load_backends
 from onert.backend.tasks import Pool
 from onert.compiler import Options
 from onert.ir import ExecutionError, Package
@@ -33,8 +35,8 @@ from .errors import (
 from .executor import Executor
 from .host_config import HostConfig
 from .network import Network, Outputs
-from .partitioner import whole
-from .provisioner import Provisioner, evict
+from .partitioner import Kind, PartitionConfig, Partitioner
+from .provisioner import Provisioner, evict, prepared_options
 from .requests import Admission, Callback, PromisedRequest, Request, WaitingRequest
 from .statistics import DeviceStatistics, HostStatistics
 
@@ -76,31 +78,29 @@ class HostManager:
         package: Package,
         *,
         options: Options | None = None,
+        parts: int | None = None,
+        partition: PartitionConfig | None = None,
         copies: int | None = 1,
+        profile: bool = False,
         max_active: int | None = None,
     ) -> DAG:
         """Compile a package and load it; requests may name it from then on. What runs meanwhile is not disturbed.
 
-        `copies`: on how many devices it is; None: on all of the first one's backend. `max_active`: how many requests
-        for it may be run at a time; None: as many as the host's. What is compiled follows `options`, but for the
-        backend and the threads, which are the device's. NetworkExistsError, NetworkBusyError where the name is taken;
-        errors of the compiler, of the partitioner and of the devices, after which nothing is left of it.
+        `parts`, `partition`, `copies` and `profile` are those of `Partitioner.partition`. `max_active`: how many
+        requests for it may be run at a time; None: as many as the host's. What is compiled follows `options`, but for
+        the backend and the threads, which are the device's. NetworkExistsError, NetworkBusyError where the name is
+        taken; errors of the compiler, of the partitioner and of the devices, after which nothing is left of it.
         """
         _check_name(name)
         self._begin_change(name)
         try:
             options = (Options.from_environment() if options is None else options).with_config(package.config)
             devices = self._available
-            first = devices[0]
-            program = compile(package, first.options(options))
-            alike = [device for device in devices if device.config.backend == first.config.backend]
-            dag = whole(name, package, program, first.config.backend, len(alike) if copies is None else copies)
-            dag.validate()
-            if len(dag.logical_devices) > len(alike):
-                raise DeviceNotFoundError(
-                    f"network {name!r}: {len(dag.logical_devices)} copies are asked for, there are {len(alike)} devices"
-                )
-            placed = self._provisioner.provision(dag, devices, options, {0: (first, program)})
+            found = self._partitioner(options, devices).partition(
+                name, package, config=partition, parts=parts, copies=copies, profile=profile
+            )
+            dag = found.dag
+            placed = self._provisioner.provision(dag, devices, options, found.programs)
             most = self.config.max_active_requests
             network = Network(dag, placed, most if max_active is None else min(most, max_active))
             with self._lock:
@@ -108,6 +108,21 @@ class HostManager:
         finally:
             self._changing.discard(name)
         return dag
+
+    def _partitioner(self, options: Options, devices: Sequence[DeviceManager]) -> Partitioner:
+        """The partitioner for some devices, those of one backend as one kind."""
+        alike: dict[str, list[DeviceManager]] = {}
+        for device in devices:
+            alike.setdefault(device.config.backend, []).append(device)
+        kinds = [
+            Kind(backend, [device.info for device in own], load_backends((backend,))) for backend, own in alike.items()
+        ]
+
+        def compiled(package: Package, backend: str, prepared: bool) -> Program:
+            chosen = alike[backend][0].options(options)
+            return compile(package, prepared_options(chosen) if prepared else chosen)
+
+        return Partitioner(kinds, compiled)
 
     def _begin_change(self, name: str) -> None:
         with self._lock:

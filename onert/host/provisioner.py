@@ -47,18 +47,19 @@ class Provisioner:
         dag: DAG,
         devices: Sequence[DeviceManager],
         options: Options,
-        known: Mapping[int, tuple[DeviceManager, Program]] | None = None,
+        known: Mapping[int, Program] | None = None,
     ) -> list[PlacedNode]:
         """The nodes of a network on their devices; nothing is left on any device where that fails.
 
-        `known` are nodes, by position, that were compiled already, with the device that it was for.
+        `known` are programs of nodes, by position, that were compiled already: for the first device of their backend.
         DeviceNotFoundError where no device has a node's backend, OutOfDeviceMemoryError with the sizes where a logical
         device fits on none.
         """
         places = assign(dag, devices)
         programs: dict[_Kind, Program] = {}
-        for at, (device, program) in ({} if known is None else known).items():
-            programs[self._kind(dag.nodes[at], device)] = program
+        for at, program in ({} if known is None else known).items():
+            first = next(d for d in devices if d.config.backend == dag.nodes[at].backend_name)
+            programs[self._kind(dag.nodes[at], first)] = program
         placed = []
         with ExitStack() as undo:
             for node in dag.nodes:
@@ -81,11 +82,16 @@ class Provisioner:
         units = node.hints.execution_units
         if units:
             found = found.choose(num_threads=min(units, device.threads))
-        return found.choose(optimize=False, signature=None, input_shapes={}) if node.prepared else found
+        return prepared_options(found) if node.prepared else found
 
     def _kind(self, node: DAGNode, device: DeviceManager) -> _Kind:
         parameters = tuple(sorted(device.config.parameters.items()))
         return _Kind(node.name, device.config.backend, device.threads, parameters)
+
+
+def prepared_options(options: Options) -> Options:
+    """The options by which a package is compiled that has been through the passes, and has one way into it."""
+    return options.choose(optimize=False, signature=None, input_shapes={}, op_backend_map={})
 
 
 def evict(dag: DAG, placed: Sequence[PlacedNode]) -> None:

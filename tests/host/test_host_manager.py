@@ -28,7 +28,7 @@ from onert.host import (
     NetworkBusyError,
     NetworkExistsError,
     NetworkNotFoundError,
-    OutOfDeviceMemoryError,
+    PartitionError,
     RequestRefusedError,
 )
 
@@ -272,14 +272,15 @@ def test_networks_go_to_the_devices_that_are_available() -> None:
         for names in ([], ["gated0", "other"]):
             with pytest.raises(DeviceNotFoundError, match="expected some of gated0, gated1, gated2"):
                 host.set_available_devices(names)
-        with pytest.raises(DeviceNotFoundError, match="2 copies are asked for, there are 1 devices"):
+        with pytest.raises(PartitionError, match="2 copies on 1 devices each are asked for, there is room for 1"):
             host.add_network("m", squares(), copies=2)
 
 
 def test_a_network_that_does_not_fit_leaves_nothing_behind() -> None:
     devices = [GatedDevice("small", memory=4000), GatedDevice("smaller", memory=3000)]
     with HostManager(devices) as host:
-        with pytest.raises(OutOfDeviceMemoryError, match=r"takes 12\d\d\d bytes, more than any device .* small 4000"):
+        message = r"the memory usage \(12000 bytes\) of one partition exceeds the available memory \(4000 bytes\)"
+        with pytest.raises(PartitionError, match=message):
             host.add_network("n", products(1000))
         assert not host.network_added("n")
         assert [d.functions for d in devices] == [(), ()]

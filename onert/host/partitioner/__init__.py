@@ -1,5 +1,8 @@
 """The partitioner: how a network is divided among devices."""
 
-from .whole import whole
+from .assignment import Kind
+from .partitioner import Partitioned, Partitioner
+from .report import partition_svg, partition_table
+from .user import PartitionConfig
 
-__all__ = ["whole"]
+__all__ = ["Kind", "PartitionConfig", "Partitioned", "Partitioner", "partition_svg", "partition_table"]

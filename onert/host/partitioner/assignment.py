@@ -1,0 +1,112 @@
+"""Which backend runs which operations of a network, and in which regions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
+
+from onert.backend import Backend
+from onert.compiler.scheduler.manual import why_not
+from onert.compiler.scheduler.operation_names import kinds
+from onert.host.device_info import DeviceInfo
+from onert.host.errors import PartitionError
+from onert.ir import CallTypes, Operation
+
+from .units import UnitGraph
+
+
+def takes(info: DeviceInfo, operation: Operation) -> bool:
+    """Whether an operation's kind is one that a device is given, whatever its backend supports."""
+    names = kinds(operation)
+    if info.non_supported_nodes.intersection(names):
+        return False
+    return not info.supported_nodes or bool(info.supported_nodes.intersection(names))
+
+
+class Kind:
+    """Devices of one backend, as the partitioner sees them, and the backends that compile for them."""
+
+    def __init__(self, name: str, infos: Sequence[DeviceInfo], backends: Sequence[Backend]) -> None:
+        self.name = name
+        self.infos = tuple(infos)
+        self.backends = tuple(backends)
+        """The device's own first, then those behind it."""
+
+    @property
+    def info(self) -> DeviceInfo:
+        """What the kind's devices are like: the first of them."""
+        return self.infos[0]
+
+    def room(self, count: int) -> int:
+        """The bytes that each of so many partitions may take: what the smallest device has that they need."""
+        free = sorted((info.available_memory for info in self.infos), reverse=True)
+        return free[min(count, len(free)) - 1]
+
+    def refusal(self, operation: Operation, types: CallTypes, *, behind: bool) -> str | None:
+        """Why the kind does not run an operation; None where it does. `behind`: the other backends count too."""
+        if not all(takes(info, operation) for info in self.infos):
+            return f"{self.name}: its devices are not given {operation.op.label}"
+        reasons = []
+        for backend in self.backends if behind else self.backends[:1]:
+            reason = why_not(backend, operation, types)
+            if reason is None:
+                return None
+            reasons.append(f"{backend.name}: {reason}")
+        return "; ".join(reasons)
+
+
+def assigned(name: str, graph: UnitGraph, choices: Sequence[Kind]) -> list[int]:
+    """For each unit the first kind whose own backend runs all of it; where there is none, the first that can with the
+    backends behind its own. PartitionError names every operation that no kind is given or can run."""
+    subgraph = graph.subgraph
+    found: list[int] = []
+    missing: list[str] = []
+    for operations in graph.units:
+        calls = [(subgraph.operations[at], subgraph.types(subgraph.operations[at])) for at in operations]
+        for behind in (False, True):
+            able = [
+                at
+                for at, kind in enumerate(choices)
+                if all(kind.refusal(operation, types, behind=behind) is None for operation, types in calls)
+            ]
+            if able:
+                found.append(able[0])
+                break
+        else:
+            missing += [_reasons(operation, types, choices) for operation, types in calls]
+    if missing:
+        raise PartitionError(
+            f"network {name!r}: {len(missing)} operations are not supported by any of the provided backends: "
+            + "; ".join(filter(None, missing))
+        )
+    return found
+
+
+def _reasons(operation: Operation, types: CallTypes, choices: Sequence[Kind]) -> str:
+    reasons = [kind.refusal(operation, types, behind=True) for kind in choices]
+    return f"{operation} ({', '.join(r for r in reasons if r is not None)})"
+
+
+def regions(graph: UnitGraph, kinds_of: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
+    """Units of one kind in a row, of an order that changes kinds seldom: each region with its kind."""
+    waiting = [len(needed) for needed in graph.before]
+    after: list[list[int]] = [[] for _ in waiting]
+    for unit, needed in enumerate(graph.before):
+        for each in needed:
+            after[each].append(unit)
+    ready: Mapping[int, list[int]] = {kind: [] for kind in set(kinds_of)}
+    for unit, count in enumerate(waiting):
+        if count == 0:
+            heappush(ready[kinds_of[unit]], unit)
+    found: list[tuple[int, list[int]]] = []
+    while any(ready.values()):
+        if not found or not ready[found[-1][0]]:
+            found.append((min((queue[0], kind) for kind, queue in ready.items() if queue)[1], []))
+        kind, region = found[-1]
+        unit = heappop(ready[kind])
+        region.append(unit)
+        for follower in after[unit]:
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                heappush(ready[kinds_of[follower]], follower)
+    return [(kind, tuple(region)) for kind, region in found]

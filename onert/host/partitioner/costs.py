@@ -1,0 +1,83 @@
+"""What units take: by the roofline of a device, or as measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from onert.backend import Program, Tensors
+from onert.exec import Execution
+from onert.exec.observers import Observer, Work
+from onert.host.device_info import DeviceInfo
+from onert.host.memory import type_bytes
+from onert.ir import Array
+from onert.ir.analysis.cost import cost
+
+from .units import UnitGraph
+
+Seconds = tuple[float, ...]
+"""Of each unit."""
+
+
+def roofline(graph: UnitGraph, info: DeviceInfo) -> Seconds:
+    """What each unit takes at least: its arithmetic, or its traffic with memory, whichever takes longer.
+
+    A tensor larger than the fast memory of the device comes from the slow one. What passes inside of a unit is no
+    traffic (Williams, Waterman, Patterson 2009).
+    """
+    found = []
+    for unit, operations in enumerate(graph.units):
+        subgraph = graph.subgraph
+        constants = {i for at in operations for i in subgraph.operations[at].used if subgraph.operands[i].is_constant}
+        moved = [type_bytes(subgraph.type(i)) for i in (*constants, *graph.reads[unit], *graph.makes[unit])]
+        slow = sum(nbytes for nbytes in moved if nbytes > info.sram_capacity)
+        fast = sum(moved) - slow
+        flops = sum(
+            cost(subgraph.operations[at].op, subgraph.types(subgraph.operations[at])).flops for at in operations
+        )
+        found.append(max(flops / info.peak_compute, slow / info.peak_dram_bw, fast / info.peak_sram_bw))
+    return tuple(found)
+
+
+class _Timing(Observer):
+    """The nanoseconds of each piece of the entry's steps."""
+
+    def __init__(self, program: Program) -> None:
+        self._main = program.main
+        self.pieces: dict[tuple[int, ...], int] = {}
+
+    def ends(self, work: Work, tensors: Tensors, start: int, end: int) -> None:
+        if work.routine is self._main:
+            self.pieces[work.operations] = self.pieces.get(work.operations, 0) + end - start
+
+
+def measured(program: Program, graph: UnitGraph, rounds: int = 5) -> Seconds:
+    """What each unit takes on this machine: the median of some runs on random numbers, after one that does not count.
+
+    A piece that belongs to several units counts for each by its share of the operations.
+    """
+    timing = _Timing(program)
+    seconds: dict[tuple[int, ...], list[float]] = {}
+    with Execution(program, observers=(timing,)) as execution:
+        inputs = [_numbers(info) for info in program.inputs]
+        for turn in range(rounds + 1):
+            timing.pieces.clear()
+            execution.run(inputs)
+            if turn:
+                for piece, taken in timing.pieces.items():
+                    seconds.setdefault(piece, []).append(taken / 1e9)
+    each: Mapping[int, float] = {at: median(times) / len(piece) for piece, times in seconds.items() for at in piece}
+    return tuple(sum(each.get(at, 0.0) for at in operations) for operations in graph.units)
+
+
+def _numbers(info: Any) -> Array:
+    rng = np.random.default_rng(0)
+    shape = tuple(d or 1 for d in info.shape)
+    if info.dtype.is_float:
+        return rng.uniform(-1, 1, shape).astype(info.dtype.numpy)
+    if info.dtype.is_handle:
+        return np.full(shape, b"", object)
+    return np.zeros(shape, info.dtype.numpy)

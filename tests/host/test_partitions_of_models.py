@@ -1,0 +1,78 @@
+"""A network that is cut gives what it gives whole, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from patience import PATIENCE
+from shared_material import REPOSITORY, SHARED, needs_shared
+
+import onert
+from onert.host import DeviceConfig, HostManager, PartitionError
+from onert.host.partitioner.units import unit_graph
+from onert.ir import Array
+
+CUTS = (2, 3, 5)
+QUICK = {"digits_int8", "cf_while_cond_fp32", "mobilenet_v3_small_224_fp32", "trained_lstm", "kws_ref_model"}
+
+
+def inputs_of(program: onert.Program) -> list[Array]:
+    rng = np.random.default_rng(0)
+    found = []
+    for info in program.inputs:
+        shape = tuple(d or 1 for d in info.shape)
+        if info.dtype.is_float:
+            found.append(rng.uniform(-1, 1, shape).astype(info.dtype.numpy))
+        else:  # indices of a vocabulary or a mask: small
+            found.append(rng.integers(0, 2, shape).astype(info.dtype.numpy))
+    return found
+
+
+def bits(outputs: dict[str, Array]) -> dict[str, tuple[tuple[int, ...], bytes]]:
+    return {name: (array.shape, array.tobytes()) for name, array in outputs.items()}
+
+
+def check(path: Path) -> None:
+    """Cut in 2, 3 and 5 where it has as many pieces, run twice by both ways, a network gives the whole one's bits."""
+    package = onert.load(path)
+    program = onert.compile(package, num_threads=1)
+    if any(info.dtype.is_handle for info in program.inputs):
+        pytest.skip("its inputs are strings")
+    inputs = inputs_of(program)
+    want = bits(onert.Execution(program).run(inputs))
+    with HostManager([DeviceConfig(threads=1) for _ in range(max(CUTS))]) as host:
+        for count in CUTS:
+            if count > len(unit_graph(program).units):
+                with pytest.raises(PartitionError, match="groups of operations that are not divided"):
+                    host.add_network(f"cut{count}", package, parts=count)
+                continue
+            dag = host.add_network(f"cut{count}", package, parts=count)
+            assert len(dag.nodes) == count
+            assert dag.logical_devices == tuple(range(count))
+            for _ in range(2):
+                assert bits(host.run_network_blocking(f"cut{count}", inputs)) == want
+                assert bits(host.run_network(f"cut{count}", inputs).result(PATIENCE)) == want
+            host.remove_network(f"cut{count}")
+
+
+def _models() -> Iterator[Any]:
+    """A few in the default suite, all in the long one."""
+    shared = sorted([*(SHARED / "models").rglob("*.tflite"), *(SHARED / "models").rglob("*.circle")])
+    for path in shared:
+        marks = () if path.stem in QUICK else (pytest.mark.long,)
+        yield pytest.param(path, id=f"{path.parent.name}-{path.stem}", marks=marks)
+
+
+@needs_shared
+@pytest.mark.parametrize("path", list(_models()))
+def test_a_shared_model_that_is_cut_gives_the_same_bits(path: Path) -> None:
+    check(path)
+
+
+@pytest.mark.parametrize("name", ["digits_float", "digits_int8"])
+def test_a_small_model_that_is_cut_gives_the_same_bits(name: str) -> None:
+    check(REPOSITORY / "nnpackage" / "examples" / name)
