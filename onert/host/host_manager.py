@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -68,6 +69,7 @@ class HostManager:
         self._changing: set[str] = set()
         """Names of networks that are being added or removed."""
         self._numbers = count(1)
+        self._process = os.getpid()
         finalize(self, _stop, self._devices)
 
     # ---- networks
@@ -125,6 +127,7 @@ class HostManager:
         return Partitioner(kinds, compiled)
 
     def _begin_change(self, name: str) -> None:
+        self._require_own_process()
         with self._lock:
             if name in self._changing:
                 raise NetworkBusyError(f"network {name!r} is being added or removed")
@@ -137,6 +140,7 @@ class HostManager:
 
         NetworkBusyError while requests for it wait or are being run, and while it is being added or removed.
         """
+        self._require_own_process()
         with self._lock:
             if name in self._changing:
                 raise NetworkBusyError(f"network {name!r} is being added or removed")
@@ -163,6 +167,7 @@ class HostManager:
     @property
     def networks(self) -> tuple[str, ...]:
         """The names of all networks, in the order in which they were added."""
+        self._require_own_process()
         with self._lock:
             return tuple(self._networks)
 
@@ -251,7 +256,13 @@ class HostManager:
             raise
         return request.wait()
 
+    def _require_own_process(self) -> None:
+        """HostError in a child that was forked: devices' threads stayed with the parent, and locks may be held."""
+        if os.getpid() != self._process:
+            raise HostError("the host stayed with the process that this one was forked from; make one here")
+
     def _network(self, name: str) -> Network:
+        self._require_own_process()
         found = self._networks.get(name)
         if found is None:
             raise NetworkNotFoundError(f"there is no network {name!r}")
@@ -314,6 +325,7 @@ class HostManager:
 
     def statistics(self) -> HostStatistics:
         """Everything that the host counts, as it is now."""
+        self._require_own_process()
         with self._lock:
             networks = dict(self._networks)
         active, waiting, _ = self._admission.counts()
@@ -334,6 +346,8 @@ class HostManager:
 
         HostError in a callback of a request, which would wait for itself.
         """
+        if os.getpid() != self._process:
+            return
         if self._callbacks.is_member():
             raise HostError("this host cannot be closed by a callback of one of its requests; close it afterwards")
         self._admission.close().wait()

@@ -1,0 +1,71 @@
+"""Claims about a process that is forked while a host is at work."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from threading import Event, Thread
+
+import numpy as np
+import pytest
+from patience import PATIENCE
+
+from host.gated import squares
+from onert.host import DeviceConfig, HostError, HostManager
+
+X = np.float32([1, 2, 3])
+
+
+def in_child(check: Callable[[], object]) -> int:
+    """The exit status of a forked child that makes a check; 1 where it fails or hangs."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            check()
+        except BaseException as error:
+            sys.stderr.write(f"{type(error).__name__}: {error}\n")
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def refuses(host: HostManager) -> None:
+    """In a child, nothing of the parent's host works or hangs, and a new one does."""
+    for call in (
+        lambda: host.run_network_blocking("n", [X]),
+        lambda: host.add_network("m", squares()),
+        lambda: host.remove_network("n"),
+        host.statistics,
+    ):
+        with pytest.raises(HostError, match="stayed with the process that this one was forked from"):
+            call()
+    if not isinstance(host.run_network("n", [X]).exception(0), HostError):
+        raise AssertionError
+    host.close()
+    with HostManager([DeviceConfig(threads=1, backend="reference")]) as mine:
+        mine.add_network("n", squares())
+        (found,) = mine.run_network("n", [X]).result(PATIENCE).values()
+        if found.tolist() != [1, 4, 9]:
+            raise AssertionError(found)
+
+
+def test_a_forked_child_is_told_that_the_host_is_not_its_own() -> None:
+    stop = Event()
+
+    def ask() -> None:
+        while not stop.is_set():
+            host.run_network("n", [X]).result(PATIENCE)
+
+    with HostManager([DeviceConfig(threads=1, backend="reference")]) as host:
+        host.add_network("n", squares())
+        threads = [Thread(target=ask) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        statuses = [in_child(lambda: refuses(host)) for _ in range(10)]
+        stop.set()
+        for thread in threads:
+            thread.join(PATIENCE)
+        assert statuses == [0] * 10
+        (found,) = host.run_network_blocking("n", [X]).values()
+        assert found.tolist() == [1, 4, 9]
