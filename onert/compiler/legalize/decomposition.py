@@ -7,7 +7,7 @@ from functools import cache
 
 from attrs import frozen
 
-from onert.ir import Op
+from onert.ir import CallTypes, DType, Op
 from onert.ir.process import imports
 from onert.ir.value import Value
 
@@ -30,7 +30,37 @@ class Decomposition(Value):
     write: Write
 
 
+def always(op: Op, types: CallTypes) -> None:
+    """No operation of the kind is left as it is."""
+
+
+def moves(op: Op, types: CallTypes) -> str | None:
+    """Why what is stored is not moved: scales would have to move along, or change."""
+    x, out = types.input(0), types.output
+    if x.quantization != out.quantization:
+        return "its result is quantised otherwise than its operand"
+    return "its scales lie along an axis" if x.quantization is not None and not x.quantization.per_tensor else None
+
+
+def only_float32(op: Op, types: CallTypes) -> str | None:
+    """Why an operation is not computed in float32: a tensor is of another type."""
+    other = [t for t in (*types.inputs, *types.outputs) if t is not None and t.dtype is not DType.FLOAT32]
+    return f"a tensor is of {other[0].dtype.text}, which is not computed in float32" if other else None
+
+
 _KINDS: Mapping[str, tuple[str, ...]] = {
+    "hlo_shapes": (
+        "HloBroadcastInDim",
+        "HloClamp",
+        "HloSlice",
+        "HloTranspose",
+        "HloDynamicSlice",
+        "HloDynamicUpdateSlice",
+        "DynamicUpdateSlice",
+        "HloIota",
+        "HloPad",
+        "Dilate",
+    ),
     "recurrent": ("RNN", "BidirectionalRNN", "GRU", "SVDF", "BidirectionalLSTM", "BasicLSTM"),
 }
 """The kinds that each file of this package decomposes: a file is read when a model has one of them."""

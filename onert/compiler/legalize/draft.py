@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from attrs import evolve
 
-from onert.ir import CallTypes, Operand, TensorType
+from onert.ir import Array, CallTypes, Constant, DType, Op, Operand, TensorType
+from onert.ir.analysis.inference import infer
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.layout import Reverse, Transpose
 from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
-from onert.ir.shape import static
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+from onert.ir.shape import num_elements, static
+
+_SMALL = 1 << 10
+"""Elements that a constant may have although it is made of fewer."""
 
 
 class Draft(Builder):
@@ -36,9 +48,14 @@ class Draft(Builder):
         """The shape, which must be known."""
         return static(self.known(operand).shape)
 
+    def dtype(self, operand: int) -> DType:
+        """The element type."""
+        return self.known(operand).dtype
+
     def integers(self, *values: int) -> int:
-        """A vector of int32."""
-        return self.constant(np.array(values, np.int32))
+        """A vector of int32, of int64 where one is too large."""
+        wide = any(value != int(np.int64(value).astype(np.int32)) for value in values)
+        return self.constant(np.array(values, np.int64 if wide else np.int32))
 
     def number(self, value: int) -> int:
         """A scalar of int32."""
@@ -46,7 +63,7 @@ class Draft(Builder):
 
     def reshaped(self, x: int, *shape: int) -> int:
         """The elements of `x` in another shape; `x` itself where it has this shape."""
-        return x if self.shape(x) == shape else self.add(Reshape(), x, self.integers(*shape))
+        return x if self.shape(x) == shape else self.moved(Reshape(), x, self.integers(*shape))
 
     def rows_times(self, x: int, weights: int, bias: int | None, asymmetric: bool = False) -> int:
         """Every row of `x` times weights, plus the bias."""
@@ -87,6 +104,84 @@ class Draft(Builder):
         if activation is Activation.TANH:
             return self.tanh(self.sum(x, y))
         return self.add(Binary(BinaryKind.ADD, activation), x, y)
+
+    def moved(self, op: Op, x: int, *operands: int) -> int:
+        """Elements of `x` elsewhere, as they are stored; of a constant where that makes no larger one, at once."""
+        given = [self.known(i) for i in (x, *operands)]
+        (made,) = infer(op, given) or ()
+        count, most = num_elements(made.shape) or 0, max(num_elements(given[0].shape) or 0, _SMALL)
+        if count > most or given[0].dtype.is_handle or any(t.data is None for t in given):
+            return self.add(op, x, *operands, quantization=(given[0].quantization,))
+
+        def elements() -> Array:
+            assert op.evaluate is not None
+            found = op.evaluate(*(t.value for t in given))
+            return np.ascontiguousarray(found).reshape(found.shape)
+
+        return self._operand(Operand(evolve(made, quantization=given[0].quantization), data=Constant(elements)))
+
+    def transposed(self, x: int, order: Sequence[int]) -> int:
+        """`x` with its dimensions in another order."""
+        shape = self.shape(x)
+        if [axis for axis in order if shape[axis] != 1] == [axis for axis, d in enumerate(shape) if d != 1]:
+            return self.reshaped(x, *(shape[axis] for axis in order))
+        return self.moved(Transpose(), x, self.integers(*order))
+
+    def broadcast(self, x: int, shape: Sequence[int]) -> int:
+        """`x` repeated up to a shape."""
+        return x if self.shape(x) == tuple(shape) else self.moved(BroadcastTo(), x, self.integers(*shape))
+
+    def part(self, x: int, begin: Sequence[int], size: Sequence[int]) -> int:
+        """The part of `x` from `begin` on."""
+        return (
+            x if self.shape(x) == tuple(size) else self.moved(Slice(), x, self.integers(*begin), self.integers(*size))
+        )
+
+    def gathered(self, x: int, indices: int, axis: int, batch_dims: int = 0) -> int:
+        """The slices of `x` along an axis that indices name."""
+        return self.moved(Gather(axis, batch_dims), x, indices)
+
+    def nothing(self, type_: TensorType) -> int:
+        """A tensor without elements."""
+        return self.constant(np.zeros(static(type_.shape), type_.dtype.numpy), type_.quantization, dtype=type_.dtype)
+
+    def like(self, x: int, value: float) -> int:
+        """A scalar of x's element type."""
+        known = self.known(x)
+        return self.constant(np.array(value, known.dtype.numpy), known.quantization, dtype=known.dtype)
+
+    def numbers(self, count: int, like: int, shape: Sequence[int]) -> int:
+        """0, 1 .. as elements of the type of `like`, in a shape of so many elements."""
+        return self.constant(np.arange(count).astype(self.dtype(like).numpy).reshape(tuple(shape)))
+
+    def cast(self, x: int, to: DType) -> int:
+        """The same numbers in another element type."""
+        return x if self.dtype(x) is to else self.moved(Cast(to), x)
+
+    def index(self, x: int) -> int:
+        """Integers in a type that every backend knows indices of."""
+        return x if self.dtype(x) in (DType.INT32, DType.INT64) else self.cast(x, DType.INT64)
+
+    def compared(self, kind: ComparisonKind, x: int, y: int) -> int:
+        """Whether a relation holds."""
+        return self.add(Comparison(kind), x, y)
+
+    def chosen(self, condition: int, x: int, y: int) -> int:
+        """`x` where the condition holds, else `y`."""
+        return self.add(Select(), condition, x, y, quantization=(self.known(x).quantization,))
+
+    def clamped(self, x: int, low: Array | float, high: Array | float) -> int:
+        """Numbers no less than `low` and no more than `high`."""
+        known = self.known(x)
+        bounds = [np.asarray(bound).astype(known.dtype.numpy) for bound in (low, high)]
+        if known.value is not None:
+            return self.constant(np.minimum(np.maximum(known.value, bounds[0]), bounds[1]))
+        raised = self.binary(BinaryKind.MAXIMUM, x, self.constant(bounds[0]))
+        return self.binary(BinaryKind.MINIMUM, raised, self.constant(bounds[1]))
+
+    def reduced(self, kind: Reduction, x: int, axes: Sequence[int], keep_dims: bool = False) -> int:
+        """A reduction along axes."""
+        return self.add(Reduce(kind, keep_dims), x, self.integers(*axes))
 
     def swapped(self, x: int) -> int:
         """A tensor of rank 3 with its first two axes exchanged."""

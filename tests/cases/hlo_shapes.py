@@ -1,0 +1,159 @@
+"""Cases of StableHLO's operations on shapes: scalars, nothing at all, places that are moved, margins that cut."""
+
+from __future__ import annotations
+
+import numpy as np
+from formulas import floats
+
+from onert.ir import DType, Quantization
+from onert.ir.ops.data_movement.dense import Dilate
+from onert.ir.ops.data_movement.gather import DynamicUpdateSlice
+from onert.ir.ops.stablehlo.shapes_and_elements import (
+    HloBroadcastInDim,
+    HloClamp,
+    HloDynamicSlice,
+    HloDynamicUpdateSlice,
+    HloIota,
+    HloPad,
+    HloSlice,
+    HloTranspose,
+)
+
+from .case import Case
+
+_X = floats((2, 3))
+_CUBE = floats((2, 3, 4))
+_Q = (Quantization((0.5,), (3,)),)
+_BYTES = np.int8([[1, -2, 3], [4, 5, -6]])
+_SPECIAL = np.float32([np.nan, np.inf, -np.inf, -1, 1])
+
+
+CASES = [
+    Case("a scalar everywhere", HloBroadcastInDim((), (2, 2)), (np.float32(3),), (np.full((2, 2), 3, np.float32),)),
+    Case("a scalar as it is", HloBroadcastInDim((), ()), (np.float32(3),), (np.float32(3),)),
+    Case(
+        "behind new dimensions", HloBroadcastInDim((0,), (2, 3)), (np.int64([1, 2]),), (np.int64([[1] * 3, [2] * 3]),)
+    ),
+    Case("into nothing", HloBroadcastInDim((1,), (0, 3)), (np.int32([1, 2, 3]),), (np.zeros((0, 3), np.int32),)),
+    Case(
+        "dimensions in another order",
+        HloBroadcastInDim((2, 0), (3, 5, 2)),
+        (_X,),
+        (np.ascontiguousarray(np.broadcast_to(_X.T[:, None], (3, 5, 2))),),
+    ),
+    Case(
+        "bytes in a scale",
+        HloBroadcastInDim((0, 2), (2, 2, 3)),
+        (_BYTES,),
+        (np.ascontiguousarray(np.broadcast_to(_BYTES[:, None], (2, 2, 3))),),
+        _Q,
+        _Q,
+    ),
+    Case(
+        "not a number and the infinities",
+        HloClamp(),
+        (np.float32(-2), _SPECIAL, np.float32(2)),
+        (np.float32([np.nan, 2, -2, -1, 1]),),
+    ),
+    Case(
+        "a bound that is not a number",
+        HloClamp(),
+        (np.float32(np.nan), _SPECIAL, np.float32(2)),
+        (np.full(5, np.nan, np.float32),),
+    ),
+    Case("bytes between bounds", HloClamp(), (np.int8(-2), _BYTES, np.int8(3)), (np.clip(_BYTES, -2, 3),)),
+    Case("a scalar between bounds", HloClamp(), (np.int64(2), np.int64(7), np.int64(3)), (np.int64(3),)),
+    Case("a part of three dimensions", HloSlice((0, 1, 0), (2, 3, 4), (1, 1, 3)), (_CUBE,), (_CUBE[:, 1:, ::3],)),
+    Case("a part in one piece", HloSlice((1, 0, 1), (2, 3, 3), (1, 1, 1)), (_CUBE,), (_CUBE[1:, :, 1:3],)),
+    Case("a stride beyond the end", HloSlice((0, 1), (2, 3), (1 << 39, 7)), (_X,), (_X[:1, 1:2],)),
+    Case("a scalar whole", HloSlice((), (), ()), (np.float32(4),), (np.float32(4),)),
+    Case("nothing turned", HloTranspose((1, 0)), (np.zeros((0, 3), np.int32),), (np.zeros((3, 0), np.int32),)),
+    Case("a cube turned", HloTranspose((2, 0, 1)), (_CUBE,), (np.ascontiguousarray(_CUBE.transpose(2, 0, 1)),)),
+    Case("bytes in a scale turned", HloTranspose((1, 0)), (_BYTES,), (np.ascontiguousarray(_BYTES.T),), _Q, _Q),
+    Case(
+        "a part of a cube",
+        HloDynamicSlice((1, 3, 2)),
+        (_CUBE, np.int32(1), np.int32(5), np.int32(1)),
+        (_CUBE[1:, :, 1:3],),
+    ),
+    Case("a part from before", HloDynamicSlice((2, 1)), (_X, np.int64([-7]), np.int64([-1])), (_X[:, :1],)),
+    Case("a part of nothing", HloDynamicSlice((0, 1)), (_X, np.int32(1), np.int32(0)), (np.zeros((0, 1), np.float32),)),
+    Case("a scalar part", HloDynamicSlice(()), (np.float32(4),), (np.float32(4),)),
+    Case("a part from a byte", HloDynamicSlice((2,)), (np.int32([1, 2, 3]), np.uint8(200)), (np.int32([2, 3]),)),
+    Case(
+        "a row replaced",
+        HloDynamicUpdateSlice(),
+        (_X, floats((1, 3)) + 9, np.int64(9), np.int32(4)),
+        (np.concatenate([_X[:1], floats((1, 3)) + 9]),),
+    ),
+    Case(
+        "a row replaced from before",
+        DynamicUpdateSlice(),
+        (_X, floats((1, 3)) + 9, np.int64([-3, 5])),
+        (np.concatenate([floats((1, 3)) + 9, _X[1:]]),),
+    ),
+    Case("a scalar replaced", HloDynamicUpdateSlice(), (np.array(1, np.float32), np.float32(2)), (np.float32(2),)),
+    Case(
+        "margins of two sides",
+        HloPad((1, 0), (0, 2), (0, 0)),
+        (_X, np.float32(9)),
+        (np.pad(_X, ((1, 0), (0, 2)), constant_values=9),),
+    ),
+    Case("only what is cut", HloPad((-1, 0), (0, -2), (0, 0)), (_X, np.float32(9)), (_X[1:, :1],)),
+    Case(
+        "set apart and cut on both sides",
+        HloPad((-1,), (-2,), (2,)),
+        (np.int32([1, 2, 3]), np.int32(7)),
+        (np.int32([7, 7, 2, 7]),),
+    ),
+    Case(
+        "set apart in two dimensions",
+        HloPad((0, 1), (1, 0), (1, 2)),
+        (np.int32([[1, 2], [3, 4]]), np.int32([[7]]).reshape(())),
+        (np.int32([[7, 1, 7, 7, 2], [7] * 5, [7, 3, 7, 7, 4], [7] * 5]),),
+    ),
+    Case(
+        "cut whole, then filled up",
+        HloPad((-5,), (7,), (0,)),
+        (np.int32([1, 2]), np.int32(7)),
+        (np.full(4, 7, np.int32),),
+    ),
+    Case(
+        "nothing with margins",
+        HloPad((1,), (1,), (3,)),
+        (np.zeros(0, np.int32), np.int32(7)),
+        (np.full(2, 7, np.int32),),
+    ),
+    Case(
+        "margins that leave nothing",
+        HloPad((-1,), (-1,), (0,)),
+        (np.int32([1, 2]), np.int32(7)),
+        (np.zeros(0, np.int32),),
+    ),
+    Case("a scalar without margins", HloPad((), (), ()), (np.float32(4), np.float32(7)), (np.float32(4),)),
+    Case(
+        "bytes in a scale with margins",
+        HloPad((1, 0), (0, 0), (0, 1)),
+        (_BYTES, np.int8(9)),
+        (np.int8([[9] * 5, [1, 9, -2, 9, 3], [4, 9, 5, 9, -6]]),),
+        (*_Q, *_Q),
+        _Q,
+    ),
+    Case("bytes that count", HloIota(1, DType.INT8, (2, 3)), (), (np.int8([[0, 1, 2]] * 2),)),
+    Case("bytes that count and wrap", HloIota(0, DType.UINT8, (258,)), (), (np.arange(258).astype(np.uint8),)),
+    Case("nothing that counts", HloIota(1, DType.INT32, (0, 3)), (), (np.zeros((0, 3), np.int32),)),
+    Case(
+        "set apart in both dimensions",
+        Dilate(),
+        (np.int32([[1, 2], [3, 4]]), np.int64([3, 2]), np.int32(0)),
+        (np.int32([[1, 0, 2], [0, 0, 0], [0, 0, 0], [3, 0, 4]]),),
+        constant=(1,),
+    ),
+    Case(
+        "nothing to set apart",
+        Dilate(),
+        (np.zeros((0, 1), np.int32), np.int64([3, 2]), np.int32(0)),
+        (np.zeros((0, 1), np.int32),),
+        constant=(1,),
+    ),
+]
