@@ -61,6 +61,8 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
         "HloPad",
         "Dilate",
     ),
+    "hlo_convolution": ("HloConvolution",),
+    "products": ("HloDotGeneral", "Einsum"),
     "recurrent": ("RNN", "BidirectionalRNN", "GRU", "SVDF", "BidirectionalLSTM", "BasicLSTM"),
 }
 """The kinds that each file of this package decomposes: a file is read when a model has one of them."""

@@ -14,7 +14,7 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.layout import Reverse, Transpose
-from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.data_movement.reshape import Reshape, Squeeze
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
@@ -63,7 +63,9 @@ class Draft(Builder):
 
     def reshaped(self, x: int, *shape: int) -> int:
         """The elements of `x` in another shape; `x` itself where it has this shape."""
-        return x if self.shape(x) == shape else self.moved(Reshape(), x, self.integers(*shape))
+        if self.shape(x) == shape:
+            return x
+        return self.moved(Reshape(), x, self.integers(*shape)) if shape else self.moved(Squeeze(), x)
 
     def rows_times(self, x: int, weights: int, bias: int | None, asymmetric: bool = False) -> int:
         """Every row of `x` times weights, plus the bias."""

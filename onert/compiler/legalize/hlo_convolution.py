@@ -1,0 +1,185 @@
+"""StableHLO's convolution, dimensions in any order, as the convolutions that TFLite has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import CallTypes, DType
+from onert.ir.ops.arithmetic.window import MAX_STEP, Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.conv3d import Conv3D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert.ir.ops.data_movement.layout import Reverse
+from onert.ir.ops.stablehlo.products import HloConvolution
+from onert.ir.shape import static
+from onert.ir.value import Value
+
+from .decomposition import Decomposition, only_float32
+from .draft import Draft
+from .hlo_shapes import padded
+from .products import EXACT_TERMS
+
+
+@frozen
+class _Spatial(Value):
+    """What the convolution does along the spatial axes, two or three of them: those that it has not are of 1."""
+
+    strides: tuple[int, ...]
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    apart: tuple[int, ...]
+    dilations: tuple[int, ...]
+
+
+def _spatial(op: HloConvolution) -> _Spatial:
+    missing = max(0, 2 - len(op.strides))
+    one, none = (1,) * missing, (0,) * missing
+    return _Spatial(
+        (*one, *op.strides),
+        (*none, *op.low),
+        (*none, *op.high),
+        (*one, *op.x_dilation),
+        (*one, *op.kernel_dilation),
+    )
+
+
+def _why_not_steps(op: HloConvolution, types: CallTypes) -> str | None:
+    if len(op.strides) > 3:
+        return f"there are {len(op.strides)} spatial dimensions, expected at most 3"
+    if len(op.strides) == 3 and op.feature_groups * op.batch_groups > 1:
+        return "groups in three dimensions have no counterpart"
+    if max((*op.strides, *op.kernel_dilation), default=1) > 1 << 20:
+        return "a stride or a dilation is above 2**20"
+    window = math.prod(static(types.input(1).shape)[axis] for axis in op.kernel_places.spatial)
+    return None if window <= MAX_STEP else "the window is too large"
+
+
+def _why_not(op: HloConvolution, types: CallTypes) -> str | None:
+    return only_float32(op, types) or _why_not_steps(op, types)
+
+
+def _images(d: Draft, op: HloConvolution, x: int) -> int:
+    """`x` as [batch, space.., features], the groups of a batch brought among the features."""
+    places = op.x_places
+    x = d.transposed(x, (places.batch, *places.spatial, places.feature))
+    batch, *space, features = d.shape(x)
+    space = [1] * max(0, 2 - len(space)) + space
+    groups = op.batch_groups
+    if groups == 1:
+        return d.reshaped(x, batch, *space, features)
+    split = d.reshaped(x, groups, batch // groups, *space, features)
+    last = len(space) + 2
+    order = (*range(1, last), 0, last)
+    return d.reshaped(d.transposed(split, order), batch // groups, *space, groups * features)
+
+
+def _filters(d: Draft, op: HloConvolution, kernel: int) -> int:
+    """The kernel as [outputs, space.., inputs], turned round where the operation says so."""
+    places = op.kernel_places
+    around = [places.spatial[i] for i, turned in enumerate(op.reversal) if turned]
+    if around:
+        kernel = d.moved(Reverse(), kernel, d.integers(*around))
+    kernel = d.transposed(kernel, (places.feature, *places.spatial, places.batch))
+    outputs, *space, inputs = d.shape(kernel)
+    return d.reshaped(kernel, outputs, *([1] * max(0, 2 - len(space)) + space), inputs)
+
+
+def _laid_out(d: Draft, op: HloConvolution, y: int) -> int:
+    """`y`, [batch, space.., features], with the dimensions of the result."""
+    places = op.result_places
+    batch, *space, features = d.shape(y)
+    y = d.reshaped(y, batch, *space[len(space) - len(places.spatial) :], features)
+    mine = (places.batch, *places.spatial, places.feature)
+    return d.transposed(y, [mine.index(axis) for axis in range(len(mine))])
+
+
+def _convolution(d: Draft, op: HloConvolution, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Transpose(Conv2D(Pad(Transpose(x)), Transpose(kernel))), or DepthwiseConv2D or Conv3D"""
+    result = static(types.output.shape)
+    if 0 in (*result, *d.shape(operands[0]), *d.shape(operands[1])):
+        return [d.nothing(types.output) if 0 in result else d.broadcast(d.like(operands[0], 0), result)]
+    x, kernel = _images(d, op, operands[0]), _filters(d, op, operands[1])
+    s = _spatial(op)
+    wide = padded(d, x, d.like(x, 0), (0, *s.low, 0), (0, *s.high, 0), (0, *(step - 1 for step in s.apart), 0))
+    return [_laid_out(d, op, _products(d, wide, kernel, s))]
+
+
+def _products(d: Draft, x: int, kernel: int, s: _Spatial) -> int:
+    """`x` [batch, space.., features] by filters [outputs, space.., features / groups], only where windows fit."""
+    features, (outputs, *_, inputs) = d.shape(x)[-1], d.shape(kernel)
+    if len(s.strides) == 3:
+        turned = d.transposed(kernel, (1, 2, 3, 4, 0))
+        (depth, high, wide), (a, b, c) = s.strides, s.dilations
+        return d.add(Conv3D(Padding.VALID, depth, high, wide, a, b, c), x, turned)
+    (down, across), (rows, columns) = s.strides, s.dilations
+    if inputs == 1 and features > 1:
+        window = d.shape(kernel)[1:3]
+        alone = d.reshaped(d.transposed(kernel, (3, 1, 2, 0)), 1, *window, outputs)
+        return d.add(DepthwiseConv2D(Padding.VALID, down, across, rows, columns), x, alone)
+    return d.add(Conv2D(Padding.VALID, down, across, rows, columns), x, kernel)
+
+
+# ---- inputs that lie apart
+
+
+def _why_not_transposed(op: HloConvolution, types: CallTypes) -> str | None:
+    kernel = types.input(1).value
+    if len(op.strides) > 2 or max(op.x_dilation, default=1) == 1:
+        return "its inputs do not lie apart in one or two dimensions"
+    if {*op.strides, *op.kernel_dilation} - {1} or op.feature_groups * op.batch_groups > 1:
+        return "it has strides, a dilated kernel, or groups"
+    if kernel is None or not np.isfinite(kernel).all():
+        return "the kernel is not known to be finite, and zeros between the inputs are multiplied by it"
+    if 0 in (*types.output.shape, *types.input(0).shape, *types.input(1).shape):
+        return "a tensor has no elements"
+    return _why_not(op, types)
+
+
+def _transposed(d: Draft, op: HloConvolution, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Transpose(Pad(Slice(TransposeConv2D(x, Reverse(kernel)))))
+
+    Input i reaches outputs `i * apart + low - tap`: with the kernel turned round, windows that start at `i * apart`, in
+    a result whose first element is number `window - 1 - low` of theirs.
+    """
+    x, kernel = _images(d, op, operands[0]), _filters(d, op, operands[1])
+    s = _spatial(op)
+    turned = d.moved(Reverse(), kernel, d.integers(1, 2))
+    (batch, *sizes, _), (outputs, *window, _) = d.shape(x), d.shape(kernel)
+    full = [(n - 1) * step + w for n, step, w in zip(sizes, s.apart, window, strict=True)]
+    down, across = s.apart
+    y = d.add(TransposeConv2D(Padding.VALID, down, across), d.integers(batch, *full, outputs), turned, x)
+    low, high = ([side - (w - 1) for side, w in zip(sides, window, strict=True)] for sides in (s.low, s.high))
+    return [_laid_out(d, op, padded(d, y, d.like(x, 0), (0, *low, 0), (0, *high, 0), (0, 0, 0, 0)))]
+
+
+# ---- bytes
+
+
+def _why_not_exact(op: HloConvolution, types: CallTypes) -> str | None:
+    if types.output.dtype is not DType.INT32 or any(t is None or t.dtype is not DType.INT8 for t in types.inputs):
+        return "only bytes that become int32 are multiplied as floats"
+    kernel = static(types.input(1).shape)
+    terms = math.prod(d for axis, d in enumerate(kernel) if axis != op.kernel_places.feature)
+    if terms >= EXACT_TERMS:
+        return f"float32 does not hold sums of {terms} products of bytes exactly"
+    return _why_not_steps(op, types)
+
+
+def _exact(d: Draft, op: HloConvolution, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Cast(Conv2D(Cast(x), Cast(kernel))), whose sums float32 holds exactly"""
+    (found,) = _convolution(d, op, types, [d.cast(operand, DType.FLOAT32) for operand in operands])
+    return [d.cast(found, DType.INT32)]
+
+
+DECOMPOSITIONS = {
+    HloConvolution: (
+        Decomposition(_why_not_transposed, _transposed),
+        Decomposition(_why_not, _convolution),
+        Decomposition(_why_not_exact, _exact),
+    ),
+}

@@ -1,0 +1,138 @@
+"""Products of tensors with named dimensions as products of matrices in batches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import CallTypes, DType
+from onert.ir.ops.contraction.einsum import Einsum
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.reduction.reduce import Reduction
+from onert.ir.ops.stablehlo.products import HloDotGeneral
+from onert.ir.shape import static
+
+from .decomposition import Decomposition, only_float32
+from .draft import Draft
+
+EXACT_TERMS = (1 << 24) // (1 << 14)
+"""Products of two bytes whose sum float32 holds exactly, whatever the order: none is above 2**14."""
+
+
+def _others(rank: int, *taken: Sequence[int]) -> list[int]:
+    named = {axis for axes in taken for axis in axes}
+    return [axis for axis in range(rank) if axis not in named]
+
+
+def contracted(
+    d: Draft, x: int, y: int, batch: tuple[Sequence[int], Sequence[int]], summed: tuple[Sequence[int], Sequence[int]]
+) -> int:
+    """Products of elements summed over pairs of dimensions, for every index of the pairs of `batch`.
+
+    The result has the batch's dimensions, then x's others, then y's others. A matrix that is constant and the same for
+    the whole batch becomes the weights of a layer; dimensions that already lie behind one another are not moved.
+    """
+    (x_batch, y_batch), (x_sum, y_sum) = batch, summed
+    shapes = d.shape(x), d.shape(y)
+    x_free, y_free = _others(len(shapes[0]), x_batch, x_sum), _others(len(shapes[1]), y_batch, y_sum)
+    sizes = [shapes[0][axis] for axis in x_batch]
+    rows, columns = (math.prod(s[a] for a in free) for s, free in ((shapes[0], x_free), (shapes[1], y_free)))
+    depth = math.prod(shapes[0][axis] for axis in x_sum)
+    result = (*sizes, *(shapes[0][a] for a in x_free), *(shapes[1][a] for a in y_free))
+    if 0 in (*shapes[0], *shapes[1]):
+        return d.constant(np.zeros(result, np.float32)) if 0 in result else d.broadcast(d.like(x, 0), result)
+    many = math.prod(sizes)
+    if many == 1 and d.known(y).value is not None:
+        left = d.reshaped(d.transposed(x, (*x_batch, *x_free, *x_sum)), rows, depth)
+        weights = d.reshaped(d.transposed(y, (*y_batch, *y_free, *y_sum)), columns, depth)
+        return d.reshaped(d.rows_times(left, weights, None), *result)
+    left, turned_x = _matrices(d, x, x_batch, x_free, x_sum)
+    right, turned_y = _matrices(d, y, y_batch, y_sum, y_free)
+    left = d.reshaped(left, *((many,) if many > 1 else ()), *((depth, rows) if turned_x else (rows, depth)))
+    right = d.reshaped(right, *((many,) if many > 1 else ()), *((columns, depth) if turned_y else (depth, columns)))
+    return d.reshaped(d.add(BatchMatMul(turned_x, turned_y), left, right), *result)
+
+
+def _matrices(d: Draft, x: int, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> tuple[int, bool]:
+    """Matrices of these rows and columns, or turned round where `x` lies so already."""
+    turned = [*batch, *columns, *rows]
+    as_it_is = [axis for axis in turned if d.shape(x)[axis] != 1]
+    if as_it_is == sorted(as_it_is):
+        wanted = [axis for axis in (*batch, *rows, *columns) if d.shape(x)[axis] != 1]
+        if wanted != as_it_is:
+            return d.transposed(x, turned), True
+    return d.transposed(x, (*batch, *rows, *columns)), False
+
+
+def _dot(d: Draft, op: HloDotGeneral, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Reshape(BatchMatMul(Reshape(Transpose(x)), Reshape(Transpose(y))))"""
+    x, y = operands
+    return [contracted(d, x, y, (op.x_batch, op.y_batch), (op.x_contract, op.y_contract))]
+
+
+def _why_not_exact(op: HloDotGeneral, types: CallTypes) -> str | None:
+    if types.output.dtype is not DType.INT32 or any(t is None or t.dtype is not DType.INT8 for t in types.inputs):
+        return "only bytes that become int32 are multiplied as floats"
+    depth = math.prod(static(types.input(0).shape)[axis] for axis in op.x_contract)
+    return None if depth < EXACT_TERMS else f"float32 does not hold sums of {depth} products of bytes exactly"
+
+
+def _exact_dot(d: Draft, op: HloDotGeneral, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Cast(BatchMatMul(Cast(x), Cast(y))), whose sums float32 holds exactly"""
+    found = _dot(d, op, types, [d.cast(operand, DType.FLOAT32) for operand in operands])
+    return [d.cast(found[0], DType.INT32)]
+
+
+# ---- Einstein's convention
+
+
+def _terms(op: Einsum) -> tuple[list[str], str]:
+    left, result = op.equation.replace(" ", "").split("->")
+    return left.split(","), result
+
+
+def _why_no_sums(op: Einsum, types: CallTypes) -> str | None:
+    if any(len(set(term)) != len(term) for term in _terms(op)[0]):
+        return "an operand's diagonal is taken"
+    return only_float32(op, types)
+
+
+def _einsum(d: Draft, op: Einsum, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Transpose(BatchMatMul(..)), operand after operand; a label that one operand alone has is summed before"""
+    terms, result = _terms(op)
+    labels, found = "", -1
+    for at, (x, term) in enumerate(zip(operands, terms, strict=True)):
+        later = set("".join((*terms[at + 1 :], result)))
+        x, term = _summed(d, x, term, later | set(labels))
+        if at == 0:
+            labels, found = term, x
+            continue
+        found, labels = _summed(d, found, labels, later | set(term))
+        both = [label for label in labels if label in term]
+        kept, gone = [c for c in both if c in later], [c for c in both if c not in later]
+        pairs = [tuple([side.index(c) for c in some] for side in (labels, term)) for some in (kept, gone)]
+        found = contracted(d, found, x, (pairs[0][0], pairs[0][1]), (pairs[1][0], pairs[1][1]))
+        labels = "".join((*kept, *(c for c in labels if c not in both), *(c for c in term if c not in both)))
+    found, labels = _summed(d, found, labels, set(result))
+    return [d.transposed(found, [labels.index(label) for label in result])]
+
+
+def _summed(d: Draft, x: int, labels: str, kept: set[str]) -> tuple[int, str]:
+    """`x` summed over the labels that nothing else has."""
+    gone = [axis for axis, label in enumerate(labels) if label not in kept]
+    if not gone:
+        return x, labels
+    rest = "".join(label for label in labels if label in kept)
+    shape = [size for axis, size in enumerate(d.shape(x)) if axis not in gone]
+    if 0 in d.shape(x):
+        empty = d.constant(np.zeros(shape, np.float32)) if 0 in shape else d.broadcast(d.like(x, 0), shape)
+        return empty, rest
+    return d.reduced(Reduction.SUM, x, gone), rest
+
+
+DECOMPOSITIONS = {
+    HloDotGeneral: (Decomposition(only_float32, _dot), Decomposition(_why_not_exact, _exact_dot)),
+    Einsum: (Decomposition(_why_no_sums, _einsum),),
+}
