@@ -8,6 +8,7 @@ from formulas import floats
 from onert.ir import DType, Quantization
 from onert.ir.ops.data_movement.dense import Dilate
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice
+from onert.ir.ops.stablehlo.gather import HloGather
 from onert.ir.ops.stablehlo.shapes_and_elements import (
     HloBroadcastInDim,
     HloClamp,
@@ -25,6 +26,7 @@ _X = floats((2, 3))
 _CUBE = floats((2, 3, 4))
 _Q = (Quantization((0.5,), (3,)),)
 _BYTES = np.int8([[1, -2, 3], [4, 5, -6]])
+_PLACES = np.int32([[0, 2], [9, -3], [1, 1]])
 _SPECIAL = np.float32([np.nan, np.inf, -np.inf, -1, 1])
 
 
@@ -155,5 +157,57 @@ CASES = [
         (np.zeros((0, 1), np.int32), np.int64([3, 2]), np.int32(0)),
         (np.zeros((0, 1), np.int32),),
         constant=(1,),
+    ),
+    Case("rows of a table", HloGather((1,), (0,), (0,), 1, (1, 3)), (_X, np.int32([1, 0, 1])), (_X[[1, 0, 1]],)),
+    Case(
+        "columns of a cube, in front",
+        HloGather((0, 2), (2,), (2,), 1, (2, 3, 1)),
+        (_CUBE, np.int64([[3], [0]])),
+        (np.ascontiguousarray(_CUBE[:, :, [3, 0]].transpose(0, 2, 1)),),
+    ),
+    Case(
+        "neighbouring rows",
+        HloGather((1, 2), (), (0,), 1, (2, 3)),
+        (floats((4, 3)), np.int32([[0], [9]])),
+        (np.stack([floats((4, 3))[:2], floats((4, 3))[2:]]),),
+    ),
+    Case(
+        "elements of a cube",
+        HloGather((1,), (1, 2), (2, 1), 1, (2, 1, 1)),
+        (_CUBE, _PLACES),
+        (np.stack([_CUBE[:, 2, 0], _CUBE[:, 0, 3], _CUBE[:, 1, 1]]),),
+    ),
+    Case(
+        "blocks of a cube",
+        HloGather((1, 2), (0,), (1, 2), 1, (1, 2, 2)),
+        (_CUBE, _PLACES),
+        (np.stack([_CUBE[0, :2, 2:], _CUBE[0, 1:, :2], _CUBE[0, 1:, 1:3]]),),
+    ),
+    Case(
+        "one block",
+        HloGather((0, 1), (1,), (2, 0), 0, (1, 1, 2)),
+        (_CUBE, np.int32([1, 7])),
+        (_CUBE[1:, 0, 1:3],),
+    ),
+    Case(
+        "a part by no index",
+        HloGather((1, 2), (), (), 1, (1, 2)),
+        (_X, np.zeros((2, 0), np.int32)),
+        (np.stack([_X[:1, :2]] * 2),),
+    ),
+    Case(
+        "no rows",
+        HloGather((1,), (0,), (0,), 1, (1, 3)),
+        (_X, np.zeros((0, 1), np.int32)),
+        (np.zeros((0, 3), np.float32),),
+    ),
+    Case("a row by a byte", HloGather((0,), (0,), (0,), 0, (1, 3)), (_X, np.uint8([200])), (_X[1],)),
+    Case(
+        "rows of bytes in a scale",
+        HloGather((1,), (0,), (0,), 1, (1, 3)),
+        (_BYTES, np.int32([[1], [0]])),
+        (_BYTES[::-1],),
+        _Q,
+        _Q,
     ),
 ]
