@@ -191,7 +191,7 @@ class Pool:
         """Have a thread do a task. To give it twice does no harm."""
         threads = self._here()
         if _ENDED:
-            raise RuntimeError("no thread can be had any more: the process ends")
+            raise RuntimeError("no thread can be started: the process is ending")
         threads.ready()
         _UNDONE[task] = None
         threads.queue.put(task)  # the last step: all or nothing, wherever an interrupt comes

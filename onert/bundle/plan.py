@@ -151,7 +151,7 @@ def _require_static(graph: Subgraph, operands: Iterable[tuple[int, Role, TensorI
     for operand, role, info in operands:
         t = graph.type(operand)
         if t.dtype.is_handle:
-            raise CompileError(f"{info.name!r} has elements of type {t.dtype.text}, which C has no room for")
+            raise CompileError(f"{info.name!r} has elements of type {t.dtype.text}, for which C has no type")
         if not t.is_static:
             more = ": give it one" if role is Role.INPUT else ", whatever the inputs hold"
             raise CompileError(f"{info.name!r} has type {t}, expected a shape that is known before the run{more}")

@@ -64,7 +64,7 @@ def held(graph: Subgraph, model: Subgraphs) -> Held:
     for operation in graph.operations:
         called = operation.op.subgraphs
         if any(effects[i] is not Effect.NONE for i in called) and not isinstance(operation.op, CallOnce):
-            raise CompileError(f"{operation} runs a subgraph with resource variables, which C has no room for")
+            raise CompileError(f"{operation} runs a subgraph with resource variables, which a bundle cannot hold")
         found.take(operation)
     return found.done()
 

@@ -134,7 +134,7 @@ class Runner:
         try:
             pool.give(task)
         except RuntimeError as error:
-            raise ExecutionError(f"no thread can be had to run in the background ({error}); use execute") from error
+            raise ExecutionError(f"no thread can be started to run in the background ({error}); use execute") from error
         self._beginning = None
 
     def in_background(self) -> None:

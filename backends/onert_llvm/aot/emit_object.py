@@ -26,7 +26,7 @@ from .emit_symbol_table import define_configuration
 def emit(blueprint: Blueprint, isa: Isa, lowered: Sequence[Sequence[Lowered]], threads: int = 1) -> ObjectCode:
     """The object of a blueprint, given what each sequence of each of its entries was lowered to."""
     if any(part.variables.handles or part.variables.transfers for sequences in lowered for part in sequences):
-        raise BackendError("resource variables live in Python, which an object file has nothing of")
+        raise BackendError("resource variables live in Python; an object file cannot hold them")
     arena = _aligned(blueprint.activation_bytes, blueprint.alignment)
     parts = [
         _Part((number, at), entry, part, arena, sum(len(other.checks) for other in sequences[:at]))

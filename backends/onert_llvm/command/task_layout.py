@@ -28,7 +28,7 @@ class TaskLayout(Value):
         """
         if values.keys() != set(self.names):
             wrong = ", ".join(sorted(values.keys() ^ set(self.names)))
-            raise BackendError(f"a task lacks or does not have the slots {wrong}")
+            raise BackendError(f"a task lacks slots or has others than its layout: {wrong}")
         return np.array([slot_bits(values[name]) for name in self.names], np.uint64)
 
 

@@ -215,7 +215,7 @@ def _options(table: Table, code: Code) -> tuple[Table | None, dict[str, Field]]:
         found = names(union).get(kind)
         options = table.table(slot("Operator", table_slot))
         if found is None:
-            raise ModelError(f"options are of kind {kind}, which {union} has not")
+            raise ModelError(f"options are of kind {kind}, which {union} does not have")
         if found != builtin.options:
             if not builtin.options:
                 continue  # an operator without options does not look at any

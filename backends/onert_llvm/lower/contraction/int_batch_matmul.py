@@ -27,7 +27,7 @@ def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
     """Why this backend does not run the product; None if it does."""
     x, y, out = types.input(0), types.input(1), types.output
     if x.dtype not in (DType.INT8, DType.INT16) or out.dtype is not x.dtype:
-        return "only 8 and 16-bit integers to such are native"
+        return "only conversions between 8 and 16-bit integers are native"
     if any(t.quantization is None or not t.quantization.per_tensor for t in (x, y, out)):
         return "its quantisation has no native form"
     if 0 in (*x.shape, *y.shape):

@@ -104,7 +104,7 @@ def why_no_softmax(op: Softmax, types: CallTypes) -> str | None:
     """Why this backend does not run the softmax; None if it does."""
     x, out = types.input(0), types.output
     if x.dtype is not DType.INT16 or out.dtype is not DType.INT16 or 0 in x.shape:
-        return "only 16-bit numbers to such are native"
+        return "only 16-bit to 16-bit numbers are native"
     return None if op.in_fixed_point(out) else "its result is not quantised as fixed point wants it"
 
 

@@ -32,7 +32,7 @@ _REGISTERS = 8
 def why_not(op: RFFT2D, types: CallTypes) -> str | None:
     """Why this backend does not transform; None if it does."""
     if types.input(1).value is None or 0 in types.input(0).shape:
-        return "only a transform of known size, of something, is native"
+        return "only a transform of known size that is not empty is native"
     rows, columns = _lengths(types)
     if rows == 1 and columns <= _LONGEST and _fast(columns, _REGISTERS * 16):
         return None
