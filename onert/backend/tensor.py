@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onert.ir import Array, CallTypes, Constant, Operation, TensorType, type_of
+from onert.ir import Array, Constant, TensorType
 
 from .memory import HOST, Buffer, Memory
 
@@ -68,17 +68,3 @@ class Tensors:
 
     def items(self) -> list[tuple[int, Tensor]]:
         return list(self._tensors.items())
-
-    def call_types(self, operation: Operation) -> CallTypes:
-        """The types of an operation's operands in this run; elements are known where a shape depends on them."""
-        return CallTypes(
-            tuple(
-                None
-                if i is None
-                else type_of(self[i].array, quantization=self[i].declared.quantization)
-                if self[i].dynamic
-                else self[i].type
-                for i in operation.inputs
-            ),
-            tuple(self[o].type for o in operation.outputs),
-        )

@@ -40,13 +40,6 @@ def compile_text(text: str, isa: Isa, opt: int = _LEVEL) -> bytes:
     return emitted(prepared(text, isa, opt))
 
 
-def assembly(text: str, isa: Isa, opt: int = _LEVEL) -> str:
-    """What `compile_text` would produce, as assembler text."""
-    found = prepared(text, isa, opt)
-    with _lent(found.isa, found.opt) as machine:
-        return str(machine.emit_assembly(found.module))
-
-
 def link(
     texts: Sequence[str], isa: Isa, exported: Collection[str], relocation: str, listings: Collection[str] = ()
 ) -> tuple[bytes, Mapping[str, str]]:
@@ -79,11 +72,6 @@ def _linked(texts: Sequence[str], isa: Isa, machine: llvm.TargetMachine, exporte
         if not function.is_declaration and function.name not in exported:
             function.linkage = "internal"
     return whole
-
-
-def code_generator() -> str:
-    """Names the version of the code generator: objects of different ones are not interchangeable."""
-    return "llvm-" + ".".join(str(part) for part in llvm.llvm_version_info)
 
 
 @frozen(eq=False)

@@ -93,8 +93,3 @@ def tightest_gap(ranges: list[tuple[int, int]], size: int) -> int:
 def height(claims: Claims, offsets: Sequence[int]) -> int:
     """The bytes that a plan takes."""
     return max((offset + size for offset, size in zip(offsets, claims.sizes, strict=True)), default=0)
-
-
-def round_up(value: int, alignment: int) -> int:
-    """The next multiple of a power of two."""
-    return (value + alignment - 1) & -alignment

@@ -7,7 +7,7 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
-from onert_llvm.irbuilder import I8, I32, Kernel, Val
+from onert_llvm.irbuilder import I8, Kernel, Val
 
 
 @frozen
@@ -31,30 +31,3 @@ class CopyRows(Value):
                 target[row, i].store(source[row, i].load(lanes))
             with k.loop(width, whole) as i:
                 target[row, i].store(source[row, i].load())
-
-
-@frozen
-class FillRows(Value):
-    """`rows` of `width` elements of `size` bytes (1 or 4) set to the low bits of `value`; work tiles are rows."""
-
-    size: int
-
-    @property
-    def name(self) -> str:
-        return "fill_rows"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("target", "width", "target_step", "value"))
-
-    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        element = I8 if self.size == 1 else I32
-        lanes, width = k.isa.vector_bytes // self.size, task.i64("width")
-        value = task.i64("value").cast(element)
-        target = task.view("target", element, task.i64("target_step"), 1)
-        whole = width - width % lanes
-        with k.loop(end, begin) as row:
-            with k.loop(whole, step=lanes) as i:
-                target[row, i].store(value.splat(lanes))
-            with k.loop(width, whole) as i:
-                target[row, i].store(value)

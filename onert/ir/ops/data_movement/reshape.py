@@ -12,7 +12,7 @@ from onert.ir.dtype import Array, DType
 from onert.ir.errors import RuleError
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
-from onert.ir.shape import Dim, Shape
+from onert.ir.shape import Shape
 from onert.ir.types import TensorType, unranked
 
 
@@ -157,10 +157,3 @@ class Rank(Op):
 
     def evaluate(self, x: Array) -> Array:
         return np.array(x.ndim, np.int32)
-
-
-def known_or_unknown(dims: tuple[int, ...] | None, rank: Dim, dtype: DType) -> TensorType:
-    """A result whose shape an operand gives: known, of known rank, or not even that."""
-    if dims is not None:
-        return TensorType(dtype, dims)
-    return unranked(dtype) if rank is None else TensorType(dtype, sv.unknown(rank))
