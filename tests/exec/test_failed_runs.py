@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,4 +102,24 @@ def test_a_failed_run_leaves_state_as_it_was(
         for _ in range(2):
             with pytest.raises(OnertError, match="9"):
                 run(failing.bad)
+        np.testing.assert_array_equal(run(failing.good), done * ONES)
+
+
+@pytest.mark.parametrize("name", ["gather", "gather_nd"])  # of the slice no shape is known before the run
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_entry_of_a_bundle_that_returns_an_error_leaves_state_as_it_was(
+    name: str, threads: int, tmp_path: Path
+) -> None:
+    failing = FAILING[name]
+    package, _ = _operand(failing)
+    onert.bundle(package, tmp_path, threads=threads)
+    loaded = onert.load_bundle(tmp_path)
+
+    def run(index: int) -> Array:
+        return next(iter(loaded.run([ONES, np.int32([index])]).values()))
+
+    np.testing.assert_array_equal(run(failing.good), ONES)
+    for done in (2, 3):
+        with pytest.raises(onert.ExecutionError, match="returned error code"):
+            run(failing.bad)
         np.testing.assert_array_equal(run(failing.good), done * ONES)

@@ -119,7 +119,8 @@ class Entries:
     def define(self, entry: EntryPoint, commands: Sequence[Run], checks: int, first_code: int) -> None:
         """`int symbol(uint8_t *constants, uint8_t *mutables, uint8_t *activations)`.
 
-        The first of so many `checks` that is broken makes it return `first_code` and more for later ones, else 0.
+        The first of so many `checks` that is broken makes it return `first_code` and more for later ones, and leave
+        state as it was; else it returns 0.
         """
         function = ir.Function(self._module, ir.FunctionType(I32, [PTR] * 3), entry.symbol)
         function.attributes.add("nounwind")
@@ -136,14 +137,22 @@ class Entries:
             self._alone(b, task, commands, bases)
         else:
             self._together(b, task, commands, bases)
-        for update in entry.subgraph.state:
-            sides = [_address(b, regions, entry.places[i]) for i in (update.variable, update.source)]
-            b.call(self._copy, [*sides, I64(entry.subgraph.type(update.variable).nbytes)])
-        code = I32(0)
+        code: ir.Value = I32(0)
         for check in reversed(range(checks)):
             broken = b.load(b.gep(reports, [I32(_WORDS * check)], source_etype=I64), typ=I64, align=8)
             code = b.select(b.icmp_unsigned("!=", broken, I64(0)), I32(first_code + check), code)
+        if checks and entry.subgraph.state:
+            with b.if_then(b.icmp_unsigned("==", code, I32(0)), likely=True):
+                self._advance(b, entry, bases)
+        else:
+            self._advance(b, entry, bases)
         b.ret(code)
+
+    def _advance(self, b: ir.IRBuilder, entry: EntryPoint, bases: Bases) -> None:
+        """Give state the elements that the run computed for it."""
+        for update in entry.subgraph.state:
+            sides = [_address(b, bases, entry.places[i]) for i in (update.variable, update.source)]
+            b.call(self._copy, [*sides, I64(entry.subgraph.type(update.variable).nbytes)])
 
     def _alone(self, b: ir.IRBuilder, task: ir.Value, commands: Sequence[Run], bases: Bases) -> None:
         """One command after the other, with one task that is filled for each."""
