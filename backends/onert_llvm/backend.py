@@ -25,6 +25,7 @@ class Llvm(Backend):
 
     name = "llvm"
     serializable = SERIALIZABLE
+    side_by_side = True
 
     def expect(
         self, operations: Iterable[tuple[Operation, CallTypes]], settings: Settings
@@ -38,6 +39,10 @@ class Llvm(Backend):
     def supports(self, operation: Operation, types: CallTypes) -> str | None:
         reason: str | None = _compile().why_not(operation, types)
         return reason
+
+    def most_threads(self, operation: Operation, types: CallTypes) -> int | None:
+        most: int | None = _compile().most_threads(operation, types)
+        return most
 
     def fuse(self, sequence: Sequence, settings: Settings) -> tuple[Group, ...]:
         groups: tuple[Group, ...] = _compile().fuse(sequence)

@@ -51,6 +51,14 @@ def why_not(operation: Operation, types: CallTypes) -> str | None:
     return rule(operation.op, types).why_not(operation.op, types)
 
 
+def most_threads(operation: Operation, types: CallTypes) -> int | None:
+    """Among how many threads an operation is shared: one where what is done next depends on what was done last."""
+    if type(operation.op) in COMMON:
+        return None
+    most: int | None = imports.module("onert_llvm.rules.lazy_rules").most_threads(operation.op)
+    return most
+
+
 def read(operation: Operation, types: CallTypes) -> None:
     """Read the modules that such an operation is lowered by, if it is run natively."""
     if why_not(operation, types) is None:
@@ -105,6 +113,7 @@ def lowered(
     """The commands of a sequence for a target; `begin` hears of their kernels as they come, `each` makes constants."""
     lowering = Lowering(sequence.subgraph, isa, settings)
     for group in sequence.groups:
+        lowering.settle(group.threads)
         first = sequence.subgraph.operations[group.operations[0]]
         rule(first.op, sequence.subgraph.types(first)).lower(lowering, group.operations)
         begin(lowering.news())

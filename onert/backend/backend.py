@@ -39,6 +39,11 @@ class Backend:
     evaluates: ClassVar[bool] = False
     """Whether it evaluates operations in NumPy, which takes more time and memory than code made for them."""
 
+    side_by_side: ClassVar[bool] = False
+    """Whether its kernels run groups side by side where `Group.threads` says so. Then a sequence may have branches: its
+    groups come in an order that is right, and a kernel keeps what one needs of another, and the order of what shares
+    memory. The branches of other backends are sequences of their own, which the executor's threads run."""
+
     serializable: ClassVar[tuple[type[Any], ...]] = ()
     """Frozen attrs classes and enumerations, beside those of `onert.ir`, that what `keep` returns may hold."""
 
@@ -63,6 +68,10 @@ class Backend:
     def supports(self, operation: Operation, types: CallTypes) -> str | None:
         """None if this backend can run the operation on these types, else the reason why it cannot."""
         raise NotImplementedError
+
+    def most_threads(self, operation: Operation, types: CallTypes) -> int | None:
+        """Among how many threads a kernel can share the operation; None where there is no bound that matters."""
+        return None
 
     def fuse(self, sequence: Sequence, settings: Settings) -> tuple[Group, ...]:
         """How `generate` will run the sequence: which operations as one, in which order (each on its own by default).

@@ -19,10 +19,13 @@ class Group(Value):
     their operands, so that all of these have memory of their own.
 
     `unstored` are results that only this group uses and that the kernel never writes to memory: they get none.
+    `threads` are those of the kernel's that run it, the first and how many, side by side with groups that other threads
+    run; None for all of them. The compiler sets it, for backends that say `side_by_side`.
     """
 
     operations: tuple[int, ...]
     unstored: tuple[int, ...] = ()
+    threads: tuple[int, int] | None = None
 
 
 @frozen

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable, Iterator
 from collections.abc import Sequence as List
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from attrs import evolve, frozen
 
@@ -33,13 +34,19 @@ def partition(lowered: Lowered, before: Predecessors) -> tuple[Part, ...]:
     return _parts(lowered, before, _runs(lowered, _order(lowered.backends, before)))
 
 
-def split(lowered: Lowered, before: Predecessors, parts: List[Part]) -> tuple[Part, ...]:
-    """The groups of these parts as sequences that may run at a time: chains without branches, each branch another.
+def split(lowered: Lowered, before: Predecessors, parts: List[Part], at_a_time: bool = False) -> tuple[Part, ...]:
+    """The groups of these parts as sequences: chains without branches, each branch another.
 
-    Groups stay whole, so that every executor runs the same kernels and all give the same results to the bit.
+    Where they are to run `at_a_time`, what joins branches begins a chain, so that no branch waits for another; and
+    backends that run groups side by side themselves get sequences that have branches: all groups that come before and
+    after the same groups of other backends are one. Groups stay whole, so that every executor runs the same kernels and
+    all give the same results to the bit.
     """
     groups = [group for part in parts for group in part.sequence.groups]
-    cut = _chains(lowered, before, groups)
+    owners = [lowered.backends[group.operations[0]] for group in groups]
+    needs = _needs(before, groups)
+    chains = _chains(owners, needs, at_a_time)
+    cut = [tuple(groups[at] for at in chain) for chain in chains]
     found = _parts(lowered, before, [tuple(at for group in chain for at in group.operations) for chain in cut])
     return tuple(
         evolve(part, sequence=evolve(part.sequence, groups=chain)) for part, chain in zip(found, cut, strict=True)
@@ -94,31 +101,89 @@ def _runs(lowered: Lowered, order: tuple[int, ...]) -> list[tuple[int, ...]]:
     return [tuple(run) for run in runs]
 
 
-def _chains(lowered: Lowered, before: Predecessors, groups: List[Group]) -> list[tuple[Group, ...]]:
-    """Groups, in an order that is right, as chains: each next one is all that waits for the one before.
-
-    Nothing else waits for an inner group of a chain, so that chains cannot wait for one another in a circle.
-    """
+def _needs(before: Predecessors, groups: List[Group]) -> list[list[int]]:
+    """For each group the groups that must have run before it."""
     owner = {at: index for index, group in enumerate(groups) for at in group.operations}
-    preceding = [
-        sorted({owner[p] for at in group.operations for p in before[at]} - {i}) for i, group in enumerate(groups)
-    ]
-    waiting = Counter(p for own in preceding for p in own)
+    return [sorted({owner[p] for at in group.operations for p in before[at]} - {i}) for i, group in enumerate(groups)]
+
+
+def _chains(owners: List[Backend], needs: List[List[int]], at_a_time: bool) -> list[list[int]]:
+    """Groups as sequences, in an order that is right.
+
+    Chains: each next group is all that waits for the one before. Nothing else waits for an inner group of a chain, so
+    that chains cannot wait for one another in a circle. Others, `at_a_time`, by which groups of other backends come
+    before them, and which after: of two that differ in neither, no such group lies between, so these cannot wait in a
+    circle either.
+    """
+    waiting = Counter(p for own in needs for p in own)
     chains: list[list[int]] = []
-    chain_of: dict[int, int] = {}
-    for index, group in enumerate(groups):
-        backend = lowered.backends[group.operations[0]]
-        for p in preceding[index]:
-            tail = chains[chain_of[p]][-1] == p
-            same = lowered.backends[groups[p].operations[0]] is backend and not backend.single
-            if tail and waiting[p] == 1 and same:
-                chains[chain_of[p]].append(index)
-                chain_of[index] = chain_of[p]
-                break
+    chain_of: dict[int, list[int]] = {}
+    alike: dict[Hashable, list[int]] = {}
+    ancestors = _ancestors(needs)
+    beyond = _foreign(owners, needs, ancestors) if at_a_time else []
+
+    def continued(index: int) -> Iterator[list[int]]:
+        """The chains that a group may go on."""
+        for p in needs[index]:
+            chain = chain_of[p]
+            others = sum(1 << q for q in needs[index] if q != p)
+            waits_for_more = at_a_time and others & ~ancestors[chain[0]]
+            same = owners[p] is owners[index] and not owners[p].single
+            if same and waiting[p] == 1 and chain[-1] == p and not waits_for_more:
+                yield chain
+
+    for index, backend in enumerate(owners):
+        if at_a_time and backend.side_by_side:
+            mine = alike.setdefault((backend.name, beyond[index]), [])
         else:
-            chain_of[index] = len(chains)
-            chains.append([index])
-    return [tuple(groups[i] for i in chain) for chain in sorted(chains, key=lambda chain: chain[-1])]
+            mine = next(continued(index), [])
+        if not mine:
+            chains.append(mine)
+        mine.append(index)
+        chain_of[index] = mine
+    return _in_order(chains, needs)
+
+
+def _ancestors(needs: List[List[int]]) -> list[int]:
+    """For each group those that must have run before it, as bits."""
+    before = [0] * len(needs)
+    for index, own in enumerate(needs):
+        for p in own:
+            before[index] |= before[p] | 1 << p
+    return before
+
+
+def _foreign(owners: List[Backend], needs: List[List[int]], before: List[int]) -> list[tuple[int, int]]:
+    """For each group those of other backends that come before it, and those that come after it, as bits."""
+    every = dict.fromkeys(backend.name for backend in owners)
+    others = {name: sum(1 << i for i, backend in enumerate(owners) if backend.name != name) for name in every}
+    after = [0] * len(needs)
+    for index in range(len(needs) - 1, -1, -1):
+        for p in needs[index]:
+            after[p] |= after[index] | 1 << index
+    return [(b & others[o.name], a & others[o.name]) for o, b, a in zip(owners, before, after, strict=True)]
+
+
+def _in_order(chains: List[list[int]], needs: List[List[int]]) -> list[list[int]]:
+    """Sequences of groups, each after those that it waits for, the one with the first last group first."""
+    owner = {index: number for number, chain in enumerate(chains) for index in chain}
+    waits = [{owner[p] for index in chain for p in needs[index]} - {n} for n, chain in enumerate(chains)]
+    after: list[list[int]] = [[] for _ in chains]
+    for number, needed in enumerate(waits):
+        for other in needed:
+            after[other].append(number)
+    left = [len(needed) for needed in waits]
+    ready = [(chain[-1], number) for number, chain in enumerate(chains) if not left[number]]
+    heapify(ready)
+    found: list[list[int]] = []
+    while ready:
+        _, number = heappop(ready)
+        found.append(chains[number])
+        for follower in after[number]:
+            left[follower] -= 1
+            if not left[follower]:
+                heappush(ready, (chains[follower][-1], follower))
+    return found
 
 
 def _sequence(lowered: Lowered, operations: tuple[int, ...], name: str) -> Sequence:

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from onert.backend import ArenaPlan, Backend, Routine, Settings
 from onert.compiler.rewrite.effects import predecessors
-from onert.compiler.scheduler.concurrency import guessed_costs, measured_costs, ranks, threads_for
+from onert.compiler.scheduler.concurrency import guessed_costs, measured_costs, ranks
 from onert.compiler.scheduler.manual import BUILTIN, Assignment, Choices, assign
 from onert.ir import Effect, Subgraph
 from onert.ir.process import imports
 from onert.ir.process.budget import Budget
 from onert.ir.value import Value
 
+from . import side_by_side
 from .kernel_generation import fuse, generate
 from .limits import is_metered, memory_of, work_of
 from .linearize import linearize
 from .lowering import Lowered, lower
 from .memory_plan import plan_arenas
 from .options import Options
-from .partition import Part, partition, split
+from .partition import Part, Predecessors, partition, split
 from .tensor_registration import register
 
 if TYPE_CHECKING:
@@ -60,7 +61,6 @@ def plan_routine(
     With `measured` times the heterogeneous scheduler assigns backends, else the manual one. `effects` are those of
     running each of the model's subgraphs. CompileError names every operation without a backend.
     """
-    concurrent = options.executor != "Linear"
     if measured is None:
         assignment = assign(subgraph, backends, choices)
     else:
@@ -69,15 +69,24 @@ def plan_routine(
     lowered = lower(subgraph, assignment.backends, permuter)
     before = predecessors(lowered.subgraph, effects)
     parts = tuple(fuse(part, options.settings) for part in partition(lowered, before))
-    parts = split(lowered, before, parts) if concurrent else parts
-    dependencies = tuple(part.dependencies for part in parts)
-    settings = _settings(options, dependencies)
+    planned = _steps(lowered, before, parts, options, measured)
+    registration = register(lowered.subgraph, lowered.memories, planned.timeline)
+    arenas = plan_arenas(lowered.subgraph, registration, planned.timeline, planned.needs, options.planner)
+    return Plan(lowered, planned.parts, planned.settings, arenas, assignment.notes)
+
+
+def _steps(
+    lowered: Lowered, before: Predecessors, parts: tuple[Part, ...], options: Options, measured: ExecTimes | None
+) -> side_by_side.Plan:
+    """What the executor runs, as it wants it."""
+    if options.executor == "Parallel":
+        return side_by_side.plan(lowered, before, parts, options, measured)
+    needs = None
+    if options.executor == "Dataflow":
+        parts = split(lowered, before, parts)
+        needs = tuple(part.dependencies for part in parts)
     timeline = linearize([part.sequence for part in parts], len(lowered.subgraph.operations))
-    registration = register(lowered.subgraph, lowered.memories, timeline)
-    arenas = plan_arenas(
-        lowered.subgraph, registration, timeline, dependencies if concurrent else None, options.planner
-    )
-    return Plan(lowered, parts, tuple(settings), arenas, assignment.notes)
+    return side_by_side.Plan(parts, (options.settings,) * len(parts), timeline, needs)
 
 
 def _assign_measured(
@@ -122,11 +131,3 @@ def compile_routine(
 
 def _name(subgraph: Subgraph) -> str:
     return f"subgraph '{subgraph.name}'" if subgraph.name else "the model"
-
-
-def _settings(options: Options, dependencies: Sequence[Sequence[int]]) -> list[Settings]:
-    """What backends are told, for each step: steps that run at a time share the threads."""
-    if options.executor != "Parallel":
-        return [options.settings] * len(dependencies)
-    shares = threads_for(dependencies, options.num_threads)
-    return [evolve(options.settings, num_threads=threads) for threads in shares]

@@ -169,17 +169,20 @@ def test_a_result_that_its_own_step_reads_leaves_it_where_it_is_an_output(execut
     assert made >= set(graph.outputs)
 
 
-def test_a_chain_ends_where_others_read_what_it_makes() -> None:
+@pytest.mark.parametrize(
+    ("executor", "steps"),
+    [("Dataflow", [["0"], ["1", "3"], ["2", "4"]]), ("Parallel", [["0"], ["2"], ["1", "3"], ["4"]])],
+)
+def test_a_chain_ends_where_others_read_what_it_makes_and_branches_that_run_at_a_time_where_they_are_joined(
+    executor: str, steps: list[list[str]]
+) -> None:
     d = Draft()
     x = d.input(4, name="x")
     a = d.op(ToyScale(2.0), x)
     left, right = d.op(ToyScale(3.0), a), d.op(ToyScale(5.0), a)
     graph = d.graph(d.op(ToyAdd(), d.op(ToyScale(7.0), left), right))
-    compiled = program(graph, [ToyBackend("all")], executor="Parallel", optimize=False)
-    steps = [[str(o).split()[1] for o in step.sequence.body] for step in compiled.main.steps]
-    assert sorted(map(tuple, steps)) == [("0",), ("1", "3"), ("2", "4")] or sorted(map(tuple, steps)) == [
-        ("0",), ("1", "3", "4"), ("2",),
-    ]  # fmt: skip
+    compiled = program(graph, [ToyBackend("all")], executor=executor, num_threads=2, optimize=False)
+    assert [[str(o).split()[1] for o in step.sequence.body] for step in compiled.main.steps] == steps
 
 
 def fan(count: int) -> Subgraph:

@@ -229,7 +229,7 @@ class Entries:
             at += command.shared_bytes(self._threads) - _ROW
             self._fill(b, task, command.slots, bases)
             numbers = (I64(command.tiles), I64(command.pieces), I64(int(command.sync)))
-            for word, value in enumerate((self._kernel(command.symbol), task, *numbers, shares, runs)):
+            for word, value in enumerate((self._kernel(command.symbol), task, *numbers, shares, runs, I64(0))):
                 b.store(value, b.gep(program, [I64(_ROW // 8 * number + word)], source_etype=I64), align=8)
         together = self._declared("onert.together", [PTR, I64])
         b.call(together, [program, I64(len(commands))])

@@ -29,7 +29,8 @@ class Area(Enum):
 
 @frozen
 class Pointer(Value):
-    """`offset` bytes into an operand, a constant (by number), or one of the other areas (`index` 0)."""
+    """`offset` bytes into an operand, a constant or the scratch memory of some threads (by number), or one of the other
+    areas (`index` 0)."""
 
     area: Area
     index: int = 0
@@ -75,7 +76,8 @@ class Command(Value):
     """Run a kernel over `tiles` work tiles, cut into `pieces` for threads that share them.
 
     `operation` is the first operation it stands for, by its index in the subgraph. `flops` counts multiplications and
-    additions, for profiles. `programs` are the commands that the kernel runs itself, on its own thread.
+    additions, for profiles. `programs` are the commands that the kernel runs itself, on its own thread. `threads` are
+    those that run it, as `Group.threads` has them.
     """
 
     spec: Code
@@ -86,6 +88,7 @@ class Command(Value):
     operation: int
     flops: int = 0
     programs: tuple[tuple[Command, ...], ...] = ()
+    threads: tuple[int, int] | None = None
 
 
 _PIECES_EACH, _MOST_PIECES = 8, (1 << 16) - 1
@@ -156,6 +159,7 @@ class Variables:
 class Lowered:
     """What a sequence becomes: commands in order, the arrays packed for them, bytes of scratch memory, and checks.
 
+    There is so much scratch memory for each of the `lanes`, sets of threads that run commands side by side.
     `specs` are the kernels that the commands call, by symbol, as long as their code may still have to be made.
     """
 
@@ -165,3 +169,4 @@ class Lowered:
     checks: tuple[Check, ...] = ()
     variables: Variables = Variables()
     specs: Mapping[str, Any] = field(factory=dict)
+    lanes: int = 1

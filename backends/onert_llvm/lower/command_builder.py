@@ -49,12 +49,26 @@ class Lowering:
         self.threads = settings.num_threads
         self._commands: list[Command] = []
         self._told = 0
+        self._home: tuple[int, int] | None = None
+        self._lanes: dict[tuple[int, int] | None, int] = {None: 0}
         self._constants: list[Callable[[], Array]] = []
         self._scratch = 0
         self._checks: list[Check] = []
         self._copies = Copies(subgraph)
+        self._all_threads = settings.num_threads
         self._tiles: dict[Hashable, list[Tile]] = {}
         self._specs: dict[Algorithm, KernelSpec] = {}
+
+    def settle(self, threads: tuple[int, int] | None) -> None:
+        """Let what follows be done by some of the threads, the first and how many, with scratch memory of their own."""
+        self._home = threads
+        self.threads = self._all_threads if threads is None else threads[1]
+        self._lanes.setdefault(threads, len(self._lanes))
+
+    @property
+    def lane(self) -> int:
+        """The number of the scratch memory of those threads."""
+        return self._lanes[self._home]
 
     def operation(self, at: int) -> Operation:
         return self.subgraph.operations[at]
@@ -108,7 +122,7 @@ class Lowering:
         """
         found, offset = [], 0
         for nbytes in sizes:
-            found.append(Access(Pointer(Area.SCRATCH, 0, offset), nbytes, True))
+            found.append(Access(Pointer(Area.SCRATCH, self.lane, offset), nbytes, True))
             offset += -(-nbytes // 64) * 64
         self._scratch = max(self._scratch, offset)
         return tuple(found)
@@ -168,11 +182,11 @@ class Lowering:
         if spec is None:
             spec = self._specs[algorithm] = KernelSpec(algorithm, self.isa)
         cut, touched = pieces(tiles, self.threads), (*whole, *accesses)
-        self._commands.append(Command(spec, slots, tiles, cut, touched, operation, flops, programs))
+        self._commands.append(Command(spec, slots, tiles, cut, touched, operation, flops, programs, self._home))
 
     def add(self, command: Command) -> None:
         """A command that is whole."""
-        self._commands.append(command)
+        self._commands.append(command if self._home is None else evolve(command, threads=self._home))
 
     def news(self) -> Iterator[Any]:
         """The kernels of the commands that were emitted since this was asked last."""
@@ -190,6 +204,7 @@ class Lowering:
             tuple(self._checks),
             self._copies.done(len(commands)),
             specs,
+            len(self._lanes),
         )
 
 

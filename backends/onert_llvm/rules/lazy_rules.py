@@ -6,6 +6,7 @@ from functools import cache
 
 from onert.ir import Op
 from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
+from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.svdf import SVDF
 from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
@@ -24,6 +25,15 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     RFFT2D: (rule("vision_audio.rfft"),),
 }
 """The forms of each for different element types, the best first."""
+
+
+_IN_TURN = frozenset((LSTM, SVDF, DetectionPostProcess, Loop, Branch, *SPELLINGS))
+"""Kinds that one thread runs, for the most part: what is done next depends on what was done last."""
+
+
+def most_threads(op: Op) -> int | None:
+    """Among how many threads an operation is shared; None where there is no bound."""
+    return 1 if type(op) in _IN_TURN else None
 
 
 def rules(kind: type[Op], why: Why, find: Find, fuse: Fuse) -> tuple[Rule, ...]:

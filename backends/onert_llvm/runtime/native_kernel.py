@@ -15,6 +15,7 @@ from onert.backend import HasParts, Part, Tensors
 from onert.ir import Array, Context, ExecutionError
 from onert_llvm.command.command import REPORT_BYTES, Area, Check, Command, Lowered, Pointer, Transfer
 from onert_llvm.command.task_layout import slot_bits
+from onert_llvm.waiting import barriers, has_lanes, waits
 
 from .aligned_memory import zeros
 from .host_loop import DrivenLoop
@@ -25,7 +26,7 @@ _WORDS = 8
 """64-bit words of a command in memory, and of a thread's share of it: see `codegen/native/pool.ll`."""
 COPY, RUN_LOOP = "copy_rows", "run_loop"
 """The algorithms that copy memory and do nothing else, and that run others."""
-_FN, _TASK, _TILES, _PIECES, _SYNC, _SHARES, _RUNS = range(7)
+_FN, _TASK, _TILES, _PIECES, _SYNC, _SHARES, _RUNS, _THREADS = range(_WORDS)
 
 
 @frozen(eq=False)
@@ -48,7 +49,7 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
     """
     lowered = kernel.lowered
     copies = zeros(lowered.variables.nbytes, np.uint8)
-    scratch = zeros(max(lowered.scratch, 1), np.uint8)
+    scratch = zeros(max(lowered.scratch * lowered.lanes, 1), np.uint8)
     reports = np.zeros((max(len(lowered.checks), 1), REPORT_BYTES // 8), np.int64)
     place = _Places(lowered, tensors, scratch, copies, reports)
     busy = [not is_idle(command, place) for command in lowered.commands]
@@ -63,7 +64,9 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
 
     def run(start: int, some: Sequence[Command]) -> _Alone | _Together:
         of = tuple(command.operation for command in some)
-        if kernel.threads <= 1 or _shared_work(some) < max(_SHARED_WORK, _SHARED_EACH * len(some)):
+        if not has_lanes(some) and (
+            kernel.threads <= 1 or _shared_work(some) < max(_SHARED_WORK, _SHARED_EACH * len(some))
+        ):
             return _Alone(alone, start, len(some), keep, of)
         return _Together(together(), kernel, start, len(some), keep, of)
 
@@ -266,7 +269,7 @@ class _Places:
         if pointer.area is Area.CONSTANT:
             base = self._lowered.constants[pointer.index].ctypes.data
         elif pointer.area is Area.SCRATCH:
-            base = self._scratch.ctypes.data
+            base = self._scratch.ctypes.data + pointer.index * self._lowered.scratch
         elif pointer.area is Area.VARIABLE:
             base = self._copies.ctypes.data
         elif pointer.area is Area.REPORT:
@@ -302,11 +305,16 @@ class _Program:
         self._rows, rest = lines[:count], lines[count:]
         at, line = self._tasks.ctypes.data, rest.ctypes.data
         runs = line + 8 * _WORDS * count * shares
-        for row, command, sync in zip(self._rows, commands, barriers(commands, place), strict=False):
+        lanes = has_lanes(commands)
+        syncs = self._lists(waits(commands, place)) if lanes else barriers(commands, place)
+        for row, command, sync in zip(self._rows, commands, syncs, strict=False):
             row[_FN] = kernel.kernels[command.spec.symbol]
             row[_TASK] = at
             row[_TILES], row[_PIECES], row[_SYNC] = command.tiles, command.pieces, sync
             row[_SHARES], row[_RUNS] = line, runs
+            if lanes:
+                first, threads = command.threads or (0, kernel.threads)
+                row[_THREADS] = first | threads << 32
             at += 8 * len(command.spec.layout.names)
             line += 8 * _WORDS * shares
 
@@ -317,6 +325,18 @@ class _Program:
     def inner(self, at: int) -> list[int]:
         """Where the programs that a command runs begin."""
         return [program.address for program in self._inner[at]]
+
+    def _lists(self, needed: Sequence[Sequence[int]]) -> list[int]:
+        """Where it says for each command how far before it those are that it waits for; 0 for none."""
+        numbers: list[int] = []
+        at: list[int | None] = []
+        for number, earlier in enumerate(needed):
+            at.append(len(numbers) if earlier else None)
+            if earlier:
+                numbers += (len(earlier), *(number - other for other in earlier))
+        self._needed = np.array(numbers, np.int64)
+        base = int(self._needed.ctypes.data)
+        return [0 if place is None else base + 8 * place for place in at]
 
     def _filled(self, commands: Sequence[Command], place: _Places) -> Array:
         """The slots of every command one after the other."""
@@ -330,24 +350,3 @@ class _Program:
                 else:
                     slots.append(place(value))
         return np.array(slots, np.uint64)
-
-
-def barriers(commands: Sequence[Command], place: Callable[[Pointer], int]) -> list[bool]:
-    """Before which commands all threads must have finished the earlier ones: where memory is written and touched again.
-
-    Decided by addresses, because tensors that are not alive together share memory.
-    """
-    found: list[bool] = []
-    open_ranges: list[tuple[int, int, bool]] = []
-    for command in commands:
-        own = [(place(a.pointer), place(a.pointer) + a.nbytes, a.write) for a in command.accesses]
-        clash = any(
-            (write or other_write) and start < other_end and other_start < end
-            for start, end, write in own
-            for other_start, other_end, other_write in open_ranges
-        )
-        if clash:
-            open_ranges = []
-        open_ranges += own
-        found.append(clash)
-    return found

@@ -11,6 +11,7 @@ from onert.exec.stop import Stop
 
 from .dataflow import dataflow
 from .executor import Executor
+from .linear import linear
 from .ready import Ready
 
 MOST = 64
@@ -26,12 +27,15 @@ def parallel(threads: int, stop: Stop) -> Executor:
     After a step has failed no other is started; the error of the first of those that failed, in the compiler's order,
     is raised when all that were under way have ended.
     """
-    one_by_one = dataflow(threads, stop).run
+    in_order, one_by_one = linear(threads, stop).run, dataflow(threads, stop).run
     runs: dict[_Run, None] = {}
 
     def run(frame: Frame) -> None:
         steps = len(frame.routine.steps)
-        if threads == 1 or steps < 2 or frame.routine.is_chain:
+        if frame.routine.is_chain:
+            in_order(frame)
+            return
+        if threads == 1:
             one_by_one(frame)
             return
         together = _Run(frame, stop)

@@ -13,6 +13,11 @@
 ; a line have the number of their run beside them, and those of another run are 0. All commands of a program point to the
 ; count of its runs.
 ;
+; Where `threads` is set, for all commands of a program or for none, a command belongs to some of the threads: the number
+; of the first, and 2**32 times how many they are. Then `sync` is a list of the commands that it waits for, and each
+; thread goes through its own. So small commands are done side by side, each by one thread, and large ones by all. A
+; thread that has to wait does what others have not begun, so nobody waits for a thread that sleeps.
+;
 ; A worker that has nothing to do spins for a while, because the next inference often follows closely, then sleeps on a
 ; condition variable, so that an idle pool costs nothing. Workers come and go through a gate, which the caller shuts when
 ; all is done: one that comes too late finds it shut, and the caller leaves when the last one inside has left.
@@ -22,7 +27,7 @@
 ;
 ; `@PAUSE@` is replaced by the target's spin hint.
 
-;                fn   task tiles pieces sync shares runs
+;                fn   task tiles pieces sync shares runs threads
 %Command = type { ptr, ptr, i64, i64,   i64, ptr, ptr, i64 }
 
 ; The pieces taken of a share, by whomever, and those that its thread has done, of any share: 16 bits below the number of
@@ -131,25 +136,33 @@ done:
   ret void
 }
 
-; Walk the commands as the thread of a number.
-define internal void @walk(ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run) {
+; Whether all pieces of a command are done.
+define internal i1 @done(ptr %c, i64 %shares, i64 %run) {
+entry:
+  %piecesp = getelementptr %Command, ptr %c, i32 0, i32 3
+  %pieces = load i64, ptr %piecesp, align 8
+  %linesp = getelementptr %Command, ptr %c, i32 0, i32 5
+  %lines = load ptr, ptr %linesp, align 8
+  br label %share
+share:
+  %s = phi i64 [ 0, %entry ], [ %s2, %share ]
+  %sum = phi i64 [ 0, %entry ], [ %sum2, %share ]
+  %donep = getelementptr %Share, ptr %lines, i64 %s, i32 1
+  %some = call i64 @counted(ptr %donep, i64 %run)
+  %sum2 = add i64 %sum, %some
+  %s2 = add i64 %s, 1
+  %each = icmp eq i64 %s2, %shares
+  br i1 %each, label %look, label %share
+look:
+  %all = icmp eq i64 %sum2, %pieces
+  ret i1 %all
+}
+
+; Do pieces of a command as the thread of a number until none is left: those of share `own`, then those of the others of
+; so many.
+define internal void @take(ptr %c, i64 %me, i64 %own, i64 %shares, i64 %run) {
 entry:
   %tag = shl i64 %run, 16
-  %empty = icmp eq i64 %count, 0
-  br i1 %empty, label %done, label %command
-command:
-  %i = phi i64 [ 0, %entry ], [ %next, %advance ]
-  %open = phi i64 [ 0, %entry ], [ %opened, %advance ]
-  %c = getelementptr %Command, ptr %commands, i64 %i
-  %syncp = getelementptr %Command, ptr %c, i32 0, i32 4
-  %sync = load i64, ptr %syncp, align 8
-  %meet = icmp ne i64 %sync, 0
-  br i1 %meet, label %before, label %begin
-before:
-  call void @finished(ptr %commands, i64 %open, i64 %i, i64 %shares, i64 %run)
-  br label %begin
-begin:
-  %opened = phi i64 [ %open, %command ], [ %i, %before ]
   %fn = load ptr, ptr %c, align 8
   %taskp = getelementptr %Command, ptr %c, i32 0, i32 1
   %task = load ptr, ptr %taskp, align 8
@@ -161,8 +174,8 @@ begin:
   %lines = load ptr, ptr %linesp, align 8
   br label %share
 share:
-  %s = phi i64 [ %me, %begin ], [ %following, %empty_share ]
-  %made = phi i64 [ 0, %begin ], [ %making, %empty_share ]
+  %s = phi i64 [ %own, %entry ], [ %following, %empty_share ]
+  %made = phi i64 [ 0, %entry ], [ %making, %empty_share ]
   %s2 = add i64 %s, 1
   %from = call i64 @first(i64 %s, i64 %pieces, i64 %shares)
   %to = call i64 @first(i64 %s2, i64 %pieces, i64 %shares)
@@ -170,15 +183,15 @@ share:
   %takenp = getelementptr %Share, ptr %lines, i64 %s, i32 0
   br label %look
 look:
-  %making = phi i64 [ %made, %share ], [ %making, %take ], [ %more, %work ]
+  %making = phi i64 [ %made, %share ], [ %making, %try ], [ %more, %work ]
   %seen = load atomic i64, ptr %takenp monotonic, align 8
   %of = lshr i64 %seen, 16
   %this = icmp eq i64 %of, %run
   %low = and i64 %seen, 65535
   %taken = select i1 %this, i64 %low, i64 0
   %gone = icmp uge i64 %taken, %size
-  br i1 %gone, label %empty_share, label %take
-take:
+  br i1 %gone, label %empty_share, label %try
+try:
   %one = add i64 %taken, 1
   %new = or i64 %tag, %one
   %swap = cmpxchg ptr %takenp, i64 %seen, i64 %new monotonic monotonic
@@ -197,21 +210,217 @@ work:
 empty_share:
   %last = icmp eq i64 %s2, %shares
   %following = select i1 %last, i64 0, i64 %s2
-  %round = icmp eq i64 %following, %me
+  %round = icmp eq i64 %following, %own
   br i1 %round, label %tell, label %share
 tell:
   %idle = icmp eq i64 %making, 0
-  br i1 %idle, label %advance, label %write
+  br i1 %idle, label %leave, label %write
 write:
-  %told = or i64 %tag, %making
+  ; A thread that helps may come to a command twice.
   %donep = getelementptr %Share, ptr %lines, i64 %me, i32 1
+  %earlier = call i64 @counted(ptr %donep, i64 %run)
+  %sum = add i64 %earlier, %making
+  %told = or i64 %tag, %sum
   store atomic i64 %told, ptr %donep release, align 8
+  br label %leave
+leave:
+  ret void
+}
+
+; Walk the commands as the thread of a number.
+define internal void @walk(ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run) {
+entry:
+  %empty = icmp eq i64 %count, 0
+  br i1 %empty, label %done, label %look
+look:
+  %lanes = call i1 @has_lanes(ptr %commands)
+  br i1 %lanes, label %lane, label %command
+lane:
+  call void @walk_lane(ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run)
+  ret void
+command:
+  %i = phi i64 [ 0, %look ], [ %next, %begin ]
+  %open = phi i64 [ 0, %look ], [ %opened, %begin ]
+  %c = getelementptr %Command, ptr %commands, i64 %i
+  %syncp = getelementptr %Command, ptr %c, i32 0, i32 4
+  %sync = load i64, ptr %syncp, align 8
+  %meet = icmp ne i64 %sync, 0
+  br i1 %meet, label %before, label %begin
+before:
+  call void @finished(ptr %commands, i64 %open, i64 %i, i64 %shares, i64 %run)
+  br label %begin
+begin:
+  %opened = phi i64 [ %open, %command ], [ %i, %before ]
+  call void @take(ptr %c, i64 %me, i64 %me, i64 %shares, i64 %run)
+  %next = add i64 %i, 1
+  %end = icmp eq i64 %next, %count
+  br i1 %end, label %done, label %command
+done:
+  ret void
+}
+
+; Whether commands have threads of their own.
+define internal i1 @has_lanes(ptr %commands) alwaysinline {
+  %homep = getelementptr %Command, ptr %commands, i32 0, i32 7
+  %home = load i64, ptr %homep, align 8
+  %lanes = icmp ne i64 %home, 0
+  ret i1 %lanes
+}
+
+; Walk the commands of which this thread is one: each when those are done that it waits for. At the end help the others.
+define internal void @walk_lane(ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run) {
+entry:
+  br label %command
+command:
+  %i = phi i64 [ 0, %entry ], [ %next, %advance ]
+  %c = getelementptr %Command, ptr %commands, i64 %i
+  %homep = getelementptr %Command, ptr %c, i32 0, i32 7
+  %home = load i64, ptr %homep, align 8
+  %first = and i64 %home, 4294967295
+  %threads = lshr i64 %home, 32
+  %own = sub i64 %me, %first
+  %mine = icmp ult i64 %own, %threads
+  br i1 %mine, label %look, label %advance
+look:
+  %tries = phi i64 [ 0, %command ], [ %tried, %wait ]
+  %go = call i1 @ready(ptr %commands, i64 %i, i64 %shares, i64 %run)
+  br i1 %go, label %begin, label %wait
+wait:
+  %tried = add i64 %tries, 1
+  call void @bide(ptr %commands, i64 %i, i64 %me, i64 %shares, i64 %run, i64 %tried)
+  br label %look
+begin:
+  call void @take(ptr %c, i64 %me, i64 %own, i64 %threads, i64 %run)
   br label %advance
 advance:
   %next = add i64 %i, 1
   %end = icmp eq i64 %next, %count
   br i1 %end, label %done, label %command
 done:
+  %helped = call i1 @help(ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run)
+  ret void
+}
+
+; Whether the commands are done that one waits for: a list of how far before it they are. Those before the first of the
+; program belong to an earlier run.
+define internal i1 @ready(ptr %commands, i64 %i, i64 %shares, i64 %run) {
+entry:
+  %listp = getelementptr %Command, ptr %commands, i64 %i, i32 4
+  %list = load ptr, ptr %listp, align 8
+  %none = icmp eq ptr %list, null
+  br i1 %none, label %yes, label %begin
+begin:
+  %count = load i64, ptr %list, align 8
+  br label %each
+each:
+  %k = phi i64 [ 1, %begin ], [ %k2, %following ]
+  %over = icmp ugt i64 %k, %count
+  br i1 %over, label %yes, label %one
+one:
+  %farp = getelementptr i64, ptr %list, i64 %k
+  %far = load i64, ptr %farp, align 8
+  %j = sub i64 %i, %far
+  %outside = icmp slt i64 %j, 0
+  br i1 %outside, label %following, label %look
+look:
+  %c = getelementptr %Command, ptr %commands, i64 %j
+  %is = call i1 @done(ptr %c, i64 %shares, i64 %run)
+  br i1 %is, label %following, label %no
+following:
+  %k2 = add i64 %k, 1
+  br label %each
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; Pass the time of one try while something is not done: now and then do what others have not begun of the commands up to
+; `last`, for a thread may sleep or have no processor.
+define internal void @bide(ptr %commands, i64 %last, i64 %me, i64 %shares, i64 %run, i64 %tries) {
+entry:
+  %low = and i64 %tries, 127
+  %tired = icmp eq i64 %low, 0
+  br i1 %tired, label %help, label %spin
+help:
+  %helped = call i1 @help(ptr %commands, i64 %last, i64 %me, i64 %shares, i64 %run)
+  br i1 %helped, label %done, label %yield
+yield:
+  %ignored = call i32 @sched_yield()
+  ret void
+spin:
+  @PAUSE@
+  br label %done
+done:
+  ret void
+}
+
+; Do what is left of the commands up to `last` that wait for nothing any more, whosever they are; whether there was one.
+define internal i1 @help(ptr %commands, i64 %last, i64 %me, i64 %shares, i64 %run) {
+entry:
+  %none = icmp eq i64 %last, 0
+  br i1 %none, label %done, label %command
+command:
+  %i = phi i64 [ 0, %entry ], [ %next, %advance ]
+  %helped = phi i1 [ false, %entry ], [ %helping, %advance ]
+  %c = getelementptr %Command, ptr %commands, i64 %i
+  %piecesp = getelementptr %Command, ptr %c, i32 0, i32 3
+  %pieces = load i64, ptr %piecesp, align 8
+  %linesp = getelementptr %Command, ptr %c, i32 0, i32 5
+  %lines = load ptr, ptr %linesp, align 8
+  %homep = getelementptr %Command, ptr %c, i32 0, i32 7
+  %home = load i64, ptr %homep, align 8
+  %threads = lshr i64 %home, 32
+  br label %share
+share:
+  %s = phi i64 [ 0, %command ], [ %s2, %share ]
+  %sum = phi i64 [ 0, %command ], [ %sum2, %share ]
+  %takenp = getelementptr %Share, ptr %lines, i64 %s, i32 0
+  %some = call i64 @counted(ptr %takenp, i64 %run)
+  %sum2 = add i64 %sum, %some
+  %s2 = add i64 %s, 1
+  %each = icmp eq i64 %s2, %threads
+  br i1 %each, label %look, label %share
+look:
+  %left = icmp ult i64 %sum2, %pieces
+  br i1 %left, label %ask, label %advance
+ask:
+  %go = call i1 @ready(ptr %commands, i64 %i, i64 %shares, i64 %run)
+  br i1 %go, label %begin, label %advance
+begin:
+  call void @take(ptr %c, i64 %me, i64 0, i64 %threads, i64 %run)
+  br label %advance
+advance:
+  %helping = phi i1 [ %helped, %look ], [ %helped, %ask ], [ true, %begin ]
+  %next = add i64 %i, 1
+  %end = icmp eq i64 %next, %last
+  br i1 %end, label %done, label %command
+done:
+  %found = phi i1 [ false, %entry ], [ %helping, %advance ]
+  ret i1 %found
+}
+
+; Wait until all commands are done, helping.
+define internal void @settled(ptr %commands, i64 %count, i64 %shares, i64 %run) {
+entry:
+  br label %command
+command:
+  %i = phi i64 [ 0, %entry ], [ %next, %advance ]
+  %c = getelementptr %Command, ptr %commands, i64 %i
+  br label %look
+look:
+  %tries = phi i64 [ 0, %command ], [ %tried, %wait ]
+  %is = call i1 @done(ptr %c, i64 %shares, i64 %run)
+  br i1 %is, label %advance, label %wait
+wait:
+  %tried = add i64 %tries, 1
+  call void @bide(ptr %commands, i64 %count, i64 0, i64 %shares, i64 %run, i64 %tried)
+  br label %look
+advance:
+  %next = add i64 %i, 1
+  %end = icmp eq i64 %next, %count
+  br i1 %end, label %over, label %command
+over:
   ret void
 }
 
@@ -237,11 +446,19 @@ open:
   store atomic i64 4294967296, ptr %gate release, align 8
   call void @wake(ptr %pool)
   call void @walk(ptr %commands, i64 %count, i64 0, i64 %shares, i64 %run)
+  %lanes = call i1 @has_lanes(ptr %commands)
+  br i1 %lanes, label %settle, label %finish
+settle:
+  call void @settled(ptr %commands, i64 %count, i64 %shares, i64 %run)
+  br label %shut
+finish:
   call void @finished(ptr %commands, i64 0, i64 %count, i64 %shares, i64 %run)
-  %shut = atomicrmw sub ptr %gate, i64 4294967296 acq_rel
+  br label %shut
+shut:
+  %closed = atomicrmw sub ptr %gate, i64 4294967296 acq_rel
   br label %join
 join:
-  %tries = phi i64 [ 0, %open ], [ %tried, %again ]
+  %tries = phi i64 [ 0, %shut ], [ %tried, %again ]
   %left = load atomic i64, ptr %gate acquire, align 8
   %all = icmp eq i64 %left, 0
   br i1 %all, label %done, label %wait

@@ -189,7 +189,7 @@ class Held:
                             break
                         start = max(start, -(-end // _ALIGNMENT) * _ALIGNMENT)
                     alive.append((start, start + max(nbytes, 1), last.get(made, number)))
-                    self.places[made] = Pointer(Area.SCRATCH, 0, start)
+                    self.places[made] = Pointer(Area.SCRATCH, self.lowering.lane, start)
                     self.size = max(self.size, -(-(start + nbytes) // _ALIGNMENT) * _ALIGNMENT)
 
     def _lowered(self) -> Lowered:
@@ -215,7 +215,7 @@ class Held:
             if pointer.area is Area.CONSTANT:
                 base = constants[pointer.index]
             elif pointer.area is Area.SCRATCH:
-                base = Pointer(Area.SCRATCH, 0, room)
+                base = Pointer(Area.SCRATCH, self.lowering.lane, room)
             elif pointer.area is Area.REPORT:
                 base = reports
             else:

@@ -1,0 +1,128 @@
+"""Which groups of a sequence run side by side, and on which threads.
+
+A group that comes before or after every other one runs alone, on all threads or on one where these take no less time.
+What lies between two of those is a region: its groups are malleable tasks, scheduled by estimated times (`malleable`).
+A region whose schedule is not clearly shorter runs one group after the other. If no region is, the whole is what the
+Linear executor runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from attrs import evolve, frozen
+
+from onert.backend import Group
+from onert.backend import Sequence as OperationSequence
+from onert.ir.value import Value
+
+from .malleable import Placed, Task, length, schedule
+
+WORTH, LEAST = 0.9, 1.0
+"""The part of the time without it that a region may take at most, and the microseconds that it must save."""
+MOST = 400
+"""How many groups a region may have for a schedule to be made."""
+
+Durations = Callable[[Group], tuple[float, ...]]
+Needs = Sequence[tuple[int, ...]]
+
+
+@frozen
+class Arranged(Value):
+    """Groups in the order in which they begin, with their threads; for each the groups, by their place in that order,
+    that must have run before it, by their results or because they have threads in common."""
+
+    groups: tuple[Group, ...]
+    needs: tuple[tuple[int, ...], ...]
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether one group runs after the other, on all threads."""
+        return all(group.threads is None for group in self.groups)
+
+
+def arrange(sequence: OperationSequence, before: Needs, threads: int, durations: Durations) -> Arranged:
+    """The groups of a sequence on so many threads. `before` names for each operation those that must have run."""
+    groups = sequence.groups
+    owner = {at: number for number, group in enumerate(groups) for at in group.operations}
+    needs = [
+        tuple(sorted({owner[p] for at in group.operations for p in before[at] if p in owner} - {number}))
+        for number, group in enumerate(groups)
+    ]
+    order: list[tuple[int, tuple[int, int]]] = []
+    some = False
+    for region in _regions(needs):
+        placed = _scheduled(region, groups, needs, threads, durations) if threads > 1 and len(region) > 1 else ()
+        some = some or bool(placed)
+        order += [(region[p.task], (p.first, p.count)) for p in placed] or [
+            (number, _alone(durations(groups[number]))) for number in region
+        ]
+    return _arranged(groups, needs, order, threads) if some else in_turn(sequence)
+
+
+def _alone(times: Sequence[float]) -> tuple[int, int]:
+    """The threads of a group that runs beside no other: all, or the first where that takes no longer."""
+    return (0, len(times)) if times[-1] < times[0] else (0, 1)
+
+
+def in_turn(sequence: OperationSequence) -> Arranged:
+    """One group after the other."""
+    needs = ((at - 1,) if at else () for at in range(len(sequence.groups)))
+    return Arranged(sequence.groups, tuple(needs))
+
+
+def _scheduled(
+    region: Sequence[int], groups: Sequence[Group], needs: Needs, threads: int, durations: Durations
+) -> tuple[Placed, ...]:
+    """The region's schedule, if it is worth it; numbers are places in the region."""
+    if len(region) > MOST:
+        return ()
+    number = {group: at for at, group in enumerate(region)}
+    tasks = [
+        Task(durations(groups[group]), tuple(number[need] for need in needs[group] if need in number))
+        for group in region
+    ]
+    placed = schedule(tasks, threads)
+    in_turn = sum(min(task.times[0], task.times[-1]) for task in tasks)
+    together = length(placed)
+    return placed if together <= WORTH * in_turn and together + LEAST <= in_turn else ()
+
+
+def _regions(needs: Needs) -> Iterator[list[int]]:
+    """Groups in their order, cut at those that come before or after every other one."""
+    before = [0] * len(needs)
+    for number, own in enumerate(needs):
+        for need in own:
+            before[number] |= before[need] | 1 << need
+    after = [0] * len(needs)
+    for number in range(len(needs) - 1, -1, -1):
+        for need in needs[number]:
+            after[need] |= after[number] | 1 << number
+    region: list[int] = []
+    for number in range(len(needs)):
+        if (before[number] | after[number]).bit_count() < len(needs) - 1:
+            region.append(number)
+            continue
+        if region:
+            yield region
+        yield [number]
+        region = []
+    if region:
+        yield region
+
+
+def _arranged(
+    groups: Sequence[Group], needs: Needs, order: Sequence[tuple[int, tuple[int, int]]], threads: int
+) -> Arranged:
+    at = {number: position for position, (number, _) in enumerate(order)}
+    last: list[int | None] = [None] * threads
+    found: list[tuple[int, ...]] = []
+    placed: list[Group] = []
+    for position, (number, own) in enumerate(order):
+        mine = range(own[0], own[0] + own[1])
+        earlier = {at[need] for need in needs[number]} | {p for t in mine if (p := last[t]) is not None}
+        found.append(tuple(sorted(earlier)))
+        placed.append(evolve(groups[number], threads=own))
+        for thread in mine:
+            last[thread] = position
+    return Arranged(tuple(placed), tuple(found))

@@ -1,0 +1,84 @@
+"""How long a fusion group takes on several threads: guessed from its types, or by measured times."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from onert.backend import Backend, Group
+from onert.ir import Subgraph
+from onert.ir.analysis.cost import cost
+
+if TYPE_CHECKING:
+    from onert.compiler.scheduler.exec_time import ExecTimes
+
+FLOPS, STORED_FLOPS, BYTES = 150_000, 400_000, 60_000
+"""What one thread does in a microsecond, roughly: multiplications and additions of floats and of 8-bit numbers, and
+bytes that it reads or writes."""
+UNKNOWN = 1e6
+"""Microseconds that a group is thought to take on a backend of which nothing is known."""
+EVALUATION, EVALUATED_BYTES = 20.0, 2_000
+"""Microseconds to evaluate an operation in NumPy, and the bytes that it reads or writes in one."""
+START, SHARE = 0.1, 0.6
+"""Microseconds to begin a kernel, and for threads to meet after they shared one."""
+
+
+def durations(
+    subgraph: Subgraph, group: Group, backend: Backend, threads: int, known: ExecTimes | None = None
+) -> tuple[float, ...]:
+    """Microseconds of a group on 1, 2, ... `threads` threads.
+
+    Where all its operations were measured, which they were on so many threads, the guess is scaled to that.
+    """
+    guessed = _guessed(subgraph, group, backend, threads)
+    measured = None if known is None else _measured(subgraph, group, backend, known)
+    if measured is None or not guessed[-1]:
+        return guessed
+    return tuple(time * measured / min(guessed[0], guessed[-1]) for time in guessed)
+
+
+def _guessed(subgraph: Subgraph, group: Group, backend: Backend, threads: int) -> tuple[float, ...]:
+    operations = [subgraph.operations[at] for at in group.operations]
+    if all(operation.op.shares for operation in operations):
+        return (0.0,) * threads
+    if not backend.side_by_side:
+        return (_elsewhere(subgraph, group, backend),) * threads
+    calls = [subgraph.types(operation) for operation in operations]
+    costs = [cost(operation.op, types) for operation, types in zip(operations, calls, strict=True)]
+    stored = any(t is not None and t.quantization is not None for t in calls[0].inputs)
+    arithmetic = sum(c.flops for c in costs) / (STORED_FLOPS if stored else FLOPS)
+    work = max(arithmetic, _traffic(subgraph, group) / BYTES)
+    bounds = [backend.most_threads(o, types) for o, types in zip(operations, calls, strict=True)]
+    most = min((bound for bound in bounds if bound is not None), default=threads)
+    return tuple(
+        START + work if count == 1 else START + SHARE + work / max(1, min(count, most))
+        for count in range(1, threads + 1)
+    )
+
+
+def _elsewhere(subgraph: Subgraph, group: Group, backend: Backend) -> float:
+    """A group on a backend that does not say how it uses threads."""
+    if not backend.evaluates:
+        return UNKNOWN
+    return EVALUATION * len(group.operations) + _traffic(subgraph, group) / EVALUATED_BYTES
+
+
+def _traffic(subgraph: Subgraph, group: Group) -> int:
+    """Bytes of what the group reads and does not make, and of what it makes and stores."""
+    operations = [subgraph.operations[at] for at in group.operations]
+    made = dict.fromkeys(o for operation in operations for o in operation.outputs)
+    read = dict.fromkeys(i for operation in operations for i in operation.used if i not in made)
+    types = [subgraph.type(i) for i in (*read, *made) if i not in group.unstored]
+    return sum(t.nbytes for t in types if t.is_static)
+
+
+def _measured(subgraph: Subgraph, group: Group, backend: Backend, known: ExecTimes) -> float | None:
+    """The sum of what its operations were measured to take; None where one was not."""
+    found = 0.0
+    for at in group.operations:
+        operation = subgraph.operations[at]
+        time = known.operation(backend.name, operation.op, subgraph.types(operation))
+        if time is None or not isfinite(time):
+            return None
+        found += time
+    return found

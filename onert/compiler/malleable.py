@@ -1,0 +1,188 @@
+"""Schedules of malleable tasks: tasks that take less time on more threads.
+
+Source of the allotment (critical path and area): Radulescu and van Gemund, "A Low-Cost Approach towards Mixed Task and
+Data Parallel Scheduling", 2001. Every task begins with one thread, and those on the longest way get more for as long as
+that way, and not the sum of all work, bounds the whole. Then tasks are placed by rank, each where it can begin first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from attrs import frozen
+
+from onert.ir.value import Value
+
+HAND_OVER, FAR = 0.3, 1.0
+"""Microseconds until a thread sees that another is done, and more that a task takes whose operands another has made."""
+
+
+@frozen
+class Task(Value):
+    """`times[k - 1]` are the microseconds on k threads, `needs` the tasks, by number, that must be done before."""
+
+    times: tuple[float, ...]
+    needs: tuple[int, ...] = ()
+
+
+@frozen
+class Placed(Value):
+    """A task with the `count` threads from `first` on that run it, and when, in microseconds."""
+
+    task: int
+    first: int
+    count: int
+    start: float
+    end: float
+
+
+def schedule(tasks: Sequence[Task], threads: int) -> tuple[Placed, ...]:
+    """A schedule of tasks, each given after those it needs, in the order in which they begin.
+
+    The shortest of four: with one thread for each task or with what critical path and area allot, each task by itself
+    or chains of them as one.
+    """
+    chains = _chains(tasks)
+    number = {at: n for n, chain in enumerate(chains) for at in chain}
+    merged = [
+        Task(tuple(map(sum, zip(*(tasks[at].times for at in chain), strict=True))), _before(tasks, chain, number))
+        for chain in chains
+    ]
+    found = _placements(tasks, threads)
+    if len(merged) < len(tasks):
+        found += [_apart(placed, tasks, chains) for placed in _placements(merged, threads)]
+    return min(found, key=length)
+
+
+def _placements(tasks: Sequence[Task], threads: int) -> list[tuple[Placed, ...]]:
+    each, allotted = [1] * len(tasks), allotment(tasks, threads)
+    return [place(tasks, given, threads) for given in ((each,) if each == allotted else (each, allotted))]
+
+
+def _chains(tasks: Sequence[Task]) -> list[list[int]]:
+    """The tasks in chains: each next one needs the one before alone, and is the only one that does."""
+    users = Counter(need for task in tasks for need in task.needs)
+    chains: list[list[int]] = []
+    chain_of: dict[int, list[int]] = {}
+    for at, task in enumerate(tasks):
+        need = task.needs[0] if len(task.needs) == 1 else None
+        if need is not None and users[need] == 1:
+            chain_of[at] = chain_of[need]
+        else:
+            chain_of[at] = []
+            chains.append(chain_of[at])
+        chain_of[at].append(at)
+    return chains
+
+
+def _before(tasks: Sequence[Task], chain: Sequence[int], number: Mapping[int, int]) -> tuple[int, ...]:
+    """The chains that one needs."""
+    return tuple(sorted({number[need] for need in tasks[chain[0]].needs}))
+
+
+def _apart(placed: Sequence[Placed], tasks: Sequence[Task], chains: Sequence[Sequence[int]]) -> tuple[Placed, ...]:
+    """The tasks of chains that were placed as one."""
+    found: list[Placed] = []
+    for chain in placed:
+        times = [tasks[at].times[chain.count - 1] for at in chains[chain.task]]
+        start = chain.start
+        for at, time in zip(chains[chain.task], times, strict=True):
+            end = start + time + (chain.end - chain.start - sum(times) if start == chain.start else 0.0)
+            found.append(Placed(at, chain.first, chain.count, start, end))
+            start = end
+    return _by_start(found)
+
+
+def length(placed: Sequence[Placed]) -> float:
+    """Microseconds until the last task is done."""
+    return max((p.end for p in placed), default=0.0)
+
+
+def allotment(tasks: Sequence[Task], threads: int) -> list[int]:
+    """How many threads each task gets."""
+    given = [1] * len(tasks)
+    times = [task.times[0] for task in tasks]
+    area = sum(times)
+    while True:
+        path = _longest_way(tasks, times)
+        if sum(times[at] for at in path) <= area / threads:
+            return given
+        gains = [(_gain(tasks[at], given[at]), at) for at in path if given[at] < threads]
+        gain, at = max(gains, key=lambda found: (found[0], -found[1]), default=(None, 0))
+        if gain is None or tasks[at].times[given[at]] >= times[at]:
+            return given
+        area -= times[at] * given[at]
+        given[at] += 1
+        times[at] = tasks[at].times[given[at] - 1]
+        area += times[at] * given[at]
+
+
+def _gain(task: Task, count: int) -> float:
+    """What another thread takes off a task's time for each of its threads."""
+    return task.times[count - 1] / count - task.times[count] / (count + 1)
+
+
+def _longest_way(tasks: Sequence[Task], times: Sequence[float]) -> list[int]:
+    """The tasks on the longest way from a beginning to an end, in their order."""
+    ends: list[float] = []
+    before: list[int | None] = []
+    for task, time in zip(tasks, times, strict=True):
+        latest = max(task.needs, key=lambda at: ends[at], default=None)
+        before.append(latest)
+        ends.append(time + (0.0 if latest is None else ends[latest]))
+    at: int | None = max(range(len(ends)), key=ends.__getitem__, default=None)
+    way: list[int] = []
+    while at is not None:
+        way.append(at)
+        at = before[at]
+    return way[::-1]
+
+
+def place(tasks: Sequence[Task], given: Sequence[int], threads: int) -> tuple[Placed, ...]:
+    """Tasks with so many threads each, by rank, where they can begin first: on threads that are neighbours, of equal
+    ones on those that made what they need."""
+    ranks = _ranks(tasks, given)
+    free = [0.0] * threads
+    found: dict[int, Placed] = {}
+    waiting = set(range(len(tasks)))
+    while waiting:
+        ready = [at for at in waiting if all(need in found for need in tasks[at].needs)]
+        options = [_option(tasks[at], at, given[at], free, found) for at in ready]
+        best = min(options, key=lambda placed: (placed.start, -ranks[placed.task], placed.task))
+        found[best.task] = best
+        waiting.remove(best.task)
+        free[best.first : best.first + best.count] = [best.end] * best.count
+    return _by_start(found.values())
+
+
+def _by_start(placed: Iterable[Placed]) -> tuple[Placed, ...]:
+    return tuple(sorted(placed, key=lambda each: (each.start, each.end, each.task)))
+
+
+def _option(task: Task, at: int, count: int, free: Sequence[float], found: dict[int, Placed]) -> Placed:
+    """Where and when a task can begin first."""
+    best: tuple[float, int, int] | None = None
+    for first in range(len(free) - count + 1):
+        start = max(free[first : first + count])
+        near = 0
+        for need in task.needs:
+            made = found[need]
+            here = first <= made.first and made.first + made.count <= first + count
+            near += here
+            start = max(start, made.end + (0.0 if here else HAND_OVER))
+        best = min(best or (start, -near, first), (start, -near, first))
+    assert best is not None
+    far = FAR if -best[1] < len(task.needs) and task.times[count - 1] else 0.0
+    return Placed(at, best[2], count, best[0], best[0] + task.times[count - 1] + far)
+
+
+def _ranks(tasks: Sequence[Task], given: Sequence[int]) -> list[float]:
+    """The time of the longest way from each task to an end, its own included."""
+    found = [task.times[count - 1] for task, count in zip(tasks, given, strict=True)]
+    after = [0.0] * len(tasks)
+    for at in range(len(tasks) - 1, -1, -1):
+        found[at] += after[at]
+        for need in tasks[at].needs:
+            after[need] = max(after[need], found[at])
+    return found

@@ -1,0 +1,118 @@
+"""What the Parallel executor runs: steps that may run at a time, and inside of them groups that run side by side.
+
+A step costs a hand-over between threads of the interpreter, some tens of microseconds, so there are steps beside others
+only where that pays: where backends that run groups side by side themselves (`arrange`) are joined by others. Where
+nothing pays, the plan is what the Linear executor runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from attrs import evolve, frozen
+
+from onert.backend import Settings
+from onert.compiler.planner.liveness import MOST_STEPS
+from onert.compiler.scheduler.concurrency import threads_for
+from onert.ir import Subgraph
+from onert.ir.value import Value
+
+from .arrange import Arranged, arrange, in_turn
+from .durations import durations
+from .linearize import Timeline, linearize
+from .lowering import Lowered
+from .malleable import Task, length, place
+from .options import Options
+from .partition import Part, Predecessors, split
+
+if TYPE_CHECKING:
+    from onert.compiler.scheduler.exec_time import ExecTimes
+
+HAND_OVER = 60.0
+"""Microseconds that steps at a time must save: what it takes to hand one to another thread and to wait for it."""
+
+
+@frozen
+class Plan(Value):
+    """Parts in an order that is right, and what each one's backend is told.
+
+    `timeline` and `needs` are for the memory plan: moments, and by their steps which must be over before which; None
+    where one comes after the other.
+    """
+
+    parts: tuple[Part, ...]
+    settings: tuple[Settings, ...]
+    timeline: Timeline
+    needs: tuple[tuple[int, ...], ...] | None
+
+
+def plan(
+    lowered: Lowered,
+    before: Predecessors,
+    parts: Sequence[Part],
+    options: Options,
+    known: ExecTimes | None = None,
+) -> Plan:
+    """The plan of a subgraph, whose `parts` the Linear executor would run; `known` are measured times."""
+    cut = split(lowered, before, parts, at_a_time=True)
+    if not _pays(lowered.subgraph, cut, options, known):
+        cut = tuple(evolve(part, dependencies=tuple(range(at))[-1:]) for at, part in enumerate(parts))
+    dependencies = tuple(part.dependencies for part in cut)
+    shares = threads_for(dependencies, options.num_threads)
+    settings = tuple(evolve(options.settings, num_threads=threads) for threads in shares)
+    few = sum(len(part.sequence.groups) for part in cut) <= MOST_STEPS
+    arranged = [
+        _arranged(lowered.subgraph, before, part, threads, known) if few else in_turn(part.sequence)
+        for part, threads in zip(cut, shares, strict=True)
+    ]
+    cut = tuple(
+        evolve(part, sequence=evolve(part.sequence, groups=own.groups)) for part, own in zip(cut, arranged, strict=True)
+    )
+    timeline = linearize([part.sequence for part in cut], len(lowered.subgraph.operations))
+    if all(own.is_chain for own in arranged):
+        in_order = all(at - 1 in own for at, own in enumerate(dependencies) if at)
+        return Plan(cut, settings, timeline, None if in_order else dependencies)
+    moments = tuple(evolve(moment, step=at) for at, moment in enumerate(timeline.moments))
+    return Plan(cut, settings, evolve(timeline, moments=moments), _moment_needs(arranged, dependencies))
+
+
+def _arranged(subgraph: Subgraph, before: Predecessors, part: Part, threads: int, known: ExecTimes | None) -> Arranged:
+    if not part.backend.side_by_side:
+        return in_turn(part.sequence)
+    times = partial(durations, subgraph, backend=part.backend, threads=threads, known=known)
+    return arrange(part.sequence, before, threads, times)
+
+
+def _pays(subgraph: Subgraph, parts: Sequence[Part], options: Options, known: ExecTimes | None) -> bool:
+    """Whether these parts, run at a time, save more than it costs to hand them to other threads."""
+    if options.num_threads == 1 or not any(_beside(parts)):
+        return False
+    tasks = [Task((_microseconds(subgraph, part, options, known),), part.dependencies) for part in parts]
+    together = length(place(tasks, [1] * len(tasks), options.num_threads))
+    return sum(task.times[0] for task in tasks) - together > HAND_OVER
+
+
+def _beside(parts: Sequence[Part]) -> list[bool]:
+    """Whether each part but the first may run beside the one before it."""
+    return [at not in part.dependencies for at, part in enumerate(parts[1:])]
+
+
+def _microseconds(subgraph: Subgraph, part: Part, options: Options, known: ExecTimes | None) -> float:
+    """What a part takes on all threads."""
+    each = [durations(subgraph, group, part.backend, options.num_threads, known)[-1] for group in part.sequence.groups]
+    return sum(each)
+
+
+def _moment_needs(arranged: Sequence[Arranged], dependencies: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    """For each group of all parts, in their order, those that must be over before it."""
+    found: list[tuple[int, ...]] = []
+    last: list[tuple[int, ...]] = []
+    for own, needed in zip(arranged, dependencies, strict=True):
+        start = len(found)
+        earlier = tuple(sorted(at for part in needed for at in last[part]))
+        found += [tuple(start + at for at in needs) or earlier for needs in own.needs]
+        inner = {at for needs in own.needs for at in needs}
+        last.append(tuple(start + at for at in range(len(own.groups)) if at not in inner))
+    return tuple(found)

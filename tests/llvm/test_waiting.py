@@ -1,0 +1,145 @@
+"""Claims about commands side by side: each waits for what it must and no more, and none for a thread that is absent."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+from branchy_models import PACKAGES
+
+import onert
+from onert.exec.observers import Profile
+from onert_llvm.command.command import Access, Area, Callee, Command, Pointer
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.runtime import native_kernel
+from onert_llvm.runtime import thread_pool as threads
+from onert_llvm.waiting import barriers, waits
+
+NOTHING = Callee("nothing", "nothing", TaskLayout(()))
+
+
+def address(pointer: Pointer) -> int:
+    return pointer.offset
+
+
+def command(*accesses: tuple[int, int, bool]) -> Command:
+    """A command that touches bytes from one place up to another."""
+    touched = tuple(Access(Pointer(Area.SCRATCH, 0, a), b - a, write) for a, b, write in accesses)
+    return Command(NOTHING, {}, 1, 1, touched, 0)
+
+
+R, W = False, True
+TABLE: dict[str, tuple[list[Command], list[list[int]]]] = {
+    "what reads waits for what wrote": ([command((0, 8, W)), command((0, 8, R))], [[], [0]]),
+    "readers do not wait for one another": (
+        [command((0, 8, W)), command((0, 8, R)), command((4, 8, R))], [[], [0], [0]],
+    ),
+    "what writes waits for those that read": (
+        [command((0, 8, W)), command((0, 8, R)), command((0, 8, R)), command((0, 4, W))], [[], [0], [0], [2, 1]],
+    ),
+    "neighbours do not touch": ([command((0, 8, W)), command((8, 16, W))], [[], []]),
+    "one byte is enough": ([command((0, 9, W)), command((8, 16, W))], [[], [0]]),
+    "what another waits for need not be waited for": (
+        [command((0, 8, W)), command((0, 8, R), (8, 16, W)), command((0, 8, R), (8, 16, R))], [[], [0], [1]],
+    ),
+    "branches wait for their own": (
+        [command((0, 8, W)), command((8, 16, W)), command((0, 8, W)), command((8, 16, W)), command((0, 16, R))],
+        [[], [], [0], [1], [3, 2]],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TABLE)
+def test_what_commands_wait_for(case: str) -> None:
+    commands, expected = TABLE[case]
+    assert waits(commands, address) == expected
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_two_commands_are_ordered_where_one_writes_what_the_other_touches_and_the_list_is_short(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    commands = []
+    for _ in range(20):
+        drawn = [(int(a), int(a + rng.integers(1, 12)), bool(rng.random() < 0.4)) for a in rng.integers(0, 60, 3)]
+        commands.append(command(*drawn))
+    found = waits(commands, address)
+    before: list[set[int]] = []
+    for at, needed in enumerate(found):
+        indirect = set().union(*(before[other] for other in needed))
+        assert indirect.isdisjoint(needed)
+        before.append(indirect | set(needed))
+        clash = {
+            other
+            for other in range(at)
+            if any(
+                (a.write or b.write)
+                and a.pointer.offset < b.pointer.offset + b.nbytes
+                and b.pointer.offset < a.pointer.offset + a.nbytes
+                for a in commands[at].accesses
+                for b in commands[other].accesses
+            )
+        }
+        assert set(needed) <= clash <= before[at]
+    last = 0  # where all threads met last: what barriers order is ordered here, and no more
+    for at, meet in enumerate(barriers(commands, address)):
+        last = at if meet else last
+        assert before[at].isdisjoint(range(last, at))
+
+
+# ---- run natively
+
+
+def _given(program: onert.Program) -> list[Any]:
+    rng = np.random.default_rng(0)
+    return [rng.uniform(-1, 1, [d or 1 for d in info.shape]).astype(np.float32) for info in program.inputs]
+
+
+def _answers(execution: onert.Execution) -> list[bytes]:
+    return [array.tobytes() for array in execution.run(_given(execution.program)).values()]
+
+
+@pytest.fixture(scope="module", params=list(PACKAGES))
+def package(request: pytest.FixtureRequest) -> onert.Package:
+    made: onert.Package = PACKAGES[request.param]()
+    return made
+
+
+@pytest.fixture(scope="module")
+def expected(package: onert.Package) -> list[bytes]:
+    return _answers(onert.Execution(onert.compile(package, num_threads=1)))
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_run_is_whole_where_other_threads_never_come(
+    package: onert.Package, expected: list[bytes], count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pool believes in more threads than it has: the caller does all that is theirs."""
+    taken = []
+
+    class Alone(threads.Pools):
+        def take(self, functions: Any, wanted: int) -> threads.Pool:
+            pool = threads.Pool(functions, 1)
+            ctypes.c_int64.from_address(pool._address + 3 * 8).value = wanted  # the shares of a command
+            taken.append(wanted)
+            return pool
+
+    monkeypatch.setattr(native_kernel, "POOLS", Alone())
+    execution = onert.Execution(onert.compile(package, executor="Parallel", num_threads=count))
+    for _ in range(3):
+        assert _answers(execution) == expected
+    assert set(taken) == {count}
+
+
+def test_operations_may_be_run_one_by_one_between_whole_runs(package: onert.Package, expected: list[bytes]) -> None:
+    program = onert.compile(package, executor="Parallel", num_threads=2)
+    plain, watched = onert.Execution(program), onert.Execution(program, observers=(Profile(),))
+    for _ in range(4):
+        assert _answers(plain) == expected
+        assert _answers(watched) == expected
+
+
+def test_many_runs_in_a_row_are_the_same(package: onert.Package, expected: list[bytes]) -> None:
+    execution = onert.Execution(onert.compile(package, executor="Parallel", num_threads=2))
+    assert all(_answers(execution) == expected for _ in range(200))
