@@ -16,10 +16,11 @@ from onert.backend import Group
 from onert.backend import Sequence as OperationSequence
 from onert.ir.value import Value
 
-from .malleable import Placed, Task, length, schedule
+from .malleable import Task, length, schedule
 
-WORTH, LEAST = 0.9, 1.0
-"""The part of the time without it that a region may take at most, and the microseconds that it must save."""
+WORTH, LEAST, OVERALL = 0.9, 1.0, 0.95
+"""The part of the time without it that a region's schedule may take, the microseconds that it must save, and the part
+that all groups may take: between regions nothing is gained."""
 MOST = 400
 """How many groups a region may have for a schedule to be made."""
 
@@ -50,14 +51,19 @@ def arrange(sequence: OperationSequence, before: Needs, threads: int, durations:
         for number, group in enumerate(groups)
     ]
     order: list[tuple[int, tuple[int, int]]] = []
-    some = False
+    total = saved = 0.0
     for region in _regions(needs):
-        placed = _scheduled(region, groups, needs, threads, durations) if threads > 1 and len(region) > 1 else ()
-        some = some or bool(placed)
-        order += [(region[p.task], (p.first, p.count)) for p in placed] or [
-            (number, _alone(durations(groups[number]))) for number in region
-        ]
-    return _arranged(groups, needs, order, threads) if some else in_turn(sequence)
+        tasks = _tasks(region, groups, needs, durations)
+        alone = sum(min(task.times[0], task.times[-1]) for task in tasks)
+        placed = schedule(tasks, threads) if threads > 1 and 1 < len(region) <= MOST else ()
+        saves = alone - length(placed) if placed else 0.0
+        if saves >= LEAST and length(placed) <= WORTH * alone:
+            order += [(region[p.task], (p.first, p.count)) for p in placed]
+            saved += saves
+        else:
+            order += [(number, _alone(task.times)) for number, task in zip(region, tasks, strict=True)]
+        total += alone
+    return _arranged(groups, needs, order, threads) if saved > (1 - OVERALL) * total else in_turn(sequence)
 
 
 def _alone(times: Sequence[float]) -> tuple[int, int]:
@@ -71,21 +77,13 @@ def in_turn(sequence: OperationSequence) -> Arranged:
     return Arranged(sequence.groups, tuple(needs))
 
 
-def _scheduled(
-    region: Sequence[int], groups: Sequence[Group], needs: Needs, threads: int, durations: Durations
-) -> tuple[Placed, ...]:
-    """The region's schedule, if it is worth it; numbers are places in the region."""
-    if len(region) > MOST:
-        return ()
+def _tasks(region: Sequence[int], groups: Sequence[Group], needs: Needs, durations: Durations) -> list[Task]:
+    """The groups of a region as tasks; numbers are places in the region."""
     number = {group: at for at, group in enumerate(region)}
-    tasks = [
+    return [
         Task(durations(groups[group]), tuple(number[need] for need in needs[group] if need in number))
         for group in region
     ]
-    placed = schedule(tasks, threads)
-    in_turn = sum(min(task.times[0], task.times[-1]) for task in tasks)
-    together = length(placed)
-    return placed if together <= WORTH * in_turn and together + LEAST <= in_turn else ()
 
 
 def _regions(needs: Needs) -> Iterator[list[int]]:

@@ -19,7 +19,7 @@ UNKNOWN = 1e6
 """Microseconds that a group is thought to take on a backend of which nothing is known."""
 EVALUATION, EVALUATED_BYTES = 20.0, 2_000
 """Microseconds to evaluate an operation in NumPy, and the bytes that it reads or writes in one."""
-START, SHARE = 0.1, 0.6
+START, SHARE = 0.1, 0.25
 """Microseconds to begin a kernel, and for threads to meet after they shared one."""
 
 

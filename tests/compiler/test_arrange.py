@@ -144,6 +144,7 @@ def _everywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # such a plan is for no other program
     monkeypatch.setattr(arrange, "WORTH", float("inf"))
     monkeypatch.setattr(arrange, "LEAST", float("-inf"))
+    monkeypatch.setattr(arrange, "OVERALL", float("inf"))
 
 
 @pytest.mark.parametrize("threads", [2, 3, 5])

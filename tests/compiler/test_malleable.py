@@ -68,7 +68,9 @@ TABLE = {
     "one task has all threads": ([(halves(800), ())], [2], 400.0),
     "one that cannot share has one": ([(stays(800), ())], [1], 800.0),
     "two equal ones run side by side": ([(stays(800), ()), (stays(800), ())], [1, 1], 800.0),
-    "a pair of chains too": ([(stays(400), ()), (stays(400), ()), (stays(400), (0,)), (stays(400), (1,))], [1] * 4, 800.0),
+    "a pair of chains too": (
+        [(stays(400), ()), (stays(400), ()), (stays(400), (0,)), (stays(400), (1,))], [1, 1, 1, 1], 800.0,
+    ),
     "small ones beside a large one that cannot share": (
         [(stays(900), ()), (stays(300), ()), (stays(300), ()), (stays(300), ())], [1, 1, 1, 1], 900.0,
     ),
