@@ -57,7 +57,7 @@ def arrange(sequence: OperationSequence, before: Needs, threads: int, durations:
         alone = sum(min(task.times[0], task.times[-1]) for task in tasks)
         placed = schedule(tasks, threads) if threads > 1 and 1 < len(region) <= MOST else ()
         saves = alone - length(placed) if placed else 0.0
-        if saves >= LEAST and length(placed) <= WORTH * alone:
+        if placed and saves >= LEAST and length(placed) <= WORTH * alone:
             order += [(region[p.task], (p.first, p.count)) for p in placed]
             saved += saves
         else:
