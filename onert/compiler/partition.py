@@ -9,9 +9,10 @@ from heapq import heapify, heappop, heappush
 
 from attrs import evolve, frozen
 
-from onert.backend import Backend, Group, Sequence
+from onert.backend import Backend, Group, Sequence, Settings
 from onert.ir.value import Value
 
+from .linearize import Timeline
 from .lowering import Lowered
 
 Predecessors = tuple[tuple[int, ...], ...]
@@ -24,6 +25,20 @@ class Part(Value):
     backend: Backend
     sequence: Sequence
     dependencies: tuple[int, ...]
+
+
+@frozen
+class Steps(Value):
+    """Parts in an order that is right, and what each one's backend is told.
+
+    `timeline` and `needs` are for the memory plan: moments, and by their steps which must be over before which; None
+    where one step comes after the other.
+    """
+
+    parts: tuple[Part, ...]
+    settings: tuple[Settings, ...]
+    timeline: Timeline
+    needs: tuple[tuple[int, ...], ...] | None
 
 
 def partition(lowered: Lowered, before: Predecessors) -> tuple[Part, ...]:

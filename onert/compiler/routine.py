@@ -16,14 +16,13 @@ from onert.ir.process import imports
 from onert.ir.process.budget import Budget
 from onert.ir.value import Value
 
-from . import side_by_side
 from .kernel_generation import fuse, generate
 from .limits import is_metered, memory_of, work_of
 from .linearize import linearize
 from .lowering import Lowered, lower
 from .memory_plan import plan_arenas
 from .options import Options
-from .partition import Part, Predecessors, partition, split
+from .partition import Part, Predecessors, Steps, partition, split
 from .tensor_registration import register
 
 if TYPE_CHECKING:
@@ -77,16 +76,19 @@ def plan_routine(
 
 def _steps(
     lowered: Lowered, before: Predecessors, parts: tuple[Part, ...], options: Options, measured: ExecTimes | None
-) -> side_by_side.Plan:
+) -> Steps:
     """What the executor runs, as it wants it."""
     if options.executor == "Parallel":
-        return side_by_side.plan(lowered, before, parts, options, measured)
+        planned: Steps = imports.module("onert.compiler.side_by_side.plan").plan(
+            lowered, before, parts, options, measured
+        )
+        return planned
     needs = None
     if options.executor == "Dataflow":
         parts = split(lowered, before, parts)
         needs = tuple(part.dependencies for part in parts)
     timeline = linearize([part.sequence for part in parts], len(lowered.subgraph.operations))
-    return side_by_side.Plan(parts, (options.settings,) * len(parts), timeline, needs)
+    return Steps(parts, (options.settings,) * len(parts), timeline, needs)
 
 
 def _assign_measured(

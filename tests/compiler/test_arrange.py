@@ -13,9 +13,9 @@ from random_graphs import random_model
 import onert
 from onert.backend import Group
 from onert.backend import Sequence as OperationSequence
-from onert.compiler import arrange
-from onert.compiler.arrange import Arranged
 from onert.compiler.planner.liveness import reachability
+from onert.compiler.side_by_side import arrange
+from onert.compiler.side_by_side.arrange import Arranged
 from onert.ir import Array, Subgraph
 
 from .test_program import program

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from onert.compiler.malleable import FAR, HAND_OVER, Task, allotment, length, place, schedule
+from onert.compiler.side_by_side.malleable import FAR, HAND_OVER, Task, allotment, length, place, schedule
 
 
 def drawn(seed: int) -> tuple[list[Task], int]:

@@ -13,9 +13,9 @@ import onert
 from onert.exec.observers import Profile
 from onert_llvm.command.command import Access, Area, Callee, Command, Pointer
 from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.command.waiting import barriers, waits
 from onert_llvm.runtime import native_kernel
 from onert_llvm.runtime import thread_pool as threads
-from onert_llvm.waiting import barriers, waits
 
 NOTHING = Callee("nothing", "nothing", TaskLayout(()))
 

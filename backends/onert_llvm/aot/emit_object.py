@@ -14,10 +14,10 @@ from onert_llvm.codegen.llvm_codegen import link
 from onert_llvm.codegen.native import pool_text, run_text, support_texts, together_text
 from onert_llvm.command.command import REPORT_BYTES, Area, Command, Lowered, Pointer, all_commands
 from onert_llvm.command.task_layout import slot_bits
+from onert_llvm.command.waiting import barriers
 from onert_llvm.kernels.control_flow.loop_branch import RUN_BRANCH, RUN_LOOP
 from onert_llvm.runtime.native_kernel import is_idle
 from onert_llvm.target.isa import Isa
-from onert_llvm.waiting import barriers
 
 from .constant_layout import Constants, Key, lay_out
 from .emit_entry import Bound, BoundBranch, BoundLoop, Entries, Report, Run, program_bytes

@@ -27,7 +27,7 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
 """The forms of each for different element types, the best first."""
 
 
-_IN_TURN = frozenset((LSTM, SVDF, DetectionPostProcess, Loop, Branch, *SPELLINGS))
+_IN_TURN = frozenset((LSTM, SVDF, DetectionPostProcess, Loop, Branch))
 """Kinds that one thread runs, for the most part: what is done next depends on what was done last."""
 
 

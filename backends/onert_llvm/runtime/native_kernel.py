@@ -15,7 +15,7 @@ from onert.backend import HasParts, Part, Tensors
 from onert.ir import Array, Context, ExecutionError
 from onert_llvm.command.command import REPORT_BYTES, Area, Check, Command, Lowered, Pointer, Transfer
 from onert_llvm.command.task_layout import slot_bits
-from onert_llvm.waiting import barriers, has_lanes, waits
+from onert_llvm.command.waiting import barriers, has_lanes, waits
 
 from .aligned_memory import zeros
 from .host_loop import DrivenLoop

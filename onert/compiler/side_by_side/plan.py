@@ -11,21 +11,19 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from attrs import evolve, frozen
+from attrs import evolve
 
-from onert.backend import Settings
+from onert.compiler.linearize import linearize
+from onert.compiler.lowering import Lowered
+from onert.compiler.options import Options
+from onert.compiler.partition import Part, Predecessors, Steps, split
 from onert.compiler.planner.liveness import MOST_STEPS
 from onert.compiler.scheduler.concurrency import threads_for
 from onert.ir import Subgraph
-from onert.ir.value import Value
 
 from .arrange import Arranged, arrange, in_turn
 from .durations import durations
-from .linearize import Timeline, linearize
-from .lowering import Lowered
 from .malleable import Task, length, place
-from .options import Options
-from .partition import Part, Predecessors, split
 
 if TYPE_CHECKING:
     from onert.compiler.scheduler.exec_time import ExecTimes
@@ -34,28 +32,14 @@ HAND_OVER = 60.0
 """Microseconds that steps at a time must save: what it takes to hand one to another thread and to wait for it."""
 
 
-@frozen
-class Plan(Value):
-    """Parts in an order that is right, and what each one's backend is told.
-
-    `timeline` and `needs` are for the memory plan: moments, and by their steps which must be over before which; None
-    where one comes after the other.
-    """
-
-    parts: tuple[Part, ...]
-    settings: tuple[Settings, ...]
-    timeline: Timeline
-    needs: tuple[tuple[int, ...], ...] | None
-
-
 def plan(
     lowered: Lowered,
     before: Predecessors,
     parts: Sequence[Part],
     options: Options,
     known: ExecTimes | None = None,
-) -> Plan:
-    """The plan of a subgraph, whose `parts` the Linear executor would run; `known` are measured times."""
+) -> Steps:
+    """The steps of a subgraph, whose `parts` the Linear executor would run; `known` are measured times."""
     cut = split(lowered, before, parts, at_a_time=True)
     if not _pays(lowered.subgraph, cut, options, known):
         cut = tuple(evolve(part, dependencies=tuple(range(at))[-1:]) for at, part in enumerate(parts))
@@ -73,9 +57,9 @@ def plan(
     timeline = linearize([part.sequence for part in cut], len(lowered.subgraph.operations))
     if all(own.is_chain for own in arranged):
         in_order = all(at - 1 in own for at, own in enumerate(dependencies) if at)
-        return Plan(cut, settings, timeline, None if in_order else dependencies)
+        return Steps(cut, settings, timeline, None if in_order else dependencies)
     moments = tuple(evolve(moment, step=at) for at, moment in enumerate(timeline.moments))
-    return Plan(cut, settings, evolve(timeline, moments=moments), _moment_needs(arranged, dependencies))
+    return Steps(cut, settings, evolve(timeline, moments=moments), _moment_needs(arranged, dependencies))
 
 
 def _arranged(subgraph: Subgraph, before: Predecessors, part: Part, threads: int, known: ExecTimes | None) -> Arranged:

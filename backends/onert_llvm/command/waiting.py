@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from onert.ir import Array
-from onert_llvm.command.command import Command, Pointer
+
+from .command import Command, Pointer
 
 Place = Callable[[Pointer], int]
 

@@ -1,0 +1,1 @@
+"""What runs at a time under the Parallel executor: steps, and inside of a step groups on threads of their own."""
