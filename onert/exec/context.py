@@ -27,7 +27,9 @@ class Instance:
     def __init__(self, program: Program, stop: Stop, state: dict[Any, Any], watch: Watch | None) -> None:
         self.program = program
         self._watch = watch
-        self._executor = executor(program.executor, program.num_threads, stop)
+        # Steps that can only follow one another are left to the executor that takes least for each.
+        in_turn = program.executor == "Parallel" and all(routine.is_chain for routine in program.routines)
+        self._executor = executor("Linear" if in_turn else program.executor, program.num_threads, stop)
         self.state = state
         self.meter = Meter(program.max_memory, program.max_work)
         self._variables: dict[int, dict[int, Array]] = {}
