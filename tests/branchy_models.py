@@ -133,6 +133,18 @@ def inception(seed: int = 3, blocks: int = 4, size: int = 8, channels: int = 64)
     return Package((d.model(d.dense(x, 10)),))
 
 
+def two_natures(seed: int = 5) -> Package:
+    """Convolutions of few channels, which floats are best for, and large dense layers, which bytes are best for."""
+    d = _Draft(seed, 1, 64, 64, 8)
+    x = d.x
+    for _ in range(4):
+        x = d.conv(x, 8)
+    x = d.conv(d.depthwise(x, stride=2), 16, 3, 2)
+    for units in (1024, 1024, 512, 10):
+        x = d.dense(x, units)
+    return Package((d.model(x),))
+
+
 PACKAGES: Mapping[str, Callable[[], Package]] = {
     "recurrent pair": recurrent_pair,
     "detector heads": detector_heads,
