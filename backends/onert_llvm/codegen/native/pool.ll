@@ -88,54 +88,6 @@ define internal i64 @first(i64 %share, i64 %pieces, i64 %shares) alwaysinline {
   ret i64 %piece
 }
 
-; Wait until all pieces of the commands from `first` up to `last` are done.
-define internal void @finished(ptr %commands, i64 %first, i64 %last, i64 %shares, i64 %run) {
-entry:
-  %none = icmp sge i64 %first, %last
-  br i1 %none, label %done, label %command
-command:
-  %i = phi i64 [ %first, %entry ], [ %next, %advance ]
-  %c = getelementptr %Command, ptr %commands, i64 %i
-  %piecesp = getelementptr %Command, ptr %c, i32 0, i32 3
-  %pieces = load i64, ptr %piecesp, align 8
-  %linesp = getelementptr %Command, ptr %c, i32 0, i32 5
-  %lines = load ptr, ptr %linesp, align 8
-  br label %spin
-spin:
-  %tries = phi i64 [ 0, %command ], [ %tried, %again ]
-  br label %share
-share:
-  %s = phi i64 [ 0, %spin ], [ %s2, %share ]
-  %sum = phi i64 [ 0, %spin ], [ %sum2, %share ]
-  %donep = getelementptr %Share, ptr %lines, i64 %s, i32 1
-  %some = call i64 @counted(ptr %donep, i64 %run)
-  %sum2 = add i64 %sum, %some
-  %s2 = add i64 %s, 1
-  %each = icmp eq i64 %s2, %shares
-  br i1 %each, label %look, label %share
-look:
-  %all = icmp eq i64 %sum2, %pieces
-  br i1 %all, label %advance, label %wait
-wait:
-  %tried = add i64 %tries, 1
-  %low = and i64 %tried, 255
-  %tired = icmp eq i64 %low, 0
-  br i1 %tired, label %yield, label %again
-yield:
-  ; The thread that is awaited may have no processor: let it have this one.
-  %ignored = call i32 @sched_yield()
-  br label %again
-again:
-  @PAUSE@
-  br label %spin
-advance:
-  %next = add i64 %i, 1
-  %end = icmp eq i64 %next, %last
-  br i1 %end, label %done, label %command
-done:
-  ret void
-}
-
 ; Whether all pieces of a command are done.
 define internal i1 @done(ptr %c, i64 %shares, i64 %run) {
 entry:
@@ -156,6 +108,39 @@ share:
 look:
   %all = icmp eq i64 %sum2, %pieces
   ret i1 %all
+}
+
+; Wait until all pieces of the commands from `first` up to `last` are done.
+define internal void @finished(ptr %commands, i64 %first, i64 %last, i64 %shares, i64 %run) {
+entry:
+  %none = icmp sge i64 %first, %last
+  br i1 %none, label %over, label %command
+command:
+  %i = phi i64 [ %first, %entry ], [ %next, %advance ]
+  %c = getelementptr %Command, ptr %commands, i64 %i
+  br label %spin
+spin:
+  %tries = phi i64 [ 0, %command ], [ %tried, %again ]
+  %is = call i1 @done(ptr %c, i64 %shares, i64 %run)
+  br i1 %is, label %advance, label %wait
+wait:
+  %tried = add i64 %tries, 1
+  %low = and i64 %tried, 255
+  %tired = icmp eq i64 %low, 0
+  br i1 %tired, label %yield, label %again
+yield:
+  ; The thread that is awaited may have no processor: let it have this one.
+  %ignored = call i32 @sched_yield()
+  br label %again
+again:
+  @PAUSE@
+  br label %spin
+advance:
+  %next = add i64 %i, 1
+  %end = icmp eq i64 %next, %last
+  br i1 %end, label %over, label %command
+over:
+  ret void
 }
 
 ; Do pieces of a command as the thread of a number until none is left: those of share `own`, then those of the others of
@@ -273,31 +258,38 @@ entry:
   br label %command
 command:
   %i = phi i64 [ 0, %entry ], [ %next, %advance ]
+  %late = phi i1 [ false, %entry ], [ %later, %advance ]
   %c = getelementptr %Command, ptr %commands, i64 %i
   %homep = getelementptr %Command, ptr %c, i32 0, i32 7
   %home = load i64, ptr %homep, align 8
+  %start = select i1 %late, i64 31, i64 0
   %first = and i64 %home, 4294967295
   %threads = lshr i64 %home, 32
   %own = sub i64 %me, %first
   %mine = icmp ult i64 %own, %threads
   br i1 %mine, label %look, label %advance
 look:
-  %tries = phi i64 [ 0, %command ], [ %tried, %wait ]
+  %tries = phi i64 [ %start, %command ], [ %again, %wait ]
+  %behind = phi i1 [ %late, %command ], [ %found, %wait ]
   %go = call i1 @ready(ptr %commands, i64 %i, i64 %shares, i64 %run)
   br i1 %go, label %begin, label %wait
 wait:
+  ; Where others were once found behind they are helped at once from then on.
   %tried = add i64 %tries, 1
-  call void @bide(ptr %commands, i64 %i, i64 %me, i64 %shares, i64 %run, i64 %tried)
+  %helped = call i1 @bide(ptr %commands, i64 %i, i64 %me, i64 %shares, i64 %run, i64 %tried)
+  %again = select i1 %helped, i64 31, i64 %tried
+  %found = or i1 %behind, %helped
   br label %look
 begin:
   call void @take(ptr %c, i64 %me, i64 %own, i64 %threads, i64 %run)
   br label %advance
 advance:
+  %later = phi i1 [ %late, %command ], [ %behind, %begin ]
   %next = add i64 %i, 1
   %end = icmp eq i64 %next, %count
   br i1 %end, label %done, label %command
 done:
-  %helped = call i1 @help(ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run)
+  %last = call i1 @help(ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run)
   ret void
 }
 
@@ -335,24 +327,24 @@ no:
   ret i1 false
 }
 
-; Pass the time of one try while something is not done: now and then do what others have not begun of the commands up to
-; `last`, for a thread may sleep or have no processor.
-define internal void @bide(ptr %commands, i64 %last, i64 %me, i64 %shares, i64 %run, i64 %tries) {
+; Pass the time of one try while something is not done. At every 32nd do what others have not begun of the commands up
+; to `last`, for a thread may sleep or have no processor; whether there was something.
+define internal i1 @bide(ptr %commands, i64 %last, i64 %me, i64 %shares, i64 %run, i64 %tries) {
 entry:
-  %low = and i64 %tries, 127
+  %low = and i64 %tries, 31
   %tired = icmp eq i64 %low, 0
   br i1 %tired, label %help, label %spin
 help:
   %helped = call i1 @help(ptr %commands, i64 %last, i64 %me, i64 %shares, i64 %run)
-  br i1 %helped, label %done, label %yield
+  br i1 %helped, label %yes, label %yield
+yes:
+  ret i1 true
 yield:
   %ignored = call i32 @sched_yield()
-  ret void
+  ret i1 false
 spin:
   @PAUSE@
-  br label %done
-done:
-  ret void
+  ret i1 false
 }
 
 ; Do what is left of the commands up to `last` that wait for nothing any more, whosever they are; whether there was one.
@@ -414,7 +406,7 @@ look:
   br i1 %is, label %advance, label %wait
 wait:
   %tried = add i64 %tries, 1
-  call void @bide(ptr %commands, i64 %count, i64 0, i64 %shares, i64 %run, i64 %tried)
+  %helped = call i1 @bide(ptr %commands, i64 %count, i64 0, i64 %shares, i64 %run, i64 %tried)
   br label %look
 advance:
   %next = add i64 %i, 1
