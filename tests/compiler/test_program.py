@@ -129,9 +129,19 @@ def test_one_backend_runs_a_linear_program_as_one_step() -> None:
     assert [len(step.sequence.operations) for step in compiled.main.steps] == [4]
 
 
-def test_branches_are_steps_of_their_own_for_concurrent_executors() -> None:
-    compiled = program(diamond(), [ToyBackend("builtin")], executor="Parallel")
-    assert compiled.main.dependencies == ((), (0,), (0, 1))  # the addition goes with the later branch
+@pytest.mark.parametrize(
+    ("executor", "threads", "dependencies"),
+    [
+        ("Dataflow", 1, ((), (0,), (0, 1))),  # the addition goes with the later branch
+        ("Parallel", 2, ((), (0,), (0,), (1, 2))),  # with that the other branch would have to wait
+        ("Parallel", 1, ((),)),  # nothing can run at a time
+    ],
+)
+def test_branches_are_steps_of_their_own_for_concurrent_executors(
+    executor: str, threads: int, dependencies: tuple[tuple[int, ...], ...]
+) -> None:
+    compiled = program(diamond(), [ToyBackend("builtin")], executor=executor, num_threads=threads)
+    assert compiled.main.dependencies == dependencies
 
 
 def test_a_backend_in_another_memory_space_is_reached_by_permutes() -> None:
