@@ -23,7 +23,7 @@ from .errors import (
     PartitionError,
     RequestRefusedError,
 )
-from .host_config import HostConfig
+from .host_config import BatchConfig, HostConfig
 from .host_manager import HostManager
 from .partitioner import PartitionConfig, partition_svg, partition_table
 from .statistics import DeviceStatistics, HostStatistics, NetworkStatistics
@@ -31,6 +31,7 @@ from .statistics import DeviceStatistics, HostStatistics, NetworkStatistics
 __all__ = [
     "DAG",
     "BackendHints",
+    "BatchConfig",
     "CompiledFunction",
     "ConfigurationError",
     "DAGNode",

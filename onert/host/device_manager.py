@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Lock
 from typing import Any, ClassVar
 
@@ -181,6 +182,28 @@ class DeviceManager:
         is not called then. Inputs stay as they are until the run is over.
         """
         raise NotImplementedError
+
+    def run_each(
+        self, name: str, batch: Sequence[Sequence[Array]], done: Callable[[Any], None], priority: int = 0
+    ) -> None:
+        """Run a function for each of several inputs, one after the other, and without a run of another in between where
+        the device can do that. `done` is called once, with the results in order. Errors as of `run_function`."""
+        results: dict[int, Result] = {}
+
+        def one(at: int, result: Result) -> None:
+            with self._lock:
+                results[at] = result
+                is_last = len(results) == len(batch)
+            if is_last:
+                done([results[each] for each in range(len(batch))])
+
+        for at, inputs in enumerate(batch):
+            try:
+                self.run_function(name, inputs, partial(one, at), priority)
+            except Exception as error:
+                if at == 0:
+                    raise
+                one(at, error)
 
     def run_here(self, name: str, inputs: Sequence[Array]) -> Result | None:
         """Run a function on the calling thread, which the device is lent; None where it is busy, or borrows none."""

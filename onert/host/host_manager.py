@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from functools import partial
 from itertools import count
 from threading import Lock
 from time import perf_counter
@@ -14,16 +12,12 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import finalize
 
-from onert.backend import Program
-from onert.backend.registry import load_backends
-from onert.backend.tasks import Pool
 from onert.compiler import Options
 from onert.ir import ExecutionError, Package
-from onert.runtime import compile
 
 from .dag import DAG
 from .device_config import DeviceConfig
-from .device_manager import DeviceManager, Result
+from .device_manager import DeviceManager
 from .devices import made
 from .errors import (
     ConfigurationError,
@@ -33,17 +27,15 @@ from .errors import (
     NetworkExistsError,
     NetworkNotFoundError,
 )
-from .executor import Executor
-from .host_config import HostConfig
+from .host_config import BatchConfig, HostConfig
 from .network import Network, Outputs
-from .partitioner import Kind, PartitionConfig, Partitioner
-from .provisioner import Provisioner, evict, prepared_options
-from .requests import Admission, Callback, PromisedRequest, Request, WaitingRequest
+from .partitioner import PartitionConfig
+from .placement import Wanted, batched, instances, noted, placed, removed
+from .requests import Callback, Dispatcher, PromisedRequest, WaitingRequest
 from .statistics import DeviceStatistics, HostStatistics
 
 Inputs = Mapping[str, Any] | Sequence[Any]
 
-_LOGGER = logging.getLogger("onert.host")
 _MAX_NAME = 200
 
 
@@ -60,10 +52,7 @@ class HostManager:
         self.config = HostConfig() if config is None else config
         self._devices = made([DeviceConfig()] if devices is None else devices)
         self._available = tuple(self._devices)
-        self._admission = Admission(self.config)
-        self._executor = Executor(self._finished)
-        self._callbacks = Pool(self.config.executor_threads, "onert-callback")
-        self._provisioner = Provisioner(compile)
+        self._dispatcher = Dispatcher(self.config)
         self._lock = Lock()
         self._networks: dict[str, Network] = {}
         self._changing: set[str] = set()
@@ -85,46 +74,46 @@ class HostManager:
         copies: int | None = 1,
         profile: bool = False,
         max_active: int | None = None,
+        batch: BatchConfig | None = None,
     ) -> DAG:
         """Compile a package and load it; requests may name it from then on. What runs meanwhile is not disturbed.
 
         `parts`, `partition`, `copies` and `profile` are those of `Partitioner.partition`. `max_active`: how many
-        requests for it may be run at a time; None: as many as the host's. What is compiled follows `options`, but for
-        the backend and the threads, which are the device's. NetworkExistsError, NetworkBusyError where the name is
-        taken; errors of the compiler, of the partitioner and of the devices, after which nothing is left of it.
+        requests for it may be run at a time; None: as many as the host's. With `batch` they are run together. What is
+        compiled follows `options`, but for the backend and the threads, which are the device's. NetworkExistsError,
+        NetworkBusyError where the name is taken; errors of the compiler, of the partitioner and of the devices, after
+        which nothing is left of it.
         """
         _check_name(name)
         self._begin_change(name)
         try:
             options = (Options.from_environment() if options is None else options).with_config(package.config)
-            devices = self._available
-            found = self._partitioner(options, devices).partition(
-                name, package, config=partition, parts=parts, copies=copies, profile=profile
+            most = self.config.max_active_requests if max_active is None else max_active
+            wanted = Wanted(parts, partition, copies, profile)
+            network = placed(
+                name, package, options, self._available, wanted, min(most, self.config.max_active_requests)
             )
-            dag = found.dag
-            placed = self._provisioner.provision(dag, devices, options, found.programs)
-            most = self.config.max_active_requests
-            network = Network(dag, placed, most if max_active is None else min(most, max_active))
+            if batch is not None:
+                self._batch(network, package, options, wanted, batch)
             with self._lock:
                 self._networks[name] = network
         finally:
             self._changing.discard(name)
-        return dag
+        return network.dag
 
-    def _partitioner(self, options: Options, devices: Sequence[DeviceManager]) -> Partitioner:
-        """The partitioner for some devices, those of one backend as one kind."""
-        alike: dict[str, list[DeviceManager]] = {}
-        for device in devices:
-            alike.setdefault(device.config.backend, []).append(device)
-        kinds = [
-            Kind(backend, [device.info for device in own], load_backends((backend,))) for backend, own in alike.items()
-        ]
-
-        def compiled(package: Package, backend: str, prepared: bool) -> Program:
-            chosen = alike[backend][0].options(options)
-            return compile(package, prepared_options(chosen) if prepared else chosen)
-
-        return Partitioner(kinds, compiled)
+    def _batch(self, network: Network, package: Package, options: Options, wanted: Wanted, batch: BatchConfig) -> None:
+        """Have requests for a network run together; the network is gone where that fails."""
+        try:
+            networks, note = batched(network, package, options, wanted, batch)
+        except BaseException:
+            removed([network])
+            raise
+        stacked = len(networks) > 1
+        if stacked or network.is_single:
+            noted(network, note)
+            network.batcher = self._dispatcher.batcher(networks, batch, instances(network), stacked=stacked)
+        else:
+            noted(network, f"requests are run one by one; {note}, which a divided network cannot do")
 
     def _begin_change(self, name: str) -> None:
         self._require_own_process()
@@ -147,11 +136,11 @@ class HostManager:
             network = self._networks.get(name)
             if network is None:
                 return
-            self._admission.remove(network)
+            self._dispatcher.remove(network)
             self._changing.add(name)
             del self._networks[name]
         try:
-            evict(network.dag, network.nodes)
+            removed([network] if network.batcher is None else network.batcher.networks)
         finally:
             self._changing.discard(name)
 
@@ -231,9 +220,9 @@ class HostManager:
             arrays = network.checked(inputs)
             request = PromisedRequest(network, arrays, priority, next(self._numbers), begun, timeout)
             request.callback = callback
-            self._enter(request, here=False)
+            self._dispatcher.enter(request, here=False)
         except (ExecutionError, HostError) as error:
-            self._admission.refused(network)
+            self._dispatcher.refused(network)
             return _failed(error, callback)
         return request.future
 
@@ -250,9 +239,9 @@ class HostManager:
         try:
             arrays = network.checked(inputs)
             request = WaitingRequest(network, arrays, priority, next(self._numbers), begun, timeout)
-            self._enter(request, here=True)
+            self._dispatcher.enter(request, here=True)
         except (ExecutionError, HostError):
-            self._admission.refused(network)
+            self._dispatcher.refused(network)
             raise
         return request.wait()
 
@@ -268,59 +257,6 @@ class HostManager:
             raise NetworkNotFoundError(f"there is no network {name!r}")
         return found
 
-    def _enter(self, request: Request, *, here: bool) -> None:
-        may_run, late = self._admission.enter(request)
-        if late:
-            self._answer_late(late)
-        if may_run:
-            ended = self._executor.run(request, here=here)
-            if ended is not None:
-                self._finished(request, ended)
-
-    def _finished(self, request: Request, result: Result) -> None:
-        """A request was run."""
-        if request.callback is None:
-            self._leave(request, result)
-            return
-        request.answer(result)
-        self._on_callback_thread(partial(self._call_back, request, result))
-
-    def _call_back(self, request: Request, result: Result) -> None:
-        try:
-            _called(request)
-        finally:
-            self._leave(request, result)
-
-    def _leave(self, request: Request, result: Result) -> None:
-        """Answer a request, unless that was done, and begin the next ones until one is under way."""
-        while True:
-            following, late = self._admission.leave(request, result)
-            if request.callback is None:
-                request.answer(result)
-            if late:
-                self._answer_late(late)
-            if following is None:
-                return
-            ended = self._executor.run(following, here=False)
-            if ended is None:
-                return
-            if following.callback is not None:
-                self._finished(following, ended)
-                return
-            request, result = following, ended
-
-    def _answer_late(self, late: Sequence[Request]) -> None:
-        for request in late:
-            request.answer(request.late())
-            if request.callback is not None:
-                self._on_callback_thread(partial(_called, request))
-
-    def _on_callback_thread(self, call: Any) -> None:
-        try:
-            self._callbacks.submit(call)
-        except RuntimeError:  # the process ends, or has no room for a thread
-            call()
-
     # ---- numbers and the end
 
     def statistics(self) -> HostStatistics:
@@ -328,7 +264,7 @@ class HostManager:
         self._require_own_process()
         with self._lock:
             networks = dict(self._networks)
-        active, waiting, _ = self._admission.counts()
+        active, waiting = self._dispatcher.counts()
         return HostStatistics(
             networks={name: n.counters.snapshot(len(n.active), len(n.waiting)) for name, n in networks.items()},
             devices={
@@ -348,9 +284,7 @@ class HostManager:
         """
         if os.getpid() != self._process:
             return
-        if self._callbacks.is_member():
-            raise HostError("this host cannot be closed by a callback of one of its requests; close it afterwards")
-        self._admission.close().wait()
+        self._dispatcher.close().wait()
         _stop(self._devices)
 
     def __enter__(self) -> Self:
@@ -381,13 +315,3 @@ def _failed(error: Exception, callback: Callback | None) -> Future[Outputs]:
     if callback is not None:
         callback(future)
     return future
-
-
-def _called(request: Request) -> None:
-    """Call a request's callback; what it raises is logged, for nobody is there to be told."""
-    assert request.callback is not None
-    assert isinstance(request, PromisedRequest)
-    try:
-        request.callback(request.future)
-    except Exception:
-        _LOGGER.exception("the callback of request %d failed", request.number)

@@ -66,6 +66,8 @@ class Network:
         self.waiting: list[tuple[int, int, Any]] = []
         """Requests in the queue, a heap by priority and number: the admission's."""
         self.removed = False
+        self.batcher: Any = None
+        """What runs requests together, where that is wanted."""
         self.idle_states: list[Any] = []
         """The executor's, for requests to come."""
         self.counters = Counters()

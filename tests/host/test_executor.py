@@ -27,9 +27,9 @@ from onert.host import (
 )
 from onert.host.dag import DAG, DAGNode
 from onert.host.device_manager import Result
-from onert.host.executor import Executor
 from onert.host.network import Network, PlacedNode
 from onert.host.requests import Request, WaitingRequest
+from onert.host.requests.executor import Executor
 from onert.ir import Array, DType
 
 INFO = TensorInfo("x", DType.FLOAT32, (3,))

@@ -310,7 +310,7 @@ def test_closing_answers_what_was_taken_and_refuses_the_rest() -> None:
     host.add_network("n", squares())
     taken = [host.run_network("n", [X]) for _ in range(2)]
     closing = Thread(target=host.close)
-    gate = host._admission.close()
+    gate = host._dispatcher.close()
     refused = host.run_network("n", [X])
     closing.start()
     assert isinstance(refused.exception(PATIENCE), RequestRefusedError)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 from weakref import finalize
 
 from onert.backend import Program
@@ -32,6 +33,16 @@ class _Loaded:
         if self.stateful:
             self.execution.reset_variables()
         return list(self._run(inputs).values())
+
+    def run_all(self, batch: Sequence[Sequence[Array]]) -> list[Result]:
+        """What comes of each of several inputs."""
+        found: list[Result] = []
+        for inputs in batch:
+            try:
+                found.append(self.run(inputs))
+            except Exception as error:  # the request's
+                found.append(error)
+        return found
 
 
 class CpuDevice(DeviceManager):
@@ -78,6 +89,11 @@ class CpuDevice(DeviceManager):
 
     def run_function(self, name: str, inputs: Sequence[Array], done: Done, priority: int = 0) -> int:
         return self._thread.submit(priority, partial(self._function(name).run, inputs), done)
+
+    def run_each(
+        self, name: str, batch: Sequence[Sequence[Array]], done: Callable[[Any], None], priority: int = 0
+    ) -> None:
+        self._thread.submit(priority, partial(self._function(name).run_all, batch), done)
 
     def run_here(self, name: str, inputs: Sequence[Array]) -> Result | None:
         function = self._function(name)

@@ -9,13 +9,14 @@ from heapq import heappop, heappush
 from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Thread, current_thread
+from typing import Any
 from weakref import WeakSet, ref
 
-from onert.host.device_manager import Done, Result
 from onert.host.errors import DeviceLostError, HostError, RequestRefusedError
-from onert.ir import Array
 
-Call = Callable[[], Sequence[Array]]
+Call = Callable[[], Sequence[Any]]
+Done = Callable[[Any], None]
+"""Told what a call gave, or its error."""
 
 _LOGGER = logging.getLogger("onert.host")
 
@@ -69,7 +70,7 @@ class Worker:
             del turn, done, result
         self._refuse_all()
 
-    def _next(self) -> tuple[Done | None, Result | None]:
+    def _next(self) -> tuple[Done | None, Sequence[Any] | BaseException | None]:
         """Make the first call, if there is one, and say who is to be told what."""
         if self._end:
             return None, None
@@ -141,7 +142,7 @@ class Worker:
                 return
             self._tell(done, self._end[0])
 
-    def _tell(self, done: Done, result: Result) -> None:
+    def _tell(self, done: Done, result: Sequence[Any] | BaseException) -> None:
         """Say what came of a call. The device outlives whoever cannot be told."""
         try:
             done(result)

@@ -1,6 +1,6 @@
-"""Requests, and which of them may run, wait, or are refused."""
+"""Requests: which of them may run, wait, or are refused, how they are run, and how they are answered."""
 
-from .admission import Admission
+from .dispatcher import Dispatcher
 from .request import Callback, PromisedRequest, Request, WaitingRequest
 
-__all__ = ["Admission", "Callback", "PromisedRequest", "Request", "WaitingRequest"]
+__all__ = ["Callback", "Dispatcher", "PromisedRequest", "Request", "WaitingRequest"]

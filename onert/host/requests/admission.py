@@ -42,7 +42,6 @@ class Admission:
         self._lines: dict[Network, None] = {}
         """Networks that requests wait for."""
         self._waiting = 0
-        self._most_waiting = 0
         self._closed = False
         self._drained = Gate()
 
@@ -75,7 +74,6 @@ class Admission:
             heappush(network.waiting, (request.priority, request.number, request))
             self._lines[network] = None
             self._waiting += 1
-            self._most_waiting = max(self._most_waiting, self._waiting)
             return False, late
 
     def refused(self, network: Network) -> None:
@@ -188,8 +186,8 @@ class Admission:
             self._open_if_drained()
         return self._drained
 
-    def counts(self) -> tuple[int, int, int]:
-        """How many requests are being run, how many wait, and the most that ever waited."""
+    def counts(self) -> tuple[int, int]:
+        """How many requests are being run, and how many wait."""
         with self._lock:
             self._sweep()
-            return len(self._active), self._waiting, self._most_waiting
+            return len(self._active), self._waiting

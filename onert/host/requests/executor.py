@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Lock
+from typing import Any
 
+from onert.host.device_manager import Done, Result
+from onert.host.errors import HostError
+from onert.host.network import Network, PlacedNode
 from onert.ir import Array
 
-from .device_manager import Done, Result
-from .errors import HostError
-from .network import Network, PlacedNode
-from .requests import Request
+from .batch import BatchRequest
+from .request import Request
 
 Finished = Callable[[Request, Result], None]
 
@@ -100,6 +102,23 @@ class Executor:
             state = NetworkExecutionState(network)
         state.begin(request)
         return self._advance(state, network.roots, here=here)
+
+    def run_each(self, batch: BatchRequest) -> list[Result] | BaseException | None:
+        """Begin several requests for a network of one sub-network, which a device runs one after the other; the error
+        where it does not take them."""
+        node = batch.network.nodes[0]
+        try:
+            device, function = node.choose()
+            inputs = [request.inputs for request in batch.requests]
+            device.run_each(function, inputs, partial(self._each_done, batch), batch.priority)
+        except Exception as error:  # the requests'
+            return error
+        return None
+
+    def _each_done(self, batch: BatchRequest, results: Any) -> None:
+        if not isinstance(results, BaseException):
+            results = [checked(batch.network.nodes[0], result) for result in results]
+        self._finished(batch, results)
 
     def _single_done(self, request: Request, result: Result) -> None:
         self._finished(request, checked(request.network.nodes[0], result))

@@ -1,0 +1,167 @@
+"""Putting a network on devices: divided, compiled, loaded, and again for batches of several sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve, frozen
+
+from onert.backend import Program
+from onert.backend.registry import load_backends
+from onert.compiler import Options
+from onert.exec import Execution
+from onert.ir import Array, CompileError, OnertError, Package, TensorType
+from onert.ir import shape as shapes
+from onert.ir.value import Value
+from onert.runtime import compile
+
+from .device_manager import DeviceManager
+from .host_config import BatchConfig
+from .network import Network
+from .partitioner import Kind, PartitionConfig, Partitioner
+from .provisioner import Provisioner, evict, prepared_options
+
+_CLOSE = 1e-3
+"""How far, of the range of an output, a row of a batch may be from the same row run alone."""
+
+
+@frozen
+class Wanted(Value):
+    """How a network is to be divided and copied: the parameters of `Partitioner.partition`."""
+
+    parts: int | None = None
+    config: PartitionConfig | None = None
+    copies: int | None = 1
+    profile: bool = False
+
+
+def placed(
+    name: str, package: Package, options: Options, devices: Sequence[DeviceManager], wanted: Wanted, most: int
+) -> Network:
+    """A network on some of the devices, for at most so many requests at a time; nothing is left where that fails."""
+    found = _partitioner(options, devices).partition(
+        name, package, config=wanted.config, parts=wanted.parts, copies=wanted.copies, profile=wanted.profile
+    )
+    nodes = Provisioner(compile).provision(found.dag, devices, options, found.programs)
+    return Network(found.dag, nodes, most)
+
+
+def _partitioner(options: Options, devices: Sequence[DeviceManager]) -> Partitioner:
+    """The partitioner for some devices, those of one backend as one kind."""
+    alike: dict[str, list[DeviceManager]] = {}
+    for device in devices:
+        alike.setdefault(device.config.backend, []).append(device)
+    kinds = [
+        Kind(backend, [device.info for device in own], load_backends((backend,))) for backend, own in alike.items()
+    ]
+
+    def compiled(package: Package, backend: str, prepared: bool) -> Program:
+        chosen = alike[backend][0].options(options)
+        return compile(package, prepared_options(chosen) if prepared else chosen)
+
+    return Partitioner(kinds, compiled)
+
+
+def batched(
+    network: Network, package: Package, options: Options, wanted: Wanted, batch: BatchConfig
+) -> tuple[dict[int, Network], str]:
+    """A placed network compiled for batches of several sizes, on the same devices; or itself alone, and why.
+
+    CompileError where batches are to be stacked and cannot be; ConfigurationError where they cannot be run one after
+    the other either.
+    """
+    devices = list(dict.fromkeys(device for node in network.nodes for device in node.devices))
+    single = {1: network}
+    if batch.stacked is False:
+        return single, "batches are several runs, as was chosen"
+    reason = _why_not_stacked(package, devices[0].options(options), batch.max_size)
+    if reason is not None:
+        if batch.stacked:
+            raise CompileError(f"network {network.name!r}: requests cannot be stacked: {reason}")
+        return single, f"batches are several runs: {reason}"
+    found: dict[int, Network] = dict(single)
+    try:
+        for size in batch.sizes[1:]:
+            wider = options.choose(input_shapes=_wider(network, size))
+            found[size] = placed(f"{network.name}/batch{size}", package, wider, devices, wanted, network.most_active)
+    except BaseException:
+        for other in list(found.values())[1:]:
+            evict(other.dag, other.nodes)
+        raise
+    return found, f"batches are one run, of {', '.join(map(str, batch.sizes))} requests"
+
+
+def _wider(network: Network | Program, size: int) -> dict[int | str, tuple[int, ...]]:
+    """The shapes of the inputs of so many requests."""
+    infos = network.inputs if isinstance(network, Program) else [info for info, _ in network.dag.inputs]
+    shapes_ = [shapes.static(info.shape) for info in infos]
+    return {at: (size * shape[0], *shape[1:]) for at, shape in enumerate(shapes_)}
+
+
+def _why_not_stacked(package: Package, options: Options, size: int) -> str | None:
+    """Why requests cannot be joined along their first dimension; None where they can, which is tried."""
+    try:
+        alone = compile(package, options)
+        ends = (*alone.inputs, *alone.outputs)
+        for info in ends:
+            if not shapes.is_static(info.shape) or not info.shape or info.dtype.is_handle:
+                return f"{info.name!r} has shape {shapes.text(info.shape)}, expected a known first dimension"
+        if any(routine.subgraph.state for routine in alone.routines):
+            return "the network has state"
+        together = compile(package, options.choose(input_shapes=_wider(alone, size)))
+        for one, many in zip(alone.outputs, together.outputs, strict=True):
+            expected = (size * (one.shape[0] or 0), *one.shape[1:])
+            if many.shape != expected:
+                return f"output {one.name!r} would have shape {shapes.text(many.shape)}, not {shapes.text(expected)}"
+        return _difference(alone, together, size)
+    except OnertError as error:
+        return str(error)
+
+
+def _difference(alone: Program, together: Program, size: int) -> str | None:
+    """The output in which a row of a batch differs from the row run alone; None for none."""
+    rng = np.random.default_rng(0)
+    rows = [[_random(info.type, rng) for info in alone.inputs] for _ in range(size)]
+    with Execution(together) as execution:
+        found = list(execution.run([np.concatenate(arrays) for arrays in zip(*rows, strict=True)]).values())
+    with Execution(alone) as execution:
+        wanted = [list(execution.run(row).values()) for row in rows]
+    for at, info in enumerate(alone.outputs):
+        expected = np.concatenate([outputs[at] for outputs in wanted])
+        if not _same(found[at], expected):
+            return f"output {info.name!r} of a request depends on the others"
+    return None
+
+
+def _random(type_: TensorType, rng: np.random.Generator) -> Array:
+    """Elements of a static type to try a network with; integers of many bits are indices mostly, so they are small."""
+    shape, kind = shapes.static(type_.shape), type_.dtype.numpy
+    if type_.dtype.is_float:
+        return rng.uniform(-1, 1, shape).astype(kind)
+    if kind.itemsize == 1 and kind.kind in "iu":
+        return rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, shape).astype(kind)
+    return rng.integers(0, 2, shape).astype(kind)
+
+
+def _same(found: Array, expected: Array) -> bool:
+    if found.dtype.kind not in "fc":
+        return bool(np.array_equal(found, expected))
+    span = float(np.ptp(expected)) if expected.size else 0.0
+    return bool(np.allclose(found, expected, rtol=_CLOSE, atol=_CLOSE * span, equal_nan=True))
+
+
+def instances(network: Network) -> int:
+    """How many batches devices can work on at a time: one for each copy of each sub-network."""
+    return sum(len(node.devices) for node in network.nodes)
+
+
+def removed(networks: Sequence[Network]) -> None:
+    """Take networks off their devices."""
+    for network in networks:
+        evict(network.dag, network.nodes)
+
+
+def noted(network: Network, note: str) -> None:
+    """Say something about a network, for people."""
+    network.dag = evolve(network.dag, notes=(*network.dag.notes, note))

@@ -1,0 +1,122 @@
+"""Dynamic batching: requests for one network that are run together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
+from threading import Lock
+from time import perf_counter
+from typing import Any
+
+from onert.host.host_config import BatchConfig
+from onert.host.network import Network
+
+from .alarm import Alarm
+from .batch import BatchRequest
+from .executor import Executor, Finished
+from .request import Request
+
+
+class Batcher:
+    """Collects requests for a network, and runs them together as soon as a device can take them.
+
+    `networks` are the network compiled for batches, by their size; where there is only the network itself (`stacked` is
+    False), it is run for each request of a batch. At most `most_running` batches are being run, as many as devices can
+    work on at a time; requests that come meanwhile wait here, the most urgent first.
+    """
+
+    def __init__(
+        self,
+        networks: Mapping[int, Network],
+        stacked: bool,
+        config: BatchConfig,
+        most_running: int,
+        executor: Executor,
+        finished: Finished,
+        alarm: Alarm,
+    ) -> None:
+        self._sizes = sorted(networks)
+        self._networks = dict(networks)
+        self._stacked = stacked
+        self._shapes = [info.shape for info, _ in networks[1].dag.inputs]
+        self._config = config
+        self._most_running = most_running
+        self._executor = executor
+        self._finished = finished
+        self._alarm = alarm
+        self._lock = Lock()
+        self._pending: list[tuple[int, int, Request]] = []
+        self._running = 0
+
+    @property
+    def networks(self) -> tuple[Network, ...]:
+        """The networks that batches are run on."""
+        return tuple(self._networks.values())
+
+    def takes(self, request: Request) -> bool:
+        """Whether a request can be run with others: its inputs have the shapes that the network is compiled for."""
+        if not self._stacked:
+            return True
+        return all(array.shape == shape for array, shape in zip(request.inputs, self._shapes, strict=True))
+
+    def add(self, request: Request, *, here: bool) -> None:
+        """Run a request, together with others; with `here` on this thread, if it is time and a device borrows it."""
+        with self._lock:
+            heappush(self._pending, (request.priority, request.number, request))
+            requests = self._take()
+        self._run(requests, here=here)
+
+    def look(self) -> None:
+        """Run requests that have waited long enough."""
+        with self._lock:
+            requests = self._take()
+        self._run(requests, here=False)
+
+    def done(self, batch: BatchRequest, result: Any) -> None:
+        """A batch was run. The next is begun before this one's requests are answered: the device waits for nobody."""
+        with self._lock:
+            self._running -= 1
+            requests = self._take()
+        self._run(requests, here=False)
+        self._answer(batch, result)
+
+    def _take(self) -> list[Request]:
+        """The requests of the next batch; none where it is not the time for one."""
+        if self._running >= self._most_running or not self._pending:
+            return []
+        if len(self._pending) < self._config.max_size and self._config.max_delay > 0:
+            due = min(request.begun for _, _, request in self._pending) + self._config.max_delay
+            if due > perf_counter():
+                self._alarm.at(due, self.look)
+                return []
+        count = min(len(self._pending), self._config.max_size)
+        self._running += 1
+        return [heappop(self._pending)[2] for _ in range(count)]
+
+    def _run(self, requests: Sequence[Request], *, here: bool) -> None:
+        while requests:
+            late = [request for request in requests if request.is_late]
+            for request in late:
+                self._finished(request, request.late())
+            timely = [request for request in requests if request not in late] if late else requests
+            if timely:
+                ended, batch = self._begun(timely, here=here)
+                if ended is None:
+                    return
+                self._answer(batch, ended)
+            with self._lock:
+                self._running -= 1
+                requests = self._take()
+
+    def _begun(self, requests: Sequence[Request], *, here: bool) -> tuple[Any, BatchRequest]:
+        """Give requests to a device; what came of them where that is known already."""
+        if not self._stacked:
+            batch = BatchRequest(self._networks[1], requests, None, self.done)
+            return self._executor.run_each(batch), batch
+        size = next(size for size in self._sizes if size >= len(requests))
+        batch = BatchRequest(self._networks[size], requests, size, self.done)
+        return self._executor.run(batch, here=here), batch
+
+    def _answer(self, batch: BatchRequest, result: Any) -> None:
+        for request, part in zip(batch.requests, batch.parts(result), strict=True):
+            self._finished(request, part)

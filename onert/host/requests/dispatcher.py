@@ -1,0 +1,128 @@
+"""Requests from the moment they are let in to their answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from weakref import finalize
+
+from onert.backend.tasks import Gate, Pool
+from onert.host.device_manager import Result
+from onert.host.errors import HostError
+from onert.host.host_config import BatchConfig, HostConfig
+from onert.host.network import Network
+
+from .admission import Admission
+from .alarm import Alarm
+from .batch import BatchRequest
+from .batcher import Batcher
+from .executor import Executor
+from .request import PromisedRequest, Request
+
+_LOGGER = logging.getLogger("onert.host")
+
+
+class Dispatcher:
+    """Lets requests in, has them run, and answers them, each once."""
+
+    def __init__(self, config: HostConfig) -> None:
+        self._admission = Admission(config)
+        self._executor = Executor(self._finished)
+        self._alarm = Alarm()
+        finalize(self, self._alarm.end)
+        self._callbacks = Pool(config.executor_threads, "onert-callback")
+        self.refused = self._admission.refused
+        self.remove = self._admission.remove
+        self.counts = self._admission.counts
+
+    def enter(self, request: Request, *, here: bool) -> None:
+        """Run a request, now or when its turn comes; with `here` on this thread, if a device borrows it.
+
+        RequestRefusedError where there is no room or the host is closed, NetworkNotFoundError where the network was
+        removed meanwhile: the request is answered by nobody else then.
+        """
+        may_run, late = self._admission.enter(request)
+        if late:
+            self._answer_late(late)
+        if may_run:
+            ended = self._begun(request, here=here)
+            if ended is not None:
+                self._finished(request, ended)
+
+    def _begun(self, request: Request, *, here: bool) -> Result | None:
+        """Have a request run; its result where it is over already."""
+        batcher = request.network.batcher
+        if batcher is None or not batcher.takes(request):
+            return self._executor.run(request, here=here)
+        batcher.add(request, here=here)
+        return None
+
+    def batcher(
+        self, networks: Mapping[int, Network], config: BatchConfig, most_running: int, *, stacked: bool
+    ) -> Batcher:
+        """What runs requests for a network together; `networks` are the network compiled for batches, by their size."""
+        return Batcher(networks, stacked, config, most_running, self._executor, self._finished, self._alarm)
+
+    def _finished(self, request: Request, result: Result) -> None:
+        """A request was run."""
+        if isinstance(request, BatchRequest):
+            request.owner(request, result)
+            return
+        if request.callback is None:
+            self._leave(request, result)
+            return
+        request.answer(result)
+        self._on_callback_thread(partial(self._call_back, request, result))
+
+    def _call_back(self, request: Request, result: Result) -> None:
+        try:
+            _called(request)
+        finally:
+            self._leave(request, result)
+
+    def _leave(self, request: Request, result: Result) -> None:
+        """Answer a request, unless that was done, and begin the next ones until one is under way."""
+        while True:
+            following, late = self._admission.leave(request, result)
+            if request.callback is None:
+                request.answer(result)
+            if late:
+                self._answer_late(late)
+            if following is None:
+                return
+            ended = self._begun(following, here=False)
+            if ended is None:
+                return
+            if following.callback is not None:
+                self._finished(following, ended)
+                return
+            request, result = following, ended
+
+    def _answer_late(self, late: Sequence[Request]) -> None:
+        for request in late:
+            request.answer(request.late())
+            if request.callback is not None:
+                self._on_callback_thread(partial(_called, request))
+
+    def _on_callback_thread(self, call: Callable[[], None]) -> None:
+        try:
+            self._callbacks.submit(call)
+        except RuntimeError:  # the process ends, or has no room for a thread
+            call()
+
+    def close(self) -> Gate:
+        """Let no more requests in; the gate opens when all that were are answered. HostError in a callback of one."""
+        if self._callbacks.is_member():
+            raise HostError("this host cannot be closed by a callback of one of its requests; close it afterwards")
+        return self._admission.close()
+
+
+def _called(request: Request) -> None:
+    """Call a request's callback; what it raises is logged, for nobody is there to be told."""
+    assert request.callback is not None
+    assert isinstance(request, PromisedRequest)
+    try:
+        request.callback(request.future)
+    except Exception:
+        _LOGGER.exception("the callback of request %d failed", request.number)
