@@ -68,6 +68,8 @@ class DeviceManager:
         """How many threads a run may use."""
         self._lock = Lock()
         self._taken: dict[str, int] = {}
+        self._sessions: dict[tuple[str, int], int] = {}
+        """The bytes of the state of sessions, and of what they run in, by function and number."""
 
     # ---- what it is
 
@@ -83,7 +85,10 @@ class DeviceManager:
     def available_memory(self) -> int:
         """The bytes that are not taken."""
         with self._lock:
-            return self.maximum_memory - sum(self._taken.values())
+            return self._left()
+
+    def _left(self) -> int:
+        return self.maximum_memory - sum(self._taken.values()) - sum(self._sessions.values())
 
     def is_memory_available(self, nbytes: int) -> bool:
         """Whether a function of so many bytes would fit now."""
@@ -139,13 +144,29 @@ class DeviceManager:
         with self._lock:
             if function.name in self._taken:
                 raise NetworkExistsError(f"device {self.name!r} has a function called {function.name!r} already")
-            left = self.maximum_memory - sum(self._taken.values())
+            left = self._left()
             if nbytes > left:
                 raise OutOfDeviceMemoryError(
                     f"device {self.name!r} has not enough memory for {function.name!r}: it takes {nbytes} bytes, "
                     f"{left} of {self.maximum_memory} are left"
                 )
             self._taken[function.name] = nbytes
+
+    def take_session(self, name: str, session: int, nbytes: int) -> None:
+        """Account for a session; OutOfDeviceMemoryError where there is no room."""
+        with self._lock:
+            left = self._left()
+            if nbytes > left:
+                raise OutOfDeviceMemoryError(
+                    f"device {self.name!r} has not enough memory for another sequence of {name!r}: it takes {nbytes} "
+                    f"bytes, {left} of {self.maximum_memory} are left"
+                )
+            self._sessions[name, session] = nbytes
+
+    def free_session(self, name: str, session: int) -> None:
+        """Account for a session no more."""
+        with self._lock:
+            self._sessions.pop((name, session), None)
 
     def evict_network(self, name: str) -> None:
         """Hold a function no more; NetworkNotFoundError where there is none of this name. A run of it ends first."""
@@ -156,6 +177,8 @@ class DeviceManager:
         self._unload(name)
         with self._lock:
             self._taken.pop(name, None)
+            for key in [key for key in self._sessions if key[0] == name]:
+                del self._sessions[key]
 
     def _unknown(self, name: str) -> NetworkNotFoundError:
         return NetworkNotFoundError(f"device {self.name!r} has no function called {name!r}")
@@ -174,8 +197,12 @@ class DeviceManager:
         """How many runs are under way or waiting."""
         raise NotImplementedError
 
-    def run_function(self, name: str, inputs: Sequence[Array], done: Done, priority: int = 0) -> int:
+    def run_function(
+        self, name: str, inputs: Sequence[Array], done: Done, priority: int = 0, session: int | None = None
+    ) -> int:
         """Run a function when its turn comes: lower priorities first, then in the order of the calls.
+
+        State starts anew, unless it is that of a `session`, which its next run will find.
 
         `done` is called once, by another thread, with what comes of it. The number of the run, from 1 on.
         NetworkNotFoundError for a name that the device does not have, RequestRefusedError where it was stopped; `done`
@@ -205,7 +232,10 @@ class DeviceManager:
                     raise
                 one(at, error)
 
-    def run_here(self, name: str, inputs: Sequence[Array]) -> Result | None:
+    def end_session(self, name: str, session: int) -> None:
+        """Forget the state of a session; nothing where there is none."""
+
+    def run_here(self, name: str, inputs: Sequence[Array], session: int | None = None) -> Result | None:
         """Run a function on the calling thread, which the device is lent; None where it is busy, or borrows none."""
         return None
 

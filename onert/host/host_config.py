@@ -26,13 +26,17 @@ class HostConfig(Value):
     - `max_active_requests`: requests whose networks are being run
     - `max_queue_size`: requests that wait to be run; one more is refused
     - `executor_threads`: threads that call callbacks
+    - `max_sequences`: sequences of requests that keep state. One more is refused, unless another has been idle for
+      `sequence_idle` seconds: that one's state is forgotten
 
-    The defaults are Glow's.
+    The defaults of the first three are Glow's.
     """
 
     max_active_requests: int = field(default=48, validator=_at_least(1))
     max_queue_size: int = field(default=100, validator=_at_least(0))
     executor_threads: int = field(default=3, validator=_at_least(1))
+    max_sequences: int = field(default=1000, validator=_at_least(0))
+    sequence_idle: float = 300.0
 
 
 @frozen

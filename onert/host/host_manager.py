@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import count
 from threading import Lock
@@ -140,6 +140,7 @@ class HostManager:
             self._changing.add(name)
             del self._networks[name]
         try:
+            self._dispatcher.sessions.remove(network)
             removed([network] if network.batcher is None else network.batcher.networks)
         finally:
             self._changing.discard(name)
@@ -202,11 +203,13 @@ class HostManager:
         priority: int = 0,
         timeout: float | None = None,
         callback: Callback | None = None,
+        sequence: Hashable = None,
     ) -> Future[Outputs]:
         """Run a network; the future has the outputs by name, or the error, whatever it is.
 
         Requests of lower `priority` are run first. One that is not run within `timeout` seconds is answered with a
         DeadlineError when its turn comes. Inputs are checked at once, and stay as they are until the future is done.
+        Requests of one `sequence` share state that other requests do not see. They are run one after the other.
         `callback` is called with the future on a thread of the host's own, and may block: the request counts as being
         run until then. What is given to the future's `add_done_callback` may run on a device's thread, which waits
         meanwhile.
@@ -220,6 +223,8 @@ class HostManager:
             arrays = network.checked(inputs)
             request = PromisedRequest(network, arrays, priority, next(self._numbers), begun, timeout)
             request.callback = callback
+            if sequence is not None:
+                request.session = self._dispatcher.sessions.of(network, sequence)
             self._dispatcher.enter(request, here=False)
         except (ExecutionError, HostError) as error:
             self._dispatcher.refused(network)
@@ -227,7 +232,13 @@ class HostManager:
         return request.future
 
     def run_network_blocking(
-        self, name: str, inputs: Inputs, *, priority: int = 0, timeout: float | None = None
+        self,
+        name: str,
+        inputs: Inputs,
+        *,
+        priority: int = 0,
+        timeout: float | None = None,
+        sequence: Hashable = None,
     ) -> Outputs:
         """Run a network and wait for its outputs, by name; errors are raised.
 
@@ -239,11 +250,18 @@ class HostManager:
         try:
             arrays = network.checked(inputs)
             request = WaitingRequest(network, arrays, priority, next(self._numbers), begun, timeout)
+            if sequence is not None:
+                request.session = self._dispatcher.sessions.of(network, sequence)
             self._dispatcher.enter(request, here=True)
         except (ExecutionError, HostError):
             self._dispatcher.refused(network)
             raise
         return request.wait()
+
+    def end_sequence(self, name: str, sequence: Hashable) -> None:
+        """Forget the state of a sequence; nothing where there is none. NetworkBusyError while a request of it is being
+        run."""
+        self._dispatcher.sessions.end(self._network(name), sequence)
 
     def _require_own_process(self) -> None:
         """HostError in a child that was forked: devices' threads stayed with the parent, and locks may be held."""

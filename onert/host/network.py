@@ -22,14 +22,18 @@ Outputs = dict[str, Array]
 class PlacedNode:
     """A sub-network, and the devices that hold it: each under the names of its copies there."""
 
-    __slots__ = ("_copies", "_ticks", "_used", "devices", "functions", "inputs", "node", "outputs")
+    __slots__ = ("_copies", "_ticks", "_used", "devices", "functions", "inputs", "node", "outputs", "stateful")
 
-    def __init__(self, node: DAGNode, devices: Sequence[DeviceManager], functions: Sequence[str]) -> None:
+    def __init__(
+        self, node: DAGNode, devices: Sequence[DeviceManager], functions: Sequence[str], *, stateful: bool = False
+    ) -> None:
         self.node = node
         self.inputs = node.inputs
         self.outputs = node.outputs
         self.devices = tuple(devices)
         self.functions = tuple(functions)
+        self.stateful = stateful
+        """Whether a run leaves something behind for the next one of the same sequence."""
         self._ticks = count(1)
         self._copies = count()
         self._used = [0] * len(devices)

@@ -73,7 +73,8 @@ class Provisioner:
                     device.add_network([CompiledFunction(name, node.package, chosen, programs[kind]) for name in names])
                     for name in names:
                         undo.callback(device.evict_network, name)
-                placed.append(PlacedNode(node, homes, names))
+                stateful = CompiledFunction(node.name, node.package, options, programs[kind]).stateful
+                placed.append(PlacedNode(node, homes, names, stateful=stateful))
             undo.pop_all()
         return placed
 

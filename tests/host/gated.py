@@ -82,7 +82,9 @@ class GatedDevice(DeviceManager):
     def load(self) -> int:
         return self.worker.load
 
-    def run_function(self, name: str, inputs: Sequence[Array], done: Done, priority: int = 0) -> int:
+    def run_function(
+        self, name: str, inputs: Sequence[Array], done: Done, priority: int = 0, session: int | None = None
+    ) -> int:
         if name not in self.programs:
             raise self._unknown(name)
 

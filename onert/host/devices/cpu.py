@@ -6,33 +6,61 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
-from weakref import finalize
+from weakref import finalize, ref
 
-from onert.backend import Program
 from onert.exec import Execution
 from onert.host.device_config import DeviceConfig
 from onert.host.device_manager import CompiledFunction, DeviceManager, Done, Result
 from onert.host.errors import ConfigurationError
+from onert.host.memory import program_memory
 from onert.ir import Array
 
 from .worker import Worker
 
 
 class _Loaded:
-    """A function with memory to run in."""
+    """A function with memory to run in, and more of it for each session."""
 
-    __slots__ = ("_run", "execution", "stateful")
+    __slots__ = ("_function", "_owner", "_run", "_sessions", "execution", "stateful")
 
-    def __init__(self, program: Program, *, stateful: bool) -> None:
-        self.execution = Execution(program)
-        self.stateful = stateful
+    def __init__(self, function: CompiledFunction, owner: CpuDevice) -> None:
+        self.execution = Execution(function.program)
+        self.stateful = function.stateful
         self._run = self.execution.run
+        self._function = function
+        self._owner = ref(owner)
+        self._sessions: dict[int, Execution] = {}
 
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
-        """The outputs, in order. State starts anew: who sent the last request is none of this one's business."""
+    def run(self, inputs: Sequence[Array], session: int | None = None) -> list[Array]:
+        """The outputs, in order. State starts anew, unless it is a session's: who sent the last request is none of this
+        one's business."""
+        if session is not None:
+            return list(self._of(session).run(inputs).values())
         if self.stateful:
             self.execution.reset_variables()
         return list(self._run(inputs).values())
+
+    def _of(self, session: int) -> Execution:
+        found = self._sessions.get(session)
+        if found is None:
+            memory = program_memory(self._function.program)
+            owner = self._owner()
+            assert owner is not None, "a device that runs is there"
+            owner.take_session(self._function.name, session, memory.total - memory.constants)
+            found = self._sessions[session] = Execution(self._function.program)
+        return found
+
+    def end(self, session: int) -> None:
+        """Forget a session's state."""
+        found = self._sessions.pop(session, None)
+        if found is not None:
+            found.close()
+
+    def close(self) -> None:
+        """Forget everything."""
+        self.execution.close()
+        for session in tuple(self._sessions):
+            self.end(session)
 
     def run_all(self, batch: Sequence[Sequence[Array]]) -> list[Result]:
         """What comes of each of several inputs."""
@@ -76,33 +104,41 @@ class CpuDevice(DeviceManager):
         return self._worker
 
     def _load(self, function: CompiledFunction) -> None:
-        self._loaded[function.name] = _Loaded(function.program, stateful=function.stateful)
+        self._loaded[function.name] = _Loaded(function, self)
 
     def _unload(self, name: str) -> None:
         found = self._loaded.pop(name, None)
         if found is not None:
-            self._thread.alone(found.execution.close)
+            self._thread.alone(found.close)
 
     @property
     def load(self) -> int:
         return self._thread.load
 
-    def run_function(self, name: str, inputs: Sequence[Array], done: Done, priority: int = 0) -> int:
-        return self._thread.submit(priority, partial(self._function(name).run, inputs), done)
+    def run_function(
+        self, name: str, inputs: Sequence[Array], done: Done, priority: int = 0, session: int | None = None
+    ) -> int:
+        return self._thread.submit(priority, partial(self._function(name).run, inputs, session), done)
+
+    def end_session(self, name: str, session: int) -> None:
+        found = self._loaded.get(name)
+        if found is not None:
+            self._thread.alone(partial(found.end, session))
+            self.free_session(name, session)
 
     def run_each(
         self, name: str, batch: Sequence[Sequence[Array]], done: Callable[[Any], None], priority: int = 0
     ) -> None:
         self._thread.submit(priority, partial(self._function(name).run_all, batch), done)
 
-    def run_here(self, name: str, inputs: Sequence[Array]) -> Result | None:
+    def run_here(self, name: str, inputs: Sequence[Array], session: int | None = None) -> Result | None:
         function = self._function(name)
         worker = self._thread
         turn = None if self.config.cores else worker.borrow()
         if turn is None:
             return None
         try:
-            return function.run(inputs)
+            return function.run(inputs, session)
         except BaseException as error:  # the request's
             return error
         finally:

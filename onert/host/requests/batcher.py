@@ -47,6 +47,7 @@ class Batcher:
         self._lock = Lock()
         self._pending: list[tuple[int, int, Request]] = []
         self._running = 0
+        self._hurries = False
 
     @property
     def networks(self) -> tuple[Network, ...]:
@@ -72,6 +73,11 @@ class Batcher:
             requests = self._take()
         self._run(requests, here=False)
 
+    def hurry(self) -> None:
+        """Wait for no more requests: there are none to come."""
+        self._hurries = True
+        self.look()
+
     def done(self, batch: BatchRequest, result: Any) -> None:
         """A batch was run. The next is begun before this one's requests are answered: the device waits for nobody."""
         with self._lock:
@@ -84,7 +90,7 @@ class Batcher:
         """The requests of the next batch; none where it is not the time for one."""
         if self._running >= self._most_running or not self._pending:
             return []
-        if len(self._pending) < self._config.max_size and self._config.max_delay > 0:
+        if len(self._pending) < self._config.max_size and self._config.max_delay > 0 and not self._hurries:
             due = min(request.begun for _, _, request in self._pending) + self._config.max_delay
             if due > perf_counter():
                 self._alarm.at(due, self.look)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from weakref import finalize
+from weakref import WeakSet, finalize
 
 from onert.backend.tasks import Gate, Pool
 from onert.host.device_manager import Result
@@ -19,6 +19,7 @@ from .batch import BatchRequest
 from .batcher import Batcher
 from .executor import Executor
 from .request import PromisedRequest, Request
+from .session import Sessions
 
 _LOGGER = logging.getLogger("onert.host")
 
@@ -32,6 +33,8 @@ class Dispatcher:
         self._alarm = Alarm()
         finalize(self, self._alarm.end)
         self._callbacks = Pool(config.executor_threads, "onert-callback")
+        self.sessions = Sessions(config)
+        self._batchers: WeakSet[Batcher] = WeakSet()
         self.refused = self._admission.refused
         self.remove = self._admission.remove
         self.counts = self._admission.counts
@@ -52,28 +55,53 @@ class Dispatcher:
 
     def _begun(self, request: Request, *, here: bool) -> Result | None:
         """Have a request run; its result where it is over already."""
+        if request.session is not None:
+            return self._begun_in_turn(request, here=here)
         batcher = request.network.batcher
         if batcher is None or not batcher.takes(request):
             return self._executor.run(request, here=here)
         batcher.add(request, here=here)
         return None
 
+    def _begun_in_turn(self, request: Request, *, here: bool) -> Result | None:
+        """The same for a request of a sequence, after those before it."""
+        try:
+            if not request.session.enter(request):
+                return None
+        except HostError as error:
+            request.session = None
+            return error
+        return self._executor.run(request, here=here)
+
     def batcher(
         self, networks: Mapping[int, Network], config: BatchConfig, most_running: int, *, stacked: bool
     ) -> Batcher:
         """What runs requests for a network together; `networks` are the network compiled for batches, by their size."""
-        return Batcher(networks, stacked, config, most_running, self._executor, self._finished, self._alarm)
+        made = Batcher(networks, stacked, config, most_running, self._executor, self._finished, self._alarm)
+        self._batchers.add(made)
+        return made
 
     def _finished(self, request: Request, result: Result) -> None:
         """A request was run."""
         if isinstance(request, BatchRequest):
             request.owner(request, result)
             return
+        if request.session is not None:
+            self._follow(request)
         if request.callback is None:
             self._leave(request, result)
             return
         request.answer(result)
         self._on_callback_thread(partial(self._call_back, request, result))
+
+    def _follow(self, request: Request) -> None:
+        """Begin the next request of the same sequence."""
+        following: Request | None = request.session.leave()
+        if following is not None:
+            late = following.late() if following.is_late else None
+            ended = self._executor.run(following, here=False) if late is None else late
+            if ended is not None:
+                self._finished(following, ended)
 
     def _call_back(self, request: Request, result: Result) -> None:
         try:
@@ -94,7 +122,7 @@ class Dispatcher:
             ended = self._begun(following, here=False)
             if ended is None:
                 return
-            if following.callback is not None:
+            if following.callback is not None or following.session is not None:
                 self._finished(following, ended)
                 return
             request, result = following, ended
@@ -115,7 +143,10 @@ class Dispatcher:
         """Let no more requests in; the gate opens when all that were are answered. HostError in a callback of one."""
         if self._callbacks.is_member():
             raise HostError("this host cannot be closed by a callback of one of its requests; close it afterwards")
-        return self._admission.close()
+        gate = self._admission.close()
+        for batcher in tuple(self._batchers):
+            batcher.hurry()
+        return gate
 
 
 def _called(request: Request) -> None:

@@ -93,7 +93,7 @@ class Executor:
         network = request.network
         if network.is_single:
             node = network.nodes[0]
-            ended = _begun(node, request.inputs, partial(self._single_done, request), request.priority, here)
+            ended = _begun(request, 0, request.inputs, partial(self._single_done, request), here)
             return None if ended is None else checked(node, ended)
         idle: list[NetworkExecutionState] = network.idle_states
         try:
@@ -134,7 +134,7 @@ class Executor:
             inputs = [state.values[value] for value in node.inputs]
             # The last one that is ready runs here; the others run beside it.
             lend = here and not todo
-            result = _begun(node, inputs, partial(self._done, state, at), request.priority, lend)
+            result = _begun(request, at, inputs, partial(self._done, state, at), lend)
             if result is not None:
                 more, over = state.settle(at, result)
                 if over:
@@ -164,15 +164,20 @@ def checked(node: PlacedNode, result: Result) -> Result:
     return HostError(f"a device gave {len(result)} outputs of {node.node.name!r}, expected {len(node.outputs)}")
 
 
-def _begun(node: PlacedNode, inputs: Sequence[Array], done: Done, priority: int, here: bool) -> Result | None:
+def _begun(request: Request, at: int, inputs: Sequence[Array], done: Done, here: bool) -> Result | None:
     """Give a node to a device; what comes of it where it is over already, and `done` is told nothing."""
+    node, session = request.network.nodes[at], None
     try:
-        device, function = node.choose()
+        if request.session is None or not node.stateful:
+            device, function = node.choose()
+        else:
+            device, function = request.session.device(at, node), node.functions[0]
+            session = request.session.number
         if here:
-            result = device.run_here(function, inputs)
+            result = device.run_here(function, inputs, session)
             if result is not None:
                 return result
-        device.run_function(function, inputs, done, priority)
+        device.run_function(function, inputs, done, request.priority, session)
     except Exception as error:  # the device does not have it, or was stopped: the request's error
         return error
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from time import perf_counter
+from typing import Any
 
 from onert.backend.tasks import Gate
 from onert.host.device_manager import Result
@@ -25,6 +26,8 @@ class Request:
 
     callback: Callback | None = None
     """What is called on a thread of the executor after the answer, and keeps the request's place until then."""
+    session: Any = None
+    """The `Session` of a request that shares state with others."""
 
     def __init__(
         self, network: Network, inputs: Sequence[Array], priority: int, number: int, begun: float, timeout: float | None
@@ -66,12 +69,13 @@ class Request:
 class WaitingRequest(Request):
     """A request whose sender waits for the answer."""
 
-    __slots__ = ("_abandoned", "_gate", "_result")
+    __slots__ = ("_abandoned", "_gate", "_result", "session")
 
     def __init__(
         self, network: Network, inputs: Sequence[Array], priority: int, number: int, begun: float, timeout: float | None
     ) -> None:
         super().__init__(network, inputs, priority, number, begun, timeout)
+        self.session: Any = None
         self._gate = Gate()
         self._result: Result | None = None
         self._abandoned = False
@@ -110,12 +114,13 @@ class WaitingRequest(Request):
 class PromisedRequest(Request):
     """A request whose sender has a future."""
 
-    __slots__ = ("callback", "future")
+    __slots__ = ("callback", "future", "session")
 
     def __init__(
         self, network: Network, inputs: Sequence[Array], priority: int, number: int, begun: float, timeout: float | None
     ) -> None:
         super().__init__(network, inputs, priority, number, begun, timeout)
+        self.session: Any = None
         self.future: Future[Outputs] = Future()
         self.callback: Callback | None = None
 

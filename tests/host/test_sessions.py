@@ -1,0 +1,176 @@
+"""Claims about sequences of requests that share state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from patience import PATIENCE
+from shared_material import SHARED, needs_shared
+
+import onert
+from host.gated import GatedDevice, squares
+from onert.host import (
+    DeviceConfig,
+    HostConfig,
+    HostManager,
+    NetworkBusyError,
+    NetworkNotFoundError,
+    OutOfDeviceMemoryError,
+    RequestRefusedError,
+)
+from onert.host.memory import program_memory
+from onert.ir import DType, Package, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+
+ONE = np.float32([1])
+
+
+def running_sum() -> Package:
+    """The square of the sum of everything that was given so far."""
+    b = Builder("sum")
+    x = b.input(TensorType(DType.FLOAT32, (1,)), "x")
+    total = b.variable(TensorType(DType.FLOAT32, (1,)), "total")
+    new = b.add(Binary(BinaryKind.ADD), x, total)
+    b.update(total, new)
+    return Package((b.model([b.add(Unary(UnaryKind.SQUARE), new)]),), "sum")
+
+
+def ask(host: HostManager, sequence: Any, x: float = 1.0) -> float:
+    (found,) = host.run_network_blocking("n", [np.float32([x])], sequence=sequence).values()
+    return float(found[0])
+
+
+@pytest.fixture(params=[1, 2], ids=["whole", "divided"])
+def host(request: pytest.FixtureRequest) -> Iterator[HostManager]:
+    """The sum on every one of four devices, or of two pairs of devices."""
+    config = HostConfig(max_sequences=8, sequence_idle=PATIENCE)
+    with HostManager([DeviceConfig(threads=1)] * 4, config) as made:
+        made.add_network("n", running_sum(), parts=request.param, copies=None)
+        yield made
+
+
+def test_each_sequence_keeps_its_own_state(host: HostManager) -> None:
+    for turn in range(1, 20):
+        assert ask(host, "a") == turn**2
+        assert ask(host, "b", 2.0) == (2 * turn) ** 2
+        assert ask(host, None) == 1
+
+
+def test_requests_of_a_sequence_are_run_in_order(host: HostManager) -> None:
+    futures = {name: [host.run_network("n", [ONE], sequence=name) for _ in range(12)] for name in "abcd"}
+    for sent in futures.values():
+        wait(sent, PATIENCE)
+        assert [float(next(iter(f.result().values()))[0]) for f in sent] == [float(i**2) for i in range(1, 13)]
+
+
+def test_threads_that_lend_themselves_keep_the_order_of_their_sequences(host: HostManager) -> None:
+    def work(number: int) -> bool:
+        return [ask(host, number, float(number)) for _ in range(30)] == [(number * i) ** 2 for i in range(1, 31)]
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(work, range(1, 5), timeout=PATIENCE))
+
+
+def test_a_sequence_that_was_ended_starts_anew(host: HostManager) -> None:
+    assert [ask(host, "a") for _ in range(3)] == [1, 4, 9]
+    host.end_sequence("n", "a")
+    host.end_sequence("n", "a")
+    assert [ask(host, "a") for _ in range(2)] == [1, 4]
+
+
+def test_the_memory_of_a_sequence_is_accounted_for_and_freed(host: HostManager) -> None:
+    def free() -> int:
+        return sum(device.available_memory for device in host.devices)
+
+    before = free()
+    ask(host, "a")
+    with_one = free()
+    ask(host, "a")
+    ask(host, "b")
+    assert before - with_one == with_one - free() > 0
+    host.end_sequence("n", "a")
+    assert free() == with_one
+    host.end_sequence("n", "b")
+    assert free() == before
+    ask(host, "c")
+    host.remove_network("n")
+    assert free() == sum(device.maximum_memory for device in host.devices)
+
+
+def test_a_request_that_fails_leaves_the_state_as_it_was(host: HostManager) -> None:
+    assert ask(host, "a") == 1
+    with pytest.raises(onert.ExecutionError):
+        host.run_network_blocking("n", [np.ones(2, np.float32)], sequence="a")
+    assert ask(host, "a") == 4
+
+
+def test_one_sequence_more_than_may_be_is_refused_unless_another_is_idle() -> None:
+    for idle, refused in ((PATIENCE, True), (0.0, False)):
+        config = HostConfig(max_sequences=2, sequence_idle=idle)
+        with HostManager([DeviceConfig(threads=1)], config) as host:
+            host.add_network("n", running_sum())
+            assert [ask(host, name) for name in "abab"] == [1, 1, 4, 4]
+            if refused:
+                with pytest.raises(
+                    RequestRefusedError, match="sequence 'c' would be one more than 2, and none was idle"
+                ):
+                    ask(host, "c")
+                host.end_sequence("n", "a")
+            assert ask(host, "c") == 1
+
+
+def test_a_sequence_that_does_not_fit_is_an_error_of_its_request() -> None:
+    memory = program_memory(onert.compile(running_sum(), num_threads=1))
+    one_more = memory.total + (memory.total - memory.constants)
+    with HostManager([DeviceConfig(threads=1, memory=one_more)]) as host:
+        host.add_network("n", running_sum())
+        assert ask(host, "a") == 1
+        with pytest.raises(OutOfDeviceMemoryError, match="has not enough memory for another sequence of 'n'"):
+            ask(host, "b")
+        assert ask(host, "a") == 4
+
+
+def test_a_sequence_is_not_ended_in_the_middle_of_a_request() -> None:
+    device = GatedDevice()
+    with HostManager([device]) as host:
+        host.add_network("n", squares())
+        futures = [host.run_network("n", [np.float32([1, 2, 3])], sequence="a") for _ in range(2)]
+        device.begun()
+        with pytest.raises(NetworkBusyError, match="network 'n': sequence 'a' has a request under way"):
+            host.end_sequence("n", "a")
+        assert device.began.empty()  # the second waits for the first
+        device.gate.set()
+        assert wait(futures, PATIENCE).not_done == set()
+        session = host._dispatcher.sessions.of(host._networks["n"], "a")
+        host.end_sequence("n", "a")
+        with pytest.raises(NetworkNotFoundError, match="sequence 'a' was ended"):
+            session.enter(type("Asked", (), {"network": host._networks["n"]})())
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["tflite-micro/trained_lstm", "tflite-micro/micro_speech_lstm"])
+def test_a_sequence_gives_what_one_execution_gives(name: str) -> None:
+    package = onert.load(Path(SHARED / "models" / f"{name}.tflite"))
+    program = onert.compile(package, num_threads=1)
+    rng = np.random.default_rng(0)
+    execution = onert.Execution(program)
+    with HostManager([DeviceConfig(threads=1)] * 2) as host:
+        host.add_network("n", package, copies=2)
+        for _ in range(10):
+            inputs = []
+            for info in program.inputs:
+                shape = tuple(d or 1 for d in info.shape)
+                numbers = rng.uniform(-1, 1, shape)
+                inputs.append(
+                    numbers.astype(info.dtype.numpy) if info.dtype.is_float else np.ones(shape, info.dtype.numpy)
+                )
+            want = execution.run(inputs)
+            got = host.run_network_blocking("n", inputs, sequence=7)
+            assert {k: v.tobytes() for k, v in got.items()} == {k: v.tobytes() for k, v in want.items()}
