@@ -27,6 +27,7 @@ from .host_config import BatchConfig, HostConfig
 from .host_manager import HostManager
 from .partitioner import PartitionConfig, partition_svg, partition_table
 from .statistics import DeviceStatistics, HostStatistics, NetworkStatistics
+from .trace import HostTrace
 
 __all__ = [
     "DAG",
@@ -46,6 +47,7 @@ __all__ = [
     "HostError",
     "HostManager",
     "HostStatistics",
+    "HostTrace",
     "NetworkBusyError",
     "NetworkExistsError",
     "NetworkNotFoundError",

@@ -18,6 +18,7 @@ from .device_config import DeviceConfig
 from .device_info import DeviceInfo
 from .errors import NetworkExistsError, NetworkNotFoundError, OutOfDeviceMemoryError
 from .memory import program_memory
+from .trace import HostTrace
 
 Result = Sequence[Array] | BaseException
 """What comes of a run: the outputs in order, the receiver's own, or an error."""
@@ -66,6 +67,8 @@ class DeviceManager:
         self.name = config.name
         self.threads = threads
         """How many threads a run may use."""
+        self.traces: list[HostTrace] = []
+        """Where runs are recorded; the same list as long as the device is there."""
         self._lock = Lock()
         self._taken: dict[str, int] = {}
         self._sessions: dict[tuple[str, int], int] = {}

@@ -33,6 +33,7 @@ from .partitioner import PartitionConfig
 from .placement import Wanted, batched, instances, noted, placed, removed
 from .requests import Callback, Dispatcher, PromisedRequest, WaitingRequest
 from .statistics import DeviceStatistics, HostStatistics
+from .trace import HostTrace
 
 Inputs = Mapping[str, Any] | Sequence[Any]
 
@@ -275,7 +276,24 @@ class HostManager:
             raise NetworkNotFoundError(f"there is no network {name!r}")
         return found
 
-    # ---- numbers and the end
+    # ---- numbers, traces, the end
+
+    def start_trace(self) -> None:
+        """Record requests and what devices run from now on. ConfigurationError where that is done already."""
+        if self._dispatcher.traces:
+            raise ConfigurationError("the host records a trace already; stop_trace ends it")
+        trace = HostTrace()
+        for traces in (self._dispatcher.traces, *(device.traces for device in self._devices)):
+            traces.append(trace)
+
+    def stop_trace(self) -> HostTrace:
+        """End the trace; ConfigurationError where there is none."""
+        if not self._dispatcher.traces:
+            raise ConfigurationError("the host records no trace; start_trace begins one")
+        (trace,) = self._dispatcher.traces
+        for traces in (self._dispatcher.traces, *(device.traces for device in self._devices)):
+            traces.clear()
+        return trace
 
     def statistics(self) -> HostStatistics:
         """Everything that the host counts, as it is now."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
+from time import perf_counter_ns
 from typing import Any
 from weakref import finalize, ref
 
@@ -21,7 +22,7 @@ from .worker import Worker
 class _Loaded:
     """A function with memory to run in, and more of it for each session."""
 
-    __slots__ = ("_function", "_owner", "_run", "_sessions", "execution", "stateful")
+    __slots__ = ("_device", "_function", "_owner", "_run", "_sessions", "_traces", "execution", "stateful")
 
     def __init__(self, function: CompiledFunction, owner: CpuDevice) -> None:
         self.execution = Execution(function.program)
@@ -29,16 +30,32 @@ class _Loaded:
         self._run = self.execution.run
         self._function = function
         self._owner = ref(owner)
+        self._device = owner.name
+        self._traces = owner.traces
         self._sessions: dict[int, Execution] = {}
 
     def run(self, inputs: Sequence[Array], session: int | None = None) -> list[Array]:
         """The outputs, in order. State starts anew, unless it is a session's: who sent the last request is none of this
         one's business."""
+        if self._traces:
+            return self._recorded(inputs, session)
         if session is not None:
             return list(self._of(session).run(inputs).values())
         if self.stateful:
             self.execution.reset_variables()
         return list(self._run(inputs).values())
+
+    def _recorded(self, inputs: Sequence[Array], session: int | None) -> list[Array]:
+        execution = self.execution if session is None else self._of(session)
+        if session is None and self.stateful:
+            execution.reset_variables()
+        start = perf_counter_ns()
+        try:
+            return list(execution.run(inputs).values())
+        finally:
+            end = perf_counter_ns()
+            for trace in self._traces:
+                trace.ran(self._function.name, self._device, start, end)
 
     def _of(self, session: int) -> Execution:
         found = self._sessions.get(session)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from time import perf_counter_ns
 from weakref import WeakSet, finalize
 
 from onert.backend.tasks import Gate, Pool
@@ -12,6 +13,7 @@ from onert.host.device_manager import Result
 from onert.host.errors import HostError
 from onert.host.host_config import BatchConfig, HostConfig
 from onert.host.network import Network
+from onert.host.trace import HostTrace
 
 from .admission import Admission
 from .alarm import Alarm
@@ -34,6 +36,8 @@ class Dispatcher:
         finalize(self, self._alarm.end)
         self._callbacks = Pool(config.executor_threads, "onert-callback")
         self.sessions = Sessions(config)
+        self.traces: list[HostTrace] = []
+        """Where requests are recorded."""
         self._batchers: WeakSet[Batcher] = WeakSet()
         self.refused = self._admission.refused
         self.remove = self._admission.remove
@@ -112,6 +116,8 @@ class Dispatcher:
     def _leave(self, request: Request, result: Result) -> None:
         """Answer a request, unless that was done, and begin the next ones until one is under way."""
         while True:
+            if self.traces:
+                self._record(request, result)
             following, late = self._admission.leave(request, result)
             if request.callback is None:
                 request.answer(result)
@@ -126,6 +132,12 @@ class Dispatcher:
                 self._finished(following, ended)
                 return
             request, result = following, ended
+
+    def _record(self, request: Request, result: Result) -> None:
+        start, end = round(request.begun * 1e9), perf_counter_ns()
+        error = str(result) if isinstance(result, BaseException) else ""
+        for trace in self.traces:
+            trace.answered(request.number, request.network.name, start, end, error)
 
     def _answer_late(self, late: Sequence[Request]) -> None:
         for request in late:

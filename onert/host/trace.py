@@ -1,0 +1,111 @@
+"""What a host did when, as a trace that Perfetto and Chrome open.
+
+Source: the Trace Event Format of Chrome's tracing, JSON object form.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from pathlib import Path
+from threading import get_native_id
+from typing import Any
+
+from attrs import frozen
+
+from onert.backend.tasks import thread_name
+from onert.ir.value import Value
+
+from .errors import HostError
+
+MOST_EVENTS = 1_000_000
+"""Of a trace that nobody stops the oldest are dropped."""
+
+
+@frozen
+class Slice(Value):
+    """A run of a function: on which device, in which thread of which process, from when to when."""
+
+    process: int
+    thread: int
+    thread_name: str
+    start: int
+    end: int
+    name: str
+    device: str
+
+
+@frozen
+class Span(Value):
+    """A request from the call to the answer; `error` is empty where it has outputs."""
+
+    number: int
+    network: str
+    start: int
+    end: int
+    error: str
+
+
+class HostTrace:
+    """Requests, and runs of functions on all devices; times are nanoseconds of the one clock of `perf_counter_ns`.
+
+    Any thread may add to it. `devices` names the processes that devices have of their own.
+    """
+
+    def __init__(self) -> None:
+        self.slices: deque[Slice] = deque(maxlen=MOST_EVENTS)
+        self.spans: deque[Span] = deque(maxlen=MOST_EVENTS)
+        self.processes: dict[int, str] = {os.getpid(): "onert host"}
+        """The names of processes, by number."""
+
+    def ran(self, name: str, device: str, start: int, end: int) -> None:
+        """A function was run by the calling thread."""
+        self.slices.append(Slice(os.getpid(), get_native_id(), thread_name(), start, end, name, device))
+
+    def answered(self, number: int, network: str, start: int, end: int, error: str) -> None:
+        """A request was answered."""
+        self.spans.append(Span(number, network, start, end, error))
+
+    def events(self) -> list[dict[str, Any]]:
+        """The trace's events: names of processes and threads, slices on their threads, requests beside them."""
+        slices, spans = tuple(self.slices), tuple(self.spans)
+        zero = min([*(each.start for each in slices), *(each.start for each in spans)], default=0)
+        threads = {(each.process, each.thread): each.thread_name for each in slices}
+        found = [
+            {"ph": "M", "name": "process_name", "pid": pid, "tid": pid, "args": {"name": name}}
+            for pid, name in self.processes.items()
+        ]
+        found += [
+            {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}}
+            for (pid, tid), name in threads.items()
+        ]
+        found += [
+            {
+                "ph": "X",
+                "name": each.name,
+                "cat": "function",
+                "pid": each.process,
+                "tid": each.thread,
+                "ts": (each.start - zero) / 1e3,
+                "dur": (each.end - each.start) / 1e3,
+                "args": {"device": each.device},
+            }
+            for each in slices
+        ]
+        own = os.getpid()
+        for span in spans:
+            both = {"name": span.network, "cat": "request", "id": span.number, "pid": own, "tid": own}
+            arguments = {"error": span.error} if span.error else {}
+            found.append({**both, "ph": "b", "ts": (span.start - zero) / 1e3, "args": arguments})
+            found.append({**both, "ph": "e", "ts": (span.end - zero) / 1e3})
+        return found
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace as one JSON object; HostError where that is not possible."""
+        target = Path(path)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(json.dumps({"traceEvents": self.events(), "displayTimeUnit": "ms"}), encoding="utf-8")
+        except OSError as error:
+            raise HostError(f"the trace cannot be written to {target}: {error.strerror or error}") from error
