@@ -42,10 +42,13 @@ class CompiledFunction:
     @property
     def stateful(self) -> bool:
         """Whether a run leaves something behind for the next one."""
-        return any(
-            routine.subgraph.state or any(o.op.effect is not Effect.NONE for o in routine.subgraph.operations)
-            for routine in self.program.routines
-        )
+        return is_stateful(self.program)
+
+
+def is_stateful(program: Program) -> bool:
+    """Whether a run of a program leaves something behind for the next one."""
+    graphs = [routine.subgraph for routine in program.routines]
+    return any(graph.state or any(o.op.effect is not Effect.NONE for o in graph.operations) for graph in graphs)
 
 
 def machine_memory() -> int:

@@ -16,9 +16,10 @@ from onert.ir import shape as shapes
 from onert.ir.value import Value
 from onert.runtime import compile
 
-from .device_manager import DeviceManager
+from .device_manager import DeviceManager, is_stateful
 from .host_config import BatchConfig
 from .network import Network
+from .open_batch import with_open_batch
 from .partitioner import Kind, PartitionConfig, Partitioner
 from .provisioner import Provisioner, evict, prepared_options
 
@@ -75,7 +76,8 @@ def batched(
     single = {1: network}
     if batch.stacked is False:
         return single, "batches are several runs, as was chosen"
-    reason = _why_not_stacked(package, devices[0].options(options), batch.max_size)
+    opened = with_open_batch(package)
+    reason = _why_not_stacked(package, opened, devices[0].options(options), batch.max_size)
     if reason is not None:
         if batch.stacked:
             raise CompileError(f"network {network.name!r}: requests cannot be stacked: {reason}")
@@ -84,7 +86,7 @@ def batched(
     try:
         for size in batch.sizes[1:]:
             wider = options.choose(input_shapes=_wider(network, size))
-            found[size] = placed(f"{network.name}/batch{size}", package, wider, devices, wanted, network.most_active)
+            found[size] = placed(f"{network.name}/batch{size}", opened, wider, devices, wanted, network.most_active)
     except BaseException:
         for other in list(found.values())[1:]:
             evict(other.dag, other.nodes)
@@ -99,17 +101,18 @@ def _wider(network: Network | Program, size: int) -> dict[int | str, tuple[int, 
     return {at: (size * shape[0], *shape[1:]) for at, shape in enumerate(shapes_)}
 
 
-def _why_not_stacked(package: Package, options: Options, size: int) -> str | None:
-    """Why requests cannot be joined along their first dimension; None where they can, which is tried."""
+def _why_not_stacked(package: Package, opened: Package, options: Options, size: int) -> str | None:
+    """Why requests cannot be joined along their first dimension, `opened` given them; None where they can, which is
+    tried."""
     try:
         alone = compile(package, options)
         ends = (*alone.inputs, *alone.outputs)
         for info in ends:
             if not shapes.is_static(info.shape) or not info.shape or info.dtype.is_handle:
                 return f"{info.name!r} has shape {shapes.text(info.shape)}, expected a known first dimension"
-        if any(routine.subgraph.state for routine in alone.routines):
+        if is_stateful(alone):
             return "the network has state"
-        together = compile(package, options.choose(input_shapes=_wider(alone, size)))
+        together = compile(opened, options.choose(input_shapes=_wider(alone, size)))
         for one, many in zip(alone.outputs, together.outputs, strict=True):
             expected = (size * (one.shape[0] or 0), *one.shape[1:])
             if many.shape != expected:

@@ -13,7 +13,7 @@ from onert.ir import Package
 from onert.ir.value import Value
 
 from .dag import DAG, DAGNode
-from .device_manager import CompiledFunction, DeviceManager
+from .device_manager import CompiledFunction, DeviceManager, is_stateful
 from .errors import DeviceNotFoundError, OutOfDeviceMemoryError
 from .network import PlacedNode
 
@@ -73,8 +73,7 @@ class Provisioner:
                     device.add_network([CompiledFunction(name, node.package, chosen, programs[kind]) for name in names])
                     for name in names:
                         undo.callback(device.evict_network, name)
-                stateful = CompiledFunction(node.name, node.package, options, programs[kind]).stateful
-                placed.append(PlacedNode(node, homes, names, stateful=stateful))
+                placed.append(PlacedNode(node, homes, names, stateful=is_stateful(programs[kind])))
             undo.pop_all()
         return placed
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from patience import PATIENCE
+from shared_material import REPOSITORY
 
 import onert
 from host.dividing import layers
@@ -198,6 +199,19 @@ def test_rows_that_mix_are_found_out() -> None:
             host.add_network("m", _over_rows(), batch=BatchConfig(max_size=4, stacked=True))
         assert host.networks == ("n",)
         assert host.devices[0].functions == ("n",)
+
+
+def test_reshapes_that_say_the_first_dimension_are_no_obstacle() -> None:
+    package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_int8")
+    rng = np.random.default_rng(0)
+    images = [rng.integers(-128, 128, (1, 8, 8, 1)).astype(np.int8) for _ in range(30)]
+    want = alone(package, images)
+    with HostManager([DeviceConfig(threads=1)]) as host:
+        dag = host.add_network("n", package, batch=BatchConfig(max_size=8))
+        assert dag.notes == ("batches are one run, of 1, 2, 4, 8 requests",)
+        futures = [host.run_network("n", [image]) for image in images]
+        for future, expected in zip(futures, want, strict=True):
+            np.testing.assert_array_equal(value(future), expected)
 
 
 def _scalar() -> Package:

@@ -15,6 +15,7 @@ from weakref import ref
 import numpy as np
 import pytest
 from patience import PATIENCE
+from shared_material import REPOSITORY
 
 import onert
 from host.gated import GatedDevice, products, squares
@@ -77,7 +78,7 @@ def test_a_network_that_is_added_runs(host: HostManager) -> None:
 
 
 def test_a_host_gives_what_an_execution_gives(host: HostManager) -> None:
-    package = onert.load("nnpackage/examples/digits_int8/digits_int8.tflite")
+    package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_int8")
     host.add_network("digits", package)
     image = np.random.default_rng(0).integers(-128, 127, (1, 8, 8, 1)).astype(np.int8)
     want = onert.Execution(onert.compile(package, num_threads=1)).run([image])
