@@ -77,16 +77,19 @@ class Builder:
         try:
             types = infer(op, [None if i is None else self._operands[i].known for i in operands])
         except RuleError as error:
-            raise ModelError(f"operation {len(self._operations)} {op.label}: {error}") from error
+            raise ModelError(f"{self.location(op)}: {error}") from error
         if types is None:
             types = (unranked(DType.FLOAT32),)
         results = tuple(
             self._operand(Operand(evolve(t, quantization=quantization[i] if i < len(quantization) else None)))
             for i, t in enumerate(types)
         )
-        location = f"operation {len(self._operations)} {op.label}"
-        self._operations.append(Operation(op, operands, results, location))
+        self._operations.append(Operation(op, operands, results, self.location(op)))
         return results
+
+    def location(self, op: Op) -> str:
+        """What errors call the operation that is added next."""
+        return f"operation {len(self._operations)} {op.label}"
 
     def subgraph(self, outputs: Sequence[int]) -> Subgraph:
         """The subgraph with these outputs."""

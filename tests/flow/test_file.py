@@ -77,7 +77,7 @@ EXPECTED = {
                 ("x",),
                 (("gradient", "gradients/f/x"), ("keep", "0"), ("keep", "1")),
             ),
-            Variable("f/y:0", "half", (0,)),
+            Variable("f/y:0", "float", (0, -1)),
         ),
         (Operation("f/y", "Identity", ("x",), ("f/y:0",)),),
         (Function("f", ("f/y",)),),

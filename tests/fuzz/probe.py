@@ -17,7 +17,7 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from fuzz.mutate import mutant
+from fuzz import mutate, mutate_flow
 from patience import at_work
 
 import onert
@@ -60,7 +60,9 @@ def main(arguments: Sequence[str]) -> None:
         try:
             with at_work(SECONDS):
                 # Every fourth on the backend that has no native code: what both refuse must be refused alike.
-                ended = attempt(mutant(seed, corpus[seed % len(corpus)]), ("reference",) if seed % 4 == 0 else ())
+                content = corpus[seed % len(corpus)]
+                mutant = (mutate_flow if content.startswith(b"flow") else mutate).mutant(seed, content)
+                ended = attempt(mutant, ("reference",) if seed % 4 == 0 else ())
         except BaseException:  # whatever it is, it is the finding
             ended = f"ESCAPED {traceback.format_exc(limit=-3)!r}"
         print(f"{process_time() - start:.2f}", ended)

@@ -64,7 +64,7 @@ def _clip(low: float, high: float | None) -> Callable[[Array], Array]:
 
 
 class UnaryKind(Enum):
-    """The functions, by the names of TFLite's operators."""
+    """The functions, by the names of TFLite's operators; those that it lacks by the names of C's."""
 
     ABS = Scalar(np.abs, integers=True)
     NEG = Scalar(np.negative, integers=True, complex=True)
@@ -77,7 +77,16 @@ class UnaryKind(Enum):
     CBRT = Scalar(np.cbrt)
     SIN = Scalar(np.sin, complex=True)
     COS = Scalar(np.cos, complex=True)
+    TAN = Scalar(np.tan, complex=True)
+    ASIN = Scalar(np.arcsin)
+    ACOS = Scalar(np.arccos)
+    ATAN = Scalar(np.arctan)
+    SINH = Scalar(np.sinh)
+    COSH = Scalar(np.cosh)
     TANH = Scalar(np.tanh, complex=True)
+    ASINH = Scalar(np.arcsinh)
+    ACOSH = Scalar(np.arccosh)
+    ATANH = Scalar(np.arctanh)
     LOGISTIC = Scalar(_logistic)
     ELU = Scalar(lambda x: np.where(x < 0, np.expm1(x), x))
     ERF = Scalar(lambda x: _erf(x).astype(x.dtype))
@@ -90,6 +99,7 @@ class UnaryKind(Enum):
     RELU_0_TO_1 = Scalar(_clip(0, 1), integers=True)
     FLOOR = Scalar(np.floor)
     CEIL = Scalar(np.ceil)
+    TRUNC = Scalar(np.trunc)
     ROUND = Scalar(np.rint)  # halves to even
     LOGICAL_NOT = Scalar(np.logical_not, booleans=True)
     COMPLEX_ABS = Scalar(np.abs, complex=True)
@@ -109,9 +119,9 @@ _ONLY_COMPLEX = (UnaryKind.COMPLEX_ABS, UnaryKind.REAL, UnaryKind.IMAG)
 class Unary(Op):
     """One function of every element.
 
-    `kind` says which: ABS NEG SQUARE SIGN EXP LOG SQRT RSQRT CBRT SIN COS TANH LOGISTIC ELU ERF GELU GELU_TANH
-    HARD_SWISH RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 FLOOR CEIL ROUND (halves to even) LOGICAL_NOT; COMPLEX_ABS, REAL and
-    IMAG take a complex number to a real one.
+    `kind` says which: ABS NEG SQUARE SIGN EXP LOG SQRT RSQRT CBRT SIN COS TAN ASIN ACOS ATAN SINH COSH TANH ASINH ACOSH
+    ATANH LOGISTIC ELU ERF GELU GELU_TANH HARD_SWISH RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 FLOOR CEIL TRUNC ROUND (halves
+    to even) LOGICAL_NOT; COMPLEX_ABS, REAL and IMAG take a complex number to a real one.
 
     - `x`: any shape. Floats; integers for ABS, NEG, SQUARE, SIGN and RELUs, and wherever quantised; booleans for
       LOGICAL_NOT.

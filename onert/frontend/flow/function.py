@@ -1,0 +1,137 @@
+"""One function of a flow as a subgraph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import frozen
+
+from onert.ir import DType, ModelError, Operand, RuleError, Subgraph, TensorType
+from onert.ir import shape as shapes
+from onert.ir.ops.custom import Unsupported
+from onert.ir.ops.data_movement.copy import Copy
+
+from .elements import constant_of, type_of
+from .emitter import Emitter, Node, Rule
+from .file import Function, Operation, Variable
+from .resolve import Graph, place
+
+Lookup = Callable[[Operation], Rule | None]
+"""What an operation becomes; None where it has no meaning in the IR."""
+
+
+@frozen(eq=False)
+class Translation:
+    """A function as a subgraph: its operands by the names of variables, and what was ignored."""
+
+    subgraph: Subgraph
+    operands: Mapping[str, int]
+    notes: tuple[str, ...]
+
+
+def translate(graph: Graph, function: Function, lookup: Lookup, given: frozenset[str] = frozenset()) -> Translation:
+    """The subgraph of a function.
+
+    Its inputs are the variables that its operations read and none computes, without those that are constants; they
+    stand in the order of the flow. Constants that are `given`, by name, are inputs too. Its outputs stand in the order
+    in which they are computed. A dimension of -1 in an input is 1 until another shape is given.
+
+    An operation without a meaning is `Unsupported` in the subgraph. ModelError with the place where an operation breaks
+    a rule.
+    """
+    return _Translator(graph, function, lookup, given).translation()
+
+
+class _Translator:
+    def __init__(self, graph: Graph, function: Function, lookup: Lookup, given: frozenset[str]) -> None:
+        self._graph = graph
+        self._function = function
+        self._lookup = lookup
+        self._given = given
+        self._emitter = Emitter(function.name)
+        self._operands: dict[str, int] = {}
+        self._notes: list[str] = []
+
+    def translation(self) -> Translation:
+        graph, operations = self._graph, self._graph.ordered(self._function)
+        read = {variable.name for operation in operations for variable in graph.inputs(operation)}
+        for variable in graph.flow.variables:
+            if variable.name in read and variable.name not in graph.producers:
+                self._operands[variable.name] = self._source(variable)
+        for operation in operations:
+            self._translate(operation)
+        computed = [variable for operation in operations for variable in graph.outputs(operation)]
+        outputs = [self._operands[v.name] for v in computed if graph.is_output(v)]
+        return Translation(self._emitter.subgraph(outputs), self._operands, tuple(self._notes))
+
+    def _source(self, variable: Variable) -> int:
+        """The operand of a variable that no operation computes."""
+        type_, data, note = constant_of(variable)
+        if note:
+            self._notes.append(note)
+        if data is not None and variable.name not in self._given:
+            return self._emitter.operand(Operand(type_, variable.name, data), given=False)
+        starting = TensorType(type_.dtype, tuple(1 if d is None else d for d in type_.shape))
+        open_shape = None if type_.is_static else type_.shape
+        return self._emitter.operand(Operand(starting, variable.name, signature_shape=open_shape), given=True)
+
+    def _translate(self, operation: Operation) -> None:
+        graph, e = self._graph, self._emitter
+        where = place(operation)
+        e.place = f"operation '{operation.name}' {operation.type}"
+        try:
+            inputs = tuple(self._operand(variable) for variable in graph.inputs(operation))
+            results = tuple(type_of(variable) for variable in graph.outputs(operation))
+            rule = self._lookup(operation)
+            node = Node(operation.type, inputs, results, dict(operation.attributes))
+            found = _unsupported(e, node) if rule is None else rule(e, node)
+            made = (found,) if isinstance(found, int) else tuple(found)
+            if len(made) != len(results):
+                raise RuleError(f"has {len(results)} outputs, expected {len(made)}")
+            for variable, index, declared in zip(graph.outputs(operation), made, results, strict=True):
+                settled = _settled(e, index, declared)
+                self._operands[variable.name] = settled if settled not in inputs else e.add(Copy(), settled)
+                e.named(self._operands[variable.name], variable.name)
+        except RuleError as error:
+            raise ModelError(f"{where}: {error}") from error
+        except ModelError as error:
+            text = str(error)
+            raise error if text.startswith("byte ") else ModelError(f"byte {operation.offset}: {text}") from error
+        except (ValueError, TypeError, ArithmeticError, IndexError, KeyError) as error:
+            raise ModelError(f"{where}: {type(error).__name__}: {error}") from error
+
+    def _operand(self, variable: Variable) -> int:
+        found = self._operands.get(variable.name)
+        if found is None:
+            producer = self._graph.producers[variable.name]
+            owner = self._graph.owners.get(producer.name)
+            whose = "no function" if owner is None else f"function '{owner.name}'"
+            raise RuleError(f"reads '{variable.name}', which an operation of {whose} computes")
+        return found
+
+
+def _unsupported(e: Emitter, node: Node) -> Sequence[int]:
+    return e.add_many(Unsupported(node.type, node.results), *node.inputs)
+
+
+def _known(declared: TensorType) -> TensorType:
+    """The declared type, unknown in dimensions of 0, which stand for a shape that is missing."""
+    return declared.plain(shape=tuple(None if d == 0 else d for d in declared.shape))
+
+
+def _settled(e: Emitter, index: int, declared: TensorType) -> int:
+    """A result as it is declared: truth as a number, and dimensions of 1 where the declaration has them.
+
+    RuleError where the declared type is another one.
+    """
+    inferred, declared = e.type(index), _known(declared)
+    if inferred.dtype is DType.BOOL and declared.dtype.is_numeric:
+        index = e.cast(index, declared.dtype)
+    elif inferred.dtype is not declared.dtype:
+        raise RuleError(f"the result is declared {declared.dtype.text}, but the operation gives {inferred.dtype.text}")
+    if declared.rank == inferred.rank and shapes.compatible(inferred.shape, declared.shape):
+        return index
+    same = [d for d in declared.shape if d != 1] == [d for d in inferred.shape if d != 1]
+    if not same or not declared.is_static:
+        raise RuleError(f"the result is declared {shapes.text(declared.shape)}, but the operation gives {inferred}")
+    return e.reshape(index, shapes.static(declared.shape))

@@ -1,0 +1,48 @@
+"""A flow file as a model: a subgraph and a signature for each function."""
+
+from __future__ import annotations
+
+from onert.frontend.flatbuffer import Data
+from onert.ir import ModelError, Signature, SignatureTensor, Subgraph, Subgraphs
+from onert.ir.analysis.verify import verify
+
+from .emitter import Rule
+from .file import FlowFile, Operation, decode
+from .function import translate
+from .resolve import Graph, resolve
+from .table import TABLE
+
+
+def read_model(data: Data) -> Subgraphs:
+    """The model in a flow file; ModelError with the offset of what is malformed, or with the operation that breaks a
+    rule.
+    """
+    return model_of(decode(data))
+
+
+def model_of(flow: FlowFile) -> Subgraphs:
+    """The model that a flow's functions make. Its first function is the primary subgraph; ModelError where none is."""
+    graph = resolve(flow)
+    if not flow.functions:
+        raise ModelError("the flow has no function")
+    translations = [translate(graph, function, rule_of) for function in flow.functions]
+    subgraphs = tuple(translation.subgraph for translation in translations)
+    signatures = tuple(_signature(graph, at, subgraph) for at, subgraph in enumerate(subgraphs))
+    notes = tuple(dict.fromkeys(note for translation in translations for note in translation.notes))
+    model = Subgraphs(subgraphs, signatures, notes=notes)
+    verify(model)
+    return model
+
+
+def rule_of(operation: Operation) -> Rule | None:
+    """What an operation becomes by the name of its type."""
+    return TABLE.get(operation.type)
+
+
+def _signature(graph: Graph, index: int, subgraph: Subgraph) -> Signature:
+    """Callers give and get tensors by the names of variables."""
+    inputs, outputs = (
+        tuple(SignatureTensor(subgraph.operands[i].name, i) for i in ends)
+        for ends in (subgraph.inputs, subgraph.outputs)
+    )
+    return Signature(graph.flow.functions[index].name, index, inputs, outputs)

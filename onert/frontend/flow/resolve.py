@@ -1,0 +1,162 @@
+"""Who a flow's names stand for: variables, who computes and who reads them, and the functions of operations."""
+
+from __future__ import annotations
+
+import graphlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from attrs import frozen
+
+from onert.ir import ModelError, RuleError
+
+from .attributes import boolean, integer
+from .file import Blob, Connector, FlowFile, Function, Operation, Variable, VariableFlag
+
+Named = TypeVar("Named", Variable, Operation, Function, Connector, Blob)
+
+
+@frozen(eq=False)
+class Graph:
+    """A flow whose names are known to stand for something.
+
+    `variables` have them by every name and alias; `producers` and `consumers` are operations by the name of a variable,
+    `owners` functions by the name of an operation.
+    """
+
+    flow: FlowFile
+    variables: Mapping[str, Variable]
+    operations: Mapping[str, Operation]
+    producers: Mapping[str, Operation]
+    consumers: Mapping[str, Sequence[Operation]]
+    owners: Mapping[str, Function]
+
+    def inputs(self, operation: Operation) -> tuple[Variable, ...]:
+        return tuple(self.variables[name] for name in operation.inputs)
+
+    def outputs(self, operation: Operation) -> tuple[Variable, ...]:
+        return tuple(self.variables[name] for name in operation.outputs)
+
+    def is_output(self, variable: Variable) -> bool:
+        """Whether a variable that an operation computes leaves its function: its own flag, or nobody reads it.
+
+        An attribute of the operation goes over both. Source: Myelin's Flow::InferInputsAndOutputs.
+        """
+        told = self.producers[variable.name].attribute("output")
+        if told is not None:
+            return boolean(told)
+        return bool(variable.flags & VariableFlag.OUT) or not self.consumers.get(variable.name)
+
+    def ordered(self, function: Function) -> tuple[Operation, ...]:
+        """The operations of a function as the file has them where that order is right, else in one that is.
+
+        ModelError where there is none.
+        """
+        operations = [self.operations[name] for name in function.operations]
+        position = {operation.name: at for at, operation in enumerate(operations)}
+        needs = [
+            {
+                position[producer.name]
+                for variable in self.inputs(operation)
+                if (producer := self.producers.get(variable.name)) is not None and producer.name in position
+            }
+            for operation in operations
+        ]
+        if all(needed < at for at, before in enumerate(needs) for needed in before):
+            return tuple(operations)
+        try:
+            order = list(graphlib.TopologicalSorter(dict(enumerate(needs))).static_order())
+        except graphlib.CycleError as error:
+            raise ModelError(f"{place(operations[error.args[1][0]])}: its inputs depend on its own outputs") from error
+        return tuple(operations[at] for at in order)
+
+
+def resolve(flow: FlowFile) -> Graph:
+    """The flow with its names resolved; ModelError with the offset of the record in which one stands for nothing, or
+    for two things: two records of a kind have one name, a variable is computed twice, an operation is in two functions.
+
+    A name or an alias stands for the first variable that has it, a name before an alias. The first result of an
+    operation has the operation's name as an alias too, as in Myelin's reader.
+    """
+    operations = _by_name("operation", flow.operations)
+    _by_name("function", flow.functions)
+    _by_name("connector", flow.connectors)
+    variables = _by_name("variable", flow.variables)
+    for variable in flow.variables:
+        for alias in variable.aliases:
+            variables.setdefault(alias, variable)
+    for operation in flow.operations:
+        if operation.outputs and operation.outputs[0] in variables:
+            variables.setdefault(operation.name, variables[operation.outputs[0]])
+    producers, consumers = _ends(flow.operations, variables)
+    for connector in flow.connectors:
+        _require("links to", connector.links, variables, f"byte {connector.offset}: connector '{connector.name}'")
+    return Graph(flow, variables, operations, producers, consumers, _owners(flow, operations))
+
+
+def _by_name(kind: str, records: Iterable[Named]) -> dict[str, Named]:
+    found: dict[str, Named] = {}
+    for record in records:
+        if record.name in found:
+            raise ModelError(
+                f"byte {record.offset}: {kind} '{record.name}' has the name of another one at byte "
+                f"{found[record.name].offset}"
+            )
+        found[record.name] = record
+    return found
+
+
+def _require(what: str, names: Iterable[str], known: Mapping[str, object], where: str) -> None:
+    for name in names:
+        if name not in known:
+            raise ModelError(f"{where} {what} '{name}', which the flow does not have")
+
+
+def _ends(
+    operations: Iterable[Operation], variables: Mapping[str, Variable]
+) -> tuple[dict[str, Operation], dict[str, list[Operation]]]:
+    """Who computes and who reads each variable."""
+    producers: dict[str, Operation] = {}
+    consumers: dict[str, list[Operation]] = {}
+    for operation in operations:
+        _require("reads", operation.inputs, variables, place(operation))
+        _require("computes", operation.outputs, variables, place(operation))
+        task = operation.attribute("task")
+        if task is not None:
+            _require_task(task, place(operation))
+        for name in operation.inputs:
+            consumers.setdefault(variables[name].name, []).append(operation)
+        for name in operation.outputs:
+            variable = variables[name]
+            if variable.name in producers:
+                first = producers[variable.name].name
+                raise ModelError(f"{place(operation)} computes '{variable.name}', which operation '{first}' does")
+            if len(variable.data):
+                raise ModelError(f"{place(operation)} computes '{variable.name}', which is a constant")
+            producers[variable.name] = operation
+    return producers, consumers
+
+
+def _require_task(task: str, where: str) -> None:
+    """ModelError unless the attribute that names an operation's task is a number."""
+    try:
+        integer(task)
+    except RuleError as error:
+        raise ModelError(f"{where}: attribute 'task': {error}") from error
+
+
+def _owners(flow: FlowFile, operations: Mapping[str, Operation]) -> dict[str, Function]:
+    owners: dict[str, Function] = {}
+    for function in flow.functions:
+        where = f"byte {function.offset}: function '{function.name}'"
+        _require("has the operation", function.operations, operations, where)
+        for name in function.operations:
+            if name in owners:
+                raise ModelError(f"{where} has the operation '{name}', which function '{owners[name].name}' has")
+            owners[name] = function
+    return owners
+
+
+def place(operation: Operation) -> str:
+    """What errors call an operation."""
+    return f"byte {operation.offset}: operation '{operation.name}' {operation.type}"

@@ -1,0 +1,228 @@
+"""Functions of elements: of one, of two that broadcast, and choices between them.
+
+`FUNCTIONS` are also what recipes consist of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from onert.frontend.flow.emitter import Emitter, Node, Rule
+from onert.ir import DType
+from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import UnaryKind
+
+Function = tuple[int, Callable[..., int]]
+"""How many arguments a function takes, and what adds it: given an `Emitter` and that many operands."""
+
+
+def _unary(kind: UnaryKind) -> Function:
+    return 1, lambda e, x: e.unary(kind, x)
+
+
+def _rounding(kind: UnaryKind) -> Function:
+    """A function that gives integers back as they are."""
+    return 1, lambda e, x: e.add(Copy(), x) if e.dtype(x).is_integer else e.unary(kind, x)
+
+
+def _of_reciprocal(kind: UnaryKind) -> Function:
+    return 1, lambda e, x: e.unary(kind, e.reciprocal(x))
+
+
+def _reciprocal_of(kind: UnaryKind) -> Function:
+    return 1, lambda e, x: e.reciprocal(e.unary(kind, x))
+
+
+def _binary(kind: BinaryKind) -> Function:
+    return 2, lambda e, x, y: e.binary(kind, x, y)
+
+
+def _compared(kind: ComparisonKind) -> Function:
+    return 2, lambda e, x, y: e.add(Comparison(kind), x, y)
+
+
+def _logical(kind: BinaryKind) -> Function:
+    """Whatever is not 0 is true; the result is 1 or 0 in the type of the operands."""
+    return 2, lambda e, x, y: e.cast(e.binary(kind, e.truth(x), e.truth(y)), e.dtype(x))
+
+
+def _scaled(kind: UnaryKind, before: float = 1, after: float = 1) -> Function:
+    def add(e: Emitter, x: int) -> int:
+        inside = x if before == 1 else e.binary(BinaryKind.MUL, x, e.like(x, before))
+        found = e.unary(kind, inside)
+        return found if after == 1 else e.binary(BinaryKind.MUL, found, e.like(found, after))
+
+    return 1, add
+
+
+_LN2 = 0.6931471805599453
+
+
+def _multiply_add(x: int, y: int, z: int, kind: BinaryKind) -> Function:
+    """`x · y ± z`, of three arguments by their numbers from 1."""
+
+    def add(e: Emitter, *arguments: int) -> int:
+        product = e.binary(BinaryKind.MUL, arguments[x - 1], arguments[y - 1])
+        return e.binary(kind, product, arguments[z - 1])
+
+    return 3, add
+
+
+def _not(e: Emitter, x: int) -> int:
+    return e.cast(e.unary(UnaryKind.LOGICAL_NOT, e.truth(x)), e.dtype(x))
+
+
+def _and_not(e: Emitter, x: int, y: int) -> int:
+    """`not x and y`, as the instruction of that name."""
+    both = e.binary(BinaryKind.LOGICAL_AND, e.unary(UnaryKind.LOGICAL_NOT, e.truth(x)), e.truth(y))
+    return e.cast(both, e.dtype(x))
+
+
+def _cond(e: Emitter, condition: int, x: int, y: int) -> int:
+    return e.add(Select(), e.truth(condition), x, y)
+
+
+def _select(e: Emitter, condition: int, x: int) -> int:
+    return e.add(Select(), e.truth(condition), x, e.like(x, 0))
+
+
+def _softplus(e: Emitter, x: int) -> int:
+    """`max(x, 0) + log(1 + exp(-|x|))`, which does not overflow."""
+    small = e.unary(UnaryKind.EXP, e.unary(UnaryKind.NEG, e.unary(UnaryKind.ABS, x)))
+    rest = e.unary(UnaryKind.LOG, e.binary(BinaryKind.ADD, small, e.like(x, 1)))
+    return e.binary(BinaryKind.ADD, e.unary(UnaryKind.RELU, x), rest)
+
+
+def _log_sigmoid(e: Emitter, x: int) -> int:
+    return e.unary(UnaryKind.NEG, _softplus(e, e.unary(UnaryKind.NEG, x)))
+
+
+def _softsign(e: Emitter, x: int) -> int:
+    return e.binary(BinaryKind.DIV, x, e.binary(BinaryKind.ADD, e.unary(UnaryKind.ABS, x), e.like(x, 1)))
+
+
+FUNCTIONS: Mapping[str, Function] = {
+    "Id": (1, lambda e, x: e.add(Copy(), x)),
+    "Abs": _unary(UnaryKind.ABS),
+    "Neg": _unary(UnaryKind.NEG),
+    "Sign": _unary(UnaryKind.SIGN),
+    "Square": _unary(UnaryKind.SQUARE),
+    "Sqrt": _unary(UnaryKind.SQRT),
+    "Rsqrt": _unary(UnaryKind.RSQRT),
+    "Reciprocal": (1, lambda e, x: e.reciprocal(x)),
+    "Exp": _unary(UnaryKind.EXP),
+    "Exp2": _scaled(UnaryKind.EXP, before=_LN2),
+    "Log": _unary(UnaryKind.LOG),
+    "Log2": _scaled(UnaryKind.LOG, after=1 / _LN2),
+    "Erf": _unary(UnaryKind.ERF),
+    "Sigmoid": _unary(UnaryKind.LOGISTIC),
+    "Relu": _unary(UnaryKind.RELU),
+    "Gelu": _unary(UnaryKind.GELU_TANH),
+    "Softsign": (1, _softsign),
+    "Softplus": (1, _softplus),
+    "LogSigmoid": (1, _log_sigmoid),
+    "Sin": _unary(UnaryKind.SIN),
+    "Cos": _unary(UnaryKind.COS),
+    "Tan": _unary(UnaryKind.TAN),
+    "Cot": _reciprocal_of(UnaryKind.TAN),
+    "Sec": _reciprocal_of(UnaryKind.COS),
+    "Csc": _reciprocal_of(UnaryKind.SIN),
+    "Asin": _unary(UnaryKind.ASIN),
+    "Acos": _unary(UnaryKind.ACOS),
+    "Atan": _unary(UnaryKind.ATAN),
+    "Acot": _of_reciprocal(UnaryKind.ATAN),
+    "Asec": _of_reciprocal(UnaryKind.ACOS),
+    "Acsc": _of_reciprocal(UnaryKind.ASIN),
+    "Sinh": _unary(UnaryKind.SINH),
+    "Cosh": _unary(UnaryKind.COSH),
+    "Tanh": _unary(UnaryKind.TANH),
+    "Coth": _reciprocal_of(UnaryKind.TANH),
+    "Sech": _reciprocal_of(UnaryKind.COSH),
+    "Csch": _reciprocal_of(UnaryKind.SINH),
+    "Asinh": _unary(UnaryKind.ASINH),
+    "Acosh": _unary(UnaryKind.ACOSH),
+    "Atanh": _unary(UnaryKind.ATANH),
+    "Acoth": _of_reciprocal(UnaryKind.ATANH),
+    "Asech": _of_reciprocal(UnaryKind.ACOSH),
+    "Acsch": _of_reciprocal(UnaryKind.ASINH),
+    "Floor": _rounding(UnaryKind.FLOOR),
+    "Ceil": _rounding(UnaryKind.CEIL),
+    "Round": _rounding(UnaryKind.ROUND),
+    "Trunc": _rounding(UnaryKind.TRUNC),
+    "Add": _binary(BinaryKind.ADD),
+    "Sub": _binary(BinaryKind.SUB),
+    "Mul": _binary(BinaryKind.MUL),
+    "Div": _binary(BinaryKind.DIV),
+    "Mod": _binary(BinaryKind.REMAINDER),
+    "Minimum": _binary(BinaryKind.MINIMUM),
+    "Maximum": _binary(BinaryKind.MAXIMUM),
+    "Pow": _binary(BinaryKind.POW),
+    "MulAdd132": _multiply_add(1, 3, 2, BinaryKind.ADD),
+    "MulAdd213": _multiply_add(2, 1, 3, BinaryKind.ADD),
+    "MulAdd231": _multiply_add(2, 3, 1, BinaryKind.ADD),
+    "MulSub132": _multiply_add(1, 3, 2, BinaryKind.SUB),
+    "MulSub213": _multiply_add(2, 1, 3, BinaryKind.SUB),
+    "MulSub231": _multiply_add(2, 3, 1, BinaryKind.SUB),
+    "CmpEq": _compared(ComparisonKind.EQUAL),
+    "CmpNe": _compared(ComparisonKind.NOT_EQUAL),
+    "CmpLt": _compared(ComparisonKind.LESS),
+    "CmpLe": _compared(ComparisonKind.LESS_EQUAL),
+    "CmpGt": _compared(ComparisonKind.GREATER),
+    "CmpGe": _compared(ComparisonKind.GREATER_EQUAL),
+    "And": _logical(BinaryKind.LOGICAL_AND),
+    "Or": _logical(BinaryKind.LOGICAL_OR),
+    "Xor": _logical(BinaryKind.BITWISE_XOR),
+    "AndNot": (2, _and_not),
+    "Not": (1, _not),
+    "Cond": (3, _cond),
+    "Select": (2, _select),
+}
+"""The functions of elements by the names that recipes call them by; comparisons give booleans."""
+
+_RENAMED = {
+    "Equal": "CmpEq",
+    "NotEqual": "CmpNe",
+    "Less": "CmpLt",
+    "LessEqual": "CmpLe",
+    "Greater": "CmpGt",
+    "GreaterEqual": "CmpGe",
+    "Identity": "Id",
+}
+"""Types of operations whose function recipes call otherwise; the others have one name in both."""
+
+
+def _operation(function: Function) -> Rule:
+    count, add = function
+
+    def rule(e: Emitter, node: Node) -> int:
+        node.require_inputs(count)
+        return add(e, *node.inputs)
+
+    return rule
+
+
+def _cast(e: Emitter, node: Node) -> int:
+    """To the declared type of the result; the name says what is cast: CastFloat casts floats."""
+    node.require_inputs(1)
+    dtype = node.result.dtype
+    return e.add(Copy(), node.inputs[0]) if e.dtype(node.inputs[0]) is dtype else e.cast(node.inputs[0], dtype)
+
+
+CASTS: Mapping[str, DType] = {
+    "CastFloat": DType.FLOAT32,
+    "CastDouble": DType.FLOAT64,
+    "CastByte": DType.INT8,
+    "CastShort": DType.INT16,
+    "CastInt": DType.INT32,
+    "CastLong": DType.INT64,
+}
+"""Types of operations by what they cast."""
+
+RULES: Mapping[str, Rule] = {
+    **{name: _operation(function) for name, function in FUNCTIONS.items() if not name.startswith("Cmp")},
+    **{name: _operation(FUNCTIONS[function]) for name, function in _RENAMED.items()},
+    **dict.fromkeys((*CASTS, "Cast"), _cast),
+}

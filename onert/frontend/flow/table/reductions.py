@@ -1,0 +1,119 @@
+"""Reductions along an axis or of everything, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from onert.frontend.flow.emitter import Emitter, Node, Rule
+from onert.ir import DType
+from onert.ir import shape as shapes
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
+from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
+
+KINDS: Mapping[str, Reduction] = {
+    "Sum": Reduction.SUM,
+    "Product": Reduction.PROD,
+    "Max": Reduction.MAX,
+    "Min": Reduction.MIN,
+    "All": Reduction.ALL,
+    "Any": Reduction.ANY,
+}
+"""Reductions by the names that operations and recipes call them by; `Count` is another."""
+
+
+def reduced(e: Emitter, name: str, x: int, axes: Sequence[int], *, keep: bool = False, to: DType | None = None) -> int:
+    """A reduction. `Count` counts what is not 0, in elements `to`; `All` and `Any` take it for true and give 1 or 0."""
+    dtype = e.dtype(x)
+    along = e.indices(axes)
+    if name == "Count":
+        return e.add(Reduce(Reduction.SUM, keep), e.cast(e.truth(x), to or DType.FLOAT32), along)
+    if name in ("All", "Any"):
+        return e.cast(e.add(Reduce(KINDS[name], keep), e.truth(x), along), dtype)
+    return e.add(Reduce(KINDS[name], keep), x, along)
+
+
+def _axes(e: Emitter, node: Node) -> tuple[int, ...]:
+    """The axis that the operation names, else all."""
+    node.require_inputs(1)
+    axis, rank = node.integer("axis"), e.rank(node.inputs[0])
+    return tuple(range(rank)) if axis is None else (shapes.normalize_axis(axis, rank),)
+
+
+def _reduction(name: str) -> Rule:
+    def rule(e: Emitter, node: Node) -> int:
+        axes = _axes(e, node)
+        to = node.result.dtype if name == "Count" else None
+        return reduced(e, name, node.inputs[0], axes, keep=node.boolean("keepdims"), to=to)
+
+    return rule
+
+
+def _extreme(kind: Extreme) -> Rule:
+    """The index of an element, and the element itself where there is a second result."""
+
+    def rule(e: Emitter, node: Node) -> Sequence[int]:
+        node.require_inputs(1)
+        x, axis = node.inputs[0], node.integer("axis")
+        if axis is None:
+            x, axis = e.reshape(x, (-1,)), 0
+        at = shapes.normalize_axis(axis, e.rank(x))
+        index = e.add(ArgReduce(kind, node.result.dtype), x, e.indices((at,)))
+        if len(node.results) == 1:
+            return (index,)
+        return index, reduced(e, "Max" if kind is Extreme.MAX else "Min", x, (at,))
+
+    return rule
+
+
+def _softmax(op: Softmax | LogSoftmax) -> Rule:
+    """Along the axis that the operation names, else of all elements together."""
+
+    def rule(e: Emitter, node: Node) -> int:
+        node.require_inputs(1)
+        x, axis = node.inputs[0], node.integer("axis")
+        rank = e.rank(x)
+        if axis is None:
+            if rank == 1 or (rank and all(d == 1 for d in e.type(x).shape[:-1])):
+                return e.add(op, x)
+            return e.reshape(e.add(op, e.reshape(x, (-1,))), e.shape(x))
+        at = shapes.normalize_axis(axis, rank)
+        if at == rank - 1:
+            return e.add(op, x)
+        swapped = list(range(rank))
+        swapped[at], swapped[-1] = rank - 1, at
+        order = e.indices(swapped)
+        return e.add(Transpose(), e.add(op, e.add(Transpose(), x, order)), order)
+
+    return rule
+
+
+def _log_sum_exp(e: Emitter, node: Node) -> int:
+    """`max(x) + log(sum(exp(x - max(x))))`."""
+    axes, x, keep = _axes(e, node), node.inputs[0], node.boolean("keepdims")
+    largest = reduced(e, "Max", x, axes, keep=True)
+    powers = e.unary(UnaryKind.EXP, e.binary(BinaryKind.SUB, x, largest))
+    logarithm = e.unary(UnaryKind.LOG, reduced(e, "Sum", powers, axes, keep=keep))
+    if not keep:
+        largest = e.reshape(largest, e.shape(logarithm))
+    return e.binary(BinaryKind.ADD, largest, logarithm)
+
+
+def _normalize(e: Emitter, node: Node) -> int:
+    """`x / sum(x)`."""
+    node.require_inputs(1)
+    x = node.inputs[0]
+    return e.binary(BinaryKind.DIV, x, reduced(e, "Sum", x, range(e.rank(x))))
+
+
+RULES: Mapping[str, Rule] = {
+    **{name: _reduction(name) for name in (*KINDS, "Count")},
+    "ArgMax": _extreme(Extreme.MAX),
+    "ArgMin": _extreme(Extreme.MIN),
+    "SoftMax": _softmax(Softmax()),
+    "LogSoftMax": _softmax(LogSoftmax()),
+    "LogSumExp": _log_sum_exp,
+    "Normalize": _normalize,
+}

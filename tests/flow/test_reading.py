@@ -1,0 +1,189 @@
+"""Claims about reading flow files into packages: functions as signatures, names, orders, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import onert
+from flow.layouts import golden
+from onert.frontend.flow.file import Connector, FlowFile, Function, Operation, Variable, VariableFlag, encode
+from onert.ir import Array, CompileError, ModelError
+from onert.tools import inspect, run
+
+X = np.array([[1, -2, 3]], "f4")
+W = np.array([[1, 0], [0, 1], [-1, 2]], "f4")
+
+
+def var(name: str, *shape: int, data: Array | None = None, **more: object) -> Variable:
+    return Variable(name, "float32", shape, data=b"" if data is None else data.tobytes(), **more)  # type: ignore[arg-type]
+
+
+def layer() -> FlowFile:
+    """`y = relu(x · W)`, its operations in the wrong order, its names half by alias; and `half(a) = a * 0.5`."""
+    return FlowFile(
+        6,
+        (
+            var("f/x", -1, 3, aliases=("x",)),
+            var("f/W", 3, 2, data=W),
+            var("f/product:0", -1, 2),
+            var("f/y:0", -1, 2),
+            var("half/a", 2, 2),
+            var("half/c", data=np.float32(0.5)),  # type: ignore[arg-type]
+            var("half/b", 2, 2),
+        ),
+        (
+            Operation("f/y", "Relu", ("f/product",), ("f/y:0",)),
+            Operation("f/product", "MatMul", ("x", "f/W"), ("f/product:0",)),
+            Operation("half/Mul", "Mul", ("half/a", "half/c"), ("half/b",)),
+        ),
+        (Function("f", ("f/y", "f/product")), Function("half", ("half/Mul",))),
+        (Connector("c", ("x", "half/a")),),
+    )
+
+
+def raw(flow: FlowFile) -> bytes:
+    return b"".join(encode(flow))
+
+
+def answer(flow: FlowFile, inputs: dict[str, Array], **options: object) -> dict[str, Array]:
+    program = onert.compile(onert.load(raw(flow)), backends=("reference",), **options)
+    return onert.Execution(program).run(inputs)
+
+
+def test_a_function_is_a_subgraph_and_a_signature() -> None:
+    package = onert.load(raw(layer()))
+    assert list(package.signatures) == ["f", "half"]
+    assert [graph.name for graph in package.model.subgraphs] == ["f", "half"]
+    assert [t.name for t in package.signatures["f"].inputs] == ["f/x"]
+    assert [t.name for t in package.signatures["f"].outputs] == ["f/y:0"]
+
+
+@pytest.mark.parametrize("version", [3, 4, 5, 6])
+def test_every_version_is_read(version: int) -> None:
+    results = answer(evolve(layer(), version=version), {"f/x": X})
+    np.testing.assert_array_equal(results["f/y:0"], np.maximum(X @ W, 0))
+
+
+@pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
+def test_every_executor_runs_a_function(executor: str) -> None:
+    results = answer(layer(), {"half/a": np.ones((2, 2), "f4")}, signature="half", executor=executor)
+    np.testing.assert_array_equal(results["half/b"], np.full((2, 2), 0.5, "f4"))
+
+
+def test_a_dimension_of_minus_1_is_1_until_another_shape_is_given() -> None:
+    package = onert.load(raw(layer()))
+    (x,) = onert.compile(package, backends=("reference",)).inputs
+    assert (x.shape, x.open_shape) == ((1, 3), (None, 3))
+    results = answer(layer(), {"f/x": np.repeat(X, 4, 0)})
+    np.testing.assert_array_equal(results["f/y:0"], np.repeat(np.maximum(X @ W, 0), 4, 0))
+
+
+def test_flags_and_attributes_say_what_is_an_output() -> None:
+    flow = layer()
+    shown = tuple(evolve(v, flags=VariableFlag.OUT) if v.name == "f/product:0" else v for v in flow.variables)
+    assert list(answer(evolve(flow, variables=shown), {"f/x": X})) == ["f/product:0", "f/y:0"]
+    hidden = tuple(evolve(o, attributes=(("output", "0"),)) if o.name == "f/product" else o for o in flow.operations)
+    assert list(answer(evolve(flow, variables=shown, operations=hidden), {"f/x": X})) == ["f/y:0"]
+
+
+def test_data_beyond_the_elements_is_ignored_with_a_note() -> None:
+    flow = layer()
+    longer = tuple(evolve(v, data=bytes(v.data) + b"more") if v.name == "f/W" else v for v in flow.variables)
+    package = onert.load(raw(evolve(flow, variables=longer)))
+    assert package.notes == ("the last 4 bytes of the data of variable 'f/W' are ignored: f32[3, 2] has none left",)
+
+
+def test_tools_know_flow_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "layer.flow"
+    path.write_bytes(raw(layer()))
+    assert inspect.main([str(path)]) == 0
+    assert "operation 'f/product' MatMul" in capsys.readouterr().out
+    assert run.main([str(path), "--signature", "half"]) in (0, None)
+
+
+def test_operations_without_a_meaning_are_one_error_that_lists_them() -> None:
+    flow = layer()
+    strange = tuple(evolve(o, type=f"My{o.type}") if o.type != "Mul" else o for o in flow.operations)
+    flow = evolve(flow, operations=strange)
+    with pytest.raises(CompileError, match=r"(?s)'f/product' MyMatMul.*'f/y' MyRelu"):
+        answer(flow, {})
+    np.testing.assert_array_equal(answer(flow, {"half/a": np.ones((2, 2), "f4")}, signature="half")["half/b"], 0.5)
+
+
+def _changed(which: str, /, **fields: object) -> Callable[[], FlowFile]:
+    """The flow with fields of one of its records changed."""
+
+    def make() -> FlowFile:
+        flow = layer()
+
+        def each(records: tuple[object, ...]) -> tuple[object, ...]:
+            return tuple(evolve(r, **fields) if r.name == which else r for r in records)  # type: ignore[attr-defined, misc]
+
+        return FlowFile(
+            6,
+            each(flow.variables),
+            each(flow.operations),
+            each(flow.functions),
+            each(flow.connectors),  # type: ignore[arg-type]
+        )
+
+    return make
+
+
+REFUSED: dict[str, tuple[Callable[[], FlowFile], str]] = {
+    "no function": (lambda: FlowFile(6), "the flow has no function"),
+    "an unknown input": (
+        _changed("f/y", inputs=("z",)),
+        r"^.*byte \d+: operation 'f/y' Relu reads 'z', which the",
+    ),
+    "an unknown output": (_changed("f/y", outputs=("z",)), r"'f/y' Relu computes 'z', which the flow does not have"),
+    "an unknown operation": (_changed("half", operations=("z",)), r"function 'half' has the operation 'z', which"),
+    "an unknown link": (_changed("c", links=("z",)), r"connector 'c' links to 'z', which the flow does not have"),
+    "two variables of a name": (_changed("f/x", name="f/W"), r"variable 'f/W' has the name of another one at byte 16"),
+    "two producers": (_changed("f/product", outputs=("f/y:0",)), r"computes 'f/y:0', which operation 'f/y' does"),
+    "a computed constant": (_changed("f/y", outputs=("f/W",)), r"computes 'f/W', which is a constant"),
+    "two owners": (_changed("half", operations=("f/y",)), r"'half' has the operation 'f/y', which function 'f' has"),
+    "a cycle": (_changed("f/product", inputs=("f/y:0", "f/W")), r"its inputs depend on its own outputs"),
+    "another function's": (
+        _changed("half/Mul", inputs=("f/y:0", "half/c")),
+        r"reads 'f/y:0', which an operation of fun",
+    ),
+    "no element type": (_changed("f/x", type="void"), r"variable 'f/x': the type is 'void', expected one of bfloat16"),
+    "short data": (_changed("f/W", shape=(3, 3)), r"variable 'f/W': f32\[3, 3\] has 24 bytes of data, expected 36"),
+    "an open constant": (_changed("f/W", shape=(-1, 2)), r"'f/W': a constant has shape \[-1, 2\], expected known"),
+    "elements by the terabyte": (_changed("f/x", shape=(1 << 30, 1 << 30)), r"has more than \d+ elements"),
+    "many dimensions": (_changed("f/x", shape=(1,) * 17), r"'f/x': rank 17 is more than 16"),
+    "text as elements": (_changed("f/W", type="string"), r"'f/W': 24 bytes of data cannot be elements of type string"),
+    "another declared type": (_changed("f/y:0", type="int8"), r"declared i8, but the operation gives f32"),
+    "another declared shape": (_changed("f/y:0", shape=(7, 2)), r"the result is declared \[7, 2\], but the operation"),
+    "too many inputs": (_changed("f/y", inputs=("f/x", "f/x")), r"operation 'f/y' Relu: has 2 inputs, expected 1"),
+    "no outputs": (
+        _changed("f/product", outputs=()),
+        r"operation 'f/y' Relu reads 'f/product', which the flow",
+    ),
+    "too many outputs": (_changed("f/y", outputs=("f/y:0", "half/b")), r"half/b|has 2 outputs, expected 1"),
+    "a task": (_changed("f/y", attributes=(("task", "two"),)), r"'two' is no integer"),
+    "an axis": (_changed("f/y", type="Sum", attributes=(("axis", "9"),)), r"operation 'f/y' Sum: axis 9"),
+    "a recipe": (_changed("f/y", type="Calculate", attributes=(("expr", "@0=Foo(%0)"),)), r"calls Foo, which is no"),
+    "a deep recipe": (
+        _changed("f/y", type="Calculate", attributes=(("expr", "@0=" + "Neg(" * 1000 + "%0" + ")" * 1000),)),
+        r"nests expressions more than 64 deep",
+    ),
+    "half a recipe": (_changed("f/y", type="Calculate", attributes=(("expr", "@0=Neg(%0"),)), r"has 'its end' as part"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_a_flow_may_not_say_is_refused_with_the_place(case: str) -> None:
+    make, sentence = REFUSED[case]
+    with pytest.raises(ModelError, match=sentence):
+        onert.load(raw(make()))
+
+
+def test_a_golden_file_is_a_package() -> None:
+    assert list(onert.load(golden("version6")).signatures) == ["f"]

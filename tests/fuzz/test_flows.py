@@ -1,0 +1,53 @@
+"""Broken flow files, two hundred and two thousand in the long suite, end in a result or one sentence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from flow.layouts import GOLDEN, golden
+from flow.meanings import MEANINGS, content
+
+BATCH = 100
+MUTANTS, MANY_MUTANTS = 200, 2000
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """A file for every operation, the golden ones, and one with several operations."""
+    folder = tmp_path_factory.mktemp("flows")
+    found = [content([meaning]) for meaning in MEANINGS]
+    found += [golden(path.stem) for path in sorted(GOLDEN.glob("*.txt"))]
+    found.append(content(MEANINGS[::40]))
+    for at, raw in enumerate(found):
+        (folder / f"{at}.flow").write_bytes(raw)
+    return [str(folder / f"{at}.flow") for at in range(len(found))]
+
+
+def check(first: int, corpus: list[str]) -> None:
+    """A batch of mutants from a seed on."""
+    done = subprocess.run(
+        [sys.executable, "-m", "fuzz.probe", str(first), str(BATCH), *corpus],
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, f"the process ended with {done.returncode} at seed {lines[-1:]}: {done.stderr[-2000:]}"
+    assert len(lines) == BATCH
+    assert [line for line in lines if line.split(" ", 1)[1] not in ("result", "refused")] == []
+
+
+@pytest.mark.parametrize("first", range(0, MUTANTS, BATCH))
+def test_mutated_flows_end_in_a_result_or_one_sentence(first: int, corpus: list[str]) -> None:
+    check(first, corpus)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(MUTANTS, MANY_MUTANTS, BATCH))
+def test_many_mutated_flows_end_in_a_result_or_one_sentence(first: int, corpus: list[str]) -> None:
+    check(first, corpus)
