@@ -37,6 +37,10 @@ MAY_IMPORT: dict[str, tuple[set[str], set[str]]] = {
         {"onert.ir", "onert.backend", "onert.frontend", "onert.compiler", "onert.exec", "onert.runtime"},
         {"numpy", "attrs"},
     ),
+    "onert.flow": (
+        {"onert.ir", "onert.backend", "onert.frontend", "onert.compiler", "onert.exec", "onert.runtime"},
+        {"numpy", "attrs"},
+    ),
     "onert.tools": (
         {
             "onert.ir",

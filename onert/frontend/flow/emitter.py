@@ -49,6 +49,10 @@ class Node:
             expected = str(least) if least == most else f"{least} to {most}"
             raise RuleError(f"has {len(self.inputs)} inputs, expected {expected}")
 
+    def without_first(self) -> Node:
+        """The same operation on the operands behind the first."""
+        return Node(self.type, self.inputs[1:], self.results, self.attributes)
+
     def integer(self, name: str) -> int | None:
         found: int | None = self._read(name, attributes.integer)
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from attrs import frozen
 
@@ -11,7 +12,7 @@ from onert.ir import shape as shapes
 from onert.ir.ops.custom import Unsupported
 from onert.ir.ops.data_movement.copy import Copy
 
-from .elements import constant_of, type_of
+from .elements import type_of
 from .emitter import Emitter, Node, Rule
 from .file import Function, Operation, Variable
 from .resolve import Graph, place
@@ -22,32 +23,52 @@ Lookup = Callable[[Operation], Rule | None]
 
 @frozen(eq=False)
 class Translation:
-    """A function as a subgraph: its operands by the names of variables, and what was ignored."""
+    """A function as a subgraph: its operands by the names of variables, and what was ignored.
+
+    The last outputs of the subgraph are the elements that the variables `assigned` get, by their names.
+    """
 
     subgraph: Subgraph
     operands: Mapping[str, int]
+    assigned: tuple[str, ...]
     notes: tuple[str, ...]
 
 
-def translate(graph: Graph, function: Function, lookup: Lookup, given: frozenset[str] = frozenset()) -> Translation:
+def translate(
+    graph: Graph,
+    function: Function,
+    lookup: Lookup,
+    given: frozenset[str] = frozenset(),
+    assignments: Mapping[str, Rule] = MappingProxyType({}),
+) -> Translation:
     """The subgraph of a function.
 
     Its inputs are the variables that its operations read and none computes, without those that are constants; they
     stand in the order of the flow. Constants that are `given`, by name, are inputs too. Its outputs stand in the order
-    in which they are computed. A dimension of -1 in an input is 1 until another shape is given.
+    in which they are computed. A dimension of -1 in an input is 1 until another shape is given. What `assignments` say
+    by the type of an operation becomes of its first operand; operations behind it read that.
 
     An operation without a meaning is `Unsupported` in the subgraph. ModelError with the place where an operation breaks
     a rule.
     """
-    return _Translator(graph, function, lookup, given).translation()
+    return _Translator(graph, function, lookup, given, assignments).translation()
 
 
 class _Translator:
-    def __init__(self, graph: Graph, function: Function, lookup: Lookup, given: frozenset[str]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        function: Function,
+        lookup: Lookup,
+        given: frozenset[str],
+        assignments: Mapping[str, Rule],
+    ) -> None:
         self._graph = graph
         self._function = function
         self._lookup = lookup
         self._given = given
+        self._assignments = assignments
+        self._assigned: dict[str, int] = {}
         self._emitter = Emitter(function.name)
         self._operands: dict[str, int] = {}
         self._notes: list[str] = []
@@ -62,11 +83,12 @@ class _Translator:
             self._translate(operation)
         computed = [variable for operation in operations for variable in graph.outputs(operation)]
         outputs = [self._operands[v.name] for v in computed if graph.is_output(v)]
-        return Translation(self._emitter.subgraph(outputs), self._operands, tuple(self._notes))
+        subgraph = self._emitter.subgraph([*outputs, *self._assigned.values()])
+        return Translation(subgraph, self._operands, tuple(self._assigned), tuple(self._notes))
 
     def _source(self, variable: Variable) -> int:
         """The operand of a variable that no operation computes."""
-        type_, data, note = constant_of(variable)
+        type_, data, note = self._graph.elements(variable)
         if note:
             self._notes.append(note)
         if data is not None and variable.name not in self._given:
@@ -82,10 +104,8 @@ class _Translator:
         try:
             inputs = tuple(self._operand(variable) for variable in graph.inputs(operation))
             results = tuple(type_of(variable) for variable in graph.outputs(operation))
-            rule = self._lookup(operation)
             node = Node(operation.type, inputs, results, dict(operation.attributes))
-            found = _unsupported(e, node) if rule is None else rule(e, node)
-            made = (found,) if isinstance(found, int) else tuple(found)
+            made = self._made(operation, node)
             if len(made) != len(results):
                 raise RuleError(f"has {len(results)} outputs, expected {len(made)}")
             for variable, index, declared in zip(graph.outputs(operation), made, results, strict=True):
@@ -99,6 +119,27 @@ class _Translator:
             raise error if text.startswith("byte ") else ModelError(f"byte {operation.offset}: {text}") from error
         except (ValueError, TypeError, ArithmeticError, IndexError, KeyError) as error:
             raise ModelError(f"{where}: {type(error).__name__}: {error}") from error
+
+    def _made(self, operation: Operation, node: Node) -> tuple[int, ...]:
+        """The operands of an operation's results."""
+        if operation.type in self._assignments:
+            return self._assign(operation, node)
+        rule = self._lookup(operation)
+        found = _unsupported(self._emitter, node) if rule is None else rule(self._emitter, node)
+        return (found,) if isinstance(found, int) else tuple(found)
+
+    def _assign(self, operation: Operation, node: Node) -> tuple[int, ...]:
+        """Let operations behind this one, and whoever runs the function, find what the first operand becomes."""
+        e, target = self._emitter, node.input(0)
+        variable = self._graph.inputs(operation)[0]
+        if variable.name in self._graph.producers or (variable.data and variable.name not in self._given):
+            raise RuleError(f"assigns to '{variable.name}', which is computed or a constant")
+        value = self._assignments[operation.type](e, node)
+        value = value if isinstance(value, int) else value[0]
+        if e.type(value) != e.type(target).plain():
+            raise RuleError(f"assigns {e.type(value)} to '{variable.name}' of {e.type(target)}")
+        self._operands[variable.name] = self._assigned[variable.name] = value
+        return (value,) * len(node.results)
 
     def _operand(self, variable: Variable) -> int:
         found = self._operands.get(variable.name)

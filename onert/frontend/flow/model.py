@@ -9,7 +9,7 @@ from onert.ir.analysis.verify import verify
 from .emitter import Rule
 from .file import FlowFile, Operation, decode
 from .function import translate
-from .resolve import Graph, resolve
+from .resolve import resolve
 from .table import TABLE
 
 
@@ -27,7 +27,7 @@ def model_of(flow: FlowFile) -> Subgraphs:
         raise ModelError("the flow has no function")
     translations = [translate(graph, function, rule_of) for function in flow.functions]
     subgraphs = tuple(translation.subgraph for translation in translations)
-    signatures = tuple(_signature(graph, at, subgraph) for at, subgraph in enumerate(subgraphs))
+    signatures = tuple(signature(subgraph, at) for at, subgraph in enumerate(subgraphs))
     notes = tuple(dict.fromkeys(note for translation in translations for note in translation.notes))
     model = Subgraphs(subgraphs, signatures, notes=notes)
     verify(model)
@@ -39,10 +39,10 @@ def rule_of(operation: Operation) -> Rule | None:
     return TABLE.get(operation.type)
 
 
-def _signature(graph: Graph, index: int, subgraph: Subgraph) -> Signature:
-    """Callers give and get tensors by the names of variables."""
+def signature(subgraph: Subgraph, index: int) -> Signature:
+    """The signature of a function's subgraph: callers give and get tensors by the names of variables."""
     inputs, outputs = (
         tuple(SignatureTensor(subgraph.operands[i].name, i) for i in ends)
         for ends in (subgraph.inputs, subgraph.outputs)
     )
-    return Signature(graph.flow.functions[index].name, index, inputs, outputs)
+    return Signature(subgraph.name, index, inputs, outputs)

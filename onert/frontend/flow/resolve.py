@@ -6,13 +6,15 @@ import graphlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from attrs import frozen
+from attrs import field, frozen
 
-from onert.ir import ModelError, RuleError
+from onert.ir import Constant, ModelError, RuleError, TensorType
 
 from .attributes import boolean, integer
+from .elements import constant_of
 from .file import Blob, Connector, FlowFile, Function, Operation, Variable, VariableFlag
 
+Elements = tuple[TensorType, Constant | None, str]
 Named = TypeVar("Named", Variable, Operation, Function, Connector, Blob)
 
 
@@ -30,6 +32,14 @@ class Graph:
     producers: Mapping[str, Operation]
     consumers: Mapping[str, Sequence[Operation]]
     owners: Mapping[str, Function]
+    _elements: dict[str, Elements] = field(factory=dict)
+
+    def elements(self, variable: Variable) -> Elements:
+        """What `constant_of` says of a variable, asked once: functions that read it share its elements."""
+        found = self._elements.get(variable.name)
+        if found is None:
+            found = self._elements.setdefault(variable.name, constant_of(variable))
+        return found
 
     def inputs(self, operation: Operation) -> tuple[Variable, ...]:
         return tuple(self.variables[name] for name in operation.inputs)

@@ -1,0 +1,154 @@
+"""Reductions along an axis or of all elements, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from onert.flow.graph import DT_FLOAT32, DT_INT32, Variable
+from onert.ir import ModelError
+
+from .elementwise import Elementwise
+
+
+class Reductions(Elementwise):
+    """Reductions. Without an axis all elements are reduced to a scalar; `keepdims` leaves a dimension of 1."""
+
+    def reduce(
+        self,
+        optype: str,
+        x: Any,
+        axis: int | None = None,
+        keepdims: bool | None = None,
+        name: str | None = None,
+        dtype: str | None = None,
+    ) -> Variable:
+        """A reduction by the name of its type."""
+        x = self.value(x)
+        at = self._axis(x, axis)
+        result = self.made(optype, [x], name, self._reduced(x, at, bool(keepdims)), dtype)
+        assert result.producer is not None
+        if at is not None:
+            result.producer.add_attr("axis", at)
+            if keepdims:
+                result.producer.add_attr("keepdims", True)
+        return result
+
+    def _axis(self, x: Variable, axis: int | None) -> int | None:
+        """An axis counted from the front; ModelError where there is none."""
+        if axis is None:
+            return None
+        if not -x.rank() <= axis < x.rank():
+            raise ModelError(f"axis {axis} of '{x.name}' is asked for, which has {x.rank()} dimensions")
+        return axis % x.rank()
+
+    def _reduced(self, x: Variable, axis: int | None, keep: bool) -> Sequence[int]:
+        if axis is None:
+            return []
+        return [*x.shape[:axis], *([1] if keep else []), *x.shape[axis + 1 :]]
+
+    def sum(self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None) -> Variable:
+        """The sum."""
+        return self.reduce("Sum", x, axis, keepdims, name)
+
+    def product(
+        self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None
+    ) -> Variable:
+        """The product."""
+        return self.reduce("Product", x, axis, keepdims, name)
+
+    def min(self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None) -> Variable:
+        """The smallest element."""
+        return self.reduce("Min", x, axis, keepdims, name)
+
+    def max(self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None) -> Variable:
+        """The largest element."""
+        return self.reduce("Max", x, axis, keepdims, name)
+
+    def all(self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None) -> Variable:
+        """1 where no element is 0, else 0."""
+        return self.reduce("All", x, axis, keepdims, name)
+
+    def any(self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None) -> Variable:
+        """1 where an element is not 0, else 0."""
+        return self.reduce("Any", x, axis, keepdims, name)
+
+    def count(self, p: Any, axis: int | None = None, dtype: str = DT_FLOAT32, name: str | None = None) -> Variable:
+        """How many elements are not 0, as an element of type `dtype`."""
+        return self.reduce("Count", p, axis, None, name, dtype)
+
+    def mean(self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None) -> Variable:
+        """The mean."""
+        x = self.value(x)
+        at = self._axis(x, axis)
+        count = x.elements() if at is None else x.shape[at]
+        return self.div(self.sum(x, axis, keepdims), self.const(count, x.type), name)
+
+    def variance(
+        self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None
+    ) -> Variable:
+        """The mean of the squared distances from the mean."""
+        x = self.value(x)
+        return self.mean(self.square(self.sub(x, self.mean(x, axis, keepdims=True))), axis, keepdims, name)
+
+    def norm(self, x: Any, name: str | None = None) -> Variable:
+        """The square root of the sum of squares."""
+        return self.sqrt(self.sum(self.square(x)), name)
+
+    def normalize(self, x: Any, name: str | None = None) -> Variable:
+        """`x` divided by its norm."""
+        x = self.value(x)
+        return self.mul(x, self.rcp(self.norm(x)), name)
+
+    def softmax(self, x: Any, axis: int | None = None, name: str | None = None) -> Variable:
+        """`exp(x) / sum(exp(x))` along an axis, or of all elements together."""
+        return self._along("SoftMax", x, axis, name)
+
+    def log_softmax(self, x: Any, axis: int | None = None, name: str | None = None) -> Variable:
+        """The logarithm of the softmax along an axis, or of all elements together."""
+        return self._along("LogSoftMax", x, axis, name)
+
+    def _along(self, optype: str, x: Any, axis: int | None, name: str | None) -> Variable:
+        x = self.value(x)
+        at = self._axis(x, axis)
+        result = self.op(optype, [x], name)
+        if at is not None:
+            assert result.producer is not None
+            result.producer.add_attr("axis", at)
+        return result
+
+    def logsumexp(
+        self, x: Any, axis: int | None = None, keepdims: bool | None = None, name: str | None = None
+    ) -> Variable:
+        """The logarithm of the sum of exponentials."""
+        return self.reduce("LogSumExp", x, axis, keepdims, name)
+
+    def argmin(
+        self,
+        x: Any,
+        axis: int | None = None,
+        ouput_value: bool = False,  # spelt as Myelin has it
+        name: str | None = None,
+    ) -> Any:
+        """The index of the smallest element, the first of equals, as int32; with `ouput_value` the element too."""
+        return self._extreme("ArgMin", x, axis, ouput_value, name)
+
+    def argmax(self, x: Any, axis: int | None = None, ouput_value: bool = False, name: str | None = None) -> Any:
+        """The index of the largest element, the first of equals, as int32; with `ouput_value` the element too."""
+        return self._extreme("ArgMax", x, axis, ouput_value, name)
+
+    def _extreme(self, optype: str, x: Any, axis: int | None, value: bool, name: str | None) -> Any:
+        x = self.value(x)
+        index = self.reduce(optype, x, axis, None, name, DT_INT32)
+        if not value:
+            return index
+        assert index.producer is not None
+        return index, self.result(index.producer, x.type, index.shape, 1)
+
+    def dot_product(self, x: Any, y: Any, name: str | None = None) -> Variable:
+        """The sum of the products of the elements."""
+        return self.sum(self.mul(x, y), name=name)
+
+    def cos_sim(self, x: Any, y: Any, name: str | None = None) -> Variable:
+        """The cosine of the angle between two vectors."""
+        return self.div(self.dot_product(x, y), self.mul(self.norm(x), self.norm(y)), name)

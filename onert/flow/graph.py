@@ -1,0 +1,340 @@
+"""Flows as they are built: functions of operations over variables, which can be changed until they are compiled."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, MutableMapping
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+
+from onert.frontend.flow.file import FunctionFlag, VariableFlag
+from onert.ir import ModelError
+from onert.ir.process import imports
+
+if TYPE_CHECKING:
+    from .builder import Builder
+
+DT_INT8 = "int8"
+DT_INT16 = "int16"
+DT_INT32 = "int32"
+DT_INT64 = "int64"
+DT_FLOAT32 = "float32"
+DT_FLOAT64 = "float64"
+DT_BOOL = "bool"
+DT_INT = DT_INT32
+DT_FLOAT = DT_FLOAT32
+DT_DOUBLE = DT_FLOAT64
+
+
+def _text(value: Any) -> str:
+    """An attribute's value as flow files have it: True and False are 1 and 0."""
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+class _Attributed:
+    """What has attributes: names and values, both text, in the order in which they were added."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.flags = 0
+        self.attrs: dict[str, str] = {}
+
+    def add_attr(self, name: str, value: Any) -> None:
+        """Give an attribute a value."""
+        self.attrs[name] = _text(value)
+
+    def attr(self, name: str) -> str | None:
+        """The value of an attribute; None where there is none."""
+        return self.attrs.get(name)
+
+
+class _Flag:
+    """A bit of the flags as an attribute that is True or False."""
+
+    def __init__(self, bit: int) -> None:
+        self._bit = int(bit)
+
+    def __get__(self, owner: Any, kind: type[Any]) -> bool:
+        return bool(owner.flags & self._bit)
+
+    def __set__(self, owner: Any, value: bool) -> None:
+        owner.flags = owner.flags | self._bit if value else owner.flags & ~self._bit
+
+
+class Variable(_Attributed):
+    """A tensor of a flow: a constant where it has data, a parameter of its function otherwise.
+
+    `type` is the name of the element type, `shape` a list in which -1 is a size that is not known. `data` is an array,
+    a number or bytes. `producer` is the operation that computes it, `consumers` those that read it.
+    """
+
+    input = _Flag(VariableFlag.IN)
+    output = _Flag(VariableFlag.OUT)
+    ref = _Flag(VariableFlag.REF)
+    learnable = _Flag(VariableFlag.LEARNABLE)
+    unique = _Flag(VariableFlag.UNIQUE)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.aliases: list[str] = []
+        self.type: str = DT_FLOAT32
+        self.shape: list[int] = []
+        self.data: Any = None
+        self.producer: Operation | None = None
+        self.consumers: list[Operation] = []
+
+    def shape_defined(self) -> bool:
+        """Whether every size is known."""
+        return -1 not in self.shape
+
+    def elements(self) -> int:
+        """How many elements there are."""
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+    def rank(self) -> int:
+        return len(self.shape)
+
+    def typestr(self) -> str:
+        """The type with its shape, such as `&float32[1x64]` for a reference."""
+        sizes = "x".join("?" if size == -1 else str(size) for size in self.shape)
+        mark = "&" if self.ref and not self.type.startswith("&") else ""
+        return f"{mark}{self.type}[{sizes}]" if self.shape else f"{mark}{self.type}"
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        ends = f"{'input ' if self.input else ''}{'output ' if self.output else ''}"
+        kind = "const" if self.data is not None else "var"
+        return f"{ends}{kind} {self.name} : {self.typestr()}"
+
+
+class Operation(_Attributed):
+    """An operation of a flow: the name of its type, and the variables that it reads and computes."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.type = ""
+        self.inputs: list[Variable] = []
+        self.outputs: list[Variable] = []
+        self.func: Function | None = None
+
+    def add_input(self, variable: Variable) -> None:
+        """Let the operation read a variable, behind those that it reads already."""
+        self.inputs.append(variable)
+        variable.consumers.append(self)
+
+    def add_output(self, variable: Variable) -> None:
+        """Let the operation compute a variable, behind those that it computes already."""
+        self.outputs.append(variable)
+        variable.producer = self
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        attrs = f" {{{', '.join(f'{k}={v}' for k, v in self.attrs.items())}}}" if self.attrs else ""
+        given, made = (", ".join(v.name for v in side) for side in (self.inputs, self.outputs))
+        return f"{made} = {self.type}({given}){attrs}" if made else f"{self.type}({given}){attrs}"
+
+
+class Function:
+    """Operations that are computed together."""
+
+    backprop = _Flag(FunctionFlag.BACKPROP)
+    training = _Flag(FunctionFlag.TRAINING)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.flags = 0
+        self.ops: list[Operation] = []
+
+    def add(self, operation: Operation) -> None:
+        """Put an operation into the function; it leaves the one in which it was."""
+        if operation.func is not None and operation in operation.func.ops:
+            operation.func.ops.remove(operation)
+        operation.func = self
+        self.ops.append(operation)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Connector:
+    """Variables whose tensors have one format, so that a reference to one can stand for another."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.flags = 0
+        self.links: list[Variable] = []
+
+    def add(self, variable: Variable) -> None:
+        """Link a variable, once."""
+        if variable not in self.links:
+            self.links.append(variable)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Blob(_Attributed):
+    """Data that goes with a flow and that no operation reads."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.type = ""
+        self.data: Any = None
+
+    def get_attr(self, name: str) -> str | None:
+        """The value of an attribute; None where there is none."""
+        return self.attrs.get(name)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Named = TypeVar("Named", Variable, Operation, Function, Connector, Blob)
+
+
+def _get(records: MutableMapping[str, Named], kind: type[Named], name: str | Named) -> Named:
+    """The record of a name, made where there is none; a record stands for itself."""
+    if isinstance(name, kind):
+        return name
+    if not isinstance(name, str):
+        raise ModelError(f"a {kind.__name__.lower()} is asked for by {name!r}, expected a name")
+    if name not in records:
+        records[name] = kind(name)
+    return records[name]
+
+
+class Flow:
+    """A flow: variables, operations, functions, connectors and blobs by their names.
+
+    `func`, `op`, `cnx` and `blob` give the one of a name, and make it where there is none.
+    """
+
+    def __init__(self) -> None:
+        self.flags = 0
+        self.vars: dict[str, Variable] = {}
+        self.ops: dict[str, Operation] = {}
+        self.funcs: dict[str, Function] = {}
+        self.cnxs: dict[str, Connector] = {}
+        self.blobs: dict[str, Blob] = {}
+
+    def define(self, name: str) -> Builder:
+        """A builder for the function of a name."""
+        found: Builder = imports.module("onert.flow.builder").Builder(self, self.func(name))
+        return found
+
+    def func(self, name: str | Function) -> Function:
+        return _get(self.funcs, Function, name)
+
+    def var(self, name: str | Variable, type: str = DT_FLOAT32, shape: Iterable[int] | None = None) -> Variable:  # noqa: A002
+        """The variable of a name; one that is made has this type and shape."""
+        if isinstance(name, str) and name in self.vars:
+            return self.vars[name]
+        made = not isinstance(name, Variable)
+        found = _get(self.vars, Variable, name)
+        if made:
+            found.type = type
+            found.shape = [] if shape is None else [int(size) for size in shape]
+        return found
+
+    def op(self, name: str | Operation) -> Operation:
+        return _get(self.ops, Operation, name)
+
+    def cnx(self, name: str | Connector) -> Connector:
+        return _get(self.cnxs, Connector, name)
+
+    def blob(self, name: str | Blob) -> Blob:
+        return _get(self.blobs, Blob, name)
+
+    def rename_prefix(self, prefix: str, replacement: str) -> None:
+        """Give everything whose name begins with `prefix` a name that begins with `replacement`."""
+        self._rename(lambda n: replacement + n.removeprefix(prefix) if n.startswith(prefix) else n)
+
+    def rename_suffix(self, suffix: str, replacement: str) -> None:
+        """Give everything whose name ends with `suffix` a name that ends with `replacement`."""
+        self._rename(lambda n: n.removesuffix(suffix) + replacement if n.endswith(suffix) else n)
+
+    def _rename(self, renamed: Any) -> None:
+        for records in (self.vars, self.ops, self.funcs, self.cnxs, self.blobs):
+            found: dict[str, Any] = {}
+            for record in records.values():
+                record.name = renamed(record.name)
+                if record.name in found:
+                    raise ModelError(f"'{record.name}' would be the name of two {type(record).__name__.lower()}s")
+                found[record.name] = record
+            records.clear()
+            records.update(found)
+
+    def inputs(self, func: Function | None = None, variable: bool = True, const: bool = True) -> list[Variable]:
+        """The variables that no operation computes (and one of `func` reads), constants among them or not."""
+        return [
+            v
+            for v in self.vars.values()
+            if v.producer is None
+            and (func is None or any(o.func is func for o in v.consumers))
+            and (const if v.data is not None else variable)
+        ]
+
+    def outputs(self, func: Function | None = None, variable: bool = True, const: bool = True) -> list[Variable]:
+        """The variables that no operation reads (and one of `func` computes)."""
+        return [
+            v
+            for v in self.vars.values()
+            if not v.consumers
+            and (func is None or (v.producer is not None and v.producer.func is func))
+            and (const if v.data is not None else variable)
+        ]
+
+    def order(self, func: Function) -> tuple[list[Variable], list[Operation]]:
+        """The variables and the operations of a function, each behind all that it depends on.
+
+        ModelError where operations depend on each other in a circle.
+        """
+        waiting = {o: {v for v in o.inputs if v.producer is not None and v.producer.func is func} for o in func.ops}
+        variables = list(dict.fromkeys(v for o in func.ops for v in o.inputs if v not in waiting[o]))
+        ready = [o for o, needed in waiting.items() if not needed]
+        operations: list[Operation] = []
+        while ready:
+            operation = ready.pop()
+            operations.append(operation)
+            for variable in operation.outputs:
+                variables.append(variable)
+                for consumer in dict.fromkeys(variable.consumers):
+                    needed = waiting.get(consumer, set())
+                    if variable in needed:
+                        needed.remove(variable)
+                        if not needed:
+                            ready.append(consumer)
+        if len(operations) != len(func.ops):
+            raise ModelError(f"operations of function '{func.name}' depend on their own outputs")
+        return variables, operations
+
+    def save(self, file: str | os.PathLike[str] | BinaryIO, version: int = 6) -> None:
+        """Write a flow file, to a path or to a file that is open for writing, which is closed.
+
+        A file at the path is replaced when all is written. ModelError where the version has no room for something.
+        """
+        imports.module("onert.flow.files").save(self, file, version)
+
+    def load(self, file: str | os.PathLike[str] | bytes) -> None:
+        """Add what a flow file holds, given its path or its bytes; ModelError where it is malformed."""
+        imports.module("onert.flow.files").load(self, file)
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+        for function in self.funcs.values():
+            variables, operations = self.order(function)
+            lines.append(f"func {function.name} {{")
+            lines += [f"  {v}" for v in variables if v.producer is None]
+            lines += [f"  {operation}" for operation in operations]
+            lines.append("}")
+        for connector in self.cnxs.values():
+            lines.append(f"cnx {connector.name} = {', '.join(v.name for v in connector.links)}")
+        for blob in self.blobs.values():
+            lines.append(f"blob {blob.name} : {blob.type}")
+        return "\n".join(lines)

@@ -1,0 +1,193 @@
+"""Instances of cells: memory for one computation at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onert.backend import HOST
+from onert.exec.context import Instance as Run
+from onert.exec.stop import Stop
+from onert.ir import Array, ExecutionError
+
+from .channel import Channel
+from .errors import FormatError
+from .tensor import Tensor, fill, tensor, value_of
+
+if TYPE_CHECKING:
+    from .cell import Cell
+
+Calls = tuple[Callable[[], object], ...]
+Source = Callable[[], Array]
+"""Gives the elements that a reference refers to now."""
+
+
+class Instance:
+    """A cell's tensors, and `compute`, which computes its outputs from its inputs.
+
+    Tensors are found by key: a name or an alias, a number that `Cell.index` gives, or anything whose `repr` is a name.
+    `data[key]` is a tensor, or the element of one that has just one; `data[key] = value` copies elements. What is
+    computed on the way lies in memory that other tensors may share: the listing of the cell says which.
+
+    A reference lies elsewhere: `connect` says in which channel, `data[key] = array` in which array. Instances of a cell
+    may compute at the same time in several threads; each of them in one thread at a time.
+    """
+
+    compute: Callable[[], object]
+    """Compute once. ExecutionError where a reference refers to nothing, or an element breaks an operation's rule."""
+
+    def __init__(self, cell: Cell) -> None:
+        self.cell = cell
+        self._memory = memory = HOST.allocate(cell.layout.size)
+        self._run = Run(cell.program, Stop(), {}, None)
+        self._run.settle(memory[cell.layout.arena :])
+        self._frame = frame = self._run.frame(cell.program.entry)
+        self._arrays: dict[str, Array] = {}
+        for field in cell.layout.fields.values():
+            self._arrays[field.name] = HOST.view(memory, field.offset, field.type)
+            if field.offset < cell.layout.arena:
+                frame.place(field.operand, self._arrays[field.name])
+        graph = cell.program.main.subgraph
+        for operand in graph.inputs:
+            name = graph.operands[operand].name
+            if name in cell.shared.learnable:
+                frame.place(operand, cell.shared.arrays[name])
+        self._sources: dict[str, Source] = {}
+        self._tensors: dict[Any, Any] = {}
+        self.compute = self._bound()
+
+    def _bound(self) -> Callable[[], object]:
+        """What computes once: the native function itself where that is all there is to do."""
+        cell, calls = self.cell, self._frame.calls
+        graph, updates = cell.program.main.subgraph, []
+        values = graph.outputs[len(graph.outputs) - len(cell.assigned) :]
+        for name, operand in zip(cell.assigned, values, strict=True):
+            target = cell.shared.arrays.get(name)
+            value = self._frame.tensors[operand].array
+            updates.append(partial(np.copyto, self._arrays[name] if target is None else target, value))
+        whole: Calls = (*calls, *updates)
+        if cell.references:
+            return partial(self._with_references, whole)
+        return whole[0] if len(whole) == 1 else partial(_in_turn, whole)
+
+    def _with_references(self, calls: Calls) -> None:
+        """Compute on copies of what references refer to, and give back what is computed."""
+        found = {name: self._referred(name) for name in self.cell.references}
+        for name, (read, _) in self.cell.references.items():
+            if read:
+                np.copyto(self._arrays[name], found[name])
+        _in_turn(calls)
+        for name, (_, computed) in self.cell.references.items():
+            if computed:
+                np.copyto(found[name], self._arrays[name])
+
+    def _referred(self, name: str) -> Array:
+        """What a reference refers to; ExecutionError for nothing."""
+        source = self._sources.get(name)
+        if source is None:
+            raise ExecutionError(f"reference '{name}' refers to nothing: connect it, or give it an array")
+        return source()
+
+    def connect(self, key: Any, channel: Channel, index: int) -> None:
+        """Let a reference stand for a tensor of a channel from now on.
+
+        FormatError, a TypeError, where the tensor is no reference or the channel has another format; KeyRangeError, an
+        IndexError, where the channel has no such tensor.
+        """
+        name = self._name(key)
+        self._require_reference(name)
+        declared = self.cell.field(name).type
+        if channel.type != declared:
+            raise FormatError(f"reference '{name}' is {declared}, the channel has tensors of {channel.type}")
+        channel.array(index)
+        self._sources[name] = partial(channel.array, index)
+
+    def _require_reference(self, name: str) -> None:
+        if name not in self.cell.references:
+            raise FormatError(f"'{name}' is no reference, so it cannot be connected")
+
+    def _name(self, key: Any) -> str:
+        return self.cell.parameters.names[self.cell.parameters.number(key)]
+
+    def _array(self, name: str) -> Array | None:
+        """The elements of a tensor; None for a reference that refers to nothing."""
+        if name in self.cell.references:
+            source = self._sources.get(name)
+            return None if source is None else source()
+        found = self._arrays.get(name)
+        if found is not None:
+            return found
+        shared = self.cell.shared.arrays.get(name)
+        if shared is not None:
+            return shared
+        self.cell.field(name)  # raises
+        return None
+
+    def tensor(self, key: Any) -> Tensor | None:
+        """The tensor of a key; None for a reference that refers to nothing."""
+        name = self._name(key)
+        array = self._array(name)
+        return None if array is None else tensor(name, array)
+
+    def __getitem__(self, key: Any) -> Any:
+        if key is None:
+            return None
+        if isinstance(key, tuple):
+            return tuple(self[each] for each in key)
+        known = self._tensors.get(key) if isinstance(key, int | str) else None
+        if known is not None:
+            return known
+        name = self._name(key)
+        array = self._array(name)
+        if array is None:
+            return None
+        found = value_of(name, array)
+        if isinstance(found, Tensor) and isinstance(key, int | str) and name not in self.cell.references:
+            self._tensors[key] = found
+        return found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        name = self._name(key)
+        if name in self.cell.references and not isinstance(value, bool | int | float):
+            self._sources[name] = partial(_same, self._given(name, value))
+            return
+        array = self._array(name)
+        if array is None:
+            self._referred(name)
+        else:
+            fill(name, array, value)
+
+    def _given(self, name: str, value: Any) -> Array:
+        """An array that a reference is to refer to; FormatError, a TypeError, where it is not of its format."""
+        declared, array = self.cell.field(name).type, np.asarray(value)
+        if array.dtype != declared.dtype.numpy or array.shape != declared.shape:
+            raise FormatError(f"reference '{name}' is {declared}, and is given {array.dtype}{list(array.shape)}")
+        if self.cell.references[name][1] and not array.flags.writeable:
+            raise FormatError(f"reference '{name}' is computed, and is given an array that is read-only")
+        return array
+
+    def clear(self) -> None:
+        """Make every element 0, and let every reference refer to nothing."""
+        self._memory[:] = 0
+        self._sources.clear()
+
+    def __str__(self) -> str:
+        lines = []
+        for name in self.cell.layout.fields:
+            array = self._array(name)
+            lines.append(f"{name} = {'nothing' if array is None else array}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _in_turn(calls: Calls) -> None:
+    for call in calls:
+        call()
+
+
+def _same(array: Array) -> Array:
+    return array

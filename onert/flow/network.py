@@ -1,0 +1,54 @@
+"""Networks: the compiled cells of a flow, and the tensors that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from onert.ir import Array
+
+from .cell import Cell, Shared
+from .errors import KeyRangeError
+from .keys import Parameters
+from .tensor import Tensor, fill, tensor, value_of
+
+
+class Network:
+    """Cells by the names of functions, and the tensors that they share: `net[key]` is a constant, or a learnable
+    variable, to which elements can be given.
+    """
+
+    def __init__(self, cells: Mapping[str, Cell], parameters: Parameters, shared: Shared) -> None:
+        self.cells = cells
+        self.parameters = parameters
+        self.shared = shared
+
+    def cell(self, name: Any) -> Cell:
+        """The cell of a function; KeyRangeError, an IndexError, where there is none."""
+        found = self.cells.get(name if isinstance(name, str) else repr(name))
+        if found is None:
+            raise KeyRangeError(f"there is no cell '{name}', expected one of {', '.join(self.cells)}")
+        return found
+
+    def _found(self, key: Any) -> tuple[str, Array]:
+        name = self.parameters.names[self.parameters.number(key)]
+        array = self.shared.arrays.get(name)
+        if array is None:
+            raise KeyRangeError(f"'{name}' is no tensor that cells share: each instance has its own")
+        return name, array
+
+    def tensor(self, key: Any) -> Tensor:
+        """The tensor of a key, whatever its number of elements."""
+        return tensor(*self._found(key))
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str) and key in self.cells and key not in self.parameters.numbers:
+            return self.cells[key]
+        return value_of(*self._found(key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        name, array = self._found(key)
+        fill(name, array, value)
+
+    def __repr__(self) -> str:
+        return f"Network({', '.join(self.cells)})"
