@@ -51,10 +51,9 @@ class Instance:
             if field.offset < cell.layout.arena:
                 frame.place(field.operand, self._arrays[field.name])
         graph = cell.program.main.subgraph
-        for operand in graph.inputs:
-            name = graph.operands[operand].name
-            if name in cell.shared.learnable:
-                frame.place(operand, cell.shared.arrays[name])
+        for operand, described in zip(graph.inputs, cell.program.inputs, strict=True):
+            if described.name in cell.shared.learnable:
+                frame.place(operand, cell.shared.arrays[described.name])
         self._sources: dict[str, Source] = {}
         self._tensors: dict[Any, Any] = {}
         self.compute = self._bound()

@@ -43,17 +43,22 @@ def layout(program: Program, shared: frozenset[str]) -> Layout:
     graph = program.main.subgraph
     found: list[Field] = []
     offset = 0
-    for operand in (*graph.inputs, *graph.outputs):
-        described = graph.operands[operand]
-        if not described.type.is_static or described.type.dtype.is_handle:
-            raise CompileError(f"'{described.name}' is {described.type}, expected numbers of a known shape in a cell")
-        if described.name in shared and operand in graph.inputs:
+    ends = (*zip(graph.inputs, program.inputs, strict=True), *zip(graph.outputs, program.outputs, strict=True))
+    for at, (operand, described) in enumerate(ends):
+        type_ = described.type
+        if not type_.is_static or type_.dtype.is_handle:
+            raise CompileError(f"'{described.name}' is {type_}, expected numbers of a known shape in a cell")
+        if described.name in shared and at < len(graph.inputs):
             continue
-        found.append(Field(described.name, operand, described.type, offset, operand))
-        offset += described.type.nbytes + -described.type.nbytes % HOST.alignment
+        found.append(Field(described.name, operand, graph.type(operand), offset, operand))
+        offset += type_.nbytes + -type_.nbytes % HOST.alignment
     arena = program.main.arenas.get(HOST.name)
     placements = () if arena is None else sorted(arena.placements.items(), key=lambda item: (item[1].offset, item[0]))
     for operand, place in placements:
-        described = graph.operands[operand]
-        found.append(Field(described.name, operand, described.type, offset + place.offset, place.root))
-    return Layout({field.name: field for field in found if field.name}, offset, offset + program.arena_bytes)
+        local = graph.operands[operand]
+        found.append(Field(local.name, operand, local.type, offset + place.offset, place.root))
+    fields: dict[str, Field] = {}
+    for field in found:
+        if field.name:
+            fields.setdefault(field.name, field)
+    return Layout(fields, offset, offset + program.arena_bytes)

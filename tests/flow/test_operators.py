@@ -1,0 +1,80 @@
+"""Claims about the operations of the builder: each computes what NumPy does, whatever the size and the element type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onert.flow as myelin
+from flow.operators import NUMBERS, OPERATORS, SIZES, Operator, inputs, is_alike
+from onert.ir import Array
+
+
+def computed(cases: Sequence[tuple[Operator, int]], dtype: str) -> list[tuple[tuple[Array, ...], tuple[Array, ...]]]:
+    """The results of operators, each for a size, in one function, and what NumPy gives."""
+    flow = myelin.Flow()
+    f = flow.define("f")
+    given: list[tuple[myelin.Variable, Array]] = []
+    results: list[tuple[myelin.Variable, ...]] = []
+    expected = []
+    for at, (operator, size) in enumerate(cases):
+        arrays = inputs(operator, size, dtype)
+        variables = [f.var(f"{at}/{i}", array.dtype.name, array.shape) for i, array in enumerate(arrays)]
+        made = operator.build(f, *variables)
+        results.append(made if isinstance(made, tuple) else (made,))
+        given += zip(variables, arrays, strict=True)
+        with np.errstate(all="ignore"):
+            meant = operator.meaning(*arrays)
+        expected.append(meant if isinstance(meant, tuple) else (meant,))
+    data = myelin.Compiler(num_threads=1).compile(flow).cell("f").instance()
+    for variable, array in given:
+        data[variable] = array if array.size != 1 else array.reshape(-1)[0]
+    data.compute()
+    found = [tuple(np.array(data.tensor(v)) for v in variables) for variables in results]
+    return list(zip(found, expected, strict=True))
+
+
+CHUNK = 12
+"""Operators in a function: enough to compile them in one go, few enough to see which is wrong."""
+
+
+def chunks(dtypes: Sequence[str]) -> list[Any]:
+    """For each element type the operators that have it, in chunks."""
+    found = []
+    for dtype in dtypes:
+        operators = [operator for operator in OPERATORS if dtype in operator.dtypes]
+        for at in range(0, len(operators), CHUNK):
+            chunk = operators[at : at + CHUNK]
+            found.append(pytest.param(chunk, dtype, id=f"{dtype}, {chunk[0]} to {chunk[-1]}"))
+    return found
+
+
+def check(operators: Sequence[Operator], sizes: Sequence[int], dtype: str) -> None:
+    cases = [(operator, size) for operator in operators for size in sizes]
+    for (operator, size), (found, expected) in zip(cases, computed(cases, dtype), strict=True):
+        assert len(found) == len(expected)
+        for mine, theirs in zip(found, expected, strict=True):
+            assert mine.shape == np.shape(theirs), f"{operator} of size {size}"
+            assert is_alike(mine, theirs, operator), f"{operator} of size {size}: {mine} is not {theirs}"
+
+
+@pytest.mark.parametrize(("operators", "dtype"), chunks(("float32", "int16")))
+def test_an_operation_of_the_builder_computes_what_numpy_does(operators: Sequence[Operator], dtype: str) -> None:
+    check(operators, (5, 16), dtype)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("operators", "dtype"), chunks(NUMBERS))
+def test_an_operation_computes_it_for_every_size_and_type(operators: Sequence[Operator], dtype: str) -> None:
+    check(operators, SIZES, dtype)
+
+
+def test_every_method_for_an_operation_is_tried() -> None:
+    tried = {operator.name.split(" ")[0] for operator in OPERATORS}
+    core = {"var", "rename", "cnx", "const", "array", "opname", "varname", "rawop", "op", "value", "result", "made"}
+    core |= {"begun", "reduce", "pooling_gather", "parameter", "ref", "assign", "assign_add_scatter"}
+    methods = {name for name in dir(myelin.Builder) if not name.startswith("_")}
+    assert methods - core == tried
