@@ -39,6 +39,7 @@ from .graph import (
 )
 from .instance import Instance
 from .network import Network
+from .packages import from_package
 from .tensor import Tensor
 
 __all__ = [
@@ -65,4 +66,5 @@ __all__ = [
     "Operation",
     "Tensor",
     "Variable",
+    "from_package",
 ]

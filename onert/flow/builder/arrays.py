@@ -50,14 +50,7 @@ class Arrays(Core):
         wanted = shape if isinstance(shape, Variable) else self.const(list(shape), DT_INT32)
         if wanted.data is None:
             raise ModelError(f"'{x.name}' is to have the shape '{wanted.name}', expected a constant")
-        sizes = (
-            [int(size) for size in np.frombuffer(memoryview(wanted.data), np.int32)]
-            if isinstance(wanted.data, bytes | memoryview)
-            else [int(size) for size in np.asarray(wanted.data).reshape(-1)]
-        )
-        if sizes.count(-1) == 1 and x.shape_defined():
-            rest = -int(np.prod(sizes))
-            raw = wanted.data
+        raw = wanted.data
         elements = np.frombuffer(raw, np.int32) if isinstance(raw, bytes | memoryview) else np.asarray(raw)
         sizes = [int(size) for size in elements.reshape(-1)]
         if sizes.count(-1) == 1 and x.shape_defined():

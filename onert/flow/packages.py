@@ -1,0 +1,125 @@
+"""Packages as flows: each signature of a model, or its primary subgraph, as a function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onert.ir import CompileError, Constant, ModelError, Operation, Package, RuleError, Signature, Subgraph
+from onert.ir import shape as shapes
+
+from .builder import Builder
+from .graph import Flow, Variable
+from .translations import RULES, Given, name_of
+
+
+def from_package(package: Package) -> Flow:
+    """The flow of a package's first model: a function for each signature, or one for its primary subgraph.
+
+    CompileError that lists all operations that flows have no operations for.
+    """
+    model = package.model
+    flow, missing = Flow(), []
+    signatures = model.signatures or (_unsigned(model.primary, package.name),)
+    for signature in signatures:
+        function = _Function(flow, signature, model[signature.subgraph])
+        missing += function.missing if not function.build() else []
+    if missing:
+        raise CompileError(f"flows have no operations for {', '.join(dict.fromkeys(missing))}")
+    return flow
+
+
+def _unsigned(subgraph: Subgraph, name: str) -> Signature:
+    """A signature for a subgraph that has none: its tensors are called by their own names."""
+    return Signature(subgraph.name or name or "main", 0, (), ())
+
+
+class _Function:
+    """A function on its way from a subgraph; `missing` are operations that it could not be given."""
+
+    def __init__(self, flow: Flow, signature: Signature, subgraph: Subgraph) -> None:
+        self.missing: list[str] = []
+        self._subgraph = subgraph
+        self._builder = Builder(flow, signature.key)
+        self._names = {t.operand: t.name for t in (*signature.outputs, *signature.inputs)}
+        self._variables: dict[int, Variable] = {}
+
+    def build(self) -> bool:
+        """Whether every operation was found."""
+        graph, f = self._subgraph, self._builder
+        if graph.state or any(o.variable for o in graph.operands):
+            self.missing.append("tensors that are kept from one run to the next")
+        for operand in graph.inputs:
+            try:
+                variable = f.var(self._free(self._name(operand)), *self._format(operand))
+            except RuleError as error:
+                self.missing.append(f"input '{self._name(operand)}' ({error})")
+                continue
+            variable.input = True
+            self._variables[operand] = variable
+        for operation in graph.operations:
+            self._add(operation)
+        if not self.missing:
+            self._name_outputs()
+        return not self.missing
+
+    def _name(self, operand: int) -> str:
+        return self._names.get(operand) or self._subgraph.operands[operand].name or f"tensor{operand}"
+
+    def _free(self, name: str) -> str:
+        """A name within the function that no variable has."""
+        return self._builder.varname(name).removeprefix(f"{self._builder.func}/")
+
+    def _format(self, operand: int) -> tuple[str, Sequence[int]]:
+        """Element type and shape, as flows have them; RuleError where they have it not."""
+        type_ = self._subgraph.type(operand)
+        if type_.quantization is not None:
+            raise RuleError("quantised tensors")
+        return name_of(type_.dtype), shapes.static(type_.shape)
+
+    def _variable(self, operand: int) -> Variable:
+        found = self._variables.get(operand)
+        if found is None:
+            described = self._subgraph.operands[operand]
+            dtype, shape = self._format(operand)
+            found = self._builder.var(self._free(self._name(operand)), dtype, shape)
+            if isinstance(described.data, Constant):
+                found.data = described.data.array
+            self._variables[operand] = found
+        return found
+
+    def _add(self, operation: Operation) -> None:
+        """Add what an operation means, or note that it is missing."""
+        rule = RULES.get(type(operation.op))
+        try:
+            if rule is None:
+                raise RuleError(operation.op.label)
+            for operand in operation.outputs:
+                self._format(operand)
+            if self.missing:
+                self._require_formats(operation)
+                return  # only what else is missing is still of interest
+            given = Given(
+                self._builder,
+                tuple(None if i is None else self._variable(i) for i in operation.inputs),
+                self._subgraph.types(operation),
+            )
+            for operand, variable in zip(operation.outputs, rule(given, operation.op), strict=True):
+                self._variables[operand] = variable
+        except (RuleError, ModelError) as error:
+            where = str(operation)
+            self.missing.append(where if operation.op.label in str(error) else f"{where} ({error})")
+
+    def _require_formats(self, operation: Operation) -> None:
+        for operand in operation.used:
+            self._format(operand)
+
+    def _name_outputs(self) -> None:
+        """Give the results that leave the function the names that callers know."""
+        f, taken = self._builder, set()
+        for operand in self._subgraph.outputs:
+            variable = self._variable(operand)
+            if variable.producer is None or variable in taken:
+                variable = f.identity(variable)
+            taken.add(variable)
+            variable.output = True
+            f.rename(variable, self._free(self._name(operand)))

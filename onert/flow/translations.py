@@ -1,0 +1,369 @@
+"""What operations of the IR are in flows: a table by their class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from onert.frontend.flow.elements import DTYPES
+from onert.ir import Array, CallTypes, DType, Op, RuleError
+from onert.ir import shape as shapes
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.gather import Gather, GatherNd
+from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
+from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice, StridedSlice
+from onert.ir.ops.elementwise.binary import AddN, Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
+from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
+
+from .builder import Builder
+from .graph import Variable
+
+
+@frozen(eq=False)
+class Given:
+    """The operands of an operation as variables, and the types on both sides of it."""
+
+    f: Builder
+    inputs: tuple[Variable | None, ...]
+    types: CallTypes
+
+    def __getitem__(self, position: int) -> Variable:
+        found = self.inputs[position]
+        if found is None:
+            raise RuleError(f"input {position} is absent")
+        return found
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the first result."""
+        return shapes.static(self.types.output.shape)
+
+    @property
+    def dtype(self) -> str:
+        """The element type of the first result."""
+        return name_of(self.types.output.dtype)
+
+    def has(self, position: int) -> bool:
+        return position < len(self.inputs) and self.inputs[position] is not None
+
+    def elements(self, position: int) -> Array:
+        """The elements of a constant; RuleError for any other operand."""
+        value = self.types.input(position).value
+        if value is None:
+            raise RuleError(f"input {position} is known only when it runs")
+        return value
+
+    def add(self, optype: str, *operands: Variable, **attributes: Any) -> Variable:
+        """An operation of a flow whose result is the first result's."""
+        result = self.f.made(optype, operands, None, self.shape, self.dtype)
+        assert result.producer is not None
+        for name, value in attributes.items():
+            result.producer.add_attr(name, value)
+        return result
+
+    def activated(self, x: Variable, activation: Activation) -> Variable:
+        """What an operation that ends with an activation gives."""
+        clamp = activation.value
+        if activation is Activation.NONE:
+            return x
+        if activation is Activation.RELU:
+            return self.f.relu(x)
+        if activation is Activation.TANH:
+            return self.f.tanh(x)
+        if clamp.function is not None or clamp.low is None or clamp.high is None:
+            raise RuleError(f"the activation {activation.name}")
+        return self.f.clip(x, clamp.low, clamp.high)
+
+
+Rule = Callable[[Given, Any], Sequence[Variable]]
+
+
+def name_of(dtype: DType) -> str:
+    """The name of an element type in flows; RuleError where they have none."""
+    name = dtype.name.lower()
+    if DTYPES.get(name) is not dtype or dtype.is_handle:
+        raise RuleError(f"elements of type {dtype.text}")
+    return name
+
+
+_UNARY: Mapping[UnaryKind, str] = {
+    **{
+        UnaryKind[name.upper()]: name
+        for name in (
+            *(
+                "Abs",
+                "Neg",
+                "Square",
+                "Sign",
+                "Exp",
+                "Log",
+                "Sqrt",
+                "Rsqrt",
+                "Sin",
+                "Cos",
+                "Tan",
+                "Asin",
+                "Acos",
+                "Atan",
+            ),
+            *("Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh", "Erf", "Relu", "Floor", "Ceil", "Trunc", "Round"),
+        )
+    },
+    UnaryKind.LOGISTIC: "Sigmoid",
+    UnaryKind.GELU_TANH: "Gelu",
+    UnaryKind.LOGICAL_NOT: "Not",
+}
+_BOUNDS = {
+    UnaryKind.RELU6: (0.0, 6.0),
+    UnaryKind.RELU_N1_TO_1: (-1.0, 1.0),
+    UnaryKind.RELU_0_TO_1: (0.0, 1.0),
+}
+
+
+def _unary(g: Given, op: Unary) -> Sequence[Variable]:
+    f, x = g.f, g[0]
+    if op.kind in _UNARY:
+        return (g.add(_UNARY[op.kind], x),)
+    if op.kind in _BOUNDS:
+        return (f.clip(x, *_BOUNDS[op.kind]),)
+    if op.kind is UnaryKind.GELU:
+        return (f.mul(f.mul(x, 0.5), f.add(f.erf(f.mul(x, math.sqrt(0.5))), 1.0)),)
+    if op.kind is UnaryKind.HARD_SWISH:
+        return (f.mul(x, f.mul(f.clip(f.add(x, 3.0), 0.0, 6.0), 1 / 6)),)
+    if op.kind is UnaryKind.ELU:
+        return (f.cond(f.less(x, 0.0), f.sub(f.exp(x), 1.0), x),)
+    raise RuleError(op.label)
+
+
+_BINARY: Mapping[BinaryKind, str] = {
+    BinaryKind.ADD: "Add",
+    BinaryKind.SUB: "Sub",
+    BinaryKind.MUL: "Mul",
+    BinaryKind.DIV: "Div",
+    BinaryKind.REMAINDER: "Mod",
+    BinaryKind.POW: "Pow",
+    BinaryKind.MAXIMUM: "Maximum",
+    BinaryKind.MINIMUM: "Minimum",
+    BinaryKind.LOGICAL_AND: "And",
+    BinaryKind.LOGICAL_OR: "Or",
+}
+
+
+def _binary(g: Given, op: Binary) -> Sequence[Variable]:
+    if op.kind is BinaryKind.SQUARED_DIFFERENCE:
+        return (g.activated(g.f.square(g.f.sub(g[0], g[1])), op.activation),)
+    if op.kind is BinaryKind.FLOOR_DIV and g.types.output.dtype.is_float:
+        return (g.f.floor(g.f.div(g[0], g[1])),)
+    if op.kind not in _BINARY:
+        raise RuleError(op.label)
+    return (g.activated(g.add(_BINARY[op.kind], g[0], g[1]), op.activation),)
+
+
+def _add_n(g: Given, op: AddN) -> Sequence[Variable]:
+    total = g[0]
+    for position in range(1, len(g.inputs)):
+        total = g.f.add(total, g[position])
+    return (total if len(g.inputs) > 1 else g.f.identity(total),)
+
+
+def _comparison(g: Given, op: Comparison) -> Sequence[Variable]:
+    return (g.add("".join(part.capitalize() for part in op.kind.name.split("_")), g[0], g[1]),)
+
+
+def _select(g: Given, op: Select) -> Sequence[Variable]:
+    condition = g[0]
+    if op.rows and condition.rank() == 1 and g[1].rank() > 1:
+        condition = g.f.reshape(condition, [*condition.shape, *(1,) * (g[1].rank() - 1)])
+    return (g.add("Cond", condition, g[1], g[2]),)
+
+
+def _cast(g: Given, op: Cast) -> Sequence[Variable]:
+    return (g.add("Cast", g[0]),)
+
+
+def _copy(g: Given, op: Op) -> Sequence[Variable]:
+    return (g.f.identity(g[0]),)
+
+
+def _reshaped(g: Given, op: Op) -> Sequence[Variable]:
+    return (g.f.reshape(g[0], g.shape),)
+
+
+def _fully_connected(g: Given, op: FullyConnected) -> Sequence[Variable]:
+    f, weight = g.f, g[1]
+    depth = weight.shape[1]
+    rows = f.reshape(g[0], [-1, depth]) if g[0].rank() != 2 or g[0].shape[-1] != depth else g[0]
+    found = f.made("MatMul", [rows, weight], None, [rows.shape[0], weight.shape[0]])
+    assert found.producer is not None
+    found.producer.add_attr("transpose_b", True)
+    if g.has(2):
+        found = f.add(found, g[2])
+    found = g.activated(found, op.activation)
+    return (found if tuple(found.shape) == g.shape else f.reshape(found, g.shape),)
+
+
+def _matmul(g: Given, op: BatchMatMul) -> Sequence[Variable]:
+    """Flows multiply batches of one shape: shorter and broadcast ones are made that."""
+    batch = g.shape[:-2]
+    x, y = (v if tuple(v.shape[:-2]) == batch else g.f.broadcast(v, [*batch, *v.shape[-2:]]) for v in (g[0], g[1]))
+    adjoint = {"transpose_a": op.adjoint_x, "transpose_b": op.adjoint_y}
+    return (g.add("MatMul", x, y, **{name: True for name, given in adjoint.items() if given}),)
+
+
+_REDUCTIONS: Mapping[Reduction, str] = {
+    Reduction.SUM: "sum",
+    Reduction.PROD: "product",
+    Reduction.MAX: "max",
+    Reduction.MIN: "min",
+    Reduction.ANY: "any",
+    Reduction.ALL: "all",
+    Reduction.MEAN: "mean",
+}
+
+
+def _reduce(g: Given, op: Reduce) -> Sequence[Variable]:
+    """Along one axis after the other, from the last on."""
+    x = g[0]
+    axes = shapes.normalize_axes([int(a) for a in g.elements(1).reshape(-1)], x.rank())
+    if op.kind is Reduction.MEAN and not g.types.output.dtype.is_float:
+        raise RuleError(f"the mean of {g.dtype}")
+    for axis in sorted(axes, reverse=True):
+        x = getattr(g.f, _REDUCTIONS[op.kind])(x, axis, op.keep_dims)
+    return (x if axes else g.f.identity(x),)
+
+
+def _arg_reduce(g: Given, op: ArgReduce) -> Sequence[Variable]:
+    axis = shapes.normalize_axis(int(g.elements(1).reshape(-1)[0]), g[0].rank())
+    return (g.add("ArgMax" if op.kind is Extreme.MAX else "ArgMin", g[0], axis=axis),)
+
+
+def _softmax(g: Given, op: Softmax) -> Sequence[Variable]:
+    x = g[0] if op.beta == 1 else g.f.mul(g[0], op.beta)
+    return (g.f.softmax(x, x.rank() - 1),)
+
+
+def _log_softmax(g: Given, op: LogSoftmax) -> Sequence[Variable]:
+    return (g.f.log_softmax(g[0], g[0].rank() - 1),)
+
+
+def _transpose(g: Given, op: Transpose) -> Sequence[Variable]:
+    return (g.f.transpose(g[0], [int(axis) for axis in g.elements(1)]),)
+
+
+def _concat(g: Given, op: Concat) -> Sequence[Variable]:
+    parts = [g[i] for i in range(len(g.inputs))]
+    return (g.activated(g.f.concat(parts, axis=shapes.normalize_axis(op.axis, parts[0].rank())), op.activation),)
+
+
+def _pack(g: Given, op: Pack) -> Sequence[Variable]:
+    axis = shapes.normalize_axis(op.axis, len(g.shape))
+    parts = [g.f.expand_dims(g[i], axis) for i in range(len(g.inputs))]
+    return (g.f.concat(parts, axis=axis),)
+
+
+def _split(g: Given, op: Split) -> Sequence[Variable]:
+    return g.f.split(g[1], op.count, int(g.elements(0).reshape(-1)[0]))
+
+
+def _split_v(g: Given, op: SplitV) -> Sequence[Variable]:
+    x, axis = g[0], shapes.normalize_axis(int(g.elements(2).reshape(-1)[0]), g[0].rank())
+    found, start = [], 0
+    for type_ in g.types.outputs:
+        sizes = list(shapes.static(type_.shape))
+        begin = [0] * x.rank()
+        begin[axis] = start
+        start += sizes[axis]
+        found.append(g.f.slice(x, begin, sizes))
+    return found
+
+
+def _unpack(g: Given, op: Unpack) -> Sequence[Variable]:
+    parts = g.f.split(g[0], op.count, shapes.normalize_axis(op.axis, g[0].rank()))
+    return [g.f.reshape(part, g.shape) for part in parts]
+
+
+def _slice(g: Given, op: Slice) -> Sequence[Variable]:
+    return (g.f.slice(g[0], [int(b) for b in g.elements(1)], [int(s) for s in g.elements(2)]),)
+
+
+def _strided_slice(g: Given, op: StridedSlice) -> Sequence[Variable]:
+    """What takes every element between two bounds along each axis, or one."""
+    if op.ellipsis_mask or op.new_axis_mask or op.offset or any(int(s) != 1 for s in g.elements(3)):
+        raise RuleError(op.label)
+    x, begin, size = g[0], [], []
+    for axis, length in enumerate(x.shape):
+        named = axis < len(g.elements(1))
+        first = int(g.elements(1)[axis]) if named and not op.begin_mask >> axis & 1 else 0
+        start = min(max(first + length if first < 0 else first, 0), length)
+        last = int(g.elements(2)[axis]) if named and not op.end_mask >> axis & 1 else length
+        end = min(max(last + length if last < 0 else last, 0), length)
+        begin.append(start)
+        size.append(1 if op.shrink_axis_mask >> axis & 1 else max(end - start, 0))
+    found = g.f.slice(x, begin, size)
+    return (found if tuple(found.shape) == g.shape else g.f.reshape(found, g.shape),)
+
+
+def _gather(g: Given, op: Gather) -> Sequence[Variable]:
+    """Rows along the first axis."""
+    if shapes.normalize_axis(op.axis, g[0].rank()) or op.batch_dims:
+        raise RuleError(op.label)
+    indices = g[1]
+    if indices.rank() == 0:
+        return (g.f.gather(g[0], indices),)
+    return (g.f.gather(g[0], g.f.reshape(indices, [*indices.shape, 1])),)
+
+
+def _gather_nd(g: Given, op: GatherNd) -> Sequence[Variable]:
+    if g[1].rank() < 2:
+        found = g.f.gather(g[0], g.f.reshape(g[1], [1, *g[1].shape]))
+        return (g.f.reshape(found, g.shape),)
+    return (g.f.gather(g[0], g[1]),)
+
+
+def _broadcast(g: Given, op: BroadcastTo) -> Sequence[Variable]:
+    return (g.f.broadcast(g[0], g.shape),)
+
+
+RULES: Mapping[type[Op], Rule] = {
+    AddN: _add_n,
+    ArgReduce: _arg_reduce,
+    BatchMatMul: _matmul,
+    Binary: _binary,
+    BroadcastTo: _broadcast,
+    Cast: _cast,
+    Comparison: _comparison,
+    Concat: _concat,
+    Copy: _copy,
+    ExpandDims: _reshaped,
+    FullyConnected: _fully_connected,
+    Gather: _gather,
+    GatherNd: _gather_nd,
+    LogSoftmax: _log_softmax,
+    Pack: _pack,
+    Reduce: _reduce,
+    Reshape: _reshaped,
+    Select: _select,
+    Slice: _slice,
+    Softmax: _softmax,
+    Split: _split,
+    SplitV: _split_v,
+    Squeeze: _reshaped,
+    StridedSlice: _strided_slice,
+    Transpose: _transpose,
+    Unary: _unary,
+    Unpack: _unpack,
+}
+"""The operations that flows have, each in terms of theirs."""

@@ -1,0 +1,111 @@
+"""Claims about packages as flows: what is saved, loaded and compiled computes what the package does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shared_material import REPOSITORY, SHARED, needs_shared
+
+import onert
+import onert.flow as myelin
+from onert.ir import Array, CompileError, ExecutionError, ModelError, Package
+
+
+def through_a_file(flow: myelin.Flow, folder: Path) -> myelin.Network:
+    path = folder / "model.flow"
+    flow.save(path)
+    return myelin.Compiler(num_threads=1).compile(path)
+
+
+def drawn(infos: Sequence[onert.TensorInfo]) -> dict[str, Array]:
+    """Inputs for a program: indices and truth are 0 or 1."""
+    rng = np.random.default_rng(3)
+    found = {}
+    for info in infos:
+        shape = tuple(d or 1 for d in info.shape)
+        dtype = info.dtype.numpy
+        numbers = rng.integers(0, 2, shape) if dtype.kind in "iub" else rng.standard_normal(shape)
+        found[info.name] = numbers.astype(dtype)
+    return found
+
+
+def check(package: Package, folder: Path) -> int:
+    """How many functions compute what the package's signatures do; a difference is an AssertionError."""
+    net = through_a_file(myelin.from_package(package), folder)
+    compared = 0
+    for key, cell in net.cells.items():
+        signature = {"signature": key} if package.signatures else {}
+        program = onert.compile(package, num_threads=1, **signature)
+        inputs = drawn(program.inputs)
+        try:
+            expected = onert.Execution(program).run(inputs)
+        except ExecutionError:  # an index that is drawn may be out of range
+            continue
+        data = cell.instance()
+        for name, array in inputs.items():
+            if f"{key}/{name}" in cell:
+                data[f"{key}/{name}"] = array
+        data.compute()
+        for name, wanted in expected.items():
+            found = np.asarray(data.tensor(f"{key}/{name}"))
+            assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+        compared += 1
+    return compared
+
+
+@needs_shared
+@pytest.mark.parametrize(
+    ("model", "functions"),
+    [
+        ("ai-edge-quantizer/toy_model_with_kv_cache_multi_signature.tflite", 2),
+        ("generated-keras/bert_small_4l_256h_s128_fp32.tflite", 1),
+    ],
+)
+def test_a_model_computes_the_same_as_a_flow(model: str, functions: int, tmp_path: Path) -> None:
+    assert check(onert.load(SHARED / "models" / model), tmp_path) == functions
+
+
+@needs_shared
+@pytest.mark.parametrize(("folder", "least"), [("glow_tflite", 30), pytest.param("nnapi", 90, marks=pytest.mark.long)])
+def test_conformance_cases_compute_the_same_as_flows(folder: str, least: int, tmp_path: Path) -> None:
+    compared = 0
+    for path in sorted((SHARED / "conformance" / folder).glob("*.tflite")):
+        try:
+            package = onert.load(path)
+            myelin.from_package(package)
+        except (CompileError, ModelError):
+            continue
+        compared += check(package, tmp_path)
+    assert compared >= least
+
+
+def test_what_flows_have_no_operations_for_is_one_error_that_lists_it() -> None:
+    package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_float")
+    with pytest.raises(CompileError, match=r"flows have no operations for operation \d+ CONV_2D, ") as caught:
+        myelin.from_package(package)
+    missing = [o for o in package.model.primary.operations if re.search("CONV|POOL", str(o))]
+    assert all(str(operation) in str(caught.value) for operation in missing)
+
+
+@needs_shared
+def test_every_quantised_tensor_is_named() -> None:
+    package = onert.load(SHARED / "models" / "mlperf-tiny" / "kws_ref_model.tflite")
+    with pytest.raises(CompileError, match=r"input 'input_1' \(quantised tensors\), operation 0 CONV_2D"):
+        myelin.from_package(package)
+
+
+def test_a_flow_is_a_package_is_a_flow(tmp_path: Path) -> None:
+    flow = myelin.Flow()
+    f = flow.define("f")
+    x = f.var("x", myelin.DT_FLOAT, [2, 4])
+    f.softmax(f.gelu(f.matmul(x, f.array("W", np.eye(4, dtype="f4")))), axis=1, name="y")
+    f.argmax(x, 1, name="index")
+    flow.save(tmp_path / "f.flow")
+    package = onert.load(tmp_path / "f.flow")
+    assert [v.name for v in package.signatures["f"].inputs] == ["f/x"]
+    assert check(package, tmp_path) == 1
