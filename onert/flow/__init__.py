@@ -19,6 +19,7 @@ from .builder import Builder
 from .cell import Cell
 from .channel import Channel
 from .compiler import Compiler
+from .flow import Flow
 from .graph import (
     DT_BOOL,
     DT_DOUBLE,
@@ -32,7 +33,6 @@ from .graph import (
     DT_INT64,
     Blob,
     Connector,
-    Flow,
     Function,
     Operation,
     Variable,

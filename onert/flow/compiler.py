@@ -16,12 +16,13 @@ from onert.frontend.flow.function import Translation, translate
 from onert.frontend.flow.model import rule_of, signature
 from onert.frontend.flow.resolve import Graph, resolve
 from onert.frontend.flow.table.assignments import ASSIGNMENTS
-from onert.ir import Array, CompileError, Package, Subgraphs
+from onert.ir import Array, CompileError, Package, Subgraphs, TensorType
 from onert.ir.ops.custom import Unsupported
 
-from .cell import Cell, Shared
+from .cell import Cell
+from .compiled import Compiled, Shared
 from .files import flow_file
-from .graph import Flow
+from .flow import Flow
 from .keys import Parameters
 from .layout import layout
 from .network import Network
@@ -64,7 +65,7 @@ class Compiler:
             for name in plan.fields
             if name in graph.variables and graph.variables[name].is_reference
         }
-        return Cell(subgraph.name, program, plan, parameters, shared, translation.assigned, references)
+        return Cell(Compiled(subgraph.name, program, plan, parameters, shared, translation.assigned, references))
 
 
 def _sized(flow: FlowFile) -> FlowFile:
@@ -79,12 +80,14 @@ def _sized(flow: FlowFile) -> FlowFile:
 def _shared(graph: Graph) -> Shared:
     """The tensors that cells share: constants, and what is learned, in memory that can be written to."""
     arrays: dict[str, Array] = {}
+    types: dict[str, TensorType] = {}
     learnable = set()
     for variable in graph.flow.variables:
         learned = bool(variable.flags & VariableFlag.LEARNABLE)
         if variable.name in graph.producers or not (learned or len(variable.data)):
             continue
         type_, data, _ = graph.elements(variable)
+        types[variable.name] = type_
         if learned:
             learnable.add(variable.name)
             arrays[variable.name] = memory_for(type_)
@@ -92,7 +95,7 @@ def _shared(graph: Graph) -> Shared:
                 arrays[variable.name][...] = data.array
         elif data is not None:
             arrays[variable.name] = data.array
-    return Shared(arrays, frozenset(learnable))
+    return Shared(arrays, types, frozenset(learnable))
 
 
 def _parameters(graph: Graph) -> Parameters:

@@ -16,18 +16,18 @@ from onert.frontend.flow.elements import DTYPES
 from onert.frontend.flow.resolve import resolve
 from onert.ir import ModelError
 
-from .graph import Blob, Connector, Flow, Function, Operation, Variable
+from .graph import Blob, Connector, Function, Graph, Operation, Variable
 
 
-def save(flow: Flow, file: str | os.PathLike[str] | BinaryIO, version: int) -> None:
+def save(flow: Graph, file: Path | BinaryIO, version: int) -> None:
     """Write a flow to a path, or to an open file, which is closed."""
     pieces = records.encode(evolve(flow_file(flow), version=version))
-    if not isinstance(file, str | os.PathLike):
+    if not isinstance(file, Path):
         with file:
             for piece in pieces:
                 file.write(piece)
         return
-    path = Path(file)
+    path = file
     try:
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
@@ -50,17 +50,17 @@ def _umask() -> int:
     return found
 
 
-def load(flow: Flow, file: str | os.PathLike[str] | bytes) -> None:
+def load(flow: Graph, file: Path | bytes) -> None:
     """Add what a flow file holds to a flow."""
     try:
-        add(flow, records.decode(file if isinstance(file, bytes) else open_file(Path(file)).data))
+        add(flow, records.decode(file if isinstance(file, bytes) else open_file(file).data))
     except ModelError as error:
         if isinstance(file, bytes):
             raise
-        raise ModelError(f"{os.fspath(file)}: {error}") from error
+        raise ModelError(f"{file}: {error}") from error
 
 
-def add(flow: Flow, found: records.FlowFile) -> None:
+def add(flow: Graph, found: records.FlowFile) -> None:
     """Add the records of a file; ModelError where names stand for nothing, or are those of the flow already."""
     graph = resolve(found)
     for mine, theirs in (
@@ -102,7 +102,7 @@ def add(flow: Flow, found: records.FlowFile) -> None:
         blob.data = data.data if len(data.data) else None
 
 
-def flow_file(flow: Flow) -> records.FlowFile:
+def flow_file(flow: Graph) -> records.FlowFile:
     """The records of a flow, in the order in which things were added to it."""
     return records.FlowFile(
         variables=tuple(map(_variable, flow.vars.values())),

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, MutableMapping
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 from onert.frontend.flow.file import FunctionFlag, VariableFlag
 from onert.ir import ModelError
-from onert.ir.process import imports
-
-if TYPE_CHECKING:
-    from .builder import Builder
 
 DT_INT8 = "int8"
 DT_INT16 = "int16"
@@ -209,8 +204,8 @@ def _get(records: MutableMapping[str, Named], kind: type[Named], name: str | Nam
     return records[name]
 
 
-class Flow:
-    """A flow: variables, operations, functions, connectors and blobs by their names.
+class Graph:
+    """What a flow consists of: variables, operations, functions, connectors and blobs by their names.
 
     `func`, `op`, `cnx` and `blob` give the one of a name, and make it where there is none.
     """
@@ -222,11 +217,6 @@ class Flow:
         self.funcs: dict[str, Function] = {}
         self.cnxs: dict[str, Connector] = {}
         self.blobs: dict[str, Blob] = {}
-
-    def define(self, name: str) -> Builder:
-        """A builder for the function of a name."""
-        found: Builder = imports.module("onert.flow.builder").Builder(self, self.func(name))
-        return found
 
     def func(self, name: str | Function) -> Function:
         return _get(self.funcs, Function, name)
@@ -313,17 +303,6 @@ class Flow:
         if len(operations) != len(func.ops):
             raise ModelError(f"operations of function '{func.name}' depend on their own outputs")
         return variables, operations
-
-    def save(self, file: str | os.PathLike[str] | BinaryIO, version: int = 6) -> None:
-        """Write a flow file, to a path or to a file that is open for writing, which is closed.
-
-        A file at the path is replaced when all is written. ModelError where the version has no room for something.
-        """
-        imports.module("onert.flow.files").save(self, file, version)
-
-    def load(self, file: str | os.PathLike[str] | bytes) -> None:
-        """Add what a flow file holds, given its path or its bytes; ModelError where it is malformed."""
-        imports.module("onert.flow.files").load(self, file)
 
     def __str__(self) -> str:
         lines: list[str] = []

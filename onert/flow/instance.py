@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,9 @@ from onert.exec.stop import Stop
 from onert.ir import Array, ExecutionError
 
 from .channel import Channel
+from .compiled import Compiled
 from .errors import FormatError
 from .tensor import Tensor, fill, tensor, value_of
-
-if TYPE_CHECKING:
-    from .cell import Cell
 
 Calls = tuple[Callable[[], object], ...]
 Source = Callable[[], Array]
@@ -39,8 +37,8 @@ class Instance:
     compute: Callable[[], object]
     """Compute once. ExecutionError where a reference refers to nothing, or an element breaks an operation's rule."""
 
-    def __init__(self, cell: Cell) -> None:
-        self.cell = cell
+    def __init__(self, cell: Compiled) -> None:
+        self._cell = cell
         self._memory = memory = HOST.allocate(cell.layout.size)
         self._run = Run(cell.program, Stop(), {}, None)
         self._run.settle(memory[cell.layout.arena :])
@@ -60,7 +58,7 @@ class Instance:
 
     def _bound(self) -> Callable[[], object]:
         """What computes once: the native function itself where that is all there is to do."""
-        cell, calls = self.cell, self._frame.calls
+        cell, calls = self._cell, self._frame.calls
         graph, updates = cell.program.main.subgraph, []
         values = graph.outputs[len(graph.outputs) - len(cell.assigned) :]
         for name, operand in zip(cell.assigned, values, strict=True):
@@ -74,12 +72,12 @@ class Instance:
 
     def _with_references(self, calls: Calls) -> None:
         """Compute on copies of what references refer to, and give back what is computed."""
-        found = {name: self._referred(name) for name in self.cell.references}
-        for name, (read, _) in self.cell.references.items():
+        found = {name: self._referred(name) for name in self._cell.references}
+        for name, (read, _) in self._cell.references.items():
             if read:
                 np.copyto(self._arrays[name], found[name])
         _in_turn(calls)
-        for name, (_, computed) in self.cell.references.items():
+        for name, (_, computed) in self._cell.references.items():
             if computed:
                 np.copyto(found[name], self._arrays[name])
 
@@ -96,38 +94,35 @@ class Instance:
         FormatError, a TypeError, where the tensor is no reference or the channel has another format; KeyRangeError, an
         IndexError, where the channel has no such tensor.
         """
-        name = self._name(key)
+        name = self._cell.named(key)
         self._require_reference(name)
-        declared = self.cell.field(name).type
+        declared = self._cell.field(name).type
         if channel.type != declared:
             raise FormatError(f"reference '{name}' is {declared}, the channel has tensors of {channel.type}")
         channel.array(index)
         self._sources[name] = partial(channel.array, index)
 
     def _require_reference(self, name: str) -> None:
-        if name not in self.cell.references:
+        if name not in self._cell.references:
             raise FormatError(f"'{name}' is no reference, so it cannot be connected")
-
-    def _name(self, key: Any) -> str:
-        return self.cell.parameters.names[self.cell.parameters.number(key)]
 
     def _array(self, name: str) -> Array | None:
         """The elements of a tensor; None for a reference that refers to nothing."""
-        if name in self.cell.references:
+        if name in self._cell.references:
             source = self._sources.get(name)
             return None if source is None else source()
         found = self._arrays.get(name)
         if found is not None:
             return found
-        shared = self.cell.shared.arrays.get(name)
+        shared = self._cell.shared.arrays.get(name)
         if shared is not None:
             return shared
-        self.cell.field(name)  # raises
+        self._cell.field(name)  # raises
         return None
 
     def tensor(self, key: Any) -> Tensor | None:
         """The tensor of a key; None for a reference that refers to nothing."""
-        name = self._name(key)
+        name = self._cell.named(key)
         array = self._array(name)
         return None if array is None else tensor(name, array)
 
@@ -139,18 +134,18 @@ class Instance:
         known = self._tensors.get(key) if isinstance(key, int | str) else None
         if known is not None:
             return known
-        name = self._name(key)
+        name = self._cell.named(key)
         array = self._array(name)
         if array is None:
             return None
         found = value_of(name, array)
-        if isinstance(found, Tensor) and isinstance(key, int | str) and name not in self.cell.references:
+        if isinstance(found, Tensor) and isinstance(key, int | str) and name not in self._cell.references:
             self._tensors[key] = found
         return found
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        name = self._name(key)
-        if name in self.cell.references and not isinstance(value, bool | int | float):
+        name = self._cell.named(key)
+        if name in self._cell.references and not isinstance(value, bool | int | float):
             self._sources[name] = partial(_same, self._given(name, value))
             return
         array = self._array(name)
@@ -161,10 +156,10 @@ class Instance:
 
     def _given(self, name: str, value: Any) -> Array:
         """An array that a reference is to refer to; FormatError, a TypeError, where it is not of its format."""
-        declared, array = self.cell.field(name).type, np.asarray(value)
+        declared, array = self._cell.field(name).type, np.asarray(value)
         if array.dtype != declared.dtype.numpy or array.shape != declared.shape:
             raise FormatError(f"reference '{name}' is {declared}, and is given {array.dtype}{list(array.shape)}")
-        if self.cell.references[name][1] and not array.flags.writeable:
+        if self._cell.references[name][1] and not array.flags.writeable:
             raise FormatError(f"reference '{name}' is computed, and is given an array that is read-only")
         return array
 
@@ -175,7 +170,7 @@ class Instance:
 
     def __str__(self) -> str:
         lines = []
-        for name in self.cell.layout.fields:
+        for name in self._cell.layout.fields:
             array = self._array(name)
             lines.append(f"{name} = {'nothing' if array is None else array}")
         return "\n".join(lines)

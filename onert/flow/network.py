@@ -7,7 +7,8 @@ from typing import Any
 
 from onert.ir import Array
 
-from .cell import Cell, Shared
+from .cell import Cell
+from .compiled import Shared
 from .errors import KeyRangeError
 from .keys import Parameters
 from .tensor import Tensor, fill, tensor, value_of

@@ -8,7 +8,8 @@ from onert.ir import CompileError, Constant, ModelError, Operation, Package, Rul
 from onert.ir import shape as shapes
 
 from .builder import Builder
-from .graph import Flow, Variable
+from .flow import Flow
+from .graph import Variable
 from .translations import RULES, Given, name_of
 
 

@@ -270,7 +270,7 @@ def test_a_reference_that_refers_to_nothing_is_an_error() -> None:
     with pytest.raises(ExecutionError, match="reference 'f/s' refers to nothing: connect it"):
         data.compute()
     with pytest.raises(FormatError, match=r"'f/s' is f32\[1, 4\], the channel has tensors of f32\[1, 4, 1\]"):
-        data.connect(state, myelin.Channel("c", net.cell("f").type("f/s").with_shape((1, 4, 1)), 1), 0)
+        data.connect(state, myelin.Channel("c", net.cell("f").channel(state).type.with_shape((1, 4, 1)), 1), 0)
     with pytest.raises(FormatError, match=r"'f/t:0' is computed, and is given an array that is read-only"):
         data[after] = np.frombuffer(bytes(16), "f4").reshape(1, 4)
 

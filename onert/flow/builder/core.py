@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onert.flow.errors import DefinedError
-from onert.flow.graph import DT_FLOAT, DT_FLOAT32, DT_INT32, Connector, Flow, Function, Operation, Variable
+from onert.flow.graph import DT_FLOAT, DT_FLOAT32, DT_INT32, Connector, Function, Graph, Operation, Variable
 from onert.frontend.flow.elements import DTYPES
 from onert.ir import Array, DType, ModelError
 
@@ -17,7 +17,7 @@ from onert.ir import Array, DType, ModelError
 class Core:
     """A function that is being built, and the flow that it is part of."""
 
-    def __init__(self, flow: Flow, func: str | Function | None = None) -> None:
+    def __init__(self, flow: Graph, func: str | Function | None = None) -> None:
         self.flow = flow
         self.func = None if func is None else flow.func(func)
 

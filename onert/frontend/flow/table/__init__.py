@@ -6,14 +6,19 @@ from collections.abc import Mapping
 
 from onert.frontend.flow.emitter import Rule
 
-from . import arrays, elementwise, gathers, products, recipes, reductions
+from .arrays import RULES as ARRAYS
+from .elementwise import RULES as ELEMENTWISE
+from .gathers import RULES as GATHERS
+from .products import RULES as PRODUCTS
+from .recipes import RULES as RECIPES
+from .reductions import RULES as REDUCTIONS
 
 TABLE: Mapping[str, Rule] = {
-    **elementwise.RULES,
-    **reductions.RULES,
-    **products.RULES,
-    **arrays.RULES,
-    **gathers.RULES,
-    **recipes.RULES,
+    **ELEMENTWISE,
+    **REDUCTIONS,
+    **PRODUCTS,
+    **ARRAYS,
+    **GATHERS,
+    **RECIPES,
 }
 """What the names of types mean; what is missing here has no meaning in the IR."""

@@ -1,0 +1,56 @@
+"""What is known of a compiled function: its program, its tensors, and what it shares with others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import frozen
+
+from onert.backend import Program
+from onert.ir import Array, TensorType
+
+from .errors import KeyRangeError
+from .keys import Parameters
+from .layout import Field, Layout
+
+
+@frozen(eq=False)
+class Shared:
+    """Tensors that all instances share: elements by the names of variables, and those that can be changed."""
+
+    arrays: Mapping[str, Array]
+    types: Mapping[str, TensorType]
+    learnable: frozenset[str]
+
+
+@frozen(eq=False)
+class Compiled:
+    """A function that is compiled: its program, and where its tensors lie in an instance.
+
+    `assigned` names the variables that the last outputs of the program are assigned to; `references` are fields whose
+    tensors lie elsewhere, each with whether the function reads it and whether it computes it.
+    """
+
+    name: str
+    program: Program
+    layout: Layout
+    parameters: Parameters
+    shared: Shared
+    assigned: tuple[str, ...]
+    references: Mapping[str, tuple[bool, bool]]
+
+    def named(self, key: Any) -> str:
+        """The name of the tensor that a key stands for."""
+        return self.parameters.names[self.parameters.number(key)]
+
+    def field(self, name: str) -> Field:
+        """Where a tensor lies; KeyRangeError, an IndexError, where the cell has none of that name."""
+        found = self.layout.fields.get(name)
+        if found is None:
+            raise KeyRangeError(f"cell '{self.name}' has no tensor '{name}': it is another's, or is never stored")
+        return found
+
+    def type(self, name: str) -> TensorType:
+        """The type of a tensor of the cell or of those that all cells share."""
+        return self.shared.types[name] if name in self.shared.types else self.field(name).type
