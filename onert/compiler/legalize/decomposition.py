@@ -64,6 +64,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "hlo_convolution": ("HloConvolution",),
     "products": ("HloDotGeneral", "Einsum"),
     "hlo_gather": ("HloGather",),
+    "scatter": ("HloScatter", "ScatterNd", "SparseToDense", "UnsortedSegment", "SegmentSum"),
     "recurrent": ("RNN", "BidirectionalRNN", "GRU", "SVDF", "BidirectionalLSTM", "BasicLSTM"),
 }
 """The kinds that each file of this package decomposes: a file is read when a model has one of them."""

@@ -98,6 +98,8 @@ class GatherNd(Op):
         depth = indices.shape[-1]
         for axis in range(depth):
             require_indices(indices[..., axis], x.shape[axis], f"dimension {axis}")
+        if depth == 0:
+            return np.broadcast_to(x, (*indices.shape[:-1], *x.shape)).copy()
         return x[tuple(indices[..., axis] for axis in range(depth))].copy()
 
 
@@ -206,10 +208,11 @@ class ScatterNd(Op):
         _require_rows(indices, wanted)
         out = np.zeros(wanted, updates.dtype)
         rows = tuple(indices[..., axis] for axis in range(indices.shape[-1]))
-        if updates.dtype == np.bool_:
-            np.logical_or.at(out, rows, updates)
+        add = np.logical_or if updates.dtype == np.bool_ else np.add
+        if rows:
+            add.at(out, rows, updates)
         else:
-            np.add.at(out, rows, updates)
+            add.at(out[None], np.zeros(indices.shape[:-1], np.int64), updates)
         return out
 
 

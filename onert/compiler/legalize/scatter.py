@@ -1,0 +1,303 @@
+"""Rows put at places that indices name, one after the other, so that rows for the same place meet in their order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import CallTypes, DType, TensorType
+from onert.ir.ops.control_flow.enclosed import Loop
+from onert.ir.ops.data_movement.dense import SparseToDense
+from onert.ir.ops.data_movement.gather import PutRow, ScatterNd
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.comparison import ComparisonKind
+from onert.ir.ops.reduction.segment import SegmentReduction, SegmentSum, UnsortedSegment
+from onert.ir.ops.stablehlo.with_bodies import HloScatter
+from onert.ir.shape import static
+
+from .decomposition import Decomposition, moves
+from .draft import Draft
+
+Combine = Callable[[Draft, int, int], int]
+"""What a row of the table and a row that is put there become."""
+
+
+def _replaced(d: Draft, old: int, new: int) -> int:
+    return new
+
+
+def put_rows(d: Draft, table: int, places: int, rows: int, combine: Combine) -> int:
+    """`table` [n, width] with each of `rows` [count, width] brought to the place that `places` [count] names.
+
+    Places are checked where they are used: one that is no row of the table is an error of the run.
+    """
+    count, width = d.shape(rows)
+    if count == 0:
+        return table
+    if count == 1:
+        return _put(d, table, places, rows, combine)
+    given = (table, places, rows)
+    types = [TensorType(DType.INT32, ()), *(evolve(d.known(i), data=None) for i in given)]
+    condition = Draft()
+    counter, *_ = [condition.input(t) for t in types]
+    goes_on = condition.compared(ComparisonKind.LESS, counter, condition.number(count))
+    body = Draft()
+    at, kept, all_places, all_rows = (body.input(t) for t in types)
+    place = body.reshaped(body.gathered(all_places, at, 0), 1)
+    row = body.reshaped(body.gathered(all_rows, at, 0), 1, width)
+    found = _put(body, kept, place, row, combine)
+    following = body.sum(at, body.number(1))
+    loop = Loop(condition.subgraph([goes_on]), body.subgraph([following, found, all_places, all_rows]))
+    return d.add_many(loop, d.number(0), *given)[1]
+
+
+def _put(d: Draft, table: int, place: int, row: int, combine: Combine) -> int:
+    if combine is not _replaced:
+        row = combine(d, d.gathered(table, place, 0), row)
+    return d.moved(PutRow(), table, place, row)
+
+
+def _combined(kind: BinaryKind) -> Combine:
+    return lambda d, old, new: d.binary(kind, old, new)
+
+
+def _flat(d: Draft, columns: Sequence[int], sizes: Sequence[int]) -> tuple[int, int]:
+    """Numbers of rows that indices along several dimensions name, and whether all indices are inside of these."""
+    flat, inside = -1, -1
+    for column, size in zip(columns, sizes, strict=True):
+        here = d.binary(
+            BinaryKind.LOGICAL_AND,
+            d.compared(ComparisonKind.GREATER_EQUAL, column, d.like(column, 0)),
+            d.compared(ComparisonKind.LESS, column, d.like(column, size)),
+        )
+        inside = here if inside < 0 else d.binary(BinaryKind.LOGICAL_AND, inside, here)
+        flat = column if flat < 0 else d.sum(d.product(flat, d.like(column, size)), column)
+    return flat, inside
+
+
+def _columns(d: Draft, vectors: int) -> list[int]:
+    """The vectors' elements, one column `[count]` each."""
+    count, depth = d.shape(vectors)
+    return [d.reshaped(d.part(vectors, (0, axis), (count, 1)), count) for axis in range(depth)]
+
+
+def _filled(d: Draft, value: int, *shape: int) -> int:
+    return d.broadcast(d.reshaped(value, *(1,) * len(shape)), shape)
+
+
+def _wide(d: Draft, indices: int, elements: int) -> int:
+    """Indices in a type that counts so many elements."""
+    return d.index(indices) if elements < 1 << 31 else d.cast(indices, DType.INT64)
+
+
+# ---- StableHLO's scatter
+
+
+def _why_not(op: HloScatter, types: CallTypes) -> str | None:
+    x, updates = types.input(0), types.input(2)
+    if op.function is None and not op.replaces:
+        return "its function is a graph"
+    if 0 in (*x.shape, *types.input(1).shape, *updates.shape):
+        return "a tensor has no elements"
+    if not op.replaces and x.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL):
+        return f"elements of {x.dtype.text} are computed in a type of their own"
+    first = min(op.update_window_dims, default=updates.rank)
+    if op.replaces and first < updates.rank - len(op.update_window_dims) and _indexed(op, types):
+        return "updates are in another order than their windows"
+    return moves(op, types)
+
+
+def _indexed(op: HloScatter, types: CallTypes) -> list[int]:
+    """The dimensions along which an update has a place, but for those that its index alone decides: a window is less
+    than the whole, or is moved."""
+    x, updates = static(types.input(0).shape), static(types.input(2).shape)
+    sizes = iter(updates[axis] for axis in sorted(op.update_window_dims))
+    part = [1 if axis in op.inserted_window_dims else next(sizes) for axis in range(len(x))]
+    return [
+        axis
+        for axis, size in enumerate(x)
+        if axis not in op.inserted_window_dims and (part[axis] != size or axis in op.scatter_dims_to_operand_dims)
+    ]
+
+
+def _scatter(d: Draft, op: HloScatter, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Rows of `x`, with those of the updates put in one after the other; a row behind takes what falls outside"""
+    x, indices, updates = operands
+    shape, given = d.shape(x), d.shape(updates)
+    partial = _indexed(op, types)
+    named = sorted((*op.inserted_window_dims, *partial))
+    whole = [axis for axis in range(len(shape)) if axis not in named]
+    window = dict(
+        zip(
+            (a for a in range(len(shape)) if a not in op.inserted_window_dims),
+            sorted(op.update_window_dims),
+            strict=True,
+        )
+    )
+    batch = [axis for axis in range(len(given)) if axis not in op.update_window_dims]
+    order = (*batch, *(window[a] for a in partial), *(window[a] for a in whole))
+    width, count = math.prod(shape[a] for a in whole), math.prod(shape[a] for a in named)
+    rows = d.reshaped(d.transposed(updates, order), math.prod(given) // width, width)
+    table = d.reshaped(d.transposed(x, (*named, *whole)), count, width)
+    vectors = _index_vectors(d, op, _wide(d, indices, math.prod(shape)))
+    places = [given[axis] for axis in batch], [given[window[a]] for a in partial]
+    columns = [_coordinates(d, op, vectors, axis, partial, *places) for axis in named]
+    if columns:
+        flat, inside = _flat(d, columns, [shape[a] for a in named])
+        at = d.chosen(inside, flat, d.like(flat, count))
+    else:
+        at = d.broadcast(d.like(vectors, 0), (d.shape(rows)[0],))
+    table = d.add(Concat(0), table, _filled(d, d.like(x, 0), 1, width), quantization=(d.known(x).quantization,))
+    combine = _replaced if op.function is None or op.replaces else _combined(op.function)
+    found = d.part(put_rows(d, table, at, rows, combine), (0, 0), (count, width))
+    split = d.reshaped(found, *(shape[a] for a in (*named, *whole)))
+    return [d.transposed(split, [(*named, *whole).index(axis) for axis in range(len(shape))])]
+
+
+def _index_vectors(d: Draft, op: HloScatter, indices: int) -> int:
+    """The index vectors as [count, depth]."""
+    rank = len(d.shape(indices))
+    if op.index_vector_dim < rank:
+        order = [axis for axis in range(rank) if axis != op.index_vector_dim]
+        indices = d.transposed(indices, (*order, op.index_vector_dim))
+        depth = d.shape(indices)[-1]
+    else:
+        depth = 1
+    return d.reshaped(indices, math.prod(d.shape(indices)) // max(depth, 1), depth)
+
+
+def _coordinates(
+    d: Draft,
+    op: HloScatter,
+    vectors: int,
+    axis: int,
+    partial: Sequence[int],
+    batch: Sequence[int],
+    parts: Sequence[int],
+) -> int:
+    """Where along a dimension each row of the updates goes: `[rows]`."""
+    count, inner = math.prod(batch), math.prod(parts)
+    if axis in op.scatter_dims_to_operand_dims:
+        number = op.scatter_dims_to_operand_dims.index(axis)
+        start = d.part(vectors, (0, number), (count, 1))
+    else:
+        start = _filled(d, d.like(vectors, 0), count, 1)
+    if axis in partial:
+        at = partial.index(axis)
+        along = np.arange(parts[at]).reshape([-1 if i == at else 1 for i in range(len(parts))])
+        offsets = np.broadcast_to(along, tuple(parts)).reshape(1, inner)
+        start = d.sum(start, d.constant(offsets.astype(d.dtype(start).numpy)))
+    return d.reshaped(d.broadcast(start, (count, inner)), count * inner)
+
+
+# ---- TFLite's own
+
+
+def _why_not_placed(op: ScatterNd | SparseToDense, types: CallTypes) -> str | None:
+    if any(t is not None and 0 in t.shape for t in (*types.inputs, *types.outputs)):
+        return "a tensor has no elements"
+    return (
+        moves(SparseToDense(), CallTypes((types.input(2),), types.outputs)) if isinstance(op, SparseToDense) else None
+    )
+
+
+def _why_not_added(op: ScatterNd, types: CallTypes) -> str | None:
+    updates = types.input(1)
+    if updates.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL):
+        return f"elements of {updates.dtype.text} are added in a type of their own"
+    if updates.quantization is not None:
+        return "quantised elements are added as they are stored"
+    return _why_not_placed(op, types)
+
+
+def _scatter_nd(d: Draft, op: ScatterNd, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Zeros, to which rows are added one after the other"""
+    indices, updates, _ = operands
+    shape, depth = static(types.output.shape), d.shape(indices)[-1]
+    count, width = math.prod(shape[:depth]), math.prod(shape[depth:])
+    kind = BinaryKind.LOGICAL_OR if d.dtype(updates) is DType.BOOL else BinaryKind.ADD
+    table = _filled(d, d.like(updates, 0), count, width)
+    rows = d.reshaped(updates, math.prod(d.shape(updates)) // width, width)
+    vectors = d.reshaped(_wide(d, indices, math.prod(shape)), d.shape(rows)[0], depth)
+    return [d.reshaped(put_rows(d, table, _checked(d, vectors, shape[:depth]), rows, _combined(kind)), *shape)]
+
+
+def _checked(d: Draft, vectors: int, sizes: Sequence[int]) -> int:
+    """Numbers of rows; what has an index outside names the row behind the last, which there is not."""
+    flat, inside = _flat(d, _columns(d, vectors), sizes)
+    return d.chosen(inside, flat, d.like(flat, math.prod(sizes)))
+
+
+def _sparse(d: Draft, op: SparseToDense, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """The default everywhere, and values put in one after the other"""
+    indices, _, values, default = operands
+    shape = static(types.output.shape)
+    if not shape:
+        shape = (1,)
+    vectors = d.reshaped(_wide(d, indices, math.prod(shape)), math.prod(d.shape(indices)) // len(shape), len(shape))
+    count = d.shape(vectors)[0]
+    rows = d.reshaped(values, count, 1) if d.shape(values) else _filled(d, values, count, 1)
+    table = _filled(d, default, math.prod(shape), 1)
+    found = put_rows(d, table, _checked(d, vectors, shape), rows, _replaced)
+    return [d.reshaped(found, *static(types.output.shape))]
+
+
+# ---- segments
+
+_FUNCTIONS = {SegmentReduction.SUM: BinaryKind.ADD, SegmentReduction.PROD: BinaryKind.MUL}
+
+
+def _why_no_segments(op: UnsortedSegment | SegmentSum, types: CallTypes) -> str | None:
+    x = types.input(0)
+    if x.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64):
+        return f"elements of {x.dtype.text} are put together in a type of their own"
+    if any(t is not None and 0 in t.shape for t in (*types.inputs, *types.outputs)):
+        return "a tensor has no elements"
+    return "its elements are quantised" if x.quantization != types.output.quantization else None
+
+
+def _extreme(kind: ComparisonKind) -> Combine:
+    """The larger or smaller of two, where what is not a number is passed over."""
+    return lambda d, old, new: d.chosen(d.compared(kind, new, old), new, old)
+
+
+def _unsorted(d: Draft, op: UnsortedSegment, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """What changes nothing, behind a row for what is left out, and rows put together one after the other"""
+    data, ids, _ = operands
+    count, *rest = static(types.output.shape)
+    width = math.prod(rest)
+    start = d.constant(np.array(op.kind.initial(d.dtype(data).numpy), d.dtype(data).numpy))
+    total = math.prod(d.shape(ids))
+    rows = d.reshaped(data, total, width)
+    named = d.reshaped(d.index(ids), total)
+    following = d.sum(d.binary(BinaryKind.MINIMUM, named, d.like(named, count)), d.like(named, 1))
+    places = d.binary(BinaryKind.MAXIMUM, following, d.like(named, 0))
+    if op.kind in _FUNCTIONS:
+        combine = _combined(_FUNCTIONS[op.kind])
+    else:
+        combine = _extreme(ComparisonKind.GREATER if op.kind is SegmentReduction.MAX else ComparisonKind.LESS)
+    found = put_rows(d, _filled(d, start, count + 1, width), places, rows, combine)
+    return [d.reshaped(d.part(found, (1, 0), (count, width)), count, *rest)]
+
+
+def _segment_sum(d: Draft, op: SegmentSum, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Zeros, to which rows are added one after the other"""
+    data, ids = operands
+    count, *rest = static(types.output.shape)
+    width = math.prod(rest)
+    rows = d.reshaped(data, d.shape(data)[0], width)
+    found = put_rows(d, _filled(d, d.like(data, 0), count, width), d.index(ids), rows, _combined(BinaryKind.ADD))
+    return [d.reshaped(found, count, *rest)]
+
+
+DECOMPOSITIONS = {
+    HloScatter: (Decomposition(_why_not, _scatter),),
+    ScatterNd: (Decomposition(_why_not_added, _scatter_nd),),
+    SparseToDense: (Decomposition(_why_not_placed, _sparse),),
+    UnsortedSegment: (Decomposition(_why_no_segments, _unsorted),),
+    SegmentSum: (Decomposition(_why_no_segments, _segment_sum),),
+}
