@@ -152,6 +152,7 @@ def _toys(monkeypatch: pytest.MonkeyPatch) -> None:
         return TOY.get(kind) or table.decompositions(kind)
 
     monkeypatch.setattr("onert.compiler.legalize.legalize.decompositions", find)
+    monkeypatch.setattr("onert.compiler.legalize.legalize.has_decompositions", lambda kind: bool(find(kind)))
 
 
 def _one(op: Op) -> Subgraph:

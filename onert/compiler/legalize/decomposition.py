@@ -65,6 +65,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "products": ("HloDotGeneral", "Einsum"),
     "hlo_gather": ("HloGather",),
     "scatter": ("HloScatter", "ScatterNd", "SparseToDense", "UnsortedSegment", "SegmentSum"),
+    "reductions": ("HloReduce", "HloReduceWindow", "ReduceWindow", "HloSort", "Reduce", "ArgReduce"),
     "recurrent": ("RNN", "BidirectionalRNN", "GRU", "SVDF", "BidirectionalLSTM", "BasicLSTM"),
 }
 """The kinds that each file of this package decomposes: a file is read when a model has one of them."""
@@ -74,6 +75,11 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
 def places() -> Mapping[str, str]:
     """The file for each kind that has decompositions."""
     return {kind: file for file, kinds in _KINDS.items() for kind in kinds}
+
+
+def has_decompositions(kind: type[Op]) -> bool:
+    """Whether there are decompositions of a kind, without reading them."""
+    return kind.__name__ in places()
 
 
 def decompositions(kind: type[Op]) -> tuple[Decomposition, ...]:

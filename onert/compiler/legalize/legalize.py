@@ -12,7 +12,7 @@ from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.analysis.cost import cost
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
 
-from .decomposition import Decomposition, decompositions
+from .decomposition import Decomposition, decompositions, has_decompositions
 from .draft import Draft
 
 MOST_NESTED = 8
@@ -48,12 +48,17 @@ def legalize(graph: Subgraph, supports: Supports, find: Find | None = None) -> S
 
         y = OneHot(x, 3, 1.0, 0.0)    -->    y = Select(Equal(Reshape(x), [0, 1, 2]), 1.0, 0.0)
     """
-    return _Legalizing(supports, decompositions if find is None else find).graph(graph, 0)
+    if find is None:
+        return _Legalizing(supports, has_decompositions, decompositions).graph(graph, 0)
+    return _Legalizing(supports, lambda kind: bool(find(kind)), find).graph(graph, 0)
 
 
 class _Legalizing:
-    def __init__(self, supports: Supports, find: Find) -> None:
+    """`has` says whether there are decompositions of a kind; `find` reads them, which takes longer."""
+
+    def __init__(self, supports: Supports, has: Callable[[type[Op]], bool], find: Find) -> None:
         self.supports = supports
+        self.has = has
         self.find = find
 
     def graph(self, graph: Subgraph, depth: int) -> Subgraph:
@@ -65,13 +70,12 @@ class _Legalizing:
                 if inner is not op:
                     edit.replace(at, evolve(operation, op=inner))
                 continue
-            possible = self.find(type(op))
             types = graph.types(operation)
-            if not possible or depth == MOST_NESTED or not _is_static(types):
+            if depth == MOST_NESTED or not self.has(type(op)) or not _is_static(types):
                 continue
             level = self.supports(operation, types)
             if level is not Support.NATIVE:
-                found = self.best(operation, types, possible, level, depth)
+                found = self.best(operation, types, self.find(type(op)), level, depth)
                 if found is not None:
                     _inline(edit, at, found)
         return edit.done()

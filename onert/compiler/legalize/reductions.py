@@ -1,0 +1,325 @@
+"""Reductions along dimensions and of windows, and sorting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from onert.ir import CallTypes, DType
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.data_movement.fill import TopK
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
+from onert.ir.ops.reduction.reduce import ArgReduce, Reduce, Reduction, axes_of
+from onert.ir.ops.reduction.reduce_window import ReduceWindow, WindowReduction
+from onert.ir.ops.reduction.scan import CumSum
+from onert.ir.ops.stablehlo.with_bodies import HloReduce, HloReduceWindow, HloSort
+from onert.ir.shape import static
+
+from .decomposition import Decomposition, only_float32
+from .draft import Draft
+from .hlo_shapes import MOST_NUMBERS, padded
+
+_KINDS = {
+    BinaryKind.ADD: Reduction.SUM,
+    BinaryKind.MUL: Reduction.PROD,
+    BinaryKind.MAXIMUM: Reduction.MAX,
+    BinaryKind.MINIMUM: Reduction.MIN,
+    BinaryKind.LOGICAL_AND: Reduction.ALL,
+    BinaryKind.LOGICAL_OR: Reduction.ANY,
+}
+_NUMBERS = (DType.FLOAT32, DType.FLOAT64, DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64)
+
+
+def _why_not_known(op: HloReduce | HloReduceWindow, types: CallTypes) -> str | None:
+    if op.function not in _KINDS:
+        return "its function is a graph" if op.function is None else f"nothing is reduced by {op.function.name}"
+    for x in types.outputs:
+        logical = op.function in (BinaryKind.LOGICAL_AND, BinaryKind.LOGICAL_OR)
+        if x.dtype is not DType.BOOL if logical else x.dtype not in _NUMBERS:
+            return f"elements of {x.dtype.text} are reduced in a type of their own"
+    quantized = any(t is not None and t.quantization is not None for t in types.inputs)
+    return "a tensor is quantised" if quantized else None
+
+
+def _put_together(d: Draft, function: BinaryKind, x: int, start: int) -> int:
+    """The function of `x` and a scalar, left out where that changes nothing."""
+    value = d.known(start).value
+    if function is BinaryKind.ADD and d.dtype(x).is_integer and value is not None and not value.any():
+        return x
+    return d.binary(function, x, d.reshaped(start))
+
+
+def _reduce(d: Draft, op: HloReduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Binary(Reduce(x), initial), tensor by tensor"""
+    function = op.function
+    assert function is not None
+    count = len(operands) // 2
+    found = []
+    for x, start, out in zip(operands[:count], operands[count:], types.outputs, strict=True):
+        shape = static(out.shape)
+        if 0 in shape:
+            found.append(d.nothing(out))
+        elif 0 in d.shape(x):
+            found.append(d.broadcast(d.reshaped(start, *(1,) * len(shape)), shape))
+        else:
+            reduced = d.reduced(_KINDS[function], x, op.dimensions) if op.dimensions else x
+            found.append(_put_together(d, function, reduced, start))
+    return found
+
+
+# ---- windows
+
+
+def _reduced_windows(
+    d: Draft, x: int, kind: Reduction, sizes: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> int:
+    """Reductions of windows that lie wholly inside: dimension by dimension, a table of what each window has of it."""
+    for axis, (size, stride, dilation) in enumerate(zip(sizes, strides, dilations, strict=True)):
+        length = d.shape(x)[axis]
+        count = (length - (size - 1) * dilation - 1) // stride + 1
+        table = np.arange(count)[:, None] * stride + np.arange(size) * dilation
+        if size == 1:
+            x = x if count == length else d.gathered(x, d.constant(table.reshape(-1).astype(np.int32)), axis)
+        elif count == 1 and length == size:
+            x = d.reduced(kind, x, (axis,), keep_dims=True)
+        else:
+            windows = d.gathered(x, d.constant(table.astype(np.int32)), axis)
+            x = d.reduced(kind, windows, (axis + 1,))
+    return x
+
+
+def _why_no_windows(op: HloReduceWindow, types: CallTypes) -> str | None:
+    out = static(types.output.shape)
+    if any(count * size > MOST_NUMBERS for count, size in zip(out, op.dimensions, strict=True)):
+        return f"a table of windows would have more than {MOST_NUMBERS} elements"
+    return _why_not_known(op, types)
+
+
+def _windows(d: Draft, op: HloReduceWindow, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Binary(Reduce(Gather(Pad(x), table)), initial), the table and the reduction for each dimension"""
+    function = op.function
+    assert function is not None
+    return _each(
+        d,
+        op,
+        types,
+        operands,
+        lambda wide: _reduced_windows(d, wide, _KINDS[function], op.dimensions, op.strides, op.window_dilations),
+    )
+
+
+def _each(
+    d: Draft, op: HloReduceWindow, types: CallTypes, operands: Sequence[int], reduced: Callable[[int], int]
+) -> list[int]:
+    """The results, tensor by tensor, from what reduces a tensor with its margins."""
+    assert op.function is not None
+    count, found = len(operands) // 2, []
+    for x, start, out in zip(operands[:count], operands[count:], types.outputs, strict=True):
+        if 0 in out.shape:
+            found.append(d.nothing(out))
+            continue
+        wide = padded(d, x, start, op.low, op.high, [step - 1 for step in op.base_dilations])
+        found.append(_put_together(d, op.function, reduced(wide), start))
+    return found
+
+
+def _moving(op: HloReduceWindow) -> list[int]:
+    """The dimensions along which windows are more than elements."""
+    each = zip(op.dimensions, op.strides, strict=True)
+    return [axis for axis, (size, stride) in enumerate(each) if size > 1 or stride > 1]
+
+
+def _why_no_pool(op: HloReduceWindow, types: CallTypes) -> str | None:
+    if op.function is not BinaryKind.MAXIMUM or max(op.window_dilations, default=1) > 1:
+        return "it is not the largest element of windows of neighbours"
+    moving = _moving(op)
+    if not moving or moving[-1] - moving[0] != len(moving) - 1 or len(moving) > 2:
+        return "windows do not lie along one or two neighbouring dimensions"
+    return only_float32(op, types) or _why_not_known(op, types)
+
+
+def _pool(d: Draft, op: HloReduceWindow, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Maximum(Reshape(MaxPool(Reshape(Pad(x)))), initial)"""
+    moving = _moving(op)
+    steps = [(op.dimensions[a], op.strides[a]) for a in moving]
+    (high, down), (wide, across) = [(1, 1)] * (2 - len(steps)) + steps
+
+    def reduced(x: int) -> int:
+        shape = d.shape(x)
+        before, inside, after = shape[: moving[0]], [shape[a] for a in moving], shape[moving[-1] + 1 :]
+        plane = [1] * (2 - len(inside)) + inside
+        image = d.reshaped(x, math.prod(before), *plane, math.prod(after))
+        pooled = d.add(Pool2D(Pooling.MAX, high, wide, Padding.VALID, down, across), image)
+        return d.reshaped(pooled, *before, *d.shape(pooled)[3 - len(moving) : 3], *after)
+
+    return _each(d, op, types, operands, reduced)
+
+
+def _why_no_running_sum(op: HloReduceWindow, types: CallTypes) -> str | None:
+    x, start = types.input(0), types.inputs[len(types.inputs) // 2]
+    moving = _moving(op)
+    if op.function is not BinaryKind.ADD or len(moving) != 1 or start is None or start.value is None:
+        return "it is not a sum from 0 along one dimension"
+    length = x.shape[moving[0]]
+    ends = {(op.low[moving[0]], op.high[moving[0]])}
+    still = all(a == 0 == b for i, (a, b) in enumerate(zip(op.low, op.high, strict=True)) if i != moving[0])
+    apart = {*op.strides, *op.base_dilations, *op.window_dilations} - {1}
+    running = op.dimensions[moving[0]] == length and ends <= {((length or 0) - 1, 0), (0, (length or 0) - 1)}
+    if (
+        not (running and still)
+        or apart
+        or start.value.any()
+        or x.dtype not in (DType.FLOAT32, DType.INT32, DType.INT64)
+    ):
+        return "it is not a running sum from 0"
+    return _why_not_known(op, types)
+
+
+def _running_sum(d: Draft, op: HloReduceWindow, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """CumSum(x)"""
+    (axis,) = _moving(op)
+    return [d.add(CumSum(reverse=op.low[axis] == 0), x, d.number(axis)) for x in operands[: len(operands) // 2]]
+
+
+_WINDOWS = {
+    WindowReduction.ADD: (BinaryKind.ADD, Reduction.SUM),
+    WindowReduction.MUL: (BinaryKind.MUL, Reduction.PROD),
+    WindowReduction.MIN: (BinaryKind.MINIMUM, Reduction.MIN),
+    WindowReduction.MAX: (BinaryKind.MAXIMUM, Reduction.MAX),
+    WindowReduction.ALL: (BinaryKind.LOGICAL_AND, Reduction.ALL),
+    WindowReduction.ANY: (BinaryKind.LOGICAL_OR, Reduction.ANY),
+}
+
+
+def _why_no_reduce_window(op: ReduceWindow, types: CallTypes) -> str | None:
+    x = types.input(0)
+    if any(types.input(i).value is None for i in (2, 3, 4)):
+        return "the windows are not known before the run"
+    if (x.dtype is DType.BOOL) != (op.kind in (WindowReduction.ALL, WindowReduction.ANY)):
+        return f"{op.kind.value} of elements of {x.dtype.text} has no counterpart"
+    if x.dtype is not DType.BOOL and x.dtype not in _NUMBERS:
+        return f"elements of {x.dtype.text} are reduced in a type of their own"
+    if any(
+        count * int(size) > MOST_NUMBERS
+        for count, size in zip(types.output.shape, _elements(types, 2), strict=True)
+        if count
+    ):
+        return f"a table of windows would have more than {MOST_NUMBERS} elements"
+    return "a tensor is quantised" if x.quantization is not None else None
+
+
+def _elements(types: CallTypes, at: int) -> list[int]:
+    value = types.input(at).value
+    assert value is not None
+    return [int(v) for v in value.reshape(-1)]
+
+
+def _reduce_window(d: Draft, op: ReduceWindow, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Binary(Reduce(Gather(x, table)), init), the table and the reduction for each dimension"""
+    function, kind = _WINDOWS[op.kind]
+    if 0 in types.output.shape:
+        return [d.nothing(types.output)]
+    reduced = _reduced_windows(d, operands[0], kind, *(_elements(types, at) for at in (2, 3, 4)))
+    return [d.binary(function, reduced, d.reshaped(operands[1]))]
+
+
+# ---- sorting
+
+
+def _why_not_sorted(op: HloSort, types: CallTypes) -> str | None:
+    key = types.input(0)
+    if op.descending is None:
+        return "its order is a graph"
+    if key.dtype not in (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64):
+        return f"elements of {key.dtype.text} cannot be turned round"
+    if any(t is not None and t.quantization is not None for t in types.inputs):
+        return "a tensor is quantised"
+    return "a tensor has no elements" if 0 in key.shape else None
+
+
+def _sort(d: Draft, op: HloSort, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Gather(x, TopK(key)), the key turned round where small elements come first; NaN, of no order, comes first"""
+    shape = d.shape(operands[0])
+    last = len(shape) - 1
+    order = [*(axis for axis in range(len(shape)) if axis != op.dimension), op.dimension]
+    rows = [d.transposed(x, order) for x in operands]
+    key = rows[0]
+    if not op.descending and d.dtype(key) is DType.FLOAT32:
+        key = d.unary(UnaryKind.NEG, key)
+    elif not op.descending:
+        key = d.difference(d.like(key, -1), key)  # -1 - x, which wraps for no integer
+    largest, places = d.add_many(TopK(), key, d.number(shape[op.dimension]))
+    first = largest if op.descending else d.gathered(rows[0], places, last, last)
+    found = [first, *(d.gathered(x, places, last, last) for x in rows[1:])]
+    return [d.transposed(x, [order.index(axis) for axis in range(len(shape))]) for x in found]
+
+
+# ---- TFLite's own
+
+
+def _why_not_mean(op: Reduce, types: CallTypes) -> str | None:
+    x = types.input(0)
+    if op.kind is not Reduction.MEAN or x.dtype not in (DType.INT8, DType.UINT8, DType.INT16, DType.INT32, DType.INT64):
+        return "only means of integers are cut"
+    if x.quantization is not None or types.output.quantization is not None:
+        return "its elements are quantised"
+    if types.input(1).value is None:
+        return "the axes are not known before the run"
+    return "a tensor has no elements" if 0 in x.shape else None
+
+
+def _mean(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Cast(Div(Sum(Cast(x)), count)), in 64 bits"""
+    x, axes = operands[0], types.input(1).value
+    assert axes is not None
+    at = axes_of(axes, len(d.shape(x)))
+    if not at:
+        return [x]
+    total = d.reduced(Reduction.SUM, d.cast(x, DType.INT64), at, op.keep_dims)
+    count = math.prod(d.shape(x)[axis] for axis in at)
+    return [d.cast(d.binary(BinaryKind.DIV, total, d.like(total, count)), types.output.dtype)]
+
+
+def _why_not_of_nothing(op: Reduce, types: CallTypes) -> str | None:
+    x = types.input(0)
+    if 0 not in x.shape or types.input(1).value is None:
+        return "its operand has elements, or its axes are not known before the run"
+    return "its elements are quantised" if x.quantization is not None else None
+
+
+def _of_nothing(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """What the reduction of no elements is"""
+    shape = static(types.output.shape)
+    if 0 in shape:
+        return [d.nothing(types.output)]
+    dtype = types.output.dtype
+    with np.errstate(all="ignore"):
+        value = Reduce(op.kind).evaluate(np.zeros(0, dtype.numpy), np.zeros(1, np.int32))
+    return [d.broadcast(d.constant(value.astype(dtype.numpy).reshape((1,) * len(shape)), dtype=dtype), shape)]
+
+
+def _why_not_truth(op: ArgReduce, types: CallTypes) -> str | None:
+    return None if types.input(0).dtype is DType.BOOL else "only booleans are made numbers"
+
+
+def _of_truth(d: Draft, op: ArgReduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """ArgReduce(Cast(x))"""
+    return [d.add(op, d.cast(operands[0], DType.INT32), operands[1])]
+
+
+DECOMPOSITIONS = {
+    HloReduce: (Decomposition(_why_not_known, _reduce),),
+    HloReduceWindow: (
+        Decomposition(_why_no_pool, _pool),
+        Decomposition(_why_no_running_sum, _running_sum),
+        Decomposition(_why_no_windows, _windows),
+    ),
+    ReduceWindow: (Decomposition(_why_no_reduce_window, _reduce_window),),
+    HloSort: (Decomposition(_why_not_sorted, _sort),),
+    Reduce: (Decomposition(_why_not_mean, _mean), Decomposition(_why_not_of_nothing, _of_nothing)),
+    ArgReduce: (Decomposition(_why_not_truth, _of_truth),),
+}
