@@ -66,6 +66,23 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "hlo_gather": ("HloGather",),
     "scatter": ("HloScatter", "ScatterNd", "SparseToDense", "UnsortedSegment", "SegmentSum"),
     "reductions": ("HloReduce", "HloReduceWindow", "ReduceWindow", "HloSort", "Reduce", "ArgReduce"),
+    "transformer": ("RoPE", "Attention", "MixtureOfExperts"),
+    "norms": ("BatchNorm", "InstanceNorm", "RmsNorm", "L2Normalization", "LocalResponseNormalization"),
+    "places": (
+        "OneHot",
+        "ReverseSequence",
+        "MatrixDiag",
+        "MatrixSetDiag",
+        "MatrixBandPart",
+        "ZerosLike",
+        "ShapeOf",
+        "Rank",
+        "Reshape",
+        "EmbeddingLookup",
+        "FakeQuant",
+        "Bucketize",
+        "AddN",
+    ),
     "recurrent": ("RNN", "BidirectionalRNN", "GRU", "SVDF", "BidirectionalLSTM", "BasicLSTM"),
 }
 """The kinds that each file of this package decomposes: a file is read when a model has one of them."""

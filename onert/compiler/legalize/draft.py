@@ -61,6 +61,10 @@ class Draft(Builder):
         """A scalar of int32."""
         return self.constant(np.array(value, np.int32))
 
+    def real(self, value: float) -> int:
+        """A scalar of float32."""
+        return self.constant(np.array(value, np.float32))
+
     def reshaped(self, x: int, *shape: int) -> int:
         """The elements of `x` in another shape; `x` itself where it has this shape."""
         if self.shape(x) == shape:

@@ -26,7 +26,7 @@ Combine = Callable[[Draft, int, int], int]
 """What a row of the table and a row that is put there become."""
 
 
-def _replaced(d: Draft, old: int, new: int) -> int:
+def replaced(d: Draft, old: int, new: int) -> int:
     return new
 
 
@@ -56,7 +56,7 @@ def put_rows(d: Draft, table: int, places: int, rows: int, combine: Combine) -> 
 
 
 def _put(d: Draft, table: int, place: int, row: int, combine: Combine) -> int:
-    if combine is not _replaced:
+    if combine is not replaced:
         row = combine(d, d.gathered(table, place, 0), row)
     return d.moved(PutRow(), table, place, row)
 
@@ -152,7 +152,7 @@ def _scatter(d: Draft, op: HloScatter, types: CallTypes, operands: Sequence[int]
     else:
         at = d.broadcast(d.like(vectors, 0), (d.shape(rows)[0],))
     table = d.add(Concat(0), table, _filled(d, d.like(x, 0), 1, width), quantization=(d.known(x).quantization,))
-    combine = _replaced if op.function is None or op.replaces else _combined(op.function)
+    combine = replaced if op.function is None or op.replaces else _combined(op.function)
     found = d.part(put_rows(d, table, at, rows, combine), (0, 0), (count, width))
     split = d.reshaped(found, *(shape[a] for a in (*named, *whole)))
     return [d.transposed(split, [(*named, *whole).index(axis) for axis in range(len(shape))])]
@@ -242,7 +242,7 @@ def _sparse(d: Draft, op: SparseToDense, types: CallTypes, operands: Sequence[in
     count = d.shape(vectors)[0]
     rows = d.reshaped(values, count, 1) if d.shape(values) else _filled(d, values, count, 1)
     table = _filled(d, default, math.prod(shape), 1)
-    found = put_rows(d, table, _checked(d, vectors, shape), rows, _replaced)
+    found = put_rows(d, table, _checked(d, vectors, shape), rows, replaced)
     return [d.reshaped(found, *static(types.output.shape))]
 
 

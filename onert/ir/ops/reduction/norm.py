@@ -86,13 +86,24 @@ class LocalResponseNormalization(Op):
         return x.result(x.shape)
 
     def evaluate(self, x: Array) -> Array:
-        channels = x.shape[-1]
-        totals = np.zeros((*x.shape[:-1], channels + 1), np.float64)
-        np.cumsum(np.square(x, dtype=np.float64), axis=-1, out=totals[..., 1:])
-        at = np.arange(channels)
-        sums = totals[..., np.minimum(at + self.radius + 1, channels)] - totals[..., np.maximum(at - self.radius, 0)]
+        squares = np.square(x, dtype=np.float64)
+        sums = self._sums(np.where(np.isfinite(squares), squares, 0))
+        for special in (np.inf, np.nan):  # differences of running sums would carry these beyond their windows
+            where = np.isnan(squares) if np.isnan(special) else np.isinf(squares)
+            sums = np.where(self._sums(where) > 0, special, sums)
         factor = (self.bias + self.alpha * sums) ** -self.beta
         return (x * factor).astype(x.dtype)
+
+    def _sums(self, x: Array) -> Array:
+        """The sum of each channel's neighbours."""
+        channels = x.shape[-1]
+        totals = np.zeros((*x.shape[:-1], channels + 1), np.float64)
+        np.cumsum(x, axis=-1, out=totals[..., 1:])
+        at = np.arange(channels)
+        sums: Array = (
+            totals[..., np.minimum(at + self.radius + 1, channels)] - totals[..., np.maximum(at - self.radius, 0)]
+        )
+        return sums
 
 
 @frozen

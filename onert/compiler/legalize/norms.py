@@ -1,0 +1,154 @@
+"""Normalisations as reductions and element-wise operations, in float32."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import CallTypes
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.slicing import Pad
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.reduction.norm import BatchNorm, InstanceNorm, L2Normalization, LocalResponseNormalization, RmsNorm
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
+from onert.ir.ops.reduction.reduce import Reduction
+
+from .decomposition import Decomposition, only_float32
+from .draft import Draft
+
+_LEAST = float(np.finfo(np.float32).tiny)
+
+
+def _why_not(op: BatchNorm | InstanceNorm | RmsNorm, types: CallTypes) -> str | None:
+    if 0 in types.output.shape:
+        return "a tensor has no elements"
+    if 0 < op.epsilon < _LEAST:
+        return f"epsilon is {op.epsilon}, which float32 does not hold"
+    return only_float32(op, types)
+
+
+def _scaled(d: Draft, x: int, variance: int, epsilon: float) -> int:
+    """`x / sqrt(variance + epsilon)`."""
+    return d.product(x, d.unary(UnaryKind.RSQRT, d.sum(variance, d.real(epsilon))))
+
+
+def _batch_norm(d: Draft, op: BatchNorm, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Add(Mul(Sub(x, mean), factor), offset); the factor is a constant where scale and variance are"""
+    x, scale, offset, mean, variance = operands
+    centred = d.difference(x, mean)
+    known = [d.known(i).value for i in (scale, variance)]
+    if known[0] is not None and known[1] is not None:
+        with np.errstate(all="ignore"):
+            factor = known[0] / np.sqrt(known[1].astype(np.float64) + op.epsilon)
+            narrow = factor.astype(np.float32)
+        if np.array_equal(np.isfinite(factor), np.isfinite(narrow)):
+            return [d.sum(d.product(centred, d.constant(narrow)), offset)]
+    return [d.sum(d.product(_scaled(d, centred, variance, op.epsilon), scale), offset)]
+
+
+def _instance_norm(d: Draft, op: InstanceNorm, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Add(Mul(Mul(Sub(x, mean), Rsqrt(variance)), gamma), beta)
+
+    The mean is a sum of parts, which is infinite only where the mean is. Squares above 1e38 are infinite.
+    """
+    x, gamma, beta = operands
+    shape = d.shape(x)
+    axes = (1, 2) if len(shape) == 4 else (2,)
+    part = d.real(1 / math.prod(shape[axis] for axis in axes))
+    mean = d.reduced(Reduction.SUM, d.product(x, part), axes, keep_dims=True)
+    centred = d.difference(x, mean)
+    variance = d.reduced(Reduction.MEAN, d.unary(UnaryKind.SQUARE, centred), axes, keep_dims=True)
+    if len(shape) == 3:
+        gamma, beta = (d.reshaped(i, math.prod(d.shape(i)), 1) for i in (gamma, beta))
+    out = d.product(_scaled(d, centred, variance, op.epsilon), gamma)
+    return [d.activated(out, beta, op.activation)]
+
+
+def _why_not_widened(op: RmsNorm, types: CallTypes) -> str | None:
+    channels = types.output.shape[-1:]
+    if all(t is None or t.shape == channels for t in types.inputs[1:]):
+        return "there is a factor for each element along the last axis"
+    return only_float32(op, types)
+
+
+def _widened(d: Draft, op: RmsNorm, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    """RmsNorm(x, BroadcastTo(gamma), BroadcastTo(beta))"""
+    x, *factors = operands
+    assert x is not None
+    size = d.shape(x)[-1:]
+    wide = [None if i is None else d.broadcast(d.reshaped(i, *(d.shape(i) or (1,))), size) for i in factors]
+    return [d.add(op, x, *wide)]
+
+
+def _rms_norm(d: Draft, op: RmsNorm, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    """Add(Mul(Mul(x, Rsqrt(Mean(Mul(x, x)))), gamma), beta)"""
+    x, gamma, beta = [*operands, None, None][:3]
+    assert x is not None
+    last = len(d.shape(x)) - 1
+    squares = d.reduced(Reduction.MEAN, d.unary(UnaryKind.SQUARE, x), (last,), keep_dims=True)
+    out = _scaled(d, x, squares, op.epsilon)
+    out = out if gamma is None else d.product(out, gamma)
+    return [out if beta is None else d.sum(out, beta)]
+
+
+def _why_not_activated(op: L2Normalization, types: CallTypes) -> str | None:
+    if op.activation is Activation.NONE or op.activation.value.function is not None:
+        return "no activation between bounds follows"
+    return only_float32(op, types)
+
+
+def _activated(d: Draft, op: L2Normalization, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Add(L2Normalization(x), 0), after which the activation comes"""
+    return [d.activated(d.add(evolve(op, activation=Activation.NONE), operands[0]), None, op.activation)]
+
+
+# ---- neighbouring channels
+
+
+def _why_not_local(op: LocalResponseNormalization, types: CallTypes) -> str | None:
+    return "a tensor has no elements" if 0 in types.output.shape else only_float32(op, types)
+
+
+def _local(d: Draft, op: LocalResponseNormalization, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Mul(x, Pow(Add(Mul(AveragePool(Pad(Mul(x, x))), ..), bias), -beta)); roots where beta is a half or three quarters
+
+    Squares above 1e38 are infinite.
+    """
+    (x,) = operands
+    shape = d.shape(x)
+    channels, rows = shape[-1], math.prod(shape[:-1])
+    squares = d.unary(UnaryKind.SQUARE, x)
+    if op.radius >= channels - 1:
+        sums = d.reduced(Reduction.SUM, squares, (len(shape) - 1,), keep_dims=True)
+        factor = op.alpha
+    else:
+        window = 2 * op.radius + 1
+        plane = d.reshaped(squares, 1, rows, channels, 1)
+        margins = d.constant(np.array([[0, 0], [0, 0], [op.radius, op.radius], [0, 0]], np.int32))
+        means = d.add(Pool2D(Pooling.AVERAGE, 1, window), d.add(Pad(), plane, margins))
+        sums, factor = d.reshaped(means, *shape), op.alpha * window
+    wide = d.sum(d.product(sums, d.real(factor)), d.real(op.bias))
+    return [d.product(x, _power(d, wide, op.beta))]
+
+
+def _power(d: Draft, x: int, beta: float) -> int:
+    """`x ** -beta`."""
+    if beta == 1:
+        return d.binary(BinaryKind.DIV, d.real(1), x)
+    if beta not in (0.5, 0.75):
+        return d.binary(BinaryKind.POW, x, d.real(-beta))
+    root = d.unary(UnaryKind.RSQRT, x)
+    return root if beta == 0.5 else d.product(root, d.unary(UnaryKind.SQRT, root))
+
+
+DECOMPOSITIONS = {
+    BatchNorm: (Decomposition(_why_not, _batch_norm),),
+    InstanceNorm: (Decomposition(_why_not, _instance_norm),),
+    RmsNorm: (Decomposition(_why_not_widened, _widened), Decomposition(_why_not, _rms_norm)),
+    L2Normalization: (Decomposition(_why_not_activated, _activated),),
+    LocalResponseNormalization: (Decomposition(_why_not_local, _local),),
+}

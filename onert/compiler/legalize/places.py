@@ -1,0 +1,253 @@
+"""Operations that say what stands where: numbers of places compared, and elements chosen or picked by them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import CallTypes, DType
+from onert.ir.ops.data_movement.dense import Bucketize
+from onert.ir.ops.data_movement.diagonal import MatrixBandPart, MatrixDiag, MatrixSetDiag
+from onert.ir.ops.data_movement.gather import EmbeddingLookup, OneHot
+from onert.ir.ops.data_movement.layout import ReverseSequence
+from onert.ir.ops.data_movement.reshape import Rank, Reshape, ShapeOf
+from onert.ir.ops.elementwise.binary import AddN, BinaryKind
+from onert.ir.ops.elementwise.comparison import ComparisonKind
+from onert.ir.ops.elementwise.convert import Dequantize, FakeQuant
+from onert.ir.ops.elementwise.unary import UnaryKind, ZerosLike
+from onert.ir.ops.reduction.reduce import Reduction
+from onert.ir.shape import normalize_axis, static
+
+from .decomposition import Decomposition, always, moves, only_float32
+from .draft import Draft
+
+
+def _why_no_rows(op: OneHot, types: CallTypes) -> str | None:
+    if types.input(1).value is None:
+        return "the depth is not known before the run"
+    return moves(op, CallTypes((types.input(2),), types.outputs))
+
+
+def _one_hot(d: Draft, op: OneHot, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Select(Equal(Reshape(indices), [0, 1 ..]), on, off)"""
+    indices, _, on, off = operands
+    if 0 in types.output.shape:
+        return [d.nothing(types.output)]
+    indices = d.index(indices)
+    at = normalize_axis(op.axis, types.output.rank)
+    own, depth = d.shape(indices), static(types.output.shape)[at]
+    numbers = d.numbers(depth, indices, (depth, *(1,) * (len(own) - at)))
+    hit = d.compared(ComparisonKind.EQUAL, d.reshaped(indices, *own[:at], 1, *own[at:]), numbers)
+    return [d.chosen(hit, d.reshaped(on), d.reshaped(off))]
+
+
+def _reverse_sequence(d: Draft, op: ReverseSequence, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Gather(x, Select(Less(time, length), length - 1 - time, time) + Minimum(length, 0)), batch by batch
+
+    A length below 0 or above the sequence leads to an index that there is not.
+    """
+    x, lengths = operands
+    shape = d.shape(x)
+    if 0 in shape:
+        return [d.nothing(types.output)]
+    sequence, batch = (normalize_axis(a, len(shape)) for a in (op.sequence_axis, op.batch_axis))
+    lengths = d.reshaped(d.index(lengths), shape[batch], 1)
+    time = d.numbers(shape[sequence], lengths, (1, shape[sequence]))
+    back = d.difference(d.difference(lengths, d.like(lengths, 1)), time)
+    there = d.chosen(d.compared(ComparisonKind.LESS, time, lengths), back, time)
+    there = d.sum(there, d.binary(BinaryKind.MINIMUM, lengths, d.like(lengths, 0)))
+    order = [batch, sequence, *(axis for axis in range(len(shape)) if axis not in (batch, sequence))]
+    found = d.gathered(d.transposed(x, order), there, 1, 1)
+    return [d.transposed(found, [order.index(axis) for axis in range(len(shape))])]
+
+
+# ---- matrices
+
+
+def _diagonal(d: Draft, rows: int, columns: int) -> int:
+    """Where the diagonal of a matrix is."""
+    down, across = (np.arange(n, dtype=np.int32) for n in (rows, columns))
+    return d.compared(ComparisonKind.EQUAL, d.constant(down[:, None]), d.constant(across))
+
+
+def _matrix_diag(d: Draft, op: MatrixDiag, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Select(Equal(rows, columns), Reshape(diagonal), 0)"""
+    (diagonal,) = operands
+    *before, size = d.shape(diagonal)
+    if 0 in types.output.shape:
+        return [d.nothing(types.output)]
+    return [d.chosen(_diagonal(d, size, size), d.reshaped(diagonal, *before, 1, size), d.like(diagonal, 0))]
+
+
+def _matrix_set_diag(d: Draft, op: MatrixSetDiag, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Select(Equal(rows, columns), Reshape(diagonal), x)"""
+    x, diagonal = operands
+    *before, rows, columns = d.shape(x)
+    if 0 in types.output.shape:
+        return [d.nothing(types.output)]
+    wide = (*before, rows, 1) if rows < columns else (*before, 1, columns)
+    found = d.chosen(_diagonal(d, rows, columns), d.reshaped(diagonal, *wide), x)
+    return [found]
+
+
+def _why_no_band(op: MatrixBandPart, types: CallTypes) -> str | None:
+    return "its elements are quantised" if types.input(0).quantization is not None else moves(op, types)
+
+
+def _matrix_band_part(d: Draft, op: MatrixBandPart, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Select(And(Or(above <= upper, upper < 0), Or(below <= lower, lower < 0)), x, 0)"""
+    x, *bounds = operands
+    *_, rows, columns = d.shape(x)
+    if 0 in types.output.shape:
+        return [d.nothing(types.output)]
+    down, across = (np.arange(n, dtype=np.int64) for n in (rows, columns))
+    sides = []
+    for bound, near, far in zip(bounds, (across, down[:, None]), (down[:, None], across), strict=True):
+        most = d.cast(d.reshaped(bound), DType.INT64)
+        inside = d.compared(ComparisonKind.LESS_EQUAL, d.difference(d.constant(far), d.constant(near)), most)
+        sides.append(d.binary(BinaryKind.LOGICAL_OR, inside, d.compared(ComparisonKind.LESS, most, d.like(most, 0))))
+    return [d.chosen(d.binary(BinaryKind.LOGICAL_AND, *sides), x, d.like(x, 0))]
+
+
+# ---- what types alone decide
+
+
+def _zeros(d: Draft, op: ZerosLike, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """BroadcastTo(0)"""
+    out = types.output
+    if 0 in out.shape:
+        return [d.nothing(out)]
+    return [d.broadcast(d.reshaped(d.like(operands[0], 0), *(1,) * out.rank), static(out.shape))]
+
+
+def _why_no_zeros(op: ZerosLike, types: CallTypes) -> str | None:
+    quantized = types.input(0).quantization is not None or types.output.quantization is not None
+    return "a real 0 is stored as another number" if quantized else None
+
+
+def _shape_of(d: Draft, op: ShapeOf, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """The shape, which is known"""
+    return [d.constant(np.array(d.shape(operands[0]), op.to.numpy))]
+
+
+def _rank(d: Draft, op: Rank, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """The rank, which is known"""
+    return [d.number(len(d.shape(operands[0])))]
+
+
+def _why_no_scalar(op: Reshape, types: CallTypes) -> str | None:
+    return "its result is no scalar" if types.output.rank or not types.input(0).rank else moves(op, types)
+
+
+def _to_scalar(d: Draft, op: Reshape, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Squeeze(x)"""
+    return [d.reshaped(operands[0])]
+
+
+# ---- element by element
+
+
+def _why_no_rows_of_bytes(op: EmbeddingLookup, types: CallTypes) -> str | None:
+    table = types.input(1)
+    if table.dtype is op.to or table.quantization is None:
+        return "its rows are not dequantised"
+    if any(t is not None and 0 in t.shape for t in types.inputs):
+        return "a tensor has no elements"
+    return None if table.quantization.per_tensor else "the table's scales lie along an axis"
+
+
+def _rows_of_bytes(d: Draft, op: EmbeddingLookup, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Dequantize(EmbeddingLookup(ids, table))"""
+    ids, table = operands
+    known = d.known(table)
+    rows = d.add(EmbeddingLookup(known.dtype), ids, table, quantization=(known.quantization,))
+    return [d.add(Dequantize(), rows)]
+
+
+def _fake_quant(d: Draft, op: FakeQuant, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Add(Mul(Floor(Add(Mul(Sub(Clamp(x), low), 1 / scale), 1 / 2)), scale), low)"""
+    smallest, largest = np.float32(1 if op.narrow else 0), np.float32((1 << op.bits) - 1)
+    low, high = np.float32(op.low), np.float32(op.high)
+    with np.errstate(all="ignore"):
+        scale = (high - low) / (largest - smallest)
+        nudged = np.clip(np.floor(smallest - low / scale + np.float32(0.5)), smallest, largest)
+        floor, ceiling = (smallest - nudged) * scale, (largest - nudged) * scale
+        inverse = 1 / scale
+    (x,) = operands
+    inside = d.difference(d.clamped(x, floor, ceiling), d.real(float(floor)))
+    stored = d.unary(UnaryKind.FLOOR, d.sum(d.product(inside, d.real(float(inverse))), d.real(0.5)))
+    return [d.sum(d.product(stored, d.real(float(scale))), d.real(float(floor)))]
+
+
+MOST_BUCKETS = 64
+"""Boundaries that every element is compared with."""
+_COUNTED = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32)
+
+
+def _why_no_buckets(op: Bucketize, types: CallTypes) -> str | None:
+    x = types.input(0)
+    if x.dtype not in _COUNTED or x.quantization is not None:
+        return f"elements of {x.dtype.text} are compared in float64"
+    count = len(op.boundaries)
+    return None if count <= MOST_BUCKETS else f"there are {count} boundaries, expected at most {MOST_BUCKETS}"
+
+
+def _buckets(d: Draft, op: Bucketize, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Sum(Cast(Not(Less(Reshape(x), boundaries)))): what is no number is below none"""
+    (x,) = operands
+    shape = d.shape(x)
+    if 0 in shape:
+        return [d.nothing(types.output)]
+    if not op.boundaries:
+        return [d.broadcast(d.constant(np.zeros((1,) * len(shape), np.int32)), shape)]
+    if d.dtype(x) is DType.FLOAT32:
+        edges = np.array([_not_below(edge) for edge in op.boundaries], np.float32)
+    else:
+        x = d.cast(x, DType.INT64)
+        edges = np.array([math.ceil(min(max(edge, -(2.0**40)), 2.0**40)) for edge in op.boundaries])
+    below = d.compared(ComparisonKind.LESS, d.reshaped(x, *shape, 1), d.constant(edges))
+    counted = d.cast(d.unary(UnaryKind.LOGICAL_NOT, below), DType.INT32)
+    return [d.reduced(Reduction.SUM, counted, (len(shape),))]
+
+
+def _not_below(edge: float) -> np.float32:
+    """The least float32 that is no less than a number."""
+    with np.errstate(over="ignore"):
+        found = np.float32(edge)
+    return np.nextafter(found, np.float32(np.inf)) if found < edge else found
+
+
+MOST_SUMMANDS = 32
+"""Of one sum."""
+
+
+def _why_not_many(op: AddN, types: CallTypes) -> str | None:
+    return None if len(types.inputs) > MOST_SUMMANDS else f"it has at most {MOST_SUMMANDS} inputs"
+
+
+def _many(d: Draft, op: AddN, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """AddN(AddN(first ones), others ..), from the first to the last"""
+    total, rest = operands[0], list(operands[1:])
+    while rest:
+        total = d.add(AddN(), total, *rest[: MOST_SUMMANDS - 1])
+        rest = rest[MOST_SUMMANDS - 1 :]
+    return [total]
+
+
+DECOMPOSITIONS = {
+    OneHot: (Decomposition(_why_no_rows, _one_hot),),
+    ReverseSequence: (Decomposition(moves, _reverse_sequence),),
+    MatrixDiag: (Decomposition(moves, _matrix_diag),),
+    MatrixSetDiag: (Decomposition(moves, _matrix_set_diag),),
+    MatrixBandPart: (Decomposition(_why_no_band, _matrix_band_part),),
+    ZerosLike: (Decomposition(_why_no_zeros, _zeros),),
+    ShapeOf: (Decomposition(always, _shape_of),),
+    Rank: (Decomposition(always, _rank),),
+    Reshape: (Decomposition(_why_no_scalar, _to_scalar),),
+    EmbeddingLookup: (Decomposition(_why_no_rows_of_bytes, _rows_of_bytes),),
+    FakeQuant: (Decomposition(only_float32, _fake_quant),),
+    Bucketize: (Decomposition(_why_no_buckets, _buckets),),
+    AddN: (Decomposition(_why_not_many, _many),),
+}

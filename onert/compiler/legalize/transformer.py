@@ -1,0 +1,155 @@
+"""Layers of decoders: rotated positions, attention over a cache, and experts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import CallTypes, DType, TensorType
+from onert.ir.ops.contraction.attention import Attention, Pairing, RoPE
+from onert.ir.ops.contraction.experts import MixtureOfExperts
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.control_flow.enclosed import Loop
+from onert.ir.ops.data_movement.gather import PutRow
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.layout import Reverse
+from onert.ir.ops.elementwise.comparison import ComparisonKind
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.reduction.reduce import Reduction
+from onert.ir.ops.reduction.softmax import Softmax
+from onert.ir.shape import static
+
+from .decomposition import Decomposition, only_float32
+from .draft import Draft
+from .scatter import put_rows, replaced
+
+
+def _why_not_rotated(op: RoPE, types: CallTypes) -> str | None:
+    return "a tensor has no elements" if 0 in types.output.shape else only_float32(op, types)
+
+
+def _rotated(d: Draft, x: int, sin: int, cos: int, pairing: Pairing) -> int:
+    """x · cos + turned · sin, where `turned` has the other element of each pair, one of them negative."""
+    shape = d.shape(x)
+    before, size = shape[:-1], shape[-1]
+    if pairing is Pairing.HALVES:
+        half, none = (*before, size // 2), (0,) * len(before)
+        first, second = d.part(x, (*none, 0), half), d.part(x, (*none, size // 2), half)
+        turned = d.add(Concat(-1), d.unary(UnaryKind.NEG, second), first)
+    else:
+        pairs = d.reshaped(x, *before, size // 2, 2)
+        swapped = d.moved(Reverse(), pairs, d.integers(len(before) + 1))
+        turned = d.reshaped(d.product(swapped, d.constant(np.array([-1, 1], np.float32))), *shape)
+    return d.sum(d.product(x, cos), d.product(turned, sin))
+
+
+def _rope(d: Draft, op: RoPE, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Add(Mul(x, cos), Mul(Concat(Neg(second half), first half), sin))"""
+    x, sin, cos = operands
+    return [_rotated(d, x, sin, cos, op.pairing)]
+
+
+# ---- attention
+
+
+def _why_no_attention(op: Attention, types: CallTypes) -> str | None:
+    if any(t is not None and 0 in t.shape for t in types.inputs):
+        return "a tensor has no elements"
+    tokens, size = types.input(0).shape[1], types.input(8).shape[1]
+    return None if (tokens or 0) <= (size or 0) else f"{tokens} tokens are put into a cache of {size}"
+
+
+def _attention(d: Draft, op: Attention, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    """FullyConnected(Softmax(query · keysᵀ + mask) · values), and the caches with rows put in"""
+    x, wq, wk, wv, wo, cos, sin, k_cache, v_cache, position = (
+        i for i in (*operands[:7], *operands[8:]) if i is not None
+    )
+    mask = operands[7]
+    _, tokens, model = d.shape(x)
+    _, size, heads, n = d.shape(k_cache)
+    rows = d.reshaped(x, tokens, model)
+    sines, cosines = (d.reshaped(t, math.prod(d.shape(t)) // n, 1, n) for t in (sin, cos))
+    query, key, value = (d.reshaped(d.rows_times(rows, w, None), tokens, heads, n) for w in (wq, wk, wv))
+    query, key = (_rotated(d, heads_of, sines, cosines, Pairing.HALVES) for heads_of in (query, key))
+    first = d.reshaped(d.index(position), 1)
+    places = first if tokens == 1 else d.sum(first, d.numbers(tokens, first, (tokens,)))
+    keys, values = (
+        put_rows(d, d.reshaped(cache, size, model), places, d.reshaped(new, tokens, model), replaced)
+        for cache, new in ((k_cache, key), (v_cache, value))
+    )
+    context = size if mask is None else min(size, d.shape(mask)[-1])
+    seen_keys, seen_values = (d.part(cache, (0, 0), (context, model)) for cache in (keys, values))
+    if mask is None:  # no token sees what stands behind the last, whatever it is
+        behind = d.compared(
+            ComparisonKind.GREATER, d.numbers(size, first, (size, 1)), d.part(places, (tokens - 1,), (1,))
+        )
+        seen_values = d.chosen(behind, d.like(x, 0), seen_values)
+    by_head = d.transposed(d.reshaped(seen_keys, context, heads, n), (1, 0, 2))
+    scores = d.add(BatchMatMul(adjoint_y=True), d.transposed(query, (1, 0, 2)), by_head)
+    scores = d.product(scores, d.real(1 / np.sqrt(n)))
+    if mask is None:
+        seen = d.compared(ComparisonKind.LESS_EQUAL, d.numbers(size, first, (1, size)), d.reshaped(places, tokens, 1))
+        scores = d.chosen(seen, scores, d.like(x, -math.inf))
+    else:
+        wide = d.reshaped(mask, math.prod(d.shape(mask)[:-1]), d.shape(mask)[-1])
+        scores = d.sum(scores, d.part(wide, (0, 0), (d.shape(wide)[0], context)))
+    weights = d.add(Softmax(), scores)
+    values_by_head = d.transposed(d.reshaped(seen_values, context, heads, n), (1, 0, 2))
+    mixed = d.transposed(d.add(BatchMatMul(), weights, values_by_head), (1, 0, 2))
+    out = d.rows_times(d.reshaped(mixed, tokens, model), wo, None)
+    return [d.reshaped(out, 1, tokens, model), *(d.reshaped(c, 1, size, heads, n) for c in (keys, values))]
+
+
+# ---- experts
+
+
+def _why_no_experts(op: MixtureOfExperts, types: CallTypes) -> str | None:
+    return "a tensor has no elements" if 0 in types.output.shape else None
+
+
+def _experts(d: Draft, op: MixtureOfExperts, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """A loop over the experts that rows have chosen: each gathers its matrices, and puts its row in place"""
+    x, weights, indices, gate, up, down, scales = operands
+    experts, chosen, features, hidden = op.experts, op.chosen, op.features, op.hidden
+    total = math.prod(d.shape(x)) // features * chosen
+    numbers = d.reshaped(indices, total)
+    negative = d.compared(ComparisonKind.LESS, numbers, d.like(numbers, 0))
+    numbers = d.chosen(negative, d.sum(numbers, d.like(numbers, experts)), numbers)
+    factors = d.product(d.reshaped(weights, total), d.gathered(d.reshaped(scales, experts), numbers, 0))
+    rows = d.reshaped(x, total // chosen, 1, features)
+    rows = d.reshaped(d.broadcast(rows, (total // chosen, chosen, features)), total, features)
+    into = [d.transposed(d.reshaped(w, hidden, experts, features), (1, 0, 2)) for w in (gate, up)]
+    out_of = d.transposed(d.reshaped(down, features, experts, hidden), (1, 0, 2))
+    nothing = d.broadcast(d.constant(np.zeros((1, 1), np.float32)), (total, features))
+    given = (nothing, rows, numbers, d.reshaped(factors, total, 1), *into, out_of)
+    kinds = [TensorType(DType.INT32, ()), *(evolve(d.known(i), data=None) for i in given)]
+    condition = Draft()
+    counter, *_ = [condition.input(t) for t in kinds]
+    goes_on = condition.compared(ComparisonKind.LESS, counter, condition.number(total))
+    body = Draft()
+    at, made, *kept = (body.input(t) for t in kinds)
+    found = body.moved(PutRow(), made, at, _one_expert(body, at, *kept))
+    loop = Loop(condition.subgraph([goes_on]), body.subgraph([body.sum(at, body.number(1)), found, *kept]))
+    made = d.add_many(loop, d.number(0), *given)[1]
+    by_row = d.reshaped(made, total // chosen, chosen, features)
+    return [d.reshaped(d.reduced(Reduction.SUM, by_row, (1,)), *static(types.output.shape))]
+
+
+def _one_expert(d: Draft, at: int, rows: int, numbers: int, factors: int, gate: int, up: int, down: int) -> int:
+    """What the expert gives that is chosen at a place, by its weight."""
+    number = d.gathered(numbers, at, 0)
+    row, factor = (d.reshaped(d.gathered(i, at, 0), 1, d.shape(i)[1]) for i in (rows, factors))
+    product = BatchMatMul(adjoint_y=True)
+    gated, plain = (d.add(product, row, d.gathered(w, number, 0)) for w in (gate, up))
+    inner = d.product(d.unary(UnaryKind.GELU, gated), plain)
+    return d.product(d.add(product, inner, d.gathered(down, number, 0)), factor)
+
+
+DECOMPOSITIONS = {
+    RoPE: (Decomposition(_why_not_rotated, _rope),),
+    Attention: (Decomposition(_why_no_attention, _attention),),
+    MixtureOfExperts: (Decomposition(_why_no_experts, _experts),),
+}
