@@ -48,7 +48,7 @@ def legalize(graph: Subgraph, supports: Supports, find: Find | None = None) -> S
 
         y = OneHot(x, 3, 1.0, 0.0)    -->    y = Select(Equal(Reshape(x), [0, 1, 2]), 1.0, 0.0)
     """
-    if find is None:
+    if find is None or find is decompositions:
         return _Legalizing(supports, has_decompositions, decompositions).graph(graph, 0)
     return _Legalizing(supports, lambda kind: bool(find(kind)), find).graph(graph, 0)
 

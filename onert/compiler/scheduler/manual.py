@@ -149,14 +149,15 @@ def why_not(backend: Backend, operation: Operation, types: CallTypes) -> str | N
 def support(operation: Operation, types: CallTypes, backends: Sequence[Backend], chosen: Choices) -> Support:
     """How the best of the backends that may run an operation runs it.
 
-    A backend that the user named for this operation or its kind runs it as well as any could.
+    A backend that the user named for this operation or its kind runs it as well as any could. One that is given single
+    operations evaluates those that call subgraphs: it goes through Python for each call.
     """
     choice = chosen.of(operation)
     named = choice is not None and choice.option != "OP_BACKEND_ALLOPS"
     found = Support.NONE
     for backend in _candidates(operation, {each.name: each for each in backends}, chosen):
         if why_not(backend, operation, types) is None:
-            if named or not backend.evaluates:
+            if named or not (backend.evaluates or (backend.single and operation.op.subgraphs)):
                 return Support.NATIVE
             found = Support.EVALUATED
     return found
