@@ -152,7 +152,7 @@ def test_another_process_finds_the_same_and_nothing_else(tmp_path: Path) -> None
             **os.environ,
             "PYTHONHASHSEED": seed,
             "ONERT_CACHE_DIR": str(tmp_path),
-            "PYTHONPATH": str(REPOSITORY / "tests"),
+            "PYTHONPATH": os.pathsep.join([str(REPOSITORY / "tests"), os.environ.get("PYTHONPATH", "")]),
         }
         done = subprocess.run(
             [sys.executable, "-c", SCRIPT, weight], check=True, capture_output=True, text=True, env=environment

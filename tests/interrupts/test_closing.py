@@ -153,7 +153,7 @@ def test_an_execution_is_closed(way: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PREPARED + script],
         cwd=Path(__file__).parent.parent,
-        env={**os.environ, "ONERT_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parent.parent)},
+        env={**os.environ, "ONERT_CACHE_DIR": str(tmp_path)},  # `-c` looks for modules where it is started
         capture_output=True,
         text=True,
         timeout=120,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -56,7 +57,7 @@ def test_what_is_wrong_with_llvm_is_told(tmp_path: Path, failure: str) -> None:
         text=True,
         check=False,
         timeout=120,
-        env={"XDG_CACHE_HOME": str(tmp_path / "cache")},
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
     )
     assert done.returncode == 0, done.stderr
     *sentences, last = done.stdout.splitlines()
