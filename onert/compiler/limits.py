@@ -37,7 +37,7 @@ WORK_OF_A_COMMAND = 2_500
 WORK_OF_A_BYTE = 10
 """Arithmetic that takes as long as moving a byte."""
 LANES = 32
-"""Of the registers that sums lie in. Results of fewer channels leave the others idle."""
+"""Of the registers that sums lie in. Results of fewer channels leave the others idle, and wait for one another."""
 PRODUCTS = 4
 """How much faster additions and multiplications are in operations that make many of each byte."""
 
@@ -108,7 +108,7 @@ def work_of(subgraph: Subgraph, backends: Sequence[Backend]) -> int:
 def work_of_a_command(op: Op, types: CallTypes) -> int:
     """The work of one run of an operation in native code."""
     found = cost(op, types)
-    idle = max((LANES // max(t.shape[-1] or 1, 1) for t in types.outputs if t.rank), default=1)
+    idle = max((2 * LANES // max(t.shape[-1] or 1, 1) - 1 for t in types.outputs if t.rank), default=1)
     quick = PRODUCTS if idle <= 1 and found.flops > LANES * found.nbytes else 1
     return WORK_OF_A_COMMAND + max(1, idle) * found.flops // quick + WORK_OF_A_BYTE * found.nbytes
 

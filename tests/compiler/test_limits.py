@@ -167,7 +167,7 @@ def test_a_result_of_one_channel_costs_as_much_as_one_of_all_lanes() -> None:
         inputs = typed(1000, 1000), typed(outputs, 1000)
         return work_of_a_command(FullyConnected(), CallTypes(inputs, (typed(1000, outputs),)))
 
-    assert work(1) == pytest.approx(work(32), rel=0.1)
+    assert work(32) < work(1) < 2 * work(32)
 
 
 def test_products_that_fill_registers_cost_less_than_other_arithmetic() -> None:

@@ -232,7 +232,7 @@ CLASSES: dict[str, tuple[Callable[[int], bytes], Sizes]] = {
     make.__name__: (make, sizes)
     for make, sizes in (
         (convolved, (8, 450, 1000)),
-        (convolved_with_one_filter, (8, 90, 4000)),
+        (convolved_with_one_filter, (8, 60, 4000)),
         (filtered_deeply, (8, 100, 2000)),
         (spread, (8, 520, 1000)),
         (multiplied, (8, 70_000, 400_000)),
