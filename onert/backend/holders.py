@@ -37,10 +37,10 @@ class Holders:
         self._remove(id(hold))
 
     def _remove(self, number: int) -> None:
-        """End first, so that a holder whose removal is interrupted is still known, and removed when it is dropped."""
-        if self._holders.keys() <= {number}:
-            self._end()
+        """Holders that were dropped count for nothing: an interrupt may have kept one from being removed."""
         self._holders.pop(number, None)
+        if all(holder() is None for holder in tuple(self._holders.values())):
+            self._end()
 
     def forget(self) -> None:
         """After a fork."""

@@ -97,7 +97,7 @@ class Compilation:
         for backend in self.backends:
             backend.begin(self.options.settings)
         budget = steps(entry.model)
-        allowed = limits(entry.model, entry.subgraph, self.entry.subgraph, self.options)
+        allowed = limits(entry.model, entry.subgraph, self.entry.subgraph, self.options, self.backends)
         entry = evolve(entry, model=_prepared(entry, self.choices, self.options, self.backends, budget, allowed))
         routines, notes = self.routines(entry.model, entry.index, budget, allowed)
         if self.options.graph_dot_dump:

@@ -26,6 +26,7 @@ from .options import Options
 MEMORY, MEMORY_PER_BYTE, MEMORY_PER_GIVEN_BYTE = 640 << 20, 64, 128
 """The network for a large picture has a hundred features for each of its pixels, and a few such tensors at a time."""
 WORK, WORK_PER_BYTE, WORK_PER_GIVEN_BYTE = 100_000_000_000, 40_000, 10_000
+EVALUATED = 10
 STEPS, STEPS_PER_BYTE = 2_000_000, 0.25
 STEPS_PER_OPERATION = 1000
 """Of the largest subgraph: each of its operations has results of its own, so that a file cannot repeat them for nothing
@@ -60,9 +61,13 @@ def steps(model: Subgraphs) -> Budget:
     return Budget(int(STEPS + own), CompileError)
 
 
-def limits(model: Subgraphs, entry: Subgraph, declared: Subgraph, options: Options) -> Limits:
+def limits(
+    model: Subgraphs, entry: Subgraph, declared: Subgraph, options: Options, backends: Sequence[Backend] = ()
+) -> Limits:
     """The limits for a model with the inputs of `entry`; those that the caller made larger than `declared` by the file
     add to them.
+
+    Who chose backends of which the first evaluates operations in NumPy has time: runs may take `EVALUATED` as long.
     """
     size, elements = _constants(model)
     pairs = [(entry.type(a), declared.type(b)) for a, b in zip(entry.inputs, declared.inputs, strict=True)]
@@ -71,7 +76,8 @@ def limits(model: Subgraphs, entry: Subgraph, declared: Subgraph, options: Optio
     products = 2 * elements * more // PRODUCTS  # each element of a filter meets each element of a picture
     memory = MEMORY + MEMORY_PER_BYTE * size + MEMORY_PER_GIVEN_BYTE * given
     work = WORK + WORK_PER_BYTE * size + WORK_PER_GIVEN_BYTE * given + products
-    return Limits(options.max_memory or memory, options.max_work or work)
+    times = EVALUATED if backends and backends[0].evaluates else 1
+    return Limits(options.max_memory or memory, options.max_work or times * work)
 
 
 def _constants(model: Subgraphs) -> tuple[int, int]:

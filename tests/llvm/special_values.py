@@ -13,6 +13,7 @@ from cases.case import Case
 
 from onert.backend import Sequence as Operations
 from onert.backend import Settings, Tensor, Tensors
+from onert.compiler.legalize.decomposition import places
 from onert.ir import Array, OnertError, Subgraph
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
@@ -121,8 +122,13 @@ def _stretches(case: Case) -> Iterator[tuple[str, Case]]:
 
 
 def _native(special: Special) -> bool:
+    """A decomposition may add and multiply in another order than its operation's meaning, so that huge numbers overflow
+    elsewhere and zeros have other signs; those of recurrent layers keep it."""
     try:
         subgraph = special.subgraph()
+        (operation,) = subgraph.operations
+        if places().get(type(special.case.op).__name__, "recurrent") != "recurrent":
+            return BACKEND.supports(operation, subgraph.types(operation)) is None
         return why_not(subgraph) is None and bind(subgraph, None) is not None
     except (OnertError, ValueError):  # shapes that the operation does not take
         return False

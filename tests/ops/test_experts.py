@@ -71,5 +71,5 @@ def test_what_litert_refuses_is_refused_with_the_rule(other: dict[str, Any], say
 
 def test_an_expert_that_is_not_there_is_refused_when_the_model_runs() -> None:
     x, weights, indices = _given(2)
-    with pytest.raises(ExecutionError, match="expert 4 is chosen of 4"):
+    with pytest.raises(ExecutionError, match="operation 0 moe: index 4 is outside of dimension 0 of 4"):
         _run(_model(2), (x, weights, np.full_like(indices, 4)))

@@ -175,14 +175,15 @@ class Val:
         """The greater; for floats NaN where either is."""
         if not self.is_float:
             return self.max(other)
-        # `other` is looked at, and not `self`, which may be a total that the next element waits for.
-        return other.ne(other).select(other, (other > self).select(other, self))
+        # `other` is looked at, and not `self`, which may be a total that the next element waits for. Of zeros of both
+        # signs `other` is taken, as the processor's instruction does.
+        return other.ne(other).select(other, (other >= self).select(other, self))
 
     def minimum(self, other: Val) -> Val:
         """The lesser; for floats NaN where either is."""
         if not self.is_float:
             return self.min(other)
-        return other.ne(other).select(other, (other < self).select(other, self))
+        return other.ne(other).select(other, (other <= self).select(other, self))
 
     def clamp(self, low: Val | Number, high: Val | Number) -> Val:
         return self.max(low).min(high)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from onert.ir.dtype import Array
+from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.types import TensorType
 
@@ -21,6 +21,7 @@ class TanhOfSum(Op):
     """
 
     def infer(self, x: TensorType, y: TensorType) -> TensorType:
+        require(x.dtype is DType.FLOAT32 and y.dtype is DType.FLOAT32, f"the operands are {x} and {y}, expected f32")
         require(x.shape == y.shape, f"the operands have shapes {x.shape} and {y.shape}, expected the same")
         return x.result(x.shape)
 
