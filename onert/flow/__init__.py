@@ -19,6 +19,7 @@ from .builder import Builder
 from .cell import Cell
 from .channel import Channel
 from .compiler import Compiler
+from .convert import from_package
 from .flow import Flow
 from .graph import (
     DT_BOOL,
@@ -39,7 +40,6 @@ from .graph import (
 )
 from .instance import Instance
 from .network import Network
-from .packages import from_package
 from .tensor import Tensor
 
 __all__ = [

@@ -10,6 +10,7 @@ from onert.ir import ExecutionError
 from .channel import Channel
 from .compiled import Compiled
 from .instance import Instance
+from .listing import listing
 
 
 class Cell:
@@ -47,6 +48,10 @@ class Cell:
         except ExecutionError:
             return False
         return name in self.compiled.layout.fields
+
+    def __str__(self) -> str:
+        """The listing: where tensors lie, and the steps with their kernels (`onert.flow.listing`)."""
+        return listing(self.compiled)
 
     def __repr__(self) -> str:
         return f"Cell('{self.name}')"

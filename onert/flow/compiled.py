@@ -24,12 +24,29 @@ class Shared:
     learnable: frozenset[str]
 
 
+@frozen
+class Step:
+    """An operation that a cell computes: by which kernel, and which backends run what the kernel consists of.
+
+    Operands and results are variables by name; `types` are the element types of the operands and then of the results.
+    """
+
+    operation: str
+    kernel: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    types: tuple[str, ...]
+    backends: tuple[str, ...]
+    recipe: str = ""
+
+
 @frozen(eq=False)
 class Compiled:
     """A function that is compiled: its program, and where its tensors lie in an instance.
 
     `assigned` names the variables that the last outputs of the program are assigned to; `references` are fields whose
-    tensors lie elsewhere, each with whether the function reads it and whether it computes it.
+    tensors lie elsewhere, each with whether the function reads it and whether it computes it. `links` are the variables
+    that connectors link to one, `steps` what is computed, in order; operations that do nothing are left out.
     """
 
     name: str
@@ -39,6 +56,8 @@ class Compiled:
     shared: Shared
     assigned: tuple[str, ...]
     references: Mapping[str, tuple[bool, bool]]
+    links: Mapping[str, tuple[str, ...]]
+    steps: tuple[Step, ...]
 
     def named(self, key: Any) -> str:
         """The name of the tensor that a key stands for."""

@@ -3,36 +3,40 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve
 
 from onert import runtime
+from onert.backend import Program
 from onert.compiler import Options
-from onert.frontend.flow.file import FlowFile, Variable, VariableFlag
-from onert.frontend.flow.function import Translation, translate
-from onert.frontend.flow.model import rule_of, signature
+from onert.frontend.flow.emitter import Rule
+from onert.frontend.flow.file import FlowFile, Operation, Variable, VariableFlag
+from onert.frontend.flow.function import Translation, called, translate
+from onert.frontend.flow.model import signature
 from onert.frontend.flow.resolve import Graph, resolve
 from onert.frontend.flow.table.assignments import ASSIGNMENTS
 from onert.ir import Array, CompileError, Package, Subgraphs, TensorType
 from onert.ir.ops.custom import Unsupported
 
 from .cell import Cell
-from .compiled import Compiled, Shared
-from .files import flow_file
+from .compiled import Compiled, Shared, Step
+from .files import add, flow_file
 from .flow import Flow
 from .keys import Parameters
 from .layout import layout
+from .library import Library, standard_library
 from .network import Network
 from .tensor import memory_for
 
 
 class Compiler:
-    """Compiles flows, with the options of `onert.compile`."""
+    """Compiles flows: with a library of transformations and kernels, and the options of `onert.compile`."""
 
-    def __init__(self, options: Options | None = None, **overrides: Any) -> None:
+    def __init__(self, library: Library | None = None, options: Options | None = None, **overrides: Any) -> None:
+        self.library = standard_library() if library is None else library
         self.options = options
         self.overrides = overrides
 
@@ -45,15 +49,22 @@ class Compiler:
         if not isinstance(flow, Flow):
             path, flow = Path(flow), Flow()
             flow.load(path)
-        graph = resolve(_sized(flow_file(flow)))
+        transformed = Flow()
+        add(transformed, _sized(flow_file(flow)))
+        self.library.transform(transformed)
+        graph = resolve(flow_file(transformed))
         shared = _shared(graph)
         parameters = _parameters(graph)
         translations = [
-            translate(graph, function, rule_of, shared.learnable, ASSIGNMENTS) for function in graph.flow.functions
+            translate(graph, function, self._rule, shared.learnable, ASSIGNMENTS) for function in graph.flow.functions
         ]
         _require_meanings(translations)
         cells = {t.subgraph.name: self._cell(graph, t, parameters, shared) for t in translations}
         return Network(cells, parameters, shared)
+
+    def _rule(self, operation: Operation) -> Rule | None:
+        kernel = self.library.found(operation)
+        return None if kernel is None else kernel.rule
 
     def _cell(self, graph: Graph, translation: Translation, parameters: Parameters, shared: Shared) -> Cell:
         subgraph = translation.subgraph
@@ -65,7 +76,41 @@ class Compiler:
             for name in plan.fields
             if name in graph.variables and graph.variables[name].is_reference
         }
-        return Cell(Compiled(subgraph.name, program, plan, parameters, shared, translation.assigned, references))
+        steps = tuple(self._steps(graph, subgraph.name, program))
+        assigned, links = translation.assigned, _links(graph)
+        return Cell(Compiled(subgraph.name, program, plan, parameters, shared, assigned, references, links, steps))
+
+    def _steps(self, graph: Graph, name: str, program: Program) -> Iterator[Step]:
+        """The operations of a function that something is left of in its program."""
+        backends: dict[str, dict[str, None]] = {}
+        for step in program.main.steps:
+            for each in step.sequence.body:
+                backends.setdefault(each.location, {})[step.backend] = None
+        function = next(f for f in graph.flow.functions if f.name == name)
+        for operation in graph.ordered(function):
+            found = tuple(backends.get(called(operation), ()))
+            kernel = self.library.found(operation)
+            if found or operation.type in ASSIGNMENTS:
+                inputs, outputs = graph.inputs(operation), graph.outputs(operation)
+                yield Step(
+                    operation.name,
+                    operation.type if kernel is None else kernel.name,
+                    tuple(v.name for v in inputs),
+                    tuple(v.name for v in outputs),
+                    tuple(v.element_type for v in (*inputs, *outputs)),
+                    found,
+                    operation.attribute("expr") or "",
+                )
+
+
+def _links(graph: Graph) -> dict[str, tuple[str, ...]]:
+    """The variables that connectors link to each."""
+    found: dict[str, dict[str, None]] = {}
+    for connector in graph.flow.connectors:
+        linked = [graph.variables[name].name for name in connector.links]
+        for name in linked:
+            found.setdefault(name, {}).update(dict.fromkeys(other for other in linked if other != name))
+    return {name: tuple(others) for name, others in found.items()}
 
 
 def _sized(flow: FlowFile) -> FlowFile:

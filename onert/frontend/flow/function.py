@@ -100,7 +100,7 @@ class _Translator:
     def _translate(self, operation: Operation) -> None:
         graph, e = self._graph, self._emitter
         where = place(operation)
-        e.place = f"operation '{operation.name}' {operation.type}"
+        e.place = called(operation)
         try:
             inputs = tuple(self._operand(variable) for variable in graph.inputs(operation))
             results = tuple(type_of(variable) for variable in graph.outputs(operation))
@@ -149,6 +149,11 @@ class _Translator:
             whose = "no function" if owner is None else f"function '{owner.name}'"
             raise RuleError(f"reads '{variable.name}', which an operation of {whose} computes")
         return found
+
+
+def called(operation: Operation) -> str:
+    """The location of all IR operations that a flow's operation becomes."""
+    return f"operation '{operation.name}' {operation.type}"
 
 
 def _unsupported(e: Emitter, node: Node) -> Sequence[int]:

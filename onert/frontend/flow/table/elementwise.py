@@ -182,7 +182,7 @@ FUNCTIONS: Mapping[str, Function] = {
 }
 """The functions of elements by the names that recipes call them by; comparisons give booleans."""
 
-_RENAMED = {
+RENAMED = {
     "Equal": "CmpEq",
     "NotEqual": "CmpNe",
     "Less": "CmpLt",
@@ -223,6 +223,6 @@ CASTS: Mapping[str, DType] = {
 
 RULES: Mapping[str, Rule] = {
     **{name: _operation(function) for name, function in FUNCTIONS.items() if not name.startswith("Cmp")},
-    **{name: _operation(FUNCTIONS[function]) for name, function in _RENAMED.items()},
+    **{name: _operation(FUNCTIONS[function]) for name, function in RENAMED.items()},
     **dict.fromkeys((*CASTS, "Cast"), _cast),
 }

@@ -8,6 +8,8 @@ from typing import Any
 
 from attrs import frozen
 
+from onert.flow.builder import Builder
+from onert.flow.graph import Variable
 from onert.frontend.flow.elements import DTYPES
 from onert.ir import Array, CallTypes, DType, Op, RuleError
 from onert.ir import shape as shapes
@@ -27,9 +29,6 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
 from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
-
-from .builder import Builder
-from .graph import Variable
 
 
 @frozen(eq=False)

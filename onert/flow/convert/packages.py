@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from onert.flow.builder import Builder
+from onert.flow.flow import Flow
+from onert.flow.graph import Variable
 from onert.ir import CompileError, Constant, ModelError, Operation, Package, RuleError, Signature, Subgraph
 from onert.ir import shape as shapes
 
-from .builder import Builder
-from .flow import Flow
-from .graph import Variable
 from .translations import RULES, Given, name_of
 
 

@@ -1,0 +1,20 @@
+"""Transformations of flows and kernels for their operations, which users extend.
+
+A compiler transforms a copy of a flow until nothing changes any more, and then takes a kernel for each operation. The
+library that registers something last is asked first, of both.
+
+    library = standard_library()
+
+    @library.transformer
+    def drop_identities(flow: Graph) -> bool: ...
+
+    @library.kernel("Swish")
+    def swish(e: Emitter, node: Node) -> int:
+        return e.binary(BinaryKind.MUL, node.input(0), e.unary(UnaryKind.LOGISTIC, node.input(0)))
+"""
+
+from .library import Kernel, Library, Transformer
+from .rewriting import fuse, remove, replace
+from .standard import standard_library
+
+__all__ = ["Kernel", "Library", "Transformer", "fuse", "remove", "replace", "standard_library"]

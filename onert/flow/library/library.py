@@ -1,0 +1,98 @@
+"""What a compiler knows: transformations and kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from onert.flow.graph import Graph
+from onert.frontend.flow.emitter import Emitter, Node, Rule
+from onert.frontend.flow.file import Operation
+from onert.ir import CompileError
+from onert.ir.ops.custom import Python
+
+Transformer = Callable[[Graph], bool]
+"""Changes a flow, and says whether it did. A step leaves the meaning of every function as it is."""
+_MOST_ROUNDS = 1000
+"""More than any flow of the standard transformations takes: for what a user's own do to each other."""
+
+
+def _always(operation: Operation) -> bool:
+    return True
+
+
+@frozen(eq=False)
+class Kernel:
+    """What runs operations of a type: IR operations that a rule adds, for those that it `supports`."""
+
+    name: str
+    operation: str
+    rule: Rule
+    supports: Callable[[Operation], bool] = _always
+
+
+class Library:
+    """Transformations and kernels; what was registered last is asked first."""
+
+    def __init__(self) -> None:
+        self.transformers: list[Transformer] = []
+        self.kernels: dict[str, list[Kernel]] = {}
+
+    def register(self, kernel: Kernel) -> None:
+        """Add a kernel."""
+        self.kernels.setdefault(kernel.operation, []).append(kernel)
+
+    def transformer(self, transform: Transformer) -> Transformer:
+        """Add a transformation; a decorator."""
+        self.transformers.append(transform)
+        return transform
+
+    def kernel(
+        self, operation: str, name: str | None = None, supports: Callable[[Operation], bool] = _always
+    ) -> Callable[[Rule], Rule]:
+        """A decorator that adds a rule as the kernel of operations of a type."""
+
+        def add(rule: Rule) -> Rule:
+            self.register(Kernel(name or operation, operation, rule, supports))
+            return rule
+
+        return add
+
+    def function(
+        self, operation: str, name: str | None = None, supports: Callable[[Operation], bool] = _always
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """A decorator that adds a function on arrays, which gives an array for each result, as such a kernel."""
+
+        def add(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.register(Kernel(name or function.__name__, operation, _calling(operation, function), supports))
+            return function
+
+        return add
+
+    def found(self, operation: Operation) -> Kernel | None:
+        """The kernel of an operation; None where none supports it."""
+        return next((k for k in reversed(self.kernels.get(operation.type, ())) if k.supports(operation)), None)
+
+    def transform(self, flow: Graph) -> None:
+        """Run all transformations until none changes anything; CompileError where they never stop."""
+        for _ in range(_MOST_ROUNDS):
+            changes = [transform(flow) for transform in reversed(self.transformers)]
+            if not any(changes):
+                return
+        raise CompileError(f"the transformations still change the flow after {_MOST_ROUNDS} rounds")
+
+
+def _calling(operation: str, function: Callable[..., Any]) -> Rule:
+    """A rule by which Python calls a function when the cell is computed."""
+
+    def called(*arrays: Any, options: bytes) -> Any:
+        found = function(*arrays)
+        return tuple(np.asarray(a) for a in found) if isinstance(found, tuple | list) else np.asarray(found)
+
+    def rule(e: Emitter, node: Node) -> Sequence[int]:
+        return e.add_many(Python(operation, called, b"", node.results), *node.inputs)
+
+    return rule

@@ -1,0 +1,39 @@
+"""Products of matrices with what follows them, as one operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onert.flow.graph import Graph, Operation, Variable
+
+from .rewriting import fuse, is_internal
+
+_FUSED: Mapping[tuple[str, str], str] = {
+    ("MatMul", "Add"): "MatMulAdd",
+    ("MatMul", "Relu"): "MatMulRelu",
+    ("MatMulAdd", "Relu"): "MatMulAddRelu",
+}
+
+
+def fuse_products(flow: Graph) -> bool:
+    """A bias that is added to a product, and a rectifier, belong to it.
+
+    y = Relu(Add(MatMul(x, W), b))  -->  y = MatMulAddRelu(x, W, b)
+    """
+    changed = False
+    for second in list(flow.ops.values()):
+        for variable in second.inputs:
+            first = variable.producer
+            optype = None if first is None else _FUSED.get((first.type, second.type))
+            if first is not None and optype is not None and _may_fuse(first, second, variable):
+                fuse(flow, first, second, optype)
+                changed = True
+                break
+    return changed
+
+
+def _may_fuse(first: Operation, second: Operation, between: Variable) -> bool:
+    """Whether nobody else reads what lies between, and adding the bias leaves its shape as it is."""
+    same = first.func is second.func and first.attrs.get("task") == second.attrs.get("task")
+    alone = is_internal(between, second) and not ({"nomerge"} & (first.attrs.keys() | second.attrs.keys()))
+    return same and alone and second.outputs[0].shape == between.shape

@@ -1,0 +1,24 @@
+"""The library that a compiler has of its own."""
+
+from __future__ import annotations
+
+from onert.frontend.flow.table import TABLE
+from onert.frontend.flow.table.elementwise import FUNCTIONS, RENAMED
+from onert.frontend.flow.table.reductions import KINDS
+
+from .composites import expand_softmax
+from .expressions import Expressions
+from .library import Kernel, Library
+from .products import fuse_products
+
+
+def standard_library() -> Library:
+    """A new library with a kernel for every operation that has a meaning, and the standard transformations."""
+    library = Library()
+    for operation, rule in TABLE.items():
+        of_elements = operation in FUNCTIONS or operation in RENAMED or operation in KINDS
+        library.register(Kernel(f"{operation}Expr" if of_elements else operation, operation, rule))
+    library.transformer(Expressions())
+    library.transformer(fuse_products)
+    library.transformer(expand_softmax)
+    return library

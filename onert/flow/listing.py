@@ -1,0 +1,91 @@
+"""The listing of a cell: where its tensors lie, and the steps of its computation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from onert.backend import HOST
+from onert.ir import TensorType
+from onert.ir.errors import printable
+
+from .compiled import Compiled
+from .layout import Field
+
+_NAMES = {
+    "float32": "Flt",
+    "float64": "Dbl",
+    "float16": "Half",
+}
+"""Element types as kernels' variants call them; others by their own names."""
+
+
+def listing(cell: Compiled) -> str:
+    """What a cell consists of, in lines:
+
+        cell NAME {  // size BYTES
+          input var NAME: TYPE  // offset BYTES size BYTES alignment BYTES row-major
+            union NAME: TYPE    // the same offset as the tensor above
+
+          const NAME: TYPE      // size BYTES alignment BYTES row-major
+
+          RESULTS = KERNEL[VARIANT](OPERANDS) RECIPE
+        }
+
+    What is written to memory in no step has no line. A variant says for which element type the kernel is and which
+    backend runs it. Source of the form: SLING's guide to Myelin.
+    """
+    blocks = [
+        list(_aligned(_field_lines(cell))),
+        list(_aligned(_shared_lines(cell))),
+        list(_step_lines(cell)),
+    ]
+    body = "\n\n".join("\n".join(block) for block in blocks if block)
+    return f"cell {printable(cell.name)} {{  // size {cell.layout.size}\n{body}\n}}"
+
+
+def type_text(type_: TensorType, reference: bool = False) -> str:
+    """A type as `&float32[1x64]`."""
+    sizes = "x".join("?" if d is None else str(d) for d in type_.shape)
+    return f"{'&' if reference else ''}{type_.dtype.name.lower()}{f'[{sizes}]' if sizes else ''}"
+
+
+def _aligned(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """What is said and what is noted beside it, the notes one below the other."""
+    found = list(lines)
+    width = max((len(said) for said, _ in found), default=0)
+    return (f"{said:<{width}}  // {note}" for said, note in found)
+
+
+def _field_lines(cell: Compiled) -> Iterator[tuple[str, str]]:
+    ends = {i.name: "input " for i in cell.program.inputs} | {o.name: "output " for o in cell.program.outputs}
+    before: Field | None = None
+    for field in sorted(cell.layout.fields.values(), key=lambda f: f.offset):
+        name, reference = printable(field.name), field.name in cell.references
+        told = f"{name}: {type_text(field.type, reference)}"
+        shares = before is not None and before.offset == field.offset
+        said = f"    union {told}" if shares else f"  {ends.get(field.name, '')}var {told}"
+        links = ", ".join(printable(other) for other in cell.links.get(field.name, ()))
+        linked = f" linked to {links}" if links else ""
+        yield said, f"offset {field.offset} size {field.type.nbytes} alignment {HOST.alignment} row-major{linked}"
+        before = field
+
+
+def _shared_lines(cell: Compiled) -> Iterator[tuple[str, str]]:
+    read = dict.fromkeys(name for step in cell.steps for name in step.inputs if name in cell.shared.types)
+    for name in read:
+        kind, type_ = "global" if name in cell.shared.learnable else "const", cell.shared.types[name]
+        told = f"  {kind} {printable(name)}: {type_text(type_)}"
+        yield told, f"size {type_.nbytes} alignment {HOST.alignment} row-major"
+
+
+def _step_lines(cell: Compiled) -> Iterator[str]:
+    for step in cell.steps:
+        outputs, inputs = (", ".join(map(printable, side)) for side in (step.outputs, step.inputs))
+        recipe = f" {step.recipe}" if step.recipe else ""
+        result = f"{outputs} = " if outputs else ""
+        yield f"  {result}{step.kernel}[{_variant(step.types, step.backends)}]({inputs}){recipe}"
+
+
+def _variant(types: Sequence[str], backends: Sequence[str]) -> str:
+    element = types[0] if types else ""
+    return " ".join(filter(None, (_NAMES.get(element, element.capitalize()), "+".join(backends))))

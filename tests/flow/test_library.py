@@ -1,0 +1,262 @@
+"""Claims about compiling flows: what transformations make of them, which kernels run them, what cells show of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import onert.flow as myelin
+from onert.flow.files import flow_file
+from onert.flow.graph import Graph
+from onert.flow.library import Kernel, Library, fuse, remove, replace, standard_library
+from onert.frontend.flow.emitter import Emitter, Node
+from onert.frontend.flow.file import Operation
+from onert.ir import Array, CompileError
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.unary import UnaryKind
+
+RNG = np.random.default_rng(4)
+
+
+def classifier() -> tuple[myelin.Flow, Array, Array]:
+    """The example of Myelin's guide, with its weight and bias."""
+    flow = myelin.Flow()
+    f = myelin.Builder(flow, "f")
+    weight, bias = (RNG.random(shape).astype("f4") / 16 for shape in ((64, 256), 256))
+    x = f.var("x", myelin.DT_FLOAT, [1, 64])
+    f.softmax(f.relu(f.add(f.matmul(x, f.array("W", weight)), f.array("b", bias))), name="y")
+    return flow, weight, bias
+
+
+def compiled(flow: myelin.Flow, library: Library | None = None) -> myelin.Network:
+    return myelin.Compiler(library, num_threads=1).compile(flow)
+
+
+def steps(cell: myelin.Cell) -> list[str]:
+    """The steps of a listing, without their operands."""
+    return [step.kernel for step in cell.compiled.steps]
+
+
+def test_the_guide_s_example_has_its_five_steps() -> None:
+    cell = compiled(classifier()[0]).cell("f")
+    lines = str(cell).splitlines()
+    assert lines[0] == f"cell f {{  // size {cell.compiled.layout.size}"
+    assert lines[-7:] == [
+        "",
+        "  f/Relu:0 = MatMulAddRelu[Flt llvm](f/x, f/W, f/b)",
+        "  f/Max:0 = MaxExpr[Flt llvm](f/Relu:0)",
+        "  f/Exp:0, f/Sum:0 = Calculate[Flt llvm](f/Relu:0, f/Max:0) @0=Exp(Sub(%0,%1));@1=Sum(@0)",
+        "  f/Reciprocal:0 = ReciprocalExpr[Flt llvm](f/Sum:0)",
+        "  f/y:0 = MulExpr[Flt llvm](f/Exp:0, f/Reciprocal:0)",
+        "}",
+    ]
+    assert "  input var f/x: float32[1x64]      // offset 0 size 256 alignment 64 row-major" in lines
+    assert "  const f/W: float32[64x256]  // size 65536 alignment 64 row-major" in lines
+    assert not any("f/Sub" in line or "f/MatMul:0" in line for line in lines)
+
+
+def test_the_guide_s_example_computes_the_same_with_and_without_transformations() -> None:
+    flow, weight, bias = classifier()
+    x = RNG.random((1, 64)).astype("f4")
+    bare = standard_library()
+    bare.transformers.clear()
+    hidden = np.maximum(x @ weight + bias, 0)
+    expected = np.exp(hidden - hidden.max())
+    expected /= expected.sum()
+    for library in (standard_library(), bare):
+        data = compiled(flow, library).cell("f").instance()
+        data["f/x"] = x
+        data.compute()
+        np.testing.assert_allclose(data["f/y:0"], expected, rtol=0, atol=1e-6 * expected.max())
+    assert steps(compiled(flow, bare).cell("f")) == ["MatMul", "AddExpr", "SoftMax"]
+
+
+def test_lines_say_where_tensors_lie_and_which_share_memory() -> None:
+    cell = compiled(classifier()[0]).cell("f")
+    found = re.findall(r"(union )?(\S+): float32\S*\s+// offset (\d+) size (\d+)", str(cell))
+    offsets = [int(offset) for _, _, offset, _ in found]
+    assert offsets == sorted(offsets)
+    for (_, _, before, _), (union, _, offset, _) in pairwise(found):
+        assert bool(union) == (before == offset)
+    assert max(int(offset) + int(size) for _, _, offset, size in found) <= cell.compiled.layout.size
+
+
+def test_a_compiled_flow_is_as_it_was() -> None:
+    flow, _, _ = classifier()
+    before = flow_file(flow)
+    compiled(flow)
+    assert flow_file(flow) == before
+
+
+Build = Callable[[myelin.Builder, myelin.Variable], object]
+RECIPES: dict[str, tuple[Build, Sequence[str]]] = {
+    "a chain": (lambda f, x: f.exp(f.neg(f.add(x, 1))), ["@0=Exp(Neg(Add(%0,#1)))"]),
+    "a value that is read twice": (lambda f, x: f.mul(f.exp(x), f.exp(x, name="again")), ["@0=Mul(Exp(%0),Exp(%0))"]),
+    "a temporary": (lambda f, x: _squared(f, f.exp(x)), ["$0=Exp(%0);@0=Mul($0,$0)"]),
+    "a result that is read elsewhere": (lambda f, x: _shown(f, f.exp(x)), ["@0=Exp(%0);@1=Neg(@0)"]),
+    "a reduction at the end": (lambda f, x: f.sum(f.square(x)), ["@0=Sum(Square(%0))"]),
+    "what reads a reduction": (lambda f, x: f.sub(x, f.max(f.neg(x))), ["@0=Max(Neg(%0))", ""]),
+    "two operands": (lambda f, x: f.maximum(f.sin(x), f.cos(x)), ["@0=Maximum(Sin(%0),Cos(%0))"]),
+    "a row that broadcasts": (lambda f, x: f.tanh(f.add(x, f.const(np.ones(4, "f4")))), ["@0=Tanh(Add(%0,%1))"]),
+    "another shape": (lambda f, x: f.exp(f.sum(x, axis=0)), ["", ""]),
+    "another type": (lambda f, x: f.neg(f.cast(f.exp(x), "float64")), ["", "", ""]),
+    "a comparison": (lambda f, x: f.select(f.less(x, 0), x), ["@0=Select(CmpLt(%0,#1),%0)"]),
+    "what is not to be merged": (lambda f, x: _kept_apart(f, f.exp(x)), ["", ""]),
+    "a way round": (lambda f, x: f.add(f.exp(x), f.reshape(f.reshape(f.exp(x, name="e"), [12]), [3, 4])), None),  # type: ignore[dict-item]
+}
+
+
+def _squared(f: myelin.Builder, x: myelin.Variable) -> object:
+    return f.mul(x, x)
+
+
+def _shown(f: myelin.Builder, x: myelin.Variable) -> object:
+    x.output = True
+    return f.neg(x)
+
+
+def _kept_apart(f: myelin.Builder, x: myelin.Variable) -> object:
+    y = f.neg(x)
+    assert y.producer is not None
+    y.producer.add_attr("nomerge", 1)
+    return y
+
+
+@pytest.mark.parametrize("case", RECIPES)
+def test_functions_of_elements_become_recipes_that_mean_the_same(case: str) -> None:
+    build, expected = RECIPES[case]
+    flow = myelin.Flow()
+    f = flow.define("f")
+    x = f.var("x", myelin.DT_FLOAT, [3, 4])
+    build(f, x)
+    bare = standard_library()
+    bare.transformers.clear()
+    given = RNG.uniform(-2, 2, (3, 4)).astype("f4")
+    results = []
+    for library in (standard_library(), bare):
+        cell = compiled(flow, library).cell("f")
+        if library is not bare and expected is not None:
+            assert [step.recipe for step in cell.compiled.steps] == expected
+        data = cell.instance()
+        data[x] = given
+        data.compute()
+        results.append({info.name: np.array(data.tensor(info.name)) for info in cell.program.outputs})
+    assert results[0].keys() == results[1].keys()
+    for name, result in results[0].items():
+        np.testing.assert_array_equal(result, results[1][name])
+
+
+FUSED: dict[str, tuple[Build, list[str]]] = {
+    "a bias": (lambda f, x: f.add(_product(f, x), np.ones(4, "f4")), ["MatMulAdd"]),
+    "a rectifier": (lambda f, x: f.relu(_product(f, x)), ["MatMulRelu"]),
+    "a bias on the left": (lambda f, x: f.add(np.ones(4, "f4"), _product(f, x)), ["MatMulAdd"]),
+    "a bias that makes it larger": (
+        lambda f, x: f.add(_product(f, x), np.ones((2, 3, 4), "f4")),
+        ["MatMul", "AddExpr"],
+    ),
+    "a product that is read twice": (lambda f, x: _twice(f, _product(f, x)), ["MatMul", "Calculate"]),
+}
+
+
+def _product(f: myelin.Builder, x: myelin.Variable) -> myelin.Variable:
+    return f.matmul(x, np.eye(4, dtype="f4"))
+
+
+def _twice(f: myelin.Builder, x: myelin.Variable) -> object:
+    return f.add(f.relu(x), x)
+
+
+@pytest.mark.parametrize("case", FUSED)
+def test_products_take_in_what_follows_them(case: str) -> None:
+    build, expected = FUSED[case]
+    flow = myelin.Flow()
+    f = flow.define("f")
+    build(f, f.var("x", myelin.DT_FLOAT, [3, 4]))
+    assert steps(compiled(flow).cell("f")) == expected
+
+
+def swish_flow() -> tuple[myelin.Flow, myelin.Variable]:
+    flow = myelin.Flow()
+    f = flow.define("f")
+    x = f.var("x", myelin.DT_FLOAT, [2, 8])
+    return flow, f.neg(f.mul(x, f.sigmoid(x)), name="y")
+
+
+def test_a_transformation_and_a_kernel_of_a_user_s_own() -> None:
+    flow, y = swish_flow()
+    library = standard_library()
+
+    @library.transformer
+    def find_swish(graph: Graph) -> bool:
+        """x · sigmoid(x) --> Swish(x)"""
+        for product in list(graph.ops.values()):
+            sigmoid = product.inputs[-1].producer if product.type == "Mul" else None
+            if sigmoid is not None and sigmoid.type == "Sigmoid" and sigmoid.inputs == product.inputs[:1]:
+                product.inputs[0].consumers.remove(product)
+                del product.inputs[0]
+                fuse(graph, sigmoid, product, "Swish")
+                return True
+        return False
+
+    @library.kernel("Swish", name="MySwish")
+    def swish(e: Emitter, node: Node) -> int:
+        return e.binary(BinaryKind.MUL, node.input(0), e.unary(UnaryKind.LOGISTIC, node.input(0)))
+
+    cell = compiled(flow, library).cell("f")
+    assert steps(cell) == ["MySwish", "NegExpr"]
+    data = cell.instance()
+    x = RNG.standard_normal((2, 8)).astype("f4")
+    data["f/x"] = x
+    data.compute()
+    np.testing.assert_allclose(data[y], -x / (1 + np.exp(-x)), rtol=1e-5)
+
+
+def test_a_function_on_arrays_can_be_a_kernel_that_is_chosen_by_what_it_supports() -> None:
+    flow, y = swish_flow()
+    library = Library()
+    for kernels in standard_library().kernels.values():
+        library.register(kernels[0])
+
+    @library.function("Neg", supports=lambda operation: operation.name == "f/y")
+    def twice(x: Array) -> Array:
+        return 2 * x
+
+    cell = compiled(flow, library).cell("f")
+    assert steps(cell)[-1] == "twice"
+    data = cell.instance()
+    data["f/x"] = np.ones((2, 8), "f4")
+    data.compute()
+    np.testing.assert_allclose(data[y], np.full((2, 8), 2 / (1 + np.exp(-1))), rtol=1e-5)
+
+
+def test_the_kernel_that_was_registered_last_is_asked_first() -> None:
+    library = standard_library()
+    first = library.found(Operation("f/Neg", "Neg"))
+    library.register(Kernel("Other", "Neg", lambda e, node: node.input(0), lambda operation: operation.name == "f/Neg"))
+    assert first is not None
+    assert [library.found(Operation(name, "Neg")).name for name in ("f/Neg", "g/Neg")] == ["Other", "NegExpr"]  # type: ignore[union-attr]
+    assert library.found(Operation("f/x", "Unheard")) is None
+
+
+def test_transformations_that_never_stop_are_an_error() -> None:
+    library = standard_library()
+    library.transformer(lambda flow: True)
+    with pytest.raises(CompileError, match="the transformations still change the flow after 1000 rounds"):
+        compiled(swish_flow()[0], library)
+
+
+def test_operations_are_removed_and_replaced() -> None:
+    flow = myelin.Flow()
+    f = flow.define("f")
+    x = f.var("x")
+    y = f.neg(f.identity(x))
+    identity = flow.ops["f/Identity"]
+    replace(flow, identity.outputs[0], x)
+    remove(flow, identity)
+    assert [o.type for o in flow.func("f").ops] == ["Neg"]
+    assert x.consumers == [y.producer]
+    assert str(flow) == "func f {\n  var f/x : float32\n  f/Neg:0 = Neg(f/x)\n}"
