@@ -15,6 +15,7 @@ API = {
     "onert.ir.text": "models as text",
     "onert.exec": "executions, shared arenas, cancelling",
     "onert.exec.observers": "traces, profiles, memory timelines, value ranges",
+    "onert.flow": "flows in the manner of Myelin",
     "onert.image": "images as inputs and outputs",
     "onert.bundle": "ahead-of-time bundles",
 }
@@ -23,6 +24,7 @@ API = {
 CONTRACTS = {
     "onert.backend": "backends (entry points `onert.backends`); `API_VERSION` counts its versions",
     "onert.frontend": "model formats (entry points `onert.frontends`)",
+    "onert.flow.library": "transformations of flows and kernels for their operations",
     "onert.compiler.extension": "passes and decompositions (entry points `onert.passes`)",
     "onert.compiler.rewrite.contract": "passes: what they require and ensure",
     "onert.compiler.rewrite.edit": "passes: editing a subgraph",

@@ -11,6 +11,7 @@ from shared_material import REPOSITORY
 
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 SKETCHES = {"architecture.md"}  # shows the form of a declaration, with dots for bodies
 
 
@@ -18,7 +19,7 @@ WITH_CODE = [p for p in PAGES if p.name not in SKETCHES and _BLOCK.search(p.read
 LINKS = [
     pytest.param(page, target, id=f"{page.name} {target}")
     for page in PAGES
-    for target in dict.fromkeys(re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")))
+    for target in dict.fromkeys(re.findall(r"\]\(([^)#]+)\)", _FENCED.sub("", page.read_text(encoding="utf-8"))))
     if "://" not in target
 ]
 
