@@ -58,6 +58,12 @@ class Llvm(Backend):
         emitted: ObjectCode = _module("onert_llvm.codegen.kernel_compiler").submit(emit).result()
         return emitted
 
+    def shown(self, kernel: Kernel, form: str) -> str:
+        """The kernels of a sequence as LLVM's assembly language or as the target's; each once."""
+        show = partial(_compile().shown, kernel, form)
+        text: str = _module("onert_llvm.codegen.kernel_compiler").submit(show).result()
+        return text
+
     def fingerprint(self, settings: Settings) -> str:
         return f"{version()} {target(settings.target)}"
 

@@ -10,7 +10,8 @@ from onert.backend.cache import Cache
 from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.ops.control_flow.state import AssignVariable
 from onert.ir.process import imports
-from onert_llvm.codegen.kernel_abi import KernelSpec
+from onert_llvm.codegen.kernel_abi import KernelSpec, build
+from onert_llvm.codegen.llvm_codegen import assembly
 from onert_llvm.command.command import Lowered
 from onert_llvm.lower.command_builder import Each, Lowering, in_turn
 from onert_llvm.lower.rule import Rule
@@ -97,6 +98,13 @@ def keep(kernel: NativeKernel, store: Cache) -> KeptKernel:
     isa = next(iter(specs.values())).isa if specs else target("native")
     objects = dict(zip(specs, kernel_compiler.objects(list(specs.values()), store), strict=True))
     return kept(kernel, objects, isa.triple, kernel_compiler.walker_objects(isa, kernel.threads, store))
+
+
+def shown(kernel: NativeKernel, form: str) -> str:
+    """The functions of a kernel as text: LLVM's assembly language for "ir", the target's for "asm"."""
+    specs = kernel.lowered.specs.values()
+    texts = ((str(build(spec)), spec.isa) for spec in specs)
+    return "\n".join(assembly(text, isa) if form == "asm" else text for text, isa in texts)
 
 
 def _nothing(specs: Iterable[KernelSpec]) -> None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from onert.ir.process.later import later
 
-from .backend import API_VERSION, Backend, EmitsObject, Settings
+from .backend import API_VERSION, Backend, EmitsObject, Settings, ShowsCode
 from .evaluating import EvaluatingKernel
 from .kernel import Group, HasParts, Kernel, Part, Sequence
 from .memory import (
@@ -55,6 +55,7 @@ __all__ = [
     "Routine",
     "Sequence",
     "Settings",
+    "ShowsCode",
     "Step",
     "Symbol",
     "Tensor",

@@ -117,3 +117,12 @@ class EmitsObject(Protocol):
         `ObjectCode.functions` names.
         """
         ...
+
+
+@runtime_checkable
+class ShowsCode(Protocol):
+    """A backend that can also show the code of the kernels that it generated."""
+
+    def shown(self, kernel: Kernel, form: str) -> str:
+        """The code of a kernel as text, "ir" or "asm": what runs, by function; empty where it has none of its own."""
+        ...

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from onert.backend import Program
+from onert.backend import Program, ShowsCode
+from onert.backend.registry import load_backends
 from onert.ir import ExecutionError
 
 from .channel import Channel
@@ -48,6 +49,23 @@ class Cell:
         except ExecutionError:
             return False
         return name in self.compiled.layout.fields
+
+    def llvm_ir(self) -> str:
+        """The kernels of the cell as LLVM's assembly language."""
+        return self._code("ir")
+
+    def assembly(self) -> str:
+        """The kernels of the cell as assembler text."""
+        return self._code("asm")
+
+    def _code(self, form: str) -> str:
+        """What backends show of the kernels that they generated for the cell."""
+        found = []
+        for step in self.program.main.steps:
+            (backend, *_) = load_backends((step.backend,))
+            if isinstance(backend, ShowsCode):
+                found.append(backend.shown(step.kernel, form))
+        return "\n".join(found)
 
     def __str__(self) -> str:
         """The listing: where tensors lie, and the steps with their kernels (`onert.flow.listing`)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -15,9 +16,10 @@ from onert.flow.graph import Graph
 from onert.flow.library import Kernel, Library, fuse, remove, replace, standard_library
 from onert.frontend.flow.emitter import Emitter, Node
 from onert.frontend.flow.file import Operation
-from onert.ir import Array, CompileError
+from onert.ir import Array, CompileError, OnertError
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.unary import UnaryKind
+from onert_llvm.target.isa import runnable
 
 RNG = np.random.default_rng(4)
 
@@ -260,3 +262,27 @@ def test_operations_are_removed_and_replaced() -> None:
     assert [o.type for o in flow.func("f").ops] == ["Neg"]
     assert x.consumers == [y.producer]
     assert str(flow) == "func f {\n  var f/x : float32\n  f/Neg:0 = Neg(f/x)\n}"
+
+
+def test_a_cell_shows_its_code() -> None:
+    cell = compiled(classifier()[0]).cell("f")
+    symbols = re.findall(r'^define \w* ?void @"(\w+)"', cell.llvm_ir(), re.MULTILINE)
+    assert len(symbols) >= 4
+    assert all(f"{symbol}:" in cell.assembly() for symbol in symbols)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="registers of another processor")
+@pytest.mark.parametrize(("target", "wide"), [("x86-64", set()), ("x86-64-v3", {"ymm"}), ("x86-64-v4", {"ymm", "zmm"})])
+def test_code_uses_the_registers_of_the_target_that_is_asked_for(target: str, wide: set[str]) -> None:
+    try:
+        net = myelin.Compiler(target=target, num_threads=1).compile(classifier()[0])
+    except OnertError as error:
+        pytest.skip(str(error))
+    assert set(re.findall(r"%([yz]mm)\d", net.cell("f").assembly())) <= wide
+    if wide:
+        assert "%ymm" in net.cell("f").assembly() or "%zmm" in net.cell("f").assembly()
+    data = net.cell("f").instance()
+    data["f/x"] = RNG.random((1, 64)).astype("f4")
+    if target in {isa.name for isa in runnable()}:
+        data.compute()
+        assert abs(np.asarray(data["f/y:0"]).sum() - 1) < 1e-5
