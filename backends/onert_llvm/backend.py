@@ -67,8 +67,8 @@ class Llvm(Backend):
     def fingerprint(self, settings: Settings) -> str:
         return f"{version()} {target(settings.target)}"
 
-    def keep(self, kernel: Kernel) -> KeptKernel:
-        kept: KeptKernel = _compile().keep(kernel, _store())
+    def keep(self, kernel: Kernel) -> KeptKernel | None:
+        kept: KeptKernel | None = _compile().keep(kernel, _store())
         return kept
 
     def revive(self, kept: KeptKernel, sequence: Sequence) -> Kernel:

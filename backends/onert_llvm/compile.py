@@ -92,9 +92,11 @@ def generate(sequence: Sequence, settings: Settings, store: Cache) -> NativeKern
     return NativeKernel(commands, kernels, walkers, settings.num_threads)
 
 
-def keep(kernel: NativeKernel, store: Cache) -> KeptKernel:
-    """The kernel with its code, which is in the store."""
+def keep(kernel: NativeKernel, store: Cache) -> KeptKernel | None:
+    """The kernel with its code, which is in the store; None for one that was revived, which has only its addresses."""
     specs = kernel.lowered.specs
+    if kernel.kernels.keys() - specs.keys():
+        return None
     isa = next(iter(specs.values())).isa if specs else target("native")
     objects = dict(zip(specs, kernel_compiler.objects(list(specs.values()), store), strict=True))
     return kept(kernel, objects, isa.triple, kernel_compiler.walker_objects(isa, kernel.threads, store))

@@ -29,7 +29,7 @@ class DeviceConfig(Value):
     """One device of a host.
 
     - `name`: what statistics and messages call it; empty: its kind and its place in the list
-    - `kind`: "cpu" runs in this process, on a thread of its own
+    - `kind`: "cpu" runs in this process, on a thread of its own; "process" in a process of its own
     - `backend`: the backend that compiles for it, by name or import path
     - `memory`: bytes that networks may take; None: the machine's
     - `threads`: threads that a run may use; None: an equal share of the processors for each device

@@ -18,7 +18,7 @@ from onert.ir import ExecutionError, Package
 from .dag import DAG
 from .device_config import DeviceConfig
 from .device_manager import DeviceManager
-from .devices import made
+from .devices.kinds import made
 from .errors import (
     ConfigurationError,
     DeviceNotFoundError,

@@ -63,6 +63,11 @@ class HostTrace:
         """A function was run by the calling thread."""
         self.slices.append(Slice(os.getpid(), get_native_id(), thread_name(), start, end, name, device))
 
+    def ran_elsewhere(self, name: str, device: str, process: int, start: int, end: int) -> None:
+        """A function was run by a device's own process, in its main thread."""
+        self.processes.setdefault(process, f"onert device {device}")
+        self.slices.append(Slice(process, process, device, start, end, name, device))
+
     def answered(self, number: int, network: str, start: int, end: int, error: str) -> None:
         """A request was answered."""
         self.spans.append(Span(number, network, start, end, error))

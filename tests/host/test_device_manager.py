@@ -24,8 +24,8 @@ from onert.host import (
     OutOfDeviceMemoryError,
     RequestRefusedError,
 )
-from onert.host.devices import made
 from onert.host.devices.cpu import CpuDevice
+from onert.host.devices.kinds import made
 from onert.host.memory import program_memory
 from onert.ir import Package
 

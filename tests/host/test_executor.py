@@ -264,7 +264,7 @@ def test_branches_run_at_a_time_on_devices_of_their_own() -> None:
 
 def test_threads_that_lend_themselves_get_their_own_answers() -> None:
     from onert.host import DeviceConfig
-    from onert.host.devices import made
+    from onert.host.devices.kinds import made
 
     devices = made([DeviceConfig(threads=1), DeviceConfig(threads=1)])
     dag = graph(CHAIN)

@@ -63,7 +63,7 @@ class ProgramEntry:
         if payload is None:
             return None
         try:
-            program, kernels = _unpacked(payload, self.records, self.parts)
+            program, kernels = unpack(payload, self.records, self.parts)
             routines = [self._revived(*each) for each in zip(program.routines, kernels, strict=True)]
         except _UNUSABLE:
             self.cache.remove([self.key()])
@@ -84,10 +84,10 @@ class ProgramEntry:
         if any(kernel is None for each in kernels for kernel in each):
             return
         nothing: Any = None
-        bare = evolve(program, routines=tuple(map(_without_kernels, program.routines)), specialize=nothing)
+        bare = evolve(program, routines=tuple(map(without_kernels, program.routines)), specialize=nothing)
         try:
             self.parts.check()
-            pieces = _packed((bare, kernels), self.records, self.parts)
+            pieces = pack((bare, kernels), self.records, self.parts)
         except EncodeError:
             return
         if self.cache.store(self.key(), *pieces):
@@ -102,7 +102,8 @@ _UNUSABLE = (DecodeError, OnertError, ValueError, TypeError, LookupError, Attrib
 """What is raised for data that a backend did not keep so, by `decode` and by `Backend.revive`."""
 
 
-def _without_kernels(routine: Routine) -> Routine:
+def without_kernels(routine: Routine) -> Routine:
+    """The routine, its steps with nothing for kernels."""
     empty: Any = None
     return evolve(routine, steps=tuple(evolve(step, kernel=empty) for step in routine.steps))
 
@@ -186,7 +187,7 @@ class LaterParts(Parts):
 # ---- documents beside which buffers lie
 
 
-def _packed(value: object, records: Records, parts: Parts) -> list[bytes | memoryview]:
+def pack(value: object, records: Records, parts: Parts) -> list[bytes | memoryview]:
     """Sizes of the document and of every buffer, then these, each on a cache line."""
     document, buffers = encode(value, records, parts.numbers())
     pieces = [document, *buffers]
@@ -194,7 +195,7 @@ def _packed(value: object, records: Records, parts: Parts) -> list[bytes | memor
     return [part for piece in (sizes, *pieces) for part in (piece, bytes(-len(piece) % _ALIGNMENT))]
 
 
-def _unpacked(payload: memoryview, records: Records, parts: Parts) -> tuple[Program, Sequence[Sequence[Any]]]:
+def unpack(payload: memoryview, records: Records, parts: Parts) -> tuple[Program, Sequence[Sequence[Any]]]:
     """The program and what its backends kept; DecodeError if the payload holds something else."""
     try:
         (count,) = struct.unpack_from("<Q", payload)

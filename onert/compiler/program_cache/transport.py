@@ -1,0 +1,61 @@
+"""Programs as bytes that another process makes the same programs of: as in the cache, but whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import evolve
+
+from onert.backend import Backend, Program, Step
+from onert.ir import BackendError, CompileError, OnertError
+
+from .decoding import DecodeError
+from .encoding import EncodeError
+from .records import Records
+from .serialize import Parts, pack, unpack, without_kernels
+
+
+def sent(program: Program, backends: Sequence[Backend]) -> list[bytes | memoryview]:
+    """A program's bytes, in pieces. BackendError for a backend whose kernels are not data, CompileError where the
+    program holds operations that somebody else's code declares."""
+    by_name = {backend.name: backend for backend in backends}
+    kernels = tuple(tuple(_kept(by_name, step) for step in routine.steps) for routine in program.routines)
+    nothing: Any = None
+    bare = evolve(program, routines=tuple(map(without_kernels, program.routines)), specialize=nothing)
+    try:
+        return pack((bare, kernels), Records(backends), Parts(()))
+    except EncodeError as error:
+        raise CompileError(f"{program.name or 'the model'} cannot be sent to another process: {error}") from error
+
+
+def _kept(backends: Mapping[str, Backend], step: Step) -> Any:
+    found = backends[step.backend].keep(step.kernel)
+    if found is None:
+        raise BackendError(f"the kernels of backend {step.backend!r} cannot be sent to another process")
+    return found
+
+
+def received(payload: memoryview, backends: Sequence[Backend]) -> Program:
+    """The program that was sent by an equal installation, for the shapes that it was compiled for. Bytes start on a
+    cache line, and are used in place. BackendError where they hold no program of these backends."""
+    by_name = {backend.name: backend for backend in backends}
+    try:
+        program, kernels = unpack(payload, Records(backends), Parts(()))
+        routines = [
+            evolve(
+                routine,
+                steps=tuple(
+                    evolve(step, kernel=by_name[step.backend].revive(kernel, step.sequence))
+                    for step, kernel in zip(routine.steps, own, strict=True)
+                ),
+            )
+            for routine, own in zip(program.routines, kernels, strict=True)
+        ]
+    except (DecodeError, OnertError, ValueError, TypeError, LookupError, AttributeError) as error:
+        raise BackendError(f"a program that was sent cannot be read: {error}") from error
+    return evolve(program, routines=tuple(routines), specialize=_fixed)
+
+
+def _fixed(shapes: Mapping[int, tuple[int, ...]]) -> Program:
+    raise CompileError("a program that was sent to another process takes inputs of the shapes that it was compiled for")

@@ -1,0 +1,125 @@
+"""The process of a device: it loads programs that it is sent, and runs them on memory that it shares with the host.
+
+`python -m onert.host.devices.child DESCRIPTOR NAME CORES` is how a host starts it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from onert.backend import HOST, Backend, Program
+from onert.backend.registry import find_backends
+from onert.compiler.program_cache.transport import received
+from onert.exec import Execution
+from onert.host.device_manager import is_stateful
+from onert.ir import OnertError
+
+from .shared import Channel, mapped, tensors
+
+
+class _Function:
+    """A program, and executions of it whose inputs and outputs lie in shared memory."""
+
+    def __init__(self, program: Program, area: int) -> None:
+        self.program = program
+        self._inputs, self._outputs = tensors(mapped(area), program)
+        self._sessions: dict[int, Execution] = {}
+        self._plain = self._made()
+        self._stateful = is_stateful(program)
+
+    def _made(self) -> Execution:
+        execution = Execution(self.program)
+        for at, array in enumerate(self._inputs):
+            execution.set_input(at, array)
+        for at, array in enumerate(self._outputs):
+            execution.set_output(at, array)
+        return execution
+
+    def run(self, session: int | None) -> None:
+        """Run once, on state that starts anew or on a session's."""
+        if session is None:
+            if self._stateful:
+                self._plain.reset_variables()
+            self._plain.execute()
+            return
+        execution = self._sessions.get(session)
+        if execution is None:
+            execution = self._sessions[session] = self._made()
+        execution.execute()
+
+    def end(self, session: int) -> None:
+        """Forget a session."""
+        self._sessions.pop(session, None)
+
+
+class Child:
+    """What the process does: one message after the other."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._functions: dict[str, _Function] = {}
+
+    def serve(self) -> None:
+        """Until the host says so, or is gone."""
+        while True:
+            try:
+                message, files = self._channel.receive()
+            except EOFError:
+                return
+            if message["do"] == "stop":
+                return
+            try:
+                answer = self._answer(message, files)
+            except OnertError as error:
+                answer = {"error": type(error).__name__, "text": str(error)}
+            except Exception as error:  # told to the host, which names the device
+                answer = {"error": "BackendError", "text": f"{type(error).__name__}: {error}"}
+            try:
+                self._channel.send(answer)
+            except OSError:
+                return
+
+    def _answer(self, message: dict[str, Any], files: list[int]) -> dict[str, Any]:
+        what, name = message["do"], message["name"]
+        if what == "run":
+            start = perf_counter_ns()
+            self._functions[name].run(message["session"])
+            return {"start": start, "end": perf_counter_ns()}
+        if what == "load":
+            self._functions[name] = _loaded(files, message["backends"])
+        elif what == "unload":
+            self._functions.pop(name, None)
+        elif what == "end":
+            self._functions[name].end(message["session"])
+        return {}
+
+
+def _loaded(files: list[int], names: list[str]) -> _Function:
+    payload, area = files
+    try:
+        shared = mapped(payload)
+        own = HOST.allocate(shared.nbytes)
+        np.copyto(own, shared)
+        backends: tuple[Backend, ...] = find_backends(names)[0]
+        return _Function(received(own.data, backends), area)
+    finally:
+        os.close(payload)
+        os.close(area)
+
+
+def main(descriptor: str, cores: str) -> None:
+    """Serve a host at the other end of a socket, on some processors or on any."""
+    if cores and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, [int(core) for core in cores.split(",")])
+    with socket.socket(fileno=int(descriptor)) as end:
+        Child(Channel(end)).serve()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])

@@ -1,0 +1,305 @@
+"""A device in a process of its own: a crash there touches nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import partial
+from threading import Lock
+from typing import Any
+from weakref import finalize
+
+import numpy as np
+
+from onert.backend import Backend
+from onert.backend.registry import find_backends
+from onert.compiler.program_cache.transport import sent
+from onert.exec import RunTimeoutError
+from onert.host.device_config import DeviceConfig
+from onert.host.device_manager import CompiledFunction, DeviceManager, Done, Result
+from onert.host.errors import DeviceLostError
+from onert.host.memory import program_memory
+from onert.ir import Array, BackendError, CompileError, ExecutionError, OnertError
+from onert.ir.process import imports
+
+from .shared import Channel, area_bytes, file_of, mapped, tensors
+from .worker import Worker
+
+_PATIENCE = 5.0
+"""Seconds in which a process that was told to stop does so."""
+
+
+_ERRORS: dict[str, type[OnertError]] = {
+    kind.__name__: kind for kind in (BackendError, CompileError, ExecutionError, RunTimeoutError)
+}
+"""What the process may raise, by name."""
+
+
+class _Sent:
+    """A function as the process has it: its program in a file, and the memory for its inputs and outputs."""
+
+    def __init__(self, function: CompiledFunction) -> None:
+        backends = find_backends(function.options.backends)[0]
+        self.function = function
+        self.backends = list(function.options.backends)
+        self.area = file_of("onert-tensors", area_bytes(function.program))
+        finalize(self, os.close, self.area)
+        pieces = _pieces(function, backends)
+        self.payload = file_of("onert-program", sum(map(len, pieces)))
+        finalize(self, os.close, self.payload)
+        whole, start = mapped(self.payload), 0
+        for piece in pieces:
+            whole[start : start + len(piece)] = np.frombuffer(piece, np.uint8)
+            start += len(piece)
+        self.inputs, self.outputs = tensors(mapped(self.area), function.program)
+        self.sessions: set[int] = set()
+        self.lost: set[int] = set()
+        """Sessions whose state went with a process that ended."""
+
+
+def _pieces(function: CompiledFunction, backends: Sequence[Backend]) -> list[bytes | memoryview]:
+    """The program as bytes. One that came from the cache may not have its code as data any more: it is compiled."""
+    try:
+        return sent(function.program, backends)
+    except BackendError:
+        options = function.options.with_config(function.package.config)
+        compiler = imports.module("onert.compiler.compiler")
+        return sent(compiler.compilation(function.package, options, backends).first(), backends)
+
+
+class _Process:
+    """A process that serves, and the way to it."""
+
+    def __init__(self, name: str, cores: Sequence[int]) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            number = theirs.fileno()
+            command = [sys.executable, "-m", "onert.host.devices.child", str(number), ",".join(map(str, cores))]
+            try:
+                # A session of its own, so that Ctrl-C at a terminal interrupts the host and not its devices.
+                self._process = subprocess.Popen(
+                    command,
+                    pass_fds=(number,),
+                    stdin=subprocess.DEVNULL,
+                    env=_environment(),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                ours.close()
+                raise DeviceLostError(f"device {name!r}: its process cannot be started: {error}") from error
+        self.channel = Channel(ours)
+        self.pid = self._process.pid
+
+    def ask(self, message: dict[str, Any], files: Sequence[int] = ()) -> dict[str, Any]:
+        """The answer to a message; its error is raised. EOFError where the process is gone."""
+        try:
+            self.channel.send(message, files)
+        except OSError as error:
+            raise EOFError(str(error)) from error
+        answer, _ = self.channel.receive()
+        if "error" in answer:
+            raise _ERRORS.get(answer["error"], BackendError)(answer["text"])
+        return answer
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the process has ended."""
+        return self._process.poll() is not None
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self._process.kill()
+
+    def end(self) -> str:
+        """See to it that the process is gone; how it ended, for people."""
+        self.channel.close()
+        try:
+            status = self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            status = self._process.wait()
+        if status < 0:
+            return f"signal {-status} ({signal.strsignal(-status)})"
+        return f"status {status}"
+
+
+def _environment() -> dict[str, str]:
+    """This process's environment, with its import path."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(p) for p in sys.path)}
+
+
+class ProcessDevice(DeviceManager):
+    """Runs functions in another process, one at a time. Inputs and outputs lie in memory that both share.
+
+    Where the process ends in the middle of a run, that run fails with a DeviceLostError. The next finds a new process
+    with the same functions, and so does one after the process ended while it had nothing to do. State of sequences is
+    lost with the process: their requests say so until they are ended.
+    Functions whose inputs or outputs have sizes that only a run tells cannot be loaded.
+    """
+
+    kind = "process"
+
+    def __init__(self, config: DeviceConfig, threads: int) -> None:
+        super().__init__(config, threads)
+        self._sent: dict[str, _Sent] = {}
+        self._worker: Worker | None = None
+        self._processes: list[_Process] = []
+        """The one that serves; none before the first, and after one that ended."""
+        self._life = Lock()
+        self.restarts = 0
+        """How often the process ended and was started again."""
+
+    def init(self) -> None:
+        self._worker = worker = Worker(self.name, lambda: None)
+        self._process()
+        finalize(self, _end, worker, self._processes)
+
+    @property
+    def _thread(self) -> Worker:
+        assert self._worker is not None, "init is called before anything else"
+        return self._worker
+
+    @property
+    def pid(self) -> int:
+        """The number of the process that serves."""
+        return self._process().pid
+
+    def _process(self) -> _Process:
+        """The process; a new one with all functions where there is none, or it ended while it had nothing to do."""
+        for idle in self._processes[:1]:
+            if idle.is_over:
+                self._lose(idle)
+        with self._life:
+            if not self._processes:
+                made = _Process(self.name, self.config.cores)
+                for name, each in self._sent.items():
+                    _send(made, name, each)
+                self._processes.append(made)
+            return self._processes[0]
+
+    def _ask(self, message: dict[str, Any], files: Sequence[int] = ()) -> dict[str, Any]:
+        """The process's answer; DeviceLostError where it ended. To be called in the thread's turn."""
+        process = self._process()
+        try:
+            return process.ask(message, files)
+        except EOFError:
+            how = self._lose(process)
+            raise DeviceLostError(
+                f"device {self.name!r}: its process {process.pid} ended with {how} while it was asked to "
+                f"{message['do']} {message['name']!r}"
+            ) from None
+        except OnertError:
+            raise
+        except BaseException:  # an interrupt: nobody reads the answer that is still to come
+            process.kill()
+            self._lose(process)
+            raise
+
+    def _lose(self, process: _Process) -> str:
+        with self._life:
+            if process in self._processes:
+                self._processes.remove(process)
+                self.restarts += 1
+                for each in self._sent.values():
+                    each.lost |= each.sessions
+                    each.sessions.clear()
+            return process.end()
+
+    def _load(self, function: CompiledFunction) -> None:
+        made = _Sent(function)
+        self._thread.alone(partial(self._load_now, function.name, made))
+
+    def _load_now(self, name: str, made: _Sent) -> None:
+        self._ask({"do": "load", "name": name, "backends": made.backends}, (made.payload, made.area))
+        self._sent[name] = made
+
+    def _unload(self, name: str) -> None:
+        if self._sent.pop(name, None) is not None:
+            self._thread.alone(partial(self._tell, {"do": "unload", "name": name}))
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        """Say something that a process that ended need not hear."""
+        with self._life:
+            processes = list(self._processes)
+        for process in processes:
+            try:
+                process.ask(message)
+            except EOFError:
+                self._lose(process)
+
+    @property
+    def load(self) -> int:
+        return self._thread.load
+
+    def run_function(
+        self, name: str, inputs: Sequence[Array], done: Done, priority: int = 0, session: int | None = None
+    ) -> int:
+        if name not in self._sent:
+            raise self._unknown(name)
+        return self._thread.submit(priority, partial(self._run, name, inputs, session), done)
+
+    def run_here(self, name: str, inputs: Sequence[Array], session: int | None = None) -> Result | None:
+        if name not in self._sent:
+            raise self._unknown(name)
+        turn = self._thread.borrow()
+        if turn is None:
+            return None
+        try:
+            return self._run(name, inputs, session)
+        except BaseException as error:  # the request's
+            return error
+        finally:
+            self._thread.give_back(turn)
+
+    def _run(self, name: str, inputs: Sequence[Array], session: int | None) -> list[Array]:
+        found = self._sent.get(name)
+        if found is None:
+            raise self._unknown(name)
+        if session is not None:
+            self._admit(found, session)
+        for target, array in zip(found.inputs, inputs, strict=True):
+            np.copyto(target, array)
+        answer = self._ask({"do": "run", "name": name, "session": session})
+        for trace in self.traces:
+            trace.ran_elsewhere(name, self.name, self._processes[0].pid, answer["start"], answer["end"])
+        return [array.copy() for array in found.outputs]
+
+    def _admit(self, found: _Sent, session: int) -> None:
+        name = found.function.name
+        if session in found.lost:
+            raise DeviceLostError(f"device {self.name!r}: the state of this sequence of {name!r} went with its process")
+        if session not in found.sessions:
+            memory = program_memory(found.function.program)
+            self.take_session(name, session, memory.total - memory.constants)
+            found.sessions.add(session)
+
+    def end_session(self, name: str, session: int) -> None:
+        found = self._sent.get(name)
+        if found is not None:
+            found.lost.discard(session)
+            if session in found.sessions:
+                found.sessions.discard(session)
+                self._thread.alone(partial(self._tell, {"do": "end", "name": name, "session": session}))
+            self.free_session(name, session)
+
+    def stop(self) -> None:
+        _end(self._thread, self._processes)
+
+
+def _send(process: _Process, name: str, each: _Sent) -> None:
+    try:
+        process.ask({"do": "load", "name": name, "backends": each.backends}, (each.payload, each.area))
+    except EOFError as error:
+        how = process.end()
+        raise DeviceLostError(f"its process ended with {how} while it was given {name!r}") from error
+
+
+def _end(worker: Worker, processes: list[_Process]) -> None:
+    """Stop the thread, then the process."""
+    worker.stop()
+    while processes:
+        processes.pop().end()
