@@ -65,6 +65,42 @@ NATIVE = {
     ),
     "SVDF": "float32; float32 with weights of bytes; int8q",
     "GRU": "float32",
+    **dict.fromkeys(
+        (
+            *(f"STABLEHLO_{name}" for name in ("LOGISTIC", "COSINE", "EXPONENTIAL", "FLOOR", "LOG", "RSQRT", "TANH")),
+            *("FAKE_QUANT", "INSTANCE_NORM", "RMS_NORM", "ROPE", "ATTENTION"),
+        ),
+        "float32",
+    ),
+    **dict.fromkeys(
+        (f"STABLEHLO_{name}" for name in ("ADD", "SUBTRACT", "MULTIPLY", "MAXIMUM", "MINIMUM", "ABS", "NEGATE")),
+        "float32 int32 int64",
+    ),
+    **dict.fromkeys(
+        (
+            *(f"STABLEHLO_{name}" for name in ("RESHAPE", "CONCATENATE", "BROADCAST_IN_DIM", "SLICE", "TRANSPOSE")),
+            *(f"STABLEHLO_{name}" for name in ("DYNAMIC_SLICE", "PAD", "GATHER", "IOTA")),
+            *("BITCAST", "DILATE", "SPARSE_TO_DENSE"),
+        ),
+        "any but strings and complex128",
+    ),
+    **dict.fromkeys(("STABLEHLO_AND", "STABLEHLO_OR"), "int32 int64 bool"),
+    "STABLEHLO_CLAMP": "float32 int8 uint8 int16 int32 int64",
+    **dict.fromkeys(
+        ("STABLEHLO_SELECT", "STABLEHLO_COMPARE", "STABLEHLO_CONVERT"),
+        "float32 int8 uint8 int16 int32 int64 bool",
+    ),
+    **dict.fromkeys(
+        ("STABLEHLO_DOT_GENERAL", "STABLEHLO_CONVOLUTION"), "float32; int8 to int32 where sums have at most 1023 terms"
+    ),
+    **dict.fromkeys(
+        ("STABLEHLO_REDUCE", "STABLEHLO_REDUCE_WINDOW"),
+        "float32 int32 int64 bool, by a sum, a product, an extreme, AND or OR",
+    ),
+    "REDUCE_WINDOW": "float32 int32 int64; bool by AND and OR",
+    "STABLEHLO_SCATTER": "float32 int32 int64 bool by a known function, any but strings where rows are replaced",
+    "STABLEHLO_DYNAMIC_UPDATE_SLICE": "any but strings, for whole rows of the first dimension",
+    "BUCKETIZE": "float32 int8 uint8 int16 int32, up to 64 boundaries",
     "CONV_3D_TRANSPOSE": "float32, not dilated",
     "RFFT2D": "rows of a power of two up to 8192, others where a matrix of 2**20 factors does it",
     **dict.fromkeys(("REAL", "IMAG", "COMPLEX_ABS"), "complex64"),
