@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from formulas import floats
+from formulas import floats, spread
 
-from onert.ir import Array
+from onert.ir import Array, Quantization
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
 from onert.ir.ops.reduction.reduce_window import ReduceWindow, WindowReduction
@@ -18,6 +18,7 @@ from .case import Case
 _X = floats((2, 3, 4))
 _TRUTH = np.array([[True, False], [True, True]])
 _SPECIAL = np.float32([[1, np.nan, np.inf], [-np.inf, 2, -1]])
+_BYTES = spread((2, 3, 4), -100, 100).astype(np.int8)
 _IMAGE = floats((1, 5, 6, 2))
 
 
@@ -96,6 +97,17 @@ CASES = [
         (np.int32([[2**31 - 1, 2**31 - 2], [-3, 0]]), np.int32([-1])),
         (np.int32([[2**31 - 2], [-1]]),),
         constant=(1,),
+    ),
+    *(
+        Case(
+            f"{kind.value} of bytes, axes apart",
+            Reduce(kind, keep_dims=kind is Reduction.MEAN),
+            (_BYTES, np.int32([0, -1])),
+            quantization=(Quantization((0.5,), (3,)),),
+            result_quantization=(Quantization((0.25 if kind is Reduction.MEAN else 0.5,), (3,)),),
+            constant=(1,),
+        )
+        for kind in (Reduction.MEAN, Reduction.MAX)
     ),
     Case("index of the last false", ArgReduce(Extreme.MIN), (_TRUTH, np.int32(-1)), (np.int64([1, 0]),), constant=(1,)),
 ]

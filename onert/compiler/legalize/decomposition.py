@@ -62,7 +62,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
         "Dilate",
     ),
     "hlo_convolution": ("HloConvolution",),
-    "products": ("HloDotGeneral", "Einsum"),
+    "products": ("HloDotGeneral", "BatchMatMul", "Einsum"),
     "hlo_gather": ("HloGather",),
     "scatter": ("HloScatter", "ScatterNd", "SparseToDense", "UnsortedSegment", "SegmentSum"),
     "reductions": ("HloReduce", "HloReduceWindow", "ReduceWindow", "HloSort", "Reduce", "ArgReduce"),

@@ -85,6 +85,22 @@ def _exact_dot(d: Draft, op: HloDotGeneral, types: CallTypes, operands: Sequence
     return [d.cast(found[0], DType.INT32)]
 
 
+def _why_not_bytes(op: BatchMatMul, types: CallTypes) -> str | None:
+    x, y = types.input(0), types.input(1)
+    if op.output is not DType.INT32 or x.dtype is not DType.INT8 or y.dtype is not DType.INT8:
+        return "only bytes that become int32 are multiplied as floats"
+    if 0 in (*x.shape, *y.shape):
+        return "a tensor has no elements"
+    depth = static(x.shape)[-2 if op.adjoint_x else -1]
+    return None if depth < EXACT_TERMS else f"float32 does not hold sums of {depth} products of bytes exactly"
+
+
+def _bytes(d: Draft, op: BatchMatMul, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Cast(BatchMatMul(Cast(x), Cast(y))), whose sums float32 holds exactly"""
+    x, y = (d.cast(operand, DType.FLOAT32) for operand in operands)
+    return [d.cast(d.add(BatchMatMul(op.adjoint_x, op.adjoint_y), x, y), DType.INT32)]
+
+
 # ---- Einstein's convention
 
 
@@ -134,5 +150,6 @@ def _summed(d: Draft, x: int, labels: str, kept: set[str]) -> tuple[int, str]:
 
 DECOMPOSITIONS = {
     HloDotGeneral: (Decomposition(only_float32, _dot), Decomposition(_why_not_exact, _exact_dot)),
+    BatchMatMul: (Decomposition(_why_not_bytes, _bytes),),
     Einsum: (Decomposition(_why_no_sums, _einsum),),
 }

@@ -284,6 +284,34 @@ def _mean(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -> Se
     return [d.cast(d.binary(BinaryKind.DIV, total, d.like(total, count)), types.output.dtype)]
 
 
+def _apart(types: CallTypes) -> tuple[int, ...]:
+    """The axes where some lie apart, with others that are more than 1 between them; none if they do not."""
+    x, axes = types.input(0), types.input(1).value
+    at = () if axes is None else axes_of(axes, x.rank)
+    between = (x.shape[axis] for axis in range(at[0], at[-1]) if axis not in at) if at else ()
+    return at if any(d != 1 for d in between) else ()
+
+
+def _why_not_apart(op: Reduce, types: CallTypes) -> str | None:
+    if not _apart(types):
+        return "its axes lie side by side, or are not known before the run"
+    if 0 in types.input(0).shape:
+        return "a tensor has no elements"
+    x = types.input(0)
+    per_axis = x.quantization is not None and not x.quantization.per_tensor
+    return "its scales lie along an axis" if per_axis else None
+
+
+def _side_by_side(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Reshape(Reduce(Transpose(x)))"""
+    x, at = operands[0], _apart(types)
+    kept = [axis for axis in range(len(d.shape(x))) if axis not in at]
+    turned = d.transposed(x, (*kept, *at))
+    last = d.integers(*range(len(kept), len(kept) + len(at)))
+    found = d.add(Reduce(op.kind), turned, last, quantization=(types.output.quantization,))
+    return [d.reshaped(found, *static(types.output.shape))]
+
+
 def _why_not_of_nothing(op: Reduce, types: CallTypes) -> str | None:
     x = types.input(0)
     if 0 not in x.shape or types.input(1).value is None:
@@ -320,6 +348,10 @@ DECOMPOSITIONS = {
     ),
     ReduceWindow: (Decomposition(_why_no_reduce_window, _reduce_window),),
     HloSort: (Decomposition(_why_not_sorted, _sort),),
-    Reduce: (Decomposition(_why_not_mean, _mean), Decomposition(_why_not_of_nothing, _of_nothing)),
+    Reduce: (
+        Decomposition(_why_not_mean, _mean),
+        Decomposition(_why_not_apart, _side_by_side),
+        Decomposition(_why_not_of_nothing, _of_nothing),
+    ),
     ArgReduce: (Decomposition(_why_not_truth, _of_truth),),
 }
