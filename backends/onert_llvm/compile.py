@@ -9,11 +9,13 @@ from onert.backend import Group, Sequence, Settings
 from onert.backend.cache import Cache
 from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.ops.control_flow.state import AssignVariable
+from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.process import imports
 from onert_llvm.codegen.kernel_abi import KernelSpec, build
 from onert_llvm.codegen.llvm_codegen import assembly
 from onert_llvm.command.command import Lowered
 from onert_llvm.lower.command_builder import Each, Lowering, in_turn
+from onert_llvm.lower.elementwise.op_to_expression import rule_of
 from onert_llvm.lower.rule import Rule
 from onert_llvm.rules.float_rules import ANY, COMMON, ELEMENT_WISE, FLOATS
 from onert_llvm.runtime.native_kernel import NativeKernel
@@ -74,8 +76,14 @@ def fuse(sequence: Sequence) -> tuple[Group, ...]:
 def _groups(subgraph: Subgraph, operations: Operations[int]) -> tuple[Group, ...]:
     rules = {at: rule(subgraph.operations[at].op, subgraph.types(subgraph.operations[at])) for at in operations}
     anchors = {at for at, found in rules.items() if found.anchor}
-    chained = {at for at, found in rules.items() if found is ELEMENT_WISE}
+    chained = {at for at, found in rules.items() if found is ELEMENT_WISE and not _checks(subgraph, at)}
     return fusion.groups(subgraph, operations, anchors, chained)
+
+
+def _checks(subgraph: Subgraph, at: int) -> bool:
+    """Whether an operation reports elements: then it is a kernel of its own."""
+    operation = subgraph.operations[at]
+    return isinstance(operation.op, Binary) and rule_of(operation.op, subgraph.types(operation)) is not None
 
 
 def begin(settings: Settings, store: Cache) -> None:

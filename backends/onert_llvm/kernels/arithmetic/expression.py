@@ -8,18 +8,24 @@ from enum import Enum
 from attrs import frozen
 
 from onert.ir.value import Value
-from onert_llvm.irbuilder import F32, I1, I8, I16, I32, I64, Kernel, Type, Val, View, vec
+from onert_llvm.irbuilder import F32, F64, I1, I8, I16, I32, I64, Kernel, Type, Val, View, intrinsic, vec
 from onert_llvm.irbuilder import math as vm
+from onert_llvm.irbuilder import wide_math as wm
+from onert_llvm.irbuilder.text import constant
 
 
 class Kind(Enum):
     """The element types of values. A boolean is a byte in memory, 0 or 1, and one bit in a register."""
 
+    F64 = "f64"
     F32 = "f32"
     I64 = "i64"
     I32 = "i32"
     I16 = "i16"
     I8 = "i8"
+    U64 = "u64"
+    U32 = "u32"
+    U16 = "u16"
     U8 = "u8"
     BOOL = "bool"
 
@@ -33,7 +39,15 @@ class Kind(Enum):
 
     @property
     def signed(self) -> bool:
-        return self not in (Kind.U8, Kind.BOOL)
+        return self is not Kind.BOOL and not self.unsigned
+
+    @property
+    def unsigned(self) -> bool:
+        return self in (Kind.U8, Kind.U16, Kind.U32, Kind.U64)
+
+    @property
+    def is_float(self) -> bool:
+        return self in (Kind.F32, Kind.F64)
 
     def load(self, place: View, lanes: int, mask: Val | None) -> Val:
         """Elements of this kind from memory."""
@@ -45,14 +59,23 @@ class Kind(Enum):
         place.store(value.cast(I8, signed=False) if self is Kind.BOOL else value, mask)
 
 
-_MEMORY = {Kind.F32: F32, Kind.I64: I64, Kind.I32: I32, Kind.I16: I16, Kind.I8: I8, Kind.U8: I8, Kind.BOOL: I8}
+_MEMORY = {
+    Kind.F64: F64,
+    Kind.F32: F32,
+    **dict.fromkeys((Kind.I64, Kind.U64), I64),
+    **dict.fromkeys((Kind.I32, Kind.U32), I32),
+    **dict.fromkeys((Kind.I16, Kind.U16), I16),
+    **dict.fromkeys((Kind.I8, Kind.U8, Kind.BOOL), I8),
+}
 
 
 class Fn(Enum):
     """A function of lanes: of float32, of integers, or of either; relations and logic give booleans.
 
     `MIN` and `MAX` give the second where the first is not a number, `MINIMUM` and `MAXIMUM` not-a-number where either
-    is none. `QUOTIENT` truncates; its divisor is neither 0 nor -1. `CAST` converts: floats truncate and saturate.
+    is none. `QUOTIENT` truncates and wraps; what it gives for a divisor of 0 says nothing. `NONZERO` and `NONNEGATIVE`
+    give their argument and report one that is not so. `SHL` and `SHR` shift by any number, as if bit by bit. `CAST`
+    converts: floats truncate and saturate.
     """
 
     ADD = "add"
@@ -60,6 +83,11 @@ class Fn(Enum):
     MUL = "mul"
     DIV = "div"
     QUOTIENT = "quotient"
+    NONZERO = "nonzero"
+    NONNEGATIVE = "nonnegative"
+    FMOD = "fmod"
+    POW = "pow"
+    ATAN2 = "atan2"
     MIN = "min"
     MAX = "max"
     MINIMUM = "minimum"
@@ -68,6 +96,7 @@ class Fn(Enum):
     ABS = "abs"
     SIGN = "sign"
     SQRT = "sqrt"
+    CBRT = "cbrt"
     RSQRT = "rsqrt"
     EXP = "exp"
     ELU = "elu"
@@ -90,6 +119,8 @@ class Fn(Enum):
     AND = "and"
     OR = "or"
     XOR = "xor"
+    SHL = "shl"
+    SHR = "shr"
     SELECT = "select"
     CAST = "cast"
 
@@ -121,6 +152,12 @@ class Apply:
 
 Expr = Leaf | Const | Apply
 
+CHECKS = (Fn.NONZERO, Fn.NONNEGATIVE)
+"""Functions that report."""
+
+Broken = Callable[[Val, Val], None]
+"""What hears of lanes that break a rule, and of an element that breaks it if one does."""
+
 
 def _sign(k: Kernel, a: Val) -> Val:
     """1, -1, 0 for zeros of either sign, or NaN."""
@@ -128,12 +165,50 @@ def _sign(k: Kernel, a: Val) -> Val:
     return (a > 0).select(a.like(1), (a < 0).select(a.like(-1), nothing))
 
 
+def _quotient(a: Val, b: Val) -> Val:
+    """Divided as signed integers; the least one by -1 wraps."""
+    if b.v.is_constant:
+        return a.quotient(b)
+    minus = b.eq(-1)
+    return minus.select(-a, a.quotient((minus | b.eq(0)).select(1, b)))
+
+
+def _unsigned_quotient(a: Val, b: Val) -> Val:
+    return a // (b if b.v.is_constant else b.eq(0).select(1, b))
+
+
+def _power(k: Kernel, a: Val, b: Val) -> Val:
+    """Integers to a power that is not negative, by squaring; they wrap."""
+    total, base, left = k.var(a.like(1)), k.var(a), k.var(b)
+    with k.loop(b.type.width):
+        odd = (left.get() & 1).ne(0)
+        total.set(odd.select(total.get() * base.get(), total.get()))
+        base.set(base.get() * base.get())
+        left.set(left.get().lshr(1))
+    return total.get()
+
+
+def _shifted(a: Val, b: Val, left: bool) -> Val:
+    bits = a.type.width
+    inside = b.ult(bits)
+    by = inside.select(b, 0)
+    return inside.select(a << by if left else a.lshr(by), 0)
+
+
+def _not(a: Val) -> Val:
+    return a ^ a.like(1)
+
+
 _EMIT: dict[Fn, Callable[..., Val]] = {
     Fn.ADD: lambda k, a, b: a + b,
     Fn.SUB: lambda k, a, b: a - b,
     Fn.MUL: lambda k, a, b: a * b,
     Fn.DIV: lambda k, a, b: a / b,
-    Fn.QUOTIENT: lambda k, a, b: a.quotient(b),
+    Fn.QUOTIENT: lambda k, a, b: _quotient(a, b),
+    Fn.FMOD: wm.fmod,
+    Fn.POW: lambda k, a, b: wm.power(k, a, b) if a.is_float else _power(k, a, b),
+    Fn.ATAN2: wm.atan2,
+    Fn.CBRT: wm.cbrt,
     Fn.MIN: lambda k, a, b: a.min(b),
     Fn.MAX: lambda k, a, b: a.max(b),
     Fn.MINIMUM: lambda k, a, b: a.minimum(b),
@@ -160,24 +235,50 @@ _EMIT: dict[Fn, Callable[..., Val]] = {
     Fn.LE: lambda k, a, b: a <= b,
     Fn.GT: lambda k, a, b: a > b,
     Fn.GE: lambda k, a, b: a >= b,
-    Fn.NOT: lambda k, a: a ^ a.like(1),
+    Fn.NOT: lambda k, a: _not(a),
     Fn.AND: lambda k, a, b: a & b,
     Fn.OR: lambda k, a, b: a | b,
     Fn.XOR: lambda k, a, b: a ^ b,
+    Fn.SHL: lambda k, a, b: _shifted(a, b, left=True),
+    Fn.SHR: lambda k, a, b: a >> b.umin(a.type.width - 1),
     Fn.SELECT: lambda k, a, b, c: a.select(b, c),
 }
+_UNSIGNED: dict[Fn, Callable[..., Val]] = {
+    Fn.QUOTIENT: lambda k, a, b: _unsigned_quotient(a, b),
+    **dict.fromkeys((Fn.MIN, Fn.MINIMUM), lambda k, a, b: a.umin(b)),
+    **dict.fromkeys((Fn.MAX, Fn.MAXIMUM), lambda k, a, b: a.umax(b)),
+    Fn.ABS: lambda k, a: a,
+    Fn.SIGN: lambda k, a: a.umin(1),
+    Fn.LT: lambda k, a, b: a.ult(b),
+    Fn.LE: lambda k, a, b: _not(b.ult(a)),
+    Fn.GT: lambda k, a, b: b.ult(a),
+    Fn.GE: lambda k, a, b: _not(a.ult(b)),
+    Fn.SHR: lambda k, a, b: _shifted(a, b, left=False),
+}
+"""Functions of numbers without a sign that are other ones."""
 
 
 def _cast(k: Kernel, x: Val, old: Kind, new: Kind) -> Val:
     if new is Kind.BOOL:
         return x.ne(0)
-    if old is Kind.F32 and new is not Kind.F32:
+    if old.is_float and not new.is_float:
         high = (1 << int(new.register.width) - new.signed) - 1  # what TFLite's kernels give for NaN
         return x.ne(x).select(k.const(vec(new.register, x.lanes), high), x.saturated(new.register, new.signed))
     return x.cast(new.register, old.signed)
 
 
-def evaluate(k: Kernel, tree: Expr, leaf: Callable[[str], Val], like: Val) -> Val:
+def _checked(e: Apply, x: Val, broken: Broken | None) -> Val:
+    if broken is None:
+        raise ValueError(f"nothing hears of what {e.fn.value} reports")
+    if e.fn is Fn.NONZERO:
+        broken(x.eq(0), Val(x.b, constant(x.type.element, 0)))
+        return x
+    least = x if x.lanes == 1 else intrinsic(x.b, f"llvm.vector.reduce.smin.{x.type.suffix}", x.type.element, x)
+    broken(x < 0, least)
+    return x
+
+
+def evaluate(k: Kernel, tree: Expr, leaf: Callable[[str], Val], like: Val, broken: Broken | None = None) -> Val:
     """The tree's value in as many lanes as `like` has; equal subtrees are computed once."""
     done: dict[Expr, Val] = {}
 
@@ -189,8 +290,11 @@ def evaluate(k: Kernel, tree: Expr, leaf: Callable[[str], Val], like: Val) -> Va
                 done[e] = k.const(vec(e.kind.register, like.lanes), e.value)
             elif e.fn is Fn.CAST:
                 done[e] = _cast(k, value(e.args[0]), e.args[0].kind, e.kind)
+            elif e.fn in CHECKS:
+                done[e] = _checked(e, value(e.args[0]), broken)
             else:
-                done[e] = _EMIT[e.fn](k, *(value(a) for a in e.args))
+                emit = _UNSIGNED.get(e.fn) if e.args[0].kind.unsigned else None
+                done[e] = (emit or _EMIT[e.fn])(k, *(value(a) for a in e.args))
         return done[e]
 
     return value(tree)
@@ -213,6 +317,11 @@ def is_little(tree: Expr) -> bool:
 
     walk(tree)
     return len(found) <= _FEW and _CHEAP.issuperset(found)
+
+
+def checked(tree: Expr) -> bool:
+    """Whether elements are checked while the tree is evaluated."""
+    return isinstance(tree, Apply) and (tree.fn in CHECKS or any(map(checked, tree.args)))
 
 
 def leaves(tree: Expr) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
-from onert_llvm.irbuilder import F32, Kernel, Val, View
-from onert_llvm.kernels.arithmetic.expression import Expr, Kind, evaluate, kinds
+from onert_llvm.irbuilder import F32, I64, Kernel, Val, View
+from onert_llvm.kernels.arithmetic.expression import Expr, Kind, checked, evaluate, kinds
 
 
 class Reach(Enum):
@@ -28,7 +28,8 @@ class Elementwise(Value):
 
     Leaf number i has neighbours along the width where `wide[i]`, else one element for all of it; slot `NAME_step{j}`
     is its distance in elements along outer axis j (0 where it repeats), `size{j}` how many there are. With `cut`, work
-    tile t is `piece` elements of the width of row t // `pieces`, else row t.
+    tile t is `piece` elements of the width of row t // `pieces`, else row t. Where the tree checks elements, one that
+    breaks the rule is written to `report` (and 1 before it).
     """
 
     tree: Expr
@@ -49,7 +50,8 @@ class Elementwise(Value):
         steps = (f"{n}_step{i}" for n in self.operands for i in range(self.rank))
         pieces = ("piece", "pieces") if self.cut else ()
         sizes = (f"size{i}" for i in range(1, self.rank))
-        return TaskLayout(("out", "width", *pieces, *sizes, *self.operands, *steps))
+        report = ("report",) if checked(self.tree) else ()
+        return TaskLayout(("out", "width", *report, *pieces, *sizes, *self.operands, *steps))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width = task.i64("width")
@@ -60,7 +62,7 @@ class Elementwise(Value):
                 last = (first + task.i64("piece")).min(width)
             places = self._rows(k, task, row)
             out = k.view(task.view("out", self.tree.kind.memory, width)[row].address, self.tree.kind.memory, 1)
-            self._run(k, places, out, first, last)
+            self._run(k, task, places, out, first, last)
 
     def _rows(self, k: Kernel, task: Task, row: Val) -> dict[str, View]:
         """Where the row of each operand begins."""
@@ -71,7 +73,7 @@ class Elementwise(Value):
             offsets = {n: offset + at * task.i64(f"{n}_step{i}") for n, offset in offsets.items()}
         return {n: task.view(n, self.operands[n].memory, 1)[offset] for n, offset in offsets.items()}
 
-    def _run(self, k: Kernel, places: dict[str, View], out: View, first: Val, last: Val) -> None:
+    def _run(self, k: Kernel, task: Task, places: dict[str, View], out: View, first: Val, last: Val) -> None:
         lanes = k.isa.f32
         wide = dict(zip(self.operands, self.wide, strict=True))
         single = {n: kind.load(places[n], 1, None) for n, kind in self.operands.items() if not wide[n]}
@@ -83,7 +85,13 @@ class Elementwise(Value):
                 here = k.view(places[name].address, places[name].element, 1)[at]
                 return self.operands[name].load(here, count, mask)
 
-            value = evaluate(k, self.tree, leaf, k.zeros(F32, count))
+            def broken(wrong: Val, element: Val) -> None:
+                with k.when((wrong if mask is None else wrong & mask).any()):
+                    report = task.view("report", I64, 1)
+                    report[1].store(element.cast(I64))
+                    report[0].store(k.index(1))
+
+            value = evaluate(k, self.tree, leaf, k.zeros(F32, count), broken)
             self.tree.kind.store(value, out[at], mask)
 
         whole = last - (last - first) % lanes

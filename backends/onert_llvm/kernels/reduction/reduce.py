@@ -10,7 +10,7 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
-from onert_llvm.irbuilder import I1, I32, I64, Kernel, Val, Var, View, vec
+from onert_llvm.irbuilder import F32, I1, I32, I64, Kernel, Val, Var, View, vec
 from onert_llvm.kernels.arithmetic.expression import Kind
 
 
@@ -27,7 +27,7 @@ class Fold(Enum):
         """What does not change an element that it is put together with."""
         if self in (Fold.SUM, Fold.PROD):
             return 0 if self is Fold.SUM else 1
-        if kind is Kind.F32:
+        if kind.is_float:
             return float("inf" if self is Fold.MIN else "-inf")
         bits = int(kind.memory.width)
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if kind.signed else (0, (1 << bits) - 1)
@@ -40,7 +40,7 @@ class Fold(Enum):
             return a * b
         if self is Fold.MAX_NUMBER:
             return a.max(b)
-        if kind.signed:
+        if not kind.unsigned:
             return a.maximum(b) if self is Fold.MAX else a.minimum(b)
         return a.umax(b) if self is Fold.MAX else a.umin(b)
 
@@ -110,15 +110,15 @@ def fold_row(k: Kernel, fold: Fold, row: View, width: Val, kind: Kind = Kind.F32
 
 
 def scaled(task: Task, total: Val) -> Val:
-    """A float total times the task's scale; integers as they are."""
-    return total * task.f32("scale").splat(total.lanes) if total.is_float else total
+    """A float32 total times the task's scale; others as they are."""
+    return total * task.f32("scale").splat(total.lanes) if total.type.element is F32 else total
 
 
 @frozen
 class ReduceRows(Value):
     """`out[row] = scale * fold of in[row, :width]`; work tiles are rows, `step` elements apart.
 
-    Only floats are scaled.
+    Only float32 is scaled.
     """
 
     fold: Fold
@@ -143,8 +143,8 @@ class ReduceRows(Value):
 class ReduceColumns(Value):
     """`out[block, column] = scale * fold over rows of in[block, row, column]`, all of `width` columns.
 
-    Work tile t is block t // chunks and `vectors` registers of its columns from (t % chunks) * vectors on. Only floats
-    are scaled.
+    Work tile t is block t // chunks and `vectors` registers of its columns from (t % chunks) * vectors on. Only
+    float32 is scaled.
     """
 
     fold: Fold
@@ -250,5 +250,10 @@ class ArgColumns(Value):
             out.store(place.get().cast(result), mask)
 
     def _load(self, place: View, lanes: int, mask: Val) -> Val:
+        """Elements as numbers that compare as they do, with a sign."""
         found = place.load(lanes, mask)
-        return found if self.kind in (Kind.F32, Kind.I64) else found.cast(I32, self.kind.signed)
+        if self.kind is Kind.U64:
+            return found ^ -(1 << 63)
+        if self.kind.is_float or self.kind in (Kind.I64, Kind.I32):
+            return found
+        return found.cast(I64 if self.kind is Kind.U32 else I32, self.kind.signed)

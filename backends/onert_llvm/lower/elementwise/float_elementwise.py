@@ -11,11 +11,11 @@ from onert.ir import CallTypes, Op
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.value import Value
 from onert_llvm.command.command import Slot
-from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Leaf, leaves
+from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Leaf, checked, leaves
 from onert_llvm.kernels.elementwise.elementwise import Elementwise
 from onert_llvm.lower.command_builder import Lowering
 
-from .op_to_expression import KINDS, expression, supported
+from .op_to_expression import KINDS, expression, rule_of, supported
 
 WIDE = 1024
 """Elements that a row has at least where rows do not matter."""
@@ -105,6 +105,11 @@ def _emit(
     for at, (name, operand) in enumerate(operands):
         slots[name] = lowering.operand(operand.operand)
         slots |= {f"{name}_step{i}": steps[at] for i, (_, steps) in enumerate(outer)}
+    if checked(tree):  # such an operation is in no chain
+        operation = lowering.operation(operations[0])
+        slots["report"] = lowering.check(
+            operations[0], rule_of(operation.op, lowering.subgraph.types(operation)) or "{}"
+        )
     algorithm = Elementwise(tree, tuple(wide[name] for name in leaves(tree)), len(outer), cut)
     reads = tuple(dict.fromkeys(o.operand for _, o in operands))
     lowering.emit(operations[0], algorithm, slots, tiles, reads, (result,), rows * width * len(operations))

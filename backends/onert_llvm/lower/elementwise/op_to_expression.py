@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
 from onert.ir import CallTypes, DType, Op, Shape
 from onert.ir.ops.arithmetic.activation import Activation
-from onert.ir.ops.elementwise.binary import AddN, Binary, BinaryKind, PRelu
+from onert.ir.ops.elementwise.binary import STORED, AddN, Binary, BinaryKind, PRelu
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.elementwise.select import Select
@@ -18,17 +16,29 @@ from onert_llvm.kernels.elementwise.elementwise import Reach
 
 KINDS: Mapping[DType, Kind] = {
     DType.FLOAT32: Kind.F32,
+    DType.FLOAT64: Kind.F64,
     DType.INT64: Kind.I64,
     DType.INT32: Kind.I32,
     DType.INT16: Kind.I16,
     DType.INT8: Kind.I8,
     DType.UINT8: Kind.U8,
+    DType.UINT16: Kind.U16,
+    DType.UINT32: Kind.U32,
+    DType.UINT64: Kind.U64,
     DType.BOOL: Kind.BOOL,
 }
 """The element types that loops know."""
 
-_REALS, _WHOLES, _TRUTHS = (Kind.F32,), (Kind.I32, Kind.I64), (Kind.BOOL,)
-_NUMBERS = (*_REALS, *_WHOLES)
+_REALS, _TRUTHS = (Kind.F32,), (Kind.BOOL,)
+_WHOLES = (Kind.I8, Kind.I16, Kind.I32, Kind.I64, Kind.U8, Kind.U16, Kind.U32, Kind.U64)
+_EXACT = (Kind.F32, Kind.F64)
+"""Floats where one instruction or a few give what is rounded once."""
+_NUMBERS = (*_EXACT, *_WHOLES)
+
+
+def _clamped(low: float, high: float | None) -> Callable[[Expr], Expr]:
+    """Unsigned numbers have none below 0."""
+    return lambda x: clamp(x, None if x.kind.unsigned else low, high)
 
 
 def _unary(fn: Fn) -> Callable[[Expr], Expr]:
@@ -71,8 +81,9 @@ UNARY: Mapping[UnaryKind, tuple[Callable[[Expr], Expr], tuple[Kind, ...]]] = {
     UnaryKind.EXP: (_unary(Fn.EXP), _REALS),
     UnaryKind.ERF: (_unary(Fn.ERF), _REALS),
     UnaryKind.LOG: (_unary(Fn.LOG), _REALS),
-    UnaryKind.SQRT: (_unary(Fn.SQRT), _REALS),
-    UnaryKind.RSQRT: (_unary(Fn.RSQRT), _REALS),
+    UnaryKind.SQRT: (_unary(Fn.SQRT), _EXACT),
+    UnaryKind.RSQRT: (_unary(Fn.RSQRT), _EXACT),
+    UnaryKind.CBRT: (_unary(Fn.CBRT), _REALS),
     UnaryKind.SIN: (_unary(Fn.SIN), _REALS),
     UnaryKind.COS: (_unary(Fn.COS), _REALS),
     UnaryKind.TANH: (_unary(Fn.TANH), _REALS),
@@ -80,10 +91,10 @@ UNARY: Mapping[UnaryKind, tuple[Callable[[Expr], Expr], tuple[Kind, ...]]] = {
     UnaryKind.ERF: (_unary(Fn.ERF), _REALS),
     UnaryKind.ELU: (_unary(Fn.ELU), _REALS),
     UnaryKind.HARD_SWISH: (hard_swish, _REALS),
-    UnaryKind.RELU: (lambda x: clamp(x, 0, None), _NUMBERS),
-    UnaryKind.RELU6: (lambda x: clamp(x, 0, 6), _NUMBERS),
-    UnaryKind.RELU_N1_TO_1: (lambda x: clamp(x, -1, 1), _NUMBERS),
-    UnaryKind.RELU_0_TO_1: (lambda x: clamp(x, 0, 1), _NUMBERS),
+    UnaryKind.RELU: (_clamped(0, None), _NUMBERS),
+    UnaryKind.RELU6: (_clamped(0, 6), _NUMBERS),
+    UnaryKind.RELU_N1_TO_1: (_clamped(-1, 1), _NUMBERS),
+    UnaryKind.RELU_0_TO_1: (_clamped(0, 1), _NUMBERS),
     UnaryKind.FLOOR: (_unary(Fn.FLOOR), _REALS),
     UnaryKind.CEIL: (_unary(Fn.CEIL), _REALS),
     UnaryKind.ROUND: (_unary(Fn.ROUND), _REALS),
@@ -93,28 +104,66 @@ UNARY: Mapping[UnaryKind, tuple[Callable[[Expr], Expr], tuple[Kind, ...]]] = {
 }
 
 
+def _divisor(y: Expr) -> Expr:
+    """An integer to divide by: 0 is reported."""
+    return y if isinstance(y, Const) and y.value else Apply(Fn.NONZERO, (y,), y.kind)
+
+
+def _truncated(x: Expr, y: Expr) -> tuple[Expr, Expr]:
+    """The quotient of integers, truncated, and what is left."""
+    quotient = Apply(Fn.QUOTIENT, (x, _divisor(y)), x.kind)
+    return quotient, Apply(Fn.SUB, (x, Apply(Fn.MUL, (quotient, y), x.kind)), x.kind)
+
+
+def _beyond(rest: Expr, y: Expr) -> Expr:
+    """Whether something is left whose sign is not the divisor's."""
+    nothing = Const(0, y.kind)
+    signs = (Apply(Fn.LT, (e, nothing), Kind.BOOL) for e in (rest, y))
+    some = Apply(Fn.NE, (rest, nothing), Kind.BOOL)
+    return Apply(Fn.AND, (some, Apply(Fn.XOR, tuple(signs), Kind.BOOL)), Kind.BOOL)
+
+
 def _floor_quotient(x: Expr, y: Expr) -> Expr:
     """The quotient rounded down: for integers the truncated one, less 1 where something is left of another sign."""
-    if x.kind is Kind.F32:
+    if x.kind.is_float:
         return Apply(Fn.FLOOR, (Apply(Fn.DIV, (x, y)),))
-    kind = x.kind
-    quotient = Apply(Fn.QUOTIENT, (x, y), kind)
-    rest = Apply(Fn.SUB, (x, Apply(Fn.MUL, (quotient, y), kind)), kind)
-    other = Apply(Fn.LT, (Apply(Fn.XOR, (rest, y), kind), Const(0, kind)), Kind.BOOL)
-    less = Apply(Fn.AND, (Apply(Fn.NE, (rest, Const(0, kind)), Kind.BOOL), other), Kind.BOOL)
-    return Apply(Fn.SUB, (quotient, Apply(Fn.CAST, (less,), kind)), kind)
+    quotient, rest = _truncated(x, y)
+    if x.kind.unsigned:
+        return quotient
+    return Apply(Fn.SUB, (quotient, Apply(Fn.CAST, (_beyond(rest, y),), x.kind)), x.kind)
 
 
 def _floor_rest(x: Expr, y: Expr) -> Expr:
-    return Apply(Fn.SUB, (x, Apply(Fn.MUL, (_floor_quotient(x, y), y), x.kind)), x.kind)
+    """What is left, with the sign of the divisor."""
+    rest = _rest(x, y)
+    if x.kind.unsigned:
+        return rest
+    return Apply(Fn.SELECT, (_beyond(rest, y), Apply(Fn.ADD, (rest, y), x.kind), rest), x.kind)
 
 
 def _rest(x: Expr, y: Expr) -> Expr:
-    return Apply(Fn.SUB, (x, Apply(Fn.MUL, (Apply(Fn.QUOTIENT, (x, y), x.kind), y), x.kind)), x.kind)
+    return Apply(Fn.FMOD, (x, y)) if x.kind.is_float else _truncated(x, y)[1]
 
 
 def _divided(x: Expr, y: Expr) -> Expr:
-    return Apply(Fn.DIV if x.kind is Kind.F32 else Fn.QUOTIENT, (x, y), x.kind)
+    return Apply(Fn.DIV, (x, y), x.kind) if x.kind.is_float else _truncated(x, y)[0]
+
+
+def _power(x: Expr, y: Expr) -> Expr:
+    """Few whole exponents that are known are products."""
+    if isinstance(y, Const):
+        if y.value in _POWERS:
+            return _POWERS[y.value](x)
+        if x.kind.is_float or y.value >= 0:
+            return Apply(Fn.POW, (x, y), x.kind)
+    return Apply(Fn.POW, (x, y if x.kind.is_float or x.kind.unsigned else Apply(Fn.NONNEGATIVE, (y,), y.kind)), x.kind)
+
+
+_POWERS: Mapping[float, Callable[[Expr], Expr]] = {
+    1.0: lambda x: x,
+    2.0: _square,
+    3.0: lambda x: Apply(Fn.MUL, (_square(x), x), x.kind),
+}
 
 
 BINARY: Mapping[BinaryKind, tuple[Callable[[Expr, Expr], Expr], tuple[Kind, ...]]] = {
@@ -122,9 +171,11 @@ BINARY: Mapping[BinaryKind, tuple[Callable[[Expr, Expr], Expr], tuple[Kind, ...]
     BinaryKind.SUB: (_binary(Fn.SUB), _NUMBERS),
     BinaryKind.MUL: (_binary(Fn.MUL), _NUMBERS),
     BinaryKind.DIV: (_divided, _NUMBERS),
-    BinaryKind.FLOOR_DIV: (_floor_quotient, _NUMBERS),
-    BinaryKind.FLOOR_MOD: (_floor_rest, _WHOLES),
-    BinaryKind.REMAINDER: (_rest, _WHOLES),
+    BinaryKind.FLOOR_DIV: (_floor_quotient, (*_REALS, *_WHOLES)),
+    BinaryKind.FLOOR_MOD: (_floor_rest, (*_REALS, *_WHOLES)),
+    BinaryKind.REMAINDER: (_rest, (*_REALS, *_WHOLES)),
+    BinaryKind.POW: (_power, (*_REALS, *_WHOLES)),
+    BinaryKind.ATAN2: (_binary(Fn.ATAN2), _REALS),
     BinaryKind.MAXIMUM: (_binary(Fn.MAXIMUM), _NUMBERS),
     BinaryKind.MINIMUM: (_binary(Fn.MINIMUM), _NUMBERS),
     BinaryKind.SQUARED_DIFFERENCE: (lambda x, y: _square(Apply(Fn.SUB, (x, y), x.kind)), _NUMBERS),
@@ -133,13 +184,17 @@ BINARY: Mapping[BinaryKind, tuple[Callable[[Expr, Expr], Expr], tuple[Kind, ...]
     BinaryKind.BITWISE_AND: (_binary(Fn.AND), (*_WHOLES, *_TRUTHS)),
     BinaryKind.BITWISE_OR: (_binary(Fn.OR), (*_WHOLES, *_TRUTHS)),
     BinaryKind.BITWISE_XOR: (_binary(Fn.XOR), (*_WHOLES, *_TRUTHS)),
+    BinaryKind.SHIFT_LEFT: (_binary(Fn.SHL), _WHOLES),
+    BinaryKind.SHIFT_RIGHT: (_binary(Fn.SHR), _WHOLES),
 }
-_DIVISIONS = (BinaryKind.DIV, BinaryKind.FLOOR_DIV, BinaryKind.FLOOR_MOD, BinaryKind.REMAINDER)
-_POWERS: Mapping[float, Callable[[Expr], Expr]] = {
-    1.0: lambda x: x,
-    2.0: _square,
-    3.0: lambda x: Apply(Fn.MUL, (_square(x), x)),
+_RULES: Mapping[BinaryKind, str] = {
+    **dict.fromkeys(
+        (BinaryKind.DIV, BinaryKind.FLOOR_DIV, BinaryKind.FLOOR_MOD, BinaryKind.REMAINDER),
+        "an integer is divided by {}",
+    ),
+    BinaryKind.POW: "an integer is raised to the power {}, expected at least 0",
 }
+"""What is said where a function is given integers that it is not defined for."""
 _RELATIONS: Mapping[ComparisonKind, Fn] = {
     ComparisonKind.EQUAL: Fn.EQ,
     ComparisonKind.NOT_EQUAL: Fn.NE,
@@ -175,38 +230,43 @@ def supported(op: Op, types: CallTypes) -> bool:
         return True
     if isinstance(op, Comparison):
         return op.kind in _RELATIONS and types.input(0).quantization == types.input(1).quantization
-    if any(t.dtype.is_integer and t.quantization is not None for t in present):
+    if any(t.dtype.is_integer and t.quantization is not None for t in present) and not _by_what_is_stored(op, types):
         return False
     kind = KINDS[present[0].dtype]
     if isinstance(op, Unary):
         return op.kind in UNARY and kind in UNARY[op.kind][1]
     if isinstance(op, Binary):
-        return _supported_binary(op, types, kind)
+        return _supported_binary(op, kind)
     return kind in (_NUMBERS if isinstance(op, AddN) else _REALS) and isinstance(op, AddN | LeakyRelu | PRelu)
 
 
-def _supported_binary(op: Binary, types: CallTypes, kind: Kind) -> bool:
-    if op.kind is BinaryKind.POW:
-        return kind is Kind.F32 and _power(types) is not None and op.activation is Activation.NONE
+def _by_what_is_stored(op: Op, types: CallTypes) -> bool:
+    """Whether an operation does not look at scales."""
+    if isinstance(op, Unary):
+        return op.kind is UnaryKind.NEG
+    wide = types.input(0).dtype in (DType.INT32, DType.INT64)
+    return isinstance(op, Binary) and (wide or op.kind in STORED)
+
+
+def _supported_binary(op: Binary, kind: Kind) -> bool:
     if op.kind not in BINARY or kind not in BINARY[op.kind][1]:
         return False
     if kind is not Kind.F32:
-        if op.kind in _DIVISIONS and not _harmless(types):
-            return False
         return op.activation is Activation.NONE
     return op.activation is Activation.TANH or op.activation.value.function is None
 
 
-def _harmless(types: CallTypes) -> bool:
-    """Whether integers are divided by one number that is known and neither 0 nor -1."""
-    divisor = types.input(1).value
-    return divisor is not None and divisor.size == 1 and int(divisor.reshape(-1)[0]) not in (0, -1)
-
-
-def _power(types: CallTypes) -> Callable[[Expr], Expr] | None:
-    exponent = types.input(1).value
-    one = exponent is not None and exponent.size == 1 and types.input(0).shape == types.output.shape
-    return _POWERS.get(float(np.asarray(exponent).reshape(-1)[0])) if one else None
+def rule_of(op: Op, types: CallTypes) -> str | None:
+    """What an operation that looks at its elements says of one that it is not defined for; None for one that has no
+    such.
+    """
+    if not isinstance(op, Binary) or op.kind not in _RULES or types.output.dtype.is_float:
+        return None
+    operand = types.input(1).value
+    if operand is None or operand.size != 1:
+        return _RULES[op.kind]
+    one = int(operand.reshape(-1)[0])
+    return _RULES[op.kind] if (one < 0 if op.kind is BinaryKind.POW else one == 0) else None
 
 
 def expression(op: Op, args: list[Expr], types: CallTypes) -> Expr:
@@ -214,10 +274,9 @@ def expression(op: Op, args: list[Expr], types: CallTypes) -> Expr:
     if isinstance(op, Unary):
         return UNARY[op.kind][0](args[0])
     if isinstance(op, Binary):
-        return _of_binary(op, args, types)
+        return _of_binary(op, args)
     if isinstance(op, Comparison):
-        wide = tuple(Apply(Fn.CAST, (a,), Kind.I32) if a.kind is Kind.U8 else a for a in args)
-        return Apply(_RELATIONS[op.kind], wide, Kind.BOOL)
+        return Apply(_RELATIONS[op.kind], tuple(args), Kind.BOOL)
     if isinstance(op, Select):
         return Apply(Fn.SELECT, tuple(args), args[1].kind)
     if isinstance(op, Cast):
@@ -233,11 +292,7 @@ def expression(op: Op, args: list[Expr], types: CallTypes) -> Expr:
     return Apply(Fn.SELECT, (negative, Apply(Fn.MUL, (args[0], alpha)), args[0]))
 
 
-def _of_binary(op: Binary, args: list[Expr], types: CallTypes) -> Expr:
-    if op.kind is BinaryKind.POW:
-        power = _power(types)
-        assert power is not None
-        return power(args[0])
+def _of_binary(op: Binary, args: list[Expr]) -> Expr:
     found = activated(BINARY[op.kind][0](args[0], args[1]), op.activation)
     assert found is not None
     return found

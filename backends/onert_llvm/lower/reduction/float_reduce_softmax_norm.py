@@ -47,7 +47,7 @@ def why_not(op: Op, types: CallTypes) -> str | None:
     if x.dtype not in KINDS or 0 in (*x.shape, *types.output.shape):
         return "elements of this type, or none, have no native form"
     if isinstance(op, ArgReduce):
-        return None if x.dtype is not DType.BOOL else "booleans have no native form"
+        return None
     assert isinstance(op, Reduce)
     if x.dtype.is_integer and (x.quantization is not None or types.output.quantization is not None):
         kept = op.kind in (Reduction.MAX, Reduction.MIN) and x.quantization == types.output.quantization
@@ -79,7 +79,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     source, result = operation.used[0], operation.outputs[0]
     shape, axes = lowering.shape(source), axes_of(lowering.elements(operation.used[1]), len(lowering.shape(source)))
     dtype = lowering.type(source).dtype
-    kind = Kind.U8 if dtype is DType.BOOL else KINDS[dtype]
+    kind = _stored(dtype)
     fold = (_TRUTHS if dtype is DType.BOOL else _FOLDS)[op.kind]
     runs = _runs(shape, axes)
     count = int(np.prod([shape[i] for i in axes], dtype=np.int64))
@@ -102,6 +102,11 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         read, written = () if step else (source,), (result,) if last else ()
         lowering.emit(at, algorithm, slots, tiles, read, written, accesses=accesses)
         here = there
+
+
+def _stored(dtype: DType) -> Kind:
+    """The kind of elements as they are compared: booleans are bytes."""
+    return Kind.U8 if dtype is DType.BOOL else KINDS[dtype]
 
 
 Runs = Sequence[tuple[bool, int]]
@@ -157,7 +162,7 @@ def lower_arg(lowering: Lowering, operations: Sequence[int]) -> None:
         "width": after,
         "chunks": chunks,
     }
-    kind = KINDS[lowering.type(source).dtype]
+    kind = _stored(lowering.type(source).dtype)
     algorithm = ArgColumns(op.kind is Extreme.MAX, kind, op.output is DType.INT64)
     lowering.emit(at, algorithm, slots, before * chunks, (source,), (result,))
 

@@ -1,0 +1,133 @@
+"""Functions of float32 lanes computed in float64, where float32 would lose digits on the way.
+
+Each is rounded once to float32, so that the bound on its error is 1 ulp; `fmod` is exact.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .kernel import Kernel
+from .types import F32, F64, I32, I64, vec
+from .value import Val
+
+_ROUND = 6755399441055744.0
+"""1.5 * 2**52: adding it leaves the nearest integer in the low bits of the sum."""
+_ONE, _MANTISSA = 1023 << 52, (1 << 52) - 1
+"""The bits of 1, and those of a float64's mantissa."""
+_ROOT = 0x3FE6A09E667F3BCD
+"""The bits of the square root of one half: mantissas go from there to twice as much."""
+_STEP = 27
+"""Bits of a quotient that one step of `fmod` takes; its product with a float32 is exact in float64."""
+_STEPS = 11
+"""Steps from the least float32 up to the largest."""
+
+
+def fmod(k: Kernel, x: Val, y: Val) -> Val:
+    """What is left of `x` after whole multiples of `y`, with the sign of `x`; exact."""
+    large, small = x.call("fabs").cast(F64), y.call("fabs").cast(F64)
+    left = k.var(large)
+    with k.when((large >= small * 2.0**_STEP).any()):
+        scale = k.var(k.const(F64, 2.0 ** (_STEP * (_STEPS - 1))))
+        with k.loop(_STEPS - 1):
+            left.set(_reduced(left.get(), small * scale.get()))
+            scale.set(scale.get() * 2.0**-_STEP)
+    rest = _reduced(left.get(), small)
+    infinite = x.like(math.inf)
+    rest32 = y.call("fabs").eq(infinite).select(x.call("fabs"), rest.cast(F32))
+    wrong = x.unordered(y) | y.eq(0.0) | x.call("fabs").eq(infinite)
+    return wrong.select(x.like(math.nan), _signed_as(rest32, x))
+
+
+def _reduced(x: Val, y: Val) -> Val:
+    """`x` less whole multiples of `y`, both not negative, the quotient below 2**31; `x` where `y` is too large."""
+    whole = (x / y).saturated(I32).cast(F64)
+    return (x < y).select(x, x - whole * y)
+
+
+def power(k: Kernel, x: Val, y: Val) -> Val:
+    """`x` to the power of `y`, as C has it: 1 for an exponent of 0 and for a base of 1 whatever the other is."""
+    size, times = x.call("fabs"), y.call("fabs")
+    logarithm = _log2(k, size)
+    found = _exp2(logarithm.eq(0.0).select(0.0, logarithm * y.cast(F64)))
+    whole = y.saturated(I32)
+    even = times >= 16777216.0
+    odd = (whole & 1).ne(0) & _not(even)
+    integral = even | whole.cast(F32).eq(y)
+    negative = x.bits(vec(I32, x.lanes)) < 0
+    found = (negative & odd & integral).select(-found, found)
+    inside = (x < 0.0) & (size < math.inf)
+    found = (inside & _not(integral)).select(x.like(math.nan), found)
+    found = x.unordered(y).select(x.like(math.nan), found)
+    return (y.eq(0.0) | x.eq(1.0)).select(x.like(1.0), found)
+
+
+def cbrt(k: Kernel, x: Val) -> Val:
+    """The cube root."""
+    size = x.call("fabs")
+    return x.ne(x).select(x, _signed_as(_exp2(_log2(k, size) * (1 / 3)), x))
+
+
+def atan2(k: Kernel, y: Val, x: Val) -> Val:
+    """The angle of the point `(x, y)`, from -pi to pi; zeros and infinities have angles by their signs."""
+    tall, broad = y.call("fabs").cast(F64), x.call("fabs").cast(F64)
+    steep = tall > broad
+    small, large = steep.select(broad, tall), steep.select(tall, broad)
+    ratio = small.eq(large).select(small.eq(0.0).select(small, small.like(1.0)), small / large)
+    beyond = ratio > math.sqrt(2) - 1
+    near = beyond.select((ratio - 1.0) / (ratio + 1.0), ratio)
+    square = near * near
+    series = near.like(-1 / 23)
+    for place, odd in enumerate(range(21, 0, -2)):
+        series = series * square + (-1) ** place / odd
+    angle = near * series + beyond.select(near.like(math.pi / 4), near.like(0.0))
+    angle = steep.select(angle * -1.0 + math.pi / 2, angle)
+    left = x.bits(vec(I32, x.lanes)) < 0
+    angle = left.select(angle * -1.0 + math.pi, angle)
+    return x.unordered(y).select(x.like(math.nan), _signed_as(angle.cast(F32), y))
+
+
+def _log2(k: Kernel, size: Val) -> Val:
+    """The logarithm of float32 numbers that are not negative, in float64, within 2**-40; infinities at the ends."""
+    wide = vec(F64, size.lanes)
+    bits = size.cast(F64).bits(vec(I64, size.lanes))
+    offset = bits - _ROOT
+    exponent = (offset.bits(vec(I64, size.lanes)) >> 52).cast(I32).cast(F64)
+    mantissa = ((offset & _MANTISSA) + _ROOT).bits(wide)
+    f = (mantissa - 1.0) / (mantissa + 1.0)
+    square = f * f
+    series = f.like(1 / 13)
+    for odd in range(11, 0, -2):
+        series = series * square + 1 / odd
+    near = f * series * (2 / math.log(2)) + exponent
+    ends = size.eq(0.0).select(f.like(-math.inf), f.like(math.inf))
+    return ((size > 0.0) & (size < math.inf)).select(near, ends)
+
+
+def _exp2(x: Val) -> Val:
+    """2 to the power of float64 numbers, as float32."""
+    near = (x < -200.0).select(-200.0, (x > 200.0).select(200.0, x))
+    shifted = near + _ROUND
+    r = (near - (shifted - _ROUND)) * math.log(2)
+    series = r.like(1 / math.factorial(9))
+    for n in range(8, -1, -1):
+        series = series * r + 1 / math.factorial(n)
+    whole = shifted.bits(vec(I64, x.lanes)) - _bits(_ROUND)
+    scale = ((whole << 52) + _ONE).bits(vec(F64, x.lanes))
+    return (series * scale).cast(F32)
+
+
+def _bits(x: float) -> int:
+    """The bits of a float64."""
+    whole, exponent = math.frexp(x)
+    return (exponent + 1022 << 52) + int((whole * 2 - 1) * 2.0**52)
+
+
+def _not(a: Val) -> Val:
+    return a ^ a.like(1)
+
+
+def _signed_as(size: Val, x: Val) -> Val:
+    """Numbers that are not negative with the signs of `x`."""
+    bits = vec(I32, x.lanes)
+    return (size.bits(bits) | (x.bits(bits) & -0x80000000)).bits(x.type)
