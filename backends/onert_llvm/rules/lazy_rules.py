@@ -7,11 +7,17 @@ from functools import cache
 from onert.ir import Op
 from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
+from onert.ir.ops.data_movement.dense import SparseToDense
+from onert.ir.ops.data_movement.fill import TopK
+from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, ScatterNd
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.svdf import SVDF
 from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
-from onert.ir.ops.reduction.scan import RFFT2D
-from onert.ir.ops.vision_audio.detection import DetectionPostProcess
+from onert.ir.ops.reduction.scan import RFFT2D, CumSum
+from onert.ir.ops.reduction.segment import SegmentSum, UnsortedSegment
+from onert.ir.ops.reduction.unpool import MaxPoolWithArgmax2D, MaxPoolWithIndices, MaxUnpool2D
+from onert.ir.ops.stablehlo.shapes_and_elements import HloDynamicSlice, HloDynamicUpdateSlice
+from onert.ir.ops.vision_audio.detection import DetectionPostProcess, NonMaxSuppression
 from onert_llvm.lower.control_flow.loop_branch import Enclosed, Find, Fuse, Why
 from onert_llvm.lower.rule import Rule, rule
 
@@ -23,6 +29,17 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     Conv3D: (rule("contraction.spatial.conv3d", "lower_convolution", anchor=True),),
     TransposeConv3D: (rule("contraction.spatial.conv3d", "lower_transposed"),),
     RFFT2D: (rule("vision_audio.rfft"),),
+    CumSum: (rule("reduction.order", "lower_sum"),),
+    TopK: (rule("reduction.order", "lower_top"),),
+    **dict.fromkeys((MaxPoolWithArgmax2D, MaxPoolWithIndices), (rule("reduction.indexed_pool"),)),
+    MaxUnpool2D: (rule("reduction.indexed_pool", "lower_inverse"),),
+    NonMaxSuppression: (rule("vision_audio.suppression"),),
+    ScatterNd: (rule("data_movement.scatter"),),
+    SparseToDense: (rule("data_movement.scatter", "lower_sparse"),),
+    **dict.fromkeys((SegmentSum, UnsortedSegment), (rule("data_movement.scatter", "lower_segments"),)),
+    **dict.fromkeys(
+        (DynamicUpdateSlice, HloDynamicSlice, HloDynamicUpdateSlice), (rule("data_movement.dynamic_slice"),)
+    ),
 }
 """The forms of each for different element types, the best first."""
 

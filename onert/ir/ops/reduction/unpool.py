@@ -34,7 +34,7 @@ class IndexedPool(Op):
         require(x.rank == 4, f"input is {x}, expected 4 dimensions")
         require(x.dtype.is_float, f"input is {x.dtype.text}, expected a float")
 
-    def _windows(self) -> tuple[Window, Window]:
+    def windows(self) -> tuple[Window, Window]:
         return (
             Window(self.filter_height, self.stride_height, 1, self.padding),
             Window(self.filter_width, self.stride_width, 1, self.padding),
@@ -60,7 +60,7 @@ class MaxPoolWithArgmax2D(IndexedPool):
         return found, found
 
     def evaluate(self, x: Array) -> tuple[Array, Array]:
-        rows, columns = self._windows()
+        rows, columns = self.windows()
         shape = (x.shape[0], rows.outputs(x.shape[1]), columns.outputs(x.shape[2]), x.shape[3])
         largest = np.full(shape, -np.inf, x.dtype)
         places = np.zeros(shape, np.int64)
@@ -96,7 +96,7 @@ class MaxPoolWithIndices(IndexedPool):
         return x.result(shape), TensorType(self.index, shape)
 
     def evaluate(self, x: Array) -> tuple[Array, Array]:
-        rows, columns = self._windows()
+        rows, columns = self.windows()
         shape = (x.shape[0], rows.outputs(x.shape[1]), columns.outputs(x.shape[2]), x.shape[3])
         own = np.arange(x.size).reshape(x.shape)
         own = own if self.batched or not x.size else own % (x.size // len(x))

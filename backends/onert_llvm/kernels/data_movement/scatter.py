@@ -1,0 +1,98 @@
+"""Slices put, or added up, where indices say; every index is read once, and checked before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import I32, I64, Kernel, Val, View
+from onert_llvm.kernels.arithmetic.expression import Kind
+
+
+class Join(Enum):
+    """What an element becomes that is met by another. `MAX` and `MIN` pass over NaN."""
+
+    PUT = "put"
+    ADD = "add"
+    MUL = "mul"
+    MAX = "max"
+    MIN = "min"
+
+
+_JOINED: dict[Join, Callable[[Val, Val, bool], Val]] = {
+    Join.PUT: lambda old, new, unsigned: new,
+    Join.ADD: lambda old, new, unsigned: old + new,
+    Join.MUL: lambda old, new, unsigned: old * new,
+    Join.MAX: lambda old, new, unsigned: old.umax(new) if unsigned else new.max(old),
+    Join.MIN: lambda old, new, unsigned: old.umin(new) if unsigned else new.min(old),
+}
+
+
+@frozen
+class Scatter(Value):
+    """`out[index[i]] = join of what is there and rows[i]`, slices of `width` elements, in the order of i below `count`.
+
+    An index has `depth` parts, each along an axis of `limit{i}` entries that are `step{i}` elements apart; `wide` says
+    that they are 64-bit integers. A part that is not below its limit is written to `report` (and 1 before it), and its
+    slice is left out; with `skip` one below 0 leaves it out in silence. Rows are `row_step` elements apart. Work tiles
+    are pieces of `piece` elements of all slices, so that each has one writer.
+    """
+
+    join: Join
+    kind: Kind
+    depth: int
+    wide: bool
+    skip: bool = False
+
+    @property
+    def name(self) -> str:
+        return "scatter"
+
+    @property
+    def layout(self) -> TaskLayout:
+        axes = (f"{what}{i}" for i in range(self.depth) for what in ("limit", "step"))
+        return TaskLayout(("rows", "index", "out", "report", "count", "row_step", "width", "piece", *axes))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        memory = self.kind.memory
+        index = task.view("index", I64 if self.wide else I32, self.depth, 1)
+        with k.loop(end, begin) as tile:
+            first = tile * task.i64("piece")
+            last = (first + task.i64("piece")).min(task.i64("width"))
+            with k.loop(task.i64("count")) as i:
+                place, inside = k.index(0), k.const(k.index(0).eq(0).type, 1)
+                for axis in range(self.depth):
+                    at = index[i, axis].load_once().cast(I64)
+                    fits = at.ult(task.i64(f"limit{axis}"))
+                    self._report(k, task, at, fits)
+                    inside = inside & fits
+                    place = place + at * task.i64(f"step{axis}")
+                with k.when(inside):
+                    source = task.view("rows", memory, task.i64("row_step"), 1)[i]
+                    self._slice(k, source, task.view("out", memory, 1)[place], first, last)
+
+    def _report(self, k: Kernel, task: Task, at: Val, fits: Val) -> None:
+        wrong = at >= task.i64("limit0") if self.skip else fits.eq(0)
+        with k.when(wrong):
+            report = task.view("report", I64, 1)
+            report[1].store(at)
+            report[0].store(k.index(1))
+
+    def _slice(self, k: Kernel, source: View, target: View, first: Val, last: Val) -> None:
+        lanes = k.isa.f32
+        target = k.view(target.address, self.kind.memory, 1)
+
+        def some(e: Val, count: int) -> None:
+            old, new = target[e].load(count), source[e].load(count)
+            target[e].store(_JOINED[self.join](old, new, self.kind.unsigned))
+
+        whole = last - (last - first) % lanes
+        with k.loop(whole, first, step=lanes) as e:
+            some(e, lanes)
+        with k.loop(last, whole) as e:
+            some(e, 1)

@@ -1,0 +1,103 @@
+"""The greatest elements of each row, in order."""
+
+from __future__ import annotations
+
+from attrs import define, frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import I32, I64, Kernel, Val, View
+from onert_llvm.kernels.arithmetic.expression import Kind
+
+
+@frozen
+class TopK(Value):
+    """`values[row]` and `places[row]`: the `k` greatest of x[row, :width], the greatest first, and where they were.
+
+    Of equal elements that with the lower place comes first, NaN before all numbers. `wide` says that places are 64-bit
+    integers. `levels` is how often k can be halved until nothing is left. Work tiles are rows.
+
+    The results are a heap with the least on top while a row is read, which is taken apart afterwards.
+    """
+
+    kind: Kind
+    wide: bool
+
+    @property
+    def name(self) -> str:
+        return "top_k"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("x", "values", "places", "width", "k", "levels"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        memory, width, count = self.kind.memory, task.i64("width"), task.i64("k")
+        place = I64 if self.wide else I32
+        with k.loop(end, begin) as row:
+            x = k.view(task.view("x", memory, width)[row].address, memory, 1)
+            values = k.view(task.view("values", memory, count)[row].address, memory, 1)
+            places = k.view(task.view("places", place, count)[row].address, place, 1)
+            heap = _Heap(k, self, values, places, task.i64("levels"))
+            with k.loop(count) as i:
+                heap.store(i, x[i].load(), i)
+            half = count // 2
+            with k.loop(half) as i:
+                at = half - 1 - i
+                heap.sift(at, count, *heap.load(at))
+            with k.loop(width, count) as i:
+                value = x[i].load()
+                with k.when(heap.before((value, i), heap.load(k.index(0)))):
+                    heap.sift(k.index(0), count, value, i)
+            with k.loop(count, 1) as i:
+                end_ = count - i
+                least, last = heap.load(k.index(0)), heap.load(end_)
+                heap.store(end_, *least)
+                heap.sift(k.index(0), end_, *last)
+
+
+@define(eq=False)
+class _Heap:
+    """Values and their places; none comes before its two children."""
+
+    k: Kernel
+    task: TopK
+    values: View
+    places: View
+    levels: Val
+
+    def load(self, at: Val) -> tuple[Val, Val]:
+        return self.values[at].load(), self.places[at].load().cast(I64)
+
+    def store(self, at: Val, value: Val, place: Val) -> None:
+        self.values[at].store(value)
+        self.places[at].store(place.cast(self.places.element))
+
+    def before(self, one: tuple[Val, Val], other: tuple[Val, Val]) -> Val:
+        """Whether one is earlier in the result than the other."""
+        (a, i), (b, j) = one, other
+        greater, equal = self._greater(a, b), a.eq(b)
+        if self.task.kind.is_float:
+            greater, equal = greater | (a.ne(a) & b.eq(b)), equal | (a.ne(a) & b.ne(b))
+        return greater | (equal & (i < j))
+
+    def _greater(self, a: Val, b: Val) -> Val:
+        return b.ult(a) if self.task.kind.unsigned else a > b
+
+    def sift(self, top: Val, size: Val, value: Val, place: Val) -> None:
+        """Put an element in at `top`, below which all is in order, and let it sink among `size` elements."""
+        k = self.k
+        at, open_ = k.var(top), k.var(k.const(k.index(0).eq(0).type, 1))
+        with k.loop(self.levels):
+            left = at.get() * 2 + 1
+            with k.when(open_.get() & (left < size)):
+                right = (left + 1).min(size - 1)
+                child = self.before(self.load(left), self.load(right)).select(right, left)
+                found = self.load(child)
+                sinks = self.before((value, place), found)
+                with k.when(sinks):
+                    self.store(at.get(), *found)
+                at.set(sinks.select(child, at.get()))
+                open_.set(sinks)
+        self.store(at.get(), value, place)

@@ -1,0 +1,124 @@
+"""Boxes chosen by score, those that overlap a better one left out or made to score less."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import F32, F64, I32, Kernel, Val, Var, View
+from onert_llvm.irbuilder.math import exp
+
+from .detection import first_greatest
+
+_FIELDS = ("low_y", "low_x", "high_y", "high_x", "area")
+
+
+@frozen
+class Suppress(Value):
+    """The boxes that score more than `threshold`, the best first, `most` at the most: their `indices` and `count`.
+
+    One that overlaps a chosen one by more than `iou` is left out; with `soft` and a `sigma` above 0 its score becomes 0
+    and that of others less, and `chosen` are the scores. What is not used of the results is 0. `work` points to memory
+    for five float32 of `room` boxes (whole registers), and `left` for as many float64, the scores that are left. There
+    is one work tile.
+    """
+
+    soft: bool
+
+    @property
+    def name(self) -> str:
+        return "suppress"
+
+    @property
+    def layout(self) -> TaskLayout:
+        results = ("indices", "count", *(("chosen", "sigma") if self.soft else ()))
+        return TaskLayout(
+            ("boxes", "scores", "iou", "threshold", "work", "left", "room", "boxes_count", "most", *results)
+        )
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        fields = task.view("work", F32, task.i64("room"), 1)
+        boxes = {name: k.view(fields[i].address, F32, 1) for i, name in enumerate(_FIELDS)}
+        left = task.view("left", F64, 1)
+        with k.loop(end, begin):
+            self._read(k, task, boxes, left)
+            count = k.var(k.index(0))
+            with k.loop(task.i64("most"), nonempty=True) as slot:
+                self._clear(k, task, slot)
+                best, at = self._greatest(k, left, task.i64("boxes_count"))
+                with k.when(best > float("-inf")):
+                    task.view("indices", I32, 1)[count.get()].store(at.cast(I32))
+                    if self.soft:
+                        task.view("chosen", F32, 1)[count.get()].store(best.cast(F32))
+                    count.set(count.get() + 1)
+                    self._lessen(k, task, boxes, left, at)
+            task.view("count", I32, 1)[0].store(count.get().cast(I32))
+
+    def _clear(self, k: Kernel, task: Task, slot: Val) -> None:
+        task.view("indices", I32, 1)[slot].store(k.const(I32, 0))
+        if self.soft:
+            task.view("chosen", F32, 1)[slot].store(k.f32(0.0))
+
+    def _read(self, k: Kernel, task: Task, boxes: dict[str, View], left: View) -> None:
+        """Corners in order, areas, and the scores that are enough."""
+        given, floor = task.view("boxes", F32, 4, 1), task.view("threshold", F32, 1)[0].load()
+        with k.loop(task.i64("boxes_count"), nonempty=True) as i:
+            sides = [given[i, side].load() for side in range(4)]
+            low, high = ([f(sides[j], sides[j + 2]) for j in range(2)] for f in (Val.minimum, Val.maximum))
+            values = (*low, *high, (high[0] - low[0]) * (high[1] - low[1]))
+            for name, value in zip(_FIELDS, values, strict=True):
+                boxes[name][i].store(value)
+            score = task.view("scores", F32, 1)[i].load()
+            left[i].store((score > floor).select(score.cast(F64), k.const(F64, float("-inf"))))
+
+    def _greatest(self, k: Kernel, left: View, count: Val) -> tuple[Val, Val]:
+        """The best score that is left, minus infinity where there is none, and where it is."""
+        lanes = k.isa.f32
+        best: Var = k.var(k.const(F64, float("-inf")).splat(lanes))
+        where: Var = k.var(k.zeros(I32, lanes))
+        with k.loop(count, step=lanes, nonempty=True) as at:
+            mask = k.mask(lanes, count - at)
+            seen = left[at].load(lanes, mask)
+            better = mask & (seen > best.get())
+            best.set(better.select(seen, best.get()))
+            where.set(better.select(k.iota(I32, lanes) + at.cast(I32).splat(lanes), where.get()))
+        from_lanes = first_greatest(best.get(), where.get())
+        return from_lanes[0], from_lanes[1].cast(k.index(0).type)
+
+    def _lessen(self, k: Kernel, task: Task, boxes: dict[str, View], left: View, at: Val) -> None:
+        """Take out the box itself, and lessen what overlaps it, until it scores too little."""
+        lanes, count = k.isa.f32, task.i64("boxes_count")
+        left[at].store(k.const(F64, float("-inf")))
+        own = {name: boxes[name][at].load().splat(lanes) for name in _FIELDS}
+        floor = task.view("threshold", F32, 1)[0].load().cast(F64).splat(lanes)
+        gone = k.const(F64, float("-inf")).splat(lanes)
+        iou = task.view("iou", F32, 1)[0].load().splat(lanes)
+        with k.loop(count, step=lanes, nonempty=True) as first:
+            mask = k.mask(lanes, count - first)
+            other = {name: boxes[name][first].load(lanes, mask) for name in _FIELDS}
+            score = left[first].load(lanes, mask)
+            ratio = self._overlap(own, other)
+            kept = ratio <= iou
+            score_after = kept.select(score, gone)
+            if self.soft:
+                sigma = task.view("sigma", F32, 1)[0].load().splat(lanes)
+                weight = kept.select(exp(k, -(ratio * ratio) / (sigma * 2.0)), 0.0)
+                lessened = score * weight.cast(F64)
+                lessened = (lessened > floor).select(lessened, gone)
+                score_after = (sigma > 0.0).select(lessened, score_after)
+            score_after = (score > float("-inf")).select(score_after, gone)
+            left[first].store(score_after, mask)
+
+    def _overlap(self, own: dict[str, Val], other: dict[str, Val]) -> Val:
+        """Intersection over union; 0 where an area is none."""
+        sides = []
+        for axis in "yx":
+            high = other[f"high_{axis}"].minimum(own[f"high_{axis}"])
+            side = high - other[f"low_{axis}"].maximum(own[f"low_{axis}"])
+            sides.append(side.maximum(side.like(0.0)))
+        shared = sides[0] * sides[1]
+        union = own["area"] + other["area"] - shared
+        real = (own["area"] > 0.0) & (other["area"] > 0.0)
+        return real.select(shared / union.eq(0.0).select(1.0, union), 0.0)

@@ -1,0 +1,73 @@
+"""Parts of tensors that begin where the run says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import CallTypes, DType, Op
+from onert.ir.ops.data_movement.gather import DynamicUpdateSlice
+from onert.ir.ops.stablehlo.shapes_and_elements import HloDynamicSlice
+from onert_llvm.command.command import Pointer, Slot
+from onert_llvm.kernels.data_movement.dynamic_slice import DynamicSlice
+from onert_llvm.lower.command_builder import Lowering
+
+from . import movement
+
+_WIDE = {DType.INT32: False, DType.INT64: True}
+
+
+def why_not(op: Op, types: CallTypes) -> str | None:
+    """Why this backend does not take or put the part; None where it does."""
+    if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in (*types.inputs, *types.outputs)):
+        return "a tensor holds no plain elements"
+    starts = types.inputs[1 if isinstance(op, HloDynamicSlice) else 2 :]
+    if any(t is None or t.dtype not in _WIDE for t in starts):
+        return "indices of this type have no native form"
+    return None
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A part taken; or all as it is, then the part over it."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    (result,) = operation.outputs
+    put = not isinstance(operation.op, HloDynamicSlice)
+    if put:
+        movement.copy(lowering, at)
+        whole, part = result, operation.used[1]
+    else:
+        whole, part = operation.used[0], result
+    starts = operation.used[2 if put else 1 :]
+    outer, inner = lowering.shape(whole), lowering.shape(part)
+    if not outer:
+        outer, inner = (1,), (1,)
+    itemsize = lowering.type(whole).dtype.itemsize
+    places = _starts(lowering, operation.op, starts, len(outer))
+    run = len(outer)  # axes from here on are taken whole
+    while run > 1 and inner[run - 1] == outer[run - 1]:
+        run -= 1
+    slots: dict[str, Slot] = {
+        "whole": lowering.operand(whole),
+        "part": lowering.operand(part),
+        "width": int(np.prod(inner[run - 1 :], dtype=np.int64)) * itemsize,
+    }
+    for i in range(run):
+        step = int(np.prod(outer[i + 1 :], dtype=np.int64)) * itemsize
+        slots |= {f"start{i}": places[i][0], f"most{i}": outer[i] - inner[i], f"step{i}": step}
+    slots |= {f"size{i}": inner[i] for i in range(run - 1)}
+    tiles = int(np.prod(inner[: run - 1], dtype=np.int64))
+    reads = (*starts, part) if put else (*starts, whole)
+    algorithm = DynamicSlice(put, tuple(wide for _, wide in places[:run]))
+    lowering.emit(at, algorithm, slots, tiles, reads, (whole if put else part,))
+
+
+def _starts(lowering: Lowering, op: Op, starts: Sequence[int], rank: int) -> list[tuple[Pointer, bool]]:
+    """For each axis where its start lies, and whether it has 64 bits."""
+    if not starts:  # a scalar has no axes
+        return [(lowering.constant(np.zeros(16, np.int32)), False)]
+    if isinstance(op, DynamicUpdateSlice):
+        dtype = lowering.type(starts[0]).dtype
+        return [(lowering.operand(starts[0], i * dtype.itemsize), _WIDE[dtype]) for i in range(rank)]
+    return [(lowering.operand(i), _WIDE[lowering.type(i).dtype]) for i in starts]

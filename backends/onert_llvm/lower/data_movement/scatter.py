@@ -1,0 +1,133 @@
+"""Scattering: slices put or added up at indices that are known at run time only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from onert.ir import Array, CallTypes, DType, Op
+from onert.ir.ops.data_movement.dense import SparseToDense
+from onert.ir.ops.data_movement.gather import ScatterNd
+from onert.ir.ops.reduction.segment import SegmentReduction, SegmentSum, UnsortedSegment
+from onert_llvm.command.command import Pointer, Slot
+from onert_llvm.kernels.arithmetic.expression import Kind
+from onert_llvm.kernels.data_movement.scatter import Join, Scatter
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.elementwise.op_to_expression import KINDS
+from onert_llvm.lower.strided_copy import move, operand, side
+
+_PIECE = 1 << 10
+"""Elements of each slice in a work tile."""
+
+_JOINS: Mapping[SegmentReduction, Join] = {
+    SegmentReduction.SUM: Join.ADD,
+    SegmentReduction.PROD: Join.MUL,
+    SegmentReduction.MAX: Join.MAX,
+    SegmentReduction.MIN: Join.MIN,
+}
+_STORED = {1: Kind.U8, 2: Kind.U16, 4: Kind.U32, 8: Kind.U64}
+"""Elements that are moved as they are, by their size."""
+
+
+def why_not(op: Op, types: CallTypes) -> str | None:
+    """Why this backend does not scatter so; None where it does."""
+    indices = types.input(0 if isinstance(op, ScatterNd | SparseToDense) else 1)
+    if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in (*types.inputs, *types.outputs)):
+        return "a tensor holds no plain elements"
+    if indices.dtype not in (DType.INT32, DType.INT64):
+        return f"indices of {indices.dtype.text} have no native form"
+    dtype = types.output.dtype
+    if isinstance(op, SparseToDense):
+        return None if dtype.itemsize in _STORED else "elements of this size have no native form"
+    return None if dtype in KINDS else "elements of this type have no native form"
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Sums at indices."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    indices, updates = operation.used[:2]
+    shape = lowering.shape(operation.outputs[0])
+    truths = lowering.type(updates).dtype is DType.BOOL
+    kind = Kind.U8 if truths else KINDS[lowering.type(updates).dtype]
+    _fill(lowering, at, np.zeros(16, lowering.type(updates).dtype.numpy))
+    index = lowering.shape(indices)
+    _emit(lowering, at, Join.MAX if truths else Join.ADD, kind, (indices, updates), shape, index[-1])
+
+
+def lower_sparse(lowering: Lowering, operations: Sequence[int]) -> None:
+    """One value everywhere, then others at indices."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    indices, _, values, default = operation.used
+    shape, result = lowering.shape(operation.outputs[0]), operation.outputs[0]
+    kind = _STORED[lowering.type(values).dtype.itemsize]
+    everywhere, one = operand(lowering, result), operand(lowering, default)
+    move(lowering, at, one.at(np.broadcast_to(one.view.reshape(()), everywhere.view.shape)), everywhere, (default,))
+    index = lowering.shape(indices)
+    single = int(np.prod(lowering.shape(values))) == 1
+    depth = index[1] if len(index) == 2 else 1
+    _emit(lowering, at, Join.PUT, kind, (indices, values), shape, depth, repeated=single)
+
+
+def lower_segments(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Rows with the same number put together."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, SegmentSum | UnsortedSegment)
+    data, ids = operation.used[:2]
+    how = SegmentReduction.SUM if isinstance(op, SegmentSum) else op.kind
+    dtype = lowering.type(data).dtype
+    _fill(lowering, at, np.full(16, how.initial(dtype.numpy), dtype.numpy))
+    shape = lowering.shape(operation.outputs[0])
+    skip = isinstance(op, UnsortedSegment)
+    _emit(lowering, at, _JOINS[how], KINDS[dtype], (ids, data), shape, 1, skip=skip)
+
+
+def _fill(lowering: Lowering, at: int, elements: Array) -> None:
+    """One element everywhere in the result."""
+    result = operand(lowering, lowering.operation(at).outputs[0])
+    one = side(lowering.constant(elements), (1,), elements.itemsize)
+    move(lowering, at, one.at(np.broadcast_to(one.view, result.view.shape)), result)
+
+
+def _emit(
+    lowering: Lowering,
+    at: int,
+    join: Join,
+    kind: Kind,
+    reads: tuple[int, int],
+    shape: Sequence[int],
+    depth: int,
+    skip: bool = False,
+    repeated: bool = False,
+) -> None:
+    """Slices of the second operand at the indices that the first one holds; with `repeated` the same for all."""
+    indices, rows = reads
+    (result,) = lowering.operation(at).outputs
+    count, width = _size(lowering.shape(indices)) // max(depth, 1), _size(shape[depth:])
+    if not depth:
+        count = _size(lowering.shape(rows)) // width
+    what = " and ".join(f"dimension {i} of {n}" for i, n in enumerate(shape[:depth]))
+    rule = f"segment {{}} is named, there are {shape[0]}" if skip else f"index {{}} is outside of {what}"
+    index: Pointer = lowering.operand(indices)
+    slots: dict[str, Slot] = {
+        "rows": lowering.operand(rows),
+        "index": index,
+        "out": lowering.operand(result),
+        "report": lowering.check(at, rule),
+        "count": count,
+        "row_step": 0 if repeated else width,
+        "width": width,
+        "piece": _PIECE,
+    }
+    for i in range(depth):
+        slots |= {f"limit{i}": shape[i], f"step{i}": _size(shape[i + 1 :])}
+    algorithm = Scatter(join, kind, depth, lowering.type(indices).dtype is DType.INT64, skip)
+    lowering.emit(at, algorithm, slots, -(-width // _PIECE), reads, (result,))
+
+
+def _size(shape: Sequence[int]) -> int:
+    return int(np.prod(tuple(shape), dtype=np.int64))

@@ -1,0 +1,72 @@
+"""Running sums, and the greatest elements of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import CallTypes, DType, Op
+from onert.ir.ops.reduction.scan import CumSum
+from onert.ir.shape import normalize_axis
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.reduction.running_sum import RunningSum
+from onert_llvm.kernels.reduction.topk import TopK
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.elementwise.op_to_expression import KINDS
+
+_PIECE = 64
+"""Columns of running sums in a work tile."""
+
+
+def why_not(op: Op, types: CallTypes) -> str | None:
+    """Why this backend does not sum up or order so; None where it does."""
+    x = types.input(0)
+    if x.dtype not in KINDS or 0 in (*x.shape, *types.output.shape):
+        return "elements of this type, or none, have no native form"
+    if isinstance(op, CumSum):
+        return None if types.input(1).value is not None else "the axis is not known before the run"
+    places = types.outputs[1].dtype
+    return None if places in (DType.INT32, DType.INT64) else f"places of {places.text} have no native form"
+
+
+def lower_sum(lowering: Lowering, operations: Sequence[int]) -> None:
+    """Running sums."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, CumSum)
+    (x, axis), (result,) = operation.used, operation.outputs
+    shape = lowering.shape(x)
+    along = normalize_axis(int(lowering.elements(axis).reshape(-1)[0]), len(shape))
+    before, width = (int(np.prod(part, dtype=np.int64)) for part in (shape[:along], shape[along + 1 :]))
+    pieces = -(-width // _PIECE)
+    slots: dict[str, Slot] = {
+        "x": lowering.operand(x),
+        "out": lowering.operand(result),
+        "rows": shape[along],
+        "width": width,
+        "piece": _PIECE,
+        "pieces": pieces,
+    }
+    algorithm = RunningSum(KINDS[lowering.type(x).dtype], op.exclusive, op.reverse)
+    lowering.emit(at, algorithm, slots, before * pieces, (x,), (result,), before * width * shape[along])
+
+
+def lower_top(lowering: Lowering, operations: Sequence[int]) -> None:
+    """The greatest elements along the last axis."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    x, (values, places) = operation.used[0], operation.outputs
+    shape, k = lowering.shape(x), lowering.shape(values)[-1]
+    rows = int(np.prod(shape[:-1], dtype=np.int64))
+    slots: dict[str, Slot] = {
+        "x": lowering.operand(x),
+        "values": lowering.operand(values),
+        "places": lowering.operand(places),
+        "width": shape[-1],
+        "k": k,
+        "levels": k.bit_length() - 1,
+    }
+    algorithm = TopK(KINDS[lowering.type(x).dtype], lowering.type(places).dtype is DType.INT64)
+    lowering.emit(at, algorithm, slots, rows, (x,), (values, places), rows * shape[-1])

@@ -1,0 +1,52 @@
+"""Suppression of boxes that overlap better ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onert.ir import CallTypes, DType
+from onert.ir.ops.vision_audio.detection import NonMaxSuppression
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.vision_audio.suppression import Suppress
+from onert_llvm.lower.command_builder import Lowering
+
+_FIELDS = 5
+
+
+def why_not(op: NonMaxSuppression, types: CallTypes) -> str | None:
+    """Why this backend does not choose the boxes; None where it does."""
+    given = (t for i, t in enumerate(types.inputs) if i != 2 and t is not None)
+    if any(t.dtype is not DType.FLOAT32 for t in given):
+        return "only float32 is native"
+    if 0 in types.input(0).shape or 0 in types.outputs[0].shape:
+        return "there are no boxes"
+    return None
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """The boxes one after the other."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    boxes, scores, _, iou, threshold, *sigma = operation.used
+    indices, *kept, found = operation.outputs
+    count, lanes = lowering.shape(boxes)[0], lowering.isa.f32
+    room = -(-count // lanes) * lanes
+    work, left = lowering.scratch(4 * _FIELDS * room, 8 * room)
+    slots: dict[str, Slot] = {
+        "boxes": lowering.operand(boxes),
+        "scores": lowering.operand(scores),
+        "iou": lowering.operand(iou),
+        "threshold": lowering.operand(threshold),
+        "work": work.pointer,
+        "left": left.pointer,
+        "room": room,
+        "boxes_count": count,
+        "most": lowering.shape(indices)[0],
+        "indices": lowering.operand(indices),
+        "count": lowering.operand(found),
+    }
+    if sigma:
+        slots |= {"chosen": lowering.operand(kept[0]), "sigma": lowering.operand(sigma[0])}
+    reads = (boxes, scores, iou, threshold, *sigma)
+    flops = 20 * count * lowering.shape(indices)[0]
+    lowering.emit(at, Suppress(bool(sigma)), slots, 1, reads, operation.outputs, flops, (work, left))
