@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onert.ir import ExecutionError
+from onert.ir import DType, ExecutionError, TensorType
+from onert.ir.builder import Builder
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
@@ -165,3 +166,16 @@ def test_an_integer_raised_to_a_negative_power_is_an_error(isa: Isa) -> None:
     y[17] = -3
     with pytest.raises(ExecutionError, match="raised to the power -3, expected at least 0"):
         natively(*single(Binary(BinaryKind.POW), np.full(40, 9, np.int32), y), isa)
+
+
+@ISAS
+def test_a_division_in_a_chain_names_itself(isa: Isa) -> None:
+    b = Builder()
+    x, y = (b.input(TensorType(DType.INT32, (40,))) for _ in range(2))
+    rest = b.add(Binary(BinaryKind.FLOOR_MOD), b.add(Unary(UnaryKind.NEG), x), y)
+    quotient = b.add(Binary(BinaryKind.DIV), rest, b.add(Unary(UnaryKind.ABS), x))
+    subgraph = b.subgraph([b.add(Unary(UnaryKind.NEG), quotient)])
+    arrays = [np.arange(1, 41, dtype=np.int32), np.arange(3, 43, dtype=np.int32)]
+    check(subgraph, arrays, isa)
+    with pytest.raises(ExecutionError, match=r"operation 3 Binary\.DIV: an integer is divided by 0"):
+        natively(subgraph, [arrays[0] - 1, arrays[1]], isa)

@@ -1,4 +1,4 @@
-"""The rules for 16-bit integers, matrices of integers and complex numbers, by the kind of operation."""
+"""The rules for 16-bit numbers, matrices of integers and complex numbers, by the kind of operation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.elementwise.binary import Binary
-from onert.ir.ops.elementwise.convert import Dequantize, Quantize
+from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
 from onert.ir.ops.elementwise.unary import LeakyRelu, Unary
 from onert.ir.ops.reduction.pool import Pool2D
 from onert.ir.ops.reduction.reduce import Reduce
@@ -40,13 +40,28 @@ SHORTS: dict[type[Op], tuple[Rule, ...]] = {
 
 _MATRICES = rule("contraction.int_batch_matmul")
 _PART = rule("vision_audio.rfft", "lower_part", "why_no_part")
+_HALVES = rule("elementwise.conversions", "lower_halves", "why_not_halves")
+_CHANNELS = rule("elementwise.conversions", "lower_channels", "why_not_channels")
+_COMPLEX = rule("elementwise.conversions", "lower_complex", "why_not_complex")
 
 
 def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
-    """The rules that may apply to an operation on 16-bit integers, matrices of integers or complex numbers."""
+    """The rules that may apply to an operation on 16-bit numbers, matrices of integers or complex numbers."""
     if isinstance(op, BatchMatMul) and types.input(0).dtype in (DType.INT8, DType.INT16):
         yield _MATRICES
     if any(t is not None and t.dtype is DType.INT16 for t in (*types.inputs, *types.outputs)) and type(op) in SHORTS:
         yield from SHORTS[type(op)]
     if isinstance(op, Unary) and types.input(0).dtype is DType.COMPLEX64:
         yield _PART
+    if isinstance(op, Cast) and DType.COMPLEX64 in (types.input(0).dtype, types.output.dtype):
+        yield _COMPLEX
+    if isinstance(op, Cast | Dequantize) and types.input(0).dtype in (DType.FLOAT16, DType.BFLOAT16):
+        yield _HALVES
+    if isinstance(op, Dequantize) and _by_channel(types):
+        yield _CHANNELS
+
+
+def _by_channel(types: CallTypes) -> bool:
+    """Whether the integers have scales of their own for each channel, or fewer bits than a byte."""
+    scaled = types.input(0).quantization
+    return scaled is not None and (not scaled.per_tensor or types.input(0).dtype is DType.INT4)

@@ -75,6 +75,41 @@ class SumInt16(Value):
 
 
 @frozen
+class ShiftedSumInt16(Value):
+    """`x + y` or `x - y`, each side shifted first: `x_right` bits down, halves away from zero, and `x_left` bits up.
+
+    Slots and work tiles as those of `SumInt16`, but for the multipliers.
+    """
+
+    form: Form = Form.SUM
+    single: tuple[bool, bool] = SINGLE
+
+    @property
+    def name(self) -> str:
+        return f"shifted_{self.form.value}_int16"
+
+    @property
+    def layout(self) -> TaskLayout:
+        shifts = (f"{name}_{way}" for name in OPERANDS for way in ("right", "left"))
+        return TaskLayout((*broadcast_rows.slots(OPERANDS), "out", "width", *_BOUNDS, *shifts))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        lanes = k.isa.f32
+
+        def shifted(name: str, x: Val) -> Val:
+            right, left = (task.i64(f"{name}_{way}").cast(I32).splat(lanes) for way in ("right", "left"))
+            rest = (k.const(I32, 1).splat(lanes) << right) - 1
+            half = (rest >> 1) + (x < 0).select(x.like(1), 0)
+            return ((x >> right) + ((x & rest) > half).select(x.like(1), 0)) << left
+
+        def value(x: Val, y: Val) -> Val:
+            a, b = shifted("x", x), shifted("y", y)
+            return a + b if self.form is Form.SUM else a - b
+
+        _pairwise(k, task, begin, end, self.single, value)
+
+
+@frozen
 class MultiplyInt16(Value):
     """`x * y`, scaled once, zero points 0; slots and work tiles as those of `MultiplyInt8`."""
 

@@ -9,7 +9,7 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
-from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val
+from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, vec
 from onert_llvm.kernels.arithmetic.requantize_int8 import nearest
 
 
@@ -73,6 +73,43 @@ class DequantizeIntegers(Value):
             out[row, at].store(centred.cast(F32) * scale, mask)
 
         each_register(k, begin, end, width, vector)
+
+
+@frozen
+class WidenHalves(Value):
+    """Floats of 16 bits as float32, exactly: IEEE's, or with `brain` those that are the upper half of a float32.
+
+    Work tiles are rows of `width` elements, all of them neighbours in memory.
+    """
+
+    brain: bool
+
+    @property
+    def name(self) -> str:
+        return "widen_halves"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("x", "out", "width"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        lanes, width = k.isa.f32, task.i64("width")
+        x, out = task.view("x", I16, width, 1), task.view("out", F32, width, 1)
+
+        def vector(row: Val, at: Val, mask: Val | None) -> None:
+            bits = x[row, at].load(lanes, mask).cast(I32, signed=False)
+            out[row, at].store((bits << 16).bits(vec(F32, lanes)) if self.brain else _widened(bits), mask)
+
+        each_register(k, begin, end, width, vector)
+
+
+def _widened(bits: Val) -> Val:
+    """The exponent moves by a product, also of what is below the normal range; infinities and NaN by themselves."""
+    real = vec(F32, bits.lanes)
+    size = bits & 0x7FFF
+    found = ((size << 13).bits(real) * 2.0**112).bits(bits.type)
+    found = (size >= 0x7C00).select(found | 0x7F800000, found)
+    return (found | ((bits & 0x8000) << 16)).bits(real)
 
 
 def each_register(k: Kernel, begin: Val, end: Val, width: Val, body: Callable[[Val, Val, Val | None], None]) -> None:

@@ -10,20 +10,22 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
-from onert_llvm.irbuilder import I8, I32, I64, Kernel, Val, View
+from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, View
 
 _LARGEST = (1 << 31) - 1
 
 
 @frozen
 class SoftmaxInt8(Value):
-    """Rows of `width` bytes to bytes of which 0 or -128 stands for 0, in steps of 1/256; work tiles are rows.
+    """Rows of `width` bytes to integers of `bits` bits of which the least stands for 0, in as many steps below 1 as
+    there are; work tiles are rows.
 
     `powers` points to the exponentials of -0, -1, ... -255 steps in Q0, `shares` to the same in Q12, 32 bits each; an
     element too far from the greatest to count has 0 in both.
     """
 
     signed: bool = True
+    bits: int = 8
 
     @property
     def name(self) -> str:
@@ -36,20 +38,22 @@ class SoftmaxInt8(Value):
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width = task.i64("width")
         powers, shares = (task.view(n, I32, 1) for n in ("powers", "shares"))
-        low, high = (-128, 127) if self.signed else (0, 255)
+        element = I8 if self.bits == 8 else I16
+        least = 1 << self.bits - 1 if self.signed else 0
+        low, high = -least, (1 << self.bits) - 1 - least
         with k.loop(end, begin) as r:
-            row, out = (task.view(n, I8, width, 1)[r] for n in ("x", "out"))
-            top = self._greatest(k, row, width, low)
+            row, out = task.view("x", I8, width, 1)[r], task.view("out", element, width, 1)[r]
+            top = self._greatest(k, row, width, -128 if self.signed else 0)
             total = k.var(k.const(I64, 0))
             with k.loop(width, nonempty=True) as i:
                 total.set(total.get() + shares[self._below(row, i, top)].load().cast(I64))
             scale, bits = _reciprocal(k, total.get().min(_LARGEST))
-            exponent = bits + (31 - 8)
+            exponent = bits + (31 - self.bits)
             half = k.const(I64, 1) << (exponent - 1)
             with k.loop(width, nonempty=True) as i:
                 power = powers[self._below(row, i, top)].load().cast(I64)
                 value = (_multiply(power, scale) + half) >> exponent
-                out[i].store((value + low).min(high).cast(I8))
+                out[i].store((value + low).min(high).cast(element))
 
     def _element(self, row: View, i: Val) -> Val:
         return row[i].load().cast(I64, self.signed)

@@ -13,6 +13,7 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
 from onert.ir.ops.data_movement.layout import BatchToSpaceND, SpaceToBatchND
+from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.data_movement.slicing import Mirror, MirrorPad, Pad
 from onert.ir.shape import normalize_axis
 from onert_llvm.command.command import Slot
@@ -43,11 +44,13 @@ _KNOWN: Mapping[type[Op], tuple[int, ...]] = {
 
 def why_not(op: Op, types: CallTypes) -> str | None:
     """Why this backend does not move the elements; None if it does."""
-    if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in (*types.inputs, *types.outputs)):
+    known = VIEWS[type(op)][1] if type(op) in VIEWS else _KNOWN.get(type(op), ())
+    said = (1,) if isinstance(op, Reshape) else known  # what says what goes where may be empty: of a scalar
+    moved = [t for i, t in enumerate(types.inputs) if i not in said]
+    if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in (*moved, *types.outputs)):
         return "a tensor holds no plain elements"
     if any(t.dtype.itemsize not in ELEMENTS for t in types.outputs):
         return "elements of this size have no native form"
-    known = VIEWS[type(op)][1] if type(op) in VIEWS else _KNOWN.get(type(op), ())
     if any(types.input(i).value is None for i in known):
         return "an operand that decides what goes where is not known before the run"
     if isinstance(op, Concat):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -17,7 +18,15 @@ from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
 from onert_llvm.kernels.elementwise.elementwise_int8 import OPERANDS
-from onert_llvm.kernels.elementwise.elementwise_int16 import ELEMENTS, Form, MapShorts, MultiplyInt16, Rescale, SumInt16
+from onert_llvm.kernels.elementwise.elementwise_int16 import (
+    ELEMENTS,
+    Form,
+    MapShorts,
+    MultiplyInt16,
+    Rescale,
+    ShiftedSumInt16,
+    SumInt16,
+)
 from onert_llvm.lower.command_builder import Lowering
 
 from .broadcast import grid, why_no_grid
@@ -29,6 +38,7 @@ _FORMS = {
     BinaryKind.SUB: Form.DIFFERENCE,
     BinaryKind.SQUARED_DIFFERENCE: Form.SQUARED_DIFFERENCE,
 }
+_SUMS = (BinaryKind.ADD, BinaryKind.SUB)
 _LEFT = 15
 """Bits by which TFLite lifts the sides of a sum of 16-bit numbers before it scales them (kernels/add.cc)."""
 
@@ -48,9 +58,25 @@ def why_not_binary(op: Binary, types: CallTypes) -> str | None:
         return "only sums, differences and products of 16-bit numbers are native"
     if any(t.quantization is None or not t.quantization.per_tensor or t.zero_point for t in present):
         return "a tensor is not quantised with a zero point of 0"
-    if op.activation.value.function is not None or op.power_of_two:
-        return "its activation or its rounding by shifts has no native form"
+    if op.activation.value.function is not None:
+        return "its activation has no native form"
+    shifts = _shifts(op, types)
+    if shifts is not None and not all(-_MOST_LEFT <= by <= _MOST_RIGHT for by in shifts):
+        return "its scales are too far apart to be shifted"
     return why_no_grid(types)
+
+
+_MOST_LEFT, _MOST_RIGHT = 14, 20
+"""Bits by which numbers of 16 bits are shifted in 32 bits: two of them add up, and further down nothing is left."""
+
+
+def _shifts(op: Binary, types: CallTypes) -> tuple[int, int] | None:
+    """By how many bits the sides of a sum are shifted down where all scales are powers of two; None where they are not
+    shifted.
+    """
+    (x, ex), (y, ey), (out, eo) = (math.frexp(t.scale) for t in (types.input(0), types.input(1), types.output))
+    powers = x == y == out == 0.5
+    return (eo - ex, eo - ey) if op.power_of_two and op.kind in _SUMS and powers else None
 
 
 def lower_binary(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -74,7 +100,15 @@ def lower_binary(lowering: Lowering, operations: Sequence[int]) -> None:
         "high": high,
     }
     single = (found.single[0], found.single[1])
-    algorithm, own = (_product if op.kind is BinaryKind.MUL else _sum)(lowering, op, types, single)
+    shifts = _shifts(op, types)
+    algorithm: Algorithm
+    if shifts is not None:
+        algorithm = ShiftedSumInt16(_FORMS[op.kind], single)
+        own: dict[str, Slot] = {}
+        for name, by in zip(OPERANDS, shifts, strict=True):
+            own |= {f"{name}_right": max(by, 0), f"{name}_left": max(-by, 0)}
+    else:
+        algorithm, own = (_product if op.kind is BinaryKind.MUL else _sum)(lowering, op, types, single)
     used = {name: slot for name, slot in (slots | own).items() if name in algorithm.layout.names}
     lowering.emit(at, algorithm, used, found.rows, operation.used, (result,), found.rows * found.width)
 

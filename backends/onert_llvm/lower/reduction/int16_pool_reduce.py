@@ -17,7 +17,7 @@ from onert_llvm.kernels.reduction.reduce_int8 import Gather
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import pooled_plane
 
-from .int8_pool_reduce import GATHERINGS, Block, block_of, pool_slots, why_no_windows
+from .int8_pool_reduce import GATHERINGS, Block, arranged, block_of, pool_slots, why_no_windows
 
 _MOST = 1 << 15
 """Numbers whose sum, with what is subtracted from each, fits 32 bits."""
@@ -48,9 +48,7 @@ def why_no_reduction(op: Reduce, types: CallTypes) -> str | None:
     x, axes, out = types.input(0), types.input(1), types.output
     if x.dtype is not DType.INT16 or op.kind not in GATHERINGS or axes.value is None or 0 in x.shape:
         return "this reduction of these elements has no native form"
-    block = block_of(x, axes)
-    if block is None:
-        return "its axes do not lie side by side"
+    block, _ = block_of(x, axes)
     if GATHERINGS[op.kind] is not Gather.SCALED:
         return None if x.quantization == out.quantization else "its results are brought to another scale"
     if any(t.quantization is None or not t.quantization.per_tensor for t in (x, out)) or out.zero_point:
@@ -65,13 +63,13 @@ def lower_reduction(lowering: Lowering, operations: Sequence[int]) -> None:
     op = operation.op
     assert isinstance(op, Reduce)
     types = lowering.subgraph.types(operation)
-    block = block_of(types.input(0), types.input(1))
-    assert block is not None
+    block, order = block_of(types.input(0), types.input(1))
     source, target = operation.used[0], operation.outputs[0]
     single = block.inner == 1
     chunks = 1 if single else -(-block.inner // lowering.isa.f32)
+    x, copied = arranged(lowering, at, order)
     slots: dict[str, Slot] = {
-        "x": lowering.operand(source),
+        "x": x,
         "out": lowering.operand(target),
         "rows": block.count,
         "width": block.inner,
@@ -83,7 +81,8 @@ def lower_reduction(lowering: Lowering, operations: Sequence[int]) -> None:
         slots |= _scaled(lowering, op, types, block)
     flops = block.outer * block.count * block.inner
     algorithm = ReduceInt16(gather, rounding, single)
-    lowering.emit(at, algorithm, slots, block.outer * chunks, (source,), (target,), flops)
+    reads = () if copied else (source,)
+    lowering.emit(at, algorithm, slots, block.outer * chunks, reads, (target,), flops, copied)
 
 
 def _scaled(lowering: Lowering, op: Reduce, types: CallTypes, block: Block) -> dict[str, Slot]:

@@ -12,7 +12,7 @@ from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of, mean_multiplier
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Algorithm
-from onert_llvm.command.command import Slot
+from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
 from onert_llvm.kernels.reduction.pool import PoolInt8
 from onert_llvm.kernels.reduction.pool_int8 import WindowPoolInt8
@@ -20,6 +20,7 @@ from onert_llvm.kernels.reduction.reduce_int8 import Ending, Gather, ReduceColum
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import Plane, counts, pooled_plane
 from onert_llvm.lower.dtype_sets import BYTES
+from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.cost_model import strip
 from onert_llvm.schedule.weight_packing import pack_columns, pack_reals, scaling
 
@@ -110,12 +111,9 @@ def why_no_reduction(op: Reduce, types: CallTypes) -> str | None:
         return "this reduction of these elements has no native form"
     if axes.value is None or 0 in x.shape:
         return "the axes are not constant or there are no elements"
-    if block_of(x, axes) is None:
-        return "its axes do not lie side by side"
     scaled = all(t.quantization is not None and t.quantization.per_tensor for t in (x, out))
     if GATHERINGS[op.kind] is Gather.SCALED:
-        block = block_of(x, axes)
-        return None if scaled and block is not None and block.count < 1 << 22 else "its sums have no native form"
+        return None if scaled and block_of(x, axes)[0].count < 1 << 22 else "its sums have no native form"
     return None if x.quantization == out.quantization else "its results are brought to another scale"
 
 
@@ -136,18 +134,33 @@ class Block(Value):
     inner: int
 
 
-def block_of(x: TensorType, axes: TensorType) -> Block | None:
+def block_of(x: TensorType, axes: TensorType) -> tuple[Block, tuple[int, ...] | None]:
+    """The elements of a tensor whose axes go; and, where these do not lie side by side, the order in which they do."""
     assert axes.value is not None
     at = axes_of(axes.value, x.rank)
     shape = [d or 0 for d in x.shape]
     real = [i for i in at if shape[i] != 1]
     if not real:
-        return Block(int(np.prod(shape, dtype=np.int64)), 1, 1)
+        return Block(int(np.prod(shape, dtype=np.int64)), 1, 1), None
     first, last = real[0], real[-1]
     if any(shape[i] != 1 and i not in at for i in range(first, last)):
-        return None
+        kept = [i for i in range(x.rank) if i not in real]
+        outer, count = (int(np.prod([shape[i] for i in part], dtype=np.int64)) for part in (kept, real))
+        return Block(outer, count, 1), (*kept, *real)
     sizes = (shape[:first], shape[first : last + 1], shape[last + 1 :])
-    return Block(*(int(np.prod(s, dtype=np.int64)) for s in sizes))
+    return Block(*(int(np.prod(s, dtype=np.int64)) for s in sizes)), None
+
+
+def arranged(lowering: Lowering, at: int, order: tuple[int, ...] | None) -> tuple[Pointer, tuple[Access, ...]]:
+    """Where a reduction's elements lie with those side by side that go, and what of it is no operand."""
+    source = lowering.operation(at).used[0]
+    if order is None:
+        return lowering.operand(source), ()
+    whole = operand(lowering, source)
+    shape = tuple(lowering.shape(source)[i] for i in order)
+    (copy,) = lowering.scratch(whole.nbytes)
+    move(lowering, at, whole.at(whole.view.transpose(order)), side(copy.pointer, shape, whole.view.itemsize), (source,))
+    return copy.pointer, (evolve(copy, write=False),)
 
 
 def lower_reduction(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -158,11 +171,10 @@ def lower_reduction(lowering: Lowering, operations: Sequence[int]) -> None:
     assert isinstance(op, Reduce)
     types = lowering.subgraph.types(operation)
     before, after = types.input(0), types.output
-    block = block_of(before, types.input(1))
-    assert block is not None
+    block, order = block_of(before, types.input(1))
     gather, signed = GATHERINGS[op.kind], after.dtype is DType.INT8
     if gather is not Gather.SCALED:
-        _reduce(lowering, at, block, Ending(gather, Requantize(), signed), {})
+        _reduce(lowering, at, block, Ending(gather, Requantize(), signed), {}, order)
         return
     isa = lowering.isa
     bias = np.full(isa.f32, -before.zero_point * block.count, np.int64)
@@ -175,13 +187,21 @@ def lower_reduction(lowering: Lowering, operations: Sequence[int]) -> None:
         how = scaling(np.array([block.count * 255]), pair, after.zero_point)
         columns = pack_columns(how, bias, pair, after.zero_point, isa)
     slots: dict[str, Slot] = {"columns": lowering.constant(columns), "zero_point": after.zero_point}
-    _reduce(lowering, at, block, Ending(gather, Requantize(how), signed), slots)
+    _reduce(lowering, at, block, Ending(gather, Requantize(how), signed), slots, order)
 
 
-def _reduce(lowering: Lowering, at: int, block: Block, ending: Ending, own: dict[str, Slot]) -> None:
+def _reduce(
+    lowering: Lowering,
+    at: int,
+    block: Block,
+    ending: Ending,
+    own: dict[str, Slot],
+    order: tuple[int, ...] | None = None,
+) -> None:
     operation = lowering.operation(at)
     source, target = operation.used[0], operation.outputs[0]
-    slots: dict[str, Slot] = {"x": lowering.operand(source), "out": lowering.operand(target)}
+    x, copied = arranged(lowering, at, order)
+    slots: dict[str, Slot] = {"x": x, "out": lowering.operand(target)}
     algorithm: Algorithm
     if block.inner == 1:
         algorithm, tiles = ReduceRowsInt8(ending), block.outer
@@ -192,4 +212,4 @@ def _reduce(lowering: Lowering, at: int, block: Block, ending: Ending, own: dict
         slots |= {"rows": block.count, "width": block.inner, "chunks": chunks}
     slots |= {name: own[name] for name in ending.slots}
     flops = block.outer * block.count * block.inner
-    lowering.emit(at, algorithm, slots, tiles, (source,), (target,), flops)
+    lowering.emit(at, algorithm, slots, tiles, () if copied else (source,), (target,), flops, copied)

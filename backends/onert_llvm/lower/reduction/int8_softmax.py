@@ -17,8 +17,9 @@ from onert_llvm.lower.dtype_sets import BYTES
 def why_not(op: Softmax, types: CallTypes) -> str | None:
     """Why this backend does not run the softmax; None if it does."""
     x, out = types.input(0), types.output
-    if x.dtype not in BYTES or out.dtype is not x.dtype or 0 in x.shape:
-        return "only bytes to bytes are native"
+    wider = x.dtype is DType.INT8 and out.dtype is DType.INT16
+    if x.dtype not in BYTES or not (wider or out.dtype is x.dtype) or 0 in x.shape:
+        return "only bytes to bytes, or to 16-bit numbers, are native"
     return None if op.in_fixed_point(out) else "its result is not quantised as fixed point wants it"
 
 
@@ -40,4 +41,5 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "powers": lowering.constant(np.where(kept, powers, 0).astype(np.int32)),
         "shares": lowering.constant(shares.astype(np.int32)),
     }
-    lowering.emit(at, SoftmaxInt8(x.dtype is DType.INT8), slots, rows, (source,), (target,), 4 * rows * shape[-1])
+    algorithm = SoftmaxInt8(x.dtype is DType.INT8, lowering.type(target).dtype.bits)
+    lowering.emit(at, algorithm, slots, rows, (source,), (target,), 4 * rows * shape[-1])
