@@ -103,6 +103,10 @@ NATIVE = {
     "BUCKETIZE": "float32 int8 uint8 int16 int32, up to 64 boundaries",
     "CONV_3D_TRANSPOSE": "float32, not dilated",
     "RFFT2D": "rows of a power of two up to 8192, others where a matrix of 2**20 factors does it",
+    "ATAN2": "float32",
+    "BITCAST": "any but strings",
+    "SPARSE_TO_DENSE": "any but strings, indices of 32 or 64 bits",
+    **dict.fromkeys(("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"), "float32, of a constant size"),
     **dict.fromkeys(("REAL", "IMAG", "COMPLEX_ABS"), "complex64"),
     **dict.fromkeys(("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"), "any but strings"),
 }

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from control.loops import ONE, collatz, fibonacci, floats, loop, one_more, running_sums, triangle
 
 import onert
+from onert.backend import Sequence as Operations
+from onert.backend import Settings
 from onert.compiler import Options
 from onert.compiler.pipeline import optimize
 from onert.ir import DType, ExecutionError, Package, Subgraph, Subgraphs, TensorType
@@ -17,12 +20,16 @@ from onert.ir.analysis.model_inference import infer_model
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.control_flow.enclosed import run
+from onert.ir.ops.data_movement.gather import DynamicUpdateSlice
+from onert.ir.ops.data_movement.joining import Pack
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert_llvm.command.command import all_commands
+from onert_llvm.compile import lowered
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
-from .natively import natively, same, why_not
+from .natively import BACKEND, natively, same, why_not
 
 CONTEXT: Any = object()
 """Loops that hold their graphs ask nothing of it."""
@@ -121,3 +128,36 @@ def test_what_is_not_native_in_a_loop_is_named() -> None:
     reason = why_not(enclosed(loop([ONE, ONE, wide], body)))
     assert reason is not None
     assert reason.startswith("in it operation 1 Binary.POW: ")
+
+
+def _parts_put(reads_it: bool) -> tuple[Subgraph, ...]:
+    """Rounds that put a part of a table into it; or that use the whole table, too."""
+
+    def body(b: Builder, given: list[int]) -> list[int]:
+        i, n, table, part = given
+        starts = b.add(Pack(0), i, b.constant(np.array(1, np.int32)))
+        grown = b.add(Binary(BinaryKind.ADD), part, b.constant(np.ones(1, np.float32)))
+        changed = b.add(DynamicUpdateSlice(), table, grown, starts)
+        if reads_it:
+            changed = b.add(Binary(BinaryKind.ADD), changed, table)
+        return [one_more(b, i), n, changed, grown]
+
+    return loop([ONE, ONE, floats(7, 40), floats(2, 37)], body)
+
+
+def _kernels(graph: Subgraph, isa: Isa) -> list[str]:
+    """The names of the kernels that a graph, and what is in it, becomes."""
+    sequence = Operations(graph, tuple(range(len(graph.operations))), graph.inputs, graph.outputs)
+    settings = Settings(num_threads=1, target=isa.name)
+    sequence = evolve(sequence, groups=BACKEND.fuse(sequence, settings))
+    return [command.spec.name for command in all_commands(lowered(sequence, isa, settings).commands)]
+
+
+@ISAS
+@pytest.mark.parametrize("reads_it", [False, True])
+def test_a_part_of_a_state_is_put_in_place_unless_all_of_it_is_read(isa: Isa, reads_it: bool) -> None:
+    x = np.random.default_rng(0).uniform(-1, 1, (7, 40)).astype(np.float32)
+    graphs = _parts_put(reads_it)
+    _check(graphs, [_number(0), _number(9), x, x[:2, :37].copy()], isa)
+    kernels = _kernels(enclosed(graphs), isa)
+    assert (kernels[kernels.index("put_part") - 1] == "copy_rows") is reads_it

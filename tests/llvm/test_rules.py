@@ -24,6 +24,7 @@ TABLES = [
     float_rules.ELEMENT_WISE,
     *byte_rules.BYTES.values(),
     *byte_rules._DYNAMIC.values(),
+    *byte_rules._IMAGES.values(),
     *byte_rules._TABLES,
     *(found for each in typed_rules.SHORTS.values() for found in each),
     typed_rules._MATRICES,

@@ -35,12 +35,20 @@ BYTES: dict[type[Op], Rule] = {
     **dict.fromkeys((Quantize, Dequantize, Cast), rule("elementwise.quantize_dequantize")),
 }
 
+_TRANSPOSED = rule("contraction.spatial.hybrid_transpose_conv")
 _DYNAMIC: dict[type[Op], Rule] = {
     Conv2D: rule("contraction.dynamic_range_conv_fc", "lower_convolution", anchor=True),
     DepthwiseConv2D: rule("contraction.dynamic_range_conv_fc", "lower_depthwise", anchor=True),
     FullyConnected: rule("contraction.dynamic_range_conv_fc", "lower_fully_connected", anchor=True),
+    TransposeConv2D: _TRANSPOSED,
 }
 """Floats with filters of bytes."""
+
+_IMAGES: dict[type[Op], Rule] = {
+    Conv2D: rule("contraction.dynamic_range_conv_fc", "lower_convolution"),
+    DepthwiseConv2D: rule("contraction.dynamic_range_conv_fc", "lower_depthwise"),
+}
+"""The same for several images, each of which is a command: nothing may follow in it."""
 
 _ELEMENTWISE: tuple[type[Op], ...] = (Unary, LeakyRelu, Binary, PRelu, Comparison, Quantize, Cast)
 _TABLES = (
@@ -53,7 +61,10 @@ _TABLES = (
 def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     """The rules that may apply to an operation that reads or makes bytes, the best first."""
     if any(t is not None and t.dtype in (DType.INT8, DType.UINT8) for t in (*types.inputs, *types.outputs)):
-        table = _DYNAMIC if type(op) in _DYNAMIC and types.output.dtype is DType.FLOAT32 else BYTES
+        table = BYTES
+        if type(op) in _DYNAMIC and types.output.dtype is DType.FLOAT32:
+            several = type(op) in _IMAGES and types.input(0).shape[0] != 1
+            table = _IMAGES if several else _DYNAMIC
         if type(op) in table:
             yield table[type(op)]
         if type(op) in _ELEMENTWISE:

@@ -13,8 +13,9 @@ from onert.ir.ops.arithmetic.rescale import filter_scales
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert_llvm.codegen.kernel_abi import Algorithm
-from onert_llvm.command.command import Access, Slot
+from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic, Extent, QuantizeDynamic
 from onert_llvm.kernels.contraction.epilogue import ACC
@@ -39,7 +40,7 @@ _PIECE = 1 << 14
 """Elements that are quantised as one piece."""
 
 
-def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
+def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv2D, types: CallTypes) -> str | None:
     """Why this backend does not run the layer; None if it does."""
     x, weight, out = types.input(0), types.input(1), types.output
     bias = types.inputs[2] if len(types.inputs) > 2 else None
@@ -54,8 +55,8 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> 
         return "a tensor has no elements"
     if weight.value[0].size > _MOST_TERMS:
         return "its sums do not fit 32 bits"
-    if not isinstance(op, FullyConnected) and (x.shape[0] != 1 or weight.shape[3] != x.shape[3]):
-        return "several images, groups and multipliers are not native"
+    if not isinstance(op, FullyConnected) and weight.shape[3] != x.shape[3]:
+        return "groups and multipliers are not native"
     return None
 
 
@@ -82,6 +83,18 @@ class Quantized:
     @property
     def padding(self) -> Slot:
         return self.accesses[3].pointer
+
+    def image(self, number: int, geometry: Plane) -> Quantized:
+        """The same for one image of several."""
+        channels = geometry.channels
+        steps = (geometry.size[0] * geometry.size[1] * channels, 4, 4, channels)
+        moved = (evolve(a, pointer=later(a.pointer, number * s)) for a, s in zip(self.accesses, steps, strict=True))
+        return evolve(self, accesses=tuple(moved))
+
+
+def later(pointer: Pointer, nbytes: int) -> Pointer:
+    """So many bytes behind a place."""
+    return evolve(pointer, offset=pointer.offset + nbytes)
 
 
 def quantized(
@@ -127,29 +140,36 @@ def multiply(
     how: Dynamic,
     rows: tuple[int, int, int],
     geometry: Plane | None,
+    images: int = 1,
 ) -> None:
-    """The product of the bytes with `weights[taps, k, n]`; `rows`: how many, the bytes of each, and the items' step."""
+    """The product of the bytes with `weights[taps, k, n]`; `rows`: how many, the bytes of each, and the items' step.
+
+    Of several images each is an item, and a command of its own; `rows` and `geometry` are those of one.
+    """
     m, row_bytes, step = rows
     taps, depth, n = weights.shape
     pointwise, rest = geometry is None or geometry.pointwise, depth % GROUP[lowering.isa.dot]
     tile = lowering.tile((GemmInt8, pointwise, rest, how), Shape(m, n, taps * depth, integer=True))
     product = byte_product(lowering, m, weights, tile, row_bytes)
-    slots: dict[str, Slot] = {**product.slots, "c": after.place, "row_step": step, **source.slots, **after.slots}
-    algorithm: Algorithm
-    if geometry is None or geometry.pointwise:
-        algorithm = GemmInt8(tile, rest, True, how)
-        slots |= {"a": source.values, "k": depth, "lda": depth}
+    common: dict[str, Slot] = {**product.slots, "row_step": step, **after.slots}
+    algorithm: Algorithm = GemmInt8(tile, rest, True, how)
+    if pointwise:
+        common |= {"k": depth, "lda": depth}
     else:
-        slots |= geometry.slots | {"input": source.values, "zero": source.padding}
+        assert geometry is not None
+        common |= geometry.slots
         if geometry.patched(geometry.channels):
             height, width = geometry.window
             algorithm = PatchConvInt8(tile, Patch(height, width * geometry.channels), True, how)
         else:
             algorithm = ConvInt8(tile, rest, True, how)
-            slots["k"] = depth
-    flops = 2 * m * taps * depth * n
-    touched = (*source.accesses, *after.accesses)
-    lowering.emit(at, algorithm, slots, product.tiles, after.reads, after.writes, flops, touched)
+            common["k"] = depth
+    for i in range(images):
+        own = source if images == 1 or geometry is None else source.image(i, geometry)
+        slots = common | own.slots | {"c": later(after.place, i * m * n * 4)}
+        slots |= {"a": own.values} if pointwise else {"input": own.values, "zero": own.padding}
+        touched = (*source.accesses, *after.accesses)
+        lowering.emit(at, algorithm, slots, product.tiles, after.reads, after.writes, 2 * m * taps * depth * n, touched)
 
 
 def _layer(lowering: Lowering, operations: Sequence[int]) -> tuple[int, Array, Array, Tail]:
@@ -170,15 +190,16 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     assert isinstance(op, Conv2D)
     x, w, scales, after = _layer(lowering, operations)
     n, kh, kw, c = w.shape
-    geometry = plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0]))
+    images = lowering.shape(x)[0]
+    geometry = evolve(plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0])), images=1)
     asymmetric = bool((scales != scales[0]).any())
-    source = quantized(lowering, at, x, 1, c, asymmetric)
+    source = quantized(lowering, at, x, images, c, asymmetric)
     shape = (1, kh * kw * c, n) if geometry.patched(c) else (kh * kw, c, n)
     ordered = np.ascontiguousarray(w.transpose(1, 2, 3, 0).reshape(shape))
     how = Dynamic(after.epilogue, asymmetric, filter_first=asymmetric)
     after = evolve(after, slots=after.slots | columns(lowering, ordered, scales))
     row_bytes = c * op.stride_height * op.stride_width
-    multiply(lowering, at, source, ordered, after, how, (geometry.rows, row_bytes, 0), geometry)
+    multiply(lowering, at, source, ordered, after, how, (geometry.rows, row_bytes, 0), geometry, images)
 
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -204,23 +225,25 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     assert isinstance(op, DepthwiseConv2D)
     x, w, scales, after = _layer(lowering, operations)
     _, kh, kw, c = w.shape
-    geometry = plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0]))
-    source = quantized(lowering, at, x, 1, c, asymmetric=True)
+    images = lowering.shape(x)[0]
+    geometry = evolve(plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0])), images=1)
+    source = quantized(lowering, at, x, images, c, asymmetric=True)
     path, picture = sliding(geometry, lowering.isa)
     places = channel_order(c, 0, lowering.isa)
     slots: dict[str, Slot] = {
         **picture,
-        **source.slots,
         **after.slots,
         **columns(lowering, w.reshape(kh * kw, 1, c), scales),
         "row_step": 0,
         "w": lowering.constant(pack_depthwise_int8(w.reshape(kh, kw, c), places, lowering.isa)),
-        "c": after.place,
         "channels": c,
         "ldc": c,
-        "input": source.values,
-        "zero": source.padding,
     }
     algorithm = DepthwiseInt8(path, 0, True, Dynamic(after.epilogue, asymmetric=True))
-    tiles, flops = geometry.images * geometry.out[0], 2 * geometry.rows * kh * kw * c
-    lowering.emit(at, algorithm, slots, tiles, after.reads, after.writes, flops, (*source.accesses, *after.accesses))
+    tiles, flops = geometry.out[0], 2 * geometry.rows * kh * kw * c
+    touched = (*source.accesses, *after.accesses)
+    for i in range(images):
+        own = source.image(i, geometry)
+        place = later(after.place, i * geometry.rows * c * 4)
+        slots |= {**own.slots, "c": place, "input": own.values, "zero": own.padding}
+        lowering.emit(at, algorithm, dict(slots), tiles, after.reads, after.writes, flops, touched)

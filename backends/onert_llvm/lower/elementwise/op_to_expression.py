@@ -245,7 +245,9 @@ def _by_what_is_stored(op: Op, types: CallTypes) -> bool:
     if isinstance(op, Unary):
         return op.kind is UnaryKind.NEG
     wide = types.input(0).dtype in (DType.INT32, DType.INT64)
-    return isinstance(op, Binary) and (wide or op.kind in STORED)
+    alike = types.input(0).quantization == types.input(len(types.inputs) - 1).quantization == types.output.quantization
+    extreme = isinstance(op, Binary) and op.kind in (BinaryKind.MAXIMUM, BinaryKind.MINIMUM) and alike
+    return isinstance(op, Binary) and (wide or extreme or op.kind in STORED)
 
 
 def _supported_binary(op: Binary, kind: Kind) -> bool:

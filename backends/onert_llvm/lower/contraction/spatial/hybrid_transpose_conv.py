@@ -1,0 +1,66 @@
+"""Transposed convolutions of floats with 8-bit filters: the input quantised when it is multiplied (dynamic range)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import CallTypes
+from onert.ir.ops.arithmetic.dynamic_range import filter_values
+from onert.ir.ops.arithmetic.rescale import filter_scales
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
+from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction import dynamic_range_conv_fc as products
+from onert_llvm.lower.contraction.epilogue import Tail
+from onert_llvm.lower.elementwise.op_to_expression import activated
+
+from .transpose_conv_phases import phases, put
+
+
+def why_not(op: TransposeConv2D, types: CallTypes) -> str | None:
+    """Why this backend does not run the operation; None where it does."""
+    bias = types.inputs[3] if len(types.inputs) > 3 else None
+    if bias is not None and bias.value is None:
+        return "the bias is not constant"
+    return products.why_not(op, CallTypes((types.input(2), types.input(1), bias), types.outputs))
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """The convolution of all phases, put into their places where the strides are more than one."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, TransposeConv2D)
+    _, weight, x, bias = (*operation.inputs, None)[:4]
+    assert x is not None
+    assert weight is not None
+    result, (images, *_, channels) = operation.outputs[0], lowering.shape(x)
+    filters = filter_values(lowering.elements(weight))
+    found = phases(op, lowering.shape(x), filters.shape, lowering.shape(result))
+    geometry = evolve(found.plane(channels), images=1)
+    room = (found.results * 4,) if found.count > 1 else ()
+    source = products.quantized(lowering, at, x, images, channels, True, *room)
+    split = found.filters(filters)
+    n, height, width, _ = split.shape
+    shape = (1, height * width * channels, n) if geometry.patched(channels) else (height * width, channels, n)
+    ordered = np.ascontiguousarray(split.transpose(1, 2, 3, 0).reshape(shape))
+    scales = filter_scales(lowering.type(weight))
+    every = np.tile(scales, found.count) if scales.size > 1 else scales
+    slots: dict[str, Slot] = products.columns(lowering, ordered, every)
+    if bias is not None:
+        slots["bias"] = lowering.constant(np.tile(lowering.elements(bias).reshape(-1), found.count))
+    tree = activated(ACC, op.activation)
+    assert tree is not None
+    epilogue = Epilogue(tree, bias is not None)
+    after = Tail(epilogue, slots, (), lowering.operand(result), (result,))
+    if source.more:
+        after = Tail(epilogue, slots, (), source.more[0].pointer, (), source.more)
+    how = Dynamic(epilogue, asymmetric=True, filter_first=True)
+    products.multiply(lowering, at, source, ordered, after, how, (geometry.rows, channels, 0), geometry, images)
+    if source.more:
+        put(lowering, at, found, after.place)

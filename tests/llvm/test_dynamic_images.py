@@ -1,0 +1,88 @@
+"""Floats meet filters of bytes: of several images each is quantised by itself, and transposed convolutions go too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from cases.case import Case
+
+from onert.ir import Op, Quantization
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert_llvm.target.isa import Isa, runnable
+
+from .harness import Array
+from .natively import check, subgraph_of
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+
+
+def _drawn(images: int, height: int, width: int, channels: int) -> Array:
+    rng = np.random.default_rng(images)
+    return (rng.normal(size=(images, height, width, channels)) * (1 + np.arange(images))[:, None, None, None]).astype(
+        np.float32
+    )
+
+
+def _filter(*shape: int) -> Array:
+    return np.random.default_rng(1).integers(-127, 128, shape).astype(np.int8)
+
+
+def _scales(count: int, axis: int) -> Quantization:
+    scales = tuple(float(np.float32(0.01 * (i + 1))) for i in range(count))
+    return Quantization(scales, (0,) * count, axis) if count > 1 else Quantization(scales, (0,))
+
+
+def _run(isa: Isa, op: Op, operands: tuple[Any, ...], place: int, scales: Quantization, constant: Any) -> None:
+    given: list[Quantization | None] = [None] * len(operands)
+    given[place] = scales
+    case = Case("", op, operands, quantization=tuple(given), constant=constant)
+    inputs = [a for i, a in enumerate(operands) if a is not None and i not in constant]
+    check(subgraph_of(case), inputs, isa, threads=2)
+
+
+@ISAS
+@pytest.mark.parametrize(("kernel", "channels", "outputs"), [(1, 16, 20), (3, 5, 7), (3, 16, 33)])
+@pytest.mark.parametrize("each", [False, True])
+def test_images_are_quantised_one_by_one(isa: Isa, kernel: int, channels: int, outputs: int, each: bool) -> None:
+    x, w = _drawn(3, 6, 7, channels), _filter(outputs, kernel, kernel, channels)
+    bias = np.linspace(-1, 1, outputs).astype(np.float32)
+    scales = _scales(outputs if each else 1, 0)
+    _run(isa, Conv2D(Padding.SAME, activation=Activation.RELU), (x, w, bias), 1, scales, (1, 2))
+    _run(isa, Conv2D(Padding.VALID, 2, 2), (x, w), 1, scales, (1,))
+
+
+@ISAS
+@pytest.mark.parametrize("images", [1, 3])
+def test_channels_of_images_are_quantised_one_by_one(isa: Isa, images: int) -> None:
+    for channels, kernel in ((16, 3), (5, 2), (37, 5)):
+        x, w = _drawn(images, 6, 7, channels), _filter(1, kernel, kernel, channels)
+        bias = np.linspace(-1, 1, channels).astype(np.float32)
+        _run(isa, DepthwiseConv2D(Padding.SAME), (x, w, bias), 1, _scales(channels, 3), (1, 2))
+
+
+@ISAS
+@pytest.mark.parametrize(
+    ("images", "padding", "kernel", "stride", "each"),
+    [
+        (1, Padding.SAME, 3, 2, False),
+        (2, Padding.SAME, 4, 2, True),
+        (1, Padding.VALID, 2, 2, True),
+        (2, Padding.SAME, 3, 1, False),
+        (1, Padding.VALID, 5, 3, False),
+        (2, Padding.VALID, 1, 1, True),
+    ],
+)
+def test_transposed_convolutions(isa: Isa, images: int, padding: Padding, kernel: int, stride: int, each: bool) -> None:
+    height, width = ((n - 1) * stride + kernel if padding is Padding.VALID else n * stride for n in (4, 5))
+    x, w = _drawn(images, 4, 5, 6), _filter(9, kernel, kernel, 6)
+    size = np.array([images, height, width, 9], np.int32)
+    bias = np.linspace(-1, 1, 9).astype(np.float32)
+    scales = _scales(9 if each else 1, 0)
+    op = TransposeConv2D(padding, stride, stride, Activation.RELU6)
+    _run(isa, op, (size, w, x, bias), 1, scales, (0, 1, 3))
