@@ -14,7 +14,13 @@ from onert.ir.process import imports
 from .files import is_directory, open_file, reason
 from .format import HEAD, Format
 
-OWN = ("onert.frontend.tflite", "onert.frontend.circle", "onert.frontend.nnpackage", "onert.frontend.flow")
+OWN = (
+    "onert.frontend.tflite",
+    "onert.frontend.circle",
+    "onert.frontend.nnpackage",
+    "onert.frontend.flow",
+    "onert.frontend.onnx",
+)
 """The project's own formats, each `FORMAT` of a package; they are asked before those of strangers."""
 
 

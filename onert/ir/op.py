@@ -12,7 +12,7 @@ from attrs import fields, frozen
 from .dtype import Array
 from .errors import RuleError
 from .flops import elementwise
-from .types import CallTypes
+from .types import CallTypes, TensorType
 from .value import Value
 
 DECLARED: dict[str, type[Op]] = {}
@@ -41,13 +41,15 @@ class Call(Value):
     """How an operation runs a subgraph: with which of its inputs, by position, and what becomes of the results.
 
     With `gives` they are the operation's results (or what these are chosen from); with `again` they are also the
-    operation's inputs for another round.
+    operation's inputs for another round. One that is `refusable` may turn out to be impossible on the shapes that it
+    is given: that is an error when it runs, and not before.
     """
 
     subgraph: int
     inputs: tuple[int, ...]
     gives: bool = True
     again: bool = False
+    refusable: bool = False
 
 
 class Context(Protocol):
@@ -141,6 +143,10 @@ class Op(Value):
         Shapes are known beyond a call through it: a subgraph's inputs have the shapes that all its callers give it.
         """
         return ()
+
+    def refusal(self, sentence: str, results: tuple[TensorType, ...]) -> Op:
+        """What ends the run with a sentence, in place of a refusable subgraph that is impossible; see `Call`."""
+        raise RuleError(sentence)
 
     def renumber(self, mapping: Mapping[int, int]) -> Op:
         """The same operation where subgraph `i` is called `mapping[i]`; kinds that have `subgraphs` override it."""

@@ -20,8 +20,8 @@ CASES: list[Case] = [
     for case in import_module(f"cases.{module.name}").CASES
 ]
 SHIPPED = sorted((op for op in OPS.values() if op.__module__.startswith("onert.")), key=lambda op: op.__name__)
-WITHOUT = {"Python", "Unsupported"}
-"""What models do not bring along: users' own functions, and what stands for an operation that nothing can run."""
+WITHOUT = {"Python", "Refuse", "Unsupported"}
+"""What gives nothing of its own: users' functions, and what stands for operations that nothing can run."""
 
 
 def _name(case: Case) -> str:

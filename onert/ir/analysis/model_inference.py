@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from onert.ir.errors import ModelError, RuleError
+from onert.ir.op import Op
+from onert.ir.operand import Operand
 from onert.ir.operation import Operation
 from onert.ir.process.budget import MAX_CALL_DEPTH, Budget
 from onert.ir.subgraph import Subgraph, Subgraphs
@@ -107,20 +109,23 @@ class _Inference:
         self.given: dict[int, Types] = {}
         self.inferred: dict[int, Subgraph] = {}
         self.running: list[int] = []
+        self.refused: dict[int, Op] = {}
 
     def run(self, entries: Sequence[int]) -> Subgraphs:
         known: dict[int, Types] | None = None
         while self.given != known:
             known = dict(self.given)
             self.inferred = {}
+            self.refused = {}
             for entry in entries:
                 graph = self.model[entry]
                 self.enter(entry, tuple(graph.type(i) for i in graph.inputs))
             if not self.calls:
                 break
-        return evolve(
-            self.model, subgraphs=tuple(self.inferred.get(i, graph) for i, graph in enumerate(self.model.subgraphs))
-        )
+        graphs = [self.inferred.get(i, graph) for i, graph in enumerate(self.model.subgraphs)]
+        for index, refusal in self.refused.items():
+            graphs[index] = _refusing(self.model[index], self.given[index], refusal)
+        return evolve(self.model, subgraphs=tuple(graphs))
 
     def enter(self, index: int, given: Types) -> Types:
         """The types of a subgraph's results, given those of its inputs."""
@@ -136,12 +141,14 @@ class _Inference:
                 self.budget.spend(len(graph.operands) + _OPERATION * len(graph.operations), "inferring shapes")
             self.running.append(index)
             place = f"subgraph {index} '{graph.name}', " if graph.name else f"subgraph {index}, "
-            self.inferred[index] = infer_subgraph(
-                graph.with_types(dict(zip(graph.inputs, given, strict=True))),
-                place if len(self.model) > 1 or graph.name else "",
-                self.infer_operation,
-            )
-            self.running.pop()
+            try:
+                self.inferred[index] = infer_subgraph(
+                    graph.with_types(dict(zip(graph.inputs, given, strict=True))),
+                    place if len(self.model) > 1 or graph.name else "",
+                    self.infer_operation,
+                )
+            finally:
+                self.running.pop()
         graph = self.inferred[index]
         return tuple(graph.type(o) for o in graph.outputs)
 
@@ -166,12 +173,23 @@ class _Inference:
         calls = operation.op.calls(len(given))
         while True:
             results: Types | None = None
+            impossible: list[ModelError] = []
             for call in calls:
-                found = self.enter(call.subgraph, self.fitting(call.subgraph, [given[p] for p in call.inputs]))
+                fitting = self.fitting(call.subgraph, [given[p] for p in call.inputs])
+                try:
+                    found = self.enter(call.subgraph, fitting)
+                except ModelError as error:
+                    if not call.refusable:
+                        raise
+                    impossible.append(error)
+                    results_of = tuple(self.model[call.subgraph].type(o) for o in self.model[call.subgraph].outputs)
+                    self.refused[call.subgraph] = operation.op.refusal(str(error), results_of)
+                    continue
                 if call.gives:
                     _require_same(found, results)
                     results = found if results is None else _join_all(results, found)
-            assert results is not None
+            if results is None:
+                raise impossible[0]
             if not any(call.again for call in calls):
                 return results
             _require_same(results, given)
@@ -186,6 +204,15 @@ class _Inference:
         declared = tuple(graph.type(i) for i in graph.inputs)
         _require_same(declared, tuple(given))
         return tuple(evolve(d, shape=g.shape, ranked=g.ranked, data=None) for d, g in zip(declared, given, strict=True))
+
+
+def _refusing(graph: Subgraph, given: Types, refusal: Op) -> Subgraph:
+    """A subgraph with the same ends that does nothing but refuse."""
+    inputs = tuple(Operand(t, graph.operands[i].name) for i, t in zip(graph.inputs, given, strict=True))
+    results = infer(refusal, ()) or ()
+    outputs = tuple(range(len(inputs), len(inputs) + len(results)))
+    operands = (*inputs, *map(Operand, results))
+    return Subgraph(operands, (Operation(refusal, (), outputs),), tuple(range(len(inputs))), outputs, graph.name)
 
 
 def _require_same(a: Types, b: Types | None) -> None:

@@ -16,6 +16,8 @@ from onert.ir.op import Context, Effect, Op, require
 from onert.ir.ops.custom import declared
 from onert.ir.types import CallTypes, TensorType
 
+from .refuse import Refuse
+
 
 def _ends_fit(given: Sequence[int | None], caller: Any, ends: Sequence[int], called: Any, what: str) -> str | None:
     """What is wrong with tensors handed between two subgraphs, as many and of the same element types."""
@@ -40,11 +42,15 @@ class If(Op):
 
     - `condition`: one boolean
     - `xs`: the inputs of both subgraphs; the results are the outputs of the one that runs
+
+    With `refusable`, as ONNX has it, a branch that is impossible on the shapes that it is given is an error when it
+    runs, and not before.
     """
 
     then: int
     otherwise: int
     results: tuple[TensorType, ...] = ()
+    refusable: bool = False
 
     def infer(self, condition: TensorType, *xs: TensorType) -> tuple[TensorType, ...]:
         require(_one_boolean(condition), f"the condition is {condition}, expected one boolean")
@@ -56,7 +62,13 @@ class If(Op):
 
     def calls(self, inputs: int) -> tuple[declarations.Call, ...]:
         given = tuple(range(1, inputs))
-        return declarations.Call(self.then, given), declarations.Call(self.otherwise, given)
+        return (
+            declarations.Call(self.then, given, refusable=self.refusable),
+            declarations.Call(self.otherwise, given, refusable=self.refusable),
+        )
+
+    def refusal(self, sentence: str, results: tuple[TensorType, ...]) -> Op:
+        return Refuse(sentence, declared(results))
 
     def renumber(self, number: Mapping[int, int]) -> If:
         return evolve(self, then=number[self.then], otherwise=number[self.otherwise])

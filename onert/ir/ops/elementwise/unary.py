@@ -64,7 +64,7 @@ def _clip(low: float, high: float | None) -> Callable[[Array], Array]:
 
 
 class UnaryKind(Enum):
-    """The functions, by the names of TFLite's operators; those that it lacks by the names of C's."""
+    """The functions, by the names of TFLite's operators, else of ONNX's, else of C's."""
 
     ABS = Scalar(np.abs, integers=True)
     NEG = Scalar(np.negative, integers=True, complex=True)
@@ -87,6 +87,7 @@ class UnaryKind(Enum):
     ASINH = Scalar(np.arcsinh)
     ACOSH = Scalar(np.arccosh)
     ATANH = Scalar(np.arctanh)
+    SOFTPLUS = Scalar(lambda x: np.logaddexp(x, x.dtype.type(0)))
     LOGISTIC = Scalar(_logistic)
     ELU = Scalar(lambda x: np.where(x < 0, np.expm1(x), x))
     ERF = Scalar(lambda x: _erf(x).astype(x.dtype))
@@ -120,8 +121,8 @@ class Unary(Op):
     """One function of every element.
 
     `kind` says which: ABS NEG SQUARE SIGN EXP LOG SQRT RSQRT CBRT SIN COS TAN ASIN ACOS ATAN SINH COSH TANH ASINH ACOSH
-    ATANH LOGISTIC ELU ERF GELU GELU_TANH HARD_SWISH RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 FLOOR CEIL TRUNC ROUND (halves
-    to even) LOGICAL_NOT; COMPLEX_ABS, REAL and IMAG take a complex number to a real one.
+    ATANH SOFTPLUS (log(1 + e^x)) LOGISTIC ELU ERF GELU GELU_TANH HARD_SWISH RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 FLOOR
+    CEIL TRUNC ROUND (halves to even) LOGICAL_NOT; COMPLEX_ABS, REAL and IMAG take a complex number to a real one.
 
     - `x`: any shape. Floats; integers for ABS, NEG, SQUARE, SIGN and RELUs, and wherever quantised; booleans for
       LOGICAL_NOT.

@@ -1,0 +1,5 @@
+"""ONNX models."""
+
+from .onnx_format import FORMAT
+
+__all__ = ["FORMAT"]

@@ -1,0 +1,78 @@
+"""Two subgraphs of which one runs: the branches of an If, and what follows them where they differ in rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from onert.ir import ModelError, RuleError, TensorType
+from onert.ir.analysis.model_inference import join
+from onert.ir.ops.control_flow.control import If
+from onert.ir.ops.control_flow.refuse import Refuse
+
+from .draft import Draft, capture
+from .node import Surroundings, Value
+
+Side = Callable[[Surroundings], Sequence[Value]]
+"""Makes one of the subgraphs in a scope of its own, and gives its results."""
+
+
+def tensors(values: Sequence[Value], what: str) -> list[int]:
+    """Values that must all be tensors."""
+    found = [v for v in values if isinstance(v, int)]
+    if len(found) != len(values):
+        raise ModelError(f"{what} are not all tensors, which is not supported")
+    return found
+
+
+def branched(d: Draft, around: Surroundings, condition: int, sides: Sequence[Side]) -> tuple[int, ...]:
+    """An If of two subgraphs. One that cannot be made is refused when it is to run, if the other can."""
+    made = around.made()
+    drafts: list[Draft | None] = []
+    results: list[list[int]] = []
+    errors: list[ModelError | RuleError] = []
+    for side in sides:
+        draft, scope = around.nested("branch")
+        before = around.made()
+        try:
+            results.append(tensors(side(scope), "the branches' results"))
+            drafts.append(draft)
+        except (ModelError, RuleError) as error:
+            around.forget(before)
+            errors.append(error)
+            drafts.append(None)
+            results.append([])
+    whole = next((at for at, draft in enumerate(drafts) if draft is not None), None)
+    if whole is None:
+        around.forget(made)
+        raise errors[0]
+    ready = [draft if draft is not None else around.nested("branch")[0] for draft in drafts]
+    for at in (at for at, draft in enumerate(drafts) if draft is None):
+        refused = tuple(_type(ready[whole], i) for i in results[whole])
+        results[at] = list(ready[at].emit(Refuse(str(errors[0]), refused), (), refused))
+    types = _joined(ready, results)
+    given = shared_inputs(d, ready, [()] * len(ready))
+    numbers = [around.finish(draft, found) for draft, found in zip(ready, results, strict=True)]
+    return d.emit(If(numbers[0], numbers[1], types, refusable=True), (condition, *given), types)
+
+
+def _type(draft: Draft, operand: int) -> TensorType:
+    return draft.type(operand).with_data(None)
+
+
+def _joined(drafts: Sequence[Draft], results: Sequence[Sequence[int]]) -> tuple[TensorType, ...]:
+    """What is true of the results of both; ModelError where they differ in number or element type."""
+    first, second = ([_type(draft, i) for i in found] for draft, found in zip(drafts, results, strict=True))
+    if [t.dtype for t in first] != [t.dtype for t in second]:
+        one, other = (", ".join(map(str, types)) for types in (first, second))
+        raise ModelError(f"one branch gives {one}, the other {other}, expected the same element types")
+    return tuple(join(a, b) for a, b in zip(first, second, strict=True))
+
+
+def shared_inputs(d: Draft, drafts: Sequence[Draft], own: Sequence[Sequence[int]]) -> list[int]:
+    """The operands that any of the subgraphs captures: all take them all, in one order, behind their own inputs."""
+    given: dict[int, None] = {}
+    for draft in drafts:
+        given.update({outer: None for outer, mine in draft.captured.items() if draft.is_input(mine)})
+    for draft, mine in zip(drafts, own, strict=True):
+        draft.inputs = [*mine, *(capture(d, draft, outer) for outer in given)]
+    return list(given)

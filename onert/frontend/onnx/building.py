@@ -1,0 +1,130 @@
+"""Small graphs that many importers are written with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import DType, ModelError, Shape
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.shape import normalize_axis
+
+from .draft import Draft
+
+Entry = int | None
+Size = int | str
+"""A dimension that is known, or the letter of an operand that has it."""
+
+
+def ints(d: Draft, values: Sequence[int], dtype: DType = DType.INT64) -> int:
+    """A constant of integers of rank 1."""
+    return d.constant(np.array(list(values), dtype.numpy), dtype)
+
+
+def like(d: Draft, x: int, value: float) -> int:
+    """A scalar of an operand's element type."""
+    dtype = d.type(x).dtype
+    return d.constant(np.array(value).astype(dtype.numpy), dtype)
+
+
+def binary(d: Draft, kind: BinaryKind, x: int, y: int) -> int:
+    return d.add(Binary(kind), x, y)
+
+
+def cast(d: Draft, x: int, to: DType) -> int:
+    """The operand as elements of another type; itself where it has that type."""
+    return x if d.type(x).dtype is to else d.add(Cast(to), x)
+
+
+def transpose(d: Draft, x: int, permutation: Sequence[int]) -> int:
+    """The operand with its axes in another order; itself where that is the same."""
+    order = tuple(permutation)
+    return x if order == tuple(range(len(order))) else d.add(Transpose(), x, ints(d, order, DType.INT32))
+
+
+def shape_of(d: Draft, x: int) -> int:
+    """The shape as int64 of rank 1; a constant where it is known."""
+    return d.add(ShapeOf(DType.INT64), x)
+
+
+def dimension(d: Draft, x: int, axis: int) -> int:
+    """One dimension as int64 of rank 1."""
+    size = d.type(x).shape[axis]
+    return ints(d, [size]) if size is not None else d.add(Gather(0), shape_of(d, x), ints(d, [axis]))
+
+
+def reshape(d: Draft, x: int, dims: Sequence[int | None]) -> int:
+    """The operand in a shape of which one dimension at most is None: what the others leave."""
+    wanted = tuple(-1 if s is None else s for s in dims)
+    if d.type(x).shape == tuple(dims) and None not in dims:
+        return x
+    return d.add(Reshape(wanted), x)
+
+
+def reshape_by(d: Draft, x: int, shape: int) -> int:
+    """The operand in the shape of an operand of int64, in which -1 stands for what the others leave.
+
+    Where one dimension is not known it is that one, if nothing else can be meant.
+    """
+    known = d.known(shape)
+    if known is not None:
+        entries = [None if v is None else int(v) for v in known.reshape(-1)]
+        if None not in entries:
+            return d.add(Reshape(tuple(v for v in entries if v is not None)), x)
+        if entries.count(None) == 1 and all(v is None or v > 0 for v in entries):
+            return d.add(Reshape(tuple(-1 if v is None else v for v in entries)), x)
+    return d.add(Reshape(), x, shape)
+
+
+def joined(d: Draft, parts: Sequence[int]) -> int:
+    """Vectors of int64 one behind the other."""
+    return parts[0] if len(parts) == 1 else d.add(Concat(0), *parts)
+
+
+def require_rank(d: Draft, x: int, least: int = 0) -> int:
+    """The number of dimensions; ModelError where it is not known or too small."""
+    type_ = d.type(x)
+    if not type_.ranked:
+        raise ModelError("is given a tensor of which not even the number of dimensions is known")
+    if type_.rank < least:
+        raise ModelError(f"is given {type_}, expected at least {least} dimensions")
+    return type_.rank
+
+
+def to_front(rank: int) -> tuple[int, ...]:
+    """The permutation that brings the channels of axis 1 to the end."""
+    return (0, *range(2, rank), 1)
+
+
+def to_back(rank: int) -> tuple[int, ...]:
+    """What undoes it."""
+    return (0, rank - 1, *range(1, rank - 1))
+
+
+def axis_last(rank: int, axis: int) -> tuple[int, ...]:
+    """The permutation that swaps an axis with the last; it undoes itself."""
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    return tuple(order)
+
+
+def axes_of(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Axes counted from the front, each once, in their order; ModelError for one that is named twice."""
+    found = tuple(normalize_axis(int(a), rank) for a in axes)
+    if len(set(found)) != len(found):
+        raise ModelError(f"axes {list(axes)} name one twice")
+    return found
+
+
+def known_shape(d: Draft, x: int, what: str) -> tuple[int, ...]:
+    """A shape that must be known."""
+    shape: Shape = d.type(x).shape
+    if not d.type(x).is_static:
+        raise ModelError(f"{what} is {d.type(x)}, expected a known shape")
+    return tuple(s for s in shape if s is not None)

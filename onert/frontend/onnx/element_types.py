@@ -1,0 +1,39 @@
+"""ONNX's numbers of element types."""
+
+from __future__ import annotations
+
+from onert.ir import DType, ModelError
+
+ELEMENT_TYPES = {
+    1: DType.FLOAT32,
+    2: DType.UINT8,
+    3: DType.INT8,
+    4: DType.UINT16,
+    5: DType.INT16,
+    6: DType.INT32,
+    7: DType.INT64,
+    8: DType.STRING,
+    9: DType.BOOL,
+    10: DType.FLOAT16,
+    11: DType.FLOAT64,
+    12: DType.UINT32,
+    13: DType.UINT64,
+    14: DType.COMPLEX64,
+    15: DType.COMPLEX128,
+    16: DType.BFLOAT16,
+    17: DType.FLOAT8_E4M3FN,
+    19: DType.FLOAT8_E5M2,
+    21: DType.UINT4,
+    22: DType.INT4,
+    26: DType.INT2,
+}
+_OTHERS = {18: "FLOAT8E4M3FNUZ", 20: "FLOAT8E5M2FNUZ", 23: "FLOAT4E2M1", 24: "FLOAT8E8M0", 25: "UINT2"}
+
+
+def element_type(number: int) -> DType:
+    """The element type of a number in TensorProto.DataType; ModelError for one that has none here."""
+    if number in ELEMENT_TYPES:
+        return ELEMENT_TYPES[number]
+    if number in _OTHERS:
+        raise ModelError(f"elements of type {_OTHERS[number]} are not supported")
+    raise ModelError(f"element type {number} is not one of ONNX's")

@@ -1,0 +1,229 @@
+"""Graphs: names, the nodes in their order, and graphs within them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import define, evolve, field, frozen
+
+from onert.ir import Array, DType, ModelError, RuleError, Subgraph, TensorType
+from onert.ir.process.budget import Budget
+
+from . import messages
+from .branching import Side, branched
+from .draft import Draft, capture
+from .elements import Storage
+from .messages import Attribute, Function, Graph, SparseTensor, Tensor, ValueType
+from .node import Fork, Node, Optional_, Sequence_, Surroundings, Value
+from .table import TABLE
+
+NEWEST = 28
+"""The newest opset of ai.onnx whose operators are understood."""
+
+
+@define(eq=False)
+class Context:
+    """What all graphs of a model share: opsets, functions, where constants are, and the subgraphs made so far."""
+
+    opsets: Mapping[str, int]
+    functions: Mapping[tuple[str, str, str], Function]
+    storage: Storage
+    steps: Budget
+    subgraphs: list[Subgraph | None] = field(factory=lambda: [None])
+    notes: list[str] = field(factory=list)
+
+    def version(self, domain: str) -> int:
+        return self.opsets.get(domain, 1)
+
+
+@frozen(eq=False)
+class Scope:
+    """The names of one graph, and how it reads nodes into a draft."""
+
+    context: Context
+    draft: Draft
+    outer: Scope | None = None
+    attributes: Mapping[str, Attribute] = field(factory=dict)
+    """Values of the attributes of the function that this is the body of."""
+    types: Mapping[str, ValueType] = field(factory=dict)
+    names: dict[str, Value] = field(factory=dict)
+
+    def find(self, name: str) -> Value:
+        """What a name stands for, here or around; ModelError where nothing has it."""
+        scope: Scope | None = self
+        crossed: list[Scope] = []
+        while scope is not None and name not in scope.names:
+            crossed.append(scope)
+            scope = scope.outer
+        if scope is None:
+            raise ModelError(f"'{name}' is read, but nothing before it has that name")
+        value = scope.names[name]
+        for inner in reversed(crossed):
+            if inner.draft is not scope.draft:
+                value = _across(scope.draft, inner.draft, value)
+            scope = inner
+        return value
+
+    def bind(self, name: str, value: Value) -> None:
+        """ModelError where the name stands for something else already."""
+        if name in self.names:
+            raise ModelError(f"'{name}' is written a second time")
+        self.names[name] = value
+        if isinstance(value, int):
+            self.draft.name_operand(value, name)
+
+    def read_initializers(self, graph: Graph) -> None:
+        for tensor in graph.initializers:
+            array, dtype = self.context.storage.array(tensor)
+            self.bind(tensor.name, self.draft.constant(array, dtype, tensor.name))
+        for sparse in graph.sparse:
+            array, dtype = self.context.storage.dense(sparse)
+            self.bind(sparse.values.name, self.draft.constant(array, dtype, sparse.values.name))
+
+    def read_nodes(self, nodes: Sequence[messages.Node], outputs: Sequence[str], first: int = 0) -> tuple[Value, ...]:
+        """What the names of outputs stand for behind the nodes, of which the first has a number."""
+        for at, node in enumerate(nodes):
+            place = f"node {first + at} {node.op_type}" + (f" '{node.name}'" if node.name else "")
+            before = self.draft.place
+            self.draft.place = place if not before else f"{before}, {place}"
+            try:
+                fork = self._read(node)
+                if fork is not None:
+                    return self._forked(fork, node, nodes[at + 1 :], outputs, first + at + 1)
+            except (ModelError, RuleError) as error:
+                raise ModelError(f"{place}: {error}") from error
+            finally:
+                self.draft.place = before
+        return tuple(self.find(name) for name in outputs)
+
+    def _forked(
+        self, fork: Fork, node: messages.Node, rest: Sequence[messages.Node], outputs: Sequence[str], first: int
+    ) -> tuple[Value, ...]:
+        """An If whose branches go on with all nodes that follow it: behind each of them the ranks are known."""
+
+        def side(graph: Graph) -> Side:
+            def make(scope: Surroundings) -> tuple[Value, ...]:
+                assert isinstance(scope, Scope)
+                for name, value in zip(node.outputs, scope.inline(graph, ()), strict=True):
+                    if name:
+                        scope.bind(name, value)
+                return scope.read_nodes(rest, outputs, first)
+
+            return make
+
+        return branched(self.draft, self, fork.condition, [side(graph) for graph in fork.branches])
+
+    def _read(self, node: messages.Node) -> Fork | None:
+        """Add what a node means, but for an If that what follows becomes part of."""
+        self.context.steps.spend(10, "reading its nodes")
+        inputs = tuple(self.find(name) if name else None for name in node.inputs)
+        attributes = {a.name: a for a in map(self._resolved, node.attributes.values()) if a is not None}
+        function = self.context.functions.get((node.domain, node.op_type, node.overload))
+        if function is not None:
+            results: Sequence[Value | None] = self._call(function, inputs, attributes)
+        else:
+            version = self.context.version(node.domain)
+            seen = Node(node.op_type, node.domain, version, inputs, node.outputs, attributes, self.draft, self)
+            given = TABLE[node.domain, node.op_type](seen)
+            if isinstance(given, Fork):
+                return given
+            results = given if isinstance(given, tuple) else (given,)
+        for index, name in enumerate(node.outputs):
+            if not name:
+                continue
+            value = results[index] if index < len(results) else None
+            if value is None:
+                raise ModelError(f"output {index} '{name}' is not supported")
+            self._declare(name, value)
+            self.bind(name, value)
+        return None
+
+    def _declare(self, name: str, value: Value) -> None:
+        """Where an operation cannot tell the rank of what it gives, the file may."""
+        if isinstance(value, int) and not self.draft.type(value).ranked:
+            said = self.types.get(name)
+            if said is not None and said.shape is not None:
+                dims = tuple(d if isinstance(d, int) else None for d in said.shape)
+                self.draft.declare(value, TensorType(self.draft.type(value).dtype, dims))
+
+    def _resolved(self, attribute: Attribute) -> Attribute | None:
+        """The attribute with the value that a function's caller gives it; None where he gives none."""
+        if not attribute.reference:
+            return attribute
+        found = self.attributes.get(attribute.reference)
+        return None if found is None else evolve(found, name=attribute.name)
+
+    def _call(
+        self, function: Function, inputs: Sequence[Value | None], attributes: Mapping[str, Attribute]
+    ) -> tuple[Value | None, ...]:
+        """The results of a function's nodes, made here."""
+        given = {**function.defaults, **attributes}
+        context = evolve(self.context, opsets={**self.context.opsets, **function.opsets})
+        body = Scope(context, self.draft, None, given)
+        for name, value in zip(function.inputs, inputs, strict=False):
+            if value is not None:
+                body.names[name] = value
+        return body.read_nodes(function.nodes, function.outputs)
+
+    # what nodes with graphs of their own ask for
+
+    def array(self, tensor: Tensor) -> tuple[Array, DType]:
+        return self.context.storage.array(tensor)
+
+    def dense(self, tensor: SparseTensor) -> tuple[Array, DType]:
+        return self.context.storage.dense(tensor)
+
+    def inline(self, graph: Graph, arguments: Sequence[Value]) -> tuple[Value, ...]:
+        """The results of a graph's nodes, made here."""
+        scope = Scope(self.context, self.draft, self, self.attributes, graph.values)
+        return scope._body(graph, arguments)
+
+    def nested(self, name: str) -> tuple[Draft, Scope]:
+        """A new subgraph, and the scope of graphs that are read into it; what these capture becomes inputs of it."""
+        draft = Draft(name, self.draft.steps, self.draft.memory)
+        draft.place = self.draft.place
+        return draft, Scope(self.context, draft, self, self.attributes)
+
+    def _body(self, graph: Graph, arguments: Sequence[Value]) -> tuple[Value, ...]:
+        if len(arguments) != len(graph.inputs):
+            raise ModelError(f"graph '{graph.name}' has {len(graph.inputs)} inputs, expected {len(arguments)}")
+        for declared, value in zip(graph.inputs, arguments, strict=True):
+            self.names[declared.name] = value
+        self.read_initializers(graph)
+        return self.read_nodes(graph.nodes, [declared.name for declared in graph.outputs])
+
+    def made(self) -> int:
+        """How many subgraphs the model has so far."""
+        return len(self.context.subgraphs)
+
+    def forget(self, made: int) -> None:
+        """Take back the subgraphs beyond so many: nothing runs them."""
+        del self.context.subgraphs[made:]
+
+    def finish(self, draft: Draft, outputs: Sequence[int]) -> int:
+        """The number of a subgraph of the model, which is complete now."""
+        self.context.subgraphs.append(draft.subgraph(own_results(draft, outputs)))
+        return len(self.context.subgraphs) - 1
+
+
+def own_results(draft: Draft, outputs: Sequence[int], names: Sequence[str] = ()) -> list[int]:
+    """The outputs as operands that operations make, each once: copies of inputs, constants and repetitions."""
+    found: list[int] = []
+    for at, operand in enumerate(outputs):
+        name = names[at] if at < len(names) else ""
+        shared = operand in found or draft.is_input(operand) or draft.value(operand) is not None
+        if shared or (name and draft.named(operand) != name):
+            operand = draft.copied(operand, name)
+        found.append(operand)
+    return found
+
+
+def _across(outer: Draft, inner: Draft, value: Value) -> Value:
+    """A value of an enclosing subgraph as one of a subgraph within it: constants again, others by a further input."""
+    if isinstance(value, Sequence_):
+        return Sequence_(tuple(capture(outer, inner, i) for i in value.items), value.element)
+    if isinstance(value, Optional_):
+        content = None if value.content is None else _across(outer, inner, value.content)
+        assert not isinstance(content, Optional_)
+        return Optional_(content)
+    return capture(outer, inner, value)

@@ -1,0 +1,305 @@
+"""ONNX's messages as values, read from the wire.
+
+Source: onnx/onnx.proto (IR version 14); the numbers of fields are its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+from attrs import field, frozen
+
+from onert.frontend.flatbuffer import Data
+from onert.ir import DType, ModelError
+from onert.ir.process.budget import MAX_CALL_DEPTH
+
+from .element_types import element_type
+from .wire import Message
+
+Dimension = int | str | None
+"""A number of elements, the name of one that is not known, or nothing."""
+
+
+@frozen(eq=False)
+class Tensor:
+    """A TensorProto, its elements still as the file has them."""
+
+    name: str
+    dtype: int
+    dims: tuple[int, ...]
+    raw: Data | None
+    fields: Message
+    external: Mapping[str, str] | None = None
+
+    @property
+    def place(self) -> str:
+        return f"tensor '{self.name}' at byte {self.fields.at}"
+
+
+@frozen(eq=False)
+class SparseTensor:
+    """A SparseTensorProto: values, their places, the shape of the whole."""
+
+    values: Tensor
+    indices: Tensor
+    dims: tuple[int, ...]
+
+
+@frozen(eq=False)
+class ValueType:
+    """A TypeProto: a tensor, or a sequence or an optional of `element`. No shape is one of unknown rank."""
+
+    kind: str
+    dtype: DType | None = None
+    shape: tuple[Dimension, ...] | None = None
+    element: ValueType | None = None
+
+
+@frozen(eq=False)
+class ValueDeclaration:
+    """A ValueInfoProto: a name and its type, where the file says it."""
+
+    name: str
+    type: ValueType | None
+
+
+class Kind(IntEnum):
+    """AttributeProto.AttributeType."""
+
+    UNDEFINED = 0
+    FLOAT = 1
+    INT = 2
+    STRING = 3
+    TENSOR = 4
+    GRAPH = 5
+    FLOATS = 6
+    INTS = 7
+    STRINGS = 8
+    TENSORS = 9
+    GRAPHS = 10
+    SPARSE_TENSOR = 11
+    SPARSE_TENSORS = 12
+    TYPE_PROTO = 13
+    TYPE_PROTOS = 14
+
+
+@frozen(eq=False)
+class Attribute:
+    """An AttributeProto. With `reference` it has the value of an attribute of the function that it stands in."""
+
+    name: str
+    kind: Kind
+    content: object
+    reference: str = ""
+
+
+@frozen(eq=False)
+class Node:
+    """A NodeProto; an absent input or output has an empty name."""
+
+    op_type: str
+    domain: str
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Attribute]
+    overload: str = ""
+
+
+@frozen(eq=False)
+class Graph:
+    """A GraphProto."""
+
+    name: str
+    nodes: tuple[Node, ...]
+    inputs: tuple[ValueDeclaration, ...]
+    outputs: tuple[ValueDeclaration, ...]
+    initializers: tuple[Tensor, ...] = ()
+    sparse: tuple[SparseTensor, ...] = ()
+    values: Mapping[str, ValueType] = field(factory=dict)
+
+
+@frozen(eq=False)
+class Function:
+    """A FunctionProto: nodes that stand for one operator."""
+
+    name: str
+    domain: str
+    overload: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    defaults: Mapping[str, Attribute]
+    nodes: tuple[Node, ...]
+    opsets: Mapping[str, int]
+
+
+@frozen(eq=False)
+class Model:
+    """A ModelProto."""
+
+    ir_version: int
+    producer: str
+    graph: Graph
+    opsets: Mapping[str, int]
+    functions: tuple[Function, ...]
+    description: str
+    metadata: Mapping[str, str]
+
+
+def domain(name: str) -> str:
+    """The operators' domain; that of ONNX itself has two names."""
+    return "" if name == "ai.onnx" else name
+
+
+def read_model(message: Message) -> Model:
+    """ModelError with the place where a message is malformed."""
+    graph = message.message(7)
+    if graph is None:
+        raise ModelError("the model has no graph")
+    return Model(
+        message.integer(1),
+        " ".join(filter(None, (message.text(2), message.text(3)))),
+        _graph(graph, 0),
+        _opsets(message, 8),
+        tuple(_function(m) for m in message.messages(25)),
+        message.text(6),
+        {m.text(1): m.text(2) for m in message.messages(14)},
+    )
+
+
+def _opsets(message: Message, number: int) -> dict[str, int]:
+    return {domain(m.text(1)): m.integer(2) for m in message.messages(number)}
+
+
+def _function(message: Message) -> Function:
+    defaults = (_attribute(m, 0) for m in message.messages(11))
+    return Function(
+        message.text(1),
+        domain(message.text(10)),
+        message.text(13),
+        message.texts(4),
+        message.texts(5),
+        {a.name: a for a in defaults},
+        tuple(_node(m, 0) for m in message.messages(7)),
+        _opsets(message, 9),
+    )
+
+
+def _graph(message: Message, depth: int) -> Graph:
+    if depth > MAX_CALL_DEPTH:
+        raise ModelError(f"graphs at byte {message.at} lie in one another more than {MAX_CALL_DEPTH} deep")
+    declared = [_value(m) for m in message.messages(13)]
+    return Graph(
+        message.text(2),
+        tuple(_node(m, depth) for m in message.messages(1)),
+        tuple(_value(m) for m in message.messages(11)),
+        tuple(_value(m) for m in message.messages(12)),
+        tuple(_tensor(m) for m in message.messages(5)),
+        tuple(_sparse(m) for m in message.messages(15)),
+        {v.name: v.type for v in declared if v.type is not None},
+    )
+
+
+def _node(message: Message, depth: int) -> Node:
+    attributes = [_attribute(m, depth) for m in message.messages(5)]
+    return Node(
+        message.text(4),
+        domain(message.text(7)),
+        message.text(3),
+        message.texts(1),
+        message.texts(2),
+        {a.name: a for a in attributes},
+        message.text(8),
+    )
+
+
+_FIELDS = {2: Kind.FLOAT, 3: Kind.INT, 4: Kind.STRING, 5: Kind.TENSOR, 6: Kind.GRAPH, 7: Kind.FLOATS, 8: Kind.INTS}
+_FIELDS |= {9: Kind.STRINGS, 10: Kind.TENSORS, 11: Kind.GRAPHS, 14: Kind.TYPE_PROTO, 15: Kind.TYPE_PROTOS}
+_FIELDS |= {22: Kind.SPARSE_TENSOR, 23: Kind.SPARSE_TENSORS}
+
+
+def _attribute(message: Message, depth: int) -> Attribute:
+    name, number = message.text(1), message.integer(20)
+    if number not in Kind.__members__.values():
+        raise ModelError(f"attribute '{name}' at byte {message.at} is of kind {number}, expected 0 to {max(Kind)}")
+    kind = Kind(number)
+    if kind is Kind.UNDEFINED:  # files from before the kind was written say it by the field that is there
+        kind = next((k for n, k in _FIELDS.items() if message.has(n)), Kind.UNDEFINED)
+    return Attribute(name, kind, _content(message, kind, depth), message.text(21))
+
+
+def _content(message: Message, kind: Kind, depth: int) -> object:
+    match kind:
+        case Kind.FLOAT:
+            return message.real(2)
+        case Kind.INT:
+            return message.integer(3)
+        case Kind.STRING:
+            return bytes(message.octets(4))
+        case Kind.TENSOR:
+            tensor = message.message(5)
+            return None if tensor is None else _tensor(tensor)
+        case Kind.GRAPH:
+            graph = message.message(6)
+            return None if graph is None else _graph(graph, depth + 1)
+        case Kind.FLOATS:
+            return tuple(map(float, message.reals(7)))
+        case Kind.INTS:
+            return tuple(map(int, message.integers(8)))
+        case Kind.STRINGS:
+            return message.strings(9)
+        case Kind.TENSORS:
+            return tuple(_tensor(m) for m in message.messages(10))
+        case Kind.GRAPHS:
+            return tuple(_graph(m, depth + 1) for m in message.messages(11))
+        case Kind.TYPE_PROTO:
+            found = message.message(14)
+            return None if found is None else _type(found, 0)
+        case Kind.SPARSE_TENSOR:
+            sparse = message.message(22)
+            return None if sparse is None else _sparse(sparse)
+        case _:
+            return None
+
+
+def _tensor(message: Message) -> Tensor:
+    external = {m.text(1): m.text(2) for m in message.messages(13)} if message.integer(14) == 1 else None
+    raw = message.octets(9) if message.has(9) else None
+    return Tensor(message.text(8), message.integer(2), tuple(map(int, message.integers(1))), raw, message, external)
+
+
+def _sparse(message: Message) -> SparseTensor:
+    values, indices = message.message(1), message.message(2)
+    if values is None or indices is None:
+        raise ModelError(f"the sparse tensor at byte {message.at} has no values or no indices")
+    return SparseTensor(_tensor(values), _tensor(indices), tuple(map(int, message.integers(3))))
+
+
+def _value(message: Message) -> ValueDeclaration:
+    type_ = message.message(2)
+    return ValueDeclaration(message.text(1), None if type_ is None else _type(type_, 0))
+
+
+def _type(message: Message, depth: int) -> ValueType:
+    if depth > MAX_CALL_DEPTH:
+        raise ModelError(f"types at byte {message.at} lie in one another more than {MAX_CALL_DEPTH} deep")
+    tensor = message.message(1)
+    if tensor is not None:
+        shape = tensor.message(2)
+        number = tensor.integer(1)
+        dims = None if shape is None else tuple(_dimension(m) for m in shape.messages(1))
+        return ValueType("tensor", element_type(number) if number else None, dims)
+    for number, kind in ((4, "sequence"), (9, "optional")):
+        inner = message.message(number)
+        if inner is not None:
+            element = inner.message(1)
+            return ValueType(kind, element=None if element is None else _type(element, depth + 1))
+    return ValueType("map" if message.has(5) else "sparse tensor" if message.has(8) else "unknown")
+
+
+def _dimension(message: Message) -> Dimension:
+    if message.has(1):
+        size = message.integer(1)
+        return size if size >= 0 else None  # some exporters write -1 for what they do not know
+    return message.text(2) or None

@@ -1,0 +1,102 @@
+"""ONNX models: from a ModelProto to the IR."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from onert.frontend.flatbuffer import Data
+from onert.ir import ModelError, Signature, SignatureTensor, Subgraphs, TensorType, unranked
+from onert.ir.analysis.model_inference import infer_model
+from onert.ir.process.budget import Budget
+
+from .branching import tensors
+from .draft import Draft
+from .elements import Storage
+from .graph import NEWEST, Context, Scope, own_results
+from .messages import Graph, Model, Node, ValueDeclaration, read_model
+from .table import TABLE
+from .wire import Message, budget
+
+_UNPACKED = 256 << 20
+_PACKED = 32
+_IR_VERSIONS = range(1, 15)
+SIGNATURE = "main"
+
+
+def read_package(content: Data, path: Path | None) -> tuple[Subgraphs, bool]:
+    """The model in a file's content, and whether that alone says what it is: not elements in other files."""
+    steps = budget(len(content))
+    model = read_model(Message(content, steps))
+    storage = Storage(path, Budget(_UNPACKED + _PACKED * len(content), ModelError, "bytes"))
+    subgraphs = _convert(model, storage, steps)
+    return subgraphs, not storage.files
+
+
+def _convert(model: Model, storage: Storage, steps: Budget) -> Subgraphs:
+    if model.ir_version not in _IR_VERSIONS:
+        raise ModelError(f"the IR version is {model.ir_version}, expected 1 to {_IR_VERSIONS[-1]}")
+    opsets = model.opsets or {"": 1}
+    version = opsets.get("", 1)
+    if not 1 <= version <= NEWEST:
+        raise ModelError(f"the opset is {version}, expected 1 to {NEWEST}")
+    functions = {(f.domain, f.name, f.overload): f for f in model.functions}
+    _require_known(model, functions.keys())
+    context = Context(opsets, functions, storage, steps)
+    draft = Draft(model.graph.name, steps, storage.memory)
+    scope = Scope(context, draft, None, {}, model.graph.values)
+    scope.read_initializers(model.graph)
+    inputs = _inputs(model.graph, scope)
+    names = [declared.name for declared in model.graph.outputs]
+    values = scope.read_nodes(model.graph.nodes, names)
+    outputs = own_results(draft, tensors(values, "the model's outputs"), names)
+    context.subgraphs[0] = draft.subgraph(outputs)
+    signature = Signature(SIGNATURE, 0, _named(inputs, draft.inputs), _named(names, outputs))
+    graphs = tuple(g for g in context.subgraphs if g is not None)
+    return infer_model(Subgraphs(graphs, (signature,), model.description, tuple(context.notes)), budget=steps)
+
+
+def _named(names: Sequence[str], operands: Sequence[int]) -> tuple[SignatureTensor, ...]:
+    return tuple(SignatureTensor(name, operand) for name, operand in zip(names, operands, strict=True))
+
+
+def _inputs(graph: Graph, scope: Scope) -> list[str]:
+    """The names of what a run is given: the inputs that no initializer has a value for."""
+    found = []
+    for declared in graph.inputs:
+        if declared.name in scope.names:
+            continue  # an initializer's name; before IR version 4 all of them are listed as inputs
+        scope.bind(declared.name, scope.draft.input(_input_type(declared), declared.name))
+        found.append(declared.name)
+    return found
+
+
+def _input_type(declared: ValueDeclaration) -> TensorType:
+    type_ = declared.type
+    if type_ is None or type_.kind != "tensor" or type_.dtype is None:
+        kind = "of no type" if type_ is None else f"a {type_.kind}"
+        raise ModelError(f"input '{declared.name}' is {kind}, expected a tensor")
+    if type_.shape is None:
+        return unranked(type_.dtype)
+    return TensorType(type_.dtype, tuple(d if isinstance(d, int) else None for d in type_.shape))
+
+
+def _require_known(model: Model, own: Collection[tuple[str, str, str]]) -> None:
+    """ModelError with all operators that nothing implements."""
+    bodies: list[Sequence[Node]] = [model.graph.nodes, *(f.nodes for f in model.functions)]
+    used = {(n.domain, n.op_type, n.overload) for nodes in bodies for n in _all(nodes)}
+    missing = sorted({(d, o) for d, o, overload in used if (d, o, overload) not in own and (d, o) not in TABLE})
+    if missing:
+        listed = ", ".join(f"{domain}.{op}" if domain else op for domain, op in missing)
+        raise ModelError(f"nothing implements the operators {listed}")
+
+
+def _all(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Nodes, and those of the graphs that they have."""
+    for node in nodes:
+        yield node
+        for attribute in node.attributes.values():
+            found = attribute.content if isinstance(attribute.content, tuple) else (attribute.content,)
+            for graph in found:
+                if isinstance(graph, Graph):
+                    yield from _all(graph.nodes)

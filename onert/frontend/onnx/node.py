@@ -1,0 +1,206 @@
+"""A node as the tables see it: operands, attributes, the opset's version, and the subgraph that is being made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from attrs import frozen
+
+from onert.ir import Array, DType, ModelError, TensorType
+
+from .draft import Draft
+from .element_types import element_type
+from .messages import Attribute, Graph, Kind, SparseTensor, Tensor, ValueType
+
+
+@frozen(eq=False)
+class Sequence_:  # noqa: N801 - the name is ONNX's, the underscore keeps it apart from collections.abc
+    """An ONNX sequence whose length is known: the tensors in it. `element` is their type where there are none."""
+
+    items: tuple[int, ...]
+    element: DType | None = None
+
+
+@frozen(eq=False)
+class Optional_:  # noqa: N801
+    """An ONNX optional of which it is known whether something is in it."""
+
+    content: int | Sequence_ | None
+
+
+@frozen(eq=False)
+class Fork:
+    """An If whose branches give tensors of different rank: what follows is made once for each."""
+
+    condition: int
+    branches: tuple[Graph, Graph]
+
+
+Value = int | Sequence_ | Optional_
+"""What a name of a graph stands for: an operand, or what is known of a sequence or an optional."""
+
+
+class Surroundings(Protocol):
+    """What a node with graphs of its own may ask of the graph that it stands in."""
+
+    def inline(self, graph: Graph, arguments: Sequence[Value]) -> tuple[Value, ...]:
+        """The results of a graph's nodes, made here."""
+        ...
+
+    def nested(self, name: str) -> tuple[Draft, Surroundings]:
+        """A new subgraph, and the scope of graphs that are read into it; what these capture becomes inputs of it."""
+        ...
+
+    def made(self) -> int:
+        """How many subgraphs the model has so far."""
+        ...
+
+    def forget(self, made: int) -> None:
+        """Take back the subgraphs beyond so many: nothing runs them."""
+        ...
+
+    def finish(self, draft: Draft, outputs: Sequence[int]) -> int:
+        """The number of a finished subgraph of the model."""
+        ...
+
+    def array(self, tensor: Tensor) -> tuple[Array, DType]: ...
+
+    def dense(self, tensor: SparseTensor) -> tuple[Array, DType]: ...
+
+
+@frozen(eq=False)
+class Node:
+    """One node; accessors raise ModelError with the attribute's or input's name, the caller adds the place."""
+
+    op_type: str
+    domain: str
+    version: int
+    """The version of its domain's opset."""
+    inputs: tuple[Value | None, ...]
+    outputs: tuple[str, ...]
+    """Names of the results, empty where nobody wants one."""
+    attributes: Mapping[str, Attribute]
+    draft: Draft
+    around: Surroundings
+
+    def has(self, index: int) -> bool:
+        """Whether an input is there."""
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def any(self, index: int) -> Value:
+        """An input of whatever kind."""
+        found = self.inputs[index] if index < len(self.inputs) else None
+        if found is None:
+            raise ModelError(f"input {index} is absent, expected a tensor")
+        return found
+
+    def input(self, index: int) -> int:
+        """The operand of an input that is a tensor."""
+        found = self.any(index)
+        if isinstance(found, Optional_) and isinstance(found.content, int):
+            return found.content
+        if not isinstance(found, int):
+            raise ModelError(f"input {index} is a {type(found).__name__.strip('_').lower()}, expected a tensor")
+        return found
+
+    def optional(self, index: int) -> int | None:
+        """The operand of an input that may be absent."""
+        return self.input(index) if self.has(index) else None
+
+    def operands(self) -> tuple[int, ...]:
+        """All inputs, which are tensors."""
+        return tuple(self.input(i) for i in range(len(self.inputs)))
+
+    def type(self, index: int) -> TensorType:
+        return self.draft.type(self.input(index))
+
+    def value(self, index: int) -> Array | None:
+        """The elements of an input that is a constant; None where it is absent or not known."""
+        return self.draft.value(self.input(index)) if self.has(index) else None
+
+    def constant(self, index: int, name: str) -> Array:
+        """The elements of an input that must be known."""
+        found = self.value(index)
+        if found is None:
+            raise ModelError(f"{name} (input {index}) is not known before the run, which is not supported")
+        return found
+
+    def wants(self, index: int) -> bool:
+        """Whether somebody reads a result."""
+        return index < len(self.outputs) and bool(self.outputs[index])
+
+    def _content(self, name: str, kind: Kind) -> object:
+        found = self.attributes.get(name)
+        if found is None:
+            return None
+        if found.kind is not kind:
+            raise ModelError(f"attribute {name} is of kind {found.kind.name}, expected {kind.name}")
+        return found.content
+
+    def given(self, name: str) -> bool:
+        """Whether an attribute is there."""
+        return name in self.attributes
+
+    def integer(self, name: str, default: int = 0) -> int:
+        found = self._content(name, Kind.INT)
+        return found if isinstance(found, int) else default
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        return bool(self.integer(name, int(default)))
+
+    def number(self, name: str, default: float = 0.0) -> float:
+        found = self._content(name, Kind.FLOAT)
+        return found if isinstance(found, float) else default
+
+    def text(self, name: str, default: str = "") -> str:
+        found = self._content(name, Kind.STRING)
+        return found.decode("utf-8", "replace") if isinstance(found, bytes) else default
+
+    def integers(self, name: str) -> tuple[int, ...] | None:
+        """Integers; None where the attribute is absent."""
+        found = self._content(name, Kind.INTS)
+        return found if isinstance(found, tuple) else None
+
+    def numbers(self, name: str) -> tuple[float, ...] | None:
+        found = self._content(name, Kind.FLOATS)
+        return found if isinstance(found, tuple) else None
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        found = self._content(name, Kind.STRINGS)
+        return tuple(s.decode("utf-8", "replace") for s in found) if isinstance(found, tuple) else ()
+
+    def element_type(self, name: str, default: DType | None = None) -> DType:
+        """The element type that an attribute names by number."""
+        if default is not None and not self.given(name):
+            return default
+        return element_type(self.integer(name))
+
+    def graph(self, name: str) -> Graph:
+        found = self._content(name, Kind.GRAPH)
+        if not isinstance(found, Graph):
+            raise ModelError(f"attribute {name} is absent, expected a graph")
+        return found
+
+    def tensor(self, name: str) -> tuple[Array, DType] | None:
+        """The elements of a tensor; None where the attribute is absent."""
+        attribute = self.attributes.get(name)
+        if attribute is None:
+            return None
+        if isinstance(attribute.content, SparseTensor):
+            return self.around.dense(attribute.content)
+        if not isinstance(attribute.content, Tensor):
+            raise ModelError(f"attribute {name} is of kind {attribute.kind.name}, expected TENSOR")
+        return self.around.array(attribute.content)
+
+    def value_type(self, name: str) -> ValueType | None:
+        found = self._content(name, Kind.TYPE_PROTO)
+        return found if isinstance(found, ValueType) else None
+
+
+Results = Value | tuple[Value | None, ...] | Fork
+Importer = Callable[[Node], Results]
+"""Adds to the draft what a node means, and gives its results. ModelError or RuleError; the caller adds the place."""
+
+Table = Mapping[tuple[str, str], Importer]
+"""Importers by domain (ONNX's own is empty) and operator."""

@@ -1,0 +1,50 @@
+"""ONNX files: how they are recognised, and the packages that they are."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from onert.frontend.flatbuffer import Data
+from onert.frontend.format import Format
+from onert.ir import Package
+from onert.ir.content import Content, Held, Models, Source
+from onert.ir.process import imports
+
+_TAGS = frozenset({0x12, 0x1A, 0x22, 0x28, 0x32, 0x3A, 0x42, 0x72})
+"""First bytes of the fields of a ModelProto that writers put behind its version: names, texts, the graph, opsets."""
+_VERSION = 0x08
+_VERSIONS = range(1, 64)
+SUFFIX = ".onnx"
+
+
+def recognize(head: bytes, path: Path | None) -> bool:
+    """Whether a file is a ModelProto, which has no magic number.
+
+    Serializers write fields by number: the IR version, a small varint, then a name, a text, the graph or an opset. A
+    file must be called `.onnx` too, and may then begin with any of these fields; bytes in memory have no name.
+    """
+    if path is not None:
+        return path.suffix.lower() == SUFFIX and len(head) > 2 and (head[0] == _VERSION or head[0] in _TAGS)
+    return len(head) > 3 and head[0] == _VERSION and head[1] in _VERSIONS and head[2] in _TAGS
+
+
+def _load(data: Data, path: Path | None) -> Package:
+    model, alone = imports.module("onert.frontend.onnx.model").read_package(data, path)
+    return _package(Content(Held(data), lambda _: (model,)) if alone else (model,), path)
+
+
+def _unread(source: Source, path: Path | None) -> Package | None:
+    """Nothing where a model may keep its weights in other files, which the content does not tell."""
+    return None if path is not None else _package(Content(source, partial(_models, path)), path)
+
+
+def _models(path: Path | None, data: Data) -> Models:
+    return _load(data, path).models
+
+
+def _package(models: Models | Content, path: Path | None) -> Package:
+    return Package(models, model_names=() if path is None else (path.name,))
+
+
+FORMAT = Format("onnx", recognize, _load, _unread)

@@ -1,0 +1,226 @@
+"""Branches and loops: graphs within the graph become subgraphs, or part of it where what they do is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from onert.frontend.onnx.branching import Side, branched, shared_inputs, tensors
+from onert.frontend.onnx.building import cast, dimension, ints, require_rank, reshape, transpose
+from onert.frontend.onnx.draft import Draft, capture
+from onert.frontend.onnx.messages import Graph
+from onert.frontend.onnx.node import Fork, Importer, Node, Results, Surroundings, Value
+from onert.ir import DType, ModelError, TensorType
+from onert.ir.analysis.model_inference import join
+from onert.ir.ops.control_flow.control import While
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat, Pack
+from onert.ir.ops.data_movement.layout import Reverse
+from onert.ir.ops.data_movement.reshape import ExpandDims
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.shape import normalize_axis
+
+_UNROLLED = 32
+"""Rounds of a loop that are written out, where their number is known."""
+_WIDENED = 4
+"""How often the shapes of a loop's state may be found to vary in more dimensions."""
+
+
+def _if(node: Node) -> Results:
+    """One of two graphs: in place where the condition is known, else two subgraphs."""
+    d, condition = node.draft, node.input(0)
+    branches = node.graph("then_branch"), node.graph("else_branch")
+    for graph in branches:
+        if len(graph.outputs) != len(node.outputs):
+            raise ModelError(f"graph '{graph.name}' has {len(graph.outputs)} outputs, expected {len(node.outputs)}")
+    known = d.value(condition)
+    if known is not None:
+        if known.size != 1:
+            raise ModelError(f"the condition has {known.size} elements, expected 1")
+        return node.around.inline(branches[0] if known.reshape(-1)[0] else branches[1], ())
+    made = node.around.made()
+    results = branched(d, node.around, condition, [_side(graph) for graph in branches])
+    if all(d.type(i).ranked for i in results):
+        return results
+    d.undo(results)
+    node.around.forget(made)
+    return Fork(condition, branches)
+
+
+def _side(graph: Graph) -> Side:
+    return lambda scope: scope.inline(graph, ())
+
+
+Round = Callable[[Draft, Surroundings, int, int, list[int]], tuple[int, list[int], list[int]]]
+"""Given a subgraph and its scope, the number of the round, the condition and the state: the next condition and state,
+and what the round adds to each list."""
+
+
+def _looped(node: Node, trips: int | None, start: int, initial: list[int], each: Round) -> tuple[list[int], list[int]]:
+    """A While over (round, condition, state, lists, captured operands): the last state, and the lists."""
+    d = node.draft
+    types = [d.type(i).with_data(None) for i in initial]
+    for _ in range(_WIDENED):
+        made = node.around.made()
+        inner, scope = node.around.nested("body")
+        at, go = inner.input(TensorType(DType.INT64, ())), inner.input(TensorType(DType.BOOL, ()))
+        state = [inner.input(t) for t in types]
+        following, found, items = each(inner, scope, at, go, state)
+        after = [inner.type(i).with_data(None) for i in found]
+        for old, new in zip(types, after, strict=True):
+            if old.dtype is not new.dtype:
+                raise ModelError(f"the state is {old}, the next one {new}, expected one element type")
+        wider = [join(a, b) for a, b in zip(types, after, strict=True)]
+        if wider == types:
+            break
+        types = wider
+        node.around.forget(made)
+    else:
+        raise ModelError("the shapes of its state vary in ever more dimensions")
+    lists = [_List(inner, item) for item in items]
+    extra = [inner.input(entry.type) for entry in lists]
+    grown = [entry.grown(inner, x) for entry, x in zip(lists, extra, strict=True)]
+    count = inner.add(Binary(BinaryKind.ADD), at, inner.constant(1, DType.INT64))
+    more = reshape(inner, following, ())
+    asks = Draft("condition", d.steps, d.memory)
+    asks.place = d.place
+    own = [asks.input(t) for t in (TensorType(DType.INT64, ()), TensorType(DType.BOOL, ()), *types)]
+    for entry in lists:
+        asks.input(entry.type)
+    if trips is not None:
+        below = asks.add(Comparison(ComparisonKind.LESS), own[0], capture(d, asks, trips))
+        goes = asks.add(Binary(BinaryKind.LOGICAL_AND), reshape(asks, below, ()), own[1])
+    else:
+        goes = own[1]
+    first = 2 + len(types) + len(lists)
+    captured = shared_inputs(d, (inner, asks), ([at, go, *state, *extra], asks.inputs[:first]))
+    passed = [inner.captured[outer] for outer in captured]
+    begin = [d.constant(0, DType.INT64), start, *initial, *(entry.empty(d) for entry in lists), *captured]
+    results = [d.type(i).with_data(None) for i in begin]
+    results[2 : 2 + len(types)] = types
+    results[2 + len(types) : first] = [entry.type for entry in lists]
+    body = node.around.finish(inner, [count, more, *found, *grown, *passed])
+    condition = node.around.finish(asks, [goes])
+    out = d.emit(While(condition, body, tuple(results)), begin, results)
+    return list(out[2 : 2 + len(types)]), list(out[2 + len(types) : first])
+
+
+class _List:
+    """What a loop's rounds give, one behind the other along a new first axis."""
+
+    def __init__(self, inner: Draft, item: int) -> None:
+        found = inner.type(item)
+        if None in found.shape or not found.ranked:
+            raise ModelError(f"each round gives {found}, expected a known shape")
+        self.item = item
+        self.type = TensorType(found.dtype, (None, *found.shape))
+
+    def empty(self, d: Draft) -> int:
+        shape = (0, *(s or 0 for s in self.type.shape[1:]))
+        return d.constant(np.zeros(shape, self.type.dtype.numpy), self.type.dtype)
+
+    def grown(self, inner: Draft, items: int) -> int:
+        return inner.add(Concat(0), items, inner.add(ExpandDims(), self.item, inner.constant(0, DType.INT32)))
+
+
+def _loop(node: Node) -> tuple[Value | None, ...]:
+    d, body = node.draft, node.graph("body")
+    values = [node.any(i) for i in range(2, len(node.inputs))]
+    count = len(values)
+    if len(body.inputs) != 2 + count or len(body.outputs) < 1 + count:
+        raise ModelError(f"the body has {len(body.inputs)} inputs and {len(body.outputs)} outputs for {count} values")
+    trips = reshape(d, cast(d, node.input(0), DType.INT64), ()) if node.has(0) else None
+    start = reshape(d, node.input(1), ()) if node.has(1) else d.constant(np.array(True), DType.BOOL)
+    unrolled = _unrolled(node, body, trips, start, values)
+    if unrolled is not None:
+        return unrolled
+    state = tensors(values, "the state's values")
+    if trips is None and not node.has(1):
+        raise ModelError("the loop has neither a number of rounds nor a condition, and never ends")
+
+    def each(inner: Draft, scope: Surroundings, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
+        found = tensors(scope.inline(body, (at, go, *now)), "the body's results")
+        return found[0], found[1 : 1 + count], found[1 + count :]
+
+    last, lists = _looped(node, trips, start, state, each)
+    return (*last, *lists)
+
+
+def _unrolled(
+    node: Node, body: Graph, trips: int | None, start: int, values: Sequence[Value]
+) -> tuple[Value | None, ...] | None:
+    """The rounds one after the other, where their number is known and small; None where it is not."""
+    d = node.draft
+    most, go = None if trips is None else d.value(trips), d.value(start)
+    if most is None or go is None or int(most) > _UNROLLED:
+        return None
+    state, lists = list(values), [list[int]() for _ in body.outputs[1 + len(values) :]]
+    for at in range(int(most)):
+        if not bool(go):
+            break
+        made = node.around.made()
+        found = node.around.inline(body, (d.constant(at, DType.INT64), d.constant(go, DType.BOOL), *state))
+        following = d.value(found[0]) if isinstance(found[0], int) else None
+        if following is None:
+            node.around.forget(made)
+            return None
+        go = following.reshape(())
+        state = list(found[1 : 1 + len(values)])
+        for items, item in zip(lists, tensors(found[1 + len(values) :], "the body's results"), strict=True):
+            items.append(item)
+    if lists and not lists[0]:
+        return None
+    return (*state, *(d.add(Pack(0), *items) for items in lists))
+
+
+def _scan(node: Node) -> tuple[Value | None, ...]:
+    """A loop over the entries of some tensors along an axis, with a state."""
+    if node.version < 9:
+        raise ModelError("is of an opset before 9, which is not supported")
+    d, body = node.draft, node.graph("body")
+    scanned = node.integer("num_scan_inputs")
+    operands = list(node.operands())
+    count = len(operands) - scanned
+    if not 1 <= scanned <= len(operands) or len(body.inputs) != len(operands) or len(body.outputs) < count:
+        raise ModelError(f"the body has {len(body.inputs)} inputs for {len(operands)} operands, {scanned} scanned")
+    sources = operands[count:]
+    axes = node.integers("scan_input_axes") or (0,) * scanned
+    backwards = node.integers("scan_input_directions") or (0,) * scanned
+    outputs = len(body.outputs) - count
+    placed = node.integers("scan_output_axes") or (0,) * outputs
+    turned = node.integers("scan_output_directions") or (0,) * outputs
+    if len(axes) != scanned or len(backwards) != scanned or len(placed) != outputs or len(turned) != outputs:
+        raise ModelError("its axes and directions do not fit its inputs and outputs")
+    places = [normalize_axis(a, require_rank(d, s, 1)) for a, s in zip(axes, sources, strict=True)]
+    steps = reshape(d, dimension(d, sources[0], places[0]), ())
+
+    def each(inner: Draft, scope: Surroundings, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
+        entries = []
+        for source, axis, back in zip(sources, places, backwards, strict=True):
+            index = at
+            if back:
+                last = inner.add(Binary(BinaryKind.SUB), capture(d, inner, steps), inner.constant(1, DType.INT64))
+                index = inner.add(Binary(BinaryKind.SUB), last, at)
+            entries.append(inner.add(Gather(axis), capture(d, inner, source), index))
+        found = tensors(scope.inline(body, (*now, *entries)), "the body's results")
+        return go, found[:count], found[count:]
+
+    last, lists = _looped(node, steps, d.constant(np.array(True), DType.BOOL), operands[:count], each)
+    return (*last, *(_placed(d, x, axis, back) for x, axis, back in zip(lists, placed, turned, strict=True)))
+
+
+def _placed(d: Draft, x: int, axis: int, backwards: int) -> int:
+    """The list with its entries along an axis, the last first where that is asked for."""
+    if backwards:
+        x = d.add(Reverse(), x, ints(d, [0], DType.INT32))
+    rank = require_rank(d, x)
+    to = normalize_axis(axis, rank)
+    order = list(range(1, rank))
+    order.insert(to, 0)
+    return transpose(d, x, order)
+
+
+_IMPORTERS: dict[str, Importer] = {"If": _if, "Loop": _loop, "Scan": _scan}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

@@ -1,0 +1,1 @@
+"""Tables of operators on elements and on their places."""

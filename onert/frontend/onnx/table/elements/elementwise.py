@@ -1,0 +1,239 @@
+"""Functions of one element, of two, and of many; comparisons and choices."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+
+from onert.frontend.onnx.building import binary, cast, like, require_rank, reshape
+from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.node import Importer, Node
+from onert.ir import ModelError
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Bitcast
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.shape import normalize_axis
+
+
+def unary(kind: UnaryKind) -> Importer:
+    def build(node: Node) -> int:
+        return node.draft.add(Unary(kind), node.input(0))
+
+    return build
+
+
+def _pair(node: Node) -> tuple[int, int]:
+    """Both operands; before opset 7 the second is aligned by attributes, if at all."""
+    x, y = node.input(0), node.input(1)
+    if node.version >= 7 or not node.flag("broadcast"):
+        return x, y
+    d = node.draft
+    rank, shape = require_rank(d, x), d.type(y).shape
+    axis = normalize_axis(node.integer("axis"), rank) if node.given("axis") else rank - len(shape)
+    if len(shape) == 0 or axis + len(shape) > rank:
+        return x, y
+    return x, reshape(d, y, (*shape, *(1,) * (rank - axis - len(shape))))
+
+
+def two(kind: BinaryKind) -> Importer:
+    def build(node: Node) -> int:
+        return binary(node.draft, kind, *_pair(node))
+
+    return build
+
+
+def comparison(kind: ComparisonKind) -> Importer:
+    def build(node: Node) -> int:
+        return node.draft.add(Comparison(kind), *_pair(node))
+
+    return build
+
+
+def many(kind: BinaryKind) -> Importer:
+    """A function of any number of operands, from the first to the last."""
+
+    def build(node: Node) -> int:
+        return chained(node.draft, kind, node.operands())
+
+    return build
+
+
+def chained(d: Draft, kind: BinaryKind, operands: tuple[int, ...]) -> int:
+    if not operands:
+        raise ModelError("has no inputs, expected at least 1")
+    return reduce(lambda x, y: binary(d, kind, x, y), operands)
+
+
+def _mean(node: Node) -> int:
+    d, operands = node.draft, node.operands()
+    total = chained(d, BinaryKind.ADD, operands)
+    return binary(d, BinaryKind.DIV, total, like(d, total, len(operands)))
+
+
+def _power(node: Node) -> int:
+    """The result has the base's type; an integer to a power that is no integer is computed in the power's type."""
+    d = node.draft
+    x, y = _pair(node)
+    base, power = d.type(x).dtype, d.type(y).dtype
+    if base.is_integer and power.is_float:
+        return cast(d, binary(d, BinaryKind.POW, cast(d, x, power), y), base)
+    exponent = d.value(y)
+    if base.is_float and exponent is not None and exponent.size == 1 and d.type(y).rank <= d.type(x).rank:
+        value = float(exponent.reshape(-1)[0])
+        if value == 2:
+            return d.add(Unary(UnaryKind.SQUARE), x)
+    return binary(d, BinaryKind.POW, x, cast(d, y, base))
+
+
+def _modulo(node: Node) -> int:
+    return binary(node.draft, BinaryKind.REMAINDER if node.flag("fmod") else BinaryKind.FLOOR_MOD, *_pair(node))
+
+
+def _reciprocal(node: Node) -> int:
+    x = node.input(0)
+    return binary(node.draft, BinaryKind.DIV, like(node.draft, x, 1), x)
+
+
+def _shift(node: Node) -> int:
+    direction = node.text("direction")
+    if direction not in ("LEFT", "RIGHT"):
+        raise ModelError(f"direction is {direction!r}, expected LEFT or RIGHT")
+    kind = BinaryKind.SHIFT_LEFT if direction == "LEFT" else BinaryKind.SHIFT_RIGHT
+    return binary(node.draft, kind, node.input(0), node.input(1))
+
+
+def _bitwise_not(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    low, high = d.type(x).dtype.limits
+    return binary(d, BinaryKind.BITWISE_XOR, x, like(d, x, -1 if low < 0 else high))
+
+
+def _is_nan(node: Node) -> int:
+    x = node.input(0)
+    return node.draft.add(Comparison(ComparisonKind.NOT_EQUAL), x, x)
+
+
+def _is_infinite(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    positive, negative = node.flag("detect_positive", default=True), node.flag("detect_negative", default=True)
+    if positive and negative:
+        return d.add(Comparison(ComparisonKind.EQUAL), d.add(Unary(UnaryKind.ABS), x), like(d, x, np.inf))
+    if not positive and not negative:
+        return d.add(Comparison(ComparisonKind.LESS), x, like(d, x, -np.inf))
+    return d.add(Comparison(ComparisonKind.EQUAL), x, like(d, x, np.inf if positive else -np.inf))
+
+
+def _where(node: Node) -> int:
+    return node.draft.add(Select(), node.input(0), node.input(1), node.input(2))
+
+
+def _scalar(d: Draft, operand: int | None) -> float | None:
+    value = None if operand is None else d.value(operand)
+    return float(value.reshape(-1)[0]) if value is not None and value.size == 1 else None
+
+
+def _clip(node: Node) -> int:
+    """No bound where none is given; the upper one wins where they cross."""
+    d, x = node.draft, node.input(0)
+    if node.version < 11:
+        low = like(d, x, node.number("min")) if node.given("min") else None
+        high = like(d, x, node.number("max")) if node.given("max") else None
+    else:
+        low, high = node.optional(1), node.optional(2)
+    bounds = (_scalar(d, low), _scalar(d, high))
+    floats = d.type(x).dtype.is_float
+    if floats and bounds[0] == 0 and (high is None or bounds[1] == np.inf):
+        return d.add(Unary(UnaryKind.RELU), x)
+    kind = _BOUNDED.get(bounds) if floats else None
+    if kind is not None:
+        return d.add(Unary(kind), x)
+    if low is not None:
+        x = binary(d, BinaryKind.MAXIMUM, x, reshape(d, low, ()))
+    return x if high is None else binary(d, BinaryKind.MINIMUM, x, reshape(d, high, ()))
+
+
+_BOUNDED: dict[tuple[float | None, float | None], UnaryKind] = {
+    (0.0, 6.0): UnaryKind.RELU6,
+    (0.0, 1.0): UnaryKind.RELU_0_TO_1,
+    (-1.0, 1.0): UnaryKind.RELU_N1_TO_1,
+}
+
+
+def _bitcast(node: Node) -> int:
+    return node.draft.add(Bitcast(node.element_type("to")), node.input(0))
+
+
+def _exclusive(node: Node) -> int:
+    return binary(node.draft, BinaryKind.BITWISE_XOR, *_pair(node))
+
+
+_UNARY = {
+    "Abs": UnaryKind.ABS,
+    "Acos": UnaryKind.ACOS,
+    "Acosh": UnaryKind.ACOSH,
+    "Asin": UnaryKind.ASIN,
+    "Asinh": UnaryKind.ASINH,
+    "Atan": UnaryKind.ATAN,
+    "Atanh": UnaryKind.ATANH,
+    "Ceil": UnaryKind.CEIL,
+    "Cos": UnaryKind.COS,
+    "Cosh": UnaryKind.COSH,
+    "Erf": UnaryKind.ERF,
+    "Exp": UnaryKind.EXP,
+    "Floor": UnaryKind.FLOOR,
+    "Log": UnaryKind.LOG,
+    "Neg": UnaryKind.NEG,
+    "Not": UnaryKind.LOGICAL_NOT,
+    "Relu": UnaryKind.RELU,
+    "Round": UnaryKind.ROUND,
+    "Sigmoid": UnaryKind.LOGISTIC,
+    "Sign": UnaryKind.SIGN,
+    "Sin": UnaryKind.SIN,
+    "Sinh": UnaryKind.SINH,
+    "Sqrt": UnaryKind.SQRT,
+    "Tan": UnaryKind.TAN,
+    "Tanh": UnaryKind.TANH,
+}
+_BINARY = {
+    "Add": BinaryKind.ADD,
+    "Sub": BinaryKind.SUB,
+    "Mul": BinaryKind.MUL,
+    "Div": BinaryKind.DIV,
+    "And": BinaryKind.LOGICAL_AND,
+    "Or": BinaryKind.LOGICAL_OR,
+    "BitwiseAnd": BinaryKind.BITWISE_AND,
+    "BitwiseOr": BinaryKind.BITWISE_OR,
+    "BitwiseXor": BinaryKind.BITWISE_XOR,
+}
+_COMPARISONS = {
+    "Equal": ComparisonKind.EQUAL,
+    "Greater": ComparisonKind.GREATER,
+    "GreaterOrEqual": ComparisonKind.GREATER_EQUAL,
+    "Less": ComparisonKind.LESS,
+    "LessOrEqual": ComparisonKind.LESS_EQUAL,
+}
+_MANY = {"Max": BinaryKind.MAXIMUM, "Min": BinaryKind.MINIMUM, "Sum": BinaryKind.ADD}
+_OTHERS: dict[str, Importer] = {
+    "BitCast": _bitcast,
+    "BitShift": _shift,
+    "BitwiseNot": _bitwise_not,
+    "Clip": _clip,
+    "IsInf": _is_infinite,
+    "IsNaN": _is_nan,
+    "Mean": _mean,
+    "Mod": _modulo,
+    "Pow": _power,
+    "Reciprocal": _reciprocal,
+    "Where": _where,
+    "Xor": _exclusive,
+}
+TABLE = {
+    **{("", name): unary(kind) for name, kind in _UNARY.items()},
+    **{("", name): two(kind) for name, kind in _BINARY.items()},
+    **{("", name): comparison(kind) for name, kind in _COMPARISONS.items()},
+    **{("", name): many(kind) for name, kind in _MANY.items()},
+    **{("", name): importer for name, importer in _OTHERS.items()},
+}

@@ -1,0 +1,164 @@
+"""Elements picked and placed by indices, of which negative ones count from the end."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onert.frontend.onnx.building import (
+    binary,
+    cast,
+    dimension,
+    ints,
+    known_shape,
+    like,
+    require_rank,
+    reshape,
+    shape_of,
+    transpose,
+)
+from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.node import Importer, Node
+from onert.ir import DType, ModelError
+from onert.ir.ops.data_movement.diagonal import MatrixBandPart
+from onert.ir.ops.data_movement.element_indices import Combination, GatherElements, ScatterElements, ScatterSlices
+from onert.ir.ops.data_movement.fill import Where
+from onert.ir.ops.data_movement.gather import Gather, GatherNd, OneHot
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.shape import normalize_axis
+
+ADD = BinaryKind.ADD
+
+
+def _from_front(d: Draft, indices: int, sizes: int) -> int:
+    """The indices, those below 0 counted from the end of dimensions that are operands of int64."""
+    known, size = d.value(indices), d.value(sizes)
+    if known is not None and (not known.size or int(known.min()) >= 0):
+        return indices
+    if known is not None and size is not None:
+        return d.constant(np.where(known < 0, known + size, known).astype(known.dtype), d.type(indices).dtype)
+    wide = cast(d, indices, DType.INT64)
+    negative = d.add(Comparison(ComparisonKind.LESS), wide, like(d, wide, 0))
+    return d.add(Select(), negative, binary(d, ADD, wide, sizes), wide)
+
+
+def _gather(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    axis = normalize_axis(node.integer("axis"), require_rank(d, x, 1))
+    size = reshape(d, dimension(d, x, axis), ())
+    return d.add(Gather(axis), x, _from_front(d, node.input(1), size))
+
+
+def _gather_elements(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    axis = normalize_axis(node.integer("axis"), require_rank(d, x, 1))
+    size = reshape(d, dimension(d, x, axis), ())
+    return d.add(GatherElements(axis), x, _from_front(d, node.input(1), size))
+
+
+def _gather_slices(node: Node) -> int:
+    d, x, indices, batch = node.draft, node.input(0), node.input(1), node.integer("batch_dims")
+    rank = require_rank(d, x)
+    depth = d.type(indices).shape[-1] if require_rank(d, indices, 1) else None
+    if depth is None or not 0 <= batch < d.type(indices).rank or batch + depth > rank:
+        raise ModelError(f"indices {d.type(indices)} with {batch} batch dimensions do not fit {d.type(x)}")
+    sizes = d.add(Gather(0), shape_of(d, x), ints(d, range(batch, batch + depth)))
+    found = _from_front(d, indices, sizes)
+    if not batch:
+        return d.add(GatherNd(), x, found)
+    shape = known_shape(d, indices, "the indices' shape")[:-1]
+    d.memory.spend(8 * batch * math.prod(shape), "indices of batches")
+    grid = np.indices(shape, np.int64)[:batch]
+    own = d.constant(np.moveaxis(grid, 0, -1).copy(), DType.INT64)
+    return d.add(GatherNd(), x, d.add(Concat(len(shape)), own, cast(d, found, DType.INT64)))
+
+
+def _combination(node: Node) -> Combination:
+    name = node.text("reduction", "none")
+    named = {"none": "replace"}.get(name, name)
+    found = next((c for c in Combination if c.value == named), None)
+    if found is None:
+        raise ModelError(f"reduction is {name!r}, expected none, add, mul, max or min")
+    return found
+
+
+def _scatter_elements(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    axis = normalize_axis(node.integer("axis"), require_rank(d, x, 1))
+    size = reshape(d, dimension(d, x, axis), ())
+    op = ScatterElements(axis, _combination(node))
+    return d.add(op, x, _from_front(d, node.input(1), size), node.input(2))
+
+
+def _scatter_slices(node: Node) -> int:
+    d, x, indices = node.draft, node.input(0), node.input(1)
+    require_rank(d, x)
+    depth = d.type(indices).shape[-1] if require_rank(d, indices, 1) else None
+    if depth is None or depth > d.type(x).rank:
+        raise ModelError(f"indices {d.type(indices)} do not fit {d.type(x)}")
+    sizes = d.add(Gather(0), shape_of(d, x), ints(d, range(depth)))
+    return d.add(ScatterSlices(_combination(node)), x, _from_front(d, indices, sizes), node.input(2))
+
+
+def _one_hot(node: Node) -> int:
+    """Indices from -depth to depth - 1; others have no hot place."""
+    d = node.draft
+    indices, values = node.input(0), node.input(2)
+    depth = cast(d, reshape(d, node.input(1), ()), DType.INT64)
+    wide = cast(d, indices, DType.INT64)
+    found = _from_front(d, wide, depth)
+    off, on = (reshape(d, d.add(Gather(0), values, ints(d, [i])), ()) for i in (0, 1))
+    return d.add(OneHot(node.integer("axis", -1)), found, depth, on, off)
+
+
+def _non_zero(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    rank = require_rank(d, x)
+    if not rank:
+        raise ModelError("is given a scalar, which is not supported")
+    return transpose(d, d.add(Where(), x), (1, 0))
+
+
+def _compress(node: Node) -> int:
+    """The entries along an axis for which the condition holds, of all elements where none is named."""
+    d, x = node.draft, node.input(0)
+    axis = 0
+    if node.given("axis"):
+        axis = normalize_axis(node.integer("axis"), require_rank(d, x, 1))
+    else:
+        x = reshape(d, x, (None,))
+    return d.add(Gather(axis), x, reshape(d, d.add(Where(), node.input(1)), (None,)))
+
+
+def _triangle(node: Node) -> int:
+    """What lies above (or below) the k-th diagonal stays."""
+    d, x = node.draft, node.input(0)
+    k = int(node.constant(1, "k").reshape(-1)[0]) if node.has(1) else 0
+    upper = node.flag("upper", default=True)
+    if (upper and k <= 0) or (not upper and k >= 0):
+        low, high = (-k, -1) if upper else (-1, k)
+        return d.add(MatrixBandPart(), x, d.constant(low, DType.INT64), d.constant(high, DType.INT64))
+    # the diagonal itself goes: what is kept is x less the other triangle
+    rows, columns = known_shape(d, x, "the matrices' shape")[-2:]
+    d.memory.spend(rows * columns, "a mask of a triangle")
+    mask = np.triu(np.ones((rows, columns), np.bool_), k) if upper else np.tril(np.ones((rows, columns), np.bool_), k)
+    return d.add(Select(), d.constant(mask, DType.BOOL), x, like(d, x, 0))
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "Compress": _compress,
+    "Gather": _gather,
+    "GatherElements": _gather_elements,
+    "GatherND": _gather_slices,
+    "NonZero": _non_zero,
+    "OneHot": _one_hot,
+    "Scatter": _scatter_elements,
+    "ScatterElements": _scatter_elements,
+    "ScatterND": _scatter_slices,
+    "Trilu": _triangle,
+}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

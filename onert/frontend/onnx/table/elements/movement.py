@@ -1,0 +1,235 @@
+"""Tensors put together, taken apart, turned and surrounded by margins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.frontend.onnx.building import (
+    axes_of,
+    binary,
+    cast,
+    dimension,
+    ints,
+    joined,
+    like,
+    require_rank,
+    reshape,
+    transpose,
+)
+from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.node import Importer, Node
+from onert.ir import DType, ModelError
+from onert.ir.ops.data_movement.fill import Range
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat, SplitV
+from onert.ir.ops.data_movement.layout import DepthToSpace, ReverseSequence, SpaceToDepth
+from onert.ir.ops.data_movement.slicing import Mirror, MirrorPad, Pad, StridedSlice
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.shape import normalize_axis
+
+_INT32 = (1 << 31) - 1
+
+
+def _transpose(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    rank = require_rank(d, x)
+    given = node.integers("perm")
+    order = tuple(range(rank))[::-1] if given is None else axes_of(given, rank)
+    if len(order) != rank:
+        raise ModelError(f"perm is {list(order)}, expected {rank} axes")
+    return transpose(d, x, order)
+
+
+def _concat(node: Node) -> int:
+    if node.version >= 4 and not node.given("axis"):
+        raise ModelError("has no axis")
+    operands = node.operands()
+    return node.draft.add(Concat(node.integer("axis", 1)), *operands) if len(operands) != 1 else operands[0]
+
+
+def _split(node: Node) -> tuple[int, ...]:
+    """Parts of given sizes, or as equal as they can be; only the last may be smaller."""
+    d, x = node.draft, node.input(0)
+    rank, count = require_rank(d, x), len(node.outputs)
+    axis = normalize_axis(node.integer("axis"), rank)
+    sizes = node.integers("split") if node.version < 13 else None
+    if node.version >= 13 and node.has(1):
+        sizes = tuple(int(s) for s in node.constant(1, "split").reshape(-1))
+    if sizes is None:
+        total = d.type(x).shape[axis]
+        if total is None:
+            raise ModelError(f"dimension {axis} of {d.type(x)} is not known, expected one that can be split")
+        each = -(-total // count)
+        sizes = tuple(max(0, min(each, total - each * i)) for i in range(count))
+    return split(d, x, sizes, axis)
+
+
+def split(d: Draft, x: int, sizes: Sequence[int], axis: int) -> tuple[int, ...]:
+    """Parts of given sizes along an axis."""
+    at = d.constant(axis, DType.INT32)
+    return d.add_many(SplitV(len(sizes)), x, ints(d, sizes, DType.INT32), at) if len(sizes) > 1 else (x,)
+
+
+def _slice(node: Node) -> int:
+    """Begin and end are cut to the tensor, as in Python; axes that are not named are taken whole."""
+    d, x = node.draft, node.input(0)
+    rank = require_rank(d, x)
+    if node.version < 10:
+        starts, ends = (d.constant(node.integers(n) or (), DType.INT64) for n in ("starts", "ends"))
+        axes, steps = node.integers("axes"), None
+    else:
+        starts, ends = (reshape(d, cast(d, node.input(i), DType.INT64), (None,)) for i in (1, 2))
+        axes = tuple(int(a) for a in node.constant(3, "axes").reshape(-1)) if node.has(3) else None
+        steps = cast(d, node.input(4), DType.INT64) if node.has(4) else None
+    count = next((s for s in (d.type(i).shape[0] for i in (starts, ends)) if s is not None), None)
+    if axes is None:
+        axes = tuple(range(rank if count is None else count))
+    return sliced(d, x, axes_of(axes, rank), starts, ends, steps)
+
+
+def sliced(d: Draft, x: int, axes: Sequence[int], starts: int, ends: int, steps: int | None) -> int:
+    """Slices along some axes, their bounds operands of int64."""
+    if not axes:
+        return x
+    last = max(axes) + 1
+    place = {axis: at for at, axis in enumerate(axes)}
+    mask = sum(1 << axis for axis in range(last) if axis not in place)
+    bounds = [_spread(d, part, place, last, 0) for part in (starts, ends)]
+    strides = ints(d, [1] * last) if steps is None else _spread(d, steps, place, last, 1)
+    return d.add(StridedSlice(begin_mask=mask, end_mask=mask), x, *bounds, strides)
+
+
+def _spread(d: Draft, values: int, place: dict[int, int], count: int, fill: int) -> int:
+    """The elements of an operand at the axes that they are for, `fill` at the others."""
+    known = d.value(values)
+    if known is not None:
+        cut = np.clip(known.reshape(-1), -_INT32, _INT32)
+        if len(cut) < len(place):
+            raise ModelError(f"there are {len(cut)} bounds for {len(place)} axes")
+        return ints(d, [int(cut[place[a]]) if a in place else fill for a in range(count)])
+    if count == len(place) and all(place[a] == a for a in range(count)):
+        return values
+    more = joined(d, [values, ints(d, [fill])])
+    return d.add(Gather(0), more, ints(d, [place.get(a, len(place)) for a in range(count)]))
+
+
+def _pad(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    rank = require_rank(d, x)
+    mode = node.text("mode", "constant")
+    if node.version < 11:
+        pads = node.integers("pads") if node.version >= 2 else node.integers("paddings")
+        value = like(d, x, node.number("value"))
+    else:
+        pads = tuple(int(p) for p in node.constant(1, "pads").reshape(-1))
+        value = reshape(d, node.input(2), ()) if node.has(2) else like(d, x, 0)
+    axes = range(rank)
+    if node.version >= 18 and node.has(3):
+        axes = axes_of([int(a) for a in node.constant(3, "axes").reshape(-1)], rank)  # type: ignore[assignment]
+    if pads is None or len(pads) != 2 * len(axes):
+        raise ModelError(f"pads has {0 if pads is None else len(pads)} elements, expected {2 * len(axes)}")
+    margins = [(0, 0)] * rank
+    for at, axis in enumerate(axes):
+        margins[axis] = (pads[at], pads[at + len(axes)])
+    if mode == "constant":
+        return padded(d, x, margins, value)
+    return _extended(d, x, margins, mode)
+
+
+def padded(d: Draft, x: int, margins: Sequence[tuple[int, int]], value: int | None = None) -> int:
+    """The operand with margins of a value; a negative margin cuts off."""
+    cut = [(max(-a, 0), max(-b, 0)) for a, b in margins]
+    if any(map(any, cut)):
+        rank = len(margins)
+        ends = ints(d, [-b if b else _INT32 for _, b in cut])
+        x = sliced(d, x, range(rank), ints(d, [a for a, _ in cut]), ends, None)
+    more = [(max(a, 0), max(b, 0)) for a, b in margins]
+    if not any(map(any, more)):
+        return x
+    pairs = d.constant(np.array(more, np.int32))
+    if value is not None and (known := d.value(value)) is not None and not known.dtype.hasobject and not known.any():
+        value = None
+    return d.add(Pad(), x, pairs, value)
+
+
+def _extended(d: Draft, x: int, margins: Sequence[tuple[int, int]], mode: str) -> int:
+    """Margins of the tensor's own elements: mirrored, or an axis at a time taken by index."""
+    shape = d.type(x).shape
+    inside = all(s is None or max(m) < max(s, 1) for s, m in zip(shape, margins, strict=True))
+    if mode == "reflect" and inside and min(map(min, margins), default=0) >= 0:
+        return d.add(MirrorPad(Mirror.REFLECT), x, d.constant(np.array(margins, np.int32).reshape(-1, 2)))
+    for axis, (before, after) in enumerate(margins):
+        if before or after:
+            x = d.add(Gather(axis), x, _places(d, x, axis, (before, after), mode))
+    return x
+
+
+def _places(d: Draft, x: int, axis: int, margin: tuple[int, int], mode: str) -> int:
+    """For each element of the extended axis, which one of `x` it is."""
+    size = reshape(d, dimension(d, x, axis), ())
+    first, one = d.constant(-margin[0], DType.INT64), d.constant(1, DType.INT64)
+    end = binary(d, BinaryKind.ADD, size, d.constant(margin[1], DType.INT64))
+    places = d.add(Range(), first, end, one)
+    last = binary(d, BinaryKind.SUB, size, one)
+    if mode == "edge":
+        return binary(d, BinaryKind.MAXIMUM, binary(d, BinaryKind.MINIMUM, places, last), d.constant(0, DType.INT64))
+    if mode == "wrap":
+        return binary(d, BinaryKind.FLOOR_MOD, places, size)
+    if mode != "reflect":
+        raise ModelError(f"mode is {mode!r}, expected constant, reflect, edge or wrap")
+    period = binary(d, BinaryKind.MAXIMUM, binary(d, BinaryKind.ADD, last, last), one)
+    within = binary(d, BinaryKind.FLOOR_MOD, places, period)
+    return binary(d, BinaryKind.MINIMUM, within, binary(d, BinaryKind.SUB, period, within))
+
+
+def _depth_to_space(node: Node) -> int:
+    d, x, block = node.draft, node.input(0), node.integer("blocksize")
+    if node.text("mode", "DCR") == "DCR":
+        return transpose(d, d.add(DepthToSpace(block), transpose(d, x, (0, 2, 3, 1))), (0, 3, 1, 2))
+    c = _image(d, x)[1]
+    if c is None or block < 1 or c % (block * block):
+        raise ModelError(f"is given {d.type(x)}, expected a multiple of {block * block} channels")
+    # channels [out, block, block] are turned to [block, block, out], which is what DepthToSpace takes
+    out = c // (block * block)
+    order = np.arange(c).reshape(out, block * block).T.reshape(-1)
+    mixed = d.add(Gather(3), transpose(d, x, (0, 2, 3, 1)), ints(d, list(order), DType.INT32))
+    return transpose(d, d.add(DepthToSpace(block), mixed), (0, 3, 1, 2))
+
+
+def _space_to_depth(node: Node) -> int:
+    d, x, block = node.draft, node.input(0), node.integer("blocksize")
+    _image(d, x)
+    found = d.add(SpaceToDepth(block), transpose(d, x, (0, 2, 3, 1)))
+    if node.text("mode", "DCR") == "CRD":
+        c = d.type(found).shape[3]
+        if c is None:
+            raise ModelError(f"is given {d.type(x)}, expected a known number of channels")
+        order = np.arange(c).reshape(block * block, c // (block * block)).T.reshape(-1)
+        found = d.add(Gather(3), found, ints(d, list(order), DType.INT32))
+    return transpose(d, found, (0, 3, 1, 2))
+
+
+def _image(d: Draft, x: int) -> tuple[int | None, ...]:
+    if require_rank(d, x) != 4:
+        raise ModelError(f"is given {d.type(x)}, expected 4 dimensions")
+    return d.type(x).shape
+
+
+def _reverse_sequence(node: Node) -> int:
+    op = ReverseSequence(node.integer("time_axis"), node.integer("batch_axis", 1))
+    return node.draft.add(op, node.input(0), node.input(1))
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "Concat": _concat,
+    "DepthToSpace": _depth_to_space,
+    "Pad": _pad,
+    "ReverseSequence": _reverse_sequence,
+    "Slice": _slice,
+    "SpaceToDepth": _space_to_depth,
+    "Split": _split,
+    "Transpose": _transpose,
+}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

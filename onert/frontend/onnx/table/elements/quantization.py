@@ -1,0 +1,114 @@
+"""Quantisation with scales that are operands: between real numbers and integers, halves to even."""
+
+from __future__ import annotations
+
+from onert.frontend.onnx.building import binary, cast, ints, like, require_rank, reshape
+from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.node import Importer, Node
+from onert.ir import DType, ModelError
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape
+from onert.ir.ops.data_movement.slicing import BroadcastTo
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+from onert.ir.shape import normalize_axis
+
+from .movement import padded
+
+ADD, SUB, MUL, DIV = BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV
+
+
+def _along(node: Node, operand: int) -> int:
+    """A scale or zero point beside the first input: one for all, one for each along an axis, or one for each block."""
+    d, x = node.draft, node.input(0)
+    rank, type_ = require_rank(d, x), d.type(operand)
+    if type_.rank == 0:
+        return operand
+    block = node.integer("block_size")
+    axis = normalize_axis(node.integer("axis", 1), rank) if rank and (type_.rank > 1 or type_.shape[0] != 1) else 0
+    if block:
+        return _blocks(d, operand, axis, block, d.type(x).shape)
+    if type_.rank == 1 and type_.shape[0] != 1:
+        return reshape(d, operand, (type_.shape[0], *(1,) * (rank - axis - 1)))
+    return reshape(d, operand, ()) if type_.rank == 1 else operand
+
+
+def _blocks(d: Draft, operand: int, axis: int, block: int, shape: tuple[int | None, ...]) -> int:
+    """Each entry along the axis as often as a block is long."""
+    found = d.type(operand).shape
+    if None in found or len(found) != len(shape) or block < 1:
+        raise ModelError(f"blocks of {block} with scales {d.type(operand)} do not fit the shape {list(shape)}")
+    sizes = [s or 0 for s in found]
+    wide = d.add(ExpandDims(), operand, d.constant(axis + 1, DType.INT32))
+    times = [*sizes[: axis + 1], block, *sizes[axis + 1 :]]
+    many = d.add(BroadcastTo(), wide, d.constant(times, DType.INT64))
+    sizes[axis] *= block
+    whole = d.add(Reshape(tuple(sizes)), many)
+    if shape[axis] is not None and shape[axis] != sizes[axis]:
+        whole = padded(d, whole, [(0, (shape[axis] or 0) - sizes[axis] if a == axis else 0) for a in range(len(sizes))])
+    return whole
+
+
+def _quantize(node: Node) -> int:
+    """`saturate(round(x / scale) + zero)`."""
+    d = node.draft
+    to = node.type(2).dtype if node.has(2) else node.element_type("output_dtype", DType.UINT8)
+    if not to.is_integer:
+        raise ModelError(f"gives {to.text}, expected integers")
+    x, scale = node.input(0), _along(node, node.input(1))
+    dtype = node.element_type("precision") if node.integer("precision") else d.type(scale).dtype
+    ratio = binary(d, DIV, cast(d, x, dtype), cast(d, scale, dtype))
+    rounded = d.add(Unary(UnaryKind.ROUND), ratio)
+    wide = cast(d, rounded, DType.FLOAT32) if dtype.bits < 32 else rounded
+    if node.has(2):
+        wide = binary(d, ADD, wide, cast(d, _along(node, node.input(2)), d.type(wide).dtype))
+    return saturated(d, wide, to)
+
+
+def saturated(d: Draft, x: int, to: DType) -> int:
+    """Whole numbers in floats as integers, cut to what the type holds."""
+    low, high = to.limits
+    x = binary(d, BinaryKind.MAXIMUM, x, like(d, x, low))
+    return cast(d, binary(d, BinaryKind.MINIMUM, x, like(d, x, high)), to)
+
+
+def _dequantize(node: Node) -> int:
+    """`(x - zero) * scale`."""
+    d, x = node.draft, node.input(0)
+    scale = _along(node, node.input(1))
+    dtype = (
+        node.element_type("output_dtype", d.type(scale).dtype) if node.integer("output_dtype") else d.type(scale).dtype
+    )
+    wide = DType.FLOAT64 if d.type(x).dtype in (DType.INT32, DType.UINT32) else DType.FLOAT32
+    real = cast(d, x, DType.INT32 if wide is DType.FLOAT32 and d.type(x).dtype.is_integer else wide)
+    if node.has(2):
+        real = binary(d, SUB, real, cast(d, _along(node, node.input(2)), d.type(real).dtype))
+    found = binary(d, MUL, cast(d, real, DType.FLOAT32), cast(d, scale, DType.FLOAT32))
+    return cast(d, found, dtype)
+
+
+def _dynamic(node: Node) -> tuple[int, ...]:
+    """To uint8, by a scale and a zero point that the range of the elements gives; 0 is always in that range."""
+    d, x = node.draft, node.input(0)
+    axes = ints(d, range(require_rank(d, x)), DType.INT32)
+    zero = like(d, x, 0)
+    high = binary(d, BinaryKind.MAXIMUM, d.add(Reduce(Reduction.MAX), x, axes), zero)
+    low = binary(d, BinaryKind.MINIMUM, d.add(Reduce(Reduction.MIN), x, axes), zero)
+    scale = binary(d, DIV, binary(d, SUB, high, low), like(d, x, 255))
+    at = binary(d, SUB, zero, binary(d, DIV, low, scale))
+    rounded = d.add(Unary(UnaryKind.ROUND), saturated_real(d, at))
+    ratio = d.add(Unary(UnaryKind.ROUND), binary(d, DIV, x, scale))
+    return saturated(d, binary(d, ADD, ratio, rounded), DType.UINT8), scale, cast(d, rounded, DType.UINT8)
+
+
+def saturated_real(d: Draft, x: int) -> int:
+    x = binary(d, BinaryKind.MAXIMUM, x, like(d, x, 0))
+    return binary(d, BinaryKind.MINIMUM, x, like(d, x, 255))
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "DequantizeLinear": _dequantize,
+    "DynamicQuantizeLinear": _dynamic,
+    "QuantizeLinear": _quantize,
+}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

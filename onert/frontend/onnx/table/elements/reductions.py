@@ -1,0 +1,175 @@
+"""Reductions along axes, running sums, and what is sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from onert.frontend.onnx.building import (
+    axes_of,
+    axis_last,
+    binary,
+    cast,
+    dimension,
+    ints,
+    like,
+    require_rank,
+    reshape,
+    transpose,
+)
+from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.node import Importer, Node
+from onert.ir import DType
+from onert.ir.ops.data_movement.fill import TopK
+from onert.ir.ops.data_movement.layout import Reverse
+from onert.ir.ops.data_movement.reshape import ExpandDims, Squeeze
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
+from onert.ir.ops.reduction.scan import CumSum
+from onert.ir.shape import normalize_axis
+
+_INPUT_SINCE = {"ReduceSum": 13}
+"""Axes are an input from an opset on; 18 for all others."""
+
+
+def _axes(node: Node) -> tuple[int, ...] | None:
+    """The axes to reduce, all where none are named; None where nothing is to be reduced."""
+    rank = require_rank(node.draft, node.input(0))
+    if node.version < _INPUT_SINCE.get(node.op_type, 18):
+        axes = node.integers("axes")
+    else:
+        axes = tuple(int(a) for a in node.constant(1, "axes").reshape(-1)) if node.has(1) else None
+    if axes:
+        return axes_of(axes, rank)
+    return None if node.flag("noop_with_empty_axes") else tuple(range(rank))
+
+
+def _reduced(d: Draft, x: int, kind: Reduction, axes: tuple[int, ...], *, keep: bool) -> int:
+    return d.add(Reduce(kind, keep_dims=keep), x, ints(d, axes, DType.INT32)) if axes else x
+
+
+def _reduction(
+    kind: Reduction,
+    before: Callable[[Draft, int], int] | None = None,
+    after: Callable[[Draft, int], int] | None = None,
+) -> Importer:
+    def build(node: Node) -> int:
+        d, x = node.draft, node.input(0)
+        axes = _axes(node)
+        x = x if before is None else before(d, x)
+        if axes is not None:
+            x = _reduced(d, x, kind, axes, keep=node.flag("keepdims", default=True))
+        return x if after is None else after(d, x)
+
+    return build
+
+
+def _unary(kind: UnaryKind) -> Callable[[Draft, int], int]:
+    return lambda d, x: d.add(Unary(kind), x)
+
+
+def _root(d: Draft, x: int) -> int:
+    """Integers through floats: their root is cut."""
+    dtype = d.type(x).dtype
+    if dtype.is_float:
+        return d.add(Unary(UnaryKind.SQRT), x)
+    return cast(d, d.add(Unary(UnaryKind.SQRT), cast(d, x, DType.FLOAT64)), dtype)
+
+
+def _logarithm(d: Draft, x: int) -> int:
+    dtype = d.type(x).dtype
+    if dtype.is_float:
+        return d.add(Unary(UnaryKind.LOG), x)
+    return cast(d, d.add(Unary(UnaryKind.LOG), cast(d, x, DType.FLOAT64)), dtype)
+
+
+def _log_sum_exp(node: Node) -> int:
+    """With the largest element taken off first, so that nothing overflows; an infinite one is left."""
+    d, x = node.draft, node.input(0)
+    axes, keep, dtype = _axes(node), node.flag("keepdims", default=True), d.type(x).dtype
+    if axes is None:
+        return x
+    wide = x if dtype.is_float else cast(d, x, DType.FLOAT64)
+    largest = _reduced(d, wide, Reduction.MAX, axes, keep=True)
+    size = d.add(Unary(UnaryKind.ABS), largest)
+    finite = d.add(Comparison(ComparisonKind.LESS), size, like(d, size, float("inf")))
+    largest = d.add(Select(), finite, largest, like(d, size, 0))
+    powers = d.add(Unary(UnaryKind.EXP), binary(d, BinaryKind.SUB, wide, largest))
+    logs = d.add(Unary(UnaryKind.LOG), _reduced(d, powers, Reduction.SUM, axes, keep=True))
+    out = binary(d, BinaryKind.ADD, logs, largest)
+    if not keep and axes:
+        out = d.add(Squeeze(axes), out)
+    return cast(d, out, dtype)
+
+
+def _arg(kind: Extreme) -> Importer:
+    def build(node: Node) -> int:
+        """The first of equals, or with `select_last_index` the last."""
+        d, x = node.draft, node.input(0)
+        axis = normalize_axis(node.integer("axis"), require_rank(d, x, 1))
+        last = node.flag("select_last_index")
+        shown = d.add(Reverse(), x, ints(d, [axis], DType.INT32)) if last else x
+        found = d.add(ArgReduce(kind), shown, d.constant(axis, DType.INT32))
+        if last:
+            highest = binary(d, BinaryKind.SUB, dimension(d, x, axis), ints(d, [1]))
+            found = binary(d, BinaryKind.SUB, reshape(d, highest, ()), found)
+        if node.flag("keepdims", default=True):
+            found = d.add(ExpandDims(), found, d.constant(axis, DType.INT32))
+        return found
+
+    return build
+
+
+def _cumulative(node: Node) -> int:
+    op = CumSum(exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
+    d, x, axis = node.draft, node.input(0), node.input(1)
+    dtype = d.type(x).dtype
+    if dtype.is_float or dtype in (DType.INT32, DType.INT64):
+        return d.add(op, x, axis)
+    return cast(d, d.add(op, cast(d, x, DType.INT64), axis), dtype)
+
+
+def _top(node: Node) -> tuple[int, ...]:
+    """The largest (or smallest) elements along an axis and their places, sorted whether asked for or not."""
+    d, x = node.draft, node.input(0)
+    rank = require_rank(d, x, 1)
+    axis = normalize_axis(node.integer("axis", -1), rank)
+    count = node.input(1) if node.version >= 10 else d.constant(node.integer("k"), DType.INT64)
+    order = axis_last(rank, axis)
+    turned = transpose(d, x, order)
+    largest = node.flag("largest", default=True)
+    dtype = d.type(x).dtype
+    if not largest:
+        turned = d.add(Unary(UnaryKind.NEG), turned) if dtype.is_float else _complement(d, turned)
+    values, places = d.add_many(TopK(DType.INT64), turned, reshape(d, count, ()))
+    if not largest:
+        values = d.add(Unary(UnaryKind.NEG), values) if dtype.is_float else _complement(d, values)
+    return transpose(d, values, order), transpose(d, places, order)
+
+
+def _complement(d: Draft, x: int) -> int:
+    """All bits turned, which reverses the order of integers."""
+    low, high = d.type(x).dtype.limits
+    return binary(d, BinaryKind.BITWISE_XOR, x, like(d, x, -1 if low < 0 else high))
+
+
+_SQUARE, _ABS = _unary(UnaryKind.SQUARE), _unary(UnaryKind.ABS)
+_IMPORTERS: dict[str, Importer] = {
+    "ArgMax": _arg(Extreme.MAX),
+    "ArgMin": _arg(Extreme.MIN),
+    "CumSum": _cumulative,
+    "ReduceL1": _reduction(Reduction.SUM, _ABS),
+    "ReduceL2": _reduction(Reduction.SUM, _SQUARE, _root),
+    "ReduceLogSum": _reduction(Reduction.SUM, None, _logarithm),
+    "ReduceLogSumExp": _log_sum_exp,
+    "ReduceMax": _reduction(Reduction.MAX),
+    "ReduceMean": _reduction(Reduction.MEAN),
+    "ReduceMin": _reduction(Reduction.MIN),
+    "ReduceProd": _reduction(Reduction.PROD),
+    "ReduceSum": _reduction(Reduction.SUM),
+    "ReduceSumSquare": _reduction(Reduction.SUM, _SQUARE),
+    "TopK": _top,
+}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

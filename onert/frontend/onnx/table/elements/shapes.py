@@ -1,0 +1,236 @@
+"""Constants, shapes, and the same elements in another shape or type."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onert.frontend.onnx.building import (
+    axes_of,
+    cast,
+    dimension,
+    ints,
+    joined,
+    require_rank,
+    reshape,
+    reshape_by,
+    shape_of,
+)
+from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.node import Importer, Node, Value
+from onert.ir import DType, ModelError
+from onert.ir.ops.data_movement.fill import Fill, Range
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
+from onert.ir.ops.data_movement.slicing import BroadcastArgs, BroadcastTo, Tile
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+
+
+def _constant(node: Node) -> int:
+    d = node.draft
+    for name in ("value", "sparse_value"):
+        found = node.tensor(name)
+        if found is not None:
+            return d.constant(found[0], found[1])
+    if node.given("value_float"):
+        return d.constant(node.number("value_float"), DType.FLOAT32)
+    if node.given("value_int"):
+        return d.constant(node.integer("value_int"), DType.INT64)
+    if node.given("value_floats"):
+        return d.constant(node.numbers("value_floats") or (), DType.FLOAT32)
+    if node.given("value_ints"):
+        return d.constant(node.integers("value_ints") or (), DType.INT64)
+    if node.given("value_string"):
+        return d.constant(np.array(node.text("value_string").encode(), object), DType.STRING)
+    if node.given("value_strings"):
+        return d.constant(np.array([t.encode() for t in node.texts("value_strings")], object), DType.STRING)
+    raise ModelError("has none of the attributes that give a constant its value")
+
+
+def _identity(node: Node) -> Value:
+    return node.any(0)
+
+
+def _cast(node: Node) -> int:
+    return cast(node.draft, node.input(0), node.element_type("to"))
+
+
+def _cast_like(node: Node) -> int:
+    return cast(node.draft, node.input(0), node.type(1).dtype)
+
+
+def _shape(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    rank = require_rank(d, x)
+    start, end, _ = slice(node.integer("start"), node.integer("end", rank)).indices(rank)
+    whole = shape_of(d, x)
+    if (start, end) == (0, rank):
+        return whole
+    return d.add(Gather(0), whole, ints(d, range(start, end)))
+
+
+def _size(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    require_rank(d, x)
+    if d.type(x).is_static:
+        return d.constant(math.prod(s or 0 for s in d.type(x).shape), DType.INT64)
+    return d.add(Reduce(Reduction.PROD), shape_of(d, x), ints(d, [0], DType.INT32))
+
+
+def _reshape(node: Node) -> int:
+    """A 0 is the dimension of x at its place, unless `allowzero`; a -1 is what the others leave."""
+    d, x = node.draft, node.input(0)
+    shape = node.draft.constant(node.integers("shape") or (), DType.INT64) if node.version < 5 else node.input(1)
+    known = d.known(shape)
+    if node.flag("allowzero") or known is None:
+        return d.add(Reshape(), x, shape) if known is None else reshape_by(d, x, shape)
+    entries = list(known.reshape(-1))
+    if 0 not in entries:
+        return reshape_by(d, x, shape)
+    rank = require_rank(d, x)
+    if any(v == 0 and at >= rank for at, v in enumerate(entries)):
+        raise ModelError(f"the new shape {entries} takes a dimension that {d.type(x)} has not")
+    sizes = [d.type(x).shape[at] if v == 0 else v for at, v in enumerate(entries)]
+    if None not in sizes:
+        return reshape(d, x, sizes)
+    if sizes.count(None) == 1 and None not in entries and all(v is None or v > 0 for v in sizes):
+        return reshape(d, x, sizes)
+    parts = [dimension(d, x, at) if v == 0 else d.add(Gather(0), shape, ints(d, [at])) for at, v in enumerate(entries)]
+    return reshape_by(d, x, joined(d, parts))
+
+
+def _axes(node: Node, since: int) -> tuple[int, ...] | None:
+    """Axes, an attribute before an opset and an input from it on; None where there are none."""
+    if node.version < since:
+        return node.integers("axes")
+    return tuple(int(a) for a in node.constant(1, "axes").reshape(-1)) if node.has(1) else None
+
+
+def _squeeze(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    rank = require_rank(d, x)
+    axes = _axes(node, 13)
+    if axes is None:
+        if not d.type(x).is_static:
+            raise ModelError(f"is given {d.type(x)} and no axes, expected a known shape")
+        axes = tuple(i for i, s in enumerate(d.type(x).shape) if s == 1)
+    return d.add(Squeeze(axes_of(axes, rank)), x) if axes else x
+
+
+def _unsqueeze(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    axes = _axes(node, 13)
+    if axes is None:
+        raise ModelError("has no axes")
+    for axis in sorted(axes_of(axes, require_rank(d, x) + len(axes))):
+        x = d.add(ExpandDims(), x, d.constant(axis, DType.INT32))
+    return x
+
+
+def flattened(d: Draft, x: int, axis: int) -> int:
+    """The operand as a matrix: the dimensions before the axis, and those from it on."""
+    shape = d.type(x).shape
+    front, back = (None if None in s else math.prod(v or 0 for v in s) for s in (shape[:axis], shape[axis:]))
+    if (front is not None or back is not None) and 0 not in (front, back):
+        return reshape(d, x, (front, back))
+    whole = shape_of(d, x)
+    sides = [
+        d.add(Reduce(Reduction.PROD, keep_dims=True), d.add(Gather(0), whole, ints(d, part)), ints(d, [0], DType.INT32))
+        for part in (range(axis), range(axis, len(shape)))
+    ]
+    return d.add(Reshape(), x, joined(d, sides))
+
+
+def _flatten(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    rank, axis = require_rank(d, x), node.integer("axis", 1)
+    if not -rank <= axis <= rank:
+        raise ModelError(f"axis is {axis}, expected {-rank} to {rank}")
+    return flattened(d, x, axis + rank if axis < 0 else axis)
+
+
+def expanded(d: Draft, x: int, shape: int) -> int:
+    """The operand broadcast with a shape, in both directions."""
+    known, own = d.known(shape), d.type(x).shape
+    if known is not None:
+        wanted = [None if v is None else int(v) for v in known.reshape(-1)]
+        padded = [*(1,) * (len(wanted) - len(own)), *own]
+        wanted = [*(1,) * (len(padded) - len(wanted)), *wanted]
+        both = [_both(a, b) for a, b in zip(padded, wanted, strict=True)]
+        if None not in both:
+            return d.add(BroadcastTo(), x, ints(d, [v for v in both if v is not None]))
+    whole = cast(d, shape, DType.INT64)
+    return d.add(BroadcastTo(), x, d.add(BroadcastArgs(), shape_of(d, x), whole))
+
+
+def _both(a: int | None, b: int | None) -> int | None:
+    """What two dimensions broadcast to; None where it is not known."""
+    if a == 1:
+        return b
+    if b == 1 or a == b:
+        return a
+    return None if a is None and b is None else b if a is None else a
+
+
+def _expand(node: Node) -> int:
+    return expanded(node.draft, node.input(0), node.input(1))
+
+
+def _tile(node: Node) -> int:
+    d = node.draft
+    if node.version >= 6:
+        return d.add(Tile(), node.input(0), node.input(1))
+    raise ModelError("is of an opset before 6, which is not supported")
+
+
+def _filled(node: Node) -> int:
+    d = node.draft
+    given = node.tensor("value")
+    value = d.constant(0.0, DType.FLOAT32) if given is None else d.constant(given[0].reshape(()), given[1])
+    return d.add(Fill(), node.input(0), value)
+
+
+def _range(node: Node) -> int:
+    """No elements where the step leads away from the limit."""
+    d = node.draft
+    start, limit, step = (reshape(d, i, ()) for i in node.operands())
+    values = [d.value(i) for i in (start, limit, step)]
+    if all(v is not None for v in values):
+        a, b, s = (v.item() for v in values if v is not None)
+        if s == 0:
+            raise ModelError("the step is 0")
+        if (b - a) * s <= 0:
+            return d.constant(np.zeros(0, d.type(start).dtype.numpy), d.type(start).dtype)
+    return d.add(Range(), start, limit, step)
+
+
+def _eye_like(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    type_ = d.type(x)
+    if type_.rank != 2 or not type_.is_static:
+        raise ModelError(f"is given {type_}, expected a matrix of known shape")
+    rows, columns = (s or 0 for s in type_.shape)
+    dtype = node.element_type("dtype", type_.dtype)
+    d.memory.spend(rows * columns * 8, "a matrix of ones on a diagonal")
+    return d.constant(np.eye(rows, columns, node.integer("k")).astype(dtype.numpy), dtype)
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "Cast": _cast,
+    "CastLike": _cast_like,
+    "Constant": _constant,
+    "ConstantOfShape": _filled,
+    "Expand": _expand,
+    "EyeLike": _eye_like,
+    "Flatten": _flatten,
+    "Identity": _identity,
+    "Range": _range,
+    "Reshape": _reshape,
+    "Shape": _shape,
+    "Size": _size,
+    "Squeeze": _squeeze,
+    "Tile": _tile,
+    "Unsqueeze": _unsqueeze,
+}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

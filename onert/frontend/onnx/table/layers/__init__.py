@@ -1,0 +1,1 @@
+"""Tables of the operators that networks have as layers."""

@@ -1,0 +1,169 @@
+"""Convolutions: channels are brought to the end, and the window slides over two or three dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onert.frontend.onnx.building import binary, ints, require_rank, reshape, to_back, to_front, transpose
+from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.node import Importer, Node
+from onert.frontend.onnx.table.elements.movement import padded, split
+from onert.ir import DType, ModelError
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.conv3d import Conv3D
+from onert.ir.ops.data_movement.dense import Dilate
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.layout import Reverse
+from onert.ir.ops.data_movement.reshape import ExpandDims, Squeeze
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.convert import Cast
+
+from .windows import Windows, windows
+
+_LINE = DType.INT32
+
+
+def _conv(node: Node) -> int:
+    d, x, weight = node.draft, node.input(0), node.input(1)
+    rank = _rank(d, x, weight)
+    kernel = d.type(weight).shape[2:]
+    if None in kernel:
+        raise ModelError(f"the filter is {d.type(weight)}, expected a known window")
+    found = windows(node, tuple(k or 0 for k in kernel), d.type(x).shape[2:])
+    return _convolved(d, x, weight, node.optional(2), found, node.integer("group", 1), rank)
+
+
+def _rank(d: Draft, x: int, weight: int) -> int:
+    rank = require_rank(d, x, 3)
+    if rank > 5:
+        raise ModelError(f"is given {d.type(x)}, expected at most 3 dimensions to slide over")
+    if d.type(weight).rank != rank:
+        raise ModelError(f"the filter is {d.type(weight)}, expected {rank} dimensions")
+    return rank
+
+
+def _convolved(d: Draft, x: int, weight: int, bias: int | None, over: Windows, groups: int, rank: int) -> int:
+    """x [batch, channels, ...], weight [filters, channels / groups, ...]."""
+    channels, inner, filters = d.type(x).shape[1], d.type(weight).shape[1], d.type(weight).shape[0]
+    if groups < 1 or (inner is not None and channels not in (None, inner * groups)):
+        raise ModelError(f"{groups} groups of {inner} channels do not fit {d.type(x)}")
+    if filters is not None and filters % groups:
+        raise ModelError(f"{filters} filters do not fit {groups} groups")
+    image = transpose(d, x, to_front(rank))
+    if rank == 5:
+        return transpose(d, _in_space(d, image, weight, bias, over, groups), to_back(5))
+    filters_last = transpose(d, weight, to_front(rank))
+    if rank == 3:
+        image, filters_last = (d.add(ExpandDims(), i, d.constant(1, _LINE)) for i in (image, filters_last))
+    image, padding = over.applied(d, image, rank - 2)
+    steps, apart = ((1, *v) if rank == 3 else v for v in (over.strides, over.dilations))
+    op = Conv2D(padding, steps[0], steps[1], apart[0], apart[1])
+    out = d.add(op, image, filters_last, bias)
+    out = d.add(Squeeze((1,)), out) if rank == 3 else out
+    return transpose(d, out, to_back(rank))
+
+
+def _in_space(d: Draft, image: int, weight: int, bias: int | None, over: Windows, groups: int) -> int:
+    """Three dimensions, whose filters lie [depth, height, width, channels, filters]; a group at a time."""
+    image, padding = over.applied(d, image, 3)
+    (depth, height, width), (deep, high, wide) = over.strides, over.dilations
+    op = Conv3D(padding, depth, height, width, deep, high, wide)
+    filters, inner = d.type(weight).shape[:2]
+    if groups == 1:
+        return d.add(op, image, transpose(d, weight, (2, 3, 4, 1, 0)), bias)
+    if filters is None or inner is None:
+        raise ModelError(f"the filter is {d.type(weight)}, expected a known shape")
+    images = split(d, image, [inner] * groups, 4)
+    weights = split(d, weight, [filters // groups] * groups, 0)
+    parts = [d.add(op, i, transpose(d, w, (2, 3, 4, 1, 0))) for i, w in zip(images, weights, strict=True)]
+    out = d.add(Concat(4), *parts)
+    return out if bias is None else binary(d, BinaryKind.ADD, out, bias)
+
+
+def _transposed(node: Node) -> int:
+    """A convolution of x with zeros between its elements, the filters mirrored.
+
+    Output o of an axis sums `x[i] * w[k]` over `i * stride + k * dilation - before = o`.
+    """
+    d, x, weight = node.draft, node.input(0), node.input(1)
+    rank = _rank(d, x, weight)
+    spatial = rank - 2
+    groups = node.integer("group", 1)
+    shape = d.type(weight).shape
+    if None in shape:
+        raise ModelError(f"the filter is {d.type(weight)}, expected a known shape")
+    channels, inner, *kernel = (s or 0 for s in shape)
+    if groups < 1 or channels % groups:
+        raise ModelError(f"{channels} channels do not fit {groups} groups")
+    strides = node.integers("strides") or (1,) * spatial
+    dilations = node.integers("dilations") or (1,) * spatial
+    extents = [(k - 1) * a + 1 for k, a in zip(kernel, dilations, strict=True)]
+    margins = _transposed_margins(node, d.type(x).shape[2:], extents, strides)
+    if any(s > 1 for s in strides):
+        x = d.add(Dilate(), x, ints(d, (1, 1, *strides), _LINE), d.constant(0, d.type(x).dtype))
+    around = [(e - 1 - before, e - 1 - after) for e, (before, after) in zip(extents, margins, strict=True)]
+    x = padded(d, x, [(0, 0), (0, 0), *around])
+    mirrored = d.add(Reverse(), weight, ints(d, range(2, rank), _LINE))
+    # [groups * inputs, filters, ...] becomes [groups * filters, inputs, ...]
+    each = channels // groups
+    parted = reshape(d, mirrored, (groups, each, inner, *kernel))
+    turned = reshape(d, transpose(d, parted, (0, 2, 1, *range(3, 3 + spatial))), (groups * inner, each, *kernel))
+    over = Windows(tuple(kernel), (1,) * spatial, tuple(dilations), ((0, 0),) * spatial, Padding.VALID)
+    return _convolved(d, x, turned, node.optional(2), over, groups, rank)
+
+
+def _transposed_margins(
+    node: Node, sizes: Sequence[int | None], extents: Sequence[int], strides: Sequence[int]
+) -> list[tuple[int, int]]:
+    """What falls away before and after along each axis; negative where more zeros follow."""
+    count = len(extents)
+    more = node.integers("output_padding") or (0,) * count
+    wanted = node.integers("output_shape")
+    auto = node.text("auto_pad", "NOTSET")
+    pads = node.integers("pads") or (0,) * (2 * count)
+    found = []
+    for i in range(count):
+        size = sizes[i]
+        if wanted is None and auto in ("NOTSET", "VALID"):
+            before, after = (pads[i], pads[i + count]) if auto == "NOTSET" else (0, 0)
+            found.append((before, after - more[i]))
+            continue
+        if size is None:
+            raise ModelError(f"is given {node.type(0)}, expected known dimensions with {auto} or an output_shape")
+        out = size * strides[i] if wanted is None else wanted[-count:][i]
+        total = strides[i] * (size - 1) + more[i] + extents[i] - out
+        half = total // 2
+        before, after = (half, total - half) if auto == "SAME_UPPER" else (total - half, half)
+        found.append((before, after - more[i]))
+    return found
+
+
+def _conv_integer(node: Node) -> int:
+    """Sums of products of 8-bit integers less their zero points, as 32-bit ones, in 64-bit floats that hold them."""
+    from_zero = [_centred(node, at, at + 2) for at in (0, 1)]
+    d, (x, weight) = node.draft, from_zero
+    rank = _rank(d, x, weight)
+    kernel = tuple(k or 0 for k in d.type(weight).shape[2:])
+    over = windows(node, kernel, d.type(x).shape[2:])
+    out = _convolved(d, x, weight, None, over, node.integer("group", 1), rank)
+    return _exact(d, out)
+
+
+def _centred(node: Node, at: int, zero: int) -> int:
+    d = node.draft
+    x = d.add(Cast(DType.FLOAT64), node.input(at))
+    if not node.has(zero):
+        return x
+    offset = d.add(Cast(DType.FLOAT64), node.input(zero))
+    if d.type(offset).rank == 1 and d.type(offset).shape[0] not in (1, None):
+        offset = reshape(d, offset, (d.type(offset).shape[0], *(1,) * (d.type(x).rank - 1)))
+    return binary(d, BinaryKind.SUB, x, offset)
+
+
+def _exact(d: Draft, x: int) -> int:
+    return d.add(Cast(DType.INT32), x)
+
+
+_IMPORTERS: dict[str, Importer] = {"Conv": _conv, "ConvInteger": _conv_integer, "ConvTranspose": _transposed}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

@@ -1,0 +1,171 @@
+"""Normalisations with given statistics, and with those of the tensor itself."""
+
+from __future__ import annotations
+
+from onert.frontend.onnx.building import binary, cast, ints, like, require_rank, reshape, to_back, to_front, transpose
+from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.node import Importer, Node
+from onert.frontend.onnx.table.elements.movement import padded
+from onert.ir import DType, ModelError
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.norm import InstanceNorm
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+from onert.ir.ops.reduction.reduce_window import ReduceWindow, WindowReduction
+from onert.ir.shape import normalize_axis
+
+from .pooling import powers, root
+
+ADD, SUB, MUL, DIV = BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV
+
+
+def _batch(node: Node) -> int:
+    """`scale * (x - mean) / sqrt(var + epsilon) + offset` for each channel: a product and a sum."""
+    d, x = node.draft, node.input(0)
+    if node.flag("training_mode") or (node.version < 7 and not node.flag("is_test")):
+        raise ModelError("is in training mode, expected a model that is run and not trained")
+    rank = require_rank(d, x, 2)
+    dtype = d.type(x).dtype
+    wide = DType.FLOAT64 if dtype is DType.FLOAT64 else DType.FLOAT32
+    scale, offset, mean, variance = (cast(d, node.input(i), wide) for i in range(1, 5))
+    factor = binary(d, DIV, scale, _deviation(d, variance, node.number("epsilon", 1e-5)))
+    shift = binary(d, SUB, offset, binary(d, MUL, mean, factor))
+    if rank > 2:
+        factor, shift = (reshape(d, i, (*d.type(i).shape, *(1,) * (rank - 2))) for i in (factor, shift))
+    return cast(d, binary(d, ADD, binary(d, MUL, cast(d, x, wide), factor), shift), dtype)
+
+
+def _deviation(d: Draft, variance: int, epsilon: float) -> int:
+    return d.add(Unary(UnaryKind.SQRT), binary(d, ADD, variance, like(d, variance, epsilon)))
+
+
+def mean_of(d: Draft, x: int, axes: range | tuple[int, ...]) -> int:
+    """The mean over axes, which stay with length 1."""
+    return d.add(Reduce(Reduction.MEAN, keep_dims=True), x, ints(d, tuple(axes), DType.INT32))
+
+
+def standardized(d: Draft, x: int, axes: range | tuple[int, ...], epsilon: float) -> tuple[int, int, int]:
+    """x less its mean over its deviation, the mean, and one over the deviation."""
+    mean = mean_of(d, x, axes)
+    centred = binary(d, SUB, x, mean)
+    variance = mean_of(d, d.add(Unary(UnaryKind.SQUARE), centred), axes)
+    inverse = d.add(Unary(UnaryKind.RSQRT), binary(d, ADD, variance, like(d, variance, epsilon)))
+    return binary(d, MUL, centred, inverse), mean, inverse
+
+
+def _stash(node: Node) -> DType:
+    return node.element_type("stash_type", DType.FLOAT32)
+
+
+def _layer(node: Node) -> tuple[int, ...]:
+    d, x = node.draft, node.input(0)
+    rank, dtype = require_rank(d, x, 1), d.type(x).dtype
+    axes = range(normalize_axis(node.integer("axis", -1), rank), rank)
+    wide = cast(d, x, _stash(node)) if dtype is not DType.FLOAT64 else x
+    found, mean, inverse = standardized(d, wide, axes, node.number("epsilon", 1e-5))
+    out = binary(d, MUL, cast(d, found, dtype), node.input(1))
+    out = binary(d, ADD, out, node.input(2)) if node.has(2) else out
+    return out, mean, inverse
+
+
+def _rms(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    rank, dtype = require_rank(d, x, 1), d.type(x).dtype
+    axes = range(normalize_axis(node.integer("axis", -1), rank), rank)
+    wide = cast(d, x, _stash(node)) if dtype is not DType.FLOAT64 else x
+    squares = mean_of(d, d.add(Unary(UnaryKind.SQUARE), wide), axes)
+    inverse = d.add(Unary(UnaryKind.RSQRT), binary(d, ADD, squares, like(d, squares, node.number("epsilon", 1e-5))))
+    return binary(d, MUL, cast(d, binary(d, MUL, wide, inverse), dtype), node.input(1))
+
+
+def _instance(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    rank = require_rank(d, x, 3)
+    op = InstanceNorm(node.number("epsilon", 1e-5))
+    if rank == 4:
+        return transpose(d, d.add(op, transpose(d, x, to_front(4)), node.input(1), node.input(2)), to_back(4))
+    if rank == 3:
+        return d.add(op, x, node.input(1), node.input(2))
+    shape = d.type(x).shape
+    if not d.type(x).is_static:
+        raise ModelError(f"is given {d.type(x)}, expected a known shape")
+    flat = reshape(d, x, (shape[0], shape[1], None))
+    return reshape(d, d.add(op, flat, node.input(1), node.input(2)), shape)
+
+
+def _group(node: Node) -> int:
+    """Channels in groups, each standardised with its plane.
+
+    Scale and bias have an element for each channel, before opset 21 for each group.
+    """
+    d, x, groups = node.draft, node.input(0), node.integer("num_groups")
+    shape, dtype = d.type(x).shape, d.type(x).dtype
+    rank, channels = require_rank(d, x, 3), d.type(x).shape[1]
+    if channels is None or groups < 1 or channels % groups or shape.count(None) > 1:
+        raise ModelError(f"{groups} groups do not fit {d.type(x)}")
+    wide = x if dtype is DType.FLOAT64 else cast(d, x, _stash(node))
+    parted = reshape(d, wide, (shape[0], groups, channels // groups, *shape[2:]))
+    found, _, _ = standardized(d, parted, range(2, rank + 1), node.number("epsilon", 1e-5))
+    scale, bias = node.input(1), node.input(2)
+    if node.version < 21:
+        scale, bias = (reshape(d, i, (groups, *(1,) * (rank - 1))) for i in (scale, bias))
+        out = binary(d, ADD, binary(d, MUL, cast(d, found, dtype), scale), bias)
+        return reshape(d, out, shape)
+    out = reshape(d, cast(d, found, dtype), shape)
+    scale, bias = (reshape(d, i, (channels, *(1,) * (rank - 2))) for i in (scale, bias))
+    return binary(d, ADD, binary(d, MUL, out, scale), bias)
+
+
+def _mean_variance(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    axes = node.integers("axes") or (0, 2, 3)
+    mean = mean_of(d, x, axes)
+    centred = binary(d, SUB, x, mean)
+    squares = mean_of(d, d.add(Unary(UnaryKind.SQUARE), x), axes)
+    variance = binary(d, SUB, squares, d.add(Unary(UnaryKind.SQUARE), mean))
+    deviation = d.add(Unary(UnaryKind.SQRT), variance)
+    return binary(d, DIV, centred, binary(d, ADD, deviation, like(d, x, 1e-9)))
+
+
+def _norm(node: Node) -> int:
+    """x over its p-norm along an axis; 0 where that is 0."""
+    d, x, p = node.draft, node.input(0), node.integer("p", 2)
+    axis = normalize_axis(node.integer("axis", -1), require_rank(d, x, 1))
+    sums = d.add(Reduce(Reduction.SUM, keep_dims=True), powers(d, x, p), ints(d, [axis], DType.INT32))
+    length = root(d, sums, p)
+    return binary(d, DIV, x, binary(d, ADD, length, cast(d, _is_zero(d, length), d.type(x).dtype)))
+
+
+def _is_zero(d: Draft, x: int) -> int:
+    return d.add(Comparison(ComparisonKind.EQUAL), x, like(d, x, 0))
+
+
+def _local_response(node: Node) -> int:
+    """`x / (bias + alpha / size * s)**beta`, s the sum of squares of `size` channels around."""
+    d, x, size = node.draft, node.input(0), node.integer("size")
+    rank = require_rank(d, x, 2)
+    if not 1 <= size < 1 << 31:
+        raise ModelError(f"size is {size}, expected at least 1")
+    before = (size - 1) // 2
+    around = [(0, 0), (before, size - 1 - before), *[(0, 0)] * (rank - 2)]
+    squares = padded(d, d.add(Unary(UnaryKind.SQUARE), x), around)
+    shape = ints(d, (1, size, *(1,) * (rank - 2)))
+    ones = ints(d, (1,) * rank)
+    sums = d.add(ReduceWindow(WindowReduction.ADD), squares, like(d, x, 0), shape, ones, ones)
+    scaled = binary(d, MUL, sums, like(d, x, node.number("alpha", 1e-4) / size))
+    base = binary(d, ADD, scaled, like(d, x, node.number("bias", 1.0)))
+    return binary(d, DIV, x, binary(d, BinaryKind.POW, base, like(d, x, node.number("beta", 0.75))))
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "BatchNormalization": _batch,
+    "GroupNormalization": _group,
+    "InstanceNormalization": _instance,
+    "LRN": _local_response,
+    "LayerNormalization": _layer,
+    "LpNormalization": _norm,
+    "MeanVarianceNormalization": _mean_variance,
+    "RMSNormalization": _rms,
+}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

@@ -1,0 +1,196 @@
+"""Pools: the largest, the mean or the p-norm of windows, and of whole planes."""
+
+from __future__ import annotations
+
+import math
+
+from onert.frontend.onnx.building import (
+    binary,
+    dimension,
+    ints,
+    joined,
+    like,
+    require_rank,
+    to_back,
+    to_front,
+    transpose,
+)
+from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.node import Importer, Node
+from onert.frontend.onnx.table.elements.movement import padded
+from onert.ir import DType, ModelError
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.data_movement.fill import Fill
+from onert.ir.ops.data_movement.reshape import ExpandDims, Squeeze
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+from onert.ir.ops.reduction.reduce_window import ReduceWindow, WindowReduction
+
+from .windows import Windows, windows
+
+
+def _windows(node: Node) -> tuple[Windows, tuple[tuple[int, int], ...]]:
+    """The windows, and what `ceil_mode` adds to the margins behind: a last window may lie partly outside."""
+    d, x = node.draft, node.input(0)
+    require_rank(d, x, 3)
+    sizes = d.type(x).shape[2:]
+    over = windows(node, (), sizes)
+    if not node.flag("ceil_mode") or over.padding is Padding.SAME:
+        return over, ((0, 0),) * len(sizes)
+    more = []
+    for size, extent, stride, (before, after) in zip(sizes, over.extents, over.strides, over.margins, strict=True):
+        if stride == 1:
+            more.append((0, 0))
+            continue
+        if size is None:
+            raise ModelError(f"is given {d.type(x)}, expected known dimensions with ceil_mode")
+        room = size + before + after - extent
+        outputs = -(-room // stride) + 1
+        if (outputs - 1) * stride >= size + before:
+            outputs -= 1  # a window that starts in the margin behind is none
+        more.append((0, max((outputs - 1) * stride - room, 0)))
+    return over, tuple(more)
+
+
+def _pooled(d: Draft, image: int, kind: Pooling, over: Windows, padding: Padding) -> int:
+    """Windows over an image [batch, ..., channels] without margins."""
+    rank = d.type(image).rank
+    if rank in (3, 4) and all(a == 1 for a in over.dilations) and _in_plane(d, image, kind):
+        if rank == 3:
+            image = d.add(ExpandDims(), image, d.constant(1, DType.INT32))
+        sizes, steps = ((1, *v) if rank == 3 else v for v in (over.kernel, over.strides))
+        out = d.add(Pool2D(kind, sizes[0], sizes[1], padding, steps[0], steps[1]), image)
+        return d.add(Squeeze((1,)), out) if rank == 3 else out
+    if padding is Padding.SAME:
+        raise ModelError(f"is given {d.type(image)}, expected known dimensions with this padding")
+    start = like(d, image, 0 if kind is Pooling.AVERAGE else _least(d, image))
+    reduction = WindowReduction.ADD if kind is Pooling.AVERAGE else WindowReduction.MAX
+    windows_, strides, apart = (ints(d, (1, *v, 1)) for v in (over.kernel, over.strides, over.dilations))
+    out = d.add(ReduceWindow(reduction), image, start, windows_, strides, apart)
+    return binary(d, BinaryKind.DIV, out, like(d, out, math.prod(over.kernel))) if kind is Pooling.AVERAGE else out
+
+
+def _in_plane(d: Draft, image: int, kind: Pooling) -> bool:
+    dtype = d.type(image).dtype
+    return dtype.is_float or (kind is Pooling.MAX and dtype in (DType.INT8, DType.UINT8, DType.INT16))
+
+
+def _least(d: Draft, x: int) -> float:
+    dtype = d.type(x).dtype
+    return -math.inf if dtype.is_float else dtype.limits[0]
+
+
+def _around(over: Windows, more: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
+    both = [(a, b + c) for (a, b), (_, c) in zip(over.margins, more, strict=True)]
+    return [(0, 0), *both, (0, 0)]
+
+
+def _plain(over: Windows) -> bool:
+    """Whether Pool2D has this padding: SAME, in a line or a plane, nothing dilated."""
+    return len(over.kernel) < 3 and all(a == 1 for a in over.dilations)
+
+
+def _max(node: Node) -> int:
+    if node.wants(1):
+        raise ModelError("output 1, the places of the largest elements, is not supported")
+    d, x = node.draft, node.input(0)
+    over, more = _windows(node)
+    rank = d.type(x).rank
+    image = transpose(d, x, to_front(rank))
+    around = _around(over, more)
+    same = over.padding is Padding.SAME or (any(map(any, over.margins)) and over.is_same(d.type(x).shape[2:]))
+    if same and _plain(over) and not any(map(any, more)):
+        out = _pooled(d, image, Pooling.MAX, over, Padding.SAME)
+    else:
+        out = _pooled(d, padded(d, image, around, like(d, x, _least(d, x))), Pooling.MAX, over, Padding.VALID)
+    return transpose(d, out, to_back(rank))
+
+
+def _average(node: Node) -> int:
+    """The mean of the elements inside of x, with `count_include_pad` of those in the explicit margins too."""
+    d, x = node.draft, node.input(0)
+    over, more = _windows(node)
+    rank, sizes = d.type(x).rank, d.type(x).shape[2:]
+    image = transpose(d, x, to_front(rank))
+    counted = node.flag("count_include_pad")
+    margins = any(map(any, over.margins)) or over.padding is Padding.SAME
+    beyond = any(map(any, more))
+    same = over.padding is Padding.SAME or over.is_same(sizes)
+    if not margins and not beyond:
+        out = _pooled(d, image, Pooling.AVERAGE, over, Padding.VALID)
+    elif same and _plain(over) and not beyond and not counted:
+        out = _pooled(d, image, Pooling.AVERAGE, over, Padding.SAME)
+    else:
+        means = _pooled(d, padded(d, image, _around(over, more)), Pooling.AVERAGE, over, Padding.VALID)
+        out = means
+        if beyond or not counted:
+            out = binary(d, BinaryKind.DIV, means, _share(d, image, over, more, counted=counted))
+    return transpose(d, out, to_back(rank))
+
+
+def _share(d: Draft, image: int, over: Windows, more: tuple[tuple[int, int], ...], *, counted: bool) -> int:
+    """Which share of each window counts: the mean over a plane of ones, and zeros where elements do not count."""
+    rank = d.type(image).rank
+    dims = [ints(d, [1]), *(dimension(d, image, axis) for axis in range(1, rank - 1)), ints(d, [1])]
+    ones = d.add(Fill(), joined(d, dims), like(d, image, 1))
+    if counted:
+        ones = padded(d, ones, [(0, 0), *over.margins, (0, 0)], like(d, image, 1))
+        ones = padded(d, ones, [(0, 0), *more, (0, 0)])
+    else:
+        ones = padded(d, ones, _around(over, more))
+    return _pooled(d, ones, Pooling.AVERAGE, over, Padding.VALID)
+
+
+def _norm(node: Node) -> int:
+    """The p-th root of the sum of p-th powers of a window's magnitudes."""
+    d, x, p = node.draft, node.input(0), node.integer("p", 2)
+    over, more = _windows(node)
+    rank = d.type(x).rank
+    image = transpose(d, powers(d, x, p), to_front(rank))
+    if over.padding is Padding.SAME and not all(d.type(x).shape[2:]):
+        raise ModelError(f"is given {d.type(x)}, expected known dimensions with this padding")
+    means = _pooled(d, padded(d, image, _around(over, more)), Pooling.AVERAGE, over, Padding.VALID)
+    sums = binary(d, BinaryKind.MUL, means, like(d, x, math.prod(over.kernel)))
+    return transpose(d, root(d, sums, p), to_back(rank))
+
+
+def powers(d: Draft, x: int, p: int) -> int:
+    """The p-th powers of magnitudes."""
+    if p == 2:
+        return d.add(Unary(UnaryKind.SQUARE), x)
+    size = d.add(Unary(UnaryKind.ABS), x)
+    return size if p == 1 else binary(d, BinaryKind.POW, size, like(d, x, p))
+
+
+def root(d: Draft, x: int, p: int) -> int:
+    if p == 2:
+        return d.add(Unary(UnaryKind.SQRT), x)
+    return x if p == 1 else binary(d, BinaryKind.POW, x, like(d, x, 1 / p))
+
+
+def _whole(kind: Reduction) -> Importer:
+    def build(node: Node) -> int:
+        d, x = node.draft, node.input(0)
+        axes = range(2, require_rank(d, x, 2))
+        return d.add(Reduce(kind, keep_dims=True), x, ints(d, axes, DType.INT32))
+
+    return build
+
+
+def _whole_norm(node: Node) -> int:
+    d, x, p = node.draft, node.input(0), node.integer("p", 2)
+    axes = range(2, require_rank(d, x, 2))
+    return root(d, d.add(Reduce(Reduction.SUM, keep_dims=True), powers(d, x, p), ints(d, axes, DType.INT32)), p)
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "AveragePool": _average,
+    "GlobalAveragePool": _whole(Reduction.MEAN),
+    "GlobalLpPool": _whole_norm,
+    "GlobalMaxPool": _whole(Reduction.MAX),
+    "LpPool": _norm,
+    "MaxPool": _max,
+}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

@@ -1,0 +1,76 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from onert.frontend.onnx.building import binary, cast, like, require_rank, reshape, transpose
+from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.node import Importer, Node
+from onert.ir import DType, ModelError
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.reshape import ExpandDims, Squeeze
+from onert.ir.ops.elementwise.binary import BinaryKind
+
+_LINE = DType.INT32
+
+
+def multiplied(d: Draft, x: int, y: int) -> int:
+    """NumPy's matmul: batches broadcast, a vector is a row on the left and a column on the right."""
+    left, right = require_rank(d, x, 1), require_rank(d, y, 1)
+    if left == 1:
+        x = d.add(ExpandDims(), x, d.constant(0, _LINE))
+    if right == 1:
+        y = d.add(ExpandDims(), y, d.constant(1, _LINE))
+    if d.type(y).rank == 2 and d.value(y) is not None and d.type(x).dtype.is_float:
+        out = d.add(FullyConnected(keep_dims=True), x, transpose(d, y, (1, 0)))
+    else:
+        out = d.add(BatchMatMul(), x, y)
+    gone = [d.type(out).rank - 2] * (left == 1) + [d.type(out).rank - 1] * (right == 1)
+    return d.add(Squeeze(tuple(gone)), out) if gone else out
+
+
+def _matmul(node: Node) -> int:
+    return multiplied(node.draft, node.input(0), node.input(1))
+
+
+def _gemm(node: Node) -> int:
+    """`alpha * A' · B' + beta * C`, where C broadcasts to the product."""
+    d, x, y, c = node.draft, node.input(0), node.input(1), node.optional(2)
+    alpha, beta = node.number("alpha", 1.0), node.number("beta", 1.0)
+    for operand in (x, y):
+        if require_rank(d, operand) != 2:
+            raise ModelError(f"is given {d.type(operand)}, expected a matrix")
+    x = transpose(d, x, (1, 0)) if node.flag("transA") else x
+    floats = d.type(x).dtype.is_float
+    rows = y if node.flag("transB") else transpose(d, y, (1, 0)) if floats else y
+    if not floats:
+        out = d.add(BatchMatMul(adjoint_y=node.flag("transB")), x, rows)
+        return out if c is None else binary(d, BinaryKind.ADD, out, c)
+    if alpha != 1:
+        rows = binary(d, BinaryKind.MUL, rows, like(d, rows, alpha))
+    if c is not None and beta != 1:
+        c = binary(d, BinaryKind.MUL, c, like(d, c, beta))
+    outputs = d.type(rows).shape[0]
+    fits = c is not None and outputs is not None and d.type(c).shape in ((outputs,), (1, outputs))
+    if fits and c is not None:
+        return d.add(FullyConnected(), x, rows, reshape(d, c, (outputs,)))
+    out = d.add(FullyConnected(), x, rows)
+    return out if c is None else binary(d, BinaryKind.ADD, out, c)
+
+
+def _integers(node: Node) -> int:
+    """Sums of products of 8-bit integers less their zero points, as int32."""
+    d = node.draft
+    x, y = (cast(d, node.input(i), DType.INT32) for i in (0, 1))
+    if node.has(2):
+        zero = cast(d, node.input(2), DType.INT32)
+        if d.type(zero).rank == 1 and d.type(zero).shape[0] not in (1, None):
+            zero = reshape(d, zero, (d.type(zero).shape[0], 1))
+        x = binary(d, BinaryKind.SUB, x, zero)
+    if node.has(3):
+        y = binary(d, BinaryKind.SUB, y, cast(d, node.input(3), DType.INT32))
+    return multiplied(d, x, y)
+
+
+_IMPORTERS: dict[str, Importer] = {"Gemm": _gemm, "MatMul": _matmul, "MatMulInteger": _integers}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

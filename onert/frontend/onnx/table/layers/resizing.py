@@ -1,0 +1,126 @@
+"""Tensors in another size."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TypeVar
+
+import numpy as np
+
+from onert.frontend.onnx.building import axes_of, require_rank
+from onert.frontend.onnx.node import Importer, Node
+from onert.ir import Array, DType, ModelError
+from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
+
+Member = TypeVar("Member", bound=Enum)
+
+
+def _member(kind: type[Member], name: str, value: str) -> Member:
+    """The member of an enumeration that an attribute names."""
+    for member in kind:
+        if member.value == value:
+            return member
+    raise ModelError(f"{name} is {value!r}, expected {', '.join(str(m.value) for m in kind)}")
+
+
+def _resize(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    rank = require_rank(d, x)
+    since_11 = node.version >= 11
+    given = node.integers("axes") if node.version >= 18 else None
+    axes = tuple(range(rank)) if given is None else axes_of(given, rank)
+    order = np.argsort(axes, kind="stable")
+    region = node.constant(1, "roi").reshape(-1) if since_11 and _filled(node, 1) else None
+    scales_at, sizes_at = (2, 3) if since_11 else (1, None)
+    scales = node.constant(scales_at, "scales").reshape(-1) if _filled(node, scales_at) else None
+    interpolation = _member(Interpolation, "mode", node.text("mode", "nearest"))
+    coordinates = _member(
+        Coordinates,
+        "coordinate_transformation_mode",
+        node.text("coordinate_transformation_mode", "half_pixel") if since_11 else "asymmetric",
+    )
+    rounding = _member(
+        Rounding, "nearest_mode", node.text("nearest_mode", "round_prefer_floor") if since_11 else "floor"
+    )
+    crop = coordinates is Coordinates.CROP
+    if crop and (region is None or len(region) != 2 * len(axes)):
+        raise ModelError(f"roi (input 1) is needed for {len(axes)} axes")
+    starts, ends = (region[: len(axes)][order], region[len(axes) :][order]) if crop and region is not None else ((), ())
+    sizes = None
+    if scales is None:
+        if sizes_at is None or not node.has(sizes_at):
+            raise ModelError("has neither scales nor sizes")
+        sizes = [int(s) for s in node.constant(sizes_at, "sizes").reshape(-1)]
+        sizes, scales = _kept_ratio(node, [d.type(x).shape[a] for a in axes], sizes)
+        if len(sizes) != len(axes):
+            raise ModelError(f"there are {len(sizes)} sizes for {len(axes)} axes")
+    elif len(scales) != len(axes):
+        raise ModelError(f"there are {len(scales)} scales for {len(axes)} axes")
+    along = [int(i) for i in order if not _stays(i, axes, scales, sizes, d.type(x).shape) or crop]
+    op = Interpolate(
+        interpolation,
+        tuple(axes[i] for i in along),
+        coordinates,
+        rounding,
+        None if scales is None else tuple(float(scales[i]) for i in along),
+        node.number("cubic_coeff_a", -0.75),
+        node.flag("exclude_outside"),
+        node.flag("antialias"),
+        tuple(map(float, starts)),
+        tuple(map(float, ends)),
+        node.number("extrapolation_value"),
+    )
+    if not along:
+        return x
+    if sizes is None:
+        return d.add(op, x)
+    return d.add(op, x, d.constant([sizes[i] for i in along], DType.INT64))
+
+
+def _filled(node: Node, index: int) -> bool:
+    """Whether an input is there and has elements: an empty one stands for none."""
+    return node.has(index) and 0 not in node.type(index).shape
+
+
+def _stays(
+    i: int, axes: tuple[int, ...], scales: Array | None, sizes: list[int] | None, shape: tuple[int | None, ...]
+) -> bool:
+    if scales is not None:
+        return float(scales[i]) == 1
+    return sizes is not None and sizes[i] == shape[axes[i]]
+
+
+def _kept_ratio(node: Node, before: list[int | None], sizes: list[int]) -> tuple[list[int], Array | None]:
+    """The sizes, made smaller or larger so that the ratio of the axes stays, where that is asked for."""
+    policy = node.text("keep_aspect_ratio_policy", "stretch") if node.version >= 18 else "stretch"
+    if policy == "stretch":
+        return sizes, None
+    if policy not in ("not_larger", "not_smaller") or None in before or 0 in before:
+        raise ModelError(f"keep_aspect_ratio_policy is {policy!r} for dimensions {before}")
+    ratios = [size / (b or 1) for size, b in zip(sizes, before, strict=True)]
+    scale = min(ratios) if policy == "not_larger" else max(ratios)
+    found = [int(np.floor((b or 0) * scale + 0.5)) for b in before]
+    return found, np.full(len(found), scale, np.float32)
+
+
+def _upsample(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    rank = require_rank(d, x)
+    scales = node.constant(1, "scales").reshape(-1) if node.version >= 9 else np.array(node.numbers("scales") or ())
+    if len(scales) != rank:
+        raise ModelError(f"there are {len(scales)} scales for {rank} axes")
+    mode = node.text("mode", "nearest")
+    interpolation = _member(Interpolation, "mode", {"bilinear": "linear"}.get(mode, mode))
+    along = tuple(i for i in range(rank) if float(scales[i]) != 1)
+    op = Interpolate(
+        interpolation,
+        along,
+        Coordinates.ASYMMETRIC,
+        Rounding.FLOOR,
+        tuple(float(scales[i]) for i in along),
+    )
+    return d.add(op, x) if along else x
+
+
+_IMPORTERS: dict[str, Importer] = {"Resize": _resize, "Upsample": _upsample}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

@@ -1,0 +1,88 @@
+"""Windows that slide over the dimensions behind batch and channels: their attributes, and the padding around."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.node import Node
+from onert.frontend.onnx.table.elements.movement import padded
+from onert.ir import ModelError
+from onert.ir.ops.arithmetic.window import MAX_STEP, Padding
+from onert.ir.shape import Dim
+from onert.ir.value import Value
+
+
+@frozen
+class Windows(Value):
+    """Sizes, strides and dilations for each dimension, and explicit margins, or a padding that says them."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    margins: tuple[tuple[int, int], ...]
+    padding: Padding
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
+
+    def is_same(self, sizes: Sequence[Dim]) -> bool:
+        """Whether the margins are those of SAME padding, whatever an unknown size is."""
+        each = zip(self.extents, self.strides, self.margins, sizes, strict=True)
+        return all(_same(extent, stride, size) == margin for extent, stride, margin, size in each)
+
+    def applied(self, d: Draft, image: int, count: int, value: int | None = None) -> tuple[int, Padding]:
+        """The image [batch, ..., channels] with the margins that no padding of an operation says, and that padding."""
+        sizes = d.type(image).shape[-1 - count : -1]
+        around = any(map(any, self.margins))
+        if self.padding is Padding.SAME or (around and self.is_same(sizes)):
+            return image, Padding.SAME
+        rank = d.type(image).rank
+        margins = [(0, 0)] * (rank - 1 - count) + [*self.margins, (0, 0)]
+        return padded(d, image, margins, value), Padding.VALID
+
+
+def _same(extent: int, stride: int, size: Dim) -> tuple[int, int] | None:
+    """The margins of SAME padding; None where they are not known."""
+    if size is None and stride != 1:
+        return None
+    total = extent - 1 if size is None else max((-(-size // stride) - 1) * stride + extent - size, 0)
+    return total // 2, total - total // 2
+
+
+def windows(node: Node, kernel: tuple[int, ...], sizes: Sequence[Dim]) -> Windows:
+    """The windows that a node's attributes describe; ModelError for a wrong number of them or a number below 1."""
+    count = len(sizes)
+    given = node.integers("kernel_shape")
+    if given is not None and kernel and given != kernel:
+        raise ModelError(f"kernel_shape is {list(given)}, the filter's is {list(kernel)}")
+    kernel = kernel or given or ()
+    strides = node.integers("strides") or (1,) * count
+    dilations = node.integers("dilations") or (1,) * count
+    for name, values in (("kernel_shape", kernel), ("strides", strides), ("dilations", dilations)):
+        if len(values) != count or not all(1 <= v <= MAX_STEP for v in values):
+            raise ModelError(f"{name} is {list(values)}, expected {count} numbers of at least 1")
+    pads = node.integers("pads") or (0,) * (2 * count)
+    auto = node.text("auto_pad", "NOTSET") or "NOTSET"
+    if len(pads) != 2 * count or not all(abs(p) <= MAX_STEP for p in pads):
+        raise ModelError(f"pads is {list(pads)}, expected {2 * count} numbers")
+    margins = tuple((pads[i], pads[i + count]) for i in range(count))
+    padding = Padding.VALID
+    if auto == "SAME_UPPER":
+        padding = Padding.SAME
+    if auto in ("SAME_UPPER", "SAME_LOWER"):
+        sides = [_same((k - 1) * a + 1, s, n) for k, a, s, n in zip(kernel, dilations, strides, sizes, strict=True)]
+        if auto == "SAME_LOWER":
+            if None in sides:
+                raise ModelError(f"is given {node.type(0)}, expected known dimensions with auto_pad SAME_LOWER")
+            margins = tuple((s[1], s[0]) for s in sides if s is not None)
+        elif None not in sides:
+            margins = tuple(s for s in sides if s is not None)
+    elif auto == "VALID":
+        margins = ((0, 0),) * count
+    elif auto != "NOTSET":
+        raise ModelError(f"auto_pad is {auto!r}, expected NOTSET, SAME_UPPER, SAME_LOWER or VALID")
+    return Windows(kernel, strides, dilations, margins, padding)

@@ -1,0 +1,28 @@
+"""What a model must not come to."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from onert.ir.dtype import Array
+from onert.ir.errors import RuleError
+from onert.ir.op import Op
+from onert.ir.ops.custom import declared
+from onert.ir.types import TensorType
+
+
+@frozen
+class Refuse(Op):
+    """Ends the run with a sentence: it stands for a branch that cannot be computed, beside one that can.
+
+    - `xs`: anything; the results are never given
+    """
+
+    sentence: str
+    results: tuple[TensorType, ...] = ()
+
+    def infer(self, *xs: TensorType) -> tuple[TensorType, ...]:
+        return declared(self.results)
+
+    def evaluate(self, *xs: Array) -> tuple[Array, ...]:
+        raise RuleError(self.sentence)

@@ -1,0 +1,210 @@
+"""Tensors in another size, along any axes and by any rule that ONNX knows."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array, DType
+from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.shape import Dim
+from onert.ir.types import TensorType
+
+
+class Interpolation(Enum):
+    """What lies between elements."""
+
+    NEAREST = "nearest"
+    LINEAR = "linear"
+    CUBIC = "cubic"
+
+
+class Coordinates(Enum):
+    """Where an element of the result lies among those of `x`, by ONNX's names."""
+
+    HALF_PIXEL = "half_pixel"
+    HALF_PIXEL_SYMMETRIC = "half_pixel_symmetric"
+    PYTORCH_HALF_PIXEL = "pytorch_half_pixel"
+    ALIGN_CORNERS = "align_corners"
+    ASYMMETRIC = "asymmetric"
+    CROP = "tf_crop_and_resize"
+
+
+class Rounding(Enum):
+    """Which of two neighbours is the nearest; the first two differ where both are equally near."""
+
+    DOWN_AT_HALF = "round_prefer_floor"
+    UP_AT_HALF = "round_prefer_ceil"
+    FLOOR = "floor"
+    CEIL = "ceil"
+
+
+@frozen
+class Interpolate(Op):
+    """`x` in another size: each result element is made of those around the place that it has in `x`, axis by axis.
+
+    - `x`: numbers (any element type with NEAREST)
+    - `sizes`: for each of `axes` the new length, integers; absent where `scales` say them: `floor(length * scale)`
+
+    `axes` are counted from the front, the others stay as they are. `coordinates` says where a result element lies;
+    CROP takes the part from `starts` to `ends` (in parts of x's length), and what lies outside of x is
+    `extrapolation`. `antialias` widens the weights where a length shrinks. `exclude_outside` leaves elements outside of
+    x out of CUBIC's weights, whose parameter is `cubic`; else the border's stand for them.
+
+    Source: ONNX Resize.
+    """
+
+    interpolation: Interpolation
+    axes: tuple[int, ...]
+    coordinates: Coordinates = Coordinates.HALF_PIXEL
+    rounding: Rounding = Rounding.DOWN_AT_HALF
+    scales: tuple[float, ...] | None = None
+    cubic: float = -0.75
+    exclude_outside: bool = False
+    antialias: bool = False
+    starts: tuple[float, ...] = ()
+    ends: tuple[float, ...] = ()
+    extrapolation: float = 0.0
+
+    def infer(self, x: TensorType, sizes: TensorType | None = None) -> TensorType:
+        plain = self.interpolation is Interpolation.NEAREST or (x.dtype.is_numeric and not x.dtype.is_complex)
+        require(plain, f"{self.interpolation.name} is not defined on elements of type {x.dtype.text}")
+        in_order = tuple(sorted(set(self.axes))) == self.axes and all(0 <= a < x.rank for a in self.axes)
+        require(in_order, f"axes are {list(self.axes)}, expected some of rank {x.rank} in their order")
+        require(
+            self.coordinates is not Coordinates.CROP or len(self.starts) == len(self.ends) == len(self.axes),
+            f"there are {len(self.starts)} starts and {len(self.ends)} ends for {len(self.axes)} axes",
+        )
+        lengths = self._lengths(x, sizes)
+        out: list[Dim] = list(x.shape)
+        for axis, length in zip(self.axes, lengths, strict=True):
+            out[axis] = length
+            require(x.shape[axis] != 0 or length == 0, f"axis {axis} of {x} is empty, there is nothing to resize")
+        sv.checked_shape(tuple(d for d in out if d is not None), "the new shape")
+        return x.result(tuple(out))
+
+    def _lengths(self, x: TensorType, sizes: TensorType | None) -> tuple[Dim, ...]:
+        count = len(self.axes)
+        if sizes is not None:
+            found = sv.integers(sizes, "sizes")
+            require(sv.length(sizes) in (count, None), f"sizes has {sv.length(sizes)} elements, expected {count}")
+            require(found is None or all(n >= 0 for n in found), f"sizes are {found}, expected nothing negative")
+            return sv.unknown(count) if found is None else found
+        scales = self.scales or ()
+        ok = len(scales) == count and all(math.isfinite(s) and s > 0 for s in scales)
+        require(ok, f"scales are {list(scales)}, expected {count} numbers above 0")
+        return tuple(
+            None if (d := x.shape[axis]) is None else scaled_length(d, s)
+            for axis, s in zip(self.axes, scales, strict=True)
+        )
+
+    def evaluate(self, x: Array, sizes: Array | None = None) -> Array:
+        type_ = TensorType(DType.from_numpy(x.dtype), x.shape)
+        lengths = sv.values(sizes) if sizes is not None else shapes.static(self._lengths(type_, None))
+        for axis, length in zip(self.axes, lengths, strict=True):
+            require(x.shape[axis] > 0 or length == 0, f"axis {axis} is empty, there is nothing to resize")
+        if self.interpolation is Interpolation.NEAREST and self.coordinates is not Coordinates.CROP:
+            for at, (axis, length) in enumerate(zip(self.axes, lengths, strict=True)):
+                x = np.take(x, self.nearest(at, x.shape[axis], length), axis)
+            return x
+        dtype = x.dtype
+        wide = x.astype(np.float64)
+        outside = np.zeros((), np.bool_)
+        for at, (axis, length) in enumerate(zip(self.axes, lengths, strict=True)):
+            weights, beyond = self.weights(at, x.shape[axis], length)
+            wide = np.moveaxis(np.tensordot(weights, wide, (1, axis)), 0, axis)
+            outside = outside | beyond.reshape(-1, *(1,) * (x.ndim - 1 - axis))
+        wide = np.where(outside, self.extrapolation, wide)
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            wide = np.clip(np.trunc(wide), limits.min, limits.max)
+        return wide.astype(dtype)
+
+    def scale(self, at: int, before: int, after: int) -> float:
+        """How much longer an axis becomes."""
+        return after / before if self.scales is None else float(np.float32(self.scales[at]))
+
+    def places(self, at: int, before: int, after: int) -> Array:
+        """For each element of the result along an axis, where it lies among those of `x`."""
+        scale = self.scale(at, before, after)
+        index = np.arange(after, dtype=np.float64)
+        length = before * scale
+        match self.coordinates:
+            case Coordinates.ALIGN_CORNERS:
+                return np.zeros(after) if length == 1 else index * (before - 1) / (length - 1)
+            case Coordinates.ASYMMETRIC:
+                return index / scale
+            case Coordinates.PYTORCH_HALF_PIXEL:
+                return (index + 0.5) / scale - 0.5 if length > 1 else np.zeros(after)
+            case Coordinates.HALF_PIXEL_SYMMETRIC:
+                middle = before / 2 * (1 - after / length)
+                return middle + (index + 0.5) / scale - 0.5
+            case Coordinates.CROP:
+                start, end = self.starts[at], self.ends[at]
+                if after == 1 or length == 1:
+                    return np.full(after, 0.5 * (start + end) * (before - 1))
+                return start * (before - 1) + index * (end - start) * (before - 1) / (length - 1)
+            case _:
+                return (index + 0.5) / scale - 0.5
+
+    def nearest(self, at: int, before: int, after: int) -> Array:
+        """For each element of the result along an axis, which one of `x` it takes."""
+        where = self.places(at, before, after)
+        match self.rounding:
+            case Rounding.FLOOR:
+                whole = np.floor(where)
+            case Rounding.CEIL:
+                whole = np.ceil(where)
+            case Rounding.UP_AT_HALF:
+                whole = np.floor(where + 0.5)
+            case _:
+                whole = np.ceil(where - 0.5)
+        out: Array = np.clip(whole, 0, before - 1).astype(np.int64)
+        return out
+
+    def weights(self, at: int, before: int, after: int) -> tuple[Array, Array]:
+        """The share of each element of `x` in each of the result along an axis [after, before]; what lies outside."""
+        where = self.places(at, before, after)
+        beyond = np.zeros(after, np.bool_)
+        if self.coordinates is Coordinates.CROP:
+            beyond = (where < 0) | (where > before - 1)
+        if self.interpolation is Interpolation.NEAREST:
+            taps, shares = self.nearest(at, before, after)[:, None], np.ones((after, 1))
+        else:
+            taps, shares = self._taps(where, self.scale(at, before, after))
+        if self.exclude_outside:
+            shares = np.where((taps < 0) | (taps >= before), 0, shares)
+            shares = shares / shares.sum(axis=1, keepdims=True)
+        out = np.zeros((after, before))
+        rows = np.broadcast_to(np.arange(after)[:, None], taps.shape)
+        np.add.at(out, (rows, np.clip(taps, 0, before - 1)), shares)
+        return out, beyond
+
+    def _taps(self, where: Array, scale: float) -> tuple[Array, Array]:
+        """The elements around each place, and their shares."""
+        narrow = min(scale, 1.0) if self.antialias else 1.0
+        reach = 1 if self.interpolation is Interpolation.LINEAR else 2
+        radius = math.ceil(reach / narrow)
+        first = np.floor(where).astype(np.int64)
+        taps = first[:, None] + np.arange(1 - radius, radius + 1)
+        distance = np.abs(taps - where[:, None]) * narrow
+        shares = np.maximum(1 - distance, 0) if reach == 1 else self._cubic(distance)
+        return taps, shares / shares.sum(axis=1, keepdims=True) if narrow < 1 else shares
+
+    def _cubic(self, t: Array) -> Array:
+        """Keys' kernel."""
+        a = self.cubic
+        inner = ((a + 2) * t - (a + 3)) * t * t + 1
+        outer = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+        out: Array = np.where(t <= 1, inner, np.where(t < 2, outer, 0.0))
+        return out
+
+
+def scaled_length(length: int, scale: float) -> int:
+    """A length times a 32-bit scale, rounded down."""
+    return math.floor(length * float(np.float32(scale)))

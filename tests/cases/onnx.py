@@ -1,0 +1,129 @@
+"""Cases of operations that ONNX has and TFLite has not; results by hand, some after ONNX's operator pages."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onert.ir.ops.data_movement.element_indices import Combination, GatherElements, ScatterElements, ScatterSlices
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
+
+from .case import Case
+
+_SQUARE = np.float32([[1, 2], [3, 4]])
+_ROWS = np.float32([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+_LINE = np.float32([[1, 2, 3, 4]])
+
+
+def _function(kind: UnaryKind, *pairs: tuple[float, float]) -> Case:
+    x, y = (np.float32(side) for side in zip(*pairs, strict=True))
+    return Case(f"{kind.name.lower()} of a few", Unary(kind), (x,), (y,))
+
+
+def _resized(name: str, op: Interpolate, expected: list[float], *, sizes: int | None = None) -> Case:
+    inputs = (_LINE,) if sizes is None else (_LINE, np.array([sizes]))
+    return Case(name, op, inputs, (np.float32([expected]),), constant=(1,))
+
+
+CASES: list[Case] = [
+    _function(UnaryKind.TAN, (0, 0), (math.pi / 4, 1)),
+    _function(UnaryKind.ASIN, (0, 0), (1, math.pi / 2)),
+    _function(UnaryKind.ACOS, (1, 0), (-1, math.pi)),
+    _function(UnaryKind.ATAN, (0, 0), (1, math.pi / 4)),
+    _function(UnaryKind.SINH, (0, 0), (1, (math.e - 1 / math.e) / 2)),
+    _function(UnaryKind.COSH, (0, 1), (1, (math.e + 1 / math.e) / 2)),
+    _function(UnaryKind.ASINH, (0, 0), ((math.e - 1 / math.e) / 2, 1)),
+    _function(UnaryKind.ACOSH, (1, 0), ((math.e + 1 / math.e) / 2, 1)),
+    _function(UnaryKind.ATANH, (0, 0), ((math.e**2 - 1) / (math.e**2 + 1), 1)),
+    _function(UnaryKind.SOFTPLUS, (0, math.log(2)), (200, 200), (-200, 0)),
+    Case(
+        "elements along rows",
+        GatherElements(1),
+        (_SQUARE, np.array([[0, 0], [1, 0]])),
+        (np.float32([[1, 1], [4, 3]]),),
+    ),
+    Case(
+        "elements along columns",
+        GatherElements(),
+        (_ROWS, np.array([[1, 2, 0], [2, 0, 0]])),
+        (np.float32([[4, 8, 3], [7, 2, 3]]),),
+    ),
+    Case(
+        "put along rows",
+        ScatterElements(1),
+        (np.float32([[1, 2, 3, 4, 5]]), np.array([[1, 3]]), np.float32([[1.5, 2.5]])),
+        (np.float32([[1, 1.5, 3, 2.5, 5]]),),
+    ),
+    Case(
+        "the last of two counts",
+        ScatterElements(1),
+        (np.float32([[1, 2, 3]]), np.array([[1, 1]]), np.float32([[7, 8]])),
+        (np.float32([[1, 8, 3]]),),
+    ),
+    Case(
+        "both of two are added",
+        ScatterElements(1, Combination.ADD),
+        (np.float32([[1, 2, 3]]), np.array([[1, 1]]), np.float32([[7, 8]])),
+        (np.float32([[1, 17, 3]]),),
+    ),
+    Case(
+        "rows are put in",
+        ScatterSlices(),
+        (_ROWS, np.array([[2], [0]]), np.float32([[1, 1, 1], [2, 2, 2]])),
+        (np.float32([[2, 2, 2], [4, 5, 6], [1, 1, 1]]),),
+    ),
+    Case(
+        "elements are multiplied",
+        ScatterSlices(Combination.MUL),
+        (_SQUARE, np.array([[0, 1], [0, 1], [1, 0]]), np.float32([2, 3, -1])),
+        (np.float32([[1, 12], [-3, 4]]),),
+    ),
+    Case(
+        "the largest of all",
+        ScatterSlices(Combination.MAX),
+        (_SQUARE, np.zeros((1, 0), np.int64), np.float32([[[3, 0], [0, 9]]])),
+        (np.float32([[3, 2], [3, 9]]),),
+    ),
+    _resized(
+        "each twice",
+        Interpolate(Interpolation.NEAREST, (1,), scales=(2.0,)),
+        [1, 1, 2, 2, 3, 3, 4, 4],
+    ),
+    _resized(
+        "halves with centres on centres",
+        Interpolate(Interpolation.LINEAR, (1,), scales=(2.0,)),
+        [1, 1.25, 1.75, 2.25, 2.75, 3.25, 3.75, 4],
+    ),
+    _resized(
+        "corners on corners",
+        Interpolate(Interpolation.LINEAR, (1,), Coordinates.ALIGN_CORNERS),
+        [1, 1.5, 2, 2.5, 3, 3.5, 4],
+        sizes=7,
+    ),
+    _resized(
+        "every other one",
+        Interpolate(Interpolation.NEAREST, (1,), Coordinates.ASYMMETRIC, Rounding.FLOOR),
+        [1, 3],
+        sizes=2,
+    ),
+    _resized(
+        "wide weights where it shrinks",
+        Interpolate(Interpolation.LINEAR, (1,), antialias=True),
+        [1.625, 3.375],
+        sizes=2,
+    ),
+    _resized(
+        "cubic between two",
+        Interpolate(Interpolation.CUBIC, (1,), Coordinates.ALIGN_CORNERS),
+        [1, 2, 3, 4],
+        sizes=4,
+    ),
+    _resized(
+        "a part, and beyond it",
+        Interpolate(Interpolation.LINEAR, (1,), Coordinates.CROP, starts=(0.0,), ends=(2.0,), extrapolation=-1.0),
+        [1, 3, -1, -1],
+        sizes=4,
+    ),
+]

@@ -1,0 +1,73 @@
+"""Real ONNX models give what onnxruntime gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from shared_material import SHARED
+
+import onert
+
+MODELS = SHARED / "models" / "onnx"
+ROWS: list[tuple[str, dict[str, tuple[int, ...]], float]] = [
+    ("basic_pitch-0.4.0__nmp", {"serving_default_input_2:0": (1, 43844, 1)}, 1e-4),
+    ("faster_whisper-1.2.1__silero_vad_v6", {"input": (3, 576)}, 1e-4),
+    ("magika-1.0.3__model", {"bytes": (2, 2048)}, 1e-4),
+    ("nudenet-3.4.2__320n", {"images": (1, 3, 160, 128)}, 1e-4),
+    ("openwakeword-0.4.0__alexa_v0.1", {}, 1e-4),
+    ("openwakeword-0.4.0__embedding_model", {"input_1": (2, 76, 32, 1)}, 1e-4),
+    ("openwakeword-0.4.0__hey_jarvis_v0.1", {}, 1e-4),
+    ("openwakeword-0.4.0__hey_mycroft_v0.1", {"input_1": (2, 16, 96)}, 1e-4),
+    ("openwakeword-0.4.0__melspectrogram", {"input": (1, 16000)}, 1e-4),
+    ("openwakeword-0.4.0__silero_vad", {"input": (1, 512), "h": (2, 1, 64), "c": (2, 1, 64)}, 1e-4),
+    ("openwakeword-0.4.0__timer_v0.1", {}, 1e-4),
+    ("openwakeword-0.4.0__weather_v0.1", {}, 1e-4),
+    ("rapidocr-3.10.0__ch_ppocr_mobile_v2.0_cls_mobile", {"x": (2, 3, 48, 96)}, 1e-4),
+    ("ricky0123-vad-web-0.0.31__silero_vad_v5", {"input": (1, 512), "state": (2, 1, 128)}, 1e-4),
+    ("silero_vad-6.2.3__silero_vad", {"input": (1, 512), "state": (2, 1, 128)}, 1e-4),
+    ("silero_vad-6.2.3__silero_vad_16k_op15", {"input": (1, 512), "state": (2, 1, 128)}, 1e-4),
+    ("silero_vad-6.2.3__silero_vad_16k_sequence", {"input": (3, 576)}, 1e-4),
+    ("silero_vad-6.2.3__silero_vad_half", {"input": (1, 512), "state": (2, 1, 128)}, 1e-4),
+    ("silero_vad-6.2.3__silero_vad_op18_ifless", {"input": (1, 512), "state": (2, 1, 128)}, 1e-4),
+    ("silero_vad-6.2.3__silero_vad_openvino_16k", {}, 1e-4),
+]
+"""Models, the shapes of inputs that have unknown dimensions, and the bound on differences, in parts of the range."""
+LONG = ("basic_pitch", "nudenet", "rapidocr", "ricky0123", "silero_vad-6.2.3__silero_vad_half")
+
+
+def _inputs(session: Any, shapes: dict[str, tuple[int, ...]]) -> dict[str, Any]:
+    random = np.random.default_rng(1)
+    found = {}
+    for given in session.get_inputs():
+        shape = shapes.get(given.name) or tuple(given.shape)
+        if given.type == "tensor(int64)":
+            found[given.name] = np.full(shape, 16000, np.int64)  # a sampling rate
+        elif given.type == "tensor(int32)":
+            found[given.name] = random.integers(0, 256, shape).astype(np.int32)
+        else:
+            found[given.name] = random.normal(0, 0.3, shape).astype(np.float32)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "bound"),
+    [pytest.param(*row, id=row[0], marks=pytest.mark.long if row[0].startswith(LONG) else ()) for row in ROWS],
+)
+def test_a_model_gives_what_onnxruntime_gives(name: str, shapes: dict[str, tuple[int, ...]], bound: float) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    path: Path = MODELS / f"{name}.onnx"
+    if not path.is_file():
+        pytest.skip(f"{path} is not there")
+    runtime.set_default_logger_severity(3)
+    session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    inputs = _inputs(session, shapes)
+    expected = dict(zip((o.name for o in session.get_outputs()), session.run(None, inputs), strict=True))
+    results = onert.Execution(onert.compile(onert.load(path))).run(inputs)
+    assert list(results) == list(expected)
+    for key, theirs in expected.items():
+        mine = np.asarray(results[key])
+        assert mine.shape == theirs.shape
+        assert np.abs(mine - theirs).max() <= bound * max(float(np.abs(theirs).max()), 1e-3)

@@ -1,0 +1,109 @@
+"""The cases of ONNX's own test suite, and whether onert gives their results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+KINDS = ("simple", "pytorch-operator", "pytorch-converted", "node")
+
+
+@frozen(eq=False)
+class OnnxCase:
+    """A model, its inputs and what it must give, in tolerances of the suite."""
+
+    name: str
+    model: bytes
+    sets: tuple[tuple[tuple[Any, ...], tuple[Any, ...]], ...]
+    rtol: float
+    atol: float
+
+
+@cache
+def cases(kind: str) -> dict[str, Any]:
+    """The suite's cases of a kind by name, their data not read yet."""
+    from onnx.backend.test.loader import load_model_tests
+
+    return {case.name: case for case in load_model_tests(kind=kind)}
+
+
+def read(kind: str, name: str) -> OnnxCase:
+    """A case with its data."""
+    case = cases(kind)[name]
+    if case.model is not None:
+        sets = tuple((tuple(i), tuple(o)) for i, o in case.data_sets)
+        return OnnxCase(name, case.model.SerializeToString(), sets, case.rtol, case.atol)
+    folder = Path(case.model_dir)
+    model = (folder / "model.onnx").read_bytes()
+    found = tuple(_set(model, each) for each in sorted(folder.glob("test_data_set_*")))
+    return OnnxCase(name, model, found, case.rtol, case.atol)
+
+
+def _set(model: bytes, folder: Path) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    import onnx
+
+    graph = onnx.load_from_string(model).graph
+    given = {i.name for i in graph.initializer}
+    inputs = [i for i in graph.input if i.name not in given]
+    return tuple(_values(folder, "input", inputs)), tuple(_values(folder, "output", graph.output))
+
+
+def _values(folder: Path, side: str, declared: Any) -> Iterator[Any]:
+    import onnx
+    from onnx import numpy_helper
+
+    for at, value in enumerate(declared):
+        content = (folder / f"{side}_{at}.pb").read_bytes()
+        if value.type.HasField("sequence_type"):
+            yield numpy_helper.to_list(onnx.SequenceProto.FromString(content))
+        else:
+            yield numpy_helper.to_array(onnx.TensorProto.FromString(content))
+
+
+def problem(case: OnnxCase, backend: str) -> str | None:
+    """What is wrong with onert's results of a case; None where they are the suite's."""
+    import onert
+
+    try:
+        program = onert.compile(onert.load(case.model), onert.Options(backends=(backend,)))
+        for inputs, expected in case.sets:
+            arrays = [_plain(i) for i in inputs]
+            results = list(onert.Execution(program).run(arrays).values())
+            for at, (mine, theirs) in enumerate(zip(results, expected, strict=True)):
+                wrong = difference(np.asarray(mine), _plain(theirs), case.rtol, case.atol)
+                if wrong is not None:
+                    return f"result {at}: {wrong}"
+    except onert.OnertError as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def _plain(value: Any) -> Any:
+    """Strings as bytes, as onert has them."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "OUS":
+        return np.array([v.encode() if isinstance(v, str) else v for v in value.reshape(-1)], object).reshape(
+            value.shape
+        )
+    return value
+
+
+def difference(mine: Any, theirs: Any, rtol: float, atol: float) -> str | None:
+    """How two arrays differ in shape, type or elements; None where they do not."""
+    if isinstance(theirs, list):
+        return "a sequence is expected"
+    theirs = np.asarray(theirs)
+    if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
+        return f"{mine.dtype}{list(mine.shape)}, expected {theirs.dtype}{list(theirs.shape)}"
+    if theirs.dtype.kind in "OSUb":
+        return None if np.array_equal(mine, theirs) else "other elements"
+    wide = np.complex128 if theirs.dtype.kind == "c" else np.float64
+    a, b = mine.astype(wide), theirs.astype(wide)
+    if np.allclose(a, b, rtol=max(rtol, 1e-3), atol=max(atol, 1e-7), equal_nan=True):
+        return None
+    with np.errstate(all="ignore"):
+        return f"differs by {np.nanmax(np.abs(a - b))}"
