@@ -84,12 +84,21 @@ def problem(case: OnnxCase, backend: str) -> str | None:
 
 
 def _plain(value: Any) -> Any:
-    """Strings as bytes, as onert has them."""
+    """Strings as bytes and elements of less than a byte as bytes, as onert has them."""
+    if hasattr(value, "SerializeToString"):
+        from onnx import numpy_helper
+
+        value = numpy_helper.to_array(value)
+    if isinstance(value, np.ndarray) and value.dtype.name in _NARROW:
+        return value.astype(_NARROW[value.dtype.name])
     if isinstance(value, np.ndarray) and value.dtype.kind in "OUS":
         return np.array([v.encode() if isinstance(v, str) else v for v in value.reshape(-1)], object).reshape(
             value.shape
         )
     return value
+
+
+_NARROW = {"int2": np.int8, "int4": np.int8, "uint4": np.uint8}
 
 
 def difference(mine: Any, theirs: Any, rtol: float, atol: float) -> str | None:

@@ -6,7 +6,7 @@ import math
 from enum import Enum
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
@@ -49,7 +49,8 @@ class Interpolate(Op):
     """`x` in another size: each result element is made of those around the place that it has in `x`, axis by axis.
 
     - `x`: numbers (any element type with NEAREST)
-    - `sizes`: for each of `axes` the new length, integers; absent where `scales` say them: `floor(length * scale)`
+    - `sizes`: for each of `axes` the new length, integers; absent where scales say them: `floor(length * scale)`
+    - `factors`: the scales as an operand, float32, where the attribute `scales` does not give them
 
     `axes` are counted from the front, the others stay as they are. `coordinates` says where a result element lies;
     CROP takes the part from `starts` to `ends` (in parts of x's length), and what lies outside of x is
@@ -71,7 +72,7 @@ class Interpolate(Op):
     ends: tuple[float, ...] = ()
     extrapolation: float = 0.0
 
-    def infer(self, x: TensorType, sizes: TensorType | None = None) -> TensorType:
+    def infer(self, x: TensorType, sizes: TensorType | None = None, factors: TensorType | None = None) -> TensorType:
         plain = self.interpolation is Interpolation.NEAREST or (x.dtype.is_numeric and not x.dtype.is_complex)
         require(plain, f"{self.interpolation.name} is not defined on elements of type {x.dtype.text}")
         in_order = tuple(sorted(set(self.axes))) == self.axes and all(0 <= a < x.rank for a in self.axes)
@@ -80,13 +81,25 @@ class Interpolate(Op):
             self.coordinates is not Coordinates.CROP or len(self.starts) == len(self.ends) == len(self.axes),
             f"there are {len(self.starts)} starts and {len(self.ends)} ends for {len(self.axes)} axes",
         )
-        lengths = self._lengths(x, sizes)
+        if factors is not None and sizes is None:
+            require(factors.dtype is DType.FLOAT32, f"the scales are {factors.dtype.text}, expected f32")
+            count = shapes.num_elements(factors.shape)
+            require(count in (len(self.axes), None), f"there are {count} scales for {len(self.axes)} axes")
+            if factors.value is None:
+                return x.result(tuple(None if i in self.axes else d for i, d in enumerate(x.shape)))
+        lengths = self._scaled(factors)._lengths(x, sizes)
         out: list[Dim] = list(x.shape)
         for axis, length in zip(self.axes, lengths, strict=True):
             out[axis] = length
             require(x.shape[axis] != 0 or length == 0, f"axis {axis} of {x} is empty, there is nothing to resize")
         sv.checked_shape(tuple(d for d in out if d is not None), "the new shape")
         return x.result(tuple(out))
+
+    def _scaled(self, factors: TensorType | None) -> Interpolate:
+        """The same with the scales of an operand as its own."""
+        if factors is None or factors.value is None:
+            return self
+        return evolve(self, scales=tuple(float(f) for f in factors.value.reshape(-1)))
 
     def _lengths(self, x: TensorType, sizes: TensorType | None) -> tuple[Dim, ...]:
         count = len(self.axes)
@@ -103,7 +116,9 @@ class Interpolate(Op):
             for axis, s in zip(self.axes, scales, strict=True)
         )
 
-    def evaluate(self, x: Array, sizes: Array | None = None) -> Array:
+    def evaluate(self, x: Array, sizes: Array | None = None, factors: Array | None = None) -> Array:
+        if sizes is None and factors is not None:
+            return evolve(self, scales=tuple(float(f) for f in factors.reshape(-1))).evaluate(x)
         type_ = TensorType(DType.from_numpy(x.dtype), x.shape)
         lengths = sv.values(sizes) if sizes is not None else shapes.static(self._lengths(type_, None))
         for axis, length in zip(self.axes, lengths, strict=True):

@@ -23,9 +23,10 @@ from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.diagonal import MatrixBandPart
 from onert.ir.ops.data_movement.element_indices import Combination, GatherElements, ScatterElements, ScatterSlices
-from onert.ir.ops.data_movement.fill import Where
+from onert.ir.ops.data_movement.fill import Range, Where
 from onert.ir.ops.data_movement.gather import Gather, GatherNd, OneHot
 from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.reshape import ExpandDims
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.select import Select
@@ -137,8 +138,10 @@ def _compress(node: Node) -> int:
 def _triangle(node: Node) -> int:
     """What lies above (or below) the k-th diagonal stays."""
     d, x = node.draft, node.input(0)
-    k = int(node.constant(1, "k").reshape(-1)[0]) if node.has(1) else 0
     upper = node.flag("upper", default=True)
+    if node.has(1) and node.value(1) is None:
+        return _triangle_at(d, x, node.input(1), upper=upper)
+    k = int(node.constant(1, "k").reshape(-1)[0]) if node.has(1) else 0
     if (upper and k <= 0) or (not upper and k >= 0):
         low, high = (-k, -1) if upper else (-1, k)
         return d.add(MatrixBandPart(), x, d.constant(low, DType.INT64), d.constant(high, DType.INT64))
@@ -147,6 +150,17 @@ def _triangle(node: Node) -> int:
     d.memory.spend(rows * columns, "a mask of a triangle")
     mask = np.triu(np.ones((rows, columns), np.bool_), k) if upper else np.tril(np.ones((rows, columns), np.bool_), k)
     return d.add(Select(), d.constant(mask, DType.BOOL), x, like(d, x, 0))
+
+
+def _triangle_at(d: Draft, x: int, k: int, *, upper: bool) -> int:
+    """A triangle that only the run tells: where column less row is at least (or at most) k."""
+    rank = require_rank(d, x, 2)
+    zero, one = d.constant(0, DType.INT64), d.constant(1, DType.INT64)
+    rows, columns = (d.add(Range(), zero, reshape(d, dimension(d, x, axis), ()), one) for axis in (rank - 2, rank - 1))
+    rows = d.add(ExpandDims(), rows, d.constant(1, DType.INT32))
+    apart = binary(d, BinaryKind.SUB, columns, rows)
+    kind = ComparisonKind.GREATER_EQUAL if upper else ComparisonKind.LESS_EQUAL
+    return d.add(Select(), d.add(Comparison(kind), apart, reshape(d, k, ())), x, like(d, x, 0))
 
 
 _IMPORTERS: dict[str, Importer] = {

@@ -21,6 +21,7 @@ from onert.frontend.onnx.building import (
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError
+from onert.ir.ops.data_movement.element_indices import ScatterElements
 from onert.ir.ops.data_movement.fill import Range
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat, SplitV
@@ -56,7 +57,10 @@ def _split(node: Node) -> tuple[int, ...]:
     axis = normalize_axis(node.integer("axis"), rank)
     sizes = node.integers("split") if node.version < 13 else None
     if node.version >= 13 and node.has(1):
-        sizes = tuple(int(s) for s in node.constant(1, "split").reshape(-1))
+        given = node.value(1)
+        if given is None:
+            return d.add_many(SplitV(count), x, node.input(1), d.constant(axis, DType.INT32))
+        sizes = tuple(int(s) for s in given.reshape(-1))
     if sizes is None:
         total = d.type(x).shape[axis]
         if total is None:
@@ -81,12 +85,26 @@ def _slice(node: Node) -> int:
         axes, steps = node.integers("axes"), None
     else:
         starts, ends = (reshape(d, cast(d, node.input(i), DType.INT64), (None,)) for i in (1, 2))
-        axes = tuple(int(a) for a in node.constant(3, "axes").reshape(-1)) if node.has(3) else None
         steps = cast(d, node.input(4), DType.INT64) if node.has(4) else None
+        if node.has(3) and node.value(3) is None:
+            return _sliced_somewhere(d, x, cast(d, node.input(3), DType.INT64), (starts, ends, steps))
+        axes = tuple(int(a) for a in node.constant(3, "axes").reshape(-1)) if node.has(3) else None
     count = next((s for s in (d.type(i).shape[0] for i in (starts, ends)) if s is not None), None)
     if axes is None:
         axes = tuple(range(rank if count is None else count))
     return sliced(d, x, axes_of(axes, rank), starts, ends, steps)
+
+
+def _sliced_somewhere(d: Draft, x: int, axes: int, bounds: tuple[int, int, int | None]) -> int:
+    """Slices along axes that only the run tells: the bounds are put where these are, and 0, the end or 1 elsewhere."""
+    rank = d.type(x).rank
+    places = binary(d, BinaryKind.FLOOR_MOD, axes, d.constant(rank, DType.INT64))
+    whole = (0, _INT32, 1)
+    spread = [
+        ints(d, [fill] * rank) if given is None else d.add(ScatterElements(), ints(d, [fill] * rank), places, given)
+        for given, fill in zip(bounds, whole, strict=True)
+    ]
+    return d.add(StridedSlice(), x, *spread)
 
 
 def sliced(d: Draft, x: int, axes: Sequence[int], starts: int, ends: int, steps: int | None) -> int:
@@ -123,8 +141,11 @@ def _pad(node: Node) -> int:
         pads = node.integers("pads") if node.version >= 2 else node.integers("paddings")
         value = like(d, x, node.number("value"))
     else:
-        pads = tuple(int(p) for p in node.constant(1, "pads").reshape(-1))
         value = reshape(d, node.input(2), ()) if node.has(2) else like(d, x, 0)
+        if mode == "constant" and node.value(1) is None and not node.has(3):
+            pairs = transpose(d, reshape(d, node.input(1), (2, rank)), (1, 0))
+            return d.add(Pad(), x, pairs, value)
+        pads = tuple(int(p) for p in node.constant(1, "pads").reshape(-1))
     axes = range(rank)
     if node.version >= 18 and node.has(3):
         axes = axes_of([int(a) for a in node.constant(3, "axes").reshape(-1)], rank)  # type: ignore[assignment]

@@ -18,7 +18,7 @@ from onert.frontend.onnx.building import (
 )
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
-from onert.ir import DType
+from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.data_movement.layout import Reverse
 from onert.ir.ops.data_movement.reshape import ExpandDims, Squeeze
@@ -34,20 +34,22 @@ _INPUT_SINCE = {"ReduceSum": 13}
 """Axes are an input from an opset on; 18 for all others."""
 
 
-def _axes(node: Node) -> tuple[int, ...] | None:
-    """The axes to reduce, all where none are named; None where nothing is to be reduced."""
-    rank = require_rank(node.draft, node.input(0))
-    if node.version < _INPUT_SINCE.get(node.op_type, 18):
-        axes = node.integers("axes")
-    else:
-        axes = tuple(int(a) for a in node.constant(1, "axes").reshape(-1)) if node.has(1) else None
+def _axes(node: Node) -> int | None:
+    """The axes to reduce as an operand, all where none are named; None where nothing is to be reduced."""
+    d, rank = node.draft, require_rank(node.draft, node.input(0))
+    axes = node.integers("axes")
+    if node.version >= _INPUT_SINCE.get(node.op_type, 18) and node.has(1):
+        found = node.value(1)
+        if found is None and node.type(1).shape != (0,):
+            return node.input(1)
+        axes = () if found is None else tuple(int(a) for a in found.reshape(-1))
     if axes:
-        return axes_of(axes, rank)
-    return None if node.flag("noop_with_empty_axes") else tuple(range(rank))
+        return ints(d, axes_of(axes, rank), DType.INT32)
+    return None if node.flag("noop_with_empty_axes") or not rank else ints(d, range(rank), DType.INT32)
 
 
-def _reduced(d: Draft, x: int, kind: Reduction, axes: tuple[int, ...], *, keep: bool) -> int:
-    return d.add(Reduce(kind, keep_dims=keep), x, ints(d, axes, DType.INT32)) if axes else x
+def _reduced(d: Draft, x: int, kind: Reduction, axes: int, *, keep: bool) -> int:
+    return d.add(Reduce(kind, keep_dims=keep), x, axes)
 
 
 def _reduction(
@@ -99,8 +101,11 @@ def _log_sum_exp(node: Node) -> int:
     powers = d.add(Unary(UnaryKind.EXP), binary(d, BinaryKind.SUB, wide, largest))
     logs = d.add(Unary(UnaryKind.LOG), _reduced(d, powers, Reduction.SUM, axes, keep=True))
     out = binary(d, BinaryKind.ADD, logs, largest)
-    if not keep and axes:
-        out = d.add(Squeeze(axes), out)
+    if not keep:
+        found = d.value(axes)
+        if found is None:
+            raise ModelError("axes (input 1) are not known before the run, which is not supported without keepdims")
+        out = d.add(Squeeze(tuple(int(a) for a in found)), out)
     return cast(d, out, dtype)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from onert.frontend.onnx.building import (
     axes_of,
+    binary,
     cast,
     dimension,
     ints,
@@ -20,10 +21,14 @@ from onert.frontend.onnx.building import (
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node, Value
 from onert.ir import DType, ModelError
-from onert.ir.ops.data_movement.fill import Fill, Range
+from onert.ir.ops.data_movement.element_indices import ScatterElements
+from onert.ir.ops.data_movement.fill import Fill, Range, Where
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
 from onert.ir.ops.data_movement.slicing import BroadcastArgs, BroadcastTo, Tile
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 
 
@@ -83,6 +88,8 @@ def _reshape(node: Node) -> int:
     d, x = node.draft, node.input(0)
     shape = node.draft.constant(node.integers("shape") or (), DType.INT64) if node.version < 5 else node.input(1)
     known = d.known(shape)
+    if known is None and not node.flag("allowzero"):
+        shape = _zeros_replaced(d, x, shape)
     if node.flag("allowzero") or known is None:
         return d.add(Reshape(), x, shape) if known is None else reshape_by(d, x, shape)
     entries = list(known.reshape(-1))
@@ -100,6 +107,18 @@ def _reshape(node: Node) -> int:
     return reshape_by(d, x, joined(d, parts))
 
 
+def _zeros_replaced(d: Draft, x: int, shape: int) -> int:
+    """A shape that only the run tells, its zeros replaced by x's dimensions at their places."""
+    count, rank = d.type(shape).shape[0] if d.type(shape).rank == 1 else None, require_rank(d, x)
+    if count is None:
+        return shape
+    own = joined(d, [shape_of(d, x), ints(d, [0] * count)]) if count > rank else shape_of(d, x)
+    own = d.add(Gather(0), own, ints(d, range(count)))
+    wide = cast(d, shape, DType.INT64)
+    zero = d.add(Comparison(ComparisonKind.EQUAL), wide, d.constant(0, DType.INT64))
+    return d.add(Select(), zero, own, wide)
+
+
 def _axes(node: Node, since: int) -> tuple[int, ...] | None:
     """Axes, an attribute before an opset and an input from it on; None where there are none."""
     if node.version < since:
@@ -107,9 +126,21 @@ def _axes(node: Node, since: int) -> tuple[int, ...] | None:
     return tuple(int(a) for a in node.constant(1, "axes").reshape(-1)) if node.has(1) else None
 
 
+def _told_by_run(node: Node) -> int | None:
+    """How many axes there are, where only the run tells which."""
+    if node.version < 13 or not node.has(1) or node.value(1) is not None:
+        return None
+    count = node.type(1).shape[0] if node.type(1).rank == 1 else None
+    if count is None:
+        raise ModelError("neither the axes (input 1) nor their number is known before the run, which is not supported")
+    return count
+
+
 def _squeeze(node: Node) -> int:
     d, x = node.draft, node.input(0)
     rank = require_rank(d, x)
+    if _told_by_run(node) is not None:
+        return d.add(Reshape(), x, _left(d, shape_of(d, x), node.input(1), rank))
     axes = _axes(node, 13)
     if axes is None:
         if not d.type(x).is_static:
@@ -118,8 +149,28 @@ def _squeeze(node: Node) -> int:
     return d.add(Squeeze(axes_of(axes, rank)), x) if axes else x
 
 
+def _left(d: Draft, shape: int, axes: int, rank: int) -> int:
+    """A shape without the dimensions of some axes: 0 is put in their place, and what is not 0 is kept.
+
+    The dimensions are counted from 1 on meanwhile, so that one of 0 is kept too.
+    """
+    places = binary(d, BinaryKind.FLOOR_MOD, cast(d, axes, DType.INT64), d.constant(rank, DType.INT64))
+    count = d.type(axes).shape[0] or 0
+    one = d.constant(1, DType.INT64)
+    marked = d.add(ScatterElements(), binary(d, BinaryKind.ADD, shape, one), places, ints(d, [0] * count))
+    kept = d.add(Reshape((rank - count,)), d.add(Where(), marked))
+    return d.add(Gather(0), shape, kept)
+
+
 def _unsqueeze(node: Node) -> int:
     d, x = node.draft, node.input(0)
+    count = _told_by_run(node)
+    if count is not None:
+        rank = require_rank(d, x) + count
+        places = binary(d, BinaryKind.FLOOR_MOD, cast(d, node.input(1), DType.INT64), d.constant(rank, DType.INT64))
+        marked = d.add(ScatterElements(), ints(d, [1] * rank), places, ints(d, [0] * count))
+        kept = d.add(Reshape((rank - count,)), d.add(Where(), marked))
+        return d.add(Reshape(), x, d.add(ScatterElements(), ints(d, [1] * rank), kept, shape_of(d, x)))
     axes = _axes(node, 13)
     if axes is None:
         raise ModelError("has no axes")

@@ -6,10 +6,12 @@ from enum import Enum
 from typing import TypeVar
 
 import numpy as np
+from attrs import evolve
 
 from onert.frontend.onnx.building import axes_of, require_rank
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
+from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
 
 Member = TypeVar("Member", bound=Enum)
@@ -32,7 +34,8 @@ def _resize(node: Node) -> int:
     order = np.argsort(axes, kind="stable")
     region = node.constant(1, "roi").reshape(-1) if since_11 and _filled(node, 1) else None
     scales_at, sizes_at = (2, 3) if since_11 else (1, None)
-    scales = node.constant(scales_at, "scales").reshape(-1) if _filled(node, scales_at) else None
+    told = _told_by_run(node, scales_at, sizes_at)
+    scales = node.constant(scales_at, "scales").reshape(-1) if not told and _filled(node, scales_at) else None
     interpolation = _member(Interpolation, "mode", node.text("mode", "nearest"))
     coordinates = _member(
         Coordinates,
@@ -47,7 +50,10 @@ def _resize(node: Node) -> int:
         raise ModelError(f"roi (input 1) is needed for {len(axes)} axes")
     starts, ends = (region[: len(axes)][order], region[len(axes) :][order]) if crop and region is not None else ((), ())
     sizes = None
-    if scales is None:
+    if told:
+        if crop or node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
+            raise ModelError("its sizes are not known before the run, which is not supported with these attributes")
+    elif scales is None:
         if sizes_at is None or not node.has(sizes_at):
             raise ModelError("has neither scales nor sizes")
         sizes = [int(s) for s in node.constant(sizes_at, "sizes").reshape(-1)]
@@ -56,6 +62,8 @@ def _resize(node: Node) -> int:
             raise ModelError(f"there are {len(sizes)} sizes for {len(axes)} axes")
     elif len(scales) != len(axes):
         raise ModelError(f"there are {len(scales)} scales for {len(axes)} axes")
+    if told:
+        return _resized_at_run(node, axes, sizes_at, Interpolate(interpolation, (), coordinates, rounding))
     along = [int(i) for i in order if not _stays(i, axes, scales, sizes, d.type(x).shape) or crop]
     op = Interpolate(
         interpolation,
@@ -75,6 +83,30 @@ def _resize(node: Node) -> int:
     if sizes is None:
         return d.add(op, x)
     return d.add(op, x, d.constant([sizes[i] for i in along], DType.INT64))
+
+
+def _told_by_run(node: Node, scales_at: int, sizes_at: int | None) -> bool:
+    """Whether only the run tells the new size."""
+    given = [at for at in (scales_at, sizes_at) if at is not None and _filled(node, at)]
+    return any(node.value(at) is None for at in given)
+
+
+def _resized_at_run(node: Node, axes: tuple[int, ...], sizes_at: int | None, plain: Interpolate) -> int:
+    """To sizes, or by scales, that are operands."""
+    d = node.draft
+    order = sorted(range(len(axes)), key=axes.__getitem__)
+    by_size = sizes_at is not None and _filled(node, sizes_at)
+    given = node.input(sizes_at or 0) if by_size else node.input(2 if node.version >= 11 else 1)
+    if order != list(range(len(axes))):
+        given = d.add(Gather(0), given, d.constant(order, DType.INT64))
+    op = evolve(
+        plain,
+        axes=tuple(sorted(axes)),
+        cubic=node.number("cubic_coeff_a", -0.75),
+        exclude_outside=node.flag("exclude_outside"),
+        antialias=node.flag("antialias"),
+    )
+    return d.add(op, node.input(0), given) if by_size else d.add(op, node.input(0), None, given)
 
 
 def _filled(node: Node, index: int) -> bool:
