@@ -15,6 +15,7 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.attention import Pairing
 from onert.ir.ops.data_movement.dense import Combiner
+from onert.ir.ops.data_movement.element_indices import Combination
 from onert.ir.ops.data_movement.random_numbers import Distribution
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.unary import UnaryKind
@@ -24,21 +25,26 @@ from onert.ir.ops.reduction.reduce_window import WindowReduction
 from onert.ir.ops.reduction.segment import SegmentReduction
 from onert.ir.ops.stablehlo.gather import BitGenerator
 from onert.ir.ops.stablehlo.products import Places
+from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolation, Rounding
 
 ATTRIBUTES: dict[str, tuple[Any, ...]] = {
     "Activation": tuple(Activation),
     "BinaryKind | None": tuple(BinaryKind),
     "BitGenerator": tuple(BitGenerator),
     "bool | None": (False, True),
+    "Combination": tuple(Combination),
     "Combiner": tuple(Combiner),
+    "Coordinates": tuple(Coordinates),
     "DType": (DType.INT32, DType.INT64, DType.INT8, DType.FLOAT32, DType.STRING),
     "DType | None": (None, DType.INT16, DType.INT32, DType.INT8),
     "Distribution": tuple(Distribution),
     "Extreme": tuple(Extreme),
+    "Interpolation": tuple(Interpolation),
     "Pairing": tuple(Pairing),
     "Padding": tuple(Padding),
     "Pooling": tuple(Pooling),
     "Reduction": tuple(Reduction),
+    "Rounding": tuple(Rounding),
     "SegmentReduction": tuple(SegmentReduction),
     "WindowReduction": tuple(WindowReduction),
     "bool": (False, True),
@@ -56,6 +62,7 @@ ATTRIBUTES: dict[str, tuple[Any, ...]] = {
     ),
     "tuple[bool, ...]": ((), (True,), (True, True), (False,) * 3),
     "tuple[int, ...]": ((), (0,), (1,), (0, 0), (2, 1), (-1, 3), (1 << 40, 1), (1 << 62, -(1 << 62)), (0, 1, 2)),
+    "tuple[float, ...] | None": (None, (), (0.5,), (float("nan"),), (1e30,), (-1.0, 2.0)),
     "tuple[float, ...]": ((), (1.0, 0.0), (float("nan"),), (0.5, 0.5, 1e30)),
 }
 TYPES = (np.float32, np.float16, np.float64, np.int8, np.uint8, np.int16, np.int32, np.int64, np.bool_, np.complex64)

@@ -65,12 +65,12 @@ def _values(folder: Path, side: str, declared: Any) -> Iterator[Any]:
             yield numpy_helper.to_array(onnx.TensorProto.FromString(content))
 
 
-def problem(case: OnnxCase, backend: str) -> str | None:
+def problem(case: OnnxCase, backends: str) -> str | None:
     """What is wrong with onert's results of a case; None where they are the suite's."""
     import onert
 
     try:
-        program = onert.compile(onert.load(case.model), onert.Options(backends=(backend,)))
+        program = onert.compile(onert.load(case.model), onert.Options(backends=tuple(backends.split(","))))
         for inputs, expected in case.sets:
             arrays = [_plain(i) for i in inputs]
             results = list(onert.Execution(program).run(arrays).values())

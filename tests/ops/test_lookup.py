@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import decoder, hlo, landmarks, lookup
+from cases import decoder, hlo, landmarks, lookup, onnx
 from cases.case import Case
 from mutants import check_mutants
 from verdict import Alone, check_case
 
-CASES = [*lookup.CASES, *decoder.CASES, *hlo.CASES, *landmarks.CASES]
+CASES = [*lookup.CASES, *decoder.CASES, *hlo.CASES, *landmarks.CASES, *onnx.CASES]
 
 
 def _name(case: Case) -> str:

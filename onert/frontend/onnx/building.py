@@ -42,6 +42,28 @@ def cast(d: Draft, x: int, to: DType) -> int:
     return x if d.type(x).dtype is to else d.add(Cast(to), x)
 
 
+_LARGEST = {DType.FLOAT8_E4M3FN: 448.0, DType.FLOAT8_E5M2: 57344.0}
+_NARROW = (DType.INT2, DType.INT4, DType.UINT4)
+
+
+def converted(d: Draft, x: int, to: DType, *, saturate: bool = True) -> int:
+    """The operand as elements of another type by ONNX's rules: integers of a few bits wrap, 8-bit floats saturate."""
+    source = d.type(x).dtype
+    if source is to:
+        return x
+    if to in _NARROW:
+        wide = binary(d, BinaryKind.BITWISE_AND, cast(d, x, DType.INT32), d.constant((1 << to.bits) - 1, DType.INT32))
+        if to.limits[0] < 0:
+            half = d.constant(-to.limits[0], DType.INT32)
+            wide = binary(d, BinaryKind.SUB, binary(d, BinaryKind.BITWISE_XOR, wide, half), half)
+        return cast(d, wide, to)
+    if saturate and to in _LARGEST and source.is_float:
+        x = x if source.bits >= 32 else cast(d, x, DType.FLOAT32)
+        x = binary(d, BinaryKind.MAXIMUM, x, like(d, x, -_LARGEST[to]))
+        x = binary(d, BinaryKind.MINIMUM, x, like(d, x, _LARGEST[to]))
+    return cast(d, x, to)
+
+
 def transpose(d: Draft, x: int, permutation: Sequence[int]) -> int:
     """The operand with its axes in another order; itself where that is the same."""
     order = tuple(permutation)

@@ -14,7 +14,7 @@ from .branching import Side, branched
 from .draft import Draft, capture
 from .elements import Storage
 from .messages import Attribute, Function, Graph, SparseTensor, Tensor, ValueType
-from .node import Fork, Node, Optional_, Sequence_, Surroundings, Value
+from .node import Fork, Node, Optional_, Results, Sequence_, Surroundings, Value
 from .table import TABLE
 
 NEWEST = 28
@@ -124,7 +124,7 @@ class Scope:
         else:
             version = self.context.version(node.domain)
             seen = Node(node.op_type, node.domain, version, inputs, node.outputs, attributes, self.draft, self)
-            given = TABLE[node.domain, node.op_type](seen)
+            given = _imported(seen)
             if isinstance(given, Fork):
                 return given
             results = given if isinstance(given, tuple) else (given,)
@@ -204,6 +204,14 @@ class Scope:
         """The number of a subgraph of the model, which is complete now."""
         self.context.subgraphs.append(draft.subgraph(own_results(draft, outputs)))
         return len(self.context.subgraphs) - 1
+
+
+def _imported(node: Node) -> Results:
+    """What the table makes of a node; ModelError for whatever goes wrong with what the file says."""
+    try:
+        return TABLE[node.domain, node.op_type](node)
+    except (ValueError, TypeError, ArithmeticError, IndexError, KeyError, MemoryError) as error:
+        raise ModelError(f"{type(error).__name__}: {error}") from error
 
 
 def own_results(draft: Draft, outputs: Sequence[int], names: Sequence[str] = ()) -> list[int]:

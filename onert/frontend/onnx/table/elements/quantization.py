@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onert.frontend.onnx.building import binary, cast, ints, like, require_rank, reshape
+from onert.frontend.onnx.building import binary, cast, converted, ints, like, require_rank, reshape
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError
@@ -53,11 +53,11 @@ def _quantize(node: Node) -> int:
     """`saturate(round(x / scale) + zero)`."""
     d = node.draft
     to = node.type(2).dtype if node.has(2) else node.element_type("output_dtype", DType.UINT8)
-    if not to.is_integer:
-        raise ModelError(f"gives {to.text}, expected integers")
     x, scale = node.input(0), _along(node, node.input(1))
     dtype = node.element_type("precision") if node.integer("precision") else d.type(scale).dtype
     ratio = binary(d, DIV, cast(d, x, dtype), cast(d, scale, dtype))
+    if not to.is_integer:  # 8-bit floats, whose zero point is 0
+        return converted(d, ratio, to, saturate=node.flag("saturate", default=True))
     rounded = d.add(Unary(UnaryKind.ROUND), ratio)
     wide = cast(d, rounded, DType.FLOAT32) if dtype.bits < 32 else rounded
     if node.has(2):

@@ -10,6 +10,7 @@ from onert.frontend.onnx.building import (
     axes_of,
     binary,
     cast,
+    converted,
     dimension,
     ints,
     joined,
@@ -58,11 +59,11 @@ def _identity(node: Node) -> Value:
 
 
 def _cast(node: Node) -> int:
-    return cast(node.draft, node.input(0), node.element_type("to"))
+    return converted(node.draft, node.input(0), node.element_type("to"), saturate=node.flag("saturate", default=True))
 
 
 def _cast_like(node: Node) -> int:
-    return cast(node.draft, node.input(0), node.type(1).dtype)
+    return converted(node.draft, node.input(0), node.type(1).dtype, saturate=node.flag("saturate", default=True))
 
 
 def _shape(node: Node) -> int:

@@ -9,7 +9,7 @@ from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.movement import padded, split
 from onert.ir import DType, ModelError
-from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.arithmetic.window import MAX_STEP, Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.conv3d import Conv3D
 from onert.ir.ops.data_movement.dense import Dilate
@@ -98,6 +98,10 @@ def _transposed(node: Node) -> int:
         raise ModelError(f"{channels} channels do not fit {groups} groups")
     strides = node.integers("strides") or (1,) * spatial
     dilations = node.integers("dilations") or (1,) * spatial
+    if len(strides) != spatial or len(dilations) != spatial:
+        raise ModelError(f"strides {list(strides)} and dilations {list(dilations)} do not fit {spatial} dimensions")
+    if not all(1 <= step <= MAX_STEP for step in (*strides, *dilations)):
+        raise ModelError(f"strides are {list(strides)}, dilations {list(dilations)}, expected at least 1")
     extents = [(k - 1) * a + 1 for k, a in zip(kernel, dilations, strict=True)]
     margins = _transposed_margins(node, d.type(x).shape[2:], extents, strides)
     if any(s > 1 for s in strides):
@@ -122,6 +126,8 @@ def _transposed_margins(
     wanted = node.integers("output_shape")
     auto = node.text("auto_pad", "NOTSET")
     pads = node.integers("pads") or (0,) * (2 * count)
+    if len(pads) != 2 * count or len(more) != count or not all(abs(p) <= MAX_STEP for p in (*pads, *more)):
+        raise ModelError(f"pads {list(pads)} and output_padding {list(more)} do not fit {count} dimensions")
     found = []
     for i in range(count):
         size = sizes[i]

@@ -1,0 +1,157 @@
+"""Claims about reading ONNX files: how they are recognised, what is refused, and with which sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shared_material import REPOSITORY
+
+import onert
+from onert.frontend.onnx.onnx_format import recognize
+from onert.frontend.onnx.wire import Message, budget
+
+onnx = pytest.importorskip("onnx", reason="the package onnx writes the models")
+F = onnx.TensorProto.FLOAT
+
+
+def model(*nodes: object, shape: tuple[object, ...] = (2, 3), opset: int = 18, **more: object) -> bytes:
+    """A model with one input x and one output y."""
+    x = onnx.helper.make_tensor_value_info("x", F, shape)
+    y = onnx.helper.make_tensor_value_info("y", F, None)
+    graph = onnx.helper.make_graph(list(nodes), "g", [x], [y], **more)
+    made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=10)
+    out: bytes = made.SerializeToString()
+    return out
+
+
+def node(kind: str, inputs: str = "x", outputs: str = "y", **attributes: object) -> object:
+    return onnx.helper.make_node(kind, inputs.split(), outputs.split(), **attributes)
+
+
+RELU = model(node("Relu"))
+
+
+@pytest.mark.parametrize(
+    ("head", "path", "expected"),
+    [
+        (RELU[:16], None, True),
+        (RELU[:16], Path("a.onnx"), True),
+        (RELU[:16], Path("a.ONNX"), True),
+        (RELU[:16], Path("a.bin"), False),
+        (b"\x08\x00\x12\x04", None, False),
+        (b"\x08\x09\x0a\x04", None, False),
+        (b"\x08\x80\x12\x04", None, False),
+        (b"\x1c\0\0\0TFL3", None, False),
+        (b"PK\x03\x04", None, False),
+        (b"", None, False),
+        (b"\x08", Path("a.onnx"), False),
+    ],
+)
+def test_files_are_recognised_by_their_first_fields(head: bytes, path: Path | None, expected: bool) -> None:
+    assert recognize(head, path) is expected
+
+
+def test_no_model_of_another_format_is_claimed() -> None:
+    others = [p for p in (REPOSITORY / "nnpackage/examples").rglob("*") if p.suffix in (".tflite", ".circle", ".zip")]
+    assert others
+    assert not any(recognize(p.read_bytes()[:16], None) for p in others)
+
+
+def test_a_model_has_the_file_s_names_and_unknown_dimensions() -> None:
+    graph = onert.load(model(node("Relu"), shape=("batch", 3))).model.primary
+    assert [graph.operands[i].name for i in (*graph.inputs, *graph.outputs)] == ["x", "y"]
+    assert graph.type(graph.inputs[0]).shape == (None, 3)
+
+
+def test_a_reshape_by_a_computed_shape_is_one_operation() -> None:
+    shape = [node("Shape", "x", "s"), node("Gather", "s zero", "b"), node("Concat", "b six", "n", axis=0)]
+    constants = [onnx.numpy_helper.from_array(np.array([v]), n) for v, n in ((0, "zero"), (6, "six"))]
+    found = onert.load(model(*shape, node("Reshape", "x n"), shape=("b", 2, 3), initializer=constants)).model.primary
+    assert found.type(found.outputs[0]).shape == (None, 6)
+
+
+def test_every_operator_that_is_missing_is_named_at_once() -> None:
+    with pytest.raises(onert.ModelError, match="nothing implements the operators Alpha, Beta"):
+        onert.load(model(node("Beta", "x", "a"), node("Alpha", "a", "b"), node("Relu", "b")))
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (RELU[:20], "ends .* bytes behind what it lies in"),
+        (b"\x08\x0a\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "does not end within 10 bytes"),
+        (b"\x08\x0a\x3a\x01", "field 7 at byte 2 ends 1 bytes behind"),
+        (b"\x08\x0a\x12\x00\x3b", "wire type 3"),
+        (b"\x08\x0a\x12\x00\x38\x01", "field 7 at byte 5 has wire type 0, expected 2"),
+        (b"\x08\x0a\x12\x00", "the model has no graph"),
+        (b"\x08\x0a\x12\x01\xff\x3a\x00", "not UTF-8"),
+        (b"\x08\x0f\x3a\x00", "the IR version is 15"),
+        (model(node("Relu"), opset=29), "the opset is 29, expected 1 to 28"),
+        (model(node("Relu", "nothing")), "'nothing' is read, but nothing before it has that name"),
+        (model(node("Relu"), node("Abs")), "'y' is written a second time"),
+        (model(node("Relu", axis="text")), "^$"),
+        (model(node("Transpose", perm=[0, 0])), "node 0 Transpose: axes .* name one twice"),
+        (model(node("Softmax", axis=5)), "node 0 Softmax: axis 5 is outside"),
+        (model(node("Flatten", axis=1.5)), "attribute axis is of kind FLOAT, expected INT"),
+        (model(node("Concat", "x x")), "has no axis"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_place(content: bytes, sentence: str) -> None:
+    if sentence == "^$":
+        assert onert.load(content).model.primary.operations  # attributes that an operator has not are not looked at
+        return
+    with pytest.raises(onert.ModelError, match=sentence):
+        onert.load(content)
+
+
+@pytest.mark.parametrize("location", ["../weights", "/etc/passwd", "", "a\\b"])
+def test_elements_are_not_read_outside_of_the_model_s_folder(location: str, tmp_path: Path) -> None:
+    tensor = onnx.TensorProto(name="w", data_type=F, dims=[3], data_location=onnx.TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value=location)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model(node("Add", "x w"), initializer=[tensor]))
+    with pytest.raises(onert.ModelError, match="leaves the model's folder"):
+        onert.load(path)
+
+
+def test_elements_are_read_from_a_file_beside_the_model(tmp_path: Path) -> None:
+    tensor = onnx.TensorProto(name="w", data_type=F, dims=[3], data_location=onnx.TensorProto.EXTERNAL)
+    for key, value in (("location", "weights.bin"), ("offset", "4"), ("length", "12")):
+        tensor.external_data.add(key=key, value=value)
+    (tmp_path / "weights.bin").write_bytes(np.arange(5, dtype="<f4").tobytes())
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model(node("Add", "x w"), initializer=[tensor]))
+    (y,) = onert.Execution(onert.compile(onert.load(path))).run([np.zeros((2, 3), np.float32)]).values()
+    assert y.tolist() == [[1, 2, 3]] * 2
+    (tmp_path / "weights.bin").write_bytes(bytes(12))
+    with pytest.raises(onert.ModelError, match=r"lies in bytes 4 to 16 of 'weights.bin', which has 12"):
+        onert.load(path)
+
+
+def test_packed_integers_are_those_that_were_written() -> None:
+    values = [0, 1, -1, 127, 128, 300, 2**62, -(2**63), 2**63 - 1]
+    tensor = onnx.TensorProto(int64_data=values)
+    assert Message(memoryview(tensor.SerializeToString()), budget(100)).integers(7).tolist() == values
+
+
+def test_a_branch_that_is_impossible_is_refused_when_it_runs() -> None:
+    def branch(op: object) -> object:
+        return onnx.helper.make_graph([op], "b", [], [onnx.helper.make_tensor_value_info("r", F, None)])
+
+    one = onnx.numpy_helper.from_array(np.array([0]), "axes")
+    cut, whole = branch(node("Squeeze", "x axes", "r")), branch(node("Identity", "x", "r"))
+    steps = [node("ReduceSum", "x", "s", keepdims=0), node("Cast", "s", "c", to=onnx.TensorProto.BOOL)]
+    content = model(
+        *steps,
+        node("If", "c", "z", then_branch=whole, else_branch=cut),
+        node("Relu", "z"),
+        shape=(None, 3),
+        initializer=[one],
+    )
+    run = onert.Execution(onert.compile(onert.load(content))).run
+    (y,) = run([np.ones((2, 3), np.float32)]).values()
+    assert y.shape == (2, 3)
+    with pytest.raises(onert.ExecutionError, match="expected 1 to be squeezed"):
+        run([np.zeros((2, 3), np.float32)])

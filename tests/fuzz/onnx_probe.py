@@ -1,0 +1,55 @@
+"""Loads, compiles and runs mutants of ONNX models, in a process of its own; see `probe`.
+
+python -m fuzz.onnx_probe FIRST COUNT
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+
+from fuzz.mutate_onnx import mutant
+from fuzz.probe import BYTES, SECONDS, attempt
+from onnx_cases import cases
+from patience import Late
+
+KINDS = ("simple", "pytorch-operator", "pytorch-converted")
+NODES = ("test_if", "test_loop", "test_scan", "test_resize", "test_lstm")
+
+
+def _late(signum: int, frame: object) -> None:
+    raise Late(f"more than {SECONDS} seconds")
+
+
+def corpus() -> list[bytes]:
+    """Small models of ONNX's suite, and node cases with graphs in them."""
+    from onnx_cases import read
+
+    found = [read(kind, name).model for kind in KINDS for name in sorted(cases(kind))]
+    nodes = sorted(
+        n for n in cases("node") if n.startswith(("test_if", "test_loop", "test_scan", "test_resize", "test_lstm"))
+    )
+    return [m for m in (*found, *(read("node", n).model for n in nodes)) if len(m) < 60_000]
+
+
+def main(arguments: Sequence[str]) -> None:
+    first, count = int(arguments[0]), int(arguments[1])
+    models = corpus()
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    signal.signal(signal.SIGALRM, _late)
+    for seed in range(first, first + count):
+        print(seed, end=" ", flush=True)
+        signal.alarm(SECONDS)
+        try:
+            print(attempt(mutant(seed, models[seed % len(models)]), ("reference",) if seed % 4 else ()))
+        except BaseException:  # whatever it is, it is the finding
+            print("ESCAPED", repr(traceback.format_exc(limit=-3)))
+        finally:
+            signal.alarm(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
