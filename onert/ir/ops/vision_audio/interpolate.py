@@ -13,7 +13,7 @@ from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.shape import Dim
-from onert.ir.types import TensorType
+from onert.ir.types import CallTypes, TensorType
 
 
 class Interpolation(Enum):
@@ -139,6 +139,11 @@ class Interpolate(Op):
             limits = np.iinfo(dtype)
             wide = np.clip(np.trunc(wide), limits.min, limits.max)
         return wide.astype(dtype)
+
+    def evaluate_quantized(
+        self, types: CallTypes, x: Array, sizes: Array | None = None, factors: Array | None = None
+    ) -> Array:
+        return self.evaluate(x, sizes, factors)
 
     def scale(self, at: int, before: int, after: int) -> float:
         """How much longer an axis becomes."""
