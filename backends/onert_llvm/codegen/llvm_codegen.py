@@ -40,6 +40,13 @@ def compile_text(text: str, isa: Isa, opt: int = _LEVEL) -> bytes:
     return emitted(prepared(text, isa, opt))
 
 
+def assembly(text: str, isa: Isa, opt: int = _LEVEL) -> str:
+    """What `compile_text` would produce, as assembler text."""
+    found = prepared(text, isa, opt)
+    with _lent(found.isa, found.opt) as machine:
+        return str(machine.emit_assembly(found.module))
+
+
 def link(
     texts: Sequence[str], isa: Isa, exported: Collection[str], relocation: str, listings: Collection[str] = ()
 ) -> tuple[bytes, Mapping[str, str]]:
