@@ -19,7 +19,7 @@ _WIDE = {DType.INT32: False, DType.INT64: True}
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
-    """Why this backend does not take or put the part; None where it does."""
+    """Why this backend does not take or put the part; None if it does."""
     if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in (*types.inputs, *types.outputs)):
         return "a tensor holds no plain elements"
     starts = types.inputs[1 if isinstance(op, HloDynamicSlice) else 2 :]

@@ -31,7 +31,7 @@ _STORED = {1: Kind.U8, 2: Kind.U16, 4: Kind.U32, 8: Kind.U64}
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
-    """Why this backend does not scatter so; None where it does."""
+    """Why this backend does not scatter so; None if it does."""
     indices = types.input(0 if isinstance(op, ScatterNd | SparseToDense) else 1)
     if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in (*types.inputs, *types.outputs)):
         return "a tensor holds no plain elements"

@@ -14,7 +14,6 @@ from onert_llvm.kernels.elementwise.complex_parts import ComplexParts, Part
 from onert_llvm.kernels.elementwise.elementwise import Elementwise
 from onert_llvm.kernels.elementwise.quantize_dequantize import WidenHalves
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.data_movement import movement
 from onert_llvm.lower.strided_copy import move, operand, side
 
 from .float_elementwise import matrix
@@ -30,7 +29,7 @@ _STORED = {
 
 
 def why_not_halves(op: Op, types: CallTypes) -> str | None:
-    """Why halves are not widened; None where they are."""
+    """Why halves are not widened; None if they are."""
     if types.input(0).dtype not in _HALVES or types.output.dtype is not DType.FLOAT32:
         return "this conversion has no native form"
     return "a tensor has no elements" if 0 in types.output.shape else None
@@ -48,7 +47,7 @@ def lower_halves(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def why_not_channels(op: Dequantize, types: CallTypes) -> str | None:
-    """Why integers are not brought to the scales of their channels; None where they are."""
+    """Why integers are not brought to the scales of their channels; None if they are."""
     x = types.input(0)
     if x.dtype not in _STORED or types.output.dtype is not DType.FLOAT32 or 0 in x.shape:
         return "this conversion has no native form"
@@ -94,7 +93,7 @@ def lower_channels(lowering: Lowering, operations: Sequence[int]) -> None:
 
 
 def why_not_complex(op: Cast, types: CallTypes) -> str | None:
-    """Why numbers do not become complex ones, or the other way round; None where they do."""
+    """Why numbers do not become complex ones, or the other way round; None if they do."""
     ends = (types.input(0).dtype, types.output.dtype)
     known = (DType.COMPLEX64, DType.FLOAT32)
     if any(dtype not in known for dtype in ends):
@@ -108,7 +107,7 @@ def lower_complex(lowering: Lowering, operations: Sequence[int]) -> None:
     operation = lowering.operation(at)
     source, target = operation.used[0], operation.outputs[0]
     if lowering.type(source).dtype is lowering.type(target).dtype:
-        movement.copy(lowering, at)
+        move(lowering, at, operand(lowering, source), operand(lowering, target), (source,))
         return
     shape = lowering.shape(target)
     if lowering.type(source).dtype is DType.COMPLEX64:

@@ -71,7 +71,7 @@ _MOST_LEFT, _MOST_RIGHT = 14, 20
 
 
 def _shifts(op: Binary, types: CallTypes) -> tuple[int, int] | None:
-    """By how many bits the sides of a sum are shifted down where all scales are powers of two; None where they are not
+    """By how many bits the sides of a sum are shifted down where all scales are powers of two; None if they are not
     shifted.
     """
     (x, ex), (y, ey), (out, eo) = (math.frexp(t.scale) for t in (types.input(0), types.input(1), types.output))

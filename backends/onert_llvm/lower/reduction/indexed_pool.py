@@ -15,7 +15,7 @@ from onert_llvm.lower.strided_copy import move, operand, side
 
 
 def why_not(op: IndexedPool, types: CallTypes) -> str | None:
-    """Why this backend does not pool so; None where it does."""
+    """Why this backend does not pool so; None if it does."""
     if any(t is None or t.dtype is not DType.FLOAT32 for t in (*types.inputs, types.outputs[0])):
         return "only float32 is native"
     if any(t is not None and 0 in t.shape for t in (*types.inputs, *types.outputs)):

@@ -20,7 +20,7 @@ _PIECE = 64
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
-    """Why this backend does not sum up or order so; None where it does."""
+    """Why this backend does not sum up or order so; None if it does."""
     x = types.input(0)
     if x.dtype not in KINDS or 0 in (*x.shape, *types.output.shape):
         return "elements of this type, or none, have no native form"

@@ -14,7 +14,7 @@ _FIELDS = 5
 
 
 def why_not(op: NonMaxSuppression, types: CallTypes) -> str | None:
-    """Why this backend does not choose the boxes; None where it does."""
+    """Why this backend does not choose the boxes; None if it does."""
     given = (t for i, t in enumerate(types.inputs) if i != 2 and t is not None)
     if any(t.dtype is not DType.FLOAT32 for t in given):
         return "only float32 is native"

@@ -23,7 +23,7 @@ from .transpose_conv_phases import phases, put
 
 
 def why_not(op: TransposeConv2D, types: CallTypes) -> str | None:
-    """Why this backend does not run the operation; None where it does."""
+    """Why this backend does not run the operation; None if it does."""
     bias = types.inputs[3] if len(types.inputs) > 3 else None
     if bias is not None and bias.value is None:
         return "the bias is not constant"
