@@ -14,7 +14,7 @@ from onert_llvm.command.command import Pointer, Slot
 from onert_llvm.kernels.arithmetic.expression import Kind
 from onert_llvm.kernels.data_movement.scatter import Join, Scatter
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.elementwise.op_to_expression import KINDS
+from onert_llvm.lower.dtype_sets import KINDS
 from onert_llvm.lower.strided_copy import move, operand, side
 
 _PIECE = 1 << 10

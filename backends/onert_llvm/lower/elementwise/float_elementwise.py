@@ -14,8 +14,9 @@ from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Leaf, checked, leaves
 from onert_llvm.kernels.elementwise.elementwise import Elementwise
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.dtype_sets import KINDS
 
-from .op_to_expression import KINDS, expression, rule_of, supported
+from .op_to_expression import expression, rule_of, supported
 
 WIDE = 1024
 """Elements that a row has at least where rows do not matter."""

@@ -13,21 +13,7 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
 from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Kind, clamp, hard_swish
 from onert_llvm.kernels.elementwise.elementwise import Reach
-
-KINDS: Mapping[DType, Kind] = {
-    DType.FLOAT32: Kind.F32,
-    DType.FLOAT64: Kind.F64,
-    DType.INT64: Kind.I64,
-    DType.INT32: Kind.I32,
-    DType.INT16: Kind.I16,
-    DType.INT8: Kind.I8,
-    DType.UINT8: Kind.U8,
-    DType.UINT16: Kind.U16,
-    DType.UINT32: Kind.U32,
-    DType.UINT64: Kind.U64,
-    DType.BOOL: Kind.BOOL,
-}
-"""The element types that loops know."""
+from onert_llvm.lower.dtype_sets import KINDS
 
 _REALS, _TRUTHS = (Kind.F32,), (Kind.BOOL,)
 _WHOLES = (Kind.I8, Kind.I16, Kind.I32, Kind.I64, Kind.U8, Kind.U16, Kind.U32, Kind.U64)

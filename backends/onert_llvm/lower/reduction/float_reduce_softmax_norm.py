@@ -21,7 +21,7 @@ from onert_llvm.kernels.reduction import softmax_norm
 from onert_llvm.kernels.reduction.reduce import ArgColumns, Fold, ReduceColumns, ReduceRows
 from onert_llvm.kernels.reduction.softmax_norm import Norm, Normalize
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.elementwise.op_to_expression import KINDS
+from onert_llvm.lower.dtype_sets import KINDS
 from onert_llvm.lower.strided_copy import move, operand, side
 
 _FOLDS: Mapping[Reduction, Fold] = {

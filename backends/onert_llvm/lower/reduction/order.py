@@ -13,7 +13,7 @@ from onert_llvm.command.command import Slot
 from onert_llvm.kernels.reduction.running_sum import RunningSum
 from onert_llvm.kernels.reduction.topk import TopK
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.elementwise.op_to_expression import KINDS
+from onert_llvm.lower.dtype_sets import KINDS
 
 _PIECE = 64
 """Columns of running sums in a work tile."""
