@@ -19,6 +19,7 @@ OWN = (
     "onert.frontend.circle",
     "onert.frontend.nnpackage",
     "onert.frontend.flow",
+    "onert.frontend.tnn",
     "onert.frontend.onnx",
 )
 """The project's own formats, each `FORMAT` of a package; they are asked before those of strangers."""

@@ -91,6 +91,10 @@ class Builder:
         """What errors call the operation that is added next."""
         return f"operation {len(self._operations)} {op.label}"
 
+    def type(self, operand: int) -> TensorType:
+        """The type of an operand, its elements known where it is a constant."""
+        return self._operands[operand].known
+
     def subgraph(self, outputs: Sequence[int]) -> Subgraph:
         """The subgraph with these outputs."""
         return Subgraph(

@@ -1,0 +1,175 @@
+"""The graph that layers are written into, and what is known of each blob."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import define, evolve
+
+from onert.ir import Array, DType, ModelError, Op, Quantization, Subgraph, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.convert import Dequantize, Quantize
+from onert.ir.shape import is_static
+
+from .buffers import Weights
+
+TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
+
+
+@define
+class Blob:
+    """A blob's operands: its real numbers, its stored integers, or both. Each is made from the other when needed."""
+
+    name: str
+    real: int | None = None
+    stored: int | None = None
+
+
+class Graph:
+    """Operations of one model, blobs by name."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.weights = weights
+        self.blobs: dict[str, Blob] = {}
+        self._builder = Builder("main")
+        self._places: list[str] = []
+        self.place = ""
+        """The layer that operations belong to."""
+
+    def input(self, name: str, type_: TensorType) -> None:
+        self.blobs[name] = Blob(name, self._builder.input(type_, name))
+
+    def add_many(self, op: Op, *operands: int, quantization: Quantization | None = None) -> tuple[int, ...]:
+        results = self._builder.add_many(op, *operands, quantization=(quantization,) * 8)
+        self._places.append(self.place)
+        return results
+
+    def add(self, op: Op, *operands: int, quantization: Quantization | None = None) -> int:
+        return self.add_many(op, *operands, quantization=quantization)[0]
+
+    def move(self, op: Op, x: int, *operands: int) -> int:
+        """An operation that leaves elements as they are: its result is quantised as `x` is."""
+        return self.add(op, x, *operands, quantization=self.type(x).quantization)
+
+    def constant(self, array: Array, quantization: Quantization | None = None) -> int:
+        return self._builder.constant(array, quantization)
+
+    def integers(self, values: Sequence[int]) -> int:
+        return self.constant(np.array(values, np.int32))
+
+    def type(self, operand: int) -> TensorType:
+        return self._builder.type(operand)
+
+    def shape(self, operand: int) -> tuple[int, ...]:
+        """The operand's shape; ModelError where it is known only at run time."""
+        type_ = self.type(operand)
+        if not (type_.ranked and is_static(type_.shape)):
+            raise ModelError(f"its input is {type_}, expected a shape that is known before the run")
+        return tuple(d for d in type_.shape if d is not None)
+
+    def transpose(self, x: int, order: Sequence[int]) -> int:
+        return self.move(Transpose(), x, self.integers(order))
+
+    def nhwc(self, x: int) -> int:
+        if len(self.shape(x)) != 4:
+            raise ModelError(f"its input is {self.type(x)}, expected 4 dimensions")
+        return self.transpose(x, TO_NHWC)
+
+    def nchw(self, x: int) -> int:
+        return self.transpose(x, TO_NCHW)
+
+    def binary(self, kind: BinaryKind, x: int, y: int | Array | float) -> int:
+        """A function of two operands, or of one and constants of its element type."""
+        if not isinstance(y, int):
+            y = self.constant(np.asarray(y, self.type(x).dtype.numpy))
+        return self.add(Binary(kind), x, y)
+
+    def bounded(self, kind: BinaryKind, x: int, bound: int) -> int:
+        """MAXIMUM or MINIMUM of integers that are quantised alike."""
+        return self.move(Binary(kind), x, bound)
+
+    def blob(self, name: str) -> Blob:
+        found = self.blobs.get(name)
+        if found is None:
+            raise ModelError(f"blob '{name}' is made by no layer before it")
+        return found
+
+    def real(self, name: str) -> int:
+        """A blob's real numbers (or its plain integers)."""
+        blob = self.blob(name)
+        if blob.real is None:
+            assert blob.stored is not None
+            scales, _ = self.scales(name)
+            x = self.add(Dequantize(), blob.stored)
+            blob.real = x if len(scales) == 1 else self.binary(BinaryKind.MUL, x, self._across(x, scales))
+        return blob.real
+
+    def stored(self, name: str) -> int:
+        """A blob's integers."""
+        blob = self.blob(name)
+        if blob.stored is None:
+            assert blob.real is not None
+            if self.type(blob.real).dtype is DType.INT8:
+                blob.stored = self.add(Quantize(DType.INT8), self.real(name), quantization=self.quantization(name))
+            else:
+                blob.stored = self._quantized(name, blob.real)
+        return blob.stored
+
+    def put(self, name: str, operand: int, *, quantized: bool) -> None:
+        """What a layer makes: integers already, or real numbers that integers stand for where it is quantised."""
+        if name in self.blobs:
+            raise ModelError(f"blob '{name}' is made twice")
+        if self.type(operand).quantization is not None:
+            self.blobs[name] = Blob(name, stored=operand)
+        elif quantized and self.type(operand).dtype is DType.FLOAT32:
+            self.blobs[name] = Blob(name, stored=self._quantized(name, operand))
+        else:
+            self.blobs[name] = Blob(name, real=operand)
+
+    def scales(self, name: str) -> tuple[Array, int]:
+        """A blob's scales, one or one for each channel, and its zero point."""
+        parts = self.weights.scale(name)
+        if parts is None or "scale" not in parts or not parts["scale"].count:
+            raise ModelError(f"blob '{name}' has no scale")
+        zeros = parts["zero point"].array() if "zero point" in parts else np.zeros(1, np.int8)
+        if len(set(zeros.tolist())) > 1:
+            raise ModelError(
+                f"blob '{name}' has zero points from {zeros.min()} to {zeros.max()}, expected a single one"
+            )
+        return parts["scale"].real(), int(zeros[0]) if len(zeros) else 0
+
+    def quantization(self, name: str) -> Quantization:
+        """How a blob's integers are declared: several scales are multiplied apart, around a scale of 1."""
+        scales, zero = self.scales(name)
+        return Quantization((float(scales[0]) if len(scales) == 1 else 1.0,), (zero,))
+
+    def _quantized(self, name: str, x: int) -> int:
+        scales, _ = self.scales(name)
+        if len(scales) > 1:
+            x = self.binary(BinaryKind.DIV, x, self._across(x, scales))
+        return self.add(Quantize(DType.INT8), x, quantization=self.quantization(name))
+
+    def _across(self, x: int, values: Array) -> Array:
+        """One number for each channel, as it broadcasts against `x`."""
+        shape = self.shape(x)
+        if len(shape) < 2 or shape[1] != len(values):
+            raise ModelError(f"there are {len(values)} scales for {self.type(x)}, expected one or one for each channel")
+        return values.reshape(-1, *(1,) * (len(shape) - 2))
+
+    def subgraph(self, outputs: Sequence[str]) -> Subgraph:
+        """The whole graph; operations say which layer they come from, operands which blob they are."""
+        graph = self._builder.subgraph([self.real(name) for name in outputs])
+        names: dict[int, str] = {}
+        for name in (*outputs, *self.blobs):
+            operand = self.blobs[name].real
+            if operand is not None:
+                names.setdefault(operand, name)
+        operands = tuple(evolve(o, name=o.name or names.get(i, "")) for i, o in enumerate(graph.operands))
+        places = (*self._places, *("",) * (len(graph.operations) - len(self._places)))
+        operations = tuple(
+            evolve(o, location=place or o.location) for o, place in zip(graph.operations, places, strict=True)
+        )
+        return evolve(graph, operands=operands, operations=operations)

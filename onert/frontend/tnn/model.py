@@ -1,0 +1,97 @@
+"""From a structure and weights to a model."""
+
+from __future__ import annotations
+
+from onert.frontend.flatbuffer import Data
+from onert.ir import ModelError, RuleError, Subgraphs, TensorType
+
+from .buffers import Weights
+from .graph import Blob, Graph
+from .layer_types import plain
+from .random_weights import RandomWeights
+from .site import Site
+from .structure import Layer, Structure, read_structure
+from .table import LAYERS, QUANTIZED
+from .weights import StoredWeights, read_weights
+
+__all__ = ["RandomWeights", "read_model", "stored"]
+
+
+_AHEAD = 16
+"""Layers that are looked at to guess a shape which only a file of weights would say."""
+
+
+def stored(data: Data, name: str) -> StoredWeights:
+    """The weights of a file called `name`; ModelError with that name where they are malformed."""
+    try:
+        return read_weights(data)
+    except ModelError as error:
+        raise ModelError(f"{name}: {error}") from error
+
+
+def read_model(data: Data, weights: Weights) -> Subgraphs:
+    """The model of a structure's text; ModelError where it breaks a rule, or with all layer types that are missing."""
+    structure = read_structure(data)
+    _require_known(structure)
+    graph = Graph(weights)
+    for given in structure.inputs:
+        graph.input(given.name, TensorType(given.dtype, given.shape))
+    for at, layer in enumerate(structure.layers):
+        graph.place = layer.label
+        try:
+            _write(graph, layer, structure.layers[at + 1 : at + 1 + _AHEAD] if weights.invents else ())
+        except (ModelError, RuleError) as error:
+            raise ModelError(f"{layer.label}: {error}") from error
+    missing = [name for name in structure.outputs if name not in graph.blobs]
+    if missing:
+        raise ModelError(f"no layer makes the outputs {', '.join(missing)}")
+    graph.place = "the outputs"
+    try:
+        return Subgraphs((graph.subgraph(structure.outputs),))
+    except RuleError as error:
+        raise ModelError(f"the outputs: {error}") from error
+
+
+def _require_known(structure: Structure) -> None:
+    """ModelError with every layer type that is missing, and where it is first met."""
+    first: dict[str, Layer] = {}
+    for layer in structure.layers:
+        if plain(layer.type)[0] not in LAYERS:
+            first.setdefault(layer.type, layer)
+    if first:
+        listed = ", ".join(f"{name} (layer {layer.index} '{layer.name}')" for name, layer in first.items())
+        raise ModelError(f"layer types that are not supported: {listed}")
+
+
+def _write(graph: Graph, layer: Layer, following: tuple[Layer, ...]) -> None:
+    """The operations of one layer."""
+    name, quantized = plain(layer.type)
+    write = QUANTIZED.get(name) if quantized else None
+    site = Site(graph, layer, following)
+    _bring_constants(graph, layer, name)
+    outputs = (write or LAYERS[name])(site)
+    if len(outputs) < len(layer.outputs):
+        raise ModelError(f"it has {len(layer.outputs)} outputs, expected {len(outputs)}")
+    for blob, operand in zip(layer.outputs, outputs, strict=False):
+        graph.put(blob, operand, quantized=quantized)
+
+
+def _bring_constants(graph: Graph, layer: Layer, name: str) -> None:
+    """Inputs that no layer makes are constants of the file."""
+    for at, blob in enumerate(layer.inputs):
+        if blob in graph.blobs:
+            continue
+        found = graph.weights.constant(blob, _expected(graph, layer, name) if at else None)
+        if found is None:
+            raise ModelError(f"blob '{blob}' is made by no layer before it and is no constant")
+        array = found.array() if found.shape is None else found.array().reshape(found.shape)
+        graph.blobs[blob] = Blob(blob, graph.constant(array))
+
+
+def _expected(graph: Graph, layer: Layer, name: str) -> tuple[int, ...] | None:
+    """The shape of a constant, where the layer tells it: what normalises has a number for each element or channel."""
+    shape = graph.shape(graph.real(layer.inputs[0]))
+    if name == "LayerNorm":
+        count = Site(graph, layer).integer("number of dimensions", 1, 1, max(1, len(shape)))
+        return shape[-count:]
+    return shape[1:2] if name == "GroupNorm" else None

@@ -1,0 +1,132 @@
+"""One layer on its way into the graph: its parameters, inputs and weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import Array, ModelError
+
+from .buffers import INT8, Buffer, Wish, sized
+from .graph import Graph
+from .structure import MOST, Layer
+
+
+class Site:
+    """What a function of the table is given: it reads parameters in their order and gives the layer's outputs."""
+
+    def __init__(self, graph: Graph, layer: Layer, following: Sequence[Layer] = ()) -> None:
+        self.graph = graph
+        self.layer = layer
+        self.following = following
+        """The layers behind this one."""
+        self._next = 0
+
+    @property
+    def left(self) -> int:
+        """Parameters that have not been read."""
+        return len(self.layer.parameters) - self._next
+
+    def _word(self) -> str | None:
+        if not self.left:
+            return None
+        self._next += 1
+        return self.layer.parameters[self._next - 1]
+
+    def integer(self, what: str, default: int | None = None, low: int = -MOST - 1, high: int = MOST) -> int:
+        """The next parameter, a whole number between two bounds."""
+        word = self._word()
+        if word is None:
+            if default is None:
+                raise ModelError(f"parameter {self._next} ({what}) is missing")
+            return default
+        try:
+            found = int(word)
+        except ValueError as error:
+            raise ModelError(f"parameter {self._next - 1} ({what}) is {word!r}, expected a whole number") from error
+        if not low <= found <= high:
+            raise ModelError(f"parameter {self._next - 1} ({what}) is {found}, expected {low} to {high}")
+        return found
+
+    def number(self, what: str, default: float | None = None) -> float:
+        """The next parameter, a finite number, as a float32 holds it."""
+        word = self._word()
+        if word is None:
+            if default is None:
+                raise ModelError(f"parameter {self._next} ({what}) is missing")
+            return default
+        try:
+            found = float(word)
+        except ValueError as error:
+            raise ModelError(f"parameter {self._next - 1} ({what}) is {word!r}, expected a number") from error
+        if not abs(found) <= float(np.finfo(np.float32).max) * (1 + 1e-6):
+            raise ModelError(f"parameter {self._next - 1} ({what}) is {word}, expected a float32")
+        return float(np.float32(found))
+
+    def counted(self, what: str) -> tuple[int, ...]:
+        """A count and as many whole numbers."""
+        count = self.integer(f"number of {what}", 0, 0, self.left)
+        return tuple(self.integer(what) for _ in range(count))
+
+    def flag(self, what: str, default: int | None = None) -> bool:
+        return self.integer(what, default) != 0
+
+    @property
+    def x(self) -> int:
+        """The first input's real numbers."""
+        return self.input(0)
+
+    def input(self, at: int) -> int:
+        if at >= len(self.layer.inputs):
+            raise ModelError(f"it has {len(self.layer.inputs)} inputs, expected at least {at + 1}")
+        return self.graph.real(self.layer.inputs[at])
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        return tuple(map(self.graph.real, self.layer.inputs))
+
+    def axis(self, what: str, rank: int, default: int | None = None) -> int:
+        """An axis of a tensor of `rank`, negative ones counted from the end."""
+        found = self.integer(what, default)
+        if not -rank <= found < rank:
+            raise ModelError(f"{what} is {found}, expected an axis of {rank} dimensions")
+        return found % rank
+
+    def part(self, wish: Wish) -> Buffer | None:
+        """A buffer of the layer's weights, of just the elements that are wanted."""
+        found = self.graph.weights.part(self.layer, wish)
+        what = f"its {wish.part}"
+        return None if found is None else sized(found, math.prod(wish.shape), what)
+
+    def some(self, wish: Wish) -> Buffer:
+        """As `part`; ModelError where there is none."""
+        found = self.part(wish)
+        if found is None:
+            raise ModelError(f"it has no {wish.part}")
+        return found
+
+    def real_weight(self, wish: Wish, outputs: int) -> Array:
+        """A weight as real numbers: one that is stored in integers is multiplied by its scales.
+
+        `outputs` are the rows in which it lies, each with a scale of its own or all with one.
+        """
+        buffer = self.some(wish)
+        if buffer.code != INT8:
+            return buffer.real().reshape(wish.shape)
+        scales = self.channel_scales(outputs, wish.terms)
+        rows = buffer.real().reshape(outputs, -1) * scales.reshape(-1, 1)
+        return rows.reshape(wish.shape)
+
+    def channel_scales(self, outputs: int, terms: int) -> Array:
+        """The scales of an integer weight, one or one for each output; its zero points must be 0."""
+        parts = self.graph.weights
+        zeros = parts.part(self.layer, Wish("zero point", (outputs,)))
+        if zeros is not None and zeros.array().any():
+            raise ModelError("its weight has zero points other than 0, which is not supported")
+        found = parts.part(self.layer, Wish("scale", (outputs,), terms, integer=True))
+        if found is None or found.count not in (1, outputs):
+            have = 0 if found is None else found.count
+            raise ModelError(f"its weight has {have} scales, expected 1 or {outputs}")
+        return found.real()

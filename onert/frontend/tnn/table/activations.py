@@ -1,0 +1,209 @@
+"""Functions of single elements.
+
+Source: TNN's layer_interpreter/*.cc and device/cpu/acc/*.cc; where its formula would overflow, one that equals it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from onert.frontend.tnn.buffers import Wish
+from onert.frontend.tnn.graph import Graph
+from onert.frontend.tnn.site import Site
+from onert.ir.ops.elementwise.binary import BinaryKind, PRelu
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
+
+_MOST = float(np.finfo(np.float32).max)
+_SELU_ALPHA, _SELU_GAMMA = 1.6732632, 1.0507010
+
+
+def _unary(kind: UnaryKind) -> Callable[[Site], Sequence[int]]:
+    def write(site: Site) -> Sequence[int]:
+        return [site.graph.add(Unary(kind), site.x)]
+
+    return write
+
+
+def _formula(write: Callable[[Graph, int], int]) -> Callable[[Site], Sequence[int]]:
+    """A function that is written with several operations."""
+
+    def written(site: Site) -> Sequence[int]:
+        return [write(site.graph, site.x)]
+
+    return written
+
+
+def _one(g: Graph, kind: UnaryKind, x: int) -> int:
+    return g.add(Unary(kind), x)
+
+
+def _softplus(g: Graph, x: int) -> int:
+    """max(x, 0) + log(1 + exp(-|x|))"""
+    tail = _one(g, UnaryKind.EXP, _one(g, UnaryKind.NEG, _one(g, UnaryKind.ABS, x)))
+    tail = _one(g, UnaryKind.LOG, g.binary(BinaryKind.ADD, tail, 1.0))
+    return g.binary(BinaryKind.ADD, _one(g, UnaryKind.RELU, x), tail)
+
+
+def _log_sigmoid(g: Graph, x: int) -> int:
+    return _one(g, UnaryKind.NEG, _softplus(g, _one(g, UnaryKind.NEG, x)))
+
+
+def _softsign(g: Graph, x: int) -> int:
+    return g.binary(BinaryKind.DIV, x, g.binary(BinaryKind.ADD, _one(g, UnaryKind.ABS, x), 1.0))
+
+
+def _reciprocal(g: Graph, x: int) -> int:
+    ones = g.constant(np.ones((), np.float32))
+    return g.binary(BinaryKind.DIV, ones, x)
+
+
+def _tan(g: Graph, x: int) -> int:
+    return g.binary(BinaryKind.DIV, _one(g, UnaryKind.SIN, x), _one(g, UnaryKind.COS, x))
+
+
+def _other_leg(g: Graph, x: int) -> int:
+    """sqrt(1 - x * x)"""
+    ones = g.constant(np.ones((), np.float32))
+    return _one(g, UnaryKind.SQRT, g.binary(BinaryKind.SUB, ones, _one(g, UnaryKind.SQUARE, x)))
+
+
+def _asin(g: Graph, x: int) -> int:
+    return g.binary(BinaryKind.ATAN2, x, _other_leg(g, x))
+
+
+def _acos(g: Graph, x: int) -> int:
+    return g.binary(BinaryKind.ATAN2, _other_leg(g, x), x)
+
+
+def _atan(g: Graph, x: int) -> int:
+    return g.binary(BinaryKind.ATAN2, x, 1.0)
+
+
+def _clipped(g: Graph, x: int, low: float, high: float) -> int:
+    return g.binary(BinaryKind.MINIMUM, g.binary(BinaryKind.MAXIMUM, x, low), high)
+
+
+def _clip(site: Site) -> Sequence[int]:
+    low, high = site.number("minimum", -_MOST), site.number("maximum", _MOST)
+    return [_clipped(site.graph, site.x, low, high)]
+
+
+def _sloped(site: Site) -> tuple[float, float]:
+    return site.number("alpha"), site.number("beta")
+
+
+def _hard_sigmoid(site: Site) -> Sequence[int]:
+    return [_hard(site, site.x, *_sloped(site))]
+
+
+def _hard(site: Site, x: int, alpha: float, beta: float) -> int:
+    """x * alpha + beta, between 0 and 1."""
+    g = site.graph
+    return _clipped(g, g.binary(BinaryKind.ADD, g.binary(BinaryKind.MUL, x, alpha), beta), 0.0, 1.0)
+
+
+def _hard_swish(site: Site) -> Sequence[int]:
+    """The first input times the hard sigmoid of the last, which may be the same."""
+    return [site.graph.binary(BinaryKind.MUL, site.x, _hard(site, site.inputs[-1], *_sloped(site)))]
+
+
+def _exponential(site: Site, alpha: float) -> int:
+    """max(x, 0) + alpha * (exp(min(x, 0)) - 1)"""
+    g = site.graph
+    below = _one(g, UnaryKind.EXP, g.binary(BinaryKind.MINIMUM, site.x, 0.0))
+    below = g.binary(BinaryKind.MUL, g.binary(BinaryKind.SUB, below, 1.0), alpha)
+    return g.binary(BinaryKind.ADD, _one(g, UnaryKind.RELU, site.x), below)
+
+
+def _elu(site: Site) -> Sequence[int]:
+    alpha = site.number("alpha", 1.0)
+    return _unary(UnaryKind.ELU)(site) if alpha == 1 else [_exponential(site, alpha)]
+
+
+def _selu(site: Site) -> Sequence[int]:
+    alpha, gamma = site.number("alpha", _SELU_ALPHA), site.number("gamma", _SELU_GAMMA)
+    return [site.graph.binary(BinaryKind.MUL, _exponential(site, alpha), gamma)]
+
+
+def _leaky_relu(site: Site) -> Sequence[int]:
+    return [site.graph.add(LeakyRelu(site.number("alpha", 0.01)), site.x)]
+
+
+def _power(site: Site) -> Sequence[int]:
+    """(scale * x + shift) ** exponent"""
+    g = site.graph
+    exponent, scale, shift = (site.number(what, default) for what, default in _POWER)
+    inner = g.binary(BinaryKind.ADD, g.binary(BinaryKind.MUL, site.x, scale), shift)
+    return [g.binary(BinaryKind.POW, inner, exponent)]
+
+
+_POWER = (("exponent", 1.0), ("scale", 1.0), ("shift", 0.0))
+
+
+def _prelu(site: Site) -> Sequence[int]:
+    """A slope for all channels or one for each."""
+    g = site.graph
+    shape = g.shape(site.x)
+    channels = shape[1] if len(shape) > 1 else 1
+    wish = Wish("slope", (1 if site.flag("shared", 0) else channels,))
+    found = g.weights.part(site.layer, wish)
+    if found is not None and found.count in (1, channels):
+        wish = Wish("slope", (found.count,))
+    slope = site.some(wish).real()
+    if len(slope) == 1 and 0 <= slope[0] <= 1:
+        return [g.add(LeakyRelu(float(slope[0])), site.x)]
+    return [g.add(PRelu(), site.x, g.constant(slope.reshape(-1, *(1,) * (len(shape) - 2)) if channels > 1 else slope))]
+
+
+def _identity(site: Site) -> Sequence[int]:
+    return [site.x] * len(site.layer.outputs)
+
+
+def _quantized_relu(site: Site) -> Sequence[int]:
+    """Stored integers: the blobs on both sides share a scale."""
+    g = site.graph
+    x = g.stored(site.layer.inputs[0])
+    return [g.move(Unary(UnaryKind.RELU), x)]
+
+
+LAYERS: dict[str, Callable[[Site], Sequence[int]]] = {
+    "ReLU": _unary(UnaryKind.RELU),
+    "ReLU6": _unary(UnaryKind.RELU6),
+    "Sigmoid": _unary(UnaryKind.LOGISTIC),
+    "Tanh": _unary(UnaryKind.TANH),
+    "Abs": _unary(UnaryKind.ABS),
+    "Neg": _unary(UnaryKind.NEG),
+    "Square": _unary(UnaryKind.SQUARE),
+    "Sqrt": _unary(UnaryKind.SQRT),
+    "Rsqrt": _unary(UnaryKind.RSQRT),
+    "Exp": _unary(UnaryKind.EXP),
+    "Log": _unary(UnaryKind.LOG),
+    "Sin": _unary(UnaryKind.SIN),
+    "Cos": _unary(UnaryKind.COS),
+    "Sign": _unary(UnaryKind.SIGN),
+    "Floor": _unary(UnaryKind.FLOOR),
+    "Ceil": _unary(UnaryKind.CEIL),
+    "Erf": _unary(UnaryKind.ERF),
+    "GELU": _unary(UnaryKind.GELU),
+    "Tan": _formula(_tan),
+    "Asin": _formula(_asin),
+    "Acos": _formula(_acos),
+    "Atan": _formula(_atan),
+    "Softplus": _formula(_softplus),
+    "Softsign": _formula(_softsign),
+    "LogSigmoid": _formula(_log_sigmoid),
+    "Reciprocal": _formula(_reciprocal),
+    "Clip": _clip,
+    "HardSigmoid": _hard_sigmoid,
+    "HardSwish": _hard_swish,
+    "Elu": _elu,
+    "Selu": _selu,
+    "LeakyRelu": _leaky_relu,
+    "Power": _power,
+    "PReLU": _prelu,
+    "Identity": _identity,
+    "Split": _identity,
+}
+QUANTIZED = {"ReLU": _quantized_relu}

@@ -1,0 +1,64 @@
+"""Functions of two blobs, or of one blob and a weight, broadcast.
+
+Source: TNN's multidir_broadcast_layer.cc and add_layer_interpreter.cc.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from onert.frontend.tnn.buffers import Wish
+from onert.frontend.tnn.site import Site
+from onert.ir import ModelError
+from onert.ir.ops.elementwise.binary import BinaryKind
+
+
+def _binary(kind: BinaryKind) -> Callable[[Site], Sequence[int]]:
+    def write(site: Site) -> Sequence[int]:
+        g = site.graph
+        position = site.integer("position of the weight", 1, -1, 1)
+        x, *others = site.inputs
+        for y in others:
+            x = g.binary(kind, x, y)
+        if not others:
+            weight = _weight(site)
+            x = g.binary(kind, weight, x) if position == 0 else g.binary(kind, x, weight)
+        return [x]
+
+    return write
+
+
+def _weight(site: Site) -> int:
+    """A weight of the blob's rank as it is; one without a shape by the number of its elements."""
+    g = site.graph
+    shape = g.shape(site.x)
+    made_up = (1, shape[1] if len(shape) > 1 else 1, *(1,) * (len(shape) - 2))
+    found = g.weights.part(site.layer, Wish("weight", made_up))
+    if found is None:
+        raise ModelError("it has one input and no weight")
+    if found.shape is not None and len(found.shape) >= len(shape):
+        return g.constant(found.real().reshape(found.shape))
+    for axes in _broadcasts(len(shape)):
+        kept = tuple(d if axis in axes else 1 for axis, d in enumerate(shape))
+        if math.prod(kept) == found.count:
+            return g.constant(found.real().reshape(kept))
+    raise ModelError(f"its weight of {found.count} elements does not broadcast against {list(shape)}")
+
+
+def _broadcasts(rank: int) -> tuple[tuple[int, ...], ...]:
+    """Which axes a weight may go along, in the order in which TNN tries them."""
+    inner = tuple(range(1, rank))
+    tried = ((), (1,), inner, (3,), (2, 3), (1, 3), (1, 2))
+    return tuple(axes for axes in tried if all(axis < rank for axis in axes))
+
+
+LAYERS = {
+    "Add": _binary(BinaryKind.ADD),
+    "Sub": _binary(BinaryKind.SUB),
+    "Mul": _binary(BinaryKind.MUL),
+    "Div": _binary(BinaryKind.DIV),
+    "Maximum": _binary(BinaryKind.MAXIMUM),
+    "Minimum": _binary(BinaryKind.MINIMUM),
+    "SquaredDifference": _binary(BinaryKind.SQUARED_DIFFERENCE),
+}

@@ -1,0 +1,249 @@
+"""Layers that move elements: shapes, slices, joints, margins.
+
+Source: TNN's layer_interpreter/*.cc, dims_vector_utils.cc, stride_slice_layer.cc and cpu_pad_layer_acc.cc.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.frontend.tnn.buffers import Wish
+from onert.frontend.tnn.site import Site
+from onert.frontend.tnn.structure import MOST
+from onert.ir import ModelError
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat, SplitV
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.data_movement.slicing import Mirror, MirrorPad, Pad, StridedSlice
+
+from .spans import LARGEST
+
+_CONSTANT, _REFLECT, _EDGE = 0, 1, 2
+
+
+def _reshape(site: Site) -> Sequence[int]:
+    """Lengths from `axis` on: 0 keeps one, -1 is what the others leave."""
+    g = site.graph
+    given = g.shape(site.x)
+    axis = site.integer("axis", None, 0, len(given))
+    last = site.integer("number of axes", None, -1)
+    shape = site.counted("lengths")
+    out = [*given[:axis], *(1,) * len(shape)]
+    unknown = None
+    for at, length in zip(range(axis, len(shape) if last == -1 else last), shape, strict=False):
+        if length == -1 and unknown is None:
+            unknown = at
+        elif length == 0 and at < len(given):
+            out[at] = given[at]
+        elif length > 0:
+            out[at] = length
+        else:
+            raise ModelError(f"length {at} of the new shape {list(shape)} is {length}, which says nothing")
+    if unknown is not None:
+        out[unknown] = math.prod(given) // math.prod(out)
+    if math.prod(out) != math.prod(given):
+        raise ModelError(f"the shape {list(given)} cannot become {out}")
+    if site.integer("order", 0, 0, 1) == 0:
+        return [g.add(Reshape(tuple(out)), site.x)]
+    return [_reshape_nhwc(site, given, tuple(out))]
+
+
+def _reshape_nhwc(site: Site, given: tuple[int, ...], out: tuple[int, ...]) -> int:
+    """Elements in the order in which their channels lie side by side."""
+    if max(len(given), len(out)) > 4:
+        raise ModelError(f"the shapes {list(given)} and {list(out)} have more than 4 dimensions")
+    g = site.graph
+    wide = (*given, *(1,) * (4 - len(given)))
+    n, c, h, w = (*out, *(1,) * (4 - len(out)))
+    x = g.nhwc(g.add(Reshape(wide), site.x))
+    return g.add(Reshape(out), g.nchw(g.add(Reshape((n, h, w, c)), x)))
+
+
+def _flatten(site: Site) -> Sequence[int]:
+    shape = site.graph.shape(site.x)
+    axis = site.integer("axis", 1, 0, len(shape))
+    return [site.graph.add(Reshape((math.prod(shape[:axis]), math.prod(shape[axis:]))), site.x)]
+
+
+def _permute(site: Site) -> Sequence[int]:
+    """Axes that are not named follow in their order."""
+    rank = len(site.graph.shape(site.x))
+    order = site.counted("axes")
+    if len(set(order)) < len(order) or any(not 0 <= axis < rank for axis in order):
+        raise ModelError(f"the order is {list(order)}, expected different axes of {rank} dimensions")
+    return [site.graph.transpose(site.x, (*order, *(axis for axis in range(rank) if axis not in order)))]
+
+
+def _squeeze(site: Site) -> Sequence[int]:
+    shape = site.graph.shape(site.x)
+    count = site.integer("number of axes", 0, 0, site.left)
+    axes = {site.axis("axis", len(shape)) for _ in range(count)}
+    if any(shape[axis] != 1 for axis in axes):
+        raise ModelError(f"axes {sorted(axes)} of {list(shape)} are not all of length 1")
+    return [site.graph.add(Reshape(tuple(d for axis, d in enumerate(shape) if axis not in axes)), site.x)]
+
+
+def _unsqueeze(site: Site) -> Sequence[int]:
+    shape = site.graph.shape(site.x)
+    count = site.integer("number of axes", 0, 0, min(site.left, 8))
+    rank = len(shape) + count
+    axes = {site.axis("axis", rank) for _ in range(count)}
+    rest = iter(shape)
+    if len(axes) < count:
+        raise ModelError("an axis is named twice")
+    return [site.graph.add(Reshape(tuple(1 if axis in axes else next(rest) for axis in range(rank))), site.x)]
+
+
+def _concat(site: Site) -> Sequence[int]:
+    axis = site.axis("axis", len(site.graph.shape(site.x)))
+    return [site.graph.add(Concat(axis), *site.inputs)]
+
+
+def _split(site: Site) -> Sequence[int]:
+    """Parts of given lengths, or equal ones where there are none."""
+    g = site.graph
+    shape = g.shape(site.x)
+    axis = site.axis("axis", len(shape))
+    sizes = site.counted("parts")
+    count = len(site.layer.outputs)
+    if not site.flag("lengths count", 1) or not sizes:
+        if shape[axis] % count:
+            raise ModelError(f"axis {axis} of {list(shape)} does not divide into {count} parts")
+        sizes = (shape[axis] // count,) * count
+    if len(sizes) != count:
+        raise ModelError(f"there are {len(sizes)} parts for {count} outputs")
+    return g.add_many(SplitV(count), site.x, g.integers(sizes), g.integers([axis]))
+
+
+def _strided_slice(site: Site) -> Sequence[int]:
+    """An end of 0 is the end of the axis."""
+    shape = site.graph.shape(site.x)
+    begins, ends, strides = (site.counted(what) for what in ("begins", "ends", "strides"))
+    return [_sliced(site, tuple(range(len(shape))), begins, tuple(e or MOST for e in ends), strides)]
+
+
+def _strided_slice_v2(site: Site) -> Sequence[int]:
+    begins, ends, axes, strides = (site.counted(what) for what in ("begins", "ends", "axes", "strides"))
+    return [_sliced(site, axes, begins, ends, strides or (1,) * len(axes))]
+
+
+def _sliced(
+    site: Site, axes: tuple[int, ...], begins: tuple[int, ...], ends: tuple[int, ...], strides: tuple[int, ...]
+) -> int:
+    g = site.graph
+    shape = g.shape(site.x)
+    if not len(axes) == len(begins) == len(ends) == len(strides):
+        raise ModelError(f"there are {len(begins)} begins, {len(ends)} ends and {len(strides)} strides")
+    low, high, step = [0] * len(shape), list(shape), [1] * len(shape)
+    for axis, begin, end, stride in zip(axes, begins, ends, strides, strict=True):
+        if not -len(shape) <= axis < len(shape) or stride < 1:
+            raise ModelError(f"axis {axis} with stride {stride} is no axis of {list(shape)} and a stride of at least 1")
+        length = shape[axis]
+        first, last = (at + length if at < 0 else at for at in (begin, min(end, length)))
+        if not 0 <= first < last:
+            raise ModelError(f"the slice from {begin} to {end} of axis {axis} of {list(shape)} is empty")
+        low[axis], high[axis], step[axis] = first, last, stride
+    return g.add(StridedSlice(), site.x, g.integers(low), g.integers(high), g.integers(step))
+
+
+def _pad(site: Site) -> Sequence[int]:
+    """Two numbers that nobody reads, then margins at top, bottom, left, right, and around the channels."""
+    g = site.graph
+    shape = g.shape(site.x)
+    if len(shape) not in (3, 4):
+        raise ModelError(f"its input has the shape {list(shape)}, expected 3 or 4 dimensions")
+    site.integer("first number", 0)
+    site.integer("second number", 0)
+    top, bottom, left, right, front, back = (
+        site.integer(f"margin {what}", 0, 0, LARGEST)
+        for what in ("at the top", "at the bottom", "on the left", "on the right", "in front", "behind")
+    )
+    kind, value = site.integer("type", _CONSTANT, _CONSTANT, _EDGE), site.number("value", 0.0)
+    margins = [(0, 0)] * (len(shape) - 3) + [(front, back), (top, bottom), (left, right)]
+    sizes = g.constant(np.array(margins, np.int32))
+    if kind == _REFLECT:
+        return [g.add(MirrorPad(Mirror.REFLECT), site.x, sizes)]
+    if kind == _EDGE:
+        return [_edged(site, margins)]
+    return [g.add(Pad(), site.x, sizes, g.constant(np.asarray(value, g.type(site.x).dtype.numpy)))]
+
+
+def _edged(site: Site, margins: list[tuple[int, int]]) -> int:
+    """Margins that repeat the outermost elements."""
+    g = site.graph
+    x = site.x
+    for axis, (before, after) in enumerate(margins):
+        if before or after:
+            length = g.shape(x)[axis]
+            at = np.clip(np.arange(-before, length + after), 0, length - 1).astype(np.int32)
+            x = g.add(Gather(axis), x, g.constant(at))
+    return x
+
+
+def _gather(site: Site) -> Sequence[int]:
+    """Entries along an axis; data or indices may lie in the weights."""
+    g = site.graph
+    axis = site.integer("axis", 0)
+    flags = site.flag("data in weights", 0), site.flag("indices in weights", 1)
+    blobs = iter(site.inputs)
+    operands = []
+    for name, apart in zip(("data", "indices"), flags, strict=True):
+        if not apart:
+            operand = next(blobs, None)
+            if operand is None:
+                raise ModelError(f"it has no {name}")
+            operands.append(operand)
+            continue
+        found = None if g.weights.invents else g.weights.part(site.layer, Wish(name, ()))
+        if found is None:
+            raise ModelError(f"it has no {name}")
+        array = found.array() if name == "indices" else found.real()
+        operands.append(g.constant(array.reshape(found.shape) if found.shape else array))
+    rank = len(g.shape(operands[0]))
+    if not -rank <= axis < rank:
+        raise ModelError(f"the axis is {axis}, expected one of {rank} dimensions")
+    return [g.add(Gather(axis % rank), *operands)]
+
+
+def _shuffle_channel(site: Site) -> Sequence[int]:
+    """Channels as groups by members become members by groups."""
+    g = site.graph
+    shape = g.shape(site.x)
+    groups = site.integer("groups", None, 1)
+    if len(shape) < 2 or shape[1] % groups:
+        raise ModelError(f"the channels of {list(shape)} do not divide into {groups} groups")
+    x = g.add(Reshape((shape[0], groups, shape[1] // groups, *shape[2:])), site.x)
+    return [g.add(Reshape(shape), g.transpose(x, (0, 2, 1, *range(3, len(shape) + 1))))]
+
+
+def _pixel_shuffle(site: Site) -> Sequence[int]:
+    """Channels [out, factor, factor] become the elements of squares."""
+    g = site.graph
+    shape = g.shape(site.x)
+    factor = site.integer("factor", None, 1, LARGEST)
+    if len(shape) != 4 or shape[1] % (factor * factor):
+        raise ModelError(f"the channels of {list(shape)} do not divide into squares of {factor}")
+    n, c, h, w = shape
+    outputs = c // (factor * factor)
+    x = g.transpose(g.add(Reshape((n, outputs, factor, factor, h, w)), site.x), (0, 1, 4, 2, 5, 3))
+    return [g.add(Reshape((n, outputs, h * factor, w * factor)), x)]
+
+
+LAYERS = {
+    "Reshape": _reshape,
+    "Flatten": _flatten,
+    "Permute": _permute,
+    "Squeeze": _squeeze,
+    "Unsqueeze": _unsqueeze,
+    "Concat": _concat,
+    "SplitV": _split,
+    "StridedSlice": _strided_slice,
+    "StridedSliceV2": _strided_slice_v2,
+    "Pad": _pad,
+    "Gather": _gather,
+    "ShuffleChannel": _shuffle_channel,
+    "PixelShuffle": _pixel_shuffle,
+}

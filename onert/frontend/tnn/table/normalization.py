@@ -1,0 +1,110 @@
+"""Layers that scale elements by channels or by their own statistics.
+
+Source: TNN's batch_norm, scale, instance_norm, layer_norm, group_norm and lrn layer interpreters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onert.frontend.tnn.buffers import Wish
+from onert.frontend.tnn.site import Site
+from onert.ir import ModelError
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.norm import LocalResponseNormalization
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+
+_INSTANCE_EPSILON = 1e-5
+
+
+def _scaled(site: Site, x: int, *, always_bias: bool = True) -> int:
+    """`x * scale + bias`, each one number or one for each channel."""
+    g = site.graph
+    shape = g.shape(x)
+    if len(shape) < 2:
+        raise ModelError(f"its input has the shape {list(shape)}, expected at least 2 dimensions")
+    for part, kind in (("scale", BinaryKind.MUL), ("bias", BinaryKind.ADD)):
+        found = g.weights.part(site.layer, Wish(part, (shape[1],)))
+        if found is None:
+            if part == "bias":
+                continue
+            raise ModelError("it has no scale")
+        if found.count not in (1, shape[1]):
+            raise ModelError(f"its {part} has {found.count} elements, expected 1 or {shape[1]}")
+        if part == "scale" or always_bias:
+            x = g.binary(kind, x, found.real().reshape(-1, *(1,) * (len(shape) - 2)))
+    return x
+
+
+def _batch_norm(site: Site) -> Sequence[int]:
+    return [_scaled(site, site.x)]
+
+
+def _scale(site: Site) -> Sequence[int]:
+    axis = site.integer("axis", 1)
+    site.integer("number of axes", 1)
+    if axis != 1:
+        raise ModelError(f"the axis is {axis}, expected 1")
+    return [_scaled(site, site.x, always_bias=site.flag("bias", 1))]
+
+
+def _standardized(site: Site, x: int, axes: Sequence[int], epsilon: float) -> int:
+    """`(x - mean) / sqrt(variance + epsilon)` along axes."""
+    g = site.graph
+    at = g.integers(axes)
+    centred = g.binary(BinaryKind.SUB, x, g.add(Reduce(Reduction.MEAN, True), x, at))
+    variance = g.add(Reduce(Reduction.MEAN, True), g.add(Unary(UnaryKind.SQUARE), centred), at)
+    root = g.add(Unary(UnaryKind.SQRT), g.binary(BinaryKind.ADD, variance, epsilon))
+    return g.binary(BinaryKind.DIV, centred, root)
+
+
+def _instance_norm(site: Site) -> Sequence[int]:
+    rank = len(site.graph.shape(site.x))
+    return [_scaled(site, _standardized(site, site.x, range(2, rank), _INSTANCE_EPSILON))]
+
+
+def _layer_norm(site: Site) -> Sequence[int]:
+    """Over the last dimensions; scale and bias are blobs of their shape."""
+    g = site.graph
+    rank = len(g.shape(site.x))
+    count = site.integer("number of dimensions", 1, 1, rank)
+    y = _standardized(site, site.x, range(rank - count, rank), site.number("epsilon", 1e-5))
+    y = g.binary(BinaryKind.MUL, y, site.input(1))
+    return [g.binary(BinaryKind.ADD, y, site.input(2))]
+
+
+def _group_norm(site: Site) -> Sequence[int]:
+    """Over groups of channels; scale and bias are blobs with a number for each channel."""
+    g = site.graph
+    shape = g.shape(site.x)
+    groups, epsilon = site.integer("groups", None, 1), site.number("epsilon", 1e-5)
+    if len(shape) < 2 or shape[1] % groups:
+        raise ModelError(f"the channels of {list(shape)} do not divide into {groups} groups")
+    x = g.add(Reshape((shape[0], groups, shape[1] // groups, *shape[2:])), site.x)
+    y = g.add(Reshape(shape), _standardized(site, x, range(2, len(shape) + 1), epsilon))
+    across = (shape[1], *(1,) * (len(shape) - 2))
+    y = g.binary(BinaryKind.MUL, y, g.add(Reshape(across), site.input(1)))
+    return [g.binary(BinaryKind.ADD, y, g.add(Reshape(across), site.input(2)))]
+
+
+def _lrn(site: Site) -> Sequence[int]:
+    """`x / (bias + alpha / size * s)**beta`, s the sum of squares over `size` channels around each."""
+    g = site.graph
+    alpha, beta, bias = (site.number(what) for what in ("alpha", "beta", "bias"))
+    size = site.integer("size", None, 1, 1 << 16)
+    op = LocalResponseNormalization((size - 1) // 2, bias, alpha / size, beta)
+    if size % 2 == 0:
+        raise ModelError(f"the size is {size}, expected an odd number")
+    return [g.nchw(g.add(op, g.nhwc(site.x)))]
+
+
+LAYERS = {
+    "BatchNormCxx": _batch_norm,
+    "Scale": _scale,
+    "InstBatchNormCxx": _instance_norm,
+    "LayerNorm": _layer_norm,
+    "GroupNorm": _group_norm,
+    "LRN": _lrn,
+}

@@ -1,0 +1,124 @@
+"""Pools over windows, over everything, and over as many parts as are asked for.
+
+An average counts the elements inside only. Source: TNN's pooling_layer_interpreter.cc, pooling_layer.cc and
+naive_compute.cc.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.frontend.tnn.site import Site
+from onert.ir import Array, DType, ModelError
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
+
+from .spans import EXPLICIT, LARGEST, SAME, VALID, Span, checked, framed, tensorflow_span
+
+_MAX, _AVERAGE = 0, 1
+_LEAST = float(np.finfo(np.float32).min)
+
+
+def _pooling(site: Site) -> Sequence[int]:
+    return [_pool(site, site.x)]
+
+
+def _quantized_pooling(site: Site) -> Sequence[int]:
+    """Stored integers are compared or averaged as they are: the blobs on both sides share a scale."""
+    return [_pool(site, site.graph.stored(site.layer.inputs[0]))]
+
+
+def _pool(site: Site, x: int) -> int:
+    g = site.graph
+    shape = g.shape(x)
+    if len(shape) != 4:
+        raise ModelError(f"its input has the shape {list(shape)}, expected 4 dimensions")
+    kind = site.integer("type", None, _MAX, _AVERAGE)
+    kernel = [site.integer(f"kernel {what}", None, 0, LARGEST) for what in ("height", "width")]
+    stride = [site.integer(f"stride {what}", None, 1, LARGEST) for what in ("height", "width")]
+    pad = [site.integer(f"padding {what}", None, 0, LARGEST) for what in ("height", "width")]
+    indices = [site.integer(f"kernel index {what}", -1, -1, 3) for what in ("height", "width")]
+    pad_type, ceil = site.integer("padding type", EXPLICIT), site.flag("ceil mode", 0)
+    if site.flag("adaptive", 0):
+        rows, columns = (site.integer(f"output {what}", 0, 1, LARGEST) for what in ("height", "width"))
+        return _adaptive(site, x, rows, columns)
+    spans = []
+    for axis in range(2):
+        inputs = shape[2 + axis]
+        size = kernel[axis] or inputs
+        index = indices[axis] if indices[axis] != -1 or axis == 0 else indices[0]
+        if index != -1:
+            size = shape[index]
+        spans.append(_span(inputs, size, stride[axis], pad[axis], pad_type, ceil=ceil))
+    return _windows(site, x, kind, (spans[0], spans[1]))
+
+
+def _span(inputs: int, size: int, stride: int, pad: int, pad_type: int, *, ceil: bool) -> Span:
+    if pad_type in (SAME, VALID):
+        return tensorflow_span(inputs, size, stride, 1, pad_type)
+    if pad_type != EXPLICIT:
+        raise ModelError(f"the padding type is {pad_type}, expected -1, 0 or 1")
+    room = inputs + 2 * pad - size
+    outputs = (-(-room // stride) if ceil else room // stride) + 1
+    return checked(Span(inputs, outputs, size, stride, 1, pad))
+
+
+def _counts(span: Span) -> Array:
+    """The elements of each window that lie inside; ModelError where a window has none."""
+    starts = np.arange(span.outputs, dtype=np.int64) * span.stride - span.before
+    found: Array = np.minimum(starts + span.size, span.inputs) - np.maximum(starts, 0)
+    if found.min() < 1:
+        raise ModelError(f"a window of {span.size} elements lies outside of the {span.inputs} there are")
+    return found
+
+
+def _windows(site: Site, x: int, kind: int, spans: tuple[Span, Span]) -> int:
+    g = site.graph
+    counts = [_counts(span) for span in spans]
+    size, stride = [span.size for span in spans], [span.stride for span in spans]
+    stored = g.type(x).quantization is not None
+    aligned = all(span.valid for span in spans) or all(span.same() for span in spans)
+    if stored and kind == _AVERAGE and not aligned:  # the average of what is inside has no integer form
+        x, stored = g.real(site.layer.inputs[0]), False
+    fill = None if kind == _AVERAGE else -128.0 if stored else _LEAST
+    framed_x, padding = framed(g, g.nhwc(x), spans, fill)
+    op = Pool2D(Pooling.AVERAGE if kind == _AVERAGE else Pooling.MAX, size[0], size[1], padding, stride[0], stride[1])
+    y = g.move(op, framed_x)
+    if kind == _AVERAGE and padding is Padding.VALID and not aligned:
+        whole = np.float32(size[0] * size[1])
+        y = g.binary(BinaryKind.MUL, y, (whole / np.multiply.outer(*counts)).astype(np.float32)[:, :, None])
+    return g.nchw(y)
+
+
+def _adaptive(site: Site, x: int, rows: int, columns: int) -> int:
+    """Averages over `rows` by `columns` parts, which may share elements at their edges."""
+    g = site.graph
+    _, _, height, width = g.shape(x)
+    if rows <= height and columns <= width and height % rows == 0 and width % columns == 0:
+        size = height // rows, width // columns
+        spans = (Span(height, rows, size[0], size[0], 1, 0), Span(width, columns, size[1], size[1], 1, 0))
+        return _windows(site, x, _AVERAGE, spans)
+    if g.type(x).dtype is not DType.FLOAT32:
+        x = g.real(site.layer.inputs[0])
+    x = g.add(BatchMatMul(), x, g.constant(np.ascontiguousarray(_shares(width, columns).T)))
+    return g.add(BatchMatMul(), g.constant(_shares(height, rows)), x)
+
+
+def _shares(inputs: int, outputs: int) -> Array:
+    """[outputs, inputs]: what part of each average an element is."""
+    if inputs * outputs > LARGEST * 16:
+        raise ModelError(f"{inputs} elements in {outputs} parts are more than a model has")
+    out = np.zeros((outputs, inputs), np.float32)
+    for at in range(outputs):
+        first, last = at * inputs // outputs, math.ceil((at + 1) * inputs / outputs)
+        out[at, first:last] = 1 / (last - first)
+    return out
+
+
+LAYERS = {"Pooling": _pooling}
+QUANTIZED = {"Pooling": _quantized_pooling}

@@ -1,0 +1,115 @@
+"""Inner products and products of matrices.
+
+Source: TNN's inner_product_layer.cc, inner_product_layer_interpreter.cc, mat_mul_layer_interpreter.cc and
+naive_compute.cc.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.frontend.tnn.buffers import INT8, Wish
+from onert.frontend.tnn.layer_types import plain
+from onert.frontend.tnn.site import Site
+from onert.ir import ModelError, Quantization
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.reshape import Reshape
+
+from .convolution import integer_bias, product_scales
+from .spans import LARGEST
+
+
+def _inner_product(site: Site) -> Sequence[int]:
+    g = site.graph
+    outputs, bias, rows, terms, shape = _parameters(site, site.x)
+    weight = site.real_weight(Wish("weight", (outputs, terms), terms), outputs)
+    constants = [g.constant(weight)]
+    if bias:
+        constants.append(g.constant(site.some(Wish("bias", (outputs,))).real()))
+    y = g.add(FullyConnected(), g.add(Reshape((rows, terms)), site.x), *constants)
+    return [g.add(Reshape(shape), y)]
+
+
+def _quantized_inner_product(site: Site) -> Sequence[int]:
+    g = site.graph
+    x = g.stored(site.layer.inputs[0])
+    outputs, _, rows, terms, shape = _parameters(site, x)
+    buffer = site.some(Wish("weight", (outputs, terms), terms, integer=True))
+    if buffer.code != INT8:
+        raise ModelError("its weight is not int8")
+    scales = product_scales(site, x, outputs, terms)
+    weight = g.constant(buffer.array().reshape(outputs, terms), Quantization(scales, (0,) * outputs, 0))
+    quantization = g.quantization(site.layer.outputs[0])
+    flat = g.move(Reshape((rows, terms)), x)
+    y = g.add(FullyConnected(), flat, weight, *integer_bias(site, outputs), quantization=quantization)
+    return [g.move(Reshape(shape), y)]
+
+
+def _parameters(site: Site, x: int) -> tuple[int, bool, int, int, tuple[int, ...]]:
+    """Outputs, whether there is a bias, rows and terms of the product, and the result's shape.
+
+    TNN reads the flag `transpose` and does not look at it.
+    """
+    shape = site.graph.shape(x)
+    outputs, bias = site.integer("outputs", None, 1, LARGEST), site.flag("bias")
+    site.integer("transpose")
+    axis = site.axis("axis", len(shape))
+    result = (*shape[:axis], outputs, *(1,) * (len(shape) - axis - 1))
+    return outputs, bias, math.prod(shape[:axis]), math.prod(shape[axis:]), result
+
+
+def _matmul(site: Site) -> Sequence[int]:
+    """Two blobs, or one and a weight that is the first or the second factor."""
+    g = site.graph
+    position = site.integer("position of the weight", -1, -1, 1)
+    if len(site.layer.inputs) > 1:
+        return [g.add(BatchMatMul(), site.input(0), site.input(1))]
+    shape = g.shape(site.x)
+    if position < 0 or len(shape) < 2:
+        raise ModelError(f"it has one input of shape {list(shape)}, and its weight's position is {position}")
+    terms = shape[-1] if position == 1 else shape[-2]
+    wanted = (terms, _columns(site, terms)) if position == 1 else (terms, terms)
+    found = g.weights.part(site.layer, Wish("weight", wanted, terms))
+    if found is None:
+        raise ModelError("it has no weight")
+    real = found.real()
+    if found.code == INT8:
+        scale = g.weights.part(site.layer, Wish("scale", (1,)))
+        if scale is None or scale.count != 1:
+            raise ModelError("its integer weight has not just one scale")
+        real = real * scale.real()
+    if found.shape is None and len(real) % terms:
+        raise ModelError(f"its weight has {len(real)} elements, expected a multiple of {terms}")
+    given = (terms, len(real) // terms) if position == 1 else (len(real) // terms, terms)
+    weight = g.constant(np.ascontiguousarray(real.reshape(found.shape or given)))
+    return [g.add(BatchMatMul(), *((site.x, weight) if position == 1 else (weight, site.x)))]
+
+
+_KEEPING = frozenset({"Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "PReLU", "ReLU", "ReLU6", "Sigmoid", "Tanh"})
+
+
+def _columns(site: Site, terms: int) -> int:
+    """How many columns a made-up weight has: what the layers behind it tell, otherwise as many as rows."""
+    blob = site.layer.outputs[0]
+    for layer in site.following:
+        if blob not in layer.inputs:
+            continue
+        others = [name for name in layer.inputs if name != blob and name in site.graph.blobs]
+        if others:
+            return site.graph.shape(site.graph.real(others[0]))[-1]
+        name = plain(layer.type)[0]
+        if name == "SplitV":
+            sizes = layer.parameters[2:]
+            return sum(map(int, sizes)) if sizes and all(size.isdigit() for size in sizes) else terms
+        if name not in _KEEPING:
+            break
+        blob = layer.outputs[0]
+    return terms
+
+
+LAYERS = {"InnerProduct": _inner_product, "MatMul": _matmul}
+QUANTIZED = {"InnerProduct": _quantized_inner_product}

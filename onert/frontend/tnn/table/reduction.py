@@ -1,0 +1,77 @@
+"""Reductions along axes, and softmax.
+
+Source: TNN's reduce_op_interpreter.cc and softmax_layer_interpreter.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from onert.frontend.tnn.site import Site
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+from onert.ir.ops.reduction.softmax import Softmax
+
+
+def _reduction(
+    kind: Reduction, before: UnaryKind | None = None, after: UnaryKind | None = None
+) -> Callable[[Site], Sequence[int]]:
+    """A reduction, with a function of each element before it and one of the result."""
+
+    def write(site: Site) -> Sequence[int]:
+        g = site.graph
+        keep = site.flag("keep dimensions")
+        axes = _axes(site)
+        x = site.x if before is None else g.add(Unary(before), site.x)
+        y = g.add(Reduce(kind, keep), x, g.integers(axes))
+        return [y if after is None else g.add(Unary(after), y)]
+
+    return write
+
+
+def _axes(site: Site) -> tuple[int, ...]:
+    """All parameters that are left."""
+    rank = len(site.graph.shape(site.x))
+    axes = [site.axis("axis", rank)]
+    while site.left:
+        axes.append(site.axis("axis", rank))
+    return tuple(dict.fromkeys(axes))
+
+
+def _log_sum_exp(site: Site) -> Sequence[int]:
+    """The largest element is taken away before, and added again."""
+    g = site.graph
+    keep = site.flag("keep dimensions")
+    axes = g.integers(_axes(site))
+    most = g.add(Reduce(Reduction.MAX, True), site.x, axes)
+    powers = g.add(Unary(UnaryKind.EXP), g.binary(BinaryKind.SUB, site.x, most))
+    total = g.add(Unary(UnaryKind.LOG), g.add(Reduce(Reduction.SUM, keep), powers, axes))
+    again = most if keep else g.add(Reduce(Reduction.MAX), site.x, axes)
+    return [g.binary(BinaryKind.ADD, total, again)]
+
+
+def _softmax(site: Site) -> Sequence[int]:
+    g = site.graph
+    rank = len(g.shape(site.x))
+    axis = site.axis("axis", rank, 1)
+    if axis == rank - 1:
+        return [g.add(Softmax(), site.x)]
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    return [g.transpose(g.add(Softmax(), g.transpose(site.x, order)), order)]
+
+
+LAYERS = {
+    "ReduceMean": _reduction(Reduction.MEAN),
+    "ReduceSum": _reduction(Reduction.SUM),
+    "ReduceMax": _reduction(Reduction.MAX),
+    "ReduceMin": _reduction(Reduction.MIN),
+    "ReduceProd": _reduction(Reduction.PROD),
+    "ReduceL1": _reduction(Reduction.SUM, UnaryKind.ABS),
+    "ReduceL2": _reduction(Reduction.SUM, UnaryKind.SQUARE, UnaryKind.SQRT),
+    "ReduceSumSquare": _reduction(Reduction.SUM, UnaryKind.SQUARE),
+    "ReduceLogSum": _reduction(Reduction.SUM, None, UnaryKind.LOG),
+    "ReduceLogSumExp": _log_sum_exp,
+    "Softmax": _softmax,
+}
