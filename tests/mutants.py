@@ -26,11 +26,13 @@ from onert.ir.ops.reduction.segment import SegmentReduction
 from onert.ir.ops.stablehlo.gather import BitGenerator
 from onert.ir.ops.stablehlo.products import Places
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolation, Rounding
+from onert.ir.ops.vision_audio.detection_output import BoxCode
 
 ATTRIBUTES: dict[str, tuple[Any, ...]] = {
     "Activation": tuple(Activation),
     "BinaryKind | None": tuple(BinaryKind),
     "BitGenerator": tuple(BitGenerator),
+    "BoxCode": tuple(BoxCode),
     "bool | None": (False, True),
     "Combination": tuple(Combination),
     "Combiner": tuple(Combiner),

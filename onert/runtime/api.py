@@ -20,7 +20,7 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
 
 def load(source: Source) -> Package:
-    """A model file (.tflite, .circle), an nnpackage (directory or zip), or a model's bytes; known by its content.
+    """A model file (.tflite, .circle, .tnnproto), an nnpackage (directory or zip), or a model's bytes.
 
     ModelError if the file is malformed or breaks a rule of its format, or where a package's configuration sets what
     only the user may set.

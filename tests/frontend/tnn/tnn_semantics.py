@@ -14,6 +14,7 @@ import numpy as np
 
 from onert.ir import Array
 
+from .tnn_boxes import detections, prior_box
 from .tnn_writer import Resource
 
 Words = list[str]
@@ -343,27 +344,6 @@ def sigmoid(x: Array) -> Array:
     return out
 
 
-def prior_box(s: Site) -> list[Array]:
-    words = iter(s.numbers)
-    least, most = ([next(words) for _ in range(int(next(words)))] for _ in range(2))
-    next(words), next(words)
-    variances, ratios = ([next(words) for _ in range(int(next(words)))] for _ in range(2))
-    height, width = s.x.shape[2:]
-    picture_h, picture_w = s.net.float(s.inputs[1]).shape[2:]
-    boxes = []
-    for y in range(height):
-        for x in range(width):
-            centre_x, centre_y = (x + 0.5) * picture_w / width, (y + 0.5) * picture_h / height
-            for at, size in enumerate(least):
-                sides = [(size, size)] + ([(math.sqrt(size * most[at]),) * 2] if most else [])
-                sides += [(size * math.sqrt(r), size / math.sqrt(r)) for r in ratios if r != 1]
-                for w, h in sides:
-                    boxes += [(centre_x - w / 2) / picture_w, (centre_y - h / 2) / picture_h]
-                    boxes += [(centre_x + w / 2) / picture_w, (centre_y + h / 2) / picture_h]
-    spread = variances * (len(boxes) // 4)
-    return [np.array([boxes, spread], np.float32).reshape(1, 2, -1, 1)]
-
-
 def unary(function: Callable[[Array], Array]) -> Callable[[Site], list[Array]]:
     return lambda s: [function(s.x)]
 
@@ -399,7 +379,8 @@ FLOAT: dict[str, Callable[[Site], list[Array]]] = {
     "Pad": pad,
     "ShuffleChannel": shuffle,
     "Upsample": upsample,
-    "PriorBox": prior_box,
+    "PriorBox": lambda s: [prior_box(s.x.shape, s.net.float(s.inputs[1]).shape, s.numbers)],
+    "DetectionOutput": lambda s: [detections(*(s.net.float(name) for name in s.inputs), s.numbers)],
 }
 INTEGER: dict[str, Callable[[Site], Array]] = {
     "Convolution": int8_convolution,

@@ -1,0 +1,225 @@
+"""Claims about TNN's two files: golden ones laid out by hand, what is refused, and mutants."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from frontend.tnn import tnn_writer as writer
+from frontend.tnn.tnn_writer import Resource
+
+import onert
+from onert.frontend.tnn import load
+from onert.frontend.tnn.buffers import Wish
+from onert.frontend.tnn.structure import Layer, read_structure
+from onert.frontend.tnn.weights import read_weights
+from onert.ir import Array, DType
+
+PROTO = {
+    1: '"1 2 1 4206624770 ,"\n"in 1 2 1 2 : other 1 1 1 1 ,"\n" in y ,"\n"y ,"\n" 1 ,"\n"Mul times 1 1 in y 1 ,"\n',
+    2: '"1 2 1 4206624772 ,"\n"in 4 1 2 1 2 0 : other 1 3 3 ,"\n" in y ,"\n"y ,"\n" 1 ,"\n"Mul times 1 1 in y 1 ,"\n',
+}
+MODEL = {
+    1: "0200bcfa 01000000 2a000000 03000000 4d756c 05000000 74696d6573 0200bcfa 00000000 08000000 00000040 00004040",
+    2: "0400bcfa 01000000 2a000000 03000000 4d756c 05000000 74696d6573"
+    "0400bcfa 00000000 08000000 04000000 01000000 02000000 01000000 01000000 00000040 00004040",
+}
+"""The same product by 2 and 3, each for one channel."""
+MUTANTS, MANY_MUTANTS, BATCH = 200, 2000, 100
+
+
+def run(path: Path, *inputs: Array) -> list[Array]:
+    program = onert.compile(onert.load(path), backends=("reference",))
+    return list(onert.Execution(program).run(list(inputs)).values())
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_golden_files_are_read(version: int, tmp_path: Path) -> None:
+    (tmp_path / "a.tnnmodel").write_bytes(bytes.fromhex(MODEL[version]))
+    (tmp_path / "a.tnnproto").write_text(PROTO[version])
+    package = onert.load(tmp_path / "a.tnnproto")
+    graph = package.model.primary
+    assert [graph.operands[i].name for i in (*graph.inputs, *graph.outputs)] == ["in", "other", "y"]
+    assert graph.operands[graph.inputs[1]].type.dtype is (DType.INT32 if version == 2 else DType.FLOAT32)
+    other = np.zeros((3,), np.int32) if version == 2 else np.zeros((1, 1, 1, 1), np.float32)
+    (y,) = run(tmp_path / "a.tnnproto", np.array([[[[1, 10]], [[1, 10]]]], np.float32), other)
+    assert y.tolist() == [[[[2, 20]], [[3, 30]]]]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_writer_of_the_tests_writes_the_golden_file(version: int) -> None:
+    factors = np.array([2, 3], np.float32).reshape(1, 2, 1, 1)
+    assert writer.model([Resource("Mul", "times", [factors])], version=version) == bytes.fromhex(MODEL[version])
+
+
+def test_old_files_have_neither_a_magic_number_nor_names_of_types() -> None:
+    content = bytes.fromhex(MODEL[1])[4:].replace(struct.pack("<i", 3) + b"Mul", b"")
+    read = read_weights(memoryview(content))
+    found = read.part(Layer(0, "Mul", "times", (), (), ()), Wish("weight", (1, 2, 1, 1)))
+    assert found is not None
+    assert found.array().tolist() == [2, 3]
+
+
+PARTS: dict[str, tuple[list[Array | int | str], dict[str, Array]]] = {
+    "Convolution": (
+        ["c", 1, writer.numbers(1, 2, 3, 1, 1), writer.numbers(2, 2)],
+        {"weight": writer.numbers(1, 2, 3, 1, 1), "bias": writer.numbers(2, 2)},
+    ),
+    "QuantizedConvolution": (
+        ["c", 0, np.ones((2, 1, 1, 1), np.int8), np.zeros(2, np.int8), np.ones(2, np.float32)],
+        {"weight": np.ones((2, 1, 1, 1), np.int8), "zero point": np.zeros(2, np.int8), "scale": np.ones(2, np.float32)},
+    ),
+    "InnerProduct": (
+        ["c", np.ones((2, 2), np.float16), np.zeros(0, np.float32)],
+        {"weight": np.ones((2, 2), np.float16)},
+    ),
+    "PReLU": (["c", writer.numbers(3, 4)], {"slope": writer.numbers(3, 4)}),
+    "Scale": (["c", 0, writer.numbers(3, 4)], {"scale": writer.numbers(3, 4)}),
+    "BatchNormCxx": (
+        [writer.numbers(3, 4), writer.numbers(4, 4)],
+        {"scale": writer.numbers(3, 4), "bias": writer.numbers(4, 4)},
+    ),
+    "BlobScale": ([np.ones(1, np.float32), np.zeros(0, np.int32)], {"scale": np.ones(1, np.float32)}),
+    "Gather": ([0, 1, np.arange(3, dtype=np.int32)], {"indices": np.arange(3, dtype=np.int32)}),
+    "MatMul": ([np.ones((2, 2), np.int8), np.ones(1, np.float32)], {"scale": np.ones(1, np.float32)}),
+}
+
+
+@pytest.mark.parametrize("kind", PARTS)
+@pytest.mark.parametrize("version", [1, 2])
+def test_what_is_written_is_read_back(kind: str, version: int) -> None:
+    parts, expected = PARTS[kind]
+    constant = writer.numbers(9, 2, 3)
+    content = writer.model([Resource(kind, "c", parts), Resource("Mul", "d", [constant])], {"k": constant}, version)
+    read = read_weights(memoryview(content))
+    for name, array in expected.items():
+        found = read.part(Layer(0, kind, "c", (), (), ()), Wish(name, ()))
+        assert found is not None
+        assert found.shape == (array.shape if version == 2 else None)
+        assert np.array_equal(found.array(), array.reshape(-1))
+    last = read.constant("k", None)
+    assert last is not None
+    assert np.array_equal(last.array(), constant.reshape(-1))
+
+
+REFUSED = {
+    "magic": (PROTO[1].replace("4206624770", "4206624771"), "expected the first line of a TNN structure"),
+    "short": ('"1 0 1 4206624770 ,"\n"a 1 1 1 1 ,"', "the structure has 2 lines, expected more than 5"),
+    "shape": (PROTO[1].replace("in 1 2 1 2", "in 1 0 1 2"), "has the shape [1, 0, 1, 2], expected lengths"),
+    "type": (PROTO[2].replace("1 3 3", "1 3 9"), "input 'other' has the element type 9"),
+    "word": (PROTO[1].replace("times 1 1", "times 1 x"), "layer 0: 'x' is no whole number"),
+    "counts": (PROTO[1].replace("times 1 1", "times 9 1"), "layer 0 Mul has 7 words for 9 inputs and 1 outputs"),
+    "blob": (PROTO[1].replace("1 1 in y", "1 1 out y"), "blob 'out' is made by no layer before it"),
+    "outputs": (PROTO[1].replace('"y ,"', '"y z ,"'), "no layer makes the outputs z"),
+    "weight": (PROTO[1].replace("times 1 1", "plus 1 1"), "layer 0 Mul 'plus': it has one input and no weight"),
+    "missing": (
+        PROTO[1] + '"Magic a 1 1 y u ,"\n"Gru b 1 1 u v ,"\n"Magic c 1 1 v w ,"\n',
+        "layer types that are not supported: Magic (layer 1 'a'), Gru (layer 2 'b')",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_breaks_a_rule_is_one_sentence(name: str, tmp_path: Path) -> None:
+    proto, sentence = REFUSED[name]
+    (tmp_path / "a.tnnmodel").write_bytes(bytes.fromhex(MODEL[1]))
+    (tmp_path / "a.tnnproto").write_text(proto)
+    with pytest.raises(onert.ModelError) as caught:
+        load(tmp_path / "a.tnnproto")
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize("at", range(4, len(bytes.fromhex(MODEL[2])), 7))
+def test_a_file_that_ends_too_early_is_refused(at: int) -> None:
+    with pytest.raises(onert.ModelError, match="expected"):
+        read_weights(memoryview(bytes.fromhex(MODEL[2])[:at]))
+
+
+def test_weights_lie_beside_the_structure_or_are_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "a.tnnproto"
+    path.write_text(PROTO[1])
+    with pytest.raises(onert.ModelError, match=r"there is no a\.tnnmodel beside it; onert\.frontend\.tnn\.load gives"):
+        onert.load(path)
+    with pytest.raises(onert.ModelError, match="bytes have no place"):
+        onert.load(PROTO[1].encode())
+    once, again, other = (load(path, random_weights=seed).model for seed in (0, 0, 1))
+    assert once == again
+    assert once != other
+
+
+def mutant(seed: int) -> tuple[str, bytes]:
+    """Both files of a small network with a few things changed."""
+    chance = random.Random(seed)
+    proto = writer.structure("x 4 1 4 6 6 0", "y", LAYERS)
+    content = bytearray(writer.model(RESOURCES))
+    if seed % 2:
+        words = proto.split(" ")
+        for _ in range(chance.randint(1, 3)):
+            words[chance.randrange(len(words))] = chance.choice(
+                ("0", "-1", "7", "2147483647", "1e30", "y", "", ":", ",")
+            )
+        return " ".join(words), bytes(content)
+    for _ in range(chance.randint(1, 4)):
+        at = chance.randrange(0, len(content) - 4, 1)
+        content[at : at + 4] = struct.pack("<i", chance.choice((-1, 0, 1, 2, 255, 1 << 30, chance.getrandbits(30))))
+    return proto, bytes(content[: len(content) - chance.choice((0, 0, 1, 100))])
+
+
+LAYERS = (
+    "Convolution c 1 1 x a 2 4 4 3 3 1 1 1 1 1 -1 1 1 1",
+    "Deconvolution d 1 1 a b 1 4 2 2 2 2 2 0 0 1 -1 1 1 0",
+    "Pooling p 1 1 b e 1 3 3 2 2 0 0 -1 -1 -1 1",
+    "PReLU r 1 1 e f 0 0",
+    "Upsample u 1 1 f g 2 2 2 0",
+    "StridedSliceV2 s 1 1 g h 1 0 1 2147483647 1 2 1 2",
+    "Permute t 1 1 h i 4 0 2 3 1",
+    "Reshape v 1 1 i j 0 2 2 0 -1 0",
+    "InnerProduct y 1 1 j k 3 1 0 1",
+    "Softmax z 1 1 k y 1",
+)
+RESOURCES = (
+    Resource("Convolution", "c", ["c", 1, writer.numbers(1, 4, 2, 3, 3), writer.numbers(2, 4)]),
+    Resource("Deconvolution", "d", ["d", 1, writer.numbers(3, 1, 4, 2, 2, 2), writer.numbers(4, 2)]),
+    Resource("PReLU", "r", ["r", writer.numbers(5, 2)]),
+    Resource("InnerProduct", "y", ["y", writer.numbers(6, 3, 144), writer.numbers(7, 3)]),
+)
+
+
+def check(seeds: range, place: Path) -> None:
+    """Each mutant gives results of the types that its model says, or an OnertError."""
+    ended = 0
+    for seed in seeds:
+        proto, content = mutant(seed)
+        (place / "m.tnnproto").write_text(proto)
+        (place / "m.tnnmodel").write_bytes(content)
+        with contextlib.suppress(onert.OnertError):
+            graph = onert.load(place / "m.tnnproto").model.primary
+            size = sum(o.type.nbytes for o in graph.operands if o.type.is_static)
+            if size < 1 << 24:
+                run(place / "m.tnnproto", *(np.ones(graph.operands[i].type.shape, np.float32) for i in graph.inputs))
+        ended += 1
+    assert ended == len(seeds)
+
+
+@pytest.mark.parametrize("first", range(0, MUTANTS, BATCH))
+def test_mutants_end_in_a_result_or_one_sentence(first: int, tmp_path: Path) -> None:
+    check(range(first, first + BATCH), tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(MUTANTS, MANY_MUTANTS, BATCH))
+def test_many_mutants_end_in_a_result_or_one_sentence(first: int, tmp_path: Path) -> None:
+    check(range(first, first + BATCH), tmp_path)
+
+
+def test_the_network_of_the_mutants_runs(tmp_path: Path) -> None:
+    proto = writer.structure("x 4 1 4 6 6 0", "y", LAYERS)
+    path = writer.write(tmp_path, proto, RESOURCES)
+    (y,) = run(path, writer.numbers(8, 1, 4, 6, 6))
+    assert y.shape == (1, 3)
+    assert y.sum() == pytest.approx(1)
+    assert len(read_structure(memoryview(proto.encode())).layers) == len(LAYERS)
