@@ -15,6 +15,7 @@ from onert.ir.ops.elementwise.convert import Dequantize, Quantize
 from onert.ir.shape import is_static
 
 from .buffers import Weights
+from .structure import MOST
 
 TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
 
@@ -58,6 +59,9 @@ class Graph:
         return self._builder.constant(array, quantization)
 
     def integers(self, values: Sequence[int]) -> int:
+        wrong = [value for value in values if not -MOST <= value <= MOST]
+        if wrong:
+            raise ModelError(f"{wrong[0]} does not fit 32 bits")
         return self.constant(np.array(values, np.int32))
 
     def type(self, operand: int) -> TensorType:

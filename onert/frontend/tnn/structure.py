@@ -78,6 +78,8 @@ def read_structure(data: Data) -> Structure:
     except UnicodeDecodeError as error:
         raise ModelError(f"byte {error.start} is not UTF-8 text") from error
     lines = [line.split() for line in text.replace('"', "").split(",")]
+    if not lines[-1]:
+        lines.pop()  # behind the last comma
     if len(lines) <= _HEADER:
         raise ModelError(f"the structure has {len(lines)} lines, expected more than {_HEADER}")
     first = lines[0]

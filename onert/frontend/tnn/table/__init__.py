@@ -10,36 +10,38 @@ from collections.abc import Callable, Mapping, Sequence
 
 from onert.frontend.tnn.site import Site
 
-from . import (
-    activations,
-    binary,
-    convolution,
-    detection,
-    movement,
-    normalization,
-    pooling,
-    products,
-    reduction,
-    resizing,
-)
+from .activations import LAYERS as ACTIVATIONS
+from .activations import QUANTIZED as QUANTIZED_ACTIVATIONS
+from .binary import LAYERS as BINARY
+from .convolution import LAYERS as CONVOLUTION
+from .convolution import QUANTIZED as QUANTIZED_CONVOLUTION
+from .detection import LAYERS as DETECTION
+from .movement import LAYERS as MOVEMENT
+from .normalization import LAYERS as NORMALIZATION
+from .pooling import LAYERS as POOLING
+from .pooling import QUANTIZED as QUANTIZED_POOLING
+from .products import LAYERS as PRODUCTS
+from .products import QUANTIZED as QUANTIZED_PRODUCTS
+from .reduction import LAYERS as REDUCTION
+from .resizing import LAYERS as RESIZING
 
 Writer = Callable[[Site], Sequence[int]]
 
 LAYERS: Mapping[str, Writer] = {
-    **convolution.LAYERS,
-    **pooling.LAYERS,
-    **products.LAYERS,
-    **activations.LAYERS,
-    **binary.LAYERS,
-    **reduction.LAYERS,
-    **movement.LAYERS,
-    **normalization.LAYERS,
-    **resizing.LAYERS,
-    **detection.LAYERS,
+    **CONVOLUTION,
+    **POOLING,
+    **PRODUCTS,
+    **ACTIVATIONS,
+    **BINARY,
+    **REDUCTION,
+    **MOVEMENT,
+    **NORMALIZATION,
+    **RESIZING,
+    **DETECTION,
 }
 QUANTIZED: Mapping[str, Writer] = {
-    **convolution.QUANTIZED,
-    **pooling.QUANTIZED,
-    **products.QUANTIZED,
-    **activations.QUANTIZED,
+    **QUANTIZED_CONVOLUTION,
+    **QUANTIZED_POOLING,
+    **QUANTIZED_PRODUCTS,
+    **QUANTIZED_ACTIVATIONS,
 }

@@ -74,7 +74,9 @@ class DetectionOutput(Op):
         pictures = locations.shape[0]
         if pictures is not None and None not in counts:
             self._boxes(pictures, *(c for c in counts if c is not None))
-        return TensorType(DType.FLOAT32, (1, 1, None, _ROW))
+        known = [x.value for x in (locations, scores, priors)]
+        found = None if any(x is None for x in known) else self.evaluate(*(x for x in known if x is not None)).shape[2]
+        return TensorType(DType.FLOAT32, (1, 1, found, _ROW))
 
     def _boxes(self, pictures: int, locations: int, scores: int, priors: int) -> int:
         """The number of prior boxes; RuleError where there are other numbers of locations and scores."""
