@@ -25,8 +25,8 @@ from onert.ir.ops.reduction.reduce_window import WindowReduction
 from onert.ir.ops.reduction.segment import SegmentReduction
 from onert.ir.ops.stablehlo.gather import BitGenerator
 from onert.ir.ops.stablehlo.products import Places
-from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolation, Rounding
 from onert.ir.ops.vision_audio.detection_output import BoxCode
+from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolation, Rounding
 
 ATTRIBUTES: dict[str, tuple[Any, ...]] = {
     "Activation": tuple(Activation),
