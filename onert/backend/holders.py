@@ -25,7 +25,10 @@ class Holders:
         return len(self._holders)
 
     def hold(self) -> Hold:
-        """A holder. `with hold, hold:` ends it wherever an interrupt comes: to begin or end one twice does no harm."""
+        """A holder. `with hold.ended(), hold.ended(), hold:` ends it wherever one or two interrupts come.
+
+        To end one twice does no harm.
+        """
         return Hold(self)
 
     def add(self, hold: Hold) -> None:
@@ -57,6 +60,10 @@ class Hold:
     def __init__(self, holders: Holders) -> None:
         self._holders = holders
 
+    def ended(self) -> Ended:
+        """What ends the holder when it is left, even if an interrupt keeps the holder from being entered whole."""
+        return Ended(self)
+
     def __enter__(self) -> None:
         self._holders.add(self)
 
@@ -67,6 +74,26 @@ class Hold:
         trace: TracebackType | None = None,
     ) -> None:
         self._holders.remove(self)
+
+
+class Ended:
+    """Ends a holder when it is left; entering it does nothing."""
+
+    __slots__ = ("_hold",)
+
+    def __init__(self, hold: Hold) -> None:
+        self._hold = hold
+
+    def __enter__(self) -> None:
+        """Nothing begins."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        trace: TracebackType | None = None,
+    ) -> None:
+        self._hold.__exit__()
 
 
 _ALL: WeakSet[Holders] = WeakSet()

@@ -53,7 +53,6 @@ def test_functions_of_two_that_are_left_to_the_reference() -> None:
     moved = draw.stored(np.int16, (3, 4), per_tensor(0.1, 5))
     assert why_not(subgraph_of(_case(Binary(BinaryKind.ADD), per_tensor(0.1), x, moved)))
     assert why_not(subgraph_of(_case(Binary(BinaryKind.DIV), per_tensor(0.1), x, x)))
-    assert why_not(subgraph_of(_case(Binary(BinaryKind.ADD, power_of_two=True), per_tensor(0.1), x, x)))
 
 
 UNARIES = [

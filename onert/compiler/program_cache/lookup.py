@@ -31,13 +31,13 @@ def compile(package: Package, options: Options, backends: Sequence[Backend]) -> 
     compilation = cache(lambda: _compiler().compilation(package, options, backends))
     if place is not None:
         hold = _UNCOLLECTED.hold()
-        with hold, hold:
+        with hold.ended(), hold.ended(), hold:
             found = place.load(lambda shapes: compilation().specialize(shapes))
         if found is not None:
             return found
     start = perf_counter()
     hold = _UNCOLLECTED.hold()
-    with hold, hold:
+    with hold.ended(), hold.ended(), hold:
         program: Program = compilation().first()
     spent = perf_counter() - start + (0.0 if package.content is None else package.content.preparation)
     if place is not None and spent >= WORTH_KEEPING:

@@ -28,7 +28,8 @@ def _transpose(op: Transpose, types: CallTypes, x: Array) -> Array:
 
 def _slice(op: Slice, types: CallTypes, x: Array) -> Array:
     shape = static(types.output.shape)
-    return x[tuple(slice(b, b + n) for b, n in zip(_integers(types, 1), shape, strict=True))]
+    parts = tuple(slice(b, b + n) for b, n in zip(_integers(types, 1), shape, strict=True))
+    return x[parts] if x.ndim else x  # a part of a scalar would be a copy
 
 
 def _strided_slice(op: StridedSlice, types: CallTypes, x: Array) -> Array:
@@ -36,7 +37,7 @@ def _strided_slice(op: StridedSlice, types: CallTypes, x: Array) -> Array:
 
 
 def _reverse(op: Reverse, types: CallTypes, x: Array) -> Array:
-    return np.flip(x, normalize_axes(_integers(types, 1), x.ndim))
+    return np.flip(x, normalize_axes(_integers(types, 1), x.ndim)) if x.ndim else x  # which would be a copy
 
 
 def _space_to_depth(op: SpaceToDepth, types: CallTypes, x: Array) -> Array:

@@ -230,10 +230,12 @@ def _by_what_is_stored(op: Op, types: CallTypes) -> bool:
     """Whether an operation does not look at scales."""
     if isinstance(op, Unary):
         return op.kind is UnaryKind.NEG
+    if not isinstance(op, Binary):
+        return False
     wide = types.input(0).dtype in (DType.INT32, DType.INT64)
-    alike = types.input(0).quantization == types.input(len(types.inputs) - 1).quantization == types.output.quantization
-    extreme = isinstance(op, Binary) and op.kind in (BinaryKind.MAXIMUM, BinaryKind.MINIMUM) and alike
-    return isinstance(op, Binary) and (wide or extreme or op.kind in STORED)
+    alike = types.input(0).quantization == types.input(1).quantization == types.output.quantization
+    extreme = op.kind in (BinaryKind.MAXIMUM, BinaryKind.MINIMUM) and alike
+    return wide or extreme or op.kind in STORED
 
 
 def _supported_binary(op: Binary, kind: Kind) -> bool:

@@ -252,7 +252,7 @@ class Reverse(Op):
         return found
 
     def evaluate(self, x: Array, axes: Array) -> Array:
-        return np.ascontiguousarray(np.flip(x, self._checked(sv.values(axes), x.ndim)))
+        return np.array(np.flip(x, self._checked(sv.values(axes), x.ndim)), order="C")  # of a scalar too
 
 
 @frozen

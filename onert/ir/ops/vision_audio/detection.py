@@ -195,6 +195,9 @@ class NonMaxSuppression(Op):
             f"scores has shape {shapes.text(scores.shape)}, expected {shapes.text(boxes.shape[:1])}",
         )
         require_one(most, "max_output_size")
+        for name, one in (("iou_threshold", iou), ("score_threshold", threshold), ("soft_nms_sigma", sigma)):
+            if one is not None:
+                require_one(one, name)
         found = sv.integers(most, "max_output_size")
         size = None if found is None else found[0]
         require(size is None or size >= 0, f"max_output_size is {size}, expected at least 0")

@@ -95,7 +95,7 @@ class DetectionOutput(Op):
     def evaluate(self, locations: Array, scores: Array, priors: Array) -> Array:
         pictures = locations.shape[0]
         boxes = self._boxes(pictures, locations.size, scores.size, priors.size)
-        given = locations.reshape(pictures, boxes, -1, 4)
+        given = locations.reshape(pictures, boxes, 1 if self.share_location else self.classes, 4)
         chances = scores.reshape(pictures, boxes, self.classes)
         corners = self._decoded(given, priors.reshape(2, boxes, 1, 4))
         rows = [row for at in range(pictures) for row in self._picture(at, corners[at], chances[at])]
