@@ -5,16 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Event
+from typing import Any
 
 import numpy as np
 from patience import PATIENCE
 
-from onert.host import CompiledFunction, DeviceConfig, DeviceManager
+from onert.host import CompiledFunction, DeviceConfig, DeviceManager, HostConfig
 from onert.host.device_manager import Done, Result
 from onert.host.devices.worker import Worker
 from onert.ir import Array, DType, Package, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+
+X = np.float32([1, 2, 3])
+SQUARES = [1.0, 4.0, 9.0]
+ONE = HostConfig(max_active_requests=1, max_queue_size=1)
+
+
+def output(outputs: dict[str, Any]) -> list[float]:
+    """The elements of the only output."""
+    (array,) = outputs.values()
+    found: list[float] = array.tolist()
+    return found
 
 
 def squares(width: int = 3, name: str = "x") -> Package:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from queue import SimpleQueue
@@ -18,7 +17,7 @@ from patience import PATIENCE
 from shared_material import REPOSITORY
 
 import onert
-from host.gated import GatedDevice, products, squares
+from host.gated import ONE, SQUARES, GatedDevice, X, output, products, squares
 from onert.host import (
     ConfigurationError,
     DeviceConfig,
@@ -33,33 +32,6 @@ from onert.host import (
     RequestRefusedError,
 )
 
-X = np.float32([1, 2, 3])
-SQUARES = [1.0, 4.0, 9.0]
-ONE = HostConfig(max_active_requests=1, max_queue_size=1)
-
-
-def _output(outputs: dict[str, Any]) -> list[float]:
-    (array,) = outputs.values()
-    found: list[float] = array.tolist()
-    return found
-
-
-@pytest.fixture
-def host() -> Iterator[HostManager]:
-    with HostManager([DeviceConfig(threads=1)]) as made:
-        yield made
-
-
-@pytest.fixture
-def gated() -> Iterator[tuple[HostManager, GatedDevice]]:
-    """One request at a time and one in the queue, on a device that waits for the test."""
-    device = GatedDevice()
-    with HostManager([device], ONE) as made:
-        made.add_network("n", squares())
-        yield made, device
-        device.gate.set()
-
-
 # ---- Glow's properties
 
 
@@ -73,8 +45,8 @@ def test_a_network_that_is_added_runs(host: HostManager) -> None:
     host.add_network("squares", squares())
     assert host.network_added("squares")
     assert host.networks == ("squares",)
-    assert _output(host.run_network("squares", {"x": X}).result(PATIENCE)) == SQUARES
-    assert _output(host.run_network_blocking("squares", [X])) == SQUARES
+    assert output(host.run_network("squares", {"x": X}).result(PATIENCE)) == SQUARES
+    assert output(host.run_network_blocking("squares", [X])) == SQUARES
 
 
 def test_a_host_gives_what_an_execution_gives(host: HostManager) -> None:
@@ -110,7 +82,7 @@ def test_six_threads_add_and_remove_networks_of_their_own() -> None:
         for turn in range(20):
             name = f"n{number}_{turn}"
             host.add_network(name, squares())
-            assert _output(host.run_network_blocking(name, [X])) == SQUARES
+            assert output(host.run_network_blocking(name, [X])) == SQUARES
             host.remove_network(name)
         return True
 
@@ -142,7 +114,7 @@ def test_six_threads_add_and_remove_one_name() -> None:
         host.remove_network("n")
         assert host.devices[0].functions == ()
         host.add_network("n", squares())
-        assert _output(host.run_network_blocking("n", [X])) == SQUARES
+        assert output(host.run_network_blocking("n", [X])) == SQUARES
 
 
 def test_requests_of_many_threads_get_their_own_answers(host: HostManager) -> None:
@@ -151,7 +123,7 @@ def test_requests_of_many_threads_get_their_own_answers(host: HostManager) -> No
     def ask(number: int) -> bool:
         mine = np.full(3, number, np.float32)
         for _ in range(50):
-            assert _output(host.run_network_blocking("squares", [mine])) == [number**2] * 3
+            assert output(host.run_network_blocking("squares", [mine])) == [number**2] * 3
         return True
 
     with ThreadPoolExecutor(6) as threads:
@@ -166,7 +138,7 @@ def test_copies_on_two_devices_share_fifty_requests() -> None:
         host.add_network("squares", squares(), copies=None)
         assert host.get_device_partition_mapping("squares") == {"squares": ("gated0", "gated1")}
         futures = [host.run_network("squares", [X]) for _ in range(50)]
-        assert all(_output(future.result(PATIENCE)) == SQUARES for future in futures)
+        assert all(output(future.result(PATIENCE)) == SQUARES for future in futures)
     began = [device.began.qsize() for device in devices]
     assert sum(began) == 50
     assert min(began) > 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from queue import SimpleQueue
 from threading import Event, Thread, current_thread
@@ -13,35 +12,8 @@ import pytest
 from patience import PATIENCE
 
 import onert
-from host.gated import GatedDevice, squares
-from onert.host import DeadlineError, DeviceConfig, HostConfig, HostManager
-
-X = np.float32([1, 2, 3])
-SQUARES = [1.0, 4.0, 9.0]
-ONE = HostConfig(max_active_requests=1, max_queue_size=1)
-
-
-def _output(outputs: dict[str, Any]) -> list[float]:
-    (array,) = outputs.values()
-    found: list[float] = array.tolist()
-    return found
-
-
-@pytest.fixture
-def host() -> Iterator[HostManager]:
-    with HostManager([DeviceConfig(threads=1)]) as made:
-        yield made
-
-
-@pytest.fixture
-def gated() -> Iterator[tuple[HostManager, GatedDevice]]:
-    """One request at a time and one in the queue, on a device that waits for the test."""
-    device = GatedDevice()
-    with HostManager([device], ONE) as made:
-        made.add_network("n", squares())
-        yield made, device
-        device.gate.set()
-
+from host.gated import SQUARES, GatedDevice, X, output, squares
+from onert.host import DeadlineError, HostManager
 
 # ---- inputs
 
@@ -153,7 +125,7 @@ def test_what_a_callback_raises_harms_nobody(host: HostManager, caplog: pytest.L
 
     host.add_network("n", squares())
     futures = [host.run_network("n", [X], callback=failing) for _ in range(3)]
-    assert all(_output(f.result(PATIENCE)) == SQUARES for f in futures)
+    assert all(output(f.result(PATIENCE)) == SQUARES for f in futures)
     host.close()
     assert caplog.text.count("ValueError: mine") == 3
 

@@ -146,9 +146,9 @@ def _pad(node: Node) -> int:
             pairs = transpose(d, reshape(d, node.input(1), (2, rank)), (1, 0))
             return d.add(Pad(), x, pairs, value)
         pads = tuple(int(p) for p in node.constant(1, "pads").reshape(-1))
-    axes = range(rank)
+    axes = tuple(range(rank))
     if node.version >= 18 and node.has(3):
-        axes = axes_of([int(a) for a in node.constant(3, "axes").reshape(-1)], rank)  # type: ignore[assignment]
+        axes = axes_of(node.constant(3, "axes").reshape(-1).tolist(), rank)
     if pads is None or len(pads) != 2 * len(axes):
         raise ModelError(f"pads has {0 if pads is None else len(pads)} elements, expected {2 * len(axes)}")
     margins = [(0, 0)] * rank
