@@ -180,6 +180,21 @@ def test_sums_of_many(isa: Isa) -> None:
         check(*single(AddN(), *(_draw(dtype, 9, 9, seed=i) for i in range(4))), isa)
 
 
+@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize("count", [16, 17, 1000])
+def test_a_sum_of_any_number_is_compiled_from_any_depth_of_calls(count: int, same: bool) -> None:
+    b = Builder()
+    xs = [b.input(TensorType(DType.FLOAT32, (3, 5))) for _ in range(1 if same else count)]
+    graph = b.subgraph([b.add(AddN(), *(xs[i % len(xs)] for i in range(count)))])
+    arrays = [_draw(np.float32, 3, 5, seed=i) for i in range(len(xs))]
+
+    def called(depth: int) -> list[Array]:
+        return called(depth - 1) if depth else natively(graph, arrays, runnable()[-1])
+
+    (total,) = called(300)
+    np.testing.assert_array_equal(total, AddN().evaluate(*(arrays[i % len(xs)] for i in range(count))))
+
+
 @ISAS
 def test_a_chain_over_several_element_types_is_one_kernel(isa: Isa) -> None:
     b = Builder()

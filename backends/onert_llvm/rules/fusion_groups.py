@@ -15,7 +15,9 @@ from onert_llvm.lower.reduction import fused_row_reductions
 
 MOST_FUSED = 12
 MOST_MATRICES = 3
-"""Bounds of one kernel: operations in it, and tensors that it reads beside the first."""
+MOST_TERMS = 32
+"""Bounds of one kernel: operations in it, tensors that it reads beside the first, and operands of its operations, of
+which sums of one tensor many times have more than tensors: the tree of a kernel is as deep."""
 
 
 @define
@@ -29,6 +31,7 @@ class _Open:
     result: int
     anchored: bool
     others: set[int] = field(factory=set)
+    terms: int = 0
     closed: bool = False
 
 
@@ -55,6 +58,7 @@ def groups(
             found.append(group)
             group.closed = len(operation.outputs) != 1 or not (group.anchored or at in chained)
             group.others = set(operation.used)
+            group.terms = len(operation.used)
         if operation.outputs:
             making[operation.outputs[0]] = group
     order = {id(g): g.operations[-1] for g in found}
@@ -82,6 +86,7 @@ def _joined(subgraph: Subgraph, at: int, operation: Operation, making: dict[int,
             or source in subgraph.kept
             or subgraph.type(source).shape != types.output.shape
             or len(group.others | set(others)) > MOST_MATRICES + 2
+            or group.terms + len(others) > MOST_TERMS
             or (group.anchored and not _fits(subgraph, operation, types, others))
             or (isinstance(operation.op, PRelu) and operation.inputs[0] != source)
             or (operation.used.count(source) > 1 and not isinstance(operation.op, Binary))
@@ -90,6 +95,7 @@ def _joined(subgraph: Subgraph, at: int, operation: Operation, making: dict[int,
         group.operations.append(at)
         group.result = operation.outputs[0]
         group.others |= set(others)
+        group.terms += len(others)
         return group
     return None
 

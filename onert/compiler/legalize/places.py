@@ -219,7 +219,7 @@ def _not_below(edge: float) -> np.float32:
     return np.nextafter(found, np.float32(np.inf)) if found < edge else found
 
 
-MOST_SUMMANDS = 32
+MOST_SUMMANDS = 16
 """Of one sum."""
 
 

@@ -24,7 +24,7 @@ WIDE = 1024
 _PIECE = 1 << 12
 """Elements of a row in a work tile where rows are long."""
 
-MOST_OPERANDS = 64
+MOST_OPERANDS = 16
 """Of one operation. A loop reads them all at once, and the tree that adds them is as deep."""
 
 
