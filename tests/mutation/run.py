@@ -58,7 +58,22 @@ def copy_tree(target: Path) -> None:
 
 
 def pytest(tree: Path, tests: Sequence[str], limit: float, fail_fast: bool = True) -> tuple[int | None, str]:
-    """Exit status (None where the limit was reached) and report of the tests, with the tree's own code imported."""
+    """Exit status (None where the limit was reached) and report of the tests, with the tree's own code imported.
+
+    Long tests are left out of files, and run where a single one is named. Where both are, the first that fails decides.
+    """
+    named = [test for test in tests if "::" in test]
+    files = [test for test in tests if "::" not in test]
+    status, report = None, ""
+    for part, selection in ((files, ["-m", "not long"]), (named, [])):
+        if part:
+            status, report = _pytest(tree, [*selection, *(["-x"] if fail_fast else []), *part], limit)
+            if status != 0:
+                break
+    return status, report
+
+
+def _pytest(tree: Path, arguments: Sequence[str], limit: float) -> tuple[int | None, str]:
     shared = Path(os.environ.get("ONERT_SHARED", REPOSITORY.parent / "shared"))
     with tempfile.TemporaryDirectory(prefix="onert-mutation-cache-") as cache:
         environment = {
@@ -69,17 +84,9 @@ def pytest(tree: Path, tests: Sequence[str], limit: float, fail_fast: bool = Tru
             "ONERT_PATIENCE": str(PATIENCE),
         }
         environment.pop("ONERT_CACHE_DIR", None)
-        options = [
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "--tb=line",
-            "--hypothesis-profile=unshrunk",
-            *(["-x"] if fail_fast else []),
-        ]
-        command = [sys.executable, "-m", "pytest", *options, *tests]
+        options = ["-q", "-p", "no:cacheprovider", "--tb=line", "--hypothesis-profile=unshrunk"]
         process = subprocess.Popen(
-            command,
+            [sys.executable, "-m", "pytest", *options, *arguments],
             cwd=tree,
             env=environment,
             text=True,
@@ -124,9 +131,8 @@ def attempt(tree: Path, fault: Fault, limit: float = LIMIT) -> Outcome:
     return Outcome(fault, status != 0, time.monotonic() - began, report)
 
 
-def baseline(tree: Path, chosen: Sequence[Fault]) -> str:
-    """The report of all tests that the faults name, where they do not pass on the unchanged tree; else nothing."""
-    tests = sorted({test for fault in chosen for test in fault.tests})
+def baseline(tree: Path, tests: Sequence[str]) -> str:
+    """The report of these tests, where they do not pass on the unchanged tree; else nothing."""
     status, report = pytest(tree, tests, 4 * LIMIT, fail_fast=False)
     return "" if status == 0 else report
 
@@ -141,7 +147,7 @@ def run(chosen: Sequence[Fault], jobs: int, checked: bool = True) -> list[Outcom
             copy_tree(tree)
             trees.put(tree)
 
-        def check(part: Sequence[Fault]) -> str:
+        def check(part: Sequence[str]) -> str:
             tree = trees.get()
             try:
                 return baseline(tree, part)
@@ -159,7 +165,8 @@ def run(chosen: Sequence[Fault], jobs: int, checked: bool = True) -> list[Outcom
             return outcome
 
         if checked:
-            parts = [chosen[start::jobs] for start in range(jobs) if chosen[start::jobs]]
+            tests = sorted({test for fault in chosen for test in fault.tests})
+            parts = [tests[start::jobs] for start in range(jobs) if tests[start::jobs]]
             for report in workers.map(check, parts):
                 if report:
                     raise RuntimeError(f"tests fail without any fault:\n{report}")
