@@ -42,7 +42,7 @@ pytest: $(BIN)/.dev
 mutants: $(BIN)/.dev ## plant each fault of tests/mutation/faults and count those that no test notices
 	$(BIN)/python tests/mutation/run.py -j 2
 
-mutants-sampled: $(BIN)/.dev ## likewise with faults drawn at random in onert/ir and onert/compiler
+mutants-sampled: $(BIN)/.dev ## likewise with faults drawn from Cosmic Ray's in onert/ir and onert/compiler
 	$(BIN)/python tests/mutation/sample.py -j 2
 
 test-long: $(BIN)/.dev ## the long suites
