@@ -45,8 +45,9 @@ class Compiled:
     """A function that is compiled: its program, and where its tensors lie in an instance.
 
     `assigned` names the variables that the last outputs of the program are assigned to; `references` are fields whose
-    tensors lie elsewhere, each with whether the function reads it and whether it computes it. `links` are the variables
-    that connectors link to one, `steps` what is computed, in order; operations that do nothing are left out.
+    tensors lie elsewhere, each with whether the function reads it and whether it computes it; those `referred` are
+    tensors of an instance, each with the variable that refers to it and the tensor's name there. `links` are the
+    variables that connectors link to one, `steps` what is computed, in order; operations that do nothing are left out.
     """
 
     name: str
@@ -56,8 +57,14 @@ class Compiled:
     shared: Shared
     assigned: tuple[str, ...]
     references: Mapping[str, tuple[bool, bool]]
+    referred: Mapping[str, tuple[str, str]]
     links: Mapping[str, tuple[str, ...]]
     steps: tuple[Step, ...]
+
+    @property
+    def resources(self) -> frozenset[str]:
+        """The variables that refer to instances."""
+        return frozenset(resource for resource, _ in self.referred.values())
 
     def named(self, key: Any) -> str:
         """The name of the tensor that a key stands for."""

@@ -14,7 +14,7 @@ from onert.backend import Program
 from onert.compiler import Options
 from onert.frontend.flow.emitter import Rule
 from onert.frontend.flow.file import FlowFile, Operation, Variable, VariableFlag
-from onert.frontend.flow.function import Translation, called, translate
+from onert.frontend.flow.function import REFERENCE, Translation, called, translate
 from onert.frontend.flow.model import signature
 from onert.frontend.flow.resolve import Graph, resolve
 from onert.frontend.flow.table.assignments import ASSIGNMENTS
@@ -25,6 +25,7 @@ from .cell import Cell
 from .compiled import Compiled, Shared, Step
 from .files import add, flow_file
 from .flow import Flow
+from .gradients import gradient
 from .keys import Parameters
 from .layout import layout
 from .library import Library, standard_library
@@ -43,14 +44,19 @@ class Compiler:
     def compile(self, flow: Flow | str | os.PathLike[str]) -> Network:
         """The network of a flow, or of a flow file: a cell for each function.
 
-        A size of -1 is 1. ModelError where an operation breaks a rule, CompileError that lists all operations that have
-        no meaning here.
+        A size of -1 is 1. A function with the flag `backprop` has a cell for its gradient too
+        (`onert.flow.gradients`). ModelError where an operation breaks a rule, CompileError that lists all operations
+        that have no meaning here.
         """
         if not isinstance(flow, Flow):
             path, flow = Path(flow), Flow()
             flow.load(path)
         transformed = Flow()
         add(transformed, _sized(flow_file(flow)))
+        for function in list(transformed.funcs.values()):
+            if function.backprop:
+                gradient(transformed, function, self.library.gradients)
+        _keep_names(transformed)
         self.library.transform(transformed)
         graph = resolve(flow_file(transformed))
         shared = _shared(graph)
@@ -71,14 +77,18 @@ class Compiler:
         model = Subgraphs((subgraph,), (signature(subgraph, 0),))
         program = runtime.compile(Package((model,), name=subgraph.name), self.options, **self.overrides)
         plan = layout(program, shared.learnable)
+        subgraph_inputs = {subgraph.operands[i].name for i in subgraph.inputs}
+        referred, assigned = translation.referred, translation.assigned
         references = {
-            name: (name not in graph.producers, name in graph.producers)
+            name: (name in subgraph_inputs, name in assigned or (name in graph.producers and name not in referred))
             for name in plan.fields
-            if name in graph.variables and graph.variables[name].is_reference
+            if name in referred or (name in graph.variables and graph.variables[name].is_reference)
         }
         steps = tuple(self._steps(graph, subgraph.name, program))
-        assigned, links = translation.assigned, _links(graph)
-        return Cell(Compiled(subgraph.name, program, plan, parameters, shared, assigned, references, links, steps))
+        links = _links(graph)
+        return Cell(
+            Compiled(subgraph.name, program, plan, parameters, shared, assigned, references, referred, links, steps)
+        )
 
     def _steps(self, graph: Graph, name: str, program: Program) -> Iterator[Step]:
         """The operations of a function that something is left of in its program."""
@@ -111,6 +121,18 @@ def _links(graph: Graph) -> dict[str, tuple[str, ...]]:
         for name in linked:
             found.setdefault(name, {}).update(dict.fromkeys(other for other in linked if other != name))
     return {name: tuple(others) for name, others in found.items()}
+
+
+def _keep_names(flow: Flow) -> None:
+    """What transformations must leave: an operation's name as another one of its first result, and references.
+
+    References that are computed lie elsewhere, so their elements must be stored whoever reads them.
+    """
+    for operation in flow.ops.values():
+        if operation.outputs and operation.name not in operation.outputs[0].aliases:
+            operation.outputs[0].aliases.append(operation.name)
+        for variable in operation.outputs:
+            variable.output |= variable.ref and operation.type != REFERENCE
 
 
 def _sized(flow: FlowFile) -> FlowFile:

@@ -30,8 +30,9 @@ class Instance:
     `data[key]` is a tensor, or the element of one that has just one; `data[key] = value` copies elements. What is
     computed on the way lies in memory that other tensors may share: the listing of the cell says which.
 
-    A reference lies elsewhere: `connect` says in which channel, `data[key] = array` in which array. Instances of a cell
-    may compute at the same time in several threads; each of them in one thread at a time.
+    A reference lies elsewhere: `connect` says in which channel, `data[key] = array` in which array, and `data[key] =
+    instance` of a resource in which instance tensors lie that a gradient reads. Instances of a cell may compute at the
+    same time in several threads; each of them in one thread at a time.
     """
 
     compute: Callable[[], object]
@@ -53,11 +54,18 @@ class Instance:
             if described.name in cell.shared.learnable:
                 frame.place(operand, cell.shared.arrays[described.name])
         self._sources: dict[str, Source] = {}
+        self._instances: dict[str, Instance] = {}
         self._tensors: dict[Any, Any] = {}
-        self.compute = self._bound()
+        self._calls: Calls | None = None
+        self._copied: tuple[str, ...] = ()
+        if cell.references:
+            self.compute = self._with_references
+        else:
+            calls = self._bound()
+            self.compute = calls[0] if len(calls) == 1 else partial(_in_turn, calls)
 
-    def _bound(self) -> Callable[[], object]:
-        """What computes once: the native function itself where that is all there is to do."""
+    def _bound(self) -> Calls:
+        """What computes once: the native function alone where that is all there is to do."""
         cell, calls = self._cell, self._frame.calls
         graph, updates = cell.program.main.subgraph, []
         values = graph.outputs[len(graph.outputs) - len(cell.assigned) :]
@@ -65,28 +73,69 @@ class Instance:
             target = cell.shared.arrays.get(name)
             value = self._frame.tensors[operand].array
             updates.append(partial(np.copyto, self._arrays[name] if target is None else target, value))
-        whole: Calls = (*calls, *updates)
-        if cell.references:
-            return partial(self._with_references, whole)
-        return whole[0] if len(whole) == 1 else partial(_in_turn, whole)
+        return (*calls, *updates)
 
-    def _with_references(self, calls: Calls) -> None:
-        """Compute on copies of what references refer to, and give back what is computed."""
-        found = {name: self._referred(name) for name in self._cell.references}
-        for name, (read, _) in self._cell.references.items():
-            if read:
-                np.copyto(self._arrays[name], found[name])
+    def _with_references(self) -> None:
+        """Compute, on copies of what references refer to, and give back what is computed.
+
+        What cannot move before the instance refers to something else is not copied: the code reads it where it lies.
+        """
+        calls = self._prepared() if self._calls is None else self._calls
+        found = {name: self._referred(name) for name in self._copied}
+        for name, source in found.items():
+            if self._cell.references[name][0]:
+                np.copyto(self._arrays[name], source)
         _in_turn(calls)
+        for name, source in found.items():
+            if self._cell.references[name][1]:
+                np.copyto(source, self._arrays[name])
+
+    def _prepared(self) -> Calls:
+        """The calls, bound to tensors of other instances; ExecutionError for a reference that refers to nothing."""
+        operands = {field.name: field.operand for field in self._cell.layout.fields.values()}
+        copied = []
         for name, (_, computed) in self._cell.references.items():
-            if computed:
-                np.copyto(found[name], self._arrays[name])
+            place = None if computed else self._fixed(name)
+            if place is None:
+                self._referred(name)
+                copied.append(name)
+            if name in self._cell.referred:
+                self._frame.place(operands[name], self._arrays[name] if place is None else place)
+        self._copied = tuple(copied)
+        self._calls = self._bound()
+        return self._calls
+
+    def _fixed(self, name: str) -> Array | None:
+        """The elements of another instance's tensor if they stay where they are."""
+        resource, target = self._cell.referred.get(name, ("", ""))
+        other = self._instances.get(resource)
+        if other is None or target in other._cell.references:
+            return None
+        return other._array(target)
 
     def _referred(self, name: str) -> Array:
         """What a reference refers to; ExecutionError for nothing."""
         source = self._sources.get(name)
         if source is None:
-            raise ExecutionError(f"reference '{name}' refers to nothing: connect it, or give it an array")
+            resource = self._cell.referred.get(name)
+            how = "connect it, or give it an array" if resource is None else f"give '{resource[0]}' an instance"
+            raise ExecutionError(f"reference '{name}' refers to nothing: {how}")
         return source()
+
+    def _refer(self, resource: str, other: Any) -> None:
+        """Let references stand for tensors of another instance; FormatError, a TypeError, where a format is another."""
+        if not isinstance(other, Instance):
+            raise FormatError(f"'{resource}' is given {other!r:.80}, expected an instance")
+        for name, (owner, target) in self._cell.referred.items():
+            if owner != resource:
+                continue
+            wanted, found = self._cell.field(name).type, other._cell.type(target)
+            if found.plain() != wanted.plain():
+                raise FormatError(f"reference '{name}' is {wanted}, '{target}' of cell '{other._cell.name}' is {found}")
+            place = None if target in other._cell.references else other._array(target)
+            self._sources[name] = partial(other._referred, target) if place is None else partial(_same, place)
+        self._instances[resource] = other
+        self._calls = None
 
     def connect(self, key: Any, channel: Channel, index: int) -> None:
         """Let a reference stand for a tensor of a channel from now on.
@@ -103,7 +152,7 @@ class Instance:
         self._sources[name] = partial(channel.array, index)
 
     def _require_reference(self, name: str) -> None:
-        if name not in self._cell.references:
+        if name not in self._cell.references or name in self._cell.referred:
             raise FormatError(f"'{name}' is no reference, so it cannot be connected")
 
     def _array(self, name: str) -> Array | None:
@@ -135,6 +184,8 @@ class Instance:
         if known is not None:
             return known
         name = self._cell.named(key)
+        if name in self._cell.resources:
+            return self._instances.get(name)
         array = self._array(name)
         if array is None:
             return None
@@ -145,7 +196,11 @@ class Instance:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         name = self._cell.named(key)
-        if name in self._cell.references and not isinstance(value, bool | int | float):
+        if name in self._cell.resources:
+            self._refer(name, value)
+            return
+        references = name in self._cell.references and name not in self._cell.referred
+        if references and not isinstance(value, bool | int | float):
             self._sources[name] = partial(_same, self._given(name, value))
             return
         array = self._array(name)
@@ -167,6 +222,8 @@ class Instance:
         """Make every element 0, and let every reference refer to nothing."""
         self._memory[:] = 0
         self._sources.clear()
+        self._instances.clear()
+        self._calls = None
 
     def __str__(self) -> str:
         lines = []

@@ -286,3 +286,17 @@ def test_code_uses_the_registers_of_the_target_that_is_asked_for(target: str, wi
     if target in {isa.name for isa in runnable()}:
         data.compute()
         assert abs(np.asarray(data["f/y:0"]).sum() - 1) < 1e-5
+
+
+def test_the_name_of_an_operation_stays_that_of_its_result_when_it_is_merged() -> None:
+    flow = myelin.Flow()
+    f = flow.define("f")
+    x = f.var("x", shape=[2])
+    middle = f.exp(x, name="middle")
+    middle.output = True
+    f.square(middle, name="last")
+    data = compiled(flow).cell("f").instance()
+    data[x] = np.array([0, 1], "f4")
+    data.compute()
+    np.testing.assert_allclose(data["f/middle"], np.exp([0, 1]), rtol=1e-6)
+    np.testing.assert_allclose(data["f/last"], np.exp([0, 2]), rtol=1e-6)

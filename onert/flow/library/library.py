@@ -1,4 +1,4 @@
-"""What a compiler knows: transformations and kernels."""
+"""What a compiler knows: transformations, kernels and derivatives."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
+from onert.flow.gradients import GradientRule
 from onert.flow.graph import Graph
 from onert.frontend.flow.emitter import Emitter, Node, Rule
 from onert.frontend.flow.file import Operation
@@ -35,11 +36,12 @@ class Kernel:
 
 
 class Library:
-    """Transformations and kernels; what was registered last is asked first."""
+    """Transformations and kernels, of which the last registered is asked first, and derivatives of operations."""
 
     def __init__(self) -> None:
         self.transformers: list[Transformer] = []
         self.kernels: dict[str, list[Kernel]] = {}
+        self.gradients: dict[str, GradientRule] = {}
 
     def register(self, kernel: Kernel) -> None:
         """Add a kernel."""
@@ -49,6 +51,15 @@ class Library:
         """Add a transformation; a decorator."""
         self.transformers.append(transform)
         return transform
+
+    def gradient(self, operation: str) -> Callable[[GradientRule], GradientRule]:
+        """A decorator that adds the derivative of operations of a type, or replaces it."""
+
+        def add(rule: GradientRule) -> GradientRule:
+            self.gradients[operation] = rule
+            return rule
+
+        return add
 
     def kernel(
         self, operation: str, name: str | None = None, supports: Callable[[Operation], bool] = _always

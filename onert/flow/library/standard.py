@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onert.flow.gradients import GRADIENTS
 from onert.frontend.flow.table import TABLE
 from onert.frontend.flow.table.elementwise import FUNCTIONS, RENAMED
 from onert.frontend.flow.table.reductions import KINDS
@@ -13,11 +14,13 @@ from .products import fuse_products
 
 
 def standard_library() -> Library:
-    """A new library with a kernel for every operation that has a meaning, and the standard transformations."""
+    """A new library with a kernel for every operation that has a meaning, the standard transformations, and
+    the derivatives that are known."""
     library = Library()
     for operation, rule in TABLE.items():
         of_elements = operation in FUNCTIONS or operation in RENAMED or operation in KINDS
         library.register(Kernel(f"{operation}Expr" if of_elements else operation, operation, rule))
+    library.gradients.update(GRADIENTS)
     library.transformer(Expressions())
     library.transformer(fuse_products)
     library.transformer(expand_softmax)

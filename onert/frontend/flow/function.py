@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from attrs import frozen
+from attrs import field, frozen
 
 from onert.ir import DType, ModelError, Operand, RuleError, Subgraph, TensorType
 from onert.ir import shape as shapes
@@ -17,6 +17,8 @@ from .emitter import Emitter, Node, Rule
 from .file import Function, Operation, Variable
 from .resolve import Graph, place
 
+REFERENCE = "Reference"
+"""The type of operations whose results stand for variables of another function's instance."""
 Lookup = Callable[[Operation], Rule | None]
 """What an operation becomes; None where it has no meaning in the IR."""
 
@@ -25,13 +27,15 @@ Lookup = Callable[[Operation], Rule | None]
 class Translation:
     """A function as a subgraph: its operands by the names of variables, and what was ignored.
 
-    The last outputs of the subgraph are the elements that the variables `assigned` get, by their names.
+    The last outputs of the subgraph are the elements that the variables `assigned` get, by their names. `referred` are
+    inputs that stand for variables of an instance: its variable and the other one's name for each.
     """
 
     subgraph: Subgraph
     operands: Mapping[str, int]
     assigned: tuple[str, ...]
     notes: tuple[str, ...]
+    referred: Mapping[str, tuple[str, str]] = field(factory=dict)
 
 
 def translate(
@@ -44,7 +48,8 @@ def translate(
     """The subgraph of a function.
 
     Its inputs are the variables that its operations read and none computes, without those that are constants; they
-    stand in the order of the flow. Constants that are `given`, by name, are inputs too. Its outputs stand in the order
+    stand in the order of the flow. Constants that are `given`, by name, are inputs too, and so are results of
+    `Reference`, which stand for variables of an instance of another function. Its outputs stand in the order
     in which they are computed. A dimension of -1 in an input is 1 until another shape is given. What `assignments` say
     by the type of an operation becomes of its first operand; operations behind it read that.
 
@@ -74,17 +79,37 @@ class _Translator:
         self._notes: list[str] = []
 
     def translation(self) -> Translation:
-        graph, operations = self._graph, self._graph.ordered(self._function)
+        graph, referred = self._graph, {}
+        operations = []
+        for operation in graph.ordered(self._function):
+            if operation.type == REFERENCE:
+                referred.update(self._referred(operation))
+            else:
+                operations.append(operation)
         read = {variable.name for operation in operations for variable in graph.inputs(operation)}
         for variable in graph.flow.variables:
-            if variable.name in read and variable.name not in graph.producers:
+            if variable.name in read and (variable.name in referred or variable.name not in graph.producers):
                 self._operands[variable.name] = self._source(variable)
         for operation in operations:
             self._translate(operation)
         computed = [variable for operation in operations for variable in graph.outputs(operation)]
         outputs = [self._operands[v.name] for v in computed if graph.is_output(v)]
         subgraph = self._emitter.subgraph([*outputs, *self._assigned.values()])
-        return Translation(subgraph, self._operands, tuple(self._assigned), tuple(self._notes))
+        read_ones = {name: stands_for for name, stands_for in referred.items() if name in self._operands}
+        return Translation(subgraph, self._operands, tuple(self._assigned), tuple(self._notes), read_ones)
+
+    def _referred(self, operation: Operation) -> dict[str, tuple[str, str]]:
+        """The result of a Reference with the variable of the instance, and the name of the one that it stands for."""
+        inputs, outputs, name = (
+            self._graph.inputs(operation),
+            self._graph.outputs(operation),
+            operation.attribute("var"),
+        )
+        if len(inputs) != 1 or len(outputs) != 1 or type_of(inputs[0]).dtype is not DType.RESOURCE:
+            raise ModelError(f"{place(operation)}: expected one resource as input and one output")
+        if not name:
+            raise ModelError(f"{place(operation)}: has no attribute 'var'")
+        return {outputs[0].name: (inputs[0].name, name)}
 
     def _source(self, variable: Variable) -> int:
         """The operand of a variable that no operation computes."""
@@ -132,7 +157,9 @@ class _Translator:
         """Let operations behind this one, and whoever runs the function, find what the first operand becomes."""
         e, target = self._emitter, node.input(0)
         variable = self._graph.inputs(operation)[0]
-        if variable.name in self._graph.producers or (variable.data and variable.name not in self._given):
+        producer = self._graph.producers.get(variable.name)
+        computed = producer is not None and producer.type != REFERENCE
+        if computed or (variable.data and variable.name not in self._given):
             raise RuleError(f"assigns to '{variable.name}', which is computed or a constant")
         value = self._assignments[operation.type](e, node)
         value = value if isinstance(value, int) else value[0]
