@@ -28,6 +28,8 @@ class HostConfig(Value):
     - `executor_threads`: threads that call callbacks
     - `max_sequences`: sequences of requests that keep state. One more is refused, unless another has been idle for
       `sequence_idle` seconds: that one's state is forgotten
+    - `retries`: how often a run is begun again whose device was lost, on another device if the network is on several.
+      A run on the state of a sequence is not, because the state was lost too
 
     The defaults of the first three are Glow's.
     """
@@ -37,6 +39,7 @@ class HostConfig(Value):
     executor_threads: int = field(default=3, validator=_at_least(1))
     max_sequences: int = field(default=1000, validator=_at_least(0))
     sequence_idle: float = 300.0
+    retries: int = field(default=1, validator=_at_least(0))
 
 
 @frozen

@@ -208,8 +208,8 @@ class HostManager:
     ) -> Future[Outputs]:
         """Run a network; the future has the outputs by name, or the error, whatever it is.
 
-        Requests of lower `priority` are run first. One that is not run within `timeout` seconds is answered with a
-        DeadlineError when its turn comes. Inputs are checked at once, and stay as they are until the future is done.
+        Requests of lower `priority` are run first. One that is not answered within `timeout` seconds is answered with a
+        DeadlineError then. Inputs are checked at once, and stay as they are until the future is done.
         Requests of one `sequence` share state that other requests do not see. They are run one after the other.
         `callback` is called with the future on a thread of the host's own, and may block: the request counts as being
         run until then. What is given to the future's `add_done_callback` may run on a device's thread, which waits

@@ -38,15 +38,18 @@ class PlacedNode:
         self._copies = count()
         self._used = [0] * len(devices)
 
-    def choose(self) -> tuple[DeviceManager, str]:
-        """The device with the least before it, of several the one that was chosen longest ago; and the next copy."""
+    def choose(self, lost: DeviceManager | None = None) -> tuple[DeviceManager, str]:
+        """The device with the least before it, of several the one that was chosen longest ago; and the next copy.
+
+        The device that was `lost` is chosen only if there is no other.
+        """
         function = self.functions[0]
         if len(self.functions) > 1:
             function = self.functions[next(self._copies) % len(self.functions)]
         if len(self.devices) == 1:
             return self.devices[0], function
         loads = [device.load for device in self.devices]
-        at = min(range(len(loads)), key=lambda i: (loads[i], self._used[i]))
+        at = min(range(len(loads)), key=lambda i: (self.devices[i] is lost, loads[i], self._used[i]))
         self._used[at] = next(self._ticks)
         return self.devices[at], function
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import log2
+from threading import Lock
 
 from attrs import frozen
 
@@ -54,13 +55,20 @@ class Latencies:
 class Counters:
     """What became of the requests for one network."""
 
-    __slots__ = ("failed", "latencies", "refused", "succeeded")
+    __slots__ = ("_lock", "failed", "latencies", "refused", "retried", "succeeded")
 
     def __init__(self) -> None:
         self.succeeded = 0
         self.failed = 0
         self.refused = 0
+        self.retried = 0
+        self._lock = Lock()
         self.latencies = Latencies()
+
+    def retry(self) -> None:
+        """Count a run that is begun again. May be called by any thread."""
+        with self._lock:
+            self.retried += 1
 
     def snapshot(self, active: int, waiting: int) -> NetworkStatistics:
         """The counts as they are now."""
@@ -69,6 +77,7 @@ class Counters:
             requests_succeeded=self.succeeded,
             requests_failed=self.failed,
             requests_refused=self.refused,
+            runs_retried=self.retried,
             requests_active=active,
             requests_waiting=waiting,
             latency_mean=times.mean,
@@ -83,12 +92,14 @@ class Counters:
 class NetworkStatistics(Value):
     """Requests for one network. Those that were refused were never run: the queue was full, or the input wrong.
 
-    Latencies are seconds from the call to the answer, of those that succeeded; percentiles to 1.1 %.
+    `runs_retried` are runs that were begun again because their device was lost. Latencies are seconds from the call to
+    the answer, of those that succeeded; percentiles to 1.1 %.
     """
 
     requests_succeeded: int
     requests_failed: int
     requests_refused: int
+    runs_retried: int
     requests_active: int
     requests_waiting: int
     latency_mean: float

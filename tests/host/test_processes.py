@@ -41,9 +41,12 @@ def process_of(host: HostManager) -> ProcessDevice:
     return found
 
 
+NO_RETRIES = HostConfig(retries=0)
+
+
 @pytest.fixture
 def host() -> Iterator[HostManager]:
-    with HostManager([PROCESS]) as made:
+    with HostManager([PROCESS], NO_RETRIES) as made:
         made.add_network("squares", squares())
         yield made
 
@@ -123,7 +126,7 @@ def test_a_process_that_ends_with_nothing_to_do_loses_nothing(host: HostManager)
 
 
 def test_a_crash_touches_nothing_else() -> None:
-    with HostManager([DeviceConfig(threads=1), PROCESS]) as host:
+    with HostManager([DeviceConfig(threads=1), PROCESS], NO_RETRIES) as host:
         host.set_available_devices(["process1"])
         host.add_network("squares", squares())
         host.set_available_devices(["cpu0"])

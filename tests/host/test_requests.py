@@ -12,8 +12,8 @@ import pytest
 from patience import PATIENCE
 
 import onert
-from host.gated import SQUARES, GatedDevice, X, output, squares
-from onert.host import DeadlineError, HostManager
+from host.gated import ONE, SQUARES, GatedDevice, X, output, squares
+from onert.host import BatchConfig, DeadlineError, HostManager
 
 # ---- inputs
 
@@ -72,15 +72,47 @@ def test_requests_that_are_late_make_room_in_the_queue(gated: tuple[HostManager,
     assert in_time.exception(PATIENCE) is None
 
 
-def test_a_late_request_is_answered_when_its_turn_comes(gated: tuple[HostManager, GatedDevice]) -> None:
+def test_a_request_is_answered_at_its_deadline_in_the_queue(gated: tuple[HostManager, GatedDevice]) -> None:
     host, device = gated
     told: SimpleQueue[Future[Any]] = SimpleQueue()
-    host.run_network("n", [X])
-    late = host.run_network("n", [X], timeout=0, callback=told.put)
-    assert not late.done()
-    device.gate.set()
+    running = host.run_network("n", [X])
+    late = host.run_network("n", [X], timeout=0.01, callback=told.put)
     assert isinstance(late.exception(PATIENCE), DeadlineError)
     assert told.get(timeout=PATIENCE) is late
+    assert not running.done()
+    following = host.run_network("n", [X])  # in its place
+    device.gate.set()
+    assert running.exception(PATIENCE) is following.exception(PATIENCE) is None
+    assert device.began.qsize() == 2
+
+
+@pytest.mark.parametrize("batch", [None, BatchConfig(max_size=2, max_delay=PATIENCE)], ids=["alone", "in a batch"])
+def test_a_request_is_answered_at_its_deadline_while_it_is_run(batch: BatchConfig | None) -> None:
+    device = GatedDevice()
+    told: SimpleQueue[Future[Any]] = SimpleQueue()
+    with HostManager([device], ONE) as host:
+        host.add_network("n", squares(), batch=batch)
+        late = host.run_network("n", [X], timeout=0.01, callback=told.put)
+        assert isinstance(late.exception(PATIENCE), DeadlineError)
+        assert told.get(timeout=PATIENCE) is late
+        following = host.run_network("n", [X])
+        assert not following.done()  # the device is not free
+        assert host.statistics().active == 1
+        device.gate.set()
+        if batch is None:
+            assert following.exception(PATIENCE) is None
+    assert following.exception(PATIENCE) is None
+    assert told.empty()
+    counted = host.statistics().networks["n"]
+    assert (counted.requests_succeeded, counted.requests_failed) == (1, 1)
+
+
+def test_deadlines_of_requests_that_are_over_take_no_memory(host: HostManager) -> None:
+    host.add_network("n", squares())
+    for _ in range(1000):
+        assert output(host.run_network("n", [X], timeout=3600).result(PATIENCE)) == SQUARES
+    assert len(host._dispatcher._deadlines._entries) < 200
+    assert len(host._dispatcher._alarm._calls) < 10
 
 
 def test_a_request_that_is_cancelled_in_the_queue_is_not_run(gated: tuple[HostManager, GatedDevice]) -> None:

@@ -76,20 +76,36 @@ class Admission:
             self._waiting += 1
             return False, late
 
+    def expired(self, request: Request) -> list[Request]:
+        """The deadline of a request is over. Requests that are late and were in the queue, and this one if it is being
+        run and not answered: they are to be answered."""
+        with self._lock:
+            late = self._expel()
+            if request.number in self._active and request.claim():
+                request.network.counters.failed += 1
+                late.append(request)
+            self._open_if_drained()
+            return late
+
     def refused(self, network: Network) -> None:
         """Count a request that was not let in."""
         with self._lock:
             network.counters.refused += 1
 
-    def leave(self, request: Request, result: Result) -> tuple[Request | None, list[Request]]:
-        """A request was run. The next to be run, if any, and requests that are late and to be answered."""
+    def leave(self, request: Request, result: Result, *, late: bool = False) -> tuple[Request | None, list[Request]]:
+        """A request was run. The next to be run, if any, and requests that are late and to be answered.
+
+        One that was answered at its deadline (`late`) was counted then.
+        """
         took = perf_counter() - request.begun
         with self._lock:
             network = request.network
             network.active.pop(request.number, None)
             self._active.pop(request.number, None)
             counters = network.counters
-            if isinstance(result, BaseException):
+            if late:
+                pass
+            elif isinstance(result, BaseException):
                 counters.failed += 1
             else:
                 counters.succeeded += 1
@@ -118,8 +134,9 @@ class Admission:
             if not request.start():
                 continue
             if is_late:
-                network.counters.failed += 1
-                late.append(request)
+                if request.claim():
+                    network.counters.failed += 1
+                    late.append(request)
             else:
                 self._begin(request)
                 return request, late
@@ -151,7 +168,7 @@ class Admission:
                 request = entry[2]
                 if request.is_wanted and not request.is_late:
                     stays.append(entry)
-                elif request.start():
+                elif request.start() and request.claim():
                     network.counters.failed += 1
                     late.append(request)
             self._waiting -= len(network.waiting) - len(stays)

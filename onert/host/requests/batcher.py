@@ -8,6 +8,7 @@ from threading import Lock
 from time import perf_counter
 from typing import Any
 
+from onert.host.errors import DeviceLostError
 from onert.host.host_config import BatchConfig
 from onert.host.network import Network
 
@@ -125,4 +126,5 @@ class Batcher:
 
     def _answer(self, batch: BatchRequest, result: Any) -> None:
         for request, part in zip(batch.requests, batch.parts(result), strict=True):
-            self._finished(request, part)
+            if not isinstance(part, DeviceLostError) or not self._executor.run_again(request):
+                self._finished(request, part)

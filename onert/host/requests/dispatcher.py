@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import perf_counter_ns
-from weakref import WeakSet, finalize
+from weakref import WeakSet, finalize, ref
 
 from onert.backend.tasks import Gate, Pool
 from onert.host.device_manager import Result
@@ -19,6 +19,7 @@ from .admission import Admission
 from .alarm import Alarm
 from .batch import BatchRequest
 from .batcher import Batcher
+from .deadlines import Deadlines
 from .executor import Executor
 from .request import PromisedRequest, Request
 from .session import Sessions
@@ -31,9 +32,10 @@ class Dispatcher:
 
     def __init__(self, config: HostConfig) -> None:
         self._admission = Admission(config)
-        self._executor = Executor(self._finished)
+        self._executor = Executor(self._finished, config.retries)
         self._alarm = Alarm()
         finalize(self, self._alarm.end)
+        self._deadlines = Deadlines(self._alarm, _expire(ref(self)))
         self._callbacks = Pool(config.executor_threads, "onert-callback")
         self.sessions = Sessions(config)
         self.traces: list[HostTrace] = []
@@ -50,6 +52,8 @@ class Dispatcher:
         removed meanwhile: the request is answered by nobody else then.
         """
         may_run, late = self._admission.enter(request)
+        if request.deadline is not None and isinstance(request, PromisedRequest):
+            self._deadlines.add(request)  # the sender of any other request waits no longer by itself
         if late:
             self._answer_late(late)
         if may_run:
@@ -93,7 +97,10 @@ class Dispatcher:
         if request.session is not None:
             self._follow(request)
         if request.callback is None:
-            self._leave(request, result)
+            self._leave(request, result, late=not request.claim())
+            return
+        if not request.claim():
+            self._leave(request, result, late=True)
             return
         request.answer(result)
         self._on_callback_thread(partial(self._call_back, request, result))
@@ -113,16 +120,19 @@ class Dispatcher:
         finally:
             self._leave(request, result)
 
-    def _leave(self, request: Request, result: Result) -> None:
-        """Answer a request, unless that was done, and begin the next ones until one is under way."""
+    def _leave(self, request: Request, result: Result, *, late: bool = False) -> None:
+        """Answer a request, unless that was done, and begin the next ones until one is under way.
+
+        One that is `late` was answered at its deadline, while it was being run.
+        """
         while True:
             if self.traces:
-                self._record(request, result)
-            following, late = self._admission.leave(request, result)
-            if request.callback is None:
+                self._record(request, request.late() if late else result)
+            following, others = self._admission.leave(request, result, late=late)
+            if request.callback is None and not late:
                 request.answer(result)
-            if late:
-                self._answer_late(late)
+            if others:
+                self._answer_late(others)
             if following is None:
                 return
             ended = self._begun(following, here=False)
@@ -131,7 +141,7 @@ class Dispatcher:
             if following.callback is not None or following.session is not None:
                 self._finished(following, ended)
                 return
-            request, result = following, ended
+            request, result, late = following, ended, not following.claim()
 
     def _record(self, request: Request, result: Result) -> None:
         start, end = round(request.begun * 1e9), perf_counter_ns()
@@ -144,6 +154,11 @@ class Dispatcher:
             request.answer(request.late())
             if request.callback is not None:
                 self._on_callback_thread(partial(_called, request))
+
+    def expire(self, request: Request) -> None:
+        """Answer a request whose deadline is over. If it is being run, it keeps its place until the run ends."""
+        if not request.is_answered:
+            self._answer_late(self._admission.expired(request))
 
     def _on_callback_thread(self, call: Callable[[], None]) -> None:
         try:
@@ -159,6 +174,17 @@ class Dispatcher:
         for batcher in tuple(self._batchers):
             batcher.hurry()
         return gate
+
+
+def _expire(dispatcher: ref[Dispatcher]) -> Callable[[Request], None]:
+    """What the alarm calls, which must not keep the dispatcher."""
+
+    def expire(request: Request) -> None:
+        found = dispatcher()
+        if found is not None:
+            found.expire(request)
+
+    return expire
 
 
 def _called(request: Request) -> None:

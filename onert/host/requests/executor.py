@@ -7,11 +7,12 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
-from onert.host.device_manager import Done, Result
+from onert.host.device_manager import Result
 from onert.host.errors import HostError
 from onert.host.network import Network, PlacedNode
 from onert.ir import Array
 
+from .attempt import begin
 from .batch import BatchRequest
 from .request import Request
 
@@ -25,7 +26,7 @@ class NetworkExecutionState:
     are not over: when it comes to 0, the request is. Only the first error counts; no node is begun after it.
     """
 
-    __slots__ = ("error", "inflight", "lock", "network", "request", "values", "waiting")
+    __slots__ = ("error", "inflight", "lock", "network", "request", "retries", "values", "waiting")
 
     def __init__(self, network: Network) -> None:
         self.network = network
@@ -33,13 +34,15 @@ class NetworkExecutionState:
         self.waiting: list[int] = []
         self.values: dict[int, Array] = {}
         self.inflight = 0
+        self.retries = 0
         self.error: BaseException | None = None
         self.request: Request | None = None
 
-    def begin(self, request: Request) -> None:
-        """Take a request; no other is under way."""
+    def begin(self, request: Request, retries: int) -> None:
+        """Take a request; no other is under way. Each of its runs may be begun again so often."""
         network = self.network
         self.request = request
+        self.retries = retries
         self.waiting[:] = network.parents
         self.values.update(zip(network.inputs, request.inputs, strict=True))
         self.inflight = len(network.roots)
@@ -80,28 +83,44 @@ class Executor:
 
     `finished` is called once for every request that was begun and did not end at once, whatever comes of it, by a
     thread of the device that ran the last of its sub-networks. States are made when they are needed, and used again.
+    A run whose device was lost is begun again up to `retries` times.
     """
 
-    def __init__(self, finished: Finished) -> None:
+    def __init__(self, finished: Finished, retries: int = 0) -> None:
         self._finished = finished
+        self._retries = retries
 
     def run(self, request: Request, *, here: bool) -> Result | None:
         """Begin a request. Its result where it has ended: nobody is told then.
 
-        With `here` the calling thread is lent to devices that are idle.
+        With `here` the calling thread is lent to devices that are idle. A batch is not begun again but each of its
+        requests is (`run_again`): so one that ends its device every time takes no other with it.
         """
+        return self._run(request, 0 if isinstance(request, BatchRequest) else self._retries, here=here)
+
+    def _run(self, request: Request, retries: int, *, here: bool) -> Result | None:
         network = request.network
         if network.is_single:
-            node = network.nodes[0]
-            ended = _begun(request, 0, request.inputs, partial(self._single_done, request), here)
-            return None if ended is None else checked(node, ended)
+            done = partial(self._single_done, request)
+            ended = begin(request, 0, request.inputs, done, retries, here=here)
+            return None if ended is None else checked(network.nodes[0], ended)
         idle: list[NetworkExecutionState] = network.idle_states
         try:
             state = idle.pop()
         except IndexError:
             state = NetworkExecutionState(network)
-        state.begin(request)
+        state.begin(request, retries)
         return self._advance(state, network.roots, here=here)
+
+    def run_again(self, request: Request) -> bool:
+        """Begin a request once more whose batch was lost with its device; False where that is not to be."""
+        if not self._retries or request.is_late:
+            return False
+        request.network.counters.retry()
+        ended = self._run(request, self._retries - 1, here=False)
+        if ended is not None:
+            self._finished(request, ended)
+        return True
 
     def run_each(self, batch: BatchRequest) -> list[Result] | BaseException | None:
         """Begin several requests for a network of one sub-network, which a device runs one after the other; the error
@@ -134,7 +153,8 @@ class Executor:
             inputs = [state.values[value] for value in node.inputs]
             # The last one that is ready runs here; the others run beside it.
             lend = here and not todo
-            result = _begun(request, at, inputs, partial(self._done, state, at), lend)
+            done = partial(self._done, state, at)
+            result = begin(request, at, inputs, done, state.retries, here=lend)
             if result is not None:
                 more, over = state.settle(at, result)
                 if over:
@@ -162,22 +182,3 @@ def checked(node: PlacedNode, result: Result) -> Result:
     if isinstance(result, BaseException) or len(result) == len(node.outputs):
         return result
     return HostError(f"a device gave {len(result)} outputs of {node.node.name!r}, expected {len(node.outputs)}")
-
-
-def _begun(request: Request, at: int, inputs: Sequence[Array], done: Done, here: bool) -> Result | None:
-    """Give a node to a device; what comes of it where it is over already, and `done` is told nothing."""
-    node, session = request.network.nodes[at], None
-    try:
-        if request.session is None or not node.stateful:
-            device, function = node.choose()
-        else:
-            device, function = request.session.device(at, node), node.functions[0]
-            session = request.session.number
-        if here:
-            result = device.run_here(function, inputs, session)
-            if result is not None:
-                return result
-        device.run_function(function, inputs, done, request.priority, session)
-    except Exception as error:  # the device does not have it, or was stopped: the request's error
-        return error
-    return None

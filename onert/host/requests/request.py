@@ -61,6 +61,15 @@ class Request:
         """The request leaves the queue; False where nobody waits for its answer any more. Called once."""
         raise NotImplementedError
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether the sender has the answer."""
+        raise NotImplementedError
+
+    def claim(self) -> bool:
+        """Whether the caller is to answer the request: said once. A run may end at the moment of the deadline."""
+        return True
+
     def answer(self, result: Result) -> None:
         """Give the outputs, or the error, to who asked."""
         raise NotImplementedError
@@ -86,6 +95,10 @@ class WaitingRequest(Request):
 
     def start(self) -> bool:
         return not self._abandoned
+
+    @property
+    def is_answered(self) -> bool:
+        return self._gate.is_open
 
     def answer(self, result: Result) -> None:
         self._result = result
@@ -114,7 +127,7 @@ class WaitingRequest(Request):
 class PromisedRequest(Request):
     """A request whose sender has a future."""
 
-    __slots__ = ("callback", "future", "session")
+    __slots__ = ("_claims", "callback", "future", "session")
 
     def __init__(
         self, network: Network, inputs: Sequence[Array], priority: int, number: int, begun: float, timeout: float | None
@@ -123,10 +136,23 @@ class PromisedRequest(Request):
         self.session: Any = None
         self.future: Future[Outputs] = Future()
         self.callback: Callback | None = None
+        self._claims = None if timeout is None else [True]
 
     @property
     def is_wanted(self) -> bool:
         return not self.future.cancelled()
+
+    @property
+    def is_answered(self) -> bool:
+        return self.future.done()
+
+    def claim(self) -> bool:
+        if self._claims is None:
+            return True
+        try:
+            return self._claims.pop()
+        except IndexError:
+            return False
 
     def start(self) -> bool:
         return self.future.set_running_or_notify_cancel()
