@@ -92,7 +92,7 @@ class ObjectCode(Value):
     """An object file, the bytes of the constants it reads, and what is known only now that both are there.
 
     `symbols` are the blueprint's and those of constants; `activation_bytes` includes the backend's own scratch memory.
-    `target` names what the code runs on. Entries return n for the n-th of `errors`, a sentence with `{}` for the
+    `target` names what the code runs on. Entries return n for the n-th of `errors`, a sentence with N for the
     element that broke the rule. `functions` are global functions beside the entries that it defines.
     """
 

@@ -30,7 +30,7 @@ _VARIABLE = re.compile(
 class Description(Value):
     """A bundle as its header describes it.
 
-    Bytes of the memory areas, the variables of each entry point, and what error codes mean (`{}` for the element).
+    Bytes of the memory areas, the variables of each entry point, and what error codes mean (with N for the element).
     """
 
     name: str

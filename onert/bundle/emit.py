@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+
+from attrs import evolve
 
 from onert import compiler
 from onert.backend import Blueprint, EmitsObject, Program
 from onert.backend.registry import load_backend
 from onert.compiler.options import Options
-from onert.ir import CompileError, Package
+from onert.ir import CompileError
 
-from .header import header, initializer
-from .names import apart, identifier
+from .header import AREAS, header, initializer
+from .names import apart, identifier, symbol, why_taken
 from .plan import Plan, plan
 from .variables import ALIGNMENT
 from .wanted import Api, Files, Request, Source
@@ -30,13 +32,16 @@ def _name(source: Source | Mapping[str, Source], name: str | None) -> str:
     if name is not None:
         return _symbol("name", name)
     first = next(iter(source.values()), None) if isinstance(source, Mapping) else source
-    return identifier(first.name if first is not None and first.name else "bundle")
+    return symbol(first.name if first is not None and first.name else "bundle")
 
 
 def _symbol(option: str, name: str) -> str:
     """A name that goes into C as it is; CompileError for one that C does not accept."""
     if identifier(name) != name:
-        raise CompileError(f"{option} is {name!r}, expected a C identifier such as {identifier(name)!r}")
+        raise CompileError(f"{option} is {name!r}, expected a C identifier such as {symbol(name)!r}")
+    why = why_taken(name)
+    if why is not None:
+        raise CompileError(f"{option} is {name!r}, {why}; another name is {symbol(name)!r}")
     return name
 
 
@@ -66,8 +71,7 @@ def _program(source: Source, wanted: Request, signature: str | None) -> Program:
         names = [info.name for info in source.inputs]
         return source.specialize({_position(names, key): shape for key, shape in wanted.shapes.items()})
     options = Options(backends=("reference",), signature=signature, input_shapes=wanted.shapes, num_threads=1)
-    plain = Package(source.models, source.name, source.inputs, source.outputs, source.connections)
-    return compiler.compile(plain, options, (load_backend("reference"), load_backend("builtin")))
+    return compiler.compile(evolve(source, config={}), options, (load_backend("reference"), load_backend("builtin")))
 
 
 def _position(names: Sequence[str], key: int | str) -> int:
@@ -77,6 +81,7 @@ def _position(names: Sequence[str], key: int | str) -> int:
 
 
 def _written(programs: Mapping[str, Program], directory: Path, wanted: Request, name: str) -> Files:
+    _require_apart(name, programs)
     backend = load_backend(BACKEND)
     if not isinstance(backend, EmitsObject):
         raise CompileError(f"backend {backend.name} makes no object files")
@@ -104,6 +109,15 @@ def _written(programs: Mapping[str, Program], directory: Path, wanted: Request, 
         made.activation_bytes,
         made.target,
     )
+
+
+def _require_apart(name: str, entries: Iterable[str]) -> None:
+    """CompileError if an entry point is called as something else in the object or in the header."""
+    own = {f"{name}_{what}": f"the bundle's {what}" for what in ("config", "reset", "stop")}
+    own |= {f"{name.upper()}_{what}": "a macro" for what in (*(f"{area}_MEM_SIZE" for area in AREAS), "MEM_ALIGN")}
+    for entry in entries:
+        if entry in own:
+            raise CompileError(f"entry is {entry!r}, which is what {own[entry]} is called")
 
 
 def _blueprint(name: str, planned: Plan, wanted: Request, configuration: bool) -> Blueprint:

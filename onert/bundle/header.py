@@ -36,6 +36,9 @@ C_TYPES = {
 }
 """C's type for an element; floats that C does not have are kept as unsigned integers of their size."""
 
+AREAS = ("CONSTANT", "MUTABLE", "ACTIVATIONS")
+"""What macros call the memory areas."""
+
 _COMMON = """\
 #ifndef _GLOW_BUNDLE_COMMON_DEFS
 #define _GLOW_BUNDLE_COMMON_DEFS
@@ -129,7 +132,7 @@ def _comment(name: str, plan: Plan, made: ObjectCode) -> Iterator[str]:
                 yield f" *   {describe(variable)}"
     if made.errors:
         yield " *"
-        yield " * Error codes, for the elements that break a rule:"
+        yield " * Error codes, for an element N that breaks a rule:"
     for code, message in enumerate(made.errors, 1):
         yield f" *   {code}: {_quoted(message)}"
     yield " */"
@@ -155,7 +158,7 @@ def describe(variable: Variable) -> str:
 
 
 def _macros(upper: str, plan: Plan, made: ObjectCode) -> Iterator[str]:
-    taken = {f"{upper}_{what}_MEM_SIZE" for what in ("CONSTANT", "MUTABLE", "ACTIVATIONS")} | {f"{upper}_MEM_ALIGN"}
+    taken = {f"{upper}_{area}_MEM_SIZE" for area in AREAS} | {f"{upper}_MEM_ALIGN"}
     rows: list[tuple[str, str] | str] = [
         "/* Bytes of the memory areas, and what they start at a multiple of. */",
         (f"{upper}_CONSTANT_MEM_SIZE", str(len(made.constants))),

@@ -73,9 +73,7 @@ class Bundle:
         name = self._entry(entry)
         code = self._functions[name](*self._areas)
         if code != 0:
-            said = self.description.errors.get(code, "an element breaks a rule of the model").replace(
-                "{}", "an element"
-            )
+            said = self.description.errors.get(code, "an element breaks a rule of the model")
             raise ExecutionError(f"{name} returned error code {code}: {said}")
 
     def stop(self) -> None:

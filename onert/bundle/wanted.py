@@ -35,6 +35,9 @@ class Files(Value):
 
 Source = Program | Package
 
+MAX_THREADS = 256
+"""Of an object's own pool: each has a place in its memory."""
+
 
 @frozen
 class Request(Value):
@@ -71,8 +74,8 @@ def request(
     known = [kind.value for kind in Api]
     if (api.value if isinstance(api, Api) else api) not in known:
         raise CompileError(f"api is {api!r}, expected one of {', '.join(known)}")
-    if threads < 1:
-        raise CompileError(f"threads is {threads}, expected at least 1")
+    if not 1 <= threads <= MAX_THREADS:
+        raise CompileError(f"threads is {threads}, expected 1 to {MAX_THREADS}")
     return Request(
         name,
         entry,

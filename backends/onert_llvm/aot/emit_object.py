@@ -49,7 +49,7 @@ def emit(blueprint: Blueprint, isa: Isa, lowered: Sequence[Sequence[Lowered]], t
     entries = Entries(module, shared, threads)
     errors: list[str] = []
     for entry, some, run in zip(blueprint.entries, own, commands, strict=True):
-        checks = [check.message for part in some for check in part.lowered.checks]
+        checks = [check.sentence("N") for part in some for check in part.lowered.checks]
         entries.define(entry, run, len(checks), len(errors) + 1)
         errors += checks
     if blueprint.configuration:

@@ -112,13 +112,20 @@ def all_commands(commands: Iterable[Command]) -> Iterator[Command]:
 
 @frozen
 class Check(Value):
-    """A rule that elements must keep, looked at by a kernel: `message` with the element that broke it put in.
+    """A rule that elements must keep, looked at by a kernel: a sentence with `{}` for the element that broke it.
+
+    The place, before it, has names that the model gives: they may hold anything, braces too.
 
     Check number i has `REPORT_BYTES` of the reports, two 64-bit integers: 1 where the rule was broken, and the element.
     They are zero before a run.
     """
 
-    message: str
+    place: str
+    rule: str
+
+    def sentence(self, element: object) -> str:
+        """What is said of an element that broke the rule."""
+        return f"{self.place}: {self.rule.format(element)}"
 
 
 REPORT_BYTES = 16

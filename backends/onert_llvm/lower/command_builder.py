@@ -129,7 +129,7 @@ class Lowering:
 
     def check(self, operation: int, rule: str) -> Pointer:
         """Where a kernel reports an element that broke a rule: a sentence with `{}` for the element."""
-        self._checks.append(Check(f"{self.operation(operation)}: {rule}"))
+        self._checks.append(Check(str(self.operation(operation)), rule))
         return Pointer(Area.REPORT, 0, REPORT_BYTES * (len(self._checks) - 1))
 
     def handle(self, operand: int, key: Hashable) -> None:
@@ -152,7 +152,7 @@ class Lowering:
     def include(self, operation: int, inner: Lowered) -> tuple[tuple[Pointer, ...], Pointer]:
         """Take over the constants and the checks of what an operation holds: where they are now."""
         reports = self.reports
-        self._checks += (Check(f"{self.operation(operation)}, in it {check.message}") for check in inner.checks)
+        self._checks += (Check(f"{self.operation(operation)}, in it {c.place}", c.rule) for c in inner.checks)
         return tuple(self.constant(array) for array in inner.constants), reports
 
     def emit(

@@ -232,7 +232,7 @@ class _Checked:
         if self._reports.any():
             number = int(self._reports[:, 0].argmax())
             element = int(self._reports[number, 1])
-            raise ExecutionError(self._checks[number].message.format(element))
+            raise ExecutionError(self._checks[number].sentence(element))
         self._clean = True
 
     @property
