@@ -11,21 +11,31 @@ from pathlib import Path
 
 import onert
 from onert.bundle import Files
-from onert.bundle.names import apart, identifier
+from onert.bundle.names import apart, symbol
 from onert.ir import OnertError
 
+from . import glow_options
 from .arguments import UsageError, shapes
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.ArgumentParser:
+    """The options of the command; `api` is the default of --api."""
     out = argparse.ArgumentParser(
-        prog="onert_bundle", description="Compile models ahead of time into an object file, weights and a C header."
+        prog=prog, description="Compile models ahead of time into an object file, weights and a C header."
     )
-    out.add_argument("models", metavar="MODEL", nargs="+", help=".tflite, .circle, or an nnpackage (directory or zip)")
-    out.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="where the files go")
-    out.add_argument("--name", metavar="N", help="what files and symbols are called (default: the model's file name)")
+    out.add_argument("models", metavar="MODEL", nargs="*", help=".tflite, .circle, or an nnpackage (directory or zip)")
+    out.add_argument(
+        "-o", "--output", "-emit-bundle", type=Path, required=True, metavar="DIR", help="where the files go"
+    )
+    out.add_argument(
+        "--name",
+        "-network-name",
+        metavar="N",
+        help="what files and symbols are called (default: the model's file name)",
+    )
     out.add_argument(
         "--entry",
+        "-main-entry-name",
         action="append",
         default=[],
         metavar="N",
@@ -38,16 +48,23 @@ def parser() -> argparse.ArgumentParser:
         metavar="KEY",
         help="a signature to run; several make as many entries",
     )
-    out.add_argument("--api", choices=("static", "dynamic", "both"), default="dynamic", help="(default: dynamic)")
+    apis = ("static", "dynamic", "both")
+    out.add_argument("--api", "-bundle-api", choices=apis, default=api, help=f"(default: {api})")
     out.add_argument("--shape", metavar="S", help="[index, [dims], ...]: shapes of inputs that the model leaves open")
     code = out.add_argument_group("code")
-    code.add_argument("--target", metavar="TRIPLE", help="such as aarch64-linux-gnu (default: this machine's)")
-    code.add_argument("--cpu", metavar="C", help="LLVM's name of a processor, or native (default: the least able)")
+    code.add_argument(
+        "--target", "-target", metavar="TRIPLE", help="such as aarch64-linux-gnu (default: this machine's)"
+    )
+    code.add_argument(
+        "--cpu", "-mcpu", metavar="C", help="LLVM's name of a processor, or native (default: the least able)"
+    )
     code.add_argument("--features", metavar="F", help="such as +avx2,+fma")
-    code.add_argument("--relocation", choices=("pic", "static"), default="pic", help="(default: pic)")
+    models = ("pic", "static")
+    code.add_argument("--relocation", "-relocation-model", choices=models, default="pic", help="(default: pic)")
     code.add_argument("--threads", type=int, default=1, metavar="N", help="threads that share a run (default: 1)")
-    code.add_argument("--save-asm", action="store_true", help="keep the code as assembler text too")
+    code.add_argument("--save-asm", "-llvm-save-asm", action="store_true", help="keep the code as assembler text too")
     code.add_argument("--save-ir", action="store_true", help="keep the code as LLVM's text too")
+    glow_options.add(out)
     out.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     out.add_argument("-v", "--verbose_level", type=int, default=0, metavar="N", help="2: tracebacks")
     return out
@@ -55,28 +72,46 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when done, 1 when a model cannot be bundled, 2 for wrong usage."""
-    options = parser().parse_args(arguments)
+    return _main(parser(), arguments)
+
+
+def model_compiler(arguments: Sequence[str] | None = None) -> int:
+    """The same under the name of Glow's tool, with its default of --api."""
+    return _main(parser("model-compiler", "static"), arguments)
+
+
+def _main(known: argparse.ArgumentParser, arguments: Sequence[str] | None) -> int:
+    options = known.parse_args(arguments)
+    for note in glow_options.notes(options):
+        print(f"{known.prog}: {note}", file=sys.stderr)
     try:
         files = _bundle(options)
     except UsageError as error:
-        print(f"onert_bundle: {error}", file=sys.stderr)
+        print(f"{known.prog}: {error}", file=sys.stderr)
         return 2
     except OnertError as error:
         if options.verbose_level >= 2:
             traceback.print_exc()
-        print(f"onert_bundle: {error}", file=sys.stderr)
+        print(f"{known.prog}: {error}", file=sys.stderr)
         return 1
     print(_json(files) if options.json else _text(files))
     return 0
 
 
 def _bundle(options: argparse.Namespace) -> Files:
-    models, entries = options.models, options.entry
+    models, entries = options.named or options.models, options.entry
+    if not models:
+        raise UsageError("no model is given, expected MODEL")
+    target = glow_options.target(options)
     if len(models) > 1 and options.signature:
         raise UsageError(f"--signature is given with {len(models)} models, expected one")
     if entries and len(entries) != len(models):
         raise UsageError(f"--entry is given {len(entries)} times, expected once for each of {len(models)} models")
+    twice = next((name for name in entries if entries.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"--entry gives {twice!r} twice, expected names that differ")
     packages = [onert.load(model) for model in models]
+    given = shapes(options.shape, "--shape") | glow_options.shapes(options, packages[0])
     source: onert.Package | dict[str, onert.Package] = packages[0]
     if len(packages) > 1:
         source = dict(zip(entries or _entries(models), packages, strict=True))
@@ -86,11 +121,11 @@ def _bundle(options: argparse.Namespace) -> Files:
         name=options.name,
         entry=entries[0] if len(models) == 1 and entries else None,
         api=options.api,
-        target=options.target,
+        target=target,
         cpu=options.cpu,
         features=options.features,
         relocation=options.relocation,
-        shapes=shapes(options.shape, "--shape"),
+        shapes=given,
         signatures=options.signature,
         threads=options.threads,
         save_asm=options.save_asm,
@@ -102,7 +137,7 @@ def _entries(models: Sequence[str]) -> list[str]:
     """Names of entry points after those of the models' files."""
     found: list[str] = []
     for model in models:
-        found.append(apart(identifier(Path(model).stem), found))
+        found.append(apart(symbol(Path(model).stem), found))
     return found
 
 
