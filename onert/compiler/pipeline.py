@@ -64,11 +64,17 @@ def optimize(
         graph = simplify(graph, options, extensions)
         if supports is None or legalize.__name__ in options.disabled_passes:
             return graph
-        found = legalize(graph, supports, decompositions_with(extensions))
+        find = decompositions_with(extensions)
+        found = legalize(graph, supports, find)
         if found is graph:
             return graph
         hold(legalize.__name__, "ensures", (WELL_FORMED,), found)
-        return simplify(infer_alone(found), options, extensions)
+        graph = simplify(infer_alone(found), options, extensions)
+        found = legalize(graph, supports, find)  # passes may have put together what no backend runs as one
+        if found is graph:
+            return graph
+        hold(legalize.__name__, "ensures", (WELL_FORMED,), found)
+        return infer_alone(found)
 
     subgraph = prepared(subgraph)
     if model is not None and runs is not None and options.optimize and enclose.__name__ not in options.disabled_passes:

@@ -62,12 +62,30 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
         "Dilate",
     ),
     "hlo_convolution": ("HloConvolution",),
-    "products": ("HloDotGeneral", "BatchMatMul", "Einsum"),
+    "products": ("HloDotGeneral", "BatchMatMul", "FullyConnected", "Einsum"),
     "hlo_gather": ("HloGather",),
     "scatter": ("HloScatter", "ScatterNd", "SparseToDense", "UnsortedSegment", "SegmentSum"),
     "reductions": ("HloReduce", "HloReduceWindow", "ReduceWindow", "HloSort", "Reduce", "ArgReduce"),
     "transformer": ("RoPE", "Attention", "MixtureOfExperts"),
-    "norms": ("BatchNorm", "InstanceNorm", "RmsNorm", "L2Normalization", "LocalResponseNormalization"),
+    "norms": (
+        "BatchNorm",
+        "InstanceNorm",
+        "RmsNorm",
+        "L2Normalization",
+        "LocalResponseNormalization",
+        "Softmax",
+        "LogSoftmax",
+    ),
+    "elementwise": (
+        "Conv2D",
+        "DepthwiseConv2D",
+        "Pool2D",
+        "Binary",
+        "Unary",
+        "Cast",
+        "Select",
+    ),
+    "movement": ("Slice", "Split", "BroadcastTo", "Fill", "PutRow", "Squeeze", "ExpandDims"),
     "places": (
         "OneHot",
         "ReverseSequence",
@@ -83,7 +101,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
         "Bucketize",
         "AddN",
     ),
-    "recurrent": ("RNN", "BidirectionalRNN", "GRU", "SVDF", "BidirectionalLSTM", "BasicLSTM"),
+    "recurrent": ("RNN", "BidirectionalRNN", "GRU", "SVDF", "LSTM", "BidirectionalLSTM", "BasicLSTM"),
 }
 """The kinds that each file of this package decomposes: a file is read when a model has one of them."""
 

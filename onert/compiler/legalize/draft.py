@@ -111,6 +111,15 @@ class Draft(Builder):
             return self.tanh(self.sum(x, y))
         return self.add(Binary(BinaryKind.ADD, activation), x, y)
 
+    def bounded(self, x: int, activation: Activation) -> int:
+        """The activation of `x` by functions of elements, in float32."""
+        clamp = activation.value
+        if activation is Activation.TANH:
+            return self.tanh(x)
+        if clamp.low is not None:
+            x = self.binary(BinaryKind.MAXIMUM, x, self.real(clamp.low))
+        return x if clamp.high is None else self.binary(BinaryKind.MINIMUM, x, self.real(clamp.high))
+
     def moved(self, op: Op, x: int, *operands: int) -> int:
         """Elements of `x` elsewhere, as they are stored; of a constant where that makes no larger one, at once."""
         given = [self.known(i) for i in (x, *operands)]

@@ -16,6 +16,7 @@ from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.norm import BatchNorm, InstanceNorm, L2Normalization, LocalResponseNormalization, RmsNorm
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.reduce import Reduction
+from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 
 from .decomposition import Decomposition, only_float32
 from .draft import Draft
@@ -145,10 +146,41 @@ def _power(d: Draft, x: int, beta: float) -> int:
     return root if beta == 0.5 else d.product(root, d.unary(UnaryKind.SQRT, root))
 
 
+# ---- shares of a whole
+
+
+def _why_no_shares(op: Softmax | LogSoftmax, types: CallTypes) -> str | None:
+    return "a tensor has no elements" if 0 in types.output.shape else only_float32(op, types)
+
+
+def _below_largest(d: Draft, x: int) -> int:
+    """Elements less the largest along the last axis, so that no power of them is infinite."""
+    return d.difference(x, d.reduced(Reduction.MAX, x, (len(d.shape(x)) - 1,), keep_dims=True))
+
+
+def _total(d: Draft, powers: int) -> int:
+    return d.reduced(Reduction.SUM, powers, (len(d.shape(powers)) - 1,), keep_dims=True)
+
+
+def _softmax(d: Draft, op: Softmax, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Div(powers, Sum(powers)), the powers Exp(Mul(Sub(x, Max(x)), beta))"""
+    below = _below_largest(d, operands[0])
+    powers = d.unary(UnaryKind.EXP, below if op.beta == 1 else d.product(below, d.real(op.beta)))
+    return [d.binary(BinaryKind.DIV, powers, _total(d, powers))]
+
+
+def _log_softmax(d: Draft, op: LogSoftmax, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Sub(below, Log(Sum(Exp(below)))), below being Sub(x, Max(x))"""
+    below = _below_largest(d, operands[0])
+    return [d.difference(below, d.unary(UnaryKind.LOG, _total(d, d.unary(UnaryKind.EXP, below))))]
+
+
 DECOMPOSITIONS = {
     BatchNorm: (Decomposition(_why_not, _batch_norm),),
     InstanceNorm: (Decomposition(_why_not, _instance_norm),),
     RmsNorm: (Decomposition(_why_not_widened, _widened), Decomposition(_why_not, _rms_norm)),
     L2Normalization: (Decomposition(_why_not_activated, _activated),),
     LocalResponseNormalization: (Decomposition(_why_not_local, _local),),
+    Softmax: (Decomposition(_why_no_shares, _softmax),),
+    LogSoftmax: (Decomposition(_why_no_shares, _log_softmax),),
 }

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from onert.ir import CallTypes, DType
+from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.einsum import Einsum
+from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.ops.stablehlo.products import HloDotGeneral
@@ -101,6 +103,37 @@ def _bytes(d: Draft, op: BatchMatMul, types: CallTypes, operands: Sequence[int])
     return [d.cast(d.add(BatchMatMul(op.adjoint_x, op.adjoint_y), x, y), DType.INT32)]
 
 
+def _why_not_turned(op: BatchMatMul, types: CallTypes) -> str | None:
+    return only_float32(op, types) if op.adjoint_x or op.adjoint_y else "no operand is turned round"
+
+
+def _turned(d: Draft, op: BatchMatMul, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """BatchMatMul(Transpose(x), Transpose(y)), of those that are turned round"""
+    given = []
+    for x, adjoint in zip(operands, (op.adjoint_x, op.adjoint_y), strict=True):
+        *before, last, first = range(len(d.shape(x)))
+        given.append(d.transposed(x, (*before, first, last)) if adjoint else x)
+    return [d.add(BatchMatMul(), *given)]
+
+
+def _why_no_product(op: FullyConnected, types: CallTypes) -> str | None:
+    if any(t is not None and 0 in t.shape for t in types.inputs):
+        return "a tensor has no elements"
+    return "its activation is no bound" if op.activation is Activation.SIGN_BIT else only_float32(op, types)
+
+
+def _rows_product(d: Draft, op: FullyConnected, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    """Add(BatchMatMul(Reshape(x), Transpose(weight)), bias), and the activation"""
+    x, weight, bias = [*operands, None][:3]
+    assert x is not None
+    assert weight is not None
+    outputs, features = d.shape(weight)
+    rows = d.reshaped(x, math.prod(d.shape(x)) // features, features)
+    out = d.add(BatchMatMul(), rows, d.transposed(weight, (1, 0)))
+    out = out if bias is None else d.sum(out, d.reshaped(bias, outputs))
+    return [d.reshaped(d.bounded(out, op.activation), *static(types.output.shape))]
+
+
 # ---- Einstein's convention
 
 
@@ -150,6 +183,7 @@ def _summed(d: Draft, x: int, labels: str, kept: set[str]) -> tuple[int, str]:
 
 DECOMPOSITIONS = {
     HloDotGeneral: (Decomposition(only_float32, _dot), Decomposition(_why_not_exact, _exact_dot)),
-    BatchMatMul: (Decomposition(_why_not_bytes, _bytes),),
+    BatchMatMul: (Decomposition(_why_not_bytes, _bytes), Decomposition(_why_not_turned, _turned)),
+    FullyConnected: (Decomposition(_why_no_product, _rows_product),),
     Einsum: (Decomposition(_why_no_sums, _einsum),),
 }

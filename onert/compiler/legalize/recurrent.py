@@ -16,10 +16,12 @@ from onert.ir.ops.data_movement.joining import Concat, Split
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.data_movement.slicing import Slice
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.recurrent.gru import GRU
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.lstm_basic import BasicLSTM
 from onert.ir.ops.recurrent.lstm_bidirectional import BidirectionalLSTM
+from onert.ir.ops.recurrent.lstm_parts import CELL, FORGET, INPUT, OUTPUT, Parts, parts
 from onert.ir.ops.recurrent.recurrent import EIGHT_BITS
 from onert.ir.ops.recurrent.rnn import RNN, BidirectionalRNN
 from onert.ir.ops.recurrent.svdf import SVDF
@@ -51,27 +53,40 @@ Step = Callable[[Draft, int, int], int]
 
 def _steps(d: Draft, given: int, h: int, step: Step, backward: bool = False) -> tuple[int, int]:
     """The outputs `[time, batch, units]` of all steps and the last; `given[time, batch, size]` is what each reads."""
+    found, (last,) = _scan(d, given, (h,), lambda b, row, states: [step(b, row, states[0])], backward)
+    return found, last
+
+
+def _scan(
+    d: Draft,
+    given: int,
+    states: Sequence[int],
+    step: Callable[[Draft, int, Sequence[int]], Sequence[int]],
+    backward: bool = False,
+) -> tuple[int, Sequence[int]]:
+    """The first states `[time, batch, units]` of all steps, and all states of the last step; `given[time, batch, size]`
+    is what each step reads."""
     time, batch, _ = d.shape(given)
-    units = d.shape(h)[1]
+    units = d.shape(states[0])[1]
     if time == 1:
-        out = step(d, d.reshaped(given, batch, d.shape(given)[2]), h)
-        return d.add(Reshape(), out, d.integers(1, batch, units)), out
-    types = [evolve(d.known(i), data=None) for i in (given, h)]
+        found = step(d, d.reshaped(given, batch, d.shape(given)[2]), states)
+        return d.add(Reshape(), found[0], d.integers(1, batch, units)), found
+    types = [evolve(d.known(i), data=None) for i in (given, *states)]
     all_ = TensorType(DType.FLOAT32, (time, batch, units))
     kinds = (TensorType(DType.INT32, ()), *types, all_)
     condition = Draft()
     counter, *_ = [condition.input(t) for t in kinds]
     goes_on = condition.add(Comparison(ComparisonKind.LESS), counter, condition.number(time))
     body = Draft()
-    at, rows, state, outputs = (body.input(t) for t in kinds)
+    at, rows, *own, outputs = (body.input(t) for t in kinds)
     place = body.difference(body.number(time - 1), at) if backward else at
-    state = step(body, body.add(Gather(), rows, place), state)
-    outputs = body.add(PutRow(), outputs, place, body.add(Reshape(), state, body.integers(1, batch, units)))
+    own = list(step(body, body.add(Gather(), rows, place), own))
+    outputs = body.add(PutRow(), outputs, place, body.add(Reshape(), own[0], body.integers(1, batch, units)))
     following = body.sum(at, body.number(1))
-    loop = Loop(condition.subgraph([goes_on]), body.subgraph([following, rows, state, outputs]))
+    loop = Loop(condition.subgraph([goes_on]), body.subgraph([following, rows, *own, outputs]))
     nothing = d.add(Fill(), d.integers(time, batch, units), d.constant(np.zeros((), np.float32)))
-    _, _, last, found = d.add_many(loop, d.number(0), given, h, nothing)
-    return found, last
+    _, _, *last, made = d.add_many(loop, d.number(0), given, *states, nothing)
+    return made, last
 
 
 def _simple(
@@ -211,6 +226,81 @@ def _real(t: TensorType) -> Array:
 # ---- long short-term memories
 
 
+def _why_no_lstm(op: LSTM, types: CallTypes) -> str | None:
+    floats = all(t is None or t.dtype is DType.FLOAT32 for t in types.inputs)
+    if not floats or any(t is not None and t.rank == 1 for t in types.inputs[5:9]):
+        return "its weights are not matrices of float32"
+    if op.activation is Activation.SIGN_BIT:
+        return "its activation is no function of its own"
+    return _no_weights(types, (0, 18, 19))
+
+
+def _lstm(d: Draft, op: LSTM, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    """All gates' products with the inputs at once, and a loop over what depends on the state"""
+    kinds = [*types.inputs, *(None,) * (24 - len(types.inputs))]
+    layer = parts(kinds[1:18], kinds[20:24])
+    x, h, c = (_there(operands[i]) for i in (0, 18, 19))
+    batch_first = len(d.shape(x)) == 3 and not op.time_major
+    steps = d.swapped(x) if batch_first else d.reshaped(x, *(1, *d.shape(x))[-3:])
+    time, batch, features = d.shape(steps)
+    bias = _beside(layer.bias) if layer.norm[OUTPUT] is None else None
+    weights, own = _beside(layer.weights), _beside(layer.recurrent)
+    rows = d.reshaped(steps, time * batch, features)
+    given = d.rows_times(rows, d.constant(weights), None if bias is None else d.constant(bias))
+    cells, outputs = len(_value(_known(layer.weights[OUTPUT]))), own.shape[1]
+
+    def step(b: Draft, row: int, states: Sequence[int]) -> Sequence[int]:
+        total = b.sum(row, b.rows_times(states[0], b.constant(own), None))
+        each = b.add_many(Split(len(weights) // cells), b.number(-1), total)
+        return _lstm_step(b, op, layer, each, states[1])
+
+    begin = (d.reshaped(h, batch, outputs), d.reshaped(c, batch, cells))
+    y, last = _scan(d, d.reshaped(given, time, batch, len(weights)), begin, step)
+    made = (d.reshaped(state, *static(t.shape)) for state, t in zip(last, types.outputs[1:], strict=True))
+    return [_laid_out(d, y, static(types.output.shape), batch_first), *made]
+
+
+def _lstm_step(b: Draft, op: LSTM, layer: Parts[TensorType], sums: Sequence[int], c: int) -> Sequence[int]:
+    """The next output and cell state, given each gate's sum; of a coupled layer the input gate's is not there."""
+    present = (FORGET, CELL, OUTPUT) if layer.coupled else (INPUT, FORGET, CELL, OUTPUT)
+    gates = dict(zip(present, sums, strict=True))
+
+    def gate(at: int, cell: int) -> int:
+        z, peephole, norm = gates[at], layer.peephole[at], layer.norm[at]
+        if peephole is not None:
+            z = b.sum(z, b.product(cell, b.constant_of(peephole)))
+        return z if norm is None else _normal(b, z, norm, _known(layer.bias[at]))
+
+    forget = b.logistic(gate(FORGET, c))
+    entry = b.difference(b.real(1), forget) if layer.coupled else b.logistic(gate(INPUT, c))
+    c = b.sum(b.product(forget, c), b.product(entry, b.bounded(gate(CELL, c), op.activation)))
+    c = b.clamped(c, -op.cell_clip, op.cell_clip) if op.cell_clip > 0 else c
+    h = b.product(b.logistic(gate(OUTPUT, c)), b.bounded(c, op.activation))
+    if layer.projection is not None:
+        offset = None if layer.projection_bias is None else b.constant_of(layer.projection_bias)
+        h = b.rows_times(h, b.constant_of(layer.projection), offset)
+        h = b.clamped(h, -op.projection_clip, op.projection_clip) if op.projection_clip > 0 else h
+    return h, c
+
+
+def _normal(b: Draft, z: int, norm: TensorType, bias: TensorType) -> int:
+    """A gate's sums less their mean, divided by their deviation."""
+    centred = b.difference(z, b.reduced(Reduction.MEAN, z, (1,), keep_dims=True))
+    variance = b.reduced(Reduction.MEAN, b.unary(UnaryKind.SQUARE, centred), (1,), keep_dims=True)
+    scaled = b.product(centred, b.unary(UnaryKind.RSQRT, b.sum(variance, b.real(1e-8))))
+    return b.sum(b.product(scaled, b.constant_of(norm)), b.constant_of(bias))
+
+
+def _known(t: TensorType | None) -> TensorType:
+    assert t is not None
+    return t
+
+
+def _beside(gates: Sequence[TensorType | None]) -> Array:
+    """The constants of all gates that are there, one behind the other."""
+    return np.concatenate([_value(t) for t in gates if t is not None])
+
+
 def _why_no_lstms(op: BidirectionalLSTM, types: CallTypes) -> str | None:
     if types.input(4).dtype in EIGHT_BITS and len(types.inputs) > 41 and types.inputs[41] is not None:
         return "a second input of weights of bytes is not native"
@@ -271,6 +361,7 @@ DECOMPOSITIONS: dict[type[Op], tuple[Decomposition, ...]] = {
     GRU: (Decomposition(_why_no_gru, _gru),),
     SVDF: (Decomposition(_why_no_svdf, _svdf),),
     BidirectionalLSTM: (Decomposition(_why_no_lstms, _lstms),),
+    LSTM: (Decomposition(_why_no_lstm, _lstm),),
     BasicLSTM: (Decomposition(_why_no_basic, _basic),),
 }
 """By kind."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from onert.ir import CallTypes, DType
+from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.elementwise.binary import BinaryKind
@@ -284,6 +284,29 @@ def _mean(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -> Se
     return [d.cast(d.binary(BinaryKind.DIV, total, d.like(total, count)), types.output.dtype)]
 
 
+def _why_no_quotient(op: Reduce, types: CallTypes) -> str | None:
+    if op.kind is not Reduction.MEAN or types.input(1).value is None:
+        return "it is no mean along axes that are known"
+    if 0 in types.input(0).shape or not axes_of(_axes(types), types.input(0).rank):
+        return "nothing is put together"
+    dtype = types.input(0).dtype
+    return None if dtype is DType.FLOAT32 else f"elements of {dtype.text} are not divided in float32"
+
+
+def _axes(types: CallTypes) -> Array:
+    value = types.input(1).value
+    assert value is not None
+    return value
+
+
+def _quotient(d: Draft, op: Reduce, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Div(Sum(x), count)"""
+    shape = d.shape(operands[0])
+    at = axes_of(_axes(types), len(shape))
+    total = d.reduced(Reduction.SUM, operands[0], at, op.keep_dims)
+    return [d.binary(BinaryKind.DIV, total, d.real(math.prod(shape[axis] for axis in at)))]
+
+
 def _apart(types: CallTypes) -> tuple[int, ...]:
     """The axes where some lie apart, with others that are more than 1 between them; none if they do not."""
     x, axes = types.input(0), types.input(1).value
@@ -350,6 +373,7 @@ DECOMPOSITIONS = {
     HloSort: (Decomposition(_why_not_sorted, _sort),),
     Reduce: (
         Decomposition(_why_not_mean, _mean),
+        Decomposition(_why_no_quotient, _quotient),
         Decomposition(_why_not_apart, _side_by_side),
         Decomposition(_why_not_of_nothing, _of_nothing),
     ),

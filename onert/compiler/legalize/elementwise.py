@@ -1,0 +1,160 @@
+"""Functions of elements as simpler ones, and operations apart from the activation that they end with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from attrs import evolve
+
+from onert.ir import CallTypes, DType
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import ComparisonKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.pool import Pool2D
+
+from .decomposition import Decomposition, moves, only_float32
+from .draft import Draft
+
+Ending = Conv2D | DepthwiseConv2D | Pool2D | Binary
+"""Operations of which the activation is the last that they do."""
+
+
+def _why_not_apart(op: Ending, types: CallTypes) -> str | None:
+    if op.activation in (Activation.NONE, Activation.SIGN_BIT):
+        return "no activation follows that is a function of its own"
+    present = [t for t in (*types.inputs, *types.outputs) if t is not None]
+    return "a tensor has no elements" if any(0 in t.shape for t in present) else only_float32(op, types)
+
+
+def _apart(d: Draft, op: Ending, types: CallTypes, operands: Sequence[int | None]) -> Sequence[int]:
+    """Minimum(Maximum(Op(x), low), high)"""
+    return [d.bounded(d.add(evolve(op, activation=Activation.NONE), *operands), op.activation)]
+
+
+# ---- of one element
+
+
+def _erf(d: Draft, x: int) -> int:
+    """The error function, off by 1.5e-7 at most: Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26."""
+    size = d.unary(UnaryKind.ABS, x)
+    t = d.binary(BinaryKind.DIV, d.real(1), d.sum(d.product(size, d.real(0.3275911)), d.real(1)))
+    polynomial = d.real(1.061405429)
+    for factor in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        polynomial = d.sum(d.product(polynomial, t), d.real(factor))
+    power = d.unary(UnaryKind.EXP, d.unary(UnaryKind.NEG, d.unary(UnaryKind.SQUARE, x)))
+    found = d.difference(d.real(1), d.product(d.product(polynomial, t), power))
+    below = d.compared(ComparisonKind.LESS, x, d.real(0))
+    return d.chosen(below, d.unary(UnaryKind.NEG, found), found)
+
+
+def _gelu(d: Draft, x: int) -> int:
+    """`x / 2 * (1 + erf(x / sqrt(2)))`."""
+    share = d.sum(d.unary(UnaryKind.ERF, d.product(x, d.real(math.sqrt(0.5)))), d.real(1))
+    return d.product(x, d.product(share, d.real(0.5)))
+
+
+def _gelu_tanh(d: Draft, x: int) -> int:
+    """`x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))`."""
+    cube = d.product(d.product(d.unary(UnaryKind.SQUARE, x), x), d.real(0.044715))
+    bent = d.tanh(d.product(d.sum(x, cube), d.real(math.sqrt(2 / math.pi))))
+    return d.product(x, d.product(d.sum(bent, d.real(1)), d.real(0.5)))
+
+
+def _hard_swish(d: Draft, x: int) -> int:
+    """`x * (x + 3 between 0 and 6) / 6`."""
+    return d.product(d.product(x, d.bounded(d.sum(x, d.real(3)), Activation.RELU6)), d.real(1 / 6))
+
+
+_FUNCTIONS: dict[UnaryKind, Callable[[Draft, int], int]] = {
+    UnaryKind.ABS: lambda d, x: d.binary(BinaryKind.MAXIMUM, x, d.unary(UnaryKind.NEG, x)),
+    UnaryKind.NEG: lambda d, x: d.product(x, d.real(-1)),
+    UnaryKind.SQUARE: lambda d, x: d.product(x, x),
+    UnaryKind.RSQRT: lambda d, x: d.binary(BinaryKind.DIV, d.real(1), d.unary(UnaryKind.SQRT, x)),
+    UnaryKind.RELU: lambda d, x: d.bounded(x, Activation.RELU),
+    UnaryKind.RELU6: lambda d, x: d.bounded(x, Activation.RELU6),
+    UnaryKind.RELU_N1_TO_1: lambda d, x: d.bounded(x, Activation.RELU_N1_TO_1),
+    UnaryKind.ERF: _erf,
+    UnaryKind.GELU: _gelu,
+    UnaryKind.GELU_TANH: _gelu_tanh,
+    UnaryKind.HARD_SWISH: _hard_swish,
+}
+
+
+def _why_no_function(op: Unary, types: CallTypes) -> str | None:
+    return only_float32(op, types) if op.kind in _FUNCTIONS else f"{op.kind.name} is not made of others"
+
+
+def _function(d: Draft, op: Unary, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """RSQRT(x) = 1 / SQRT(x), and so on"""
+    return [_FUNCTIONS[op.kind](d, operands[0])]
+
+
+# ---- of two
+
+
+def _why_no_pair(op: Binary, types: CallTypes) -> str | None:
+    if op.kind not in (BinaryKind.SQUARED_DIFFERENCE, BinaryKind.LOGICAL_AND, BinaryKind.LOGICAL_OR):
+        return f"{op.kind.name} is not made of others"
+    if op.activation is not Activation.NONE:
+        return "an activation follows"
+    quantized = any(t is not None and t.quantization is not None for t in (*types.inputs, *types.outputs))
+    return "a tensor is quantised" if quantized else None
+
+
+def _pair(d: Draft, op: Binary, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Mul(Sub(x, y), Sub(x, y)); Select(x, y, x) and Select(x, x, y) of booleans"""
+    x, y = operands
+    if op.kind is BinaryKind.SQUARED_DIFFERENCE:
+        apart = d.difference(x, y)
+        return [d.product(apart, apart)]
+    return [d.chosen(x, y, x) if op.kind is BinaryKind.LOGICAL_AND else d.chosen(x, x, y)]
+
+
+def _why_not_boolean(op: Cast, types: CallTypes) -> str | None:
+    source = types.input(0)
+    if (source.dtype is DType.BOOL) is (op.to is DType.BOOL):
+        return "it is not between booleans and numbers"
+    if source.dtype.is_complex or op.to.is_complex:
+        return "complex numbers are not compared"
+    return "a tensor is quantised" if source.quantization is not None else None
+
+
+def _boolean(d: Draft, op: Cast, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """NotEqual(x, 0), or Select(x, 1, 0)"""
+    (x,) = operands
+    if op.to is DType.BOOL:
+        return [d.compared(ComparisonKind.NOT_EQUAL, x, d.like(x, 0))]
+    one, zero = (d.constant(number, dtype=op.to) for number in (1, 0))
+    return [d.chosen(x, one, zero)]
+
+
+def _why_no_rows(op: Select, types: CallTypes) -> str | None:
+    if not op.rows:
+        return "its condition chooses elements as it is"
+    return moves(op, CallTypes(types.inputs[1:], types.outputs))
+
+
+def _rows(d: Draft, op: Select, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Select(Reshape(condition), x, y)"""
+    condition, x, y = operands
+    rank = len(d.shape(x))
+    if len(d.shape(condition)) == 1 and rank > 1:
+        condition = d.reshaped(condition, d.shape(condition)[0], *(1,) * (rank - 1))
+    return [d.chosen(condition, x, y)]
+
+
+DECOMPOSITIONS = {
+    Conv2D: (Decomposition(_why_not_apart, _apart),),
+    DepthwiseConv2D: (Decomposition(_why_not_apart, _apart),),
+    Pool2D: (Decomposition(_why_not_apart, _apart),),
+    Binary: (Decomposition(_why_not_apart, _apart), Decomposition(_why_no_pair, _pair)),
+    Unary: (Decomposition(_why_no_function, _function),),
+    Cast: (Decomposition(_why_not_boolean, _boolean),),
+    Select: (Decomposition(_why_no_rows, _rows),),
+}

@@ -1,0 +1,137 @@
+"""Elements elsewhere: parts, repetitions and other shapes, as slices that tables of places name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import Array, CallTypes
+from onert.ir.ops.data_movement.fill import Fill
+from onert.ir.ops.data_movement.gather import PutRow
+from onert.ir.ops.data_movement.joining import Split
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
+from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice
+from onert.ir.ops.elementwise.comparison import ComparisonKind
+from onert.ir.shape import normalize_axis, static
+
+from .decomposition import Decomposition, moves
+from .draft import Draft
+
+MOST_PLACES = 1 << 16
+"""That one table names."""
+
+
+def _why_no_tables(types: CallTypes, axes: Sequence[int]) -> str | None:
+    """Why elements are not put together by a table for each of these axes of the result."""
+    if any(t is not None and 0 in t.shape for t in (*types.inputs, *types.outputs)):
+        return "a tensor has no elements"
+    longest = max((static(types.output.shape)[axis] for axis in axes), default=0)
+    return None if longest <= MOST_PLACES else f"a table would have {longest} elements, expected at most {MOST_PLACES}"
+
+
+def _cut(types: CallTypes) -> list[int]:
+    """The axes along which a slice leaves something out."""
+    pairs = zip(static(types.input(0).shape), static(types.output.shape), strict=True)
+    return [axis for axis, (before, after) in enumerate(pairs) if before != after]
+
+
+def _why_no_slice(op: Slice, types: CallTypes) -> str | None:
+    if types.input(1).value is None:
+        return "where it begins is not known before the run"
+    return moves(op, types) or _why_no_tables(types, _cut(types))
+
+
+def _table(start: int, count: int) -> Array:
+    return np.arange(start, start + count, dtype=np.int32)
+
+
+def _slice(d: Draft, op: Slice, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Gather(x, [begin, begin + 1 ..]), axis by axis"""
+    x, begin = operands[0], types.input(1).value
+    assert begin is not None
+    for axis in _cut(types):
+        table = _table(int(begin.reshape(-1)[axis]), static(types.output.shape)[axis])
+        x = d.gathered(x, d.constant(table), axis)
+    return [x]
+
+
+def _why_no_split(op: Split, types: CallTypes) -> str | None:
+    if types.input(0).value is None:
+        return "the axis is not known before the run"
+    return moves(op, CallTypes(types.inputs[1:], types.outputs[:1])) or _why_no_tables(types, ())
+
+
+def _split(d: Draft, op: Split, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """A Slice for each part"""
+    x, axis = operands[1], types.input(0).value
+    assert axis is not None
+    at, size = normalize_axis(int(axis.reshape(-1)[0]), types.input(1).rank), static(types.output.shape)
+    begins = ([n * size[at] if i == at else 0 for i in range(len(size))] for n in range(op.count))
+    return [d.part(x, begin, size) for begin in begins]
+
+
+def _widened(types: CallTypes) -> list[int]:
+    """The axes along which elements are repeated."""
+    wanted = static(types.output.shape)
+    given = (1,) * (len(wanted) - types.input(0).rank) + static(types.input(0).shape)
+    return [axis for axis, (before, after) in enumerate(zip(given, wanted, strict=True)) if before != after]
+
+
+def _why_not_repeated(op: BroadcastTo, types: CallTypes) -> str | None:
+    return moves(op, types) or _why_no_tables(types, _widened(types))
+
+
+def _repeated(d: Draft, op: BroadcastTo, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Gather(Reshape(x), [0, 0 ..]), axis by axis"""
+    shape = d.shape(operands[0])
+    x = d.reshaped(operands[0], *(1,) * (types.output.rank - len(shape)), *shape)
+    for axis in _widened(types):
+        x = d.gathered(x, d.constant(np.zeros(static(types.output.shape)[axis], np.int32)), axis)
+    return [x]
+
+
+def _why_not_filled(op: Fill, types: CallTypes) -> str | None:
+    if not types.output.rank or 0 in types.output.shape:
+        return "its result is a scalar or has no elements"
+    return moves(op, CallTypes(types.inputs[1:], types.outputs))
+
+
+def _filled(d: Draft, op: Fill, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """BroadcastTo(Reshape(value))"""
+    shape = static(types.output.shape)
+    return [d.broadcast(d.reshaped(operands[1], *(1,) * len(shape)), shape)]
+
+
+def _why_no_row(op: PutRow, types: CallTypes) -> str | None:
+    return moves(op, types) or _why_no_tables(types, (0,))
+
+
+def _put_row(d: Draft, op: PutRow, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Select(Equal([0, 1 ..], Gather([0, 1 ..], index)), row, x): the Gather refuses an index that there is not"""
+    x, index, row = operands
+    shape = d.shape(x)
+    places = d.constant(_table(0, shape[0]))
+    there = d.gathered(places, d.reshaped(index, 1), 0)
+    tall = d.constant(_table(0, shape[0]).reshape(-1, *(1,) * (len(shape) - 1)))
+    return [d.chosen(d.compared(ComparisonKind.EQUAL, tall, there), row, x)]
+
+
+def _why_not_reshaped(op: Squeeze | ExpandDims, types: CallTypes) -> str | None:
+    return moves(op, types) if types.output.rank else "its result is a scalar"
+
+
+def _reshaped(d: Draft, op: Squeeze | ExpandDims, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Reshape(x)"""
+    return [d.moved(Reshape(), operands[0], d.integers(*static(types.output.shape)))]
+
+
+DECOMPOSITIONS = {
+    Slice: (Decomposition(_why_no_slice, _slice),),
+    Split: (Decomposition(_why_no_split, _split),),
+    BroadcastTo: (Decomposition(_why_not_repeated, _repeated),),
+    Fill: (Decomposition(_why_not_filled, _filled),),
+    PutRow: (Decomposition(_why_no_row, _put_row),),
+    Squeeze: (Decomposition(_why_not_reshaped, _reshaped),),
+    ExpandDims: (Decomposition(_why_not_reshaped, _reshaped),),
+}
