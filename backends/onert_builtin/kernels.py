@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
-from onert.backend import EvaluatingKernel, Kernel, Sequence, Tensors
+from onert.backend import HOST, EvaluatingKernel, Kernel, Sequence, Tensor, Tensors, queue_of
 from onert.ir import Context, Operation
 from onert.ir.ops.control_flow.control import CallOnce
 from onert.ir.ops.data_movement.permute import Permute
@@ -39,7 +39,30 @@ class PermuteKernel:
     def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
         (source,) = self.operation.used
         (target,) = self.operation.outputs
-        return lambda: tensors[target].assign(tensors[source].array)
+        return Copy(tensors[source], tensors[target])
+
+
+class Copy:
+    """A copy of a tensor, left out while the elements are those that were copied before.
+
+    Of its tensors' memories it has the `queues`, and it `waits` where the host comes to read the copy.
+    """
+
+    __slots__ = ("_copied", "_source", "_target", "queues", "waits")
+
+    def __init__(self, source: Tensor, target: Tensor) -> None:
+        self._source = source
+        self._target = target
+        self._copied: object = None
+        both = (queue_of(source.memory), queue_of(target.memory))
+        self.queues = tuple(queue for queue in both if queue is not None)
+        self.waits = target.memory.name == HOST.name
+
+    def __call__(self) -> None:
+        stamp = self._source.stamp
+        if stamp is None or stamp is not self._copied:
+            self._target.assign(self._source.array)
+            self._copied = stamp
 
 
 @frozen(eq=False)

@@ -22,6 +22,7 @@ from .memory import (
     tensor_bytes,
 )
 from .program import Program, Routine, Step, TensorInfo
+from .queue import Enqueues, Event, Queue, queue_of
 from .tensor import Tensor, Tensors
 
 if TYPE_CHECKING:
@@ -38,8 +39,10 @@ __all__ = [
     "ChannelsFirstMemory",
     "CodeTarget",
     "EmitsObject",
+    "Enqueues",
     "EntryPoint",
     "EvaluatingKernel",
+    "Event",
     "Group",
     "HasParts",
     "HostMemory",
@@ -51,6 +54,7 @@ __all__ = [
     "Place",
     "Placement",
     "Program",
+    "Queue",
     "Region",
     "Routine",
     "Sequence",
@@ -62,6 +66,7 @@ __all__ = [
     "TensorInfo",
     "Tensors",
     "has_own_layout",
+    "queue_of",
     "require_room",
     "tensor_bytes",
 ]

@@ -16,7 +16,7 @@ from .memory import HOST, Memory
 if TYPE_CHECKING:
     from .emission import Blueprint, ObjectCode
 
-API_VERSION = 1
+API_VERSION = 2
 """The version of this contract; a backend that names another is refused with one sentence."""
 
 

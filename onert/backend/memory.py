@@ -17,7 +17,12 @@ Buffer = Any
 
 
 class Memory(Protocol):
-    """A memory space. Backends whose tensors may be passed to one another name the same space."""
+    """A memory space. Backends whose tensors may be passed to one another name the same space.
+
+    Where kernels only enqueue, it has a `queue` too (`onert.backend.Queue`), in which its copies are work: `copy_in`
+    has read the source when it returns, `copy` need not have done anything, and `copy_out` returns when all is done
+    that was enqueued before. `free` gives room back after all that.
+    """
 
     @property
     def name(self) -> str: ...
@@ -43,6 +48,10 @@ class Memory(Protocol):
 
     def copy_out(self, source: Buffer, type_: TensorType) -> Array:
         """This space to the host; the array may be a view."""
+        ...
+
+    def copy(self, source: Buffer, target: Buffer, type_: TensorType) -> None:
+        """From one place of this space to another, which do not overlap."""
         ...
 
 
@@ -103,6 +112,9 @@ class HostMemory:
 
     def copy_out(self, source: Array, type_: TensorType) -> Array:
         return source
+
+    def copy(self, source: Array, target: Array, type_: TensorType) -> None:
+        np.copyto(target, source, casting="no")
 
 
 HOST = HostMemory()

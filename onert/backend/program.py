@@ -14,6 +14,7 @@ from onert.ir.value import Value
 
 from .kernel import Kernel, Sequence
 from .memory import HOST, ArenaPlan, Memory
+from .residents import Residents
 
 WORK_OF_A_CALL = 1_500_000
 """Additions that take as long as an executor does to run a subgraph of no operations."""
@@ -62,7 +63,8 @@ class Routine(Value):
     that are ready the one with the highest of `ranks` goes first. `memories` gives each operand's memory space.
     `arenas` holds, by the space's name, where each operand lies that has a place before the run: what operations make
     with a static type. Inputs, outputs, constants, variables (which outlive a call of the subgraph) and dynamic tensors
-    have none; an `unstored` operand of a group has no tensor at all. `work` is what a run takes, in additions. Where it
+    have none, nor have copies of the entry's inputs in other spaces; an `unstored` operand of a group has no tensor at
+    all. `work` is what a run takes, in additions. Where it
     is `metered`, there are tensors of unknown size or calls of subgraphs: only a run tells what they take.
     """
 
@@ -85,6 +87,11 @@ class Routine(Value):
         return tuple(map(tuple, found))
 
     @cached_property
+    def is_on_host(self) -> bool:
+        """Whether all tensors lie in host memory."""
+        return all(memory.name == HOST.name for memory in {id(m): m for m in self.memories.values()}.values())
+
+    @cached_property
     def is_chain(self) -> bool:
         """Whether the steps can only run one after the other, in their order."""
         return all(step - 1 in needed for step, needed in enumerate(self.dependencies) if step)
@@ -92,7 +99,7 @@ class Routine(Value):
 
 @frozen
 class Program(Value):
-    """A compiled model. It holds no state: any number of executions may run it at once.
+    """A compiled model. It holds no state: any number of executions may run it at once, and share its `residents`.
 
     `specialize` gives the program for other input shapes (by position), from a cache where it was made before.
     What is not known before the run is held to `max_memory` bytes at a time and `max_work` additions for each run.
@@ -112,6 +119,7 @@ class Program(Value):
     recordings: Mapping[str, str] = field(factory=dict)
     max_memory: int | None = None
     max_work: int | None = None
+    residents: Residents = field(factory=Residents, eq=False, repr=False)
 
     def describe(self) -> str:
         """What runs where, and the memory it takes, in lines for people."""

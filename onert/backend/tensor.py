@@ -13,15 +13,17 @@ class Tensor:
     `dynamic` tensors have a type with unknown dimensions until a run gives them an array; their buffer is then that
     array, and `type` its type. The buffer of a model's input or output may change between runs, never during one. That
     of a constant in host memory may be given as the constant, whose elements are read when the buffer is asked for.
+    As long as `stamp` is one object, the elements are the same; None where nobody says so.
     """
 
-    __slots__ = ("_buffer", "declared", "dynamic", "memory", "type")
+    __slots__ = ("_buffer", "declared", "dynamic", "memory", "stamp", "type")
 
     def __init__(self, type_: TensorType, buffer: Buffer | Constant | None, memory: Memory = HOST) -> None:
         self.declared = type_
         self.type = type_
         self._buffer = buffer
         self.memory = memory
+        self.stamp: object = None
         self.dynamic = not type_.is_static or type_.dtype.is_handle
 
     @property

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from onert.backend import Backend, Program, Routine
+from onert.backend.residents import Residents
 from onert.compiler.report.graphviz import dot, write_dots
 from onert.compiler.rewrite.effects import subgraph_effects
 from onert.compiler.scheduler.manual import Choices, choices, support, why_not
@@ -34,8 +35,10 @@ KEPT_PROGRAMS = 8
 """How many programs for other input shapes are kept, those asked for last."""
 
 
-def compilation(package: Package, options: Options, backends: Sequence[Backend]) -> Compilation:
-    """What makes the programs of a package on `backends`, loaded and in order of preference.
+def compilation(
+    package: Package, options: Options, backends: Sequence[Backend], residents: Residents | None = None
+) -> Compilation:
+    """What makes the programs of a package on `backends`, loaded and in order of preference, which share `residents`.
 
     ModelError if the package's models do not fit together, CompileError for a signature or an input shape that the
     model does not have.
@@ -43,7 +46,7 @@ def compilation(package: Package, options: Options, backends: Sequence[Backend])
     linking = Budget(STEPS + sum(_size(model) for model in package.models), CompileError)
     entry = enter(link(package, linking), options.signature)
     shapes = {entry.position(name): tuple(shape) for name, shape in options.input_shapes.items()}
-    return Compilation(package.name, entry, options, tuple(backends), shapes)
+    return Compilation(package.name, entry, options, tuple(backends), shapes, residents or Residents())
 
 
 class Compilation:
@@ -59,8 +62,10 @@ class Compilation:
         options: Options,
         backends: tuple[Backend, ...],
         shapes: Mapping[int, tuple[int, ...]],
+        residents: Residents,
     ) -> None:
         self.shapes = shapes
+        self.residents = residents
         self.name = name
         self.entry = entry
         self.options = options
@@ -116,6 +121,7 @@ class Compilation:
             specialize=specialize,
             notes=notes,
             recordings=recordings(self.options),
+            residents=self.residents,
         )
 
     def routines(
@@ -129,11 +135,13 @@ class Compilation:
         routines: list[Routine] = []
         notes: list[str] = []
         missing: list[str] = []
+        called = {i for graph in model.subgraphs for operation in graph.operations for i in operation.op.subgraphs}
         for index, subgraph in enumerate(model.subgraphs):
+            resident = index == entry and entry not in called
             chosen = self.choices if index == entry else evolve(self.choices, by_location={})
             try:
                 routine, said = compile_routine(
-                    subgraph, effects, self.backends, chosen, self.options, self.measured, memory
+                    subgraph, effects, self.backends, chosen, self.options, self.measured, memory, resident
                 )
             except CompileError as error:
                 missing.append(str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from attrs import evolve, frozen
@@ -16,27 +17,32 @@ from onert.ir.value import Value
 class Lowered(Value):
     """A subgraph with a backend for every operation and a memory space for every operand.
 
-    Inputs, outputs and variables live in host memory; what an operation reads and makes lives where its backend does.
+    Inputs and outputs live in host memory, what an operation reads and makes where its backend does. `apart` are
+    copies of inputs that outlive a run.
     """
 
     subgraph: Subgraph
     backends: tuple[Backend, ...]
     memories: Mapping[int, Memory]
+    apart: frozenset[int] = frozenset()
 
 
-def lower(subgraph: Subgraph, backends: Sequence[Backend], permuter: Backend | None) -> Lowered:
+def lower(subgraph: Subgraph, backends: Sequence[Backend], permuter: Backend | None, resident: bool = False) -> Lowered:
     """The subgraph with a permute, run by `permuter`, wherever an operand is read in another space than it lives in.
 
     Backends that name the same space pass tensors to one another as they are. A constant is not permuted but there
-    once for every space that reads it. CompileError if a permute is needed and there is no `permuter`.
+    once for every space that reads it. Variables live in host memory; `resident` ones in another space, if all that
+    reads them and makes their new values is there. CompileError if a permute is needed and there is no `permuter`.
     """
-    return _Lowering(subgraph, permuter).run(backends)
+    return _Lowering(subgraph, permuter, resident).run(backends)
 
 
 class _Lowering:
-    def __init__(self, subgraph: Subgraph, permuter: Backend | None) -> None:
+    def __init__(self, subgraph: Subgraph, permuter: Backend | None, resident: bool) -> None:
         self.subgraph = subgraph
         self.permuter = permuter
+        self.resident = resident
+        self.apart: set[int] = set()
         self.operands = list(subgraph.operands)
         self.memories: dict[int, Memory] = dict.fromkeys(range(len(subgraph.operands)), HOST)
         self.operations: list[Operation] = []
@@ -45,6 +51,8 @@ class _Lowering:
 
     def run(self, backends: Sequence[Backend]) -> Lowered:
         ends = frozenset(self.subgraph.outputs)
+        if self.resident and any(backend.memory.name != HOST.name for backend in backends):
+            self.memories |= self.homes([backend.memory for backend in backends])
         for operation, backend in zip(self.subgraph.operations, backends, strict=True):
             memory = backend.memory
             inputs = tuple(None if i is None else self.readable(i, memory) for i in operation.inputs)
@@ -53,9 +61,27 @@ class _Lowering:
             for made, wanted in zip(outputs, operation.outputs, strict=True):
                 if made != wanted:
                     self.permute(made, wanted)
-        state = tuple(StateUpdate(u.variable, self.readable(u.source, HOST)) for u in self.subgraph.state)
+        state = tuple(
+            StateUpdate(u.variable, self.readable(u.source, self.memories[u.variable])) for u in self.subgraph.state
+        )
         lowered = evolve(self.subgraph, operands=tuple(self.operands), operations=tuple(self.operations), state=state)
-        return Lowered(lowered, tuple(self.backends), self.memories)
+        return Lowered(lowered, tuple(self.backends), self.memories, frozenset(self.apart))
+
+    def homes(self, memories: Sequence[Memory]) -> dict[int, Memory]:
+        """Where variables live of which all readers, and what makes the new value, are in one other space than the
+        host's; `memories` are the operations'."""
+        graph = self.subgraph
+        found: dict[int, Memory] = {}
+        for update in graph.state:
+            made = graph.definitions.get(update.source)
+            if made is None or update.variable in (*graph.outputs, *graph.inputs):
+                continue
+            touching = [memories[at] for at in (made, *graph.uses.get(update.variable, ()))]
+            plain = graph.type(update.variable).is_static and graph.type(update.variable) == graph.type(update.source)
+            if plain and {memory.name for memory in touching} == {touching[0].name}:
+                found[update.variable] = touching[0]
+        several = Counter(update.variable for update in graph.state)
+        return {variable: memory for variable, memory in found.items() if several[variable] == 1}
 
     def append(self, operation: Operation, backend: Backend) -> None:
         self.operations.append(operation)
@@ -70,6 +96,8 @@ class _Lowering:
             self.twins[key] = self.twin(operand, memory)
             if not self.operands[operand].is_constant:
                 self.permute(operand, self.twins[key])
+            if self.resident and memory.name != HOST.name and operand in self.subgraph.inputs:
+                self.apart.add(self.twins[key])
         return self.twins[key]
 
     def writable(self, operand: int, memory: Memory, *, apart: bool) -> int:

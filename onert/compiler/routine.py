@@ -54,8 +54,10 @@ def plan_routine(
     choices: Choices,
     options: Options,
     measured: ExecTimes | None = None,
+    resident: bool = False,
 ) -> Plan:
-    """All that comes before kernels are generated, for a subgraph that the pipeline has prepared.
+    """All that comes before kernels are generated, for a subgraph that the pipeline has prepared. Of one that only
+    callers run, variables and copies of inputs are `resident`: they outlive a run in the memory space that reads them.
 
     With `measured` times the heterogeneous scheduler assigns backends, else the manual one. `effects` are those of
     running each of the model's subgraphs. CompileError names every operation without a backend.
@@ -65,11 +67,11 @@ def plan_routine(
     else:
         assignment = _assign_measured(subgraph, backends, choices, options, measured)
     permuter = next((backend for backend in backends if backend.name == BUILTIN), None)
-    lowered = lower(subgraph, assignment.backends, permuter)
+    lowered = lower(subgraph, assignment.backends, permuter, resident)
     before = predecessors(lowered.subgraph, effects)
     parts = tuple(fuse(part, options.settings) for part in partition(lowered, before))
     planned = _steps(lowered, before, parts, options, measured)
-    registration = register(lowered.subgraph, lowered.memories, planned.timeline)
+    registration = register(lowered.subgraph, lowered.memories, planned.timeline, lowered.apart)
     arenas = plan_arenas(lowered.subgraph, registration, planned.timeline, planned.needs, options.planner)
     return Plan(lowered, planned.parts, planned.settings, arenas, assignment.notes)
 
@@ -108,12 +110,13 @@ def compile_routine(
     options: Options,
     measured: ExecTimes | None = None,
     memory: Budget | None = None,
+    resident: bool = False,
 ) -> tuple[Routine, tuple[str, ...]]:
     """The routine of a subgraph that the pipeline has prepared, and the scheduler's notes: a plan, and its kernels.
 
     The bytes that a run needs draw on `memory`, before anything is made that takes as many.
     """
-    plan = plan_routine(subgraph, effects, backends, choices, options, measured)
+    plan = plan_routine(subgraph, effects, backends, choices, options, measured, resident)
     lowered = plan.lowered
     if memory is not None:
         memory.spend(

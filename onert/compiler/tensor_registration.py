@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from attrs import frozen
 
@@ -25,15 +25,17 @@ class Registration(Value):
     roots: Mapping[int, int]
 
 
-def register(subgraph: Subgraph, memories: Mapping[int, Memory], timeline: Timeline) -> Registration:
-    """Every result with a static type that is no output and is stored at all.
+def register(
+    subgraph: Subgraph, memories: Mapping[int, Memory], timeline: Timeline, apart: Set[int] = frozenset()
+) -> Registration:
+    """Every result with a static type that is no output, is stored at all, and does not lie `apart`.
 
     The result of an operation that only gives another shape shares its operand's memory where both are registered and
     take the same bytes, in the same space, which has no layout of its own. At inputs, outputs, variables and constants,
     whose memory is not the arena's, it stays a copy.
     """
     roots: dict[int, int] = {}
-    outputs = frozenset(subgraph.outputs)
+    outputs = frozenset(subgraph.outputs) | apart
     unstored = {o for moment in timeline.moments for o in moment.group.unstored}
     for moment in timeline.moments:
         for at in moment.group.operations:

@@ -12,6 +12,7 @@ from onert.backend import Program
 from onert.backend.program import WORK_OF_A_CALL, WORK_OF_A_HANDED_BYTE
 from onert.ir import Array, ExecutionError
 from onert.ir.process.budget import MAX_CALL_DEPTH
+from onert.ir.process.imports import module
 
 from .atomic import at_once
 from .executors import executor
@@ -30,6 +31,7 @@ class Instance:
         # Steps that can only follow one another are left to the executor that takes least for each.
         in_turn = program.executor == "Parallel" and all(routine.is_chain for routine in program.routines)
         self._executor = executor("Linear" if in_turn else program.executor, program.num_threads, stop)
+        self._in_order = program.executor == "Linear"
         self.state = state
         self.meter = Meter(program.max_memory, program.max_work)
         self._variables: dict[int, dict[int, Array]] = {}
@@ -46,7 +48,14 @@ class Instance:
         The first frame of a subgraph lies in the execution's arena, another (of a subgraph that is entered while it
         runs) has memory of its own.
         """
-        frame = Frame(self.program.routines[subgraph], Context(self, depth + 1), self._executor.run, self._watch)
+        routine, context = self.program.routines[subgraph], Context(self, depth + 1)
+        if routine.is_on_host:
+            frame = Frame(routine, context, self._executor.run, self._watch)
+        else:
+            elsewhere = module("onert.exec.elsewhere")  # read by those who have such a memory space
+            frame = elsewhere.ElsewhereFrame(
+                routine, context, self._executor.run, self._watch, self.program.residents, self._in_order
+            )
         frame.share_variables(self._variables.setdefault(subgraph, {}))
         self._frames.add(frame)
         if self._arena is None or not self._takes(subgraph):
@@ -83,6 +92,8 @@ class Instance:
     def recover(self) -> None:
         """After a run that was broken off: wait for steps that are still under way, and undo changes of state."""
         self._executor.settle()
+        for frame in tuple(self._frames):
+            frame.recover()
         if self.journal is not None:
             self.journal.restore()
 
@@ -98,6 +109,8 @@ class Instance:
                 self.state.clear,
             ]
         )
+        for frame in tuple(self._frames):
+            frame.clear_elsewhere()
 
     def close(self) -> None:
         """Give back what lies in memory spaces other than the host's."""

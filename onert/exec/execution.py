@@ -318,7 +318,7 @@ class Execution:
                 if mine is None:
                     mine = self._own_input(position)
                 np.copyto(mine, array)
-                setup.frame.place(operand, mine)
+                setup.frame.put(operand, mine)
             setup.given.add(position)
         self.execute()
         return {info.name: self.get_output(i) for i, info in enumerate(self.program.outputs)}

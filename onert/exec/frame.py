@@ -9,7 +9,7 @@ from weakref import finalize
 
 import numpy as np
 
-from onert.backend import HOST, Buffer, Memory, Routine, Tensor, Tensors, tensor_bytes
+from onert.backend import HOST, Buffer, Memory, Routine, Tensor, Tensors
 from onert.ir import Array, Context, ExecutionError, TensorType
 from onert.ir import shape as shapes
 
@@ -36,6 +36,7 @@ class Frame:
         self._context = context
         self._watch = watch
         self._allocated: list[tuple[Memory, Buffer]] = []
+        self._free = finalize(self, _free, self._allocated)
         self._tensors: dict[int, Tensor] = {}
         self._make_constants()
         self._make_planned()
@@ -45,19 +46,11 @@ class Frame:
         self.stateful = bool(routine.subgraph.state)
         self._commit: tuple[Callable[[], object], ...] = ()
         self._updates: tuple[Callable[[], object], ...] | None = None
-        self._free = finalize(self, _free, self._allocated)
 
     def _make_constants(self) -> None:
         for index, operand in enumerate(self.routine.subgraph.operands):
-            if operand.data is None:
-                continue
-            memory = self.routine.memories.get(index, HOST)
-            if memory.name == HOST.name:
+            if operand.data is not None:
                 self._tensors[index] = Tensor(operand.type, operand.data)
-            else:
-                buffer = memory.view(self._allocate(memory, tensor_bytes(memory, operand.type)), 0, operand.type)
-                memory.copy_in(operand.data.array, buffer, operand.type)
-                self._tensors[index] = Tensor(operand.type, buffer, memory)
 
     def _make_planned(self) -> None:
         """What is planned; in host memory without a buffer until the frame settles somewhere."""
@@ -118,9 +111,9 @@ class Frame:
     def share_variables(self, variables: dict[int, Array]) -> None:
         """Let this frame's variables lie where another's do; the first frame makes them."""
         for index, operand in enumerate(self.routine.subgraph.operands):
-            if not operand.variable:
+            tensor = self._tensors[index] if operand.variable else None
+            if tensor is None or tensor.memory.name != HOST.name:
                 continue
-            tensor = self._tensors[index]
             found = variables.get(index)
             if found is None:
                 initial = empty(tensor.type)
@@ -137,6 +130,15 @@ class Frame:
         if tensor.buffer is not array:
             self._moved()  # first: an interrupt after it costs another binding and no more
             tensor.buffer = array
+
+    put = place
+    """Let an input lie in `array`, whose elements are those of this moment until it is put again."""
+
+    def clear_elsewhere(self) -> None:
+        """Clear variables that lie elsewhere than in host memory."""
+
+    def recover(self) -> None:
+        """After a run that was broken off: let nothing of it be under way elsewhere."""
 
     def _moved(self) -> None:
         """A tensor lies somewhere else: what was made of its place is not good any more."""
@@ -188,8 +190,8 @@ class Frame:
     def update_state(self) -> None:
         """Give variables the values that this run computed for them, all at once."""
         updates = self._updates
-        if updates is None:  # variables and what becomes of them are in host memory
-            state = self.routine.subgraph.state
+        if updates is None:  # those of variables in host memory
+            state = [u for u in self.routine.subgraph.state if self._tensors[u.variable].memory.name == HOST.name]
             pairs = [(self._tensors[u.variable].array, self._tensors[u.source].array) for u in state]
             for target, source in pairs:
                 if target.dtype != source.dtype or target.shape != source.shape:

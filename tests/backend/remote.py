@@ -5,16 +5,22 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from itertools import count
 from multiprocessing.connection import Connection
-from threading import Lock
+from queue import SimpleQueue
+from threading import Event as Moment
+from threading import Lock, Thread
 from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
 
-from onert.backend import Backend, Sequence, Settings, Tensors
+from onert.backend import Backend, Event, Sequence, Settings, Tensors
 from onert.ir import Array, BackendError, CallTypes, Context, ExecutionError, Operation, TensorType, evaluate
 from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.ops.elementwise.unary import Unary
@@ -32,9 +38,34 @@ class Handle:
     offset: int = 0
 
 
+class Lane:
+    """One queue of the device: a thread that does one thing after the other, and keeps the first failure."""
+
+    def __init__(self, reply: Callable[[tuple[bool, Any]], None]) -> None:
+        self._reply = reply
+        self._failed = ""
+        self.work: SimpleQueue[tuple[bool, Callable[[], Any]]] = SimpleQueue()
+        Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            answered, do = self.work.get()
+            try:
+                answer = do()
+            except Exception as error:
+                self._failed = self._failed or f"{type(error).__name__}: {error}"
+                answer = None
+            if answered:
+                self._reply((False, self._failed) if self._failed else (True, answer))
+                self._failed = ""
+
+
 def serve(pipe: Connection) -> None:
-    """The device: arenas by number, operations by their meaning."""
+    """The device: arenas by number, operations by their meaning, work in lanes. Only what is asked is answered."""
     arenas: dict[int, bytearray] = {}
+    kernels: dict[int, list[tuple[Any, list[tuple[Handle, TensorType]], tuple[Handle, TensorType]]]] = {}
+    events: dict[int, Moment] = {}
+    failing: list[str] = []
 
     def allocate(nbytes: int) -> int:
         if sum(map(len, arenas.values())) + nbytes > LIMIT:
@@ -47,8 +78,11 @@ def serve(pipe: Connection) -> None:
         flat = np.frombuffer(arenas[handle.arena], np.uint8)[handle.offset : handle.offset + type_.nbytes]
         return flat.view(type_.dtype.numpy).reshape(static(type_.shape))
 
-    def run(work: list[tuple[Any, list[tuple[Handle, TensorType]], tuple[Handle, TensorType]]]) -> None:
-        for op, reads, (target, type_) in work:
+    def run(number: int, delay: float) -> None:
+        time.sleep(delay)
+        if failing:
+            raise ValueError(failing.pop())
+        for op, reads, (target, type_) in kernels[number]:
             types = CallTypes(tuple(t for _, t in reads), (type_,))
             (result,) = evaluate(op, [array(h, t) for h, t in reads], types)
             array(target, type_)[...] = result
@@ -59,75 +93,140 @@ def serve(pipe: Connection) -> None:
         "free": lambda number: arenas.pop(number) and None,
         "write": lambda handle, type_, given: array(handle, type_).__setitem__(..., given),
         "read": lambda handle, type_: array(handle, type_).copy(),
+        "copy": lambda source, target, type_: array(target, type_).__setitem__(..., array(source, type_)),
+        "bind": kernels.__setitem__,
         "run": run,
+        "fail": failing.append,
+        "record": lambda number: events[number].set(),
+        "follow": lambda number: events[number].wait(60),
+        "wait": lambda: None,
     }
+    lanes: dict[int, Lane] = {}
     while True:
         try:
-            name, *arguments = pipe.recv()
+            answered, lane, name, *arguments = pipe.recv()
         except EOFError:
             return
-        try:
-            pipe.send((True, commands[name](*arguments)))
-        except Exception as error:
-            pipe.send((False, f"{type(error).__name__}: {error}"))
+        if name in ("record", "follow"):
+            events.setdefault(arguments[0], Moment())
+        if lane not in lanes:
+            lanes[lane] = Lane(pipe.send)
+        lanes[lane].work.put((answered, partial(commands[name], *arguments)))
 
 
 class Device:
-    """The other end of the pipe; one request at a time."""
+    """The other end of the pipe; one request at a time is answered.
+
+    `asked` counts what the host waited for, by name, `sent` lists the bytes of each copy to the device.
+    """
 
     def __init__(self, process: multiprocessing.process.BaseProcess, pipe: Connection) -> None:
         self.process = process
+        self.asked: Counter[str] = Counter()
+        self.sent: list[int] = []
+        self.numbers = count()
+        self._queues: dict[int, DeviceQueue] = {}
         self._pipe = pipe
         self._lock = Lock()
 
-    def ask(self, *request: Any) -> Any:
+    def queue(self, lane: int) -> DeviceQueue:
+        """The lane of a number, always as the same object."""
+        return self._queues.setdefault(lane, DeviceQueue(self, lane))
+
+    def ask(self, name: str, *arguments: Any, lane: int = 0) -> Any:
+        """The answer, when all is done that the lane was given before."""
         with self._lock:
+            self.asked[name] += 1
             try:
-                self._pipe.send(request)
+                self._pipe.send((True, lane, name, *arguments))
                 done, answer = self._pipe.recv()
             except (EOFError, OSError) as error:
                 raise ExecutionError("the device has gone away") from error
         if not done:
-            raise ExecutionError(f"the device refuses {request[0]}: {answer}")
+            raise ExecutionError(f"the device refuses {name}: {answer}")
         return answer
+
+    def post(self, name: str, *arguments: Any, lane: int = 0) -> None:
+        """Have the lane do something, whenever it comes to it."""
+        with self._lock:
+            try:
+                self._pipe.send((False, lane, name, *arguments))
+            except (EOFError, OSError) as error:
+                raise ExecutionError("the device has gone away") from error
+
+
+@frozen(eq=False)
+class DeviceEvent:
+    """A moment in a lane of a device."""
+
+    queue: DeviceQueue
+    number: int
+
+    def wait(self) -> None:
+        self.queue.device.ask("wait", lane=self.queue.lane)
+
+
+@frozen(eq=False)
+class DeviceQueue:
+    """A lane of a device."""
+
+    device: Device
+    lane: int
+
+    def record(self) -> DeviceEvent:
+        event = DeviceEvent(self, next(self.device.numbers))
+        self.device.post("record", event.number, lane=self.lane)
+        return event
+
+    def follow(self, event: Event) -> None:
+        if isinstance(event, DeviceEvent) and event.queue.device is self.device:
+            self.device.post("follow", event.number, lane=self.lane)
+        else:
+            event.wait()
 
 
 class DeviceMemory:
-    """The memory space of a device."""
+    """The memory space of a device; its copies are work in the first lane."""
 
     name = "device"
     alignment = 32
 
     def __init__(self, device: Device) -> None:
         self._device = device
+        self.queue = device.queue(0)
         self.copies: list[str] = []
 
     def allocate(self, nbytes: int) -> Handle:
         return Handle(self._device.ask("allocate", nbytes))
 
     def free(self, arena: Handle) -> None:
-        self._device.ask("free", arena.arena)
+        self._device.post("free", arena.arena)
 
     def view(self, arena: Handle, offset: int, type_: TensorType) -> Handle:
         return evolve(arena, offset=arena.offset + offset)
 
     def copy_in(self, source: Array, target: Handle, type_: TensorType) -> None:
         self.copies.append("in")
-        self._device.ask("write", target, type_, source)
+        self._device.sent.append(type_.nbytes)
+        self._device.post("write", target, type_, source)
 
     def copy_out(self, source: Handle, type_: TensorType) -> Array:
         self.copies.append("out")
         array: Array = self._device.ask("read", source, type_)
         return array
 
+    def copy(self, source: Handle, target: Handle, type_: TensorType) -> None:
+        self._device.post("copy", source, target, type_)
+
 
 class RemoteBackend(Backend):
-    """Adds, multiplies and bends floats on a device."""
+    """Adds, multiplies and bends floats on a device, in one of its lanes; a sequence takes `delay` seconds longer."""
 
-    name = "remote"
-
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, name: str = "remote", lane: int = 0, delay: float = 0) -> None:
+        self.name = name  # type: ignore[misc] # the contract's class variable is each object's own here
         self.device = device
+        self.queue = device.queue(lane)
+        self.delay = delay
         self._memory = DeviceMemory(device)
 
     @property
@@ -147,17 +246,18 @@ class RemoteBackend(Backend):
     def generate(self, sequence: Sequence, settings: Settings) -> RemoteKernel:
         if not self.device.process.is_alive():
             raise BackendError("the device has gone away")
-        return RemoteKernel(sequence, self.device)
+        return RemoteKernel(sequence, self.queue, self.delay)
 
 
 @frozen(eq=False)
 class RemoteKernel:
-    """A sequence that one request runs."""
+    """A sequence that the device is told once, and that one request runs."""
 
     sequence: Sequence
-    device: Device
+    queue: DeviceQueue
+    delay: float
 
-    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
+    def bind(self, tensors: Tensors, context: Context) -> RemoteCall:
         work = [
             (
                 operation.op,
@@ -166,7 +266,21 @@ class RemoteKernel:
             )
             for operation in self.sequence.body
         ]
-        return lambda: self.device.ask("run", work)
+        call = RemoteCall(self.queue, next(self.queue.device.numbers), self.delay)
+        self.queue.device.post("bind", call.number, work, lane=self.queue.lane)
+        return call
+
+
+@frozen(eq=False)
+class RemoteCall:
+    """A sequence with its tensors on the device: the call enqueues it."""
+
+    queue: DeviceQueue
+    number: int
+    delay: float
+
+    def __call__(self) -> None:
+        self.queue.device.post("run", self.number, self.delay, lane=self.queue.lane)
 
 
 @contextmanager

@@ -12,11 +12,11 @@ import pytest
 from attrs import evolve, frozen
 from shared_material import REPOSITORY
 
-from onert.backend import Backend, Group, Kernel, Sequence, Settings, Tensors
+from onert.backend import Backend, Group, HostMemory, Kernel, Memory, Sequence, Settings, Tensors
 from onert.backend.registry import load_backend
 from onert.backend.testing import CLAIMS, TRIALS, Misaligned, Skipped, Trial, align, hold
 from onert.backend.testing.trial import compare
-from onert.ir import Array, CallTypes, Context, Operation
+from onert.ir import Array, CallTypes, Context, Operation, TensorType
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 
@@ -153,8 +153,25 @@ def test_a_backend_that_breaks_the_contract_is_caught() -> None:
         def generate(self, sequence: Sequence, settings: Settings) -> StickyKernel:
             return StickyKernel(super().generate(sequence, settings))
 
+    class Enqueuing(Wrong):
+        def generate(self, sequence: Sequence, settings: Settings) -> EnqueuingKernel:
+            return EnqueuingKernel(super().generate(sequence, settings))
+
+    class Idle(HostMemory):
+        def copy(self, source: Array, target: Array, type_: TensorType) -> None:
+            """Nothing is copied."""
+
+    class Lazy(Wrong):
+        @property
+        def memory(self) -> Memory:
+            return Idle()
+
     nothing = right.then
-    assert held(Old(nothing)) == {"it_says_who_it_is": "it is made for version 0, this is 1"}
+    assert held(Enqueuing(nothing)) == {
+        "its_calls_are_work_in_a_queue": "its calls only enqueue, but its memory has no queue"
+    }
+    assert set(held(Lazy(nothing))) == {"its_memory_keeps_what_is_put_in"}
+    assert held(Old(nothing)) == {"it_says_who_it_is": "it is made for version 0, this is 2"}
     assert set(held(Silent(nothing))) == {"it_answers_for_every_operation"}
     assert held(Forgetful(nothing))["it_runs_sequences"] == "fuse answers operations [0], expected each of 0, 1, 2 once"
     assert "its_kernels_serve_many_executions" in held(Sticky(nothing))
@@ -170,6 +187,18 @@ class StickyKernel:
     def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
         self._first = self._first or tensors
         return self._inner.bind(self._first, context)
+
+
+class EnqueuingKernel:
+    """Says that its calls enqueue."""
+
+    def __init__(self, inner: Kernel) -> None:
+        self._inner = inner
+
+    def bind(self, tensors: Tensors, context: Context) -> Callable[[], None]:
+        call = self._inner.bind(tensors, context)
+        call.queue = object()  # type: ignore[attr-defined] # a function has room for it
+        return call
 
 
 def test_a_tolerance_is_relative_for_floats_and_in_units_for_integers() -> None:

@@ -60,6 +60,9 @@ class TwelveMemory:
     def copy_out(self, source: Place, type_: TensorType) -> Array:
         return array(source, type_).copy()
 
+    def copy(self, source: Place, target: Place, type_: TensorType) -> None:
+        array(target, type_)[...] = array(source, type_)
+
 
 def array(place: Place, type_: TensorType) -> Array:
     """The elements at a place."""

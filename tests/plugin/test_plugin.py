@@ -147,8 +147,8 @@ def the_rest_works() -> None:
             "ValueError: no licence",
         ),
         ("p_int", "Made = int", "Made", "is a int, expected an onert.backend.Backend"),
-        ("p_old", good("p_old", "api_version = 0"), "Made", "made for version 0 of the contract, this is 1"),
-        ("p_new", good("p_new", "api_version = 99"), "Made", "made for version 99 of the contract, this is 1"),
+        ("p_old", good("p_old", "api_version = 0"), "Made", "made for version 0 of the contract, this is 2"),
+        ("p_new", good("p_new", "api_version = 99"), "Made", "made for version 99 of the contract, this is 2"),
         (
             "p_alias",
             good("other"),

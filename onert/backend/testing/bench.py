@@ -11,7 +11,8 @@ from attrs import evolve, field, frozen
 
 from onert.backend.backend import Backend, Settings
 from onert.backend.kernel import Sequence as OperationSequence
-from onert.backend.memory import HOST
+from onert.backend.memory import HOST, Memory
+from onert.backend.queue import queue_of
 from onert.backend.tensor import Tensor, Tensors
 from onert.ir import Array, Context, Subgraph
 from onert.ir.value import Value
@@ -36,6 +37,20 @@ class Alone(Value):
 
     def call(self, subgraph: int, inputs: Sequence[Array]) -> tuple[Array, ...]:
         raise NotImplementedError("the kit's sequences run no subgraphs")
+
+
+def in_turn(memory: Memory, call: Callable[[], None]) -> Callable[[], None]:
+    """The call after all that a memory space was given, and before what is read of it from then on."""
+    own, copies = queue_of(call), queue_of(memory)
+    if own is None or copies is None or own is copies:
+        return call
+
+    def run() -> None:
+        own.follow(copies.record())
+        call()
+        copies.follow(own.record())
+
+    return run
 
 
 class Bench:
@@ -83,7 +98,7 @@ class Bench:
         """The outputs for these inputs."""
         for operand, array in zip(self.subgraph.inputs, inputs, strict=True):
             self.tensors[operand].assign(array)
-        (call or self.call)()
+        in_turn(self.memory, call or self.call)()
         return tuple(self.tensors[operand].array.copy() for operand in self.subgraph.outputs)
 
     def guards_hold(self) -> bool:

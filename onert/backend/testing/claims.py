@@ -9,11 +9,12 @@ from threading import Thread
 import numpy as np
 
 from onert.backend.backend import API_VERSION, Backend, Settings
+from onert.backend.queue import Queue, queue_of
 from onert.backend.tensor import Tensor, Tensors
 from onert.ir import Array, DType, Operand, Operation, Subgraph, TensorType, evaluate
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
-from .bench import Bench
+from .bench import Bench, in_turn
 from .trial import Misaligned, Trial, compare
 from .trials import TRIALS
 
@@ -81,6 +82,13 @@ def its_memory_keeps_what_is_put_in(backend: Backend) -> None:
             memory.copy_in(array, view, type_)
         for array, view, type_ in zip(arrays, views, types, strict=True):
             compare(f"a tensor of {type_}", np.asarray(memory.copy_out(view, type_)), array, 0)
+        beside = memory.allocate(at)
+        for array, view, offset, type_ in zip(arrays, views, offsets, types, strict=True):
+            copied = memory.view(beside, offset, type_)
+            memory.copy(view, copied, type_)
+            memory.copy_in(np.zeros_like(array), view, type_)
+            compare(f"a copy of a tensor of {type_}", np.asarray(memory.copy_out(copied, type_)), array, 0)
+        memory.free(beside)
         memory.free(arena)
 
 
@@ -89,7 +97,7 @@ def its_kernels_serve_many_executions(backend: Backend) -> None:
     for trial in _supported(backend, 3):
         graph = trial.subgraph
         with Bench(backend, graph, Settings()) as bench, _apart(bench) as others:
-            call = bench.kernel.bind(others, bench.context)
+            call = in_turn(bench.memory, bench.kernel.bind(others, bench.context))
             first, second = trial.inputs(1), trial.inputs(2)
             for operand, array in zip(graph.inputs, second, strict=True):
                 others[operand].assign(array)
@@ -129,7 +137,7 @@ def its_kernels_run_in_several_threads(backend: Backend) -> None:
                 inputs = trial.inputs(seed)
                 wanted = trial.wanted(inputs)
                 with _apart(bench) as tensors:
-                    call = bench.kernel.bind(tensors, bench.context)
+                    call = in_turn(bench.memory, bench.kernel.bind(tensors, bench.context))
                     for _ in range(20):
                         for operand, array in zip(bench.subgraph.inputs, inputs, strict=True):
                             tensors[operand].assign(array)
@@ -173,6 +181,25 @@ def it_runs_sequences(backend: Backend) -> None:
         compare("three operations in a row", got, arrays[4], 1e-5)
 
 
+def its_calls_are_work_in_a_queue(backend: Backend) -> None:
+    """Where calls only enqueue, the memory has a queue too, and events tell when work is done, as often as asked."""
+    copies = queue_of(backend.memory)
+    _require(copies is None or isinstance(copies, Queue), "its memory's queue has no `record` and `follow`")
+    for trial in _supported(backend, 2):
+        with Bench(backend, trial.subgraph, Settings()) as bench:
+            queue, inputs = queue_of(bench.call), trial.inputs()
+            _require(queue is None or copies is not None, "its calls only enqueue, but its memory has no queue")
+            for _ in range(3):
+                found = bench.run(inputs)
+            if queue is not None:
+                event = queue.record()
+                event.wait()
+                event.wait()
+                queue.follow(event)
+            for got, wanted in zip(found, trial.wanted(inputs), strict=True):
+                compare(f"{trial} run again and again", got, wanted, trial.tolerance)
+
+
 CLAIMS: tuple[Claim, ...] = (
     it_says_who_it_is,
     it_answers_for_every_operation,
@@ -180,5 +207,6 @@ CLAIMS: tuple[Claim, ...] = (
     its_kernels_serve_many_executions,
     its_kernels_run_in_several_threads,
     it_runs_sequences,
+    its_calls_are_work_in_a_queue,
 )
 """All claims; each is a test of its own."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from onert.backend import Backend, Program
 from onert.backend.holders import Holders
+from onert.backend.residents import Residents
 from onert.compiler.options import Options
 from onert.ir import Package
 from onert.ir.process import imports
@@ -28,12 +29,14 @@ def compile(package: Package, options: Options, backends: Sequence[Backend]) -> 
     """
     options = options.with_config(package.config)
     place = None if options.extensions else program_entry(package, options, backends)
-    compilation = cache(lambda: _compiler().compilation(package, options, backends))
+    later: list[Residents] = []
+    compilation = cache(lambda: _compiler().compilation(package, options, backends, *later))
     if place is not None:
         hold = _UNCOLLECTED.hold()
         with hold.ended(), hold.ended(), hold:
             found = place.load(lambda shapes: compilation().specialize(shapes))
         if found is not None:
+            later.append(found.residents)
             return found
     start = perf_counter()
     hold = _UNCOLLECTED.hold()

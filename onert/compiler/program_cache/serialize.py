@@ -22,6 +22,7 @@ from attrs import evolve, frozen
 
 from onert.backend import Backend, Program, Routine, Step
 from onert.backend.cache import Cache, default_directory
+from onert.backend.residents import Residents
 from onert.backend.writers import WRITERS
 from onert.compiler.options import Options
 from onert.ir import Constant, OnertError, Package
@@ -68,7 +69,7 @@ class ProgramEntry:
         except _UNUSABLE:
             self.cache.remove([self.key()])
             return None
-        return evolve(program, routines=tuple(routines), specialize=specialize)
+        return evolve(program, routines=tuple(routines), specialize=specialize, residents=Residents())
 
     def _revived(self, routine: Routine, kernels: Sequence[Any]) -> Routine:
         pairs = zip(routine.steps, kernels, strict=True)
@@ -84,7 +85,9 @@ class ProgramEntry:
         if any(kernel is None for each in kernels for kernel in each):
             return
         nothing: Any = None
-        bare = evolve(program, routines=tuple(map(without_kernels, program.routines)), specialize=nothing)
+        bare = evolve(
+            program, routines=tuple(map(without_kernels, program.routines)), specialize=nothing, residents=nothing
+        )
         try:
             self.parts.check()
             pieces = pack((bare, kernels), self.records, self.parts)

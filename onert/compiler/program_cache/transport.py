@@ -8,6 +8,7 @@ from typing import Any
 from attrs import evolve
 
 from onert.backend import Backend, Program, Step
+from onert.backend.residents import Residents
 from onert.ir import BackendError, CompileError, OnertError
 
 from .decoding import DecodeError
@@ -22,7 +23,9 @@ def sent(program: Program, backends: Sequence[Backend]) -> list[bytes | memoryvi
     by_name = {backend.name: backend for backend in backends}
     kernels = tuple(tuple(_kept(by_name, step) for step in routine.steps) for routine in program.routines)
     nothing: Any = None
-    bare = evolve(program, routines=tuple(map(without_kernels, program.routines)), specialize=nothing)
+    bare = evolve(
+        program, routines=tuple(map(without_kernels, program.routines)), specialize=nothing, residents=nothing
+    )
     try:
         return pack((bare, kernels), Records(backends), Parts(()))
     except EncodeError as error:
@@ -54,7 +57,7 @@ def received(payload: memoryview, backends: Sequence[Backend]) -> Program:
         ]
     except (DecodeError, OnertError, ValueError, TypeError, LookupError, AttributeError) as error:
         raise BackendError(f"a program that was sent cannot be read: {error}") from error
-    return evolve(program, routines=tuple(routines), specialize=_fixed)
+    return evolve(program, routines=tuple(routines), specialize=_fixed, residents=Residents())
 
 
 def _fixed(shapes: Mapping[int, tuple[int, ...]]) -> Program:

@@ -1,0 +1,258 @@
+"""Frames of which some tensors lie in memory spaces other than the host's, and what runs beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from attrs import frozen
+
+from onert.backend import HOST, Event, Queue, Routine, Tensor, queue_of, tensor_bytes
+from onert.backend.residents import Residents
+from onert.ir import Array, Context, OnertError
+from onert.ir.ops.data_movement.permute import Permute
+
+from .frame import Calls, Frame, Watch
+
+
+class ElsewhereFrame(Frame):
+    """A frame with tensors elsewhere: constants that the program's executions share, variables, and copies of inputs,
+    which are made only where an input was given anew.
+
+    Calls that only enqueue are put in order between queues. The host waits where it reads, in `copy_out`, and at the
+    end of a run for what nothing was read of.
+    """
+
+    def __init__(
+        self,
+        routine: Routine,
+        context: Context,
+        execute: Callable[[Frame], None],
+        watch: Watch | None,
+        residents: Residents,
+        in_order: bool,
+    ) -> None:
+        self._residents = residents
+        self._in_order = in_order
+        self._finishing = False
+        self._unread: tuple[Queue, ...] = ()
+        self._queues: tuple[Queue, ...] = ()
+        super().__init__(routine, context, execute, watch)
+        graph = routine.subgraph
+        self._given = frozenset(graph.operations[at].used[0] for at in _copies_of_inputs(routine))
+        self._state = tuple((u.source, u.variable) for u in graph.state if self._is_elsewhere(u.variable))
+        self.stateful = True
+
+    # ---- where tensors lie
+
+    def _make_constants(self) -> None:
+        super()._make_constants()
+        for index, operand in enumerate(self.routine.subgraph.operands):
+            if operand.data is not None and self._is_elsewhere(index):
+                memory = self.routine.memories[index]
+                buffer = self._residents.buffer(memory, operand.type, operand.data)
+                self._tensors[index] = Tensor(operand.type, buffer, memory)
+
+    def _make_rest(self) -> None:
+        graph = self.routine.subgraph
+        kept = [graph.operations[at].outputs[0] for at in _copies_of_inputs(self.routine)]
+        kept += [i for i, operand in enumerate(graph.operands) if operand.variable and self._is_elsewhere(i)]
+        for operand in kept:
+            memory, type_ = self.routine.memories[operand], graph.type(operand)
+            buffer = memory.view(self._allocate(memory, tensor_bytes(memory, type_)), 0, type_)
+            self._tensors[operand] = Tensor(type_, buffer, memory)
+        super()._make_rest()
+        self.clear_elsewhere()
+
+    def _is_elsewhere(self, operand: int) -> bool:
+        return self.routine.memories.get(operand, HOST).name != HOST.name
+
+    def clear_elsewhere(self) -> None:
+        for index, operand in enumerate(self.routine.subgraph.operands):
+            if operand.variable and self._is_elsewhere(index):
+                tensor = self._tensors[index]
+                cleared = HOST.view(HOST.allocate(tensor.type.nbytes), 0, tensor.type)
+                cleared[...] = tensor.type.cleared
+                tensor.assign(cleared)
+        self._moved()
+
+    # ---- inputs
+
+    def place(self, operand: int, array: Array | None) -> None:
+        super().place(operand, array)
+        self._tensors[operand].stamp = None
+
+    def put(self, operand: int, array: Array | None) -> None:
+        super().place(operand, array)
+        if operand in self._given:
+            self._tensors[operand].stamp = object()
+
+    # ---- runs
+
+    @property
+    def calls(self) -> Calls:
+        if self.bound is None:
+            bound = tuple(step.kernel.bind(self.tensors, self._context) for step in self.routine.steps)
+            plan = _in_turn(self.routine, bound, self._in_order)
+            memories = [queue_of(memory) for memory in self.routine.memories.values()]
+            self._queues = tuple(dict.fromkeys(q for q in (*plan.queues, *memories) if q is not None))
+            self._unread = plan.unread
+            self._follow(memories)  # in which constants and variables were given their elements
+            if self._watch is None:
+                self.bound = plan.calls
+            else:  # each step is over when its observers are told so
+                waiting = tuple(map(_done, plan.calls, plan.lanes))
+                self.bound = self._watch(self.routine, self.tensors, waiting)
+        return self.bound
+
+    def update_state(self) -> None:
+        """Wait for what the host has read nothing of, and let variables take their new values wherever they lie."""
+        for queue in self._unread:
+            queue.record().wait()
+        self._finishing = True
+        self._finish()
+
+    def _finish(self) -> None:
+        """The run is whole: what is interrupted here is done again."""
+        for source, variable in self._state:
+            target = self._tensors[variable]
+            target.memory.copy(self._tensors[source].buffer, target.buffer, target.type)
+        if self._state:
+            self._follow([queue_of(self._tensors[variable].memory) for _, variable in self._state])
+        super().update_state()
+        self._finishing = False
+
+    def _follow(self, leaders: Iterable[Queue | None]) -> None:
+        """Let all queues go on only when these have done what they have."""
+        if len(self._queues) == 1:
+            return
+        for leader in dict.fromkeys(leaders):
+            if leader is not None:
+                event = leader.record()
+                for queue in self._queues:
+                    if queue is not leader:
+                        queue.follow(event)
+
+    def recover(self) -> None:
+        """After a run that was broken off: finish it where it was whole, and wait for what is under way beside."""
+        if self._finishing:
+            with suppress(OnertError):
+                self._finish()
+            self._finishing = False
+        for queue in self._queues:
+            with suppress(OnertError):  # the run has failed already; what is still wrong the next one finds out
+                queue.record().wait()
+        self._moved()  # inputs are copied anew
+
+
+def _copies_of_inputs(routine: Routine) -> list[int]:
+    """The permutes that copy an input to where it has memory for as long as the frame lives."""
+    inputs = frozenset(routine.subgraph.inputs)
+    return [
+        at
+        for at, operation in enumerate(routine.subgraph.operations)
+        if isinstance(operation.op, Permute)
+        and operation.used[0] in inputs
+        and not any(operation.outputs[0] in arena.placements for arena in routine.arenas.values())
+    ]
+
+
+# ---- order between queues
+
+
+@frozen(eq=False)
+class _Turns:
+    """Calls that are in order wherever they are done; for each the queues that it leaves work in, all `queues`, and
+    those `unread` of which no copy to the host waits for the last work."""
+
+    calls: Calls
+    lanes: tuple[tuple[Queue, ...], ...]
+    queues: tuple[Queue, ...]
+    unread: tuple[Queue, ...]
+
+
+def _in_turn(routine: Routine, calls: Calls, in_order: bool) -> _Turns:
+    """Bound calls that let work in one queue follow what it needs of another.
+
+    Steps that run `in_order` may use memory again of which no step in between says that it is free.
+    """
+    taken = [_lanes(call, "queues") for call in calls]
+    left = [() if getattr(call, "waits", False) else lanes for call, lanes in zip(calls, taken, strict=True)]
+    needs: list[list[int]] = []
+    for step, lanes in enumerate(taken):
+        before: list[int] = list(routine.dependencies[step])
+        if in_order and lanes:
+            before = list({queue: at for at in range(step) for queue in left[at]}.values())
+        needs.append([at for at in before if any(queue not in lanes for queue in left[at])])
+    told = {at for own in needs for at in own}
+    events: list[list[Event]] = [[] for _ in calls]
+    found = tuple(
+        _Turn(call, taken[at], left[at] if at in told else (), events[at], tuple(events[n] for n in needs[at]))
+        if needs[at] or at in told
+        else call
+        for at, call in enumerate(calls)
+    )
+    read = _read(routine, [bool(own) and not after for own, after in zip(taken, left, strict=True)])
+    unread = dict.fromkeys(queue for at, lanes in enumerate(left) if at not in read for queue in lanes)
+    queues = dict.fromkeys(queue for lanes in taken for queue in lanes)
+    return _Turns(found, tuple(left), tuple(queues), tuple(unread))
+
+
+def _lanes(call: object, several: str) -> tuple[Queue, ...]:
+    """The queues that a call enqueues in."""
+    queue = queue_of(call)
+    own: tuple[Queue, ...] = getattr(call, several, ())
+    return own if queue is None else (queue,)
+
+
+def _read(routine: Routine, waits: list[bool]) -> set[int]:
+    """The steps that a step which waits comes after."""
+    found: set[int] = set()
+    for step in range(len(waits) - 1, -1, -1):
+        if waits[step] or step in found:
+            found.update(routine.dependencies[step])
+    return found
+
+
+class _Turn:
+    """A call after events that others left, which leaves events itself."""
+
+    __slots__ = ("_after", "_call", "_events", "_lanes", "_left")
+
+    def __init__(
+        self,
+        call: Callable[[], None],
+        lanes: tuple[Queue, ...],
+        left: tuple[Queue, ...],
+        events: list[Event],
+        after: tuple[list[Event], ...],
+    ) -> None:
+        self._call = call
+        self._lanes = lanes
+        self._left = left
+        self._events = events
+        self._after = after
+
+    def __call__(self) -> None:
+        for events in self._after:
+            for event in events:
+                if not self._lanes:
+                    event.wait()
+                for queue in self._lanes:
+                    queue.follow(event)
+        self._call()
+        if self._left:
+            self._events[:] = [queue.record() for queue in self._left]
+
+
+def _done(call: Callable[[], None], lanes: tuple[Queue, ...]) -> Callable[[], None]:
+    """The call, over when what it enqueues is done."""
+    if not lanes:
+        return call
+
+    def run() -> None:
+        call()
+        for queue in lanes:
+            queue.record().wait()
+
+    return run

@@ -1,0 +1,282 @@
+"""Claims about what a device keeps on its side, counted by what is sent, and about its queues."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+
+import onert
+from onert.backend import Backend, Program, Tensors
+from onert.backend.registry import load_backend, load_backends
+from onert.compiler import Options, compile
+from onert.exec import Execution
+from onert.exec.frame import Frame
+from onert.exec.observers import Observer, Work
+from onert.ir import Array, DType, ExecutionError, Package, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.data_movement.permute import Permute
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.softmax import Softmax
+
+from .remote import Device, RemoteBackend, device
+from .twelve import Twelve
+
+ROWS, WIDTH = 4, 64
+X, STATE = TensorType(DType.FLOAT32, (ROWS, WIDTH)), TensorType(DType.FLOAT32, (ROWS, WIDTH))
+WEIGHTS = np.random.default_rng(0).standard_normal((ROWS, WIDTH)).astype(np.float32)
+BIAS = np.linspace(-1, 1, WIDTH, dtype=np.float32)
+EXECUTORS = ("Linear", "Dataflow", "Parallel")
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Device]:
+    with device() as found:
+        yield found
+
+
+@pytest.fixture
+def remote(machine: Device) -> Iterator[RemoteBackend]:
+    """The device's backend; afterwards nothing is left on the device."""
+    backend = RemoteBackend(machine)
+    machine.sent.clear()
+    machine.asked.clear()
+    yield backend
+    gc.collect()
+    assert machine.ask("arenas")[1:] == (0, 0)
+
+
+def _add(b: Builder, x: int, y: int) -> int:
+    return b.add(Binary(BinaryKind.ADD), x, y)
+
+
+def recurrent(rows: int | None = ROWS) -> Subgraphs:
+    """`state = tanh(x * weights + bias + state)`, which is the output, with `shift` added."""
+    b = Builder()
+    x, shift = b.input(TensorType(DType.FLOAT32, (rows, WIDTH)), "x"), b.input(TensorType(DType.FLOAT32, (1,)), "shift")
+    state = b.variable(STATE, "state")
+    product = b.add(Binary(BinaryKind.MUL), x, b.constant(WEIGHTS[: 1 if rows is None else ROWS]))
+    new = b.add(Unary(UnaryKind.TANH), _add(b, _add(b, product, b.constant(BIAS)), state))
+    b.update(state, new)
+    return b.model([_add(b, new, shift)])
+
+
+def feedforward() -> Subgraphs:
+    """Open rows, and no state."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (None, WIDTH)), "x")
+    return b.model([b.add(Unary(UnaryKind.TANH), _add(b, x, b.constant(BIAS)))])
+
+
+def compiled(model: Subgraphs, *backends: Backend, executor: str = "Linear") -> Program:
+    options = Options(num_threads=2, optimize=False, executor=executor)
+    return compile(Package((model,), "model"), options, (*backends, *load_backends(["reference"])))
+
+
+def drawn(seed: int) -> list[Array]:
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal((ROWS, WIDTH)).astype(np.float32), np.float32([seed])]
+
+
+def alike(mine: Execution, host: Execution, inputs: Sequence[Array]) -> None:
+    found, expected = mine.run(inputs), host.run(inputs)
+    assert [a.tobytes() for a in found.values()] == [a.tobytes() for a in expected.values()]
+
+
+# ---- what is sent
+
+
+def test_constants_are_sent_once_for_a_program_and_the_state_never(remote: RemoteBackend) -> None:
+    sent = remote.device.sent
+    program = compiled(recurrent(), remote)
+    assert sent == []
+    executions = [Execution(program) for _ in range(3)]
+    cleared = [STATE.nbytes] * 3  # what each begins with
+    assert sorted(sent) == sorted([WEIGHTS.nbytes, BIAS.nbytes, *cleared])
+    sent.clear()
+    host = [Execution(compiled(recurrent())) for _ in executions]
+    for seed in range(3):
+        for mine, theirs in zip(executions, host, strict=True):
+            alike(mine, theirs, drawn(seed))
+    assert sorted(sent) == sorted([X.nbytes, 4] * 9)
+    assert remote.memory.copies.count("out") == 9  # the output, and nothing else
+    for execution in executions:
+        execution.close()
+    sent.clear()
+    with Execution(program):  # after the others: the program keeps its constants
+        assert sent == [STATE.nbytes]
+
+
+def test_programs_for_other_shapes_share_constants(remote: RemoteBackend) -> None:
+    sent = remote.device.sent
+    with Execution(compiled(feedforward(), remote)) as execution:
+        for rows in (1, 3, 5, 3):
+            found = execution.run([np.ones((rows, WIDTH), np.float32)])
+            assert found.popitem()[1].shape == (rows, WIDTH)
+    assert sent.count(BIAS.nbytes) == 1 + 1  # and an input of one row
+
+
+def test_inputs_are_sent_where_they_are_given_anew(remote: RemoteBackend) -> None:
+    sent, (x, shift) = remote.device.sent, drawn(1)
+    with Execution(compiled(recurrent(), remote)) as execution:
+        execution.run({"x": x, "shift": shift})
+        sent.clear()
+        execution.run({"shift": shift + 1})
+        assert sent == [4]
+        sent.clear()
+        execution.run({})
+        assert sent == []
+        execution.run({"x": x + 1})
+        assert sent == [X.nbytes]
+
+
+def test_an_input_that_is_used_in_place_is_read_again_at_every_run(remote: RemoteBackend) -> None:
+    x, shift = drawn(1)
+    mine, host = Execution(compiled(recurrent(), remote)), Execution(compiled(recurrent()))
+    with mine:
+        for execution in (mine, host):
+            execution.run([x + 5, shift])  # an array of its own before
+            execution.set_input("x", x)
+        for _ in range(3):
+            x += 1
+            for execution in (mine, host):
+                execution.execute()
+            assert mine.get_output(0).tobytes() == host.get_output(0).tobytes()
+
+
+def test_state_that_lies_on_the_device_is_cleared_there(remote: RemoteBackend) -> None:
+    with Execution(compiled(recurrent(), remote)) as mine:
+        host = Execution(compiled(recurrent()))
+        for _ in range(2):
+            for seed in range(2):
+                alike(mine, host, drawn(seed))
+            for execution in (mine, host):
+                execution.reset_variables()
+
+
+def test_state_that_the_host_reads_too_stays_with_the_host(remote: RemoteBackend) -> None:
+    def model() -> Subgraphs:
+        b = Builder()
+        x, state = b.input(X, "x"), b.variable(STATE)
+        b.update(state, _add(b, x, b.add(Softmax(), state)))
+        return b.model([b.add(Unary(UnaryKind.TANH), state)])
+
+    program = compiled(model(), remote)
+    assert {step.backend for step in program.main.steps} == {"remote", "reference", "builtin"}
+    with Execution(program) as mine:
+        host = Execution(compiled(model()))
+        for seed in range(3):
+            alike(mine, host, drawn(seed)[:1])
+
+
+def test_a_whole_network_keeps_its_state_in_a_memory_of_its_own() -> None:
+    b = Builder()
+    x, state = b.input(X, "x"), b.variable(STATE)
+    b.update(state, b.add(Softmax(), _add(b, x, state)))
+    program = compile(Package((b.model([b.add(Softmax(), state)]),)), Options(), (Twelve(), load_backend("builtin")))
+    copies = [o.op for o in program.main.subgraph.operations if isinstance(o.op, Permute)]
+    assert copies == [Permute("host", "twelve"), Permute("twelve", "host")]  # x, and the output
+
+
+# ---- runs that fail
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_failure_beside_the_host_fails_the_run_and_leaves_the_state(remote: RemoteBackend, executor: str) -> None:
+    with Execution(compiled(recurrent(), remote, executor=executor)) as mine:
+        host = Execution(compiled(recurrent()))
+        alike(mine, host, drawn(0))
+        remote.device.ask("fail", "too hot")
+        with pytest.raises(ExecutionError, match="ValueError: too hot"):
+            mine.run(drawn(1))
+        for seed in (2, 3):
+            alike(mine, host, drawn(seed))
+
+
+def test_a_failure_that_no_output_shows_fails_its_own_run(remote: RemoteBackend) -> None:
+    def model() -> Subgraphs:
+        b = Builder()
+        x, state = b.input(X, "x"), b.variable(STATE)
+        b.update(state, _add(b, x, state))
+        return b.model([b.add(Softmax(), x)])  # on the host
+
+    with Execution(compiled(model(), remote)) as mine:
+        mine.run(drawn(0)[:1])
+        remote.device.ask("fail", "too hot")
+        with pytest.raises(ExecutionError, match="too hot"):
+            mine.run(drawn(1)[:1])
+        mine.run(drawn(2)[:1])
+
+
+# ---- queues
+
+
+def test_the_host_waits_once_a_run_where_it_reads(remote: RemoteBackend) -> None:
+    asked = remote.device.asked
+    with Execution(compiled(recurrent(), remote)) as execution:
+        execution.run(drawn(0))
+        asked.clear()
+        for seed in range(5):
+            execution.run(drawn(seed))
+        assert dict(asked) == {"read": 5}
+
+
+def between(b: Builder) -> list[int]:
+    """Sums of one lane, products of another, and memory that both use again and again."""
+    x, shift = b.input(X, "x"), b.input(TensorType(DType.FLOAT32, (1,)), "shift")
+    state = b.variable(STATE)
+    end, other = _add(b, x, state), x
+    for _ in range(3):
+        end = b.add(Binary(BinaryKind.MUL), _add(b, end, shift), x)
+        other = _add(b, b.add(Binary(BinaryKind.MUL), other, shift), end)
+    b.update(state, end)
+    return [end, other]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("slow", ["sums", "products"])
+def test_what_one_queue_makes_another_waits_for(machine: Device, executor: str, slow: str) -> None:
+    def model() -> Subgraphs:
+        b = Builder()
+        return b.model(between(b))
+
+    lanes = [RemoteBackend(machine, name, lane, 0.01 * (name == slow)) for lane, name in ((1, "sums"), (2, "products"))]
+    options = Options(num_threads=2, optimize=False, executor=executor, op_backend={"ADD": "sums", "MUL": "products"})
+    program = compile(Package((model(),), "model"), options, (*lanes, *load_backends(["reference"])))
+    assert {step.backend for step in program.main.steps} == {"sums", "products", "builtin"}
+    with Execution(program) as mine:
+        host = Execution(compiled(model()))
+        machine.asked.clear()
+        for seed in range(3):
+            alike(mine, host, drawn(seed))
+        assert machine.asked["wait"] == 0
+
+
+def test_observers_hear_of_a_step_when_it_is_over(remote: RemoteBackend) -> None:
+    waited: list[int] = []
+
+    class Witness(Observer):
+        def ends(self, work: Work, tensors: Tensors, start: int, end: int) -> None:
+            if work.backend == "remote":
+                waited.append(remote.device.asked["wait"])
+
+    with Execution(compiled(recurrent(), remote), observers=[Witness()]) as mine:
+        remote.device.asked.clear()
+        alike(mine, Execution(compiled(recurrent())), drawn(0))
+    assert waited
+    assert all(waited)
+
+
+# ---- others pay nothing
+
+
+@pytest.mark.parametrize("backend", ["llvm", "reference"])
+def test_programs_in_host_memory_run_as_if_there_were_no_other(backend: str) -> None:
+    execution = Execution(onert.compile(Package((recurrent(),), "model"), backends=(backend,)))
+    execution.run(drawn(0))
+    assert type(execution._frame) is Frame
+    assert Frame.put is Frame.place
+    assert not any(isinstance(o.op, Permute) for o in execution.program.main.subgraph.operations)
