@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from onert.ir import Array
-from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.arithmetic.window import Margins, Padding
 
 
 def spread(shape: Sequence[int], low: int, high: int, step: int = 37) -> Array:
@@ -23,9 +23,15 @@ def floats(shape: Sequence[int], step: int = 37) -> Array:
     return (spread(shape, -24, 24, step) / 8).astype(np.float32)
 
 
-def placement(size: int, window: int, stride: int, dilation: int, padding: Padding) -> tuple[int, int]:
-    """Outputs along an axis, and the padding in front, as TensorFlow's documentation of convolution gives them."""
+def placement(size: int, window: int, stride: int, dilation: int, padding: Padding | Margins) -> tuple[int, int]:
+    """Outputs along an axis, and the padding in front, as TensorFlow's documentation of convolution gives them.
+
+    Explicit padding is that of the only axis: as many zeros, then VALID.
+    """
     extent = (window - 1) * dilation + 1
+    if isinstance(padding, Margins):
+        ((before, after),) = padding.sides
+        return (size + before + after - extent) // stride + 1, before
     if padding is Padding.VALID:
         return math.ceil((size - extent + 1) / stride), 0
     outputs = math.ceil(size / stride)
@@ -36,11 +42,16 @@ Axis = tuple[int, int, int]
 """Window size, stride and dilation along one axis."""
 
 
+def _placed(sizes: Sequence[int], axes: Sequence[Axis], padding: Padding | Margins) -> list[tuple[int, int]]:
+    each = enumerate(zip(sizes, axes, strict=True))
+    return [placement(n, *axis, padding.along(i)) for i, (n, axis) in each]
+
+
 def windows(
-    sizes: Sequence[int], axes: Sequence[Axis], padding: Padding
+    sizes: Sequence[int], axes: Sequence[Axis], padding: Padding | Margins
 ) -> Iterator[tuple[tuple[int, ...], list[tuple[tuple[int, ...], tuple[int, ...]]]]]:
     """Each output's index, with (index in the window, index in the input) of the elements inside the input."""
-    placed = [placement(n, *axis, padding) for n, axis in zip(sizes, axes, strict=True)]
+    placed = _placed(sizes, axes, padding)
     for out in product(*(range(p[0]) for p in placed)):
         found = []
         for element in product(*(range(axis[0]) for axis in axes)):
@@ -53,11 +64,11 @@ def windows(
         yield out, found
 
 
-def output_sizes(sizes: Sequence[int], axes: Sequence[Axis], padding: Padding) -> tuple[int, ...]:
-    return tuple(placement(n, *axis, padding)[0] for n, axis in zip(sizes, axes, strict=True))
+def output_sizes(sizes: Sequence[int], axes: Sequence[Axis], padding: Padding | Margins) -> tuple[int, ...]:
+    return tuple(outputs for outputs, _ in _placed(sizes, axes, padding))
 
 
-def convolution(x: Array, weight: Array, axes: Sequence[Axis], padding: Padding, groups: int = 1) -> Array:
+def convolution(x: Array, weight: Array, axes: Sequence[Axis], padding: Padding | Margins, groups: int = 1) -> Array:
     """`x` [batch, *sizes, channels], `weight` [outputs, *window, channels / groups], in float64."""
     sizes, inner, outputs = x.shape[1:-1], weight.shape[-1], weight.shape[0]
     out = np.zeros((x.shape[0], *output_sizes(sizes, axes, padding), outputs))
@@ -71,7 +82,7 @@ def convolution(x: Array, weight: Array, axes: Sequence[Axis], padding: Padding,
     return out
 
 
-def depthwise(x: Array, weight: Array, axes: Sequence[Axis], padding: Padding) -> Array:
+def depthwise(x: Array, weight: Array, axes: Sequence[Axis], padding: Padding | Margins) -> Array:
     """`x` [batch, *sizes, channels], `weight` [1, *window, channels * multiplier], in float64."""
     sizes, outputs = x.shape[1:-1], weight.shape[-1]
     multiplier = outputs // x.shape[-1]
@@ -85,10 +96,12 @@ def depthwise(x: Array, weight: Array, axes: Sequence[Axis], padding: Padding) -
     return out
 
 
-def transposed(x: Array, weight: Array, axes: Sequence[Axis], padding: Padding, sizes: Sequence[int]) -> Array:
+def transposed(
+    x: Array, weight: Array, axes: Sequence[Axis], padding: Padding | Margins, sizes: Sequence[int]
+) -> Array:
     """`x` [batch, *inputs, channels], `weight` [outputs, *window, channels]; [batch, *sizes, outputs] in float64."""
     out = np.zeros((x.shape[0], *sizes, weight.shape[0]))
-    befores = [placement(n, *axis, padding)[1] for n, axis in zip(sizes, axes, strict=True)]
+    befores = [before for _, before in _placed(sizes, axes, padding)]
     for at in product(*(range(n) for n in x.shape[1:-1])):
         for element in product(*(range(axis[0]) for axis in axes)):
             to = tuple(
@@ -102,7 +115,7 @@ def transposed(x: Array, weight: Array, axes: Sequence[Axis], padding: Padding, 
     return out
 
 
-def pooled(x: Array, axes: Sequence[Axis], padding: Padding, function: Callable[[Array], float]) -> Array:
+def pooled(x: Array, axes: Sequence[Axis], padding: Padding | Margins, function: Callable[[Array], float]) -> Array:
     """A function of the elements of each window of one channel of `x` [batch, *sizes, channels], in float64."""
     sizes = x.shape[1:-1]
     out = np.zeros((x.shape[0], *output_sizes(sizes, axes, padding), x.shape[-1]))

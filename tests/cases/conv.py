@@ -7,7 +7,7 @@ from formulas import convolution, depthwise, floats, spread
 
 from onert.ir import DType, Quantization
 from onert.ir.ops.arithmetic.activation import Activation
-from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 
@@ -179,6 +179,10 @@ CASES = [
         (None, _q(0.01)),
         constant=(1, 2),
         tolerance=3e-7,
+    ),
+    _real("uneven margins", Conv2D(Margins(((0, 2), (3, 1))), 2, 1, 1, 2), (1, 5, 6, 2), (3, 3, 2, 2)),
+    _real_depthwise(
+        "uneven margins of channels", DepthwiseConv2D(Margins(((1, 0), (0, 1)))), (1, 3, 4, 2), (1, 3, 2, 4)
     ),
     _real_depthwise("each channel alone", DepthwiseConv2D(Padding.SAME), (2, 4, 5, 3), (1, 3, 3, 3)),
     _real_depthwise("two outputs a channel", DepthwiseConv2D(Padding.SAME, 2, 2), (1, 5, 5, 3), (1, 3, 3, 6)),

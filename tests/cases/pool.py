@@ -7,7 +7,7 @@ from formulas import floats, pooled, spread
 
 from onert.ir import Array, Quantization
 from onert.ir.ops.arithmetic.activation import Activation
-from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.reduce_window import ReduceWindow, WindowReduction
 from onert.ir.ops.reduction.unpool import MaxPoolWithArgmax2D, MaxUnpool2D
@@ -48,6 +48,13 @@ CASES = [
     _real("average over everything", Pool2D(Pooling.AVERAGE, 5, 4), (1, 5, 4, 2)),
     _real("largest", Pool2D(Pooling.MAX, 3, 2, Padding.SAME, 2, 3), (2, 5, 7, 2)),
     _real("largest, relu6", Pool2D(Pooling.MAX, 2, 2, activation=Activation.RELU6), (1, 3, 3, 2)),
+    _real("average of uneven margins", Pool2D(Pooling.AVERAGE, 3, 2, Margins(((2, 0), (0, 1)))), (1, 4, 5, 2)),
+    Case(
+        "average that counts margins",
+        Pool2D(Pooling.AVERAGE, 2, 2, Margins(((1, 0), (0, 1))), 1, 2, counts_margins=True),
+        (np.float32([4, 8, 12]).reshape(1, 1, 3, 1),),
+        (np.float32([3, 3]).reshape(1, 1, 2, 1),),
+    ),
     _real("quadratic mean", Pool2D(Pooling.L2, 2, 3, Padding.SAME, 1, 2), (1, 4, 5, 2)),
     _real("window larger than the image", Pool2D(Pooling.MAX, 9, 9, Padding.SAME), (1, 3, 2, 1)),
     _stored("int8 average", Pool2D(Pooling.AVERAGE, 2, 2), spread((1, 3, 4, 2), -128, 127).astype(np.int8), _Q),

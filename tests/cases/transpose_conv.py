@@ -7,7 +7,7 @@ from formulas import convolution, floats, spread, transposed
 
 from onert.ir import Quantization
 from onert.ir.ops.arithmetic.activation import Activation
-from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D, TransposeConvBias2D
 
@@ -59,6 +59,7 @@ CASES = [
     _real("stride 2 doubles", TransposeConv2D(Padding.SAME, 2, 2), (2, 3, 2, 2), (2, 3, 3, 2), (6, 4)),
     _real("valid", TransposeConv2D(Padding.VALID, 2, 3), (1, 2, 3, 2), (2, 3, 4, 2), (5, 10)),
     _real("gaps between windows", TransposeConv2D(Padding.VALID, 3, 3), (1, 2, 2, 1), (1, 2, 2, 1), (5, 5)),
+    _real("margins fall away", TransposeConv2D(Margins(((2, 0), (0, 1))), 2, 3), (1, 2, 3, 2), (2, 3, 4, 2), (3, 9)),
     _real("relu6", TransposeConv2D(Padding.SAME, 2, 2, Activation.RELU6), (1, 2, 2, 1), (1, 2, 2, 1), (4, 4)),
     Case(
         "int8 by channel",

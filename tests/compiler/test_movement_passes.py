@@ -20,14 +20,17 @@ from onert.compiler.passes.remove_identities import remove_identities
 from onert.compiler.pipeline import optimize
 from onert.ir import Array, DType, Quantization, Subgraph, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
-from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.conv3d import Conv3D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Rank, Reshape, ShapeOf, Squeeze
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, Tile
 from onert.ir.ops.elementwise.convert import Dequantize, Quantize
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
 
 from .toy import Draft, interpret
 
@@ -243,13 +246,68 @@ def test_margins_like_those_of_same_padding_are_fused(
     assert ops(after) == [Conv2D(Padding.SAME, stride, stride)]
 
 
+@pytest.mark.parametrize("graph", [padded(Conv2D(), 7, (1, 1), 3, 1.0), padded(Conv2D(Padding.SAME), 7, (1, 1), 3)])
+def test_other_margins_stay(graph: Subgraph) -> None:
+    assert fuse_padding(graph) is graph
+
+
+def test_pads_in_a_row_become_margins_of_the_convolution() -> None:
+    graph = padded(Conv2D(Margins(((1, 0), (0, 3))), 2, 2), 8, (1, 2), 3)
+    after = remove_dead(fuse_padding(graph))
+    assert ops(after) == [Conv2D(Margins(((2, 2), (1, 5))), 2, 2)]
+    same(graph, after)
+
+
+def in_space() -> Subgraph:
+    d = Draft()
+    around = d.constant(integers([0, 0], [1, 0], [0, 2], [1, 1], [0, 0]))
+    x = d.op(Pad(), d.input(1, 3, 4, 5, 2), around)
+    return d.graph(d.op(Conv3D(), x, d.constant(numbers((2, 2, 2, 2, 3)))))
+
+
+def test_margins_in_space_become_those_of_the_convolution() -> None:
+    graph = in_space()
+    after = remove_dead(fuse_padding(graph))
+    assert ops(after) == [Conv3D(Margins(((1, 0), (0, 2), (1, 1))))]
+    same(graph, after)
+
+
+LEAST = float("-inf")
+
+
+def pooled(op: Pool2D, margins: tuple[int, int], value: float, relu: bool = False) -> Subgraph:
+    d = Draft()
+    x = d.input(1, 5, 6, 2)
+    x = d.op(Unary(UnaryKind.RELU), x) if relu else x
+    around = d.constant(integers([0, 0], list(margins), [0, 0], [0, 0]))
+    return d.graph(d.op(op, d.op(Pad(), x, around, d.constant(np.array(value, np.float32)))))
+
+
 @pytest.mark.parametrize(
-    "graph",
+    ("kind", "margins", "value", "relu", "fused"),
     [
-        padded(Conv2D(stride_height=2, stride_width=2), 8, (1, 1), 3),
-        padded(Conv2D(), 7, (1, 1), 3, 1.0),
-        padded(Conv2D(Padding.SAME), 7, (1, 1), 3),
+        (Pooling.MAX, (1, 2), LEAST, False, True),
+        (Pooling.MAX, (1, 3), LEAST, False, False),  # a window would lie outside altogether
+        (Pooling.MAX, (1, 1), 0.0, False, False),
+        (Pooling.MAX, (1, 1), 0.0, True, True),
+        (Pooling.MAX, (1, 1), 1.0, True, False),
+        (Pooling.AVERAGE, (1, 1), 0.0, False, True),
+        (Pooling.AVERAGE, (1, 1), 2.0, False, False),
+        (Pooling.L2, (0, 2), 0.0, False, True),
     ],
 )
-def test_other_margins_stay(graph: Subgraph) -> None:
+def test_pools_make_margins_that_change_nothing(
+    kind: Pooling, margins: tuple[int, int], value: float, relu: bool, fused: bool
+) -> None:
+    graph = pooled(Pool2D(kind, 3, 2, Padding.VALID, 2, 1), margins, value, relu)
+    after = remove_dead(fuse_padding(graph))
+    counts = kind is not Pooling.MAX
+    expected = Pool2D(kind, 3, 2, Margins((margins, (0, 0))), 2, 1, counts_margins=counts)
+    assert (ops(after)[-1] == expected) is fused
+    assert any(isinstance(op, Pad) for op in ops(after)) is not fused
+    same(graph, after)
+
+
+def test_an_average_that_leaves_margins_out_counts_no_pad() -> None:
+    graph = pooled(Pool2D(Pooling.AVERAGE, 3, 2, Margins(((1, 1), (0, 0)))), (1, 0), 0.0)
     assert fuse_padding(graph) is graph

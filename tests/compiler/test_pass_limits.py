@@ -56,7 +56,7 @@ Q = Quantization((0.5,), (3,))
     ("graph", "fused"),
     [
         (margined(LIKE_SAME), True),
-        (margined([[0, 0], [1, 0], [1, 0], [0, 0]]), False),
+        (margined([[0, 0], [1, 0], [1, 0], [0, 0]]), True),
         (margined([[0, 0], [0, 1], [0, 1], [0, 1]]), False),
         (margined([[0, 0], [0, 1], [0, 1], [1, 0]]), False),
         (margined([[0, 1], [0, 1], [0, 1], [0, 0]]), False),
@@ -66,7 +66,7 @@ Q = Quantization((0.5,), (3,))
         (margined(LIKE_SAME, quantization=Q, value=0), False),
     ],
 )
-def test_only_margins_of_the_number_0_where_same_padding_has_them_are_fused(graph: Subgraph, fused: bool) -> None:
+def test_only_margins_of_the_number_0_around_the_plane_are_fused(graph: Subgraph, fused: bool) -> None:
     assert (fuse_padding(graph) is not graph) is fused
 
 

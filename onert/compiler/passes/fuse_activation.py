@@ -12,13 +12,14 @@ from onert.compiler.rewrite.edit import Edit, only_user
 from onert.ir import Op, Operation, Subgraph, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.reduction.pool import Pool2D
 
-ENDS_WITH_ACTIVATION = (Conv2D, DepthwiseConv2D, TransposeConv2D, FullyConnected, Pool2D)
+ENDS_WITH_ACTIVATION = (Conv2D, DepthwiseConv2D, Conv3D, TransposeConv2D, TransposeConv3D, FullyConnected, Pool2D)
 """Kinds whose `activation` comes last. In recurrent kinds it acts inside of the cell, which is another thing."""
 
 ARITHMETIC = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV)

@@ -1,78 +1,118 @@
-"""Margins of zeros that a convolution makes itself."""
+"""Margins that convolutions and pools make themselves."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-import numpy as np
 from attrs import evolve
 
+from onert.compiler.rewrite.activation_bounds import Bounds, as_clamp
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, definer
-from onert.ir import Op, Operation, RuleError, Subgraph
-from onert.ir.ops.arithmetic.window import Padding, Window
+from onert.ir import Op, Operation, RuleError, Subgraph, TensorType
+from onert.ir.ops.arithmetic.window import Margins, Padding, Window
 from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.conv3d import Conv3D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.data_movement.slicing import Pad
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
 
-Margins = tuple[tuple[int, int], ...]
+from .fuse_activation import ends_with_activation
+
+Pairs = tuple[tuple[int, int], ...]
 """Elements before and after, for each dimension."""
+
+Filtering = Conv2D | DepthwiseConv2D | Conv3D
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def fuse_padding(subgraph: Subgraph) -> Subgraph:
-    """Let a convolution with SAME padding read what a pad of zeros reads, where its windows come to lie alike.
+    """Let a convolution or a pool read what a pad before it reads, and make the margins itself.
 
-    The results stay the same to the bit. It holds where SAME padding has as many
-    outputs and as many zeros in front, as with the margins that Keras adds before a convolution of stride 2. A pad that
-    no one reads any more is left to `remove_dead`.
+    The results are the same. A convolution makes margins of zeros: with SAME padding where that has as many
+    outputs and as many zeros in front, as with the margins that Keras adds before a convolution of stride 2, and with
+    explicit ones elsewhere. The largest of a window leaves out margins of the least number, and of zeros where no
+    element is negative; an average counts margins of zeros. A pad that no one reads any more is left to `remove_dead`.
 
         a = Pad(x, [[0, 0], [0, 1], [0, 1], [0, 0]]); y = Conv2D(a, w) VALID, stride 2   -->   y = Conv2D(x, w) SAME
+        a = Pad(x, [[0, 0], [1, 0], [2, 1], [0, 0]]); y = Conv2D(a, w) VALID
+                                                                       -->   y = Conv2D(x, w) Margins ((1, 0), (2, 1))
     """
     edit = Edit(subgraph)
     for at, operation in enumerate(subgraph.operations):
         op = operation.op
-        if not isinstance(op, Conv2D | DepthwiseConv2D) or op.padding is not Padding.VALID:
+        if not isinstance(op, Filtering | Pool2D) or op.padding is Padding.SAME:
             continue
         before = definer(subgraph, operation.inputs[0])
-        margins = None if before is None else _zeros(subgraph, before)
-        if before is not None and margins is not None and _alike(subgraph, operation, before.used[0], margins):
-            edit.replace(at, evolve(operation, op=_same(op), inputs=(before.used[0], *operation.inputs[1:])))
+        pairs = None if before is None else _pairs(subgraph, before)
+        if before is None or pairs is None:
+            continue
+        sides = _sides(op, pairs)
+        fits = _pools if isinstance(op, Pool2D) else _convolves
+        found = None if sides is None else fits(subgraph, operation, before, sides)
+        if found is not None:
+            edit.replace(at, evolve(operation, op=found, inputs=(before.used[0], *operation.inputs[1:])))
     return edit.done()
 
 
-def _same(op: Any) -> Op:
-    changed: Op = evolve(op, padding=Padding.SAME)
+def _with(op: Any, **attributes: object) -> Op:
+    changed: Op = evolve(op, **attributes)
     return changed
 
 
-def _zeros(subgraph: Subgraph, operation: Operation) -> Margins | None:
-    """The margins of a pad whose value stands for the number 0; None for another, or where they are unknown."""
+def _pairs(subgraph: Subgraph, operation: Operation) -> Pairs | None:
+    """The margins of a pad that keeps the quantisation; None for another operation, or where they are unknown."""
     if not isinstance(operation.op, Pad):
         return None
     types = subgraph.types(operation)
     x, paddings = types.input(0), types.input(1)
-    if paddings.value is None or not x.is_static or x.quantization != types.output.quantization:
+    if paddings.value is None or x.quantization != types.output.quantization:
         return None
-    if len(types.inputs) > 2 and types.inputs[2] is not None:
-        zero = 0 if x.quantization is None else x.quantization.zero_points[0]
-        if types.inputs[2].value is None or np.any(types.inputs[2].value != zero):
-            return None
     return tuple((int(a), int(b)) for a, b in paddings.value.reshape(-1, 2))
 
 
-def _alike(subgraph: Subgraph, operation: Operation, source: int, margins: Margins) -> bool:
-    """Whether the windows of SAME padding on the pad's operand meet what those on its result do."""
-    x, weight = subgraph.type(source), subgraph.types(operation).input(1)
+def _sides(op: Filtering | Pool2D, pairs: Pairs) -> Pairs | None:
+    """The margins along the axes over which windows slide, the operation's own among them; None if there are others."""
+    count = 3 if isinstance(op, Conv3D) else 2
+    if len(pairs) != count + 2 or pairs[0] != (0, 0) or pairs[-1] != (0, 0):
+        return None
+    own = op.padding.sides if isinstance(op.padding, Margins) else ((0, 0),) * count
+    return tuple((a + c, b + d) for (a, b), (c, d) in zip(pairs[1:-1], own, strict=True))
+
+
+def _value(subgraph: Subgraph, pad: Operation) -> float | None:
+    """The stored value of the margins; None where only the run tells."""
+    types = subgraph.types(pad)
+    x, given = types.input(0), types.inputs[2] if len(types.inputs) > 2 else None
+    if given is None:
+        return 0 if x.quantization is None else x.quantization.zero_points[0]
+    return None if given.value is None else given.value.reshape(-1)[0].item()
+
+
+def _zero(x: TensorType) -> int:
+    return 0 if x.quantization is None else x.quantization.zero_points[0]
+
+
+def _convolves(subgraph: Subgraph, operation: Operation, pad: Operation, sides: Pairs) -> Op | None:
+    """The convolution with margins of its own; None where it does not take these."""
+    x, weight = subgraph.type(pad.used[0]), subgraph.types(operation).input(1)
     if x.dtype.is_float and not weight.dtype.is_float:
-        return False  # such a convolution quantises its input, margins and all
-    if not weight.is_static or len(margins) != 4 or any(margins[axis] != (0, 0) for axis in (0, 3)):
+        return None  # such a convolution quantises its input, margins and all
+    if _value(subgraph, pad) != _zero(x):
+        return None
+    same = not isinstance(operation.op, Conv3D) and _same(operation.op, x, weight, sides)
+    return _with(operation.op, padding=Padding.SAME if same else Margins(sides))
+
+
+def _same(op: Any, x: TensorType, weight: TensorType, sides: Pairs) -> bool:
+    """Whether the windows of SAME padding meet what those with these margins do."""
+    if not weight.is_static or not x.is_static:
         return False
-    op: Any = operation.op
     steps = ((op.stride_height, op.dilation_height), (op.stride_width, op.dilation_width))
     return all(
-        _axis_alike(x.shape[axis] or 0, weight.shape[axis] or 0, stride, dilation, margins[axis])
-        for axis, (stride, dilation) in zip((1, 2), steps, strict=True)
+        _axis_alike(x.shape[axis] or 0, weight.shape[axis] or 0, stride, dilation, margin)
+        for axis, (stride, dilation), margin in zip((1, 2), steps, sides, strict=True)
     )
 
 
@@ -83,3 +123,35 @@ def _axis_alike(inputs: int, size: int, stride: int, dilation: int, margin: tupl
     except RuleError:
         return False
     return outputs == same.outputs(inputs) and margin[0] == same.before(inputs)
+
+
+def _pools(subgraph: Subgraph, operation: Operation, pad: Operation, sides: Pairs) -> Op | None:
+    """The pool with margins of its own; None where it does not take these."""
+    op, source = operation.op, pad.used[0]
+    assert isinstance(op, Pool2D)
+    x, value = subgraph.type(source), _value(subgraph, pad)
+    if value is None or any(max(s) >= n for s, n in zip(sides, (op.filter_height, op.filter_width), strict=True)):
+        return None
+    if op.kind is Pooling.MAX:
+        least = -math.inf if x.dtype.is_float else x.dtype.limits[0]
+        if value != least and not (value == _zero(x) and _not_negative(subgraph, source)):
+            return None
+        return _with(op, padding=Margins(sides))
+    counts = op.counts_margins or not isinstance(op.padding, Margins)
+    return _with(op, padding=Margins(sides), counts_margins=True) if value == 0 and counts else None
+
+
+def _not_negative(subgraph: Subgraph, operand: int) -> bool:
+    """Whether there are elements, none of which stands for a negative number, as behind a RELU."""
+    x = subgraph.type(operand)
+    if not x.is_static or 0 in x.shape:
+        return False
+    if x.quantization is not None:
+        return x.dtype.is_integer and x.quantization.per_tensor and x.quantization.zero_points[0] == x.dtype.limits[0]
+    before = definer(subgraph, operand)
+    if before is None or not x.dtype.is_float:
+        return False
+    last = as_clamp(before.op)
+    if last is None and ends_with_activation(before.op):
+        last = Bounds.of(before.op.attributes["activation"])
+    return last is not None and last.low >= 0

@@ -101,11 +101,13 @@ class Gathering(Enum):
 class WindowPoolF32(Value):
     """Float32 pooling with a window of any size, its taps in loops; `tree` follows.
 
-    Work tiles are rows of the output, through all images. Pixels outside of the picture take no part.
+    Work tiles are rows of the output, through all images. Pixels outside of the picture take no part; where they are
+    `counted`, a mean has them as zeros.
     """
 
     gathering: Gathering
     tree: Expr = ACC
+    counted: bool = False
 
     @property
     def name(self) -> str:
@@ -126,6 +128,8 @@ class WindowPoolF32(Value):
                 left = x * task.i64("stride_w") - task.i64("pad_w")
                 columns = (left.max(0), (left + task.i64("kernel_w")).min(task.i64("in_w")))
                 count = (rows[1] - rows[0]) * (columns[1] - columns[0])
+                if self.counted:
+                    count = task.i64("kernel_h") * task.i64("kernel_w")
                 share = (k.f32(1.0) / count.cast(F32)).splat(k.isa.f32)
                 out = task.view("c", F32, task.i64("out_w") * channels, channels, 1)[line, x]
                 each_register(k, channels, partial(self._register, k, source, rows, columns, share, out))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from attrs import frozen
 
 from onert.ir import Array
@@ -99,8 +98,8 @@ class Plane(Value):
 
 def plane(op: Conv2D | DepthwiseConv2D, x: Sequence[int], weight: Sequence[int], out: Sequence[int]) -> Plane:
     """The geometry of a convolution on NHWC; weights are `[n, height, width, channels]`."""
-    rows = Window(weight[1], op.stride_height, op.dilation_height, op.padding)
-    columns = Window(weight[2], op.stride_width, op.dilation_width, op.padding)
+    rows = Window(weight[1], op.stride_height, op.dilation_height, op.padding.along(0))
+    columns = Window(weight[2], op.stride_width, op.dilation_width, op.padding.along(1))
     return _slid(x, out, rows, columns)
 
 
@@ -124,23 +123,12 @@ def _slid(x: Sequence[int], out: Sequence[int], rows: Window, columns: Window) -
 
 def _pool_windows(op: Pool2D) -> tuple[Window, Window]:
     return (
-        Window(op.filter_height, op.stride_height, 1, op.padding),
-        Window(op.filter_width, op.stride_width, 1, op.padding),
+        Window(op.filter_height, op.stride_height, 1, op.padding.along(0)),
+        Window(op.filter_width, op.stride_width, 1, op.padding.along(1)),
     )
 
 
-def inside(op: Pool2D, x: Sequence[int]) -> tuple[Array, Array]:
-    """How many rows, and how many columns of the picture the windows have, along each axis."""
-    rows, columns = _pool_windows(op)
-    return _inside(rows, x[1]), _inside(columns, x[2])
-
-
-def _inside(window: Window, inputs: int) -> Array:
-    starts = np.arange(window.outputs(inputs), dtype=np.int64) * window.stride - window.before(inputs)
-    return np.minimum(starts + window.size, inputs) - np.maximum(starts, 0)
-
-
 def counts(op: Pool2D, x: Sequence[int]) -> Array:
-    """How many pixels of the picture the window of each output has, `[rows, columns]`."""
-    down, across = inside(op, x)
+    """How many pixels of the window of each output count, `[rows, columns]`."""
+    down, across = op.counted(x[1], x[2])
     return down[:, None] * across

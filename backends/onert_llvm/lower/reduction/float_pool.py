@@ -17,7 +17,7 @@ from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.reduction.pool import Gathering, PoolF32, WindowPoolF32
 from onert_llvm.kernels.reduction.reduce import Fold, ReduceColumns
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.conv_geometry import Plane, counts, inside, pooled_plane
+from onert_llvm.lower.contraction.conv_geometry import Plane, counts, pooled_plane
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.cost_model import strip
 
@@ -39,7 +39,8 @@ def why_not(op: Pool2D, types: CallTypes) -> str | None:
         return "a tensor has no elements"
     if activated(ACC, op.activation) is None:
         return f"activation {op.activation.name} has no native form"
-    if min(along.min() for along in inside(op, static(types.input(0).shape))) < 1:
+    _, height, width, _ = static(types.input(0).shape)
+    if min(along.min() for along in op.counted(height, width)) < 1:
         return "a window lies outside of the picture"
     return None
 
@@ -56,7 +57,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     tree = activated(ACC, op.activation)
     assert tree is not None
     seen = counts(op, lowering.shape(source))
-    whole = plane.out == (1, 1) and int(seen[0, 0]) == h * w
+    whole = plane.out == (1, 1) and int(seen[0, 0]) == h * w and not (op.counts_margins and plane.padded)
     if whole and tree == ACC and op.kind is not Pooling.L2:
         _of_all(lowering, at, op.kind)
         return
@@ -67,7 +68,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "c": lowering.operand(result),
         "channels": c,
     }
-    algorithm: Algorithm = WindowPoolF32(_GATHERINGS[op.kind], tree)
+    algorithm: Algorithm = WindowPoolF32(_GATHERINGS[op.kind], tree, op.counts_margins)
     if plane.taps <= MOST_TAPS and op.kind is not Pooling.L2:
         algorithm, more = _taps(lowering, op, plane, tree, seen)
         slots |= more

@@ -8,6 +8,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from onert.ir import CallTypes, DType, TensorType
+from onert.ir.ops.arithmetic.window import Margins
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of, mean_multiplier
 from onert.ir.value import Value
@@ -52,7 +53,8 @@ def why_no_windows(op: Pool2D, types: CallTypes) -> str | None:
 def _covers(op: Pool2D, types: CallTypes) -> bool:
     """Whether one window covers the whole picture and nothing else."""
     x, out = types.input(0).shape, types.output.shape
-    return (op.filter_height, op.filter_width) == x[1:3] and out[1:3] == (1, 1)
+    alone = (op.filter_height, op.filter_width) == x[1:3] and out[1:3] == (1, 1)
+    return alone and not isinstance(op.padding, Margins)
 
 
 def lower_pool(lowering: Lowering, operations: Sequence[int]) -> None:

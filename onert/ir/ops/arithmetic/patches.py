@@ -33,7 +33,7 @@ def convolve(x: Array, weight: Array, windows: Sequence[Window], groups: int = 1
     if not out.size or not x.size or not weight.size:
         return out
     matrix = _filters(weight, groups)
-    if all(w.size == 1 and w.stride == 1 for w in windows):
+    if sizes == spatial and all(w.size == 1 and w.stride == 1 for w in windows):
         flat = x.reshape(-1, 1, channels)
         out[...] = _multiply(flat, matrix).reshape(out.shape)
         return out

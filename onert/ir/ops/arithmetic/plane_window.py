@@ -6,14 +6,14 @@ from typing import Protocol
 
 from onert.ir.shape import Dim
 
-from .window import Padding, Window, output_dim, require_step
+from .window import Margins, Padding, Window, output_dim, require_padding, require_step
 
 
 class Sliding(Protocol):
     """An operation whose window slides over height and width."""
 
     @property
-    def padding(self) -> Padding: ...
+    def padding(self) -> Padding | Margins: ...
     @property
     def stride_height(self) -> int: ...
     @property
@@ -30,13 +30,14 @@ class Dilated(Sliding, Protocol):
 
 
 def require_strides(op: Sliding) -> None:
-    """RuleError for a stride below 1."""
+    """RuleError for a stride below 1, or explicit padding that is none."""
+    require_padding(op.padding, 2)
     require_step("stride_height", op.stride_height)
     require_step("stride_width", op.stride_width)
 
 
 def require_dilated(op: Dilated) -> None:
-    """RuleError for a stride or dilation below 1."""
+    """RuleError for a stride or dilation below 1, or explicit padding that is none."""
     require_strides(op)
     require_step("dilation_height", op.dilation_height)
     require_step("dilation_width", op.dilation_width)
@@ -45,14 +46,14 @@ def require_dilated(op: Dilated) -> None:
 def dilated_outputs(op: Dilated, height: Dim, width: Dim, window_height: Dim, window_width: Dim) -> tuple[Dim, Dim]:
     """Height and width of the result; RuleError if the window does not fit."""
     return (
-        output_dim(height, window_height, op.stride_height, op.dilation_height, op.padding),
-        output_dim(width, window_width, op.stride_width, op.dilation_width, op.padding),
+        output_dim(height, window_height, op.stride_height, op.dilation_height, op.padding.along(0)),
+        output_dim(width, window_width, op.stride_width, op.dilation_width, op.padding.along(1)),
     )
 
 
 def dilated_windows(op: Dilated, height: int, width: int) -> tuple[Window, Window]:
     """The windows along height and width of a filter of `height` by `width`."""
     return (
-        Window(height, op.stride_height, op.dilation_height, op.padding),
-        Window(width, op.stride_width, op.dilation_width, op.padding),
+        Window(height, op.stride_height, op.dilation_height, op.padding.along(0)),
+        Window(width, op.stride_width, op.dilation_width, op.padding.along(1)),
     )

@@ -6,7 +6,7 @@ GetWindowedOutputSize.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from attrs import frozen
@@ -25,6 +25,21 @@ class Padding(Enum):
 
     SAME = "same"
     VALID = "valid"
+
+    def along(self, axis: int) -> Padding:
+        """The padding of one of the axes over which windows slide."""
+        return self
+
+
+@frozen
+class Margins(Value):
+    """Explicit padding: how many zeros lie before and after each axis over which windows slide, in their order."""
+
+    sides: tuple[tuple[int, int], ...]
+
+    def along(self, axis: int) -> Margins:
+        """The padding of one of these axes."""
+        return Margins((self.sides[axis],))
 
 
 @frozen
@@ -46,7 +61,7 @@ class Window(Value):
     size: int
     stride: int
     dilation: int
-    padding: Padding
+    padding: Padding | Margins
 
     @property
     def extent(self) -> int:
@@ -61,13 +76,20 @@ class Window(Value):
         require(self.extent <= MAX_STEP, f"the dilated window spans {self.extent} elements, more than {MAX_STEP}")
         if self.padding is Padding.SAME:
             return -(-inputs // self.stride)
-        room = inputs - self.extent + self.stride
+        room = inputs + sum(self._sides) - self.extent + self.stride
         if room <= -self.stride:  # C division truncates towards zero: just outside gives an empty result
             raise RuleError(f"window of extent {self.extent} is larger than the {inputs} elements it slides over")
         return max(room, 0) // self.stride
 
+    @property
+    def _sides(self) -> tuple[int, int]:
+        """The explicit zeros before and after."""
+        return self.padding.sides[0] if isinstance(self.padding, Margins) else (0, 0)
+
     def before(self, inputs: int) -> int:
         """The zeros in front of the first input."""
+        if self.padding is not Padding.SAME:
+            return self._sides[0]
         total = (self.outputs(inputs) - 1) * self.stride + self.extent - inputs
         return max(total, 0) // 2
 
@@ -95,9 +117,9 @@ def taps(window: Window, inputs: int, outputs: int, before: int) -> Iterator[Tap
             yield Tap(index, slice(start, stop), slice(begin, begin + (stop - start - 1) * stride + 1, stride))
 
 
-def output_dim(inputs: Dim, size: Dim, stride: int, dilation: int, padding: Padding) -> Dim:
+def output_dim(inputs: Dim, size: Dim, stride: int, dilation: int, padding: Padding | Margins) -> Dim:
     """The number of outputs along an axis, None if it is not known; RuleError if it would be negative."""
-    if inputs is None or (size is None and padding is Padding.VALID):
+    if inputs is None or (size is None and padding is not Padding.SAME):
         return None
     return Window(1 if size is None else size, stride, dilation, padding).outputs(inputs)
 
@@ -107,3 +129,20 @@ def require_step(name: str, value: int) -> None:
     require(
         1 <= value <= MAX_STEP, f"{name} is {value}, expected {'at least 1' if value < 1 else f'at most {MAX_STEP}'}"
     )
+
+
+def require_padding(padding: Padding | Margins, axes: int, window: Sequence[Dim] | None = None) -> None:
+    """RuleError unless explicit padding is for so many axes, nowhere negative, and fits 32 bits.
+
+    Where the `window` is given it must be larger than the padding on either side of each axis, so that none lies
+    outside of its operand altogether.
+    """
+    if not isinstance(padding, Margins):
+        return
+    sides = padding.sides
+    require(len(sides) == axes, f"padding is for {len(sides)} axes, expected {axes}")
+    for i, side in enumerate(sides):
+        require(len(side) == 2, f"padding of axis {i} is {side}, expected what lies before and after")
+        size = None if window is None else window[i]
+        most = MAX_STEP if size is None else min(size - 1, MAX_STEP)
+        require(min(side) >= 0 and max(side) <= most, f"padding of axis {i} is {side}, expected 0 to {most}")

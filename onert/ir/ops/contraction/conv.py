@@ -21,7 +21,7 @@ from onert.ir.ops.arithmetic.rescale import (
     first_zero_point,
     rescale,
 )
-from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.types import CallTypes, TensorType
 
 
@@ -34,7 +34,7 @@ class Conv2D(Op):
     `bias` [filters]. Result: [batch, output height, output width, filters].
 
     `stride_*` is the distance of windows, `dilation_*` that of a window's elements; SAME `padding` surrounds `x` with
-    the real number 0; `activation` is applied last.
+    the real number 0, and so do `Margins`, which say how often; `activation` is applied last.
 
     Element types: floats; int8 `x` with int8 or int4 filters (scales per tensor or per filter, zero points 0); uint8
     with uint8 filters (per tensor), or with int8 filters as Android's NNAPI has it; int16 with int8 filters and int64
@@ -44,7 +44,7 @@ class Conv2D(Op):
     Source: TFLite CONV_2D, kernels/conv.cc and kernels/internal/reference/{conv.h,integer_ops/conv.h}.
     """
 
-    padding: Padding = Padding.VALID
+    padding: Padding | Margins = Padding.VALID
     stride_height: int = 1
     stride_width: int = 1
     dilation_height: int = 1

@@ -10,7 +10,7 @@ from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.filter_types import require_floats
 from onert.ir.ops.arithmetic.patches import convolve, convolve_transposed
-from onert.ir.ops.arithmetic.window import Padding, Window, output_dim, require_step
+from onert.ir.ops.arithmetic.window import Margins, Padding, Window, output_dim, require_padding, require_step
 from onert.ir.types import CallTypes, TensorType
 
 from .transpose_conv import given_shape, plain_ints
@@ -20,7 +20,7 @@ from .transpose_conv import given_shape, plain_ints
 class Spatial3D(Op):
     """What both convolutions of three spatial axes have in common."""
 
-    padding: Padding = Padding.VALID
+    padding: Padding | Margins = Padding.VALID
     stride_depth: int = 1
     stride_height: int = 1
     stride_width: int = 1
@@ -39,9 +39,11 @@ class Spatial3D(Op):
         )
 
     def _windows(self, weight: Array) -> tuple[Window, ...]:
-        return tuple(Window(w, *step, self.padding) for w, step in zip(weight.shape, self.steps, strict=False))
+        each = enumerate(zip(weight.shape, self.steps, strict=False))
+        return tuple(Window(w, *step, self.padding.along(i)) for i, (w, step) in each)
 
     def _check(self, x: TensorType, weight: TensorType, bias: TensorType | None, outputs_axis: int) -> None:
+        require_padding(self.padding, 3)
         for name in ("depth", "height", "width"):
             require_step(f"stride_{name}", getattr(self, f"stride_{name}"))
             require_step(f"dilation_{name}", getattr(self, f"dilation_{name}"))
@@ -74,7 +76,7 @@ class Conv3D(Spatial3D):
     def infer(self, x: TensorType, weight: TensorType, bias: TensorType | None = None) -> TensorType:
         self._check(x, weight, bias, outputs_axis=4)
         sizes = (
-            output_dim(x.shape[1 + i], weight.shape[i], stride, dilation, self.padding)
+            output_dim(x.shape[1 + i], weight.shape[i], stride, dilation, self.padding.along(i))
             for i, (stride, dilation) in enumerate(self.steps)
         )
         return x.result((x.shape[0], *sizes, weight.shape[4]))
@@ -107,13 +109,14 @@ class TransposeConv3D(Spatial3D):
         self, output_shape: TensorType, weight: TensorType, x: TensorType, bias: TensorType | None = None
     ) -> TensorType:
         self._check(x, weight, bias, outputs_axis=3)
+        require_padding(self.padding, 3, weight.shape[:3])
         found = given_shape(output_shape, 5)
         if found is None:
             return x.result((x.shape[0], None, None, None, weight.shape[3]))
         require(x.shape[0] in (found[0], None), f"output_shape begins with {found[0]}, expected {x.shape[0]}")
         require(weight.shape[3] in (found[4], None), f"output_shape ends with {found[4]}, expected {weight.shape[3]}")
         for i, (stride, dilation) in enumerate(self.steps):
-            forward = output_dim(found[1 + i], weight.shape[i], stride, dilation, self.padding)
+            forward = output_dim(found[1 + i], weight.shape[i], stride, dilation, self.padding.along(i))
             require(
                 forward is None or x.shape[1 + i] in (forward, None),
                 f"output_shape has {found[1 + i]} in dimension {1 + i}, of which the forward convolution gives "

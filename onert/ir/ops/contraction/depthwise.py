@@ -21,7 +21,7 @@ from onert.ir.ops.arithmetic.rescale import (
     first_zero_point,
     rescale,
 )
-from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.types import CallTypes, TensorType
 
 
@@ -39,7 +39,7 @@ class DepthwiseConv2D(Op):
     Source: TFLite DEPTHWISE_CONV_2D, kernels/depthwise_conv.cc and internal/reference/integer_ops/depthwise_conv.h.
     """
 
-    padding: Padding = Padding.VALID
+    padding: Padding | Margins = Padding.VALID
     stride_height: int = 1
     stride_width: int = 1
     dilation_height: int = 1

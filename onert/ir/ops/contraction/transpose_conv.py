@@ -21,7 +21,7 @@ from onert.ir.ops.arithmetic.rescale import (
     first_zero_point,
     rescale,
 )
-from onert.ir.ops.arithmetic.window import Padding, Window
+from onert.ir.ops.arithmetic.window import Margins, Padding, Window, require_padding
 from onert.ir.shape import Dim
 from onert.ir.types import CallTypes, TensorType
 
@@ -34,14 +34,15 @@ class TransposeConv2D(Op):
     channels]; `x` [batch, height, width, channels]; `bias` [outputs]. Result: `output_shape`.
 
     The window of input (i, j) starts at (i * stride_height, j * stride_width) less the padding that the forward
-    convolution of the result would have; what falls outside of the result is dropped.
+    convolution of the result would have (explicit padding is smaller than the window); what falls outside of the result
+    is dropped.
 
     Element types are those of `Conv2D`; a float `x` with an integer filter is always quantised asymmetrically.
 
     Source: TFLite TRANSPOSE_CONV, kernels/transpose_conv.cc and internal/reference/integer_ops/transpose_conv.h.
     """
 
-    padding: Padding = Padding.VALID
+    padding: Padding | Margins = Padding.VALID
     stride_height: int = 1
     stride_width: int = 1
     activation: Activation = Activation.NONE
@@ -52,6 +53,7 @@ class TransposeConv2D(Op):
         require_strides(self)
         require(x.rank == 4, f"input is {x}, expected 4 dimensions")
         require(weight.rank == 4, f"filter is {weight}, expected 4 dimensions")
+        require_padding(self.padding, 2, weight.shape[1:3])
         require_filter_types(x, weight, bias, axis=0)
         channels, inner, outputs = x.shape[3], weight.shape[3], weight.shape[0]
         require(
@@ -104,8 +106,8 @@ class TransposeConv2D(Op):
 
     def _products(self, output_shape: Array, weight: Array, x: Array) -> Array:
         windows = (
-            Window(weight.shape[1], self.stride_height, 1, self.padding),
-            Window(weight.shape[2], self.stride_width, 1, self.padding),
+            Window(weight.shape[1], self.stride_height, 1, self.padding.along(0)),
+            Window(weight.shape[2], self.stride_width, 1, self.padding.along(1)),
         )
         return convolve_transposed(x, weight.transpose(1, 2, 3, 0), windows, plain_ints(output_shape)[1:3])
 

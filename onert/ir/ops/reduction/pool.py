@@ -13,7 +13,7 @@ from onert.ir.flops import windows
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.plane_window import require_strides
-from onert.ir.ops.arithmetic.window import Padding, Window, output_dim, require_step
+from onert.ir.ops.arithmetic.window import Margins, Padding, Window, output_dim, require_padding, require_step
 from onert.ir.types import CallTypes, TensorType
 
 
@@ -33,7 +33,8 @@ class Pool2D(Op):
     """Each output element: the average, the largest or the quadratic mean of a window of one channel.
 
     Operand: `x` [batch, height, width, channels]. Result: [batch, output height, output width, channels]. Elements
-    outside of `x` take no part: an average is over those inside.
+    outside of `x` take no part: an average is over those inside, unless explicit `padding` `counts_margins`: then these
+    are as many zeros more. Explicit padding is smaller than the window.
 
     Element types: floats, and but for L2 int8, uint8 and int16, whose stored integers are averaged (halves away from
     zero) or compared as they are: the result should be quantised as `x` is.
@@ -44,23 +45,27 @@ class Pool2D(Op):
     kind: Pooling
     filter_height: int
     filter_width: int
-    padding: Padding = Padding.VALID
+    padding: Padding | Margins = Padding.VALID
     stride_height: int = 1
     stride_width: int = 1
     activation: Activation = Activation.NONE
+    counts_margins: bool = False
 
     def infer(self, x: TensorType) -> TensorType:
         require_strides(self)
         require_step("filter_height", self.filter_height)
         require_step("filter_width", self.filter_width)
+        require_padding(self.padding, 2, (self.filter_height, self.filter_width))
+        explicit = isinstance(self.padding, Margins)
+        require(explicit or not self.counts_margins, "counts_margins is set, expected explicit padding with it")
         require(x.rank == 4, f"input is {x}, expected 4 dimensions")
         allowed = x.dtype.is_float or (x.dtype in _STORED and self.kind is not Pooling.L2)
         require(
             allowed,
             f"input is {x.dtype.text}, expected a float" + ("" if self.kind is Pooling.L2 else ", i8, u8 or i16"),
         )
-        height = output_dim(x.shape[1], self.filter_height, self.stride_height, 1, self.padding)
-        width = output_dim(x.shape[2], self.filter_width, self.stride_width, 1, self.padding)
+        height = output_dim(x.shape[1], self.filter_height, self.stride_height, 1, self.padding.along(0))
+        width = output_dim(x.shape[2], self.filter_width, self.stride_width, 1, self.padding.along(1))
         return x.result((x.shape[0], height, width, x.shape[3]))
 
     def flops(self, types: CallTypes) -> int:
@@ -96,8 +101,8 @@ class Pool2D(Op):
 
     def _windows(self) -> tuple[Window, Window]:
         return (
-            Window(self.filter_height, self.stride_height, 1, self.padding),
-            Window(self.filter_width, self.stride_width, 1, self.padding),
+            Window(self.filter_height, self.stride_height, 1, self.padding.along(0)),
+            Window(self.filter_width, self.stride_width, 1, self.padding.along(1)),
         )
 
     def _slide(self, x: Array, combine: Callable[..., Array], start: float) -> Array:
@@ -114,11 +119,18 @@ class Pool2D(Op):
         return out
 
     def _counts(self, x: Array) -> Array:
-        """The elements inside of `x` of each window: [output height, output width, 1]."""
-        rows, columns = self._windows()
-        return (_inside(rows, x.shape[1])[:, None] * _inside(columns, x.shape[2]))[:, :, None]
+        """The elements of each window that count: [output height, output width, 1]."""
+        down, across = self.counted(x.shape[1], x.shape[2])
+        return (down[:, None] * across)[:, :, None]
 
+    def counted(self, height: int, width: int) -> tuple[Array, Array]:
+        """How many rows, and how many columns, of the window of each output count."""
+        found = zip(self._windows(), (height, width), strict=True)
+        down, across = (self._met(window, inputs) for window, inputs in found)
+        return down, across
 
-def _inside(window: Window, inputs: int) -> Array:
-    starts = np.arange(window.outputs(inputs), dtype=np.int64) * window.stride - window.before(inputs)
-    return np.minimum(starts + window.size, inputs) - np.maximum(starts, 0)
+    def _met(self, window: Window, inputs: int) -> Array:
+        starts = np.arange(window.outputs(inputs), dtype=np.int64) * window.stride - window.before(inputs)
+        if self.counts_margins and isinstance(window.padding, Margins):
+            return np.full_like(starts, window.size)
+        return np.minimum(starts + window.size, inputs) - np.maximum(starts, 0)

@@ -90,7 +90,8 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     x, weight, bias = lowering.layer(operations[0])
     filters = lowering.elements(weight)
     sizes, out = lowering.shape(x), lowering.shape(operation.outputs[0])
-    windows = [Window(n, *step, op.padding) for n, step in zip(filters.shape[:3], op.steps, strict=True)]
+    each = enumerate(zip(filters.shape[:3], op.steps, strict=True))
+    windows = [Window(n, *step, op.padding.along(i)) for i, (n, step) in each]
     space = _Space(
         sizes[0],
         _triple(sizes[1:4]),
@@ -132,7 +133,7 @@ def lower_transposed(lowering: Lowering, operations: Sequence[int]) -> None:
     sizes, out, filters = lowering.shape(x), lowering.shape(operation.outputs[0]), lowering.elements(weight)
     axes = []
     for i, (stride, _) in enumerate(op.steps):
-        before = Window(filters.shape[i], stride, 1, op.padding).before(out[1 + i])
+        before = Window(filters.shape[i], stride, 1, op.padding.along(i)).before(out[1 + i])
         axes.append(Axis(sizes[1 + i], filters.shape[i], stride, before, out[1 + i]))
     counts, taps, pads = (_triple([getattr(a, name) for a in axes]) for name in ("count", "taps", "padding"))
     space = _Space(sizes[0], _triple(sizes[1:4]), counts, taps, (1, 1, 1), (1, 1, 1), pads)

@@ -114,7 +114,7 @@ def phases(op: Transposed, x: Sequence[int], weight: Sequence[int], out: Sequenc
     for i, stride in enumerate((op.stride_height, op.stride_width)):
         inputs, size, outputs = x[1 + i], weight[1 + i], out[1 + i]
         if isinstance(op, TransposeConv2D):
-            before = Window(size, stride, 1, op.padding).before(outputs)
+            before = Window(size, stride, 1, op.padding.along(i)).before(outputs)
         else:
             before = op.before(inputs, size, stride)
         found.append(Axis(inputs, size, stride, before, outputs))

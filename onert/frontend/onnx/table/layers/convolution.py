@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onert.frontend.onnx.building import binary, ints, require_rank, reshape, to_back, to_front, transpose
+from onert.frontend.onnx.building import (
+    binary,
+    cast,
+    dimension,
+    ints,
+    joined,
+    require_rank,
+    reshape,
+    to_back,
+    to_front,
+    transpose,
+)
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.movement import padded, split
 from onert.ir import DType, ModelError
 from onert.ir.ops.arithmetic.window import MAX_STEP, Padding
 from onert.ir.ops.contraction.conv import Conv2D
-from onert.ir.ops.contraction.conv3d import Conv3D
+from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.data_movement.dense import Dilate
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Reverse
@@ -19,7 +31,7 @@ from onert.ir.ops.data_movement.reshape import ExpandDims, Squeeze
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.convert import Cast
 
-from .windows import Windows, windows
+from .windows import Windows, explicit, windows
 
 _LINE = DType.INT32
 
@@ -56,7 +68,7 @@ def _convolved(d: Draft, x: int, weight: int, bias: int | None, over: Windows, g
     filters_last = transpose(d, weight, to_front(rank))
     if rank == 3:
         image, filters_last = (d.add(ExpandDims(), i, d.constant(1, _LINE)) for i in (image, filters_last))
-    image, padding = over.applied(d, image, rank - 2)
+    image, padding = over.applied(d, image, 2)
     steps, apart = ((1, *v) if rank == 3 else v for v in (over.strides, over.dilations))
     op = Conv2D(padding, steps[0], steps[1], apart[0], apart[1])
     out = d.add(op, image, filters_last, bias)
@@ -104,6 +116,9 @@ def _transposed(node: Node) -> int:
         raise ModelError(f"strides are {list(strides)}, dilations {list(dilations)}, expected at least 1")
     extents = [(k - 1) * a + 1 for k, a in zip(kernel, dilations, strict=True)]
     margins = _transposed_margins(node, d.type(x).shape[2:], extents, strides)
+    inside = all(max(side) < k for side, k in zip(margins, kernel, strict=True)) and all(a >= 0 for a, _ in margins)
+    if groups == 1 and inside and all(a == 1 for a in dilations) and d.type(x).dtype.is_float:
+        return _scattered(d, x, weight, node.optional(2), strides, margins)
     if any(s > 1 for s in strides):
         x = d.add(Dilate(), x, ints(d, (1, 1, *strides), _LINE), d.constant(0, d.type(x).dtype))
     around = [(e - 1 - before, e - 1 - after) for e, (before, after) in zip(extents, margins, strict=True)]
@@ -115,6 +130,37 @@ def _transposed(node: Node) -> int:
     turned = reshape(d, transpose(d, parted, (0, 2, 1, *range(3, 3 + spatial))), (groups * inner, each, *kernel))
     over = Windows(tuple(kernel), (1,) * spatial, tuple(dilations), ((0, 0),) * spatial, Padding.VALID)
     return _convolved(d, x, turned, node.optional(2), over, groups, rank)
+
+
+def _scattered(
+    d: Draft, x: int, weight: int, bias: int | None, strides: Sequence[int], margins: Sequence[tuple[int, int]]
+) -> int:
+    """A transposed convolution as the operation for two or three dimensions; `margins` fall away, where negative grow.
+
+    Filters lie [channels, filters, ...].
+    """
+    rank = d.type(x).rank
+    image, filters, *kernel = (transpose(d, x, to_front(rank)), *d.type(weight).shape[1:])
+    sizes = [
+        binary(d, BinaryKind.ADD, binary(d, BinaryKind.MUL, dimension(d, x, 2 + i), ints(d, [step])), ints(d, [rest]))
+        for i, (step, rest) in enumerate(
+            (s, (k or 0) - s - before - after) for s, k, (before, after) in zip(strides, kernel, margins, strict=True)
+        )
+    ]
+    if rank == 3:
+        sizes, strides = [ints(d, [1]), *sizes], (1, *strides)
+        image = d.add(ExpandDims(), image, d.constant(1, _LINE))
+    shape = cast(d, joined(d, [dimension(d, x, 0), *sizes, ints(d, [filters or 0])]), _LINE)
+    padding = explicit([(before, max(after, 0)) for before, after in margins], len(strides))
+    if rank == 5:
+        turned, (deep, down, across) = transpose(d, weight, (2, 3, 4, 1, 0)), strides
+        space = TransposeConv3D(padding, deep, down, across)
+        return transpose(d, d.add(space, shape, turned, image, bias), to_back(5))
+    turned = transpose(d, weight, (1, *range(2, rank), 0))
+    turned = d.add(ExpandDims(), turned, d.constant(1, _LINE)) if rank == 3 else turned
+    down, across = strides
+    out = d.add(TransposeConv2D(padding, down, across), shape, turned, image, bias)
+    return transpose(d, d.add(Squeeze((1,)), out) if rank == 3 else out, to_back(rank))
 
 
 def _transposed_margins(

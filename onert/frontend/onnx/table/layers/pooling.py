@@ -19,7 +19,7 @@ from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.movement import padded
 from onert.ir import DType, ModelError
-from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.reshape import ExpandDims, Squeeze
 from onert.ir.ops.elementwise.binary import BinaryKind
@@ -54,16 +54,19 @@ def _windows(node: Node) -> tuple[Windows, tuple[tuple[int, int], ...]]:
     return over, tuple(more)
 
 
-def _pooled(d: Draft, image: int, kind: Pooling, over: Windows, padding: Padding) -> int:
-    """Windows over an image [batch, ..., channels] without margins."""
+def _pooled(
+    d: Draft, image: int, kind: Pooling, over: Windows, padding: Padding | Margins, *, counted: bool = False
+) -> int:
+    """Windows over an image [batch, ..., channels]; other padding than VALID only where they are `_plain`."""
     rank = d.type(image).rank
     if rank in (3, 4) and all(a == 1 for a in over.dilations) and _in_plane(d, image, kind):
         if rank == 3:
             image = d.add(ExpandDims(), image, d.constant(1, DType.INT32))
         sizes, steps = ((1, *v) if rank == 3 else v for v in (over.kernel, over.strides))
-        out = d.add(Pool2D(kind, sizes[0], sizes[1], padding, steps[0], steps[1]), image)
+        op = Pool2D(kind, sizes[0], sizes[1], padding, steps[0], steps[1], counts_margins=counted)
+        out = d.add(op, image)
         return d.add(Squeeze((1,)), out) if rank == 3 else out
-    if padding is Padding.SAME:
+    if padding is not Padding.VALID:
         raise ModelError(f"is given {d.type(image)}, expected known dimensions with this padding")
     start = like(d, image, 0 if kind is Pooling.AVERAGE else _least(d, image))
     reduction = WindowReduction.ADD if kind is Pooling.AVERAGE else WindowReduction.MAX
@@ -87,9 +90,17 @@ def _around(over: Windows, more: tuple[tuple[int, int], ...]) -> list[tuple[int,
     return [(0, 0), *both, (0, 0)]
 
 
-def _plain(over: Windows) -> bool:
-    """Whether Pool2D has this padding: SAME, in a line or a plane, nothing dilated."""
-    return len(over.kernel) < 3 and all(a == 1 for a in over.dilations)
+def _plain(d: Draft, image: int, kind: Pooling, over: Windows) -> bool:
+    """Whether Pool2D slides so: in a line or a plane, nothing dilated."""
+    return len(over.kernel) < 3 and all(a == 1 for a in over.dilations) and _in_plane(d, image, kind)
+
+
+def _sides(over: Windows, more: tuple[tuple[int, int], ...]) -> Margins | None:
+    """The margins as a pool's own padding; None where it does not take them."""
+    both = [(a, b + c) for (a, b), (_, c) in zip(over.margins, more, strict=True)]
+    if not all(min(side) >= 0 and max(side) < k for side, k in zip(both, over.kernel, strict=True)):
+        return None
+    return Margins((*((0, 0),) * (2 - len(both)), *both))
 
 
 def _max(node: Node) -> int:
@@ -100,9 +111,13 @@ def _max(node: Node) -> int:
     rank = d.type(x).rank
     image = transpose(d, x, to_front(rank))
     around = _around(over, more)
-    same = over.padding is Padding.SAME or (any(map(any, over.margins)) and over.is_same(d.type(x).shape[2:]))
-    if same and _plain(over) and not any(map(any, more)):
+    margins = any(map(any, around))
+    same = over.padding is Padding.SAME or (margins and over.is_same(d.type(x).shape[2:]) and not any(map(any, more)))
+    plain, sides = _plain(d, image, Pooling.MAX, over), _sides(over, more)
+    if same and plain:
         out = _pooled(d, image, Pooling.MAX, over, Padding.SAME)
+    elif margins and plain and sides is not None:
+        out = _pooled(d, image, Pooling.MAX, over, sides)
     else:
         out = _pooled(d, padded(d, image, around, like(d, x, _least(d, x))), Pooling.MAX, over, Padding.VALID)
     return transpose(d, out, to_back(rank))
@@ -117,11 +132,15 @@ def _average(node: Node) -> int:
     counted = node.flag("count_include_pad")
     margins = any(map(any, over.margins)) or over.padding is Padding.SAME
     beyond = any(map(any, more))
+    counted = counted and any(map(any, over.margins))
     same = over.padding is Padding.SAME or over.is_same(sizes)
+    plain, sides = _plain(d, image, Pooling.AVERAGE, over), _sides(over, more)
     if not margins and not beyond:
         out = _pooled(d, image, Pooling.AVERAGE, over, Padding.VALID)
-    elif same and _plain(over) and not beyond and not counted:
+    elif same and plain and not beyond and not counted:
         out = _pooled(d, image, Pooling.AVERAGE, over, Padding.SAME)
+    elif plain and sides is not None and over.padding is Padding.VALID and not (counted and beyond):
+        out = _pooled(d, image, Pooling.AVERAGE, over, sides, counted=counted)
     else:
         means = _pooled(d, padded(d, image, _around(over, more)), Pooling.AVERAGE, over, Padding.VALID)
         out = means

@@ -10,7 +10,7 @@ from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Node
 from onert.frontend.onnx.table.elements.movement import padded
 from onert.ir import ModelError
-from onert.ir.ops.arithmetic.window import MAX_STEP, Padding
+from onert.ir.ops.arithmetic.window import MAX_STEP, Margins, Padding
 from onert.ir.shape import Dim
 from onert.ir.value import Value
 
@@ -34,15 +34,25 @@ class Windows(Value):
         each = zip(self.extents, self.strides, self.margins, sizes, strict=True)
         return all(_same(extent, stride, size) == margin for extent, stride, margin, size in each)
 
-    def applied(self, d: Draft, image: int, count: int, value: int | None = None) -> tuple[int, Padding]:
-        """The image [batch, ..., channels] with the margins that no padding of an operation says, and that padding."""
-        sizes = d.type(image).shape[-1 - count : -1]
-        around = any(map(any, self.margins))
-        if self.padding is Padding.SAME or (around and self.is_same(sizes)):
+    def applied(self, d: Draft, image: int, count: int) -> tuple[int, Padding | Margins]:
+        """The image [batch, ..., channels] without what negative margins cut off, and the padding of an operation.
+
+        The operation slides over `count` axes, the first of which may be one that these windows do not know.
+        """
+        sizes = d.type(image).shape[-1 - len(self.margins) : -1]
+        if self.padding is Padding.SAME or (any(map(any, self.margins)) and self.is_same(sizes)):
             return image, Padding.SAME
-        rank = d.type(image).rank
-        margins = [(0, 0)] * (rank - 1 - count) + [*self.margins, (0, 0)]
-        return padded(d, image, margins, value), Padding.VALID
+        cut = [(min(a, 0), min(b, 0)) for a, b in self.margins]
+        around = [(0, 0)] * (d.type(image).rank - 1 - len(cut))
+        image = padded(d, image, [*around, *cut, (0, 0)])
+        return image, explicit([(max(a, 0), max(b, 0)) for a, b in self.margins], count)
+
+
+def explicit(sides: Sequence[tuple[int, int]], count: int) -> Padding | Margins:
+    """The padding with so many zeros along the last of `count` axes; VALID where there are none."""
+    if not any(map(any, sides)):
+        return Padding.VALID
+    return Margins((*((0, 0),) * (count - len(sides)), *sides))
 
 
 def _same(extent: int, stride: int, size: Dim) -> tuple[int, int] | None:
