@@ -14,6 +14,7 @@ from onert.compiler.passes.inline_control_flow import Runs, enclose
 from onert.compiler.passes.merge_duplicates import merge_duplicates
 from onert.compiler.passes.merge_reshapes import merge_reshapes
 from onert.compiler.passes.merge_transposes import merge_transposes
+from onert.compiler.passes.move_transposes import move_transposes
 from onert.compiler.passes.remove_dead import remove_dead
 from onert.compiler.passes.remove_identities import remove_identities
 from onert.compiler.rewrite.contract import WELL_FORMED, Pass, hold
@@ -28,6 +29,7 @@ OPTIONAL: tuple[Pass, ...] = (
     fold_constants,
     channels_alone,
     merge_transposes,
+    move_transposes,
     merge_reshapes,
     remove_identities,
     merge_duplicates,

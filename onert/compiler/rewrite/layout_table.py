@@ -1,0 +1,296 @@
+"""Which operations give the same with the axes of their operands in another order, and how their attributes change.
+
+A row of the table says where an operation names axes. What its axes become follows from the types: blocks of the
+operand's axes, each with the axes of the result that are made of it. `Reduce` over the third of [2, 3, 4] has the
+blocks 0 -> 0, 1 -> 1 and 2 -> nothing; a reshape of [2, 3, 4] to [2, 12] has 0 -> 0 and 1, 2 -> 1. The blocks may come
+in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import evolve, frozen
+
+from onert.ir import Array, CallTypes, Op, TensorType
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
+from onert.ir.ops.data_movement.layout import Reverse
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
+from onert.ir.ops.data_movement.slicing import BroadcastTo, MirrorPad, Pad, Slice, StridedSlice, Tile
+from onert.ir.ops.elementwise.binary import AddN, Binary, PRelu
+from onert.ir.ops.elementwise.comparison import Comparison
+from onert.ir.ops.elementwise.convert import Cast, Dequantize, FakeQuant, Quantize
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, ZerosLike
+from onert.ir.ops.reduction.norm import L2Normalization, RmsNorm
+from onert.ir.ops.reduction.reduce import ArgReduce, Reduce
+from onert.ir.ops.reduction.scan import CumSum
+from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
+from onert.ir.ops.vision_audio.interpolate import Interpolate
+from onert.ir.shape import normalize_axis, static
+from onert.ir.value import Value
+
+Order = tuple[int, ...]
+"""Axes in a new order, as a transpose has them: axis i of the result is axis `order[i]` of the operand."""
+
+Block = tuple[Order, Order]
+"""Axes of the operand, and those of the result that are made of them."""
+
+
+@frozen
+class Orders(Value):
+    """In which order the operands' axes and the results' come."""
+
+    operand: Order
+    result: Order
+
+
+Changed = tuple[Op, Mapping[int, Array]]
+"""An operation, and new elements for operands that say something for axes."""
+
+
+@frozen
+class Row(Value):
+    """Where an operation names axes.
+
+    `operands` are those whose axes move, all of them if it is None: those of lower rank are broadcast. `attributes` and
+    the elements of the operands `named` are axes: of the operand, or of the result where that has more of them; where
+    it has fewer, these are missing in it. The operands in `each` have an element, or a row, for each axis. So many
+    axes at the end as `last` says stay there. `when` says which forms of the operation may be moved at all, `change`
+    what becomes of it where the rest does not say it.
+    """
+
+    operands: tuple[int, ...] | None = (0,)
+    attributes: tuple[str, ...] = ()
+    named: tuple[int, ...] = ()
+    each: tuple[int, ...] = ()
+    last: int = 0
+    when: Callable[[Any, CallTypes], bool] | None = None
+    change: Callable[[Any, CallTypes, Orders], Changed] | None = None
+
+
+def _resized(op: Interpolate, types: CallTypes, orders: Orders) -> Changed:
+    """Axes are named in their order, what belongs to them likewise."""
+    places = [orders.operand.index(axis) for axis in op.axes]
+    order = sorted(range(len(places)), key=places.__getitem__)
+
+    def sorted_(values: Sequence[float]) -> tuple[float, ...]:
+        return tuple(values[i] for i in order) if values else ()
+
+    changed = evolve(
+        op,
+        axes=tuple(places[i] for i in order),
+        scales=None if op.scales is None else sorted_(op.scales),
+        starts=sorted_(op.starts),
+        ends=sorted_(op.ends),
+    )
+    given = {
+        i: t.value.reshape(-1)[order] for i, t in enumerate(types.inputs) if i and t is not None and t.value is not None
+    }
+    return changed, given
+
+
+def _known(op: Op, types: CallTypes) -> bool:
+    return all(t is None or t.value is not None for t in types.inputs[1:])
+
+
+def _sliced(op: StridedSlice, types: CallTypes, orders: Orders) -> Changed:
+    """Bounds for every axis, masks for their bits; what is left out takes the whole way."""
+    rank = len(orders.operand)
+    bounds = [t.value.reshape(-1) for t in types.inputs[1:] if t is not None and t.value is not None]
+    count = len(bounds[0])
+    masks = {name: getattr(op, name) for name in ("begin_mask", "end_mask", "shrink_axis_mask")}
+    whole = ((1 << rank) - 1) >> count << count
+    masks = {name: mask & ~whole | (0 if name == "shrink_axis_mask" else whole) for name, mask in masks.items()}
+    moved = {
+        name: sum((mask >> axis & 1) << i for i, axis in enumerate(orders.operand)) for name, mask in masks.items()
+    }
+    full = [np.concatenate([b, np.full(rank - count, i == 2, b.dtype)]) for i, b in enumerate(bounds)]
+    return evolve(op, **moved), {1 + i: b[list(orders.operand)] for i, b in enumerate(full)}
+
+
+def _plain_slice(op: StridedSlice, types: CallTypes) -> bool:
+    return _known(op, types) and not op.ellipsis_mask and not op.new_axis_mask and types.input(1).rank == 1
+
+
+def _reshaped(op: Op, types: CallTypes, orders: Orders) -> Changed:
+    shape = types.output.shape
+    if types.output.is_static:
+        return Reshape(static(tuple(shape[a] for a in orders.result))), {}
+    if isinstance(op, Squeeze):
+        gone = [normalize_axis(a, types.input(0).rank) for a in op.axes]
+        return Squeeze(tuple(sorted(orders.operand.index(a) for a in gone))), {}
+    axis = _axes(types.inputs[1], types.output.rank)[0]
+    return ExpandDims(), {1: np.full(types.input(1).shape, orders.result.index(axis), types.input(1).dtype.numpy)}
+
+
+def _pointwise(op: Conv2D, types: CallTypes) -> bool:
+    """Whether each pixel becomes a pixel by itself, wherever it lies."""
+    filters = types.input(1)
+    steps = (op.stride_height, op.stride_width)
+    return filters.shape[1:3] == steps == (1, 1) and op.padding in (Padding.VALID, Padding.SAME)
+
+
+_ALL = Row(None)
+_LAST = Row(last=1)
+
+TABLE: Mapping[type[Op], Row] = {
+    Unary: Row(),
+    LeakyRelu: Row(),
+    ZerosLike: Row(),
+    Cast: Row(),
+    Quantize: Row(),
+    Dequantize: Row(),
+    FakeQuant: Row(),
+    Copy: Row(),
+    Binary: _ALL,
+    Comparison: _ALL,
+    AddN: _ALL,
+    PRelu: _ALL,
+    Select: Row(None, when=lambda op, types: not op.rows),
+    Concat: Row(None, attributes=("axis",)),
+    Pack: Row(None, attributes=("axis",)),
+    Unpack: Row(attributes=("axis",)),
+    Split: Row((1,), named=(0,)),
+    SplitV: Row((0,), named=(2,)),
+    Gather: Row(
+        attributes=("axis",),
+        when=lambda op, types: op.batch_dims == 0 and types.input(1).ranked and types.input(1).rank < 2,
+    ),
+    Reverse: Row(named=(1,)),
+    CumSum: Row(named=(1,)),
+    Reduce: Row(named=(1,)),
+    ArgReduce: Row(named=(1,)),
+    Slice: Row(each=(1, 2)),
+    StridedSlice: Row(when=_plain_slice, change=_sliced),
+    Pad: Row(each=(1,)),
+    MirrorPad: Row(each=(1,)),
+    Tile: Row(each=(1,)),
+    BroadcastTo: Row(each=(1,), when=lambda op, types: types.input(0).rank == types.output.rank),
+    Interpolate: Row(when=_known, change=_resized),
+    Softmax: _LAST,
+    LogSoftmax: _LAST,
+    L2Normalization: _LAST,
+    RmsNorm: _LAST,
+    FullyConnected: Row(last=1, when=lambda op, types: op.keep_dims),
+    Conv2D: Row(last=1, when=_pointwise),
+    Reshape: Row(change=_reshaped),
+    Squeeze: Row(change=_reshaped),
+    ExpandDims: Row(change=_reshaped),
+}
+"""The operations whose axes may come in another order."""
+
+
+def _axes(named: TensorType | None, rank: int) -> list[int]:
+    value = None if named is None else named.value
+    return [] if value is None else [normalize_axis(int(a), rank) for a in value.reshape(-1)]
+
+
+def row_of(op: Op, types: CallTypes) -> Row | None:
+    """The row of an operation on these types; None if its axes stay."""
+    row = TABLE.get(type(op))
+    given = (*types.inputs, *types.outputs)
+    if row is None or not all(t is None or t.ranked for t in given):
+        return None
+    if any(t is not None and t.quantization is not None and not t.quantization.per_tensor for t in given):
+        return None
+    if any(i >= len(types.inputs) or types.input(i).value is None for i in (*row.named, *row.each)):
+        return None
+    return row if row.when is None or row.when(op, types) else None
+
+
+def moved_operands(row: Row, types: CallTypes) -> tuple[int, ...]:
+    """The operands whose axes move."""
+    return tuple(range(len(types.inputs))) if row.operands is None else row.operands
+
+
+def blocks_of(op: Op, types: CallTypes, row: Row) -> tuple[Block, ...] | None:
+    """The blocks of an operation's axes; None where they are not known."""
+    ranks = [types.input(i).rank for i in moved_operands(row, types)]
+    rank, results = max(ranks), types.outputs[0].rank
+    if rank == 0:
+        return None
+    if isinstance(op, Reshape | Squeeze | ExpandDims):
+        return _blocks_of_reshape(op, types)
+    axes = {normalize_axis(getattr(op, name), max(rank, results)) for name in row.attributes}
+    axes |= {a for i in row.named for a in _axes(types.inputs[i], max(rank, results))}
+    if isinstance(op, StridedSlice):
+        axes = {i for i in range(types.input(1).shape[0] or 0) if op.shrink_axis_mask >> i & 1}
+    if rank == results:
+        return tuple(((i,), (i,)) for i in range(rank))
+    if rank + 1 == results and len(axes) == 1:
+        return tuple(_counted((0 if i in axes else 1 for i in range(results)), (1,) * results))
+    if rank - len(axes) == results:
+        return tuple(_counted((1,) * rank, (0 if i in axes else 1 for i in range(rank))))
+    return None
+
+
+def _counted(operand: Any, result: Any) -> list[Block]:
+    """Blocks of so many axes on either side, one behind the other."""
+    found, i, j = [], 0, 0
+    for a, b in zip(operand, result, strict=True):
+        found.append((tuple(range(i, i + a)), tuple(range(j, j + b))))
+        i, j = i + a, j + b
+    return found
+
+
+def _blocks_of_reshape(op: Op, types: CallTypes) -> tuple[Block, ...] | None:
+    """Dimensions of the operand and of the result with equal products."""
+    before, after = types.input(0).shape, types.output.shape
+    if isinstance(op, Squeeze) and op.axes:
+        gone = {normalize_axis(a, len(before)) for a in op.axes}
+        return tuple(_counted((1,) * len(before), (i not in gone for i in range(len(before)))))
+    if isinstance(op, ExpandDims) and types.input(1).value is not None:
+        new = set(_axes(types.inputs[1], len(after)))
+        return tuple(_counted((i not in new for i in range(len(after))), (1,) * len(after)))
+    if None in before or None in after or 0 in before:
+        return None
+    return tuple(_factored(static(before), static(after)))
+
+
+def _factored(before: Sequence[int], after: Sequence[int]) -> list[Block]:
+    found: list[Block] = []
+    i = j = 0
+    while i < len(before) or j < len(after):
+        first, second = i, j
+        a = before[i] if i < len(before) else 0
+        b = after[j] if j < len(after) else 0
+        if a == 0 or (b == 1 and a > 1):
+            j += 1
+        elif b == 0 or (a == 1 and b > 1):
+            i += 1
+        else:
+            i, j = i + 1, j + 1
+            while a != b:
+                if a < b:
+                    a, i = a * before[i], i + 1
+                else:
+                    b, j = b * after[j], j + 1
+        found.append((tuple(range(first, i)), tuple(range(second, j))))
+    return found
+
+
+def rearranged(op: Op, types: CallTypes, row: Row, orders: Orders) -> Changed:
+    """The operation on operands whose axes come in these orders."""
+    if row.change is not None:
+        return row.change(op, types, orders)
+    wide = orders.operand if len(orders.operand) >= len(orders.result) else orders.result
+    attributes = {name: wide.index(normalize_axis(getattr(op, name), len(wide))) for name in row.attributes}
+    changed: Any = evolve(op, **attributes) if attributes else op
+    given: dict[int, Array] = {}
+    for i in row.named:
+        type_ = types.input(i)
+        places = [wide.index(a) for a in _axes(type_, len(wide))]
+        given[i] = np.array(places, type_.dtype.numpy).reshape(static(type_.shape))
+    for i in row.each:
+        value = types.input(i).value
+        assert value is not None
+        given[i] = np.ascontiguousarray(value[list(orders.operand)])
+    return changed, given

@@ -1,0 +1,335 @@
+"""In which order the axes of tensors lie in memory: what transposes cost, and orders that cost less.
+
+A tensor is a root (what an operation gives, an input or a constant) with its axes in some order; transposes only say
+which. An operation that the table has runs in any order of its blocks: then it wants its operands' roots in certain
+orders and gives its results in others. Wherever a root is wanted in another order than it is given in, it is moved once
+for each such order; that costs its bytes, nothing where no element moves, and nothing for a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from attrs import define, field, frozen
+
+from onert.ir import CallTypes, Operation, Subgraph, TensorType
+from onert.ir.value import Value
+
+from .layout_table import Block, Order, Orders, Row, blocks_of, moved_operands, row_of
+
+UNKNOWN = 32
+"""What an unknown dimension counts as."""
+_MOVE = 1
+_BYTE = 1 << 24
+"""Costs: fewer bytes first, then fewer transposes."""
+
+
+def identity(rank: int) -> Order:
+    """Axes in the order that they have."""
+    return tuple(range(rank))
+
+
+def after(first: Order, then: Order) -> Order:
+    """The order that one transpose and then another give."""
+    return tuple(first[axis] for axis in then)
+
+
+def between(first: Order, wanted: Order) -> Order:
+    """The transpose that makes of axes in one order axes in another."""
+    return tuple(first.index(axis) for axis in wanted)
+
+
+def moves_nothing(shape: tuple[int | None, ...], order: Order) -> bool:
+    """Whether the dimensions that are not 1 keep their order."""
+    kept = [axis for axis in order if shape[axis] != 1]
+    return kept == sorted(kept)
+
+
+@frozen
+class Movable(Value):
+    """An operation of the table: its blocks, and the operands whose axes move with them."""
+
+    at: int
+    operation: Operation
+    types: CallTypes
+    row: Row
+    blocks: tuple[Block, ...]
+    moved: tuple[int, ...]
+    """Positions of operands of full rank."""
+    narrow: tuple[int, ...]
+    """Positions of operands that are broadcast along axes which they do not have, with more than one element."""
+
+    @property
+    def usual(self) -> Order:
+        return tuple(range(len(self.blocks)))
+
+    def orders(self, layout: Order) -> Orders:
+        """How axes come where the blocks come so."""
+        return Orders(
+            tuple(axis for b in layout for axis in self.blocks[b][0]),
+            tuple(axis for b in layout for axis in self.blocks[b][1]),
+        )
+
+    def allows(self, layout: Order) -> bool:
+        count = self.row.last
+        return count == 0 or layout[-count:] == self.usual[-count:]
+
+    def layout_of(self, axes: Order, side: int) -> Order | None:
+        """The order of blocks in which the axes on a side (0: operands, 1: results) come so; None if there is none.
+
+        Blocks without axes there follow the block that they followed.
+        """
+        starts = {block[side][0]: i for i, block in enumerate(self.blocks) if block[side]}
+        found = [i for i, block in enumerate(self.blocks) if not self._before(i, side)]
+        at = 0
+        while at < len(axes):
+            block = starts.get(axes[at])
+            if block is None or axes[at : at + len(self.blocks[block][side])] != self.blocks[block][side]:
+                return None
+            at += len(self.blocks[block][side])
+            found.append(block)
+            follows = block + 1
+            while follows < len(self.blocks) and not self.blocks[follows][side]:
+                found.append(follows)
+                follows += 1
+        return tuple(found) if self.allows(tuple(found)) else None
+
+    def _before(self, block: int, side: int) -> bool:
+        """Whether a block has axes on a side, or follows one that has."""
+        return any(self.blocks[i][side] for i in range(block + 1))
+
+
+@frozen
+class Use(Value):
+    """Who wants a root: an operation of the table (its place) through an operand of it, or someone who stays."""
+
+    movable: int | None
+    position: int
+    order: Order
+    """The axes of the operand as those of its root."""
+
+
+@define(eq=False)
+class Layouts:
+    """A subgraph's roots and movable operations, and the order of blocks in which each of these runs."""
+
+    subgraph: Subgraph
+    root: dict[int, tuple[int, Order]]
+    """Of each operand of known rank: its root, and its axes as those of the root."""
+    movable: dict[int, Movable]
+    uses: dict[int, list[Use]]
+    giver: dict[int, int]
+    """Of each root that an operation of the table gives, that operation."""
+    layout: dict[int, Order] = field(factory=dict)
+    """Of each operation that runs in another order than its own."""
+
+    def type(self, root: int) -> TensorType:
+        return self.subgraph.type(root)
+
+    def running(self, at: int) -> Order:
+        """The order of blocks in which a movable operation runs."""
+        return self.layout.get(at) or self.movable[at].usual
+
+    def given(self, root: int, layouts: Mapping[int, Order]) -> Order:
+        """The order in which a root is given."""
+        at = self.giver.get(root)
+        if at is None:
+            return self.root[root][1]
+        return self.movable[at].orders(self._chosen(at, layouts)).result
+
+    def wanted(self, use: Use, layouts: Mapping[int, Order]) -> Order:
+        """The order in which someone wants a root."""
+        if use.movable is None:
+            return use.order
+        return after(use.order, self.movable[use.movable].orders(self._chosen(use.movable, layouts)).operand)
+
+    def _chosen(self, at: int, layouts: Mapping[int, Order]) -> Order:
+        return layouts.get(at) or self.running(at)
+
+    def free(self, root: int, first: Order, then: Order) -> bool:
+        """Whether a root in one order is there in another without a move."""
+        if first == then or self.subgraph.operands[root].is_constant:
+            return True
+        shape = self.type(root).shape
+        return moves_nothing(tuple(shape[a] for a in first), between(first, then))
+
+    def cost(self, root: int, layouts: Mapping[int, Order]) -> int:
+        """What moving a root costs."""
+        first = self.given(root, layouts)
+        wanted = {self.wanted(use, layouts) for use in self.uses.get(root, ())}
+        moves = sum(not self.free(root, first, then) for then in wanted)
+        return moves * (size(self.type(root)) * _BYTE + _MOVE)
+
+    def own_cost(self, at: int, layouts: Mapping[int, Order]) -> int:
+        """What moving operands of lower rank costs an operation."""
+        each, total = self.movable[at], 0
+        order = each.orders(self._chosen(at, layouts)).operand
+        if order == identity(len(order)):
+            return 0
+        for position in each.narrow:
+            type_ = each.types.input(position)
+            shape = (*(1,) * (len(order) - type_.rank), *type_.shape)
+            operand = each.operation.inputs[position]
+            if (
+                operand is not None
+                and not self.subgraph.operands[operand].is_constant
+                and not moves_nothing(shape, order)
+            ):
+                total += size(type_) * _BYTE + _MOVE
+        return total
+
+    def roots_of(self, at: int) -> list[int]:
+        """The roots that an operation reads and gives."""
+        operation = self.movable[at].operation
+        operands = [operation.inputs[i] for i in self.movable[at].moved]
+        found = [self.root[i][0] for i in operands if i is not None] + list(operation.outputs)
+        return list(dict.fromkeys(found))
+
+    def difference(self, changes: Mapping[int, Order]) -> int:
+        """What it costs more if these operations run in these orders."""
+        return self.cost_around(changes, changes) - self.cost_around(changes, {})
+
+    def cost_around(self, places: Iterable[int], layouts: Mapping[int, Order]) -> int:
+        """What moving costs for the roots that some operations read and give, and for these alone."""
+        places = tuple(places)
+        roots = dict.fromkeys(root for at in places for root in self.roots_of(at))
+        return sum(self.cost(root, layouts) for root in roots) + sum(self.own_cost(at, layouts) for at in places)
+
+    def layout_for(self, at: int, root: int, use: Use | None, order: Order) -> Order | None:
+        """How an operation must run to give a root in an order, or with a `use` to want it so; None if it cannot."""
+        each = self.movable[at]
+        if use is None:
+            return each.layout_of(order, 1)
+        return each.layout_of(between(use.order, order), 0)
+
+
+def size(type_: TensorType) -> int:
+    """Bytes of a tensor; unknown dimensions count as some."""
+    count = 1
+    for dim in type_.shape:
+        count *= UNKNOWN if dim is None else dim
+    return count * type_.dtype.itemsize
+
+
+def layouts_of(subgraph: Subgraph, orders: Mapping[int, Order]) -> Layouts:
+    """The roots of a subgraph whose transposes, by their place, order axes so."""
+    root: dict[int, tuple[int, Order]] = {}
+    movable: dict[int, Movable] = {}
+    uses: dict[int, list[Use]] = {}
+    giver: dict[int, int] = {}
+    for operand in range(len(subgraph.operands)):
+        if operand not in subgraph.definitions:
+            root[operand] = operand, identity(subgraph.type(operand).rank if subgraph.type(operand).ranked else 0)
+    for at, operation in enumerate(subgraph.operations):
+        if at in orders:
+            source, first = root[operation.used[0]]
+            root[operation.outputs[0]] = source, after(first, orders[at])
+            continue
+        each = _movable(subgraph, at, operation)
+        for output in operation.outputs:
+            root[output] = output, identity(subgraph.type(output).rank if subgraph.type(output).ranked else 0)
+        if each is not None:
+            movable[at] = each
+            giver.update(dict.fromkeys(operation.outputs, at))
+        for position, operand_ in enumerate(operation.inputs):
+            if operand_ is not None:
+                source, order = root[operand_]
+                moves = each is not None and position in each.moved
+                uses.setdefault(source, []).append(Use(at if moves else None, position, order))
+    for kept in sorted(subgraph.kept):
+        source, order = root[kept]
+        uses.setdefault(source, []).append(Use(None, -1, order))
+    return Layouts(subgraph, root, movable, uses, giver)
+
+
+def _movable(subgraph: Subgraph, at: int, operation: Operation) -> Movable | None:
+    types = subgraph.types(operation)
+    row = row_of(operation.op, types)
+    blocks = None if row is None else blocks_of(operation.op, types, row)
+    if row is None or blocks is None or not operation.outputs:
+        return None
+    positions = moved_operands(row, types)
+    rank = sum(len(b) for b, _ in blocks)
+    full = tuple(i for i in positions if types.input(i).rank == rank)
+    narrow = tuple(
+        i for i in positions if types.input(i).rank < rank and types.input(i).shape.count(1) < types.input(i).rank
+    )
+    if not full or any(not types.input(i).is_static for i in narrow):
+        return None
+    return Movable(at, operation, types, row, blocks, full, narrow)
+
+
+def improve(layouts: Layouts, steps: int = 1 << 16) -> bool:
+    """Choose orders that cost less until none is found, or for so many `steps`; whether any was."""
+    improved, going = False, True
+    while going and steps > 0:
+        going = False
+        for root in sorted(layouts.uses, key=lambda r: -layouts.cost(r, {})):
+            if not layouts.cost(root, {}):
+                continue  # by now
+            for at, order in _seeds(layouts, root):
+                changes, taken = _spread(layouts, at, order, steps)
+                steps -= taken
+                changes, gain = _trimmed(layouts, changes)
+                if gain < 0:
+                    layouts.layout.update(changes)
+                    improved = going = True
+                    break
+    return improved
+
+
+def _seeds(layouts: Layouts, root: int) -> Iterable[tuple[int, Order]]:
+    """Operations that may run so that a root is moved less."""
+    first = layouts.given(root, {})
+    for use in tuple(layouts.uses[root]):
+        then = layouts.wanted(use, {})
+        if layouts.free(root, first, then):
+            continue
+        if use.movable is not None:
+            order = layouts.layout_for(use.movable, root, use, first)
+            if order is not None:
+                yield use.movable, order
+        if root in layouts.giver:
+            order = layouts.layout_for(layouts.giver[root], root, None, then)
+            if order is not None:
+                yield layouts.giver[root], order
+
+
+def _spread(layouts: Layouts, at: int, order: Order, steps: int) -> tuple[dict[int, Order], int]:
+    """The order of one operation, and those that all operations around take which can follow."""
+    changes, waiting, taken = {at: order}, [at], 0
+    while waiting and taken < steps:
+        now = waiting.pop()
+        for root in layouts.roots_of(now):
+            if layouts.subgraph.operands[root].is_constant:
+                continue
+            own = [use for use in layouts.uses.get(root, ()) if use.movable == now]
+            new = layouts.given(root, changes) if layouts.giver.get(root) == now else layouts.wanted(own[0], changes)
+            around: list[tuple[int, Use | None]] = [
+                (use.movable, use) for use in layouts.uses.get(root, ()) if use.movable is not None
+            ]
+            if root in layouts.giver:
+                around.append((layouts.giver[root], None))
+            for other, use in around:
+                taken += 1
+                if other in changes:
+                    continue
+                has = layouts.given(root, changes) if use is None else layouts.wanted(use, changes)
+                if layouts.free(root, new, has):
+                    continue
+                follows = layouts.layout_for(other, root, use, new)
+                if follows is not None:
+                    changes[other] = follows
+                    waiting.append(other)
+    return changes, taken
+
+
+def _trimmed(layouts: Layouts, changes: dict[int, Order]) -> tuple[dict[int, Order], int]:
+    """The changes without those that cost more than they save, and what the rest costs more."""
+    kept = dict(changes)
+    for at in reversed(changes):
+        if len(kept) > 1:
+            fewer = {k: v for k, v in kept.items() if k != at}
+            if layouts.cost_around((at,), fewer) < layouts.cost_around((at,), kept):
+                kept = fewer
+    return kept, layouts.difference(kept)

@@ -1,0 +1,311 @@
+"""Operations run with their axes in another order as the table says, and transposes end where they cost least."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from itertools import islice, permutations
+from typing import Any
+
+import cases
+import numpy as np
+import pytest
+from attrs import evolve
+from cases.case import Case
+from llvm.natively import by_meaning, same
+
+from onert.compiler import Options
+from onert.compiler.passes.move_transposes import move_transposes
+from onert.compiler.pipeline import optimize
+from onert.compiler.rewrite.layout_table import TABLE, rearranged
+from onert.compiler.rewrite.layouts import Movable, identity, improve, layouts_of, size
+from onert.ir import Array, CallTypes, DType, Op, Quantization, Subgraph, TensorType, evaluate
+from onert.ir.builder import Builder
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat, SplitV
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.data_movement.slicing import BroadcastTo, MirrorPad, Pad, StridedSlice
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
+from onert.ir.ops.reduction.norm import L2Normalization
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation
+
+FRONT, BACK = (0, 3, 1, 2), (0, 2, 3, 1)
+
+
+def _random(*shape: int) -> Array:
+    return np.random.default_rng(len(shape)).normal(size=shape).astype(np.float32)
+
+
+_Q = Quantization((0.05,), (3,))
+MORE = [
+    Case("two axes", Reduce(Reduction.MAX), (_random(2, 3, 4, 5), np.int32([1, -1]))),
+    Case("kept", Reduce(Reduction.SUM, keep_dims=True), (_random(2, 3, 4), np.int32([1]))),
+    Case("merged and split", Reshape((6, 2, 2, 5)), (_random(2, 3, 4, 5),)),
+    Case("ones", Reshape((2, 1, 12, 1)), (_random(1, 2, 3, 4),)),
+    Case("one index", Gather(1), (_random(2, 3, 4), np.array(2, np.int32))),
+    Case(
+        "few bounds",
+        StridedSlice(begin_mask=2, shrink_axis_mask=1),
+        (_random(2, 3, 4), np.int32([1, 9]), np.int32([2, 2]), np.int32([1, 1])),
+    ),
+    Case(
+        "two axes, one rule each",
+        Interpolate(Interpolation.LINEAR, (1, 3), Coordinates.ASYMMETRIC, scales=(2.0, 1.5)),
+        (_random(1, 3, 2, 4),),
+    ),
+    Case("sizes", Interpolate(Interpolation.CUBIC, (2, 3)), (_random(1, 2, 3, 4), np.int64([5, 7]))),
+    Case("every pixel", Conv2D(), (_random(2, 3, 4, 5), _random(6, 1, 1, 5))),
+    Case("rows", FullyConnected(keep_dims=True), (_random(2, 3, 4), _random(5, 4))),
+    Case("broadcast", Binary(BinaryKind.ADD), (_random(2, 3, 4), _random(3, 1))),
+    Case("repeated", BroadcastTo(), (_random(2, 1, 3), np.int32([2, 4, 3]))),
+    Case("elements", Unary(UnaryKind.TANH), (_random(2, 3, 4),)),
+    Case("elements", LeakyRelu(0.25), (_random(2, 3, 4),)),
+    Case("elements", Cast(DType.INT32), (_random(2, 3, 4) * 9,)),
+    Case("elements", Comparison(ComparisonKind.LESS), (_random(2, 3, 4), _random(3, 1))),
+    Case("elements", Quantize(DType.INT8), (_random(2, 3, 4),), result_quantization=(_Q,)),
+    Case("elements", Dequantize(), (np.arange(24, dtype=np.int8).reshape(2, 3, 4),), quantization=(_Q,)),
+    Case("parts", SplitV(2), (_random(2, 5, 4), np.int32([2, 3]), np.array(-2, np.int32))),
+    Case("mirrored", MirrorPad(), (_random(2, 3, 4), np.int32([[0, 1], [1, 2], [3, 0]]))),
+    Case("lengths", L2Normalization(), (_random(2, 3, 4),)),
+]
+
+
+def _movable(case: Case) -> Movable | None:
+    """The operation as layouts have it."""
+    b = Builder()
+    given = zip(case.inputs, case.input_types(known=True), strict=True)
+    operands = [None if a is None or t is None else b.constant(a, t.quantization, dtype=t.dtype) for a, t in given]
+    results = b.add_many(case.op, *operands, quantization=case.result_quantization)
+    return layouts_of(b.subgraph(results), {}).movable.get(0)
+
+
+def _by_table(case: Case, each: Movable, layout: tuple[int, ...]) -> tuple[list[Array], list[Array]]:
+    """What the operation gives in another order, and its own results with their axes in that order."""
+    orders = each.orders(layout)
+    op, constants = rearranged(case.op, each.types, each.row, orders)
+    arrays: list[Array | None] = []
+    for i, array in enumerate(case.inputs):
+        if array is None or (isinstance(op, Reshape) and i):
+            continue
+        if i in constants:
+            array = constants[i]
+        elif i in each.moved:
+            array = array.transpose(orders.operand)
+        elif i in each.narrow:
+            array = array.reshape((1,) * (len(layout) - array.ndim) + array.shape).transpose(orders.operand)
+        arrays.append(array)
+    types = tuple(
+        None if t is None else evolve(t, shape=a.shape, data=None)
+        for t, a in zip(each.types.inputs, arrays, strict=False)
+        if a is not None
+    )
+    results = tuple(evolve(t, shape=tuple(t.shape[a] for a in orders.result)) for t in each.types.outputs)
+    made = evaluate(op, arrays, CallTypes(types, results))
+    own = evaluate(case.op, case.inputs, each.types)
+    return list(made), [a.transpose(orders.result) for a in own]
+
+
+CASES = [
+    case
+    for module in pkgutil.iter_modules(cases.__path__)
+    if module.name != "case"
+    for case in import_module(f"cases.{module.name}").CASES
+    if type(case.op) in TABLE
+] + MORE
+
+
+@pytest.mark.parametrize("kind", TABLE, ids=lambda kind: kind.__name__)
+def test_the_table_is_right_in_every_order_of_every_case(kind: type[Op]) -> None:
+    tried = 0
+    for case in (c for c in CASES if type(c.op) is kind):
+        each = _movable(case)
+        if each is None:
+            continue
+        for layout in islice(permutations(each.usual), 24):
+            if each.allows(layout):
+                made, expected = _by_table(case, each, layout)
+                same(made, expected)
+                tried += layout != each.usual
+    assert tried, f"no case of {kind.__name__} can be moved"
+
+
+@pytest.mark.parametrize("case", MORE, ids=lambda case: f"{case.op.label} {case.name}")
+def test_an_order_is_found_back_from_either_side(case: Case) -> None:
+    each = _movable(case)
+    assert each is not None
+    for layout in filter(each.allows, permutations(each.usual)):
+        orders = each.orders(layout)
+        for side, axes in ((0, orders.operand), (1, orders.result)):
+            found = each.layout_of(axes, side)
+            assert found is not None
+            again = each.orders(found)
+            assert (again.operand, again.result)[side] == axes
+
+
+# ---- graphs
+
+
+def transposed(b: Builder, x: int, order: tuple[int, ...]) -> int:
+    return b.add(Transpose(), x, b.constant(np.int32(order)))
+
+
+def convolved(b: Builder, x: int, channels: int, size: int = 3) -> int:
+    """A convolution as the frontends write one for a model with channels in front."""
+    inner = b.type(x).shape[1]
+    weight = b.constant(_random(channels, size, size, inner or 1))
+    return transposed(b, b.add(Conv2D(Padding.SAME), transposed(b, x, BACK), weight), FRONT)
+
+
+def image(b: Builder) -> int:
+    return b.input(TensorType(DType.FLOAT32, (1, 4, 6, 8)))
+
+
+def moved(graph: Subgraph) -> list[tuple[int | None, ...]]:
+    """The shapes of what transposes move."""
+    found = [o for o in graph.operations if isinstance(o.op, Transpose)]
+    return [graph.type(o.used[0]).shape for o in found]
+
+
+def transposes(graph: Subgraph, ends: int = 2) -> Subgraph:
+    """The graph after all passes, which has transposes at its ends and nowhere else, and means the same."""
+    after = optimize(graph, Options())
+    arrays = [_random(*(d or 1 for d in graph.type(i).shape)) for i in graph.inputs]
+    same(by_meaning(after, arrays), by_meaning(graph, arrays))
+    assert len(moved(after)) == ends
+    return after
+
+
+def test_what_lies_between_convolutions_runs_with_channels_last() -> None:
+    b = Builder()
+    x = convolved(b, image(b), 8)
+    x = b.add(Unary(UnaryKind.LOGISTIC), x)
+    x = b.add(Binary(BinaryKind.MUL), x, b.constant(_random(8, 1, 1)))
+    x = b.add(Pad(), x, b.constant(np.int32([[0, 0], [0, 0], [1, 2], [0, 3]])))
+    transposes(b.subgraph([convolved(b, x, 5)]))
+
+
+def test_residuals_diamonds_and_joined_branches_keep_no_transpose() -> None:
+    b = Builder()
+    first = convolved(b, image(b), 8)
+    left, right = convolved(b, first, 8), b.add(Unary(UnaryKind.RELU), convolved(b, first, 8, 1))
+    both = b.add(Binary(BinaryKind.ADD), left, b.add(Binary(BinaryKind.MUL), right, first))
+    joined = b.add(Concat(1), both, first, right)
+    parts = b.add_many(SplitV(3), joined, b.constant(np.int32([8, 10, 6])), b.constant(np.int32(1)))
+    ends = [convolved(b, part, 3) for part in parts]
+    after = transposes(b.subgraph(ends), ends=4)
+    assert not any(shape == (1, 8, 6, 8) for shape in moved(after))
+
+
+def test_a_gate_of_means_costs_no_transpose() -> None:
+    b = Builder()
+    x = convolved(b, image(b), 8)
+    mean = b.add(Reduce(Reduction.MEAN, keep_dims=True), x, b.constant(np.int32([2, 3])))
+    gate = b.add(Unary(UnaryKind.LOGISTIC), convolved(b, mean, 8, 1))
+    transposes(b.subgraph([convolved(b, b.add(Binary(BinaryKind.MUL), x, gate), 4)]))
+
+
+def test_a_mean_that_ends_a_model_takes_the_transpose_away() -> None:
+    b = Builder()
+    x = convolved(b, image(b), 8)
+    mean = b.add(Reduce(Reduction.MEAN), x, b.constant(np.int32([2, 3])))
+    transposes(b.subgraph([mean]), ends=1)
+
+
+def test_a_reshape_of_whole_axes_lets_a_transpose_through() -> None:
+    b = Builder()
+    x = transposed(b, b.input(TensorType(DType.FLOAT32, (2, 3, 4, 5))), FRONT)
+    rows = transposed(b, b.add(Reshape((2, 5, 12)), x), (0, 2, 1))
+    transposes(b.subgraph([b.add(FullyConnected(keep_dims=True), rows, b.constant(_random(7, 5)))]), ends=0)
+
+
+@pytest.mark.parametrize("shape", [(2, 20, 3), (2, 5, 4, 3), (2, 60)])
+def test_a_reshape_that_takes_axes_apart_otherwise_stops_one(shape: tuple[int, ...]) -> None:
+    b = Builder()
+    x = transposed(b, b.input(TensorType(DType.FLOAT32, (2, 3, 4, 5))), FRONT)
+    graph = b.subgraph([b.add(Reshape(shape), x)])
+    assert move_transposes(graph) is graph
+
+
+def test_an_output_in_the_middle_keeps_its_order_and_its_name() -> None:
+    b = Builder()
+    x = b.add(Unary(UnaryKind.RELU), convolved(b, image(b), 8))
+    graph = b.subgraph([x, convolved(b, x, 4)])
+    after = transposes(graph, ends=3)
+    assert [after.type(o).shape for o in after.outputs] == [(1, 8, 6, 8), (1, 4, 6, 8)]
+
+
+def test_nothing_moves_where_nothing_is_saved() -> None:
+    b = Builder()
+    x = b.add(Unary(UnaryKind.RELU), transposed(b, image(b), BACK))
+    graph = b.subgraph([b.add(Unary(UnaryKind.EXP), x)])
+    assert move_transposes(graph) is graph
+
+
+def _random_graph(seed: int) -> Subgraph:
+    """Some tensors of rank 4, joined, reduced and transposed at will."""
+    rng = np.random.default_rng(seed)
+    b = Builder()
+    pool = [b.input(TensorType(DType.FLOAT32, (2, 3, 4, 5)))]
+    for _ in range(25):
+        x = pool[rng.integers(len(pool))]
+        shape = tuple(d or 1 for d in b.type(x).shape)
+        made: int | None = None
+        match rng.integers(8):
+            case 0 | 1 | 2:
+                made = transposed(b, x, tuple(int(a) for a in rng.permutation(4)))
+            case 3:
+                made = b.add(Unary(UnaryKind.RELU), x)
+            case 4:
+                other = next((y for y in reversed(pool) if b.type(y).shape == shape), x)
+                made = b.add(Binary(BinaryKind.ADD), x, other)
+            case 5:
+                made = b.add(Concat(int(rng.integers(4))), x, x) if max(shape) < 20 else None
+            case 6:
+                axes = np.int32([rng.integers(4)])
+                made = b.add(Reduce(Reduction.MAX, keep_dims=True), x, b.constant(axes))
+            case _:
+                flat = b.add(Reshape((shape[0] * shape[1], *shape[2:])), x)
+                made = b.add(Reshape(shape), b.add(Unary(UnaryKind.NEG), flat))
+        if made is not None:
+            pool.append(made)
+    return b.subgraph(sorted({pool[-1], *(pool[i] for i in rng.integers(1, len(pool), 2))}))
+
+
+def _bytes_moved(graph: Subgraph) -> int:
+    def costs(operation: Any) -> bool:
+        types = graph.types(operation)
+        order = types.inputs[1].value
+        kept = [a for a in order if types.input(0).shape[a] != 1]
+        return isinstance(operation.op, Transpose) and kept != sorted(kept)
+
+    found = {o for o in graph.operations if isinstance(o.op, Transpose) and costs(o)}
+    return sum(size(graph.type(o.used[0])) for o in found)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_graphs_mean_the_same_and_never_move_more(seed: int) -> None:
+    graph = _random_graph(seed)
+    after = move_transposes.checked(graph)
+    arrays = [_random(2, 3, 4, 5)]
+    same(by_meaning(after, arrays), by_meaning(graph, arrays), 0)
+    assert _bytes_moved(after) <= _bytes_moved(graph)
+    assert move_transposes(after) is after or _bytes_moved(move_transposes(after)) <= _bytes_moved(after)
+
+
+def test_a_search_ends_at_its_bound() -> None:
+    graph = _random_graph(3)
+    orders = {
+        at: tuple(int(a) for a in graph.types(o).inputs[1].value)  # type: ignore[union-attr]
+        for at, o in enumerate(graph.operations)
+        if isinstance(o.op, Transpose)
+    }
+    assert not improve(layouts_of(graph, orders), steps=0)
+    assert identity(3) == (0, 1, 2)
