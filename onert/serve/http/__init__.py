@@ -1,0 +1,1 @@
+"""The protocol over HTTP: what connections may do, and what paths answer."""

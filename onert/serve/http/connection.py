@@ -1,0 +1,137 @@
+"""HTTP connections with limits: how long headers and bodies may take, how large headers may be, how many there are."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from http import HTTPStatus
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from onert.serve.serve_config import ServeConfig
+
+
+class Connection(HttpToolsProtocol):
+    """uvicorn's connection, which a slow or endless sender cannot hold.
+
+    - Headers that take longer than `header_timeout`, a body that takes longer than `body_timeout`: 408, and the end.
+    - Headers larger than `max_header`: 431, and the end. What is no HTTP: 400, and the end.
+    - A connection above `max_connections`: 503, and the end.
+    - An answer that is not read within `body_timeout`: the end.
+    """
+
+    def __init__(self, limits: ServeConfig, **more: Any) -> None:
+        super().__init__(**more)
+        self._limits = limits
+        self._timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
+        self._in_headers = True
+        self._header_bytes = 0
+        self._heads = 0
+        """How many headers ended in what was received last."""
+        self._refused = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > self._limits.max_connections:
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, f"{len(self.connections) - 1} connections are open")
+            return
+        self._arm(self._limits.header_timeout)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._disarm()
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
+        began_in_headers = self._in_headers
+        if began_in_headers and self._timer is None:
+            self._arm(self._limits.header_timeout)
+        self._heads = 0
+        super().data_received(data)
+        if began_in_headers and self._in_headers and not self._heads:
+            self._header_bytes += len(data)
+            self._require_small_headers()
+
+    def _require_small_headers(self) -> None:
+        if self._header_bytes > self._limits.max_header and not self._refused:
+            most = self._limits.max_header
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"the headers have more than {most} bytes")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._header_bytes += len(name) + len(value)
+        self._require_small_headers()
+        if not self._refused:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if self._refused:
+            return
+        self._in_headers = False
+        self._header_bytes = 0
+        self._heads += 1
+        self._arm(self._limits.body_timeout)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if not self._refused:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._disarm()
+        self._in_headers = True
+        self._header_bytes = 0
+        if not self._refused:
+            super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(HTTPStatus.BAD_REQUEST, "what was sent is no HTTP request")
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._write_timer is None:
+            self._write_timer = self.loop.call_later(self._limits.body_timeout, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+
+    def _arm(self, seconds: float) -> None:
+        self._disarm()
+        self._timer = self.loop.call_later(seconds, self._too_slow, seconds)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _too_slow(self, seconds: float) -> None:
+        self._timer = None
+        what = "headers" if self._in_headers else "body"
+        self._refuse(HTTPStatus.REQUEST_TIMEOUT, f"the {what} did not arrive within {seconds:g} seconds")
+
+    def _refuse(self, status: HTTPStatus, reason: str) -> None:
+        """Say why, unless an answer is under way, and end the connection."""
+        if self._refused or self.transport.is_closing():
+            return
+        self._refused = True
+        self._disarm()
+        cycle: Any = self.cycle  # None before the first request
+        if cycle is None or cycle.response_complete or not cycle.response_started:
+            self.transport.write(_answer(status, reason))
+        self.transport.close()
+
+
+def _answer(status: HTTPStatus, reason: str) -> bytes:
+    body = json.dumps({"error": reason}).encode()
+    head = (
+        f"HTTP/1.1 {status.value} {status.phrase}\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+    )
+    return head.encode() + body

@@ -1,0 +1,209 @@
+"""Inferences as JSON, with tensors in it or as bytes behind it.
+
+Source: Open Inference Protocol, "Inference Request JSON Object" and "Inference Response JSON Object", with the
+extension for binary data: `Inference-Header-Content-Length` says how long the JSON is, `binary_data_size` of an input
+how many of the bytes behind it are its own, and `binary_data` of an output that it is wanted so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import Array
+from onert.serve.datatypes import TYPES, from_bytes, from_list, to_bytes
+from onert.serve.errors import bad
+from onert.serve.inference import Answer, Asked, Parameter
+
+_MOST_TENSORS = 1000
+_MOST_DIMENSIONS = 32
+_MOST_ELEMENTS = 1 << 40
+
+
+@frozen(eq=False)
+class Form:
+    """Which outputs are wanted as bytes: those of the names, and of others all or none."""
+
+    by_name: Mapping[str, bool]
+    others: bool
+
+    def is_binary(self, name: str) -> bool:
+        """Whether an output is wanted as bytes."""
+        return self.by_name.get(name, self.others)
+
+
+def read(body: bytes | bytearray, json_length: int) -> tuple[Asked, Form]:
+    """An inference request; ServeError with the place where it breaks a rule of the protocol."""
+    document = parsed(memoryview(body)[:json_length])
+    rest = memoryview(body)[json_length:]
+    _known(document, "the request", {"id", "parameters", "inputs", "outputs"})
+    id_ = document.get("id", "")
+    if not isinstance(id_, str):
+        raise bad("'id' is no text")
+    parameters = _parameters(document, "the request")
+    inputs: dict[str, Array] = {}
+    given = _list_of_objects(document, "inputs")
+    if not given:
+        raise bad("the request has no 'inputs'")
+    for at, each in enumerate(given):
+        name, array, taken = _input(each, f"input {at}", rest)
+        if name in inputs:
+            raise bad(f"input {name[:200]!r} is given twice")
+        inputs[name] = array
+        rest = rest[taken:]
+    if len(rest):
+        raise bad(f"{len(rest)} bytes are left behind those of the inputs")
+    outputs, by_name = _outputs(document)
+    others = parameters.get("binary_data_output", False)
+    if not isinstance(others, bool):
+        raise bad("parameter 'binary_data_output' is neither true nor false")
+    return Asked(id_, inputs, parameters, outputs), Form(by_name, others)
+
+
+def parsed(data: memoryview | bytearray | bytes) -> dict[str, Any]:
+    """A JSON object; ServeError where it is none."""
+    try:
+        found = json.loads(bytes(data))
+    except RecursionError as error:
+        raise bad("the request is no JSON: it is nested too deep") from error
+    except UnicodeDecodeError as error:
+        raise bad(f"the request is no JSON: {error.reason} at byte {error.start}") from error
+    except json.JSONDecodeError as error:
+        raise bad(f"the request is no JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
+    except ValueError as error:
+        raise bad("the request has a number of too many digits") from error
+    if not isinstance(found, dict):
+        raise bad("the request is no JSON object")
+    return found
+
+
+def _known(document: Mapping[str, Any], place: str, fields: set[str]) -> None:
+    unknown = document.keys() - fields
+    if unknown:
+        raise bad(f"{place} has a field {min(unknown)[:200]!r}, expected {', '.join(sorted(fields))}")
+
+
+def _parameters(document: Mapping[str, Any], place: str) -> dict[str, Parameter]:
+    found = document.get("parameters", {})
+    if not isinstance(found, dict):
+        raise bad(f"{place}: 'parameters' is no object")
+    for name, value in found.items():
+        if not isinstance(value, bool | int | float | str):
+            raise bad(f"{place}: parameter {name[:200]!r} is no number, text or truth value")
+    return found
+
+
+def _list_of_objects(document: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    found = document.get(name, [])
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise bad(f"{name!r} is no list of objects")
+    if len(found) > _MOST_TENSORS:
+        raise bad(f"{name!r} has {len(found)} entries, expected {_MOST_TENSORS} at most")
+    return found
+
+
+def _input(document: dict[str, Any], place: str, rest: memoryview) -> tuple[str, Array, int]:
+    """An input's name and elements, and how many of the bytes behind the JSON are its own."""
+    _known(document, place, {"name", "shape", "datatype", "parameters", "data"})
+    name = _name(document, place)
+    place = f"input {name[:200]!r}"
+    datatype = document.get("datatype")
+    if not isinstance(datatype, str) or datatype not in TYPES:
+        raise bad(f"{place}: 'datatype' is {datatype!r:.100}, expected one of {', '.join(sorted(TYPES))}")
+    shape = checked_shape(document.get("shape"), place)
+    size = _parameters(document, place).get("binary_data_size")
+    if size is None:
+        if "data" not in document:
+            raise bad(f"{place} has neither 'data' nor a parameter 'binary_data_size'")
+        return name, from_list(place, datatype, shape, document["data"]), 0
+    if "data" in document:
+        raise bad(f"{place} has both 'data' and a parameter 'binary_data_size'")
+    if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= len(rest):
+        raise bad(f"{place}: parameter 'binary_data_size' is {size!r:.100}, and {len(rest)} bytes are there")
+    return name, from_bytes(place, datatype, shape, rest[:size]), size
+
+
+def checked_shape(shape: Any, place: str) -> list[int]:
+    """A shape that is a list of whole numbers from 0 on; ServeError where it is none, or too large for anything."""
+    if not isinstance(shape, list) or len(shape) > _MOST_DIMENSIONS:
+        raise bad(f"{place}: 'shape' is no list of up to {_MOST_DIMENSIONS} numbers")
+    elements = 1
+    for each in shape:
+        if isinstance(each, bool) or not isinstance(each, int) or each < 0:
+            raise bad(f"{place}: a dimension is {each!r:.100}, expected a whole number from 0 on")
+        elements *= each or 1
+        if elements > _MOST_ELEMENTS:
+            raise bad(f"{place}: shape {shape!r:.200} has too many elements")
+    return shape
+
+
+def _name(document: dict[str, Any], place: str) -> str:
+    name = document.get("name")
+    if not isinstance(name, str) or not name:
+        raise bad(f"{place}: 'name' is no text")
+    return name
+
+
+def _outputs(document: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, bool]]:
+    names: list[str] = []
+    by_name: dict[str, bool] = {}
+    for at, each in enumerate(_list_of_objects(document, "outputs")):
+        place = f"output {at}"
+        _known(each, place, {"name", "parameters"})
+        name = _name(each, place)
+        names.append(name)
+        parameters = _parameters(each, place)
+        refuse_classification(parameters, f"output {name[:200]!r}")
+        wanted = parameters.get("binary_data")
+        if wanted is None:
+            continue
+        if not isinstance(wanted, bool):
+            raise bad(f"output {name[:200]!r}: parameter 'binary_data' is neither true nor false")
+        by_name[name] = wanted
+    return tuple(names), by_name
+
+
+def refuse_classification(parameters: Mapping[str, Any], place: str) -> None:
+    """ServeError where an output is wanted in a form that this server does not have."""
+    for name in ("classification", "shared_memory_region"):
+        if parameters.get(name):
+            raise bad(f"{place}: parameter {name!r} belongs to an extension that this server does not have")
+
+
+def written(answer: Answer, form: Form) -> tuple[list[bytes], int | None]:
+    """The body of an answer in pieces, and how long its JSON is where bytes are behind it.
+
+    Numbers that JSON cannot write, infinite ones and those that are none, become null.
+    """
+    outputs: list[dict[str, Any]] = []
+    pieces: list[bytes] = []
+    for name, datatype, array in answer.outputs:
+        output: dict[str, Any] = {"name": name, "datatype": datatype, "shape": list(array.shape)}
+        if form.is_binary(name):
+            pieces.append(to_bytes(array))
+            output["parameters"] = {"binary_data_size": len(pieces[-1])}
+        else:
+            output["data"] = _listed(array)
+        outputs.append(output)
+    document: dict[str, Any] = {"model_name": answer.model, "model_version": answer.version, "outputs": outputs}
+    if answer.id:
+        document["id"] = answer.id
+    head = json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
+    return [head, *pieces], len(head) if pieces else None
+
+
+def _listed(array: Array) -> list[Any]:
+    """An array's elements in row-major order."""
+    flat = array.ravel()
+    if array.dtype.kind == "O":
+        return [each.decode("utf-8", "replace") for each in flat.tolist()]
+    if array.dtype.kind in "biu":
+        return list(flat.tolist())
+    numbers = flat.astype(np.float64, copy=False)
+    if np.isfinite(numbers).all():
+        return list(numbers.tolist())
+    return [each if np.isfinite(each) else None for each in numbers.tolist()]

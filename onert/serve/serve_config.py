@@ -1,0 +1,57 @@
+"""`ServeConfig`: where a server listens, and how much it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import Attribute, field, frozen
+
+from onert.host import ConfigurationError
+from onert.ir.value import Value
+
+
+def _port(config: object, attribute: Attribute[Any], value: int | None) -> None:
+    if value is not None and not 0 <= value < 1 << 16:
+        raise ConfigurationError(f"{attribute.name} is {value}, expected 0 to 65535")
+
+
+def _positive(config: object, attribute: Attribute[Any], value: float) -> None:
+    if not value > 0:
+        raise ConfigurationError(f"{attribute.name} is {value}, expected more than 0")
+
+
+@frozen
+class ServeConfig(Value):
+    """Addresses and limits of a server.
+
+    - `host`: the address to listen on; the machine itself alone unless told otherwise
+    - `http_port`, `grpc_port`: 0 takes any port that is free, None serves nothing in this form
+    - `max_body`: bytes of a request, also of one that is unpacked
+    - `max_json`: bytes of its JSON, which takes thirty times as much memory when it is read
+    - `max_buffered`: bytes of all requests under way
+    - `max_header`: bytes of a request's line and headers
+    - `max_connections`: HTTP connections, and calls over gRPC, at a time
+    - `header_timeout`, `body_timeout`: seconds in which headers and body must have arrived
+    - `keep_alive`: seconds that a connection without a request stays open
+    - `request_timeout`: seconds in which a request is answered that does not say how long it waits
+    - `drain_timeout`: seconds that the end waits for requests under way, and a model that is unloaded for its own
+    """
+
+    host: str = "127.0.0.1"
+    http_port: int | None = field(default=8000, validator=_port)
+    grpc_port: int | None = field(default=8001, validator=_port)
+    max_body: int = field(default=64 << 20, validator=_positive)
+    max_json: int = field(default=16 << 20, validator=_positive)
+    max_buffered: int = field(default=512 << 20, validator=_positive)
+    max_header: int = field(default=64 << 10, validator=_positive)
+    max_connections: int = field(default=256, validator=_positive)
+    header_timeout: float = field(default=10.0, validator=_positive)
+    body_timeout: float = field(default=60.0, validator=_positive)
+    keep_alive: float = field(default=60.0, validator=_positive)
+    request_timeout: float = field(default=60.0, validator=_positive)
+    drain_timeout: float = field(default=30.0, validator=_positive)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can connect."""
+        return self.host in ("localhost", "::1") or self.host.startswith("127.")

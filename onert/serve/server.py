@@ -1,0 +1,222 @@
+"""`Server`: a host behind HTTP and gRPC, on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Mapping
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+from threading import Event, Thread
+from types import TracebackType
+from typing import Any, Self
+
+import grpc
+import uvicorn
+import uvloop
+
+from onert.host import ConfigurationError, HostManager
+
+from .http.app import application
+from .http.connection import Connection
+from .repository import Loading, Repository
+from .rpc import rpc_server
+from .serve_config import ServeConfig
+from .service import Service
+
+_LOGGER = logging.getLogger("onert.serve")
+_BACKLOG = 256
+_LOOK = 0.02
+"""Seconds between two looks at whether the last inference is answered."""
+
+
+class Server:
+    """Serves the models of a host from `start`, or the beginning of `with`, to `stop`.
+
+    `models` are files or packages by name; `folder` has more, which clients may load by their stems. The host is the
+    caller's: it is neither started nor closed.
+    """
+
+    def __init__(
+        self,
+        host: HostManager,
+        models: Mapping[str, Path],
+        config: ServeConfig | None = None,
+        *,
+        folder: Path | None = None,
+        loading: Loading | None = None,
+    ) -> None:
+        self.config = ServeConfig() if config is None else config
+        self.repository = Repository(host, models, folder, loading, self.config.drain_timeout)
+        self.service = Service(host, self.repository, self.config.request_timeout)
+        self.http_port: int | None = None
+        """Where it listens, once it does."""
+        self.grpc_port: int | None = None
+        self._thread: Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ending: asyncio.Event | None = None
+        self._over = Event()
+
+    def start(self) -> None:
+        """Listen, and load the models: the server is live at once, and ready when all are loaded.
+
+        ConfigurationError where a port cannot be had; errors of loading, after which the server is stopped.
+        """
+        listening: Future[None] = Future()
+        self._thread = Thread(target=self._run, args=[listening], name="onert-serve", daemon=True)
+        self._thread.start()
+        listening.result()
+        try:
+            self.repository.load_all()
+        except BaseException:
+            self.stop()
+            raise
+        self.service.is_ready = True
+
+    def stop(self) -> None:
+        """Take no more requests, answer those that were accepted, and end. To stop twice does no harm."""
+        self.service.is_ready = False
+        loop, ending, thread = self._loop, self._ending, self._thread
+        if loop is not None and ending is not None and not self._over.is_set():
+            try:
+                loop.call_soon_threadsafe(ending.set)
+            except RuntimeError:  # it has ended since
+                _LOGGER.debug("the server's loop has ended already")
+        if thread is not None:
+            thread.join()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end; whether it came in time."""
+        return self._over.wait(timeout)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _run(self, listening: Future[None]) -> None:
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(self._serve(listening))
+        except BaseException as error:
+            if listening.done():
+                _LOGGER.exception("the server failed")
+            else:
+                listening.set_exception(error)
+        finally:
+            self._over.set()
+
+    async def _serve(self, listening: Future[None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._ending = asyncio.Event()
+        http: _HttpServer | None = None
+        calls: grpc.aio.Server | None = None
+        bound = self._bound()
+        try:
+            if self.config.grpc_port is not None:
+                calls = rpc_server(self.service, self.config)
+                self.grpc_port = _bind_calls(calls, self.config)
+                await calls.start()
+            if bound is not None:
+                self.http_port = bound.getsockname()[1]
+                http = _HttpServer(_uvicorn(self.service, self.config), bound)
+                await http.begin()
+        except BaseException:
+            if bound is not None:
+                bound.close()
+            raise
+        listening.set_result(None)
+        await self._ending.wait()
+        await self._end(http, calls)
+
+    async def _end(self, http: _HttpServer | None, calls: grpc.aio.Server | None) -> None:
+        """Answer what was accepted, as long as `drain_timeout` allows."""
+        seconds = self.config.drain_timeout
+        if http is not None:
+            http.refuse()
+        stopping = asyncio.ensure_future(calls.stop(seconds)) if calls is not None else None
+        try:
+            async with asyncio.timeout(seconds):
+                while self.service.under_way:
+                    await asyncio.sleep(_LOOK)
+        except TimeoutError:
+            _LOGGER.warning("%d inferences were not answered within %g s", self.service.under_way, seconds)
+        if http is not None:
+            await http.end()
+        if stopping is not None:
+            await stopping
+
+    def _bound(self) -> socket.socket | None:
+        """The socket that HTTP is served on."""
+        if self.config.http_port is None:
+            return None
+        try:
+            return socket.create_server(
+                (self.config.host, self.config.http_port),
+                family=socket.AF_INET6 if ":" in self.config.host else socket.AF_INET,
+                backlog=_BACKLOG,
+            )
+        except OSError as error:
+            raise ConfigurationError(
+                f"HTTP cannot be served on {self.config.host}:{self.config.http_port}: {error.strerror or error}"
+            ) from error
+
+
+def _bind_calls(calls: grpc.aio.Server, config: ServeConfig) -> int:
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    try:
+        port: int = calls.add_insecure_port(f"{host}:{config.grpc_port}")
+    except RuntimeError as error:
+        raise ConfigurationError(f"gRPC cannot be served on {config.host}:{config.grpc_port}: {error}") from error
+    return port
+
+
+def _uvicorn(service: Service, config: ServeConfig) -> uvicorn.Config:
+    protocol: Any = partial(Connection, config)
+    return uvicorn.Config(
+        application(service, config),
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=max(1, round(config.keep_alive)),
+        timeout_graceful_shutdown=1,
+    )
+
+
+class _HttpServer:
+    """uvicorn's server without its handling of signals, which are the application's."""
+
+    def __init__(self, config: uvicorn.Config, bound: socket.socket) -> None:
+        config.load()
+        self._bound = bound
+        self._server = uvicorn.Server(config)
+        self._ticking: asyncio.Task[None] | None = None
+
+    async def begin(self) -> None:
+        self._server.lifespan = self._server.config.lifespan_class(self._server.config)
+        await self._server.startup([self._bound])
+        self._ticking = asyncio.create_task(self._server.main_loop())
+
+    def refuse(self) -> None:
+        """Take no more connections, and end those that have no request."""
+        for server in self._server.servers:
+            server.close()
+        for connection in tuple(self._server.server_state.connections):
+            connection.shutdown()
+
+    async def end(self) -> None:
+        """End what is left."""
+        self._server.should_exit = True
+        if self._ticking is not None:
+            await self._ticking
+        await self._server.shutdown([self._bound])

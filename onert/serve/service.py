@@ -1,0 +1,181 @@
+"""What the protocol asks of a server, whatever form it comes in."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any
+
+from onert import __version__
+from onert.backend import TensorInfo
+from onert.host import HostManager, NetworkStatistics
+
+from .datatypes import name_of
+from .errors import ServeError, bad
+from .inference import Answer, Asked, wishes
+from .repository import READY, Repository
+
+NAME = "onert"
+PLATFORM = "onert"
+VERSION = "1"
+"""Of every model: a repository has one of each."""
+EXTENSIONS = (
+    "binary_tensor_data",
+    "model_repository",
+    "model_repository(unload_dependents)",
+    "parameters",
+    "schedule_policy",
+    "sequence",
+    "statistics",
+)
+_LOGGER = logging.getLogger("onert.serve")
+_UNKNOWN = -1
+"""The protocol's dimension of any size."""
+
+
+class Service:
+    """A host and its repository, behind the protocol's questions."""
+
+    def __init__(self, host: HostManager, repository: Repository, timeout: float) -> None:
+        self.host = host
+        self.repository = repository
+        self._timeout = timeout
+        self.is_ready = False
+        """Whether requests are taken: from when all models are loaded until the server ends."""
+        self.under_way = 0
+        """Inferences that were accepted and not answered."""
+
+    def metadata(self) -> dict[str, Any]:
+        """The server's name, version and extensions of the protocol."""
+        return {"name": NAME, "version": __version__, "extensions": list(EXTENSIONS)}
+
+    def require(self, name: str, version: str = "") -> None:
+        """ServeError where requests for a model of this name and version are not taken."""
+        self.repository.require_ready(name)
+        if version not in ("", VERSION):
+            raise ServeError(HTTPStatus.NOT_FOUND, f"model {name!r} has version {VERSION}, not {version[:100]!r}")
+
+    def is_model_ready(self, name: str, version: str = "") -> bool:
+        """Whether requests for a model are taken."""
+        return self.is_ready and self.repository.is_ready(name) and version in ("", VERSION)
+
+    def model_metadata(self, name: str, version: str = "") -> dict[str, Any]:
+        """A model's inputs and outputs; ServeError where there is none."""
+        self.require(name, version)
+        dag = self.host.get_network_dag(name)
+        return {
+            "name": name,
+            "versions": [VERSION],
+            "platform": PLATFORM,
+            "inputs": [_described(info) for info, _ in dag.inputs],
+            "outputs": [_described(info) for info, _ in dag.outputs],
+        }
+
+    def statistics(self, name: str = "", version: str = "") -> list[dict[str, Any]]:
+        """The counts of one model, or of all."""
+        if name:
+            self.require(name, version)
+        found = self.host.statistics().networks
+        return [_counted(each, found[each]) for each in found if name in ("", each)]
+
+    def index(self, *, ready: bool = False) -> list[dict[str, str]]:
+        """All models and their states; with `ready` those that requests are taken for."""
+        return [
+            {"name": each.name, "version": VERSION, "state": each.state, "reason": each.reason}
+            for each in self.repository.index()
+            if each.state == READY or not ready
+        ]
+
+    @contextmanager
+    def accepted(self) -> Iterator[None]:
+        """While an inference is under way, its arrival included; ServeError where none is taken."""
+        if not self.is_ready:
+            raise ServeError(HTTPStatus.SERVICE_UNAVAILABLE, "the server takes no requests: it starts or ends")
+        self.under_way += 1
+        try:
+            yield
+        finally:
+            self.under_way -= 1
+
+    async def infer(self, name: str, version: str, asked: Asked) -> Answer:
+        """The answer to an inference; errors of the host, and ServeError where its inputs or outputs are not the
+        model's."""
+        self.require(name, version)
+        wanted = wishes(asked.parameters)
+        if wanted.begins and wanted.sequence is not None:
+            self.host.end_sequence(name, wanted.sequence)
+        dag = self.host.get_network_dag(name)
+        infos = [info for info, _ in dag.outputs]
+        chosen = _chosen(name, infos, asked.outputs)
+        timeout = min(self._timeout, wanted.timeout or self._timeout)
+        future = self.host.run_network(
+            name, asked.inputs, priority=wanted.priority, timeout=timeout, sequence=wanted.sequence
+        )
+        outputs = future.result() if future.done() else await _result(future)
+        if wanted.ends and wanted.sequence is not None:
+            self.host.end_sequence(name, wanted.sequence)
+        return Answer(
+            name, VERSION, asked.id, tuple((info.name, name_of(info.dtype), outputs[info.name]) for info in chosen)
+        )
+
+
+async def _result(future: Future[Any]) -> Any:
+    """What comes of a future of the host's, which a device's thread completes."""
+    loop = asyncio.get_running_loop()
+    waiting: asyncio.Future[None] = loop.create_future()
+
+    def wake() -> None:
+        if not waiting.done():
+            waiting.set_result(None)
+
+    def done(_: Future[Any]) -> None:
+        try:
+            loop.call_soon_threadsafe(wake)
+        except RuntimeError:  # the loop has ended: nobody waits
+            _LOGGER.info("an answer came after the server's end")
+
+    future.add_done_callback(done)
+    try:
+        await waiting
+    except asyncio.CancelledError:
+        future.cancel()
+        raise
+    return future.result()
+
+
+def _described(info: TensorInfo) -> dict[str, Any]:
+    shape = [_UNKNOWN if d is None else d for d in info.open_shape]
+    return {"name": info.name, "datatype": name_of(info.dtype), "shape": shape}
+
+
+def _chosen(name: str, infos: Sequence[TensorInfo], wanted: Sequence[str]) -> list[TensorInfo]:
+    if not wanted:
+        return list(infos)
+    by_name = {info.name: info for info in infos}
+    for each in wanted:
+        if each not in by_name:
+            raise bad(f"model {name!r} has no output {each[:200]!r}, expected {', '.join(map(repr, by_name))}")
+    if len(set(wanted)) < len(wanted):
+        raise bad(f"model {name!r}: an output is asked for twice")
+    return [by_name[each] for each in wanted]
+
+
+def _counted(name: str, counted: NetworkStatistics) -> dict[str, Any]:
+    return {
+        "name": name,
+        "version": VERSION,
+        "last_inference": 0,
+        "inference_count": counted.requests_succeeded,
+        "execution_count": counted.requests_processed,
+        "inference_stats": {
+            "success": {
+                "count": counted.requests_succeeded,
+                "ns": round(counted.latency_mean * counted.requests_succeeded * 1e9),
+            },
+            "fail": {"count": counted.requests_failed + counted.requests_refused, "ns": 0},
+        },
+    }

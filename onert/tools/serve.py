@@ -1,0 +1,122 @@
+"""`onert_serve`: models behind HTTP and gRPC, in the Open Inference Protocol."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Event
+
+from onert import __version__
+from onert.host import BatchConfig, ConfigurationError, HostConfig, HostManager, load_devices
+from onert.ir import OnertError
+from onert.serve import ServeConfig, Server
+from onert.serve.repository import Loading
+
+_MEBI = 1 << 20
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status 0 when it was told to end, 1 when a model or a port could not be had, 2 for wrong usage."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(level=logging.WARNING, format="onert_serve: %(message)s")
+    try:
+        _serve(options)
+    except OnertError as error:
+        print(f"onert_serve: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _serve(options: argparse.Namespace) -> None:
+    models = named_models(options.models)
+    if not models and options.repository is None:
+        raise ConfigurationError("there is nothing to serve: name a MODEL, or a folder with --repository")
+    devices = load_devices(options.devices) if options.devices is not None else None
+    host_config = HostConfig(max_active_requests=options.max_active, max_queue_size=options.max_queue)
+    batch = BatchConfig(options.batch, options.batch_delay / 1000) if options.batch > 1 else None
+    ended = Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    with HostManager(devices, host_config) as host:
+        loading = Loading(copies=options.copies or None, parts=options.parts, batch=batch)
+        server = Server(host, models, _config(options), folder=options.repository, loading=loading)
+        with server:
+            _announce(server, options.host)
+            ended.wait()
+            print("ending: requests under way are answered", flush=True)
+
+
+def _announce(server: Server, host: str) -> None:
+    for name in server.service.host.networks:
+        print(f"model {name}", flush=True)
+    shown = f"[{host}]" if ":" in host else host
+    if server.http_port is not None:
+        print(f"HTTP http://{shown}:{server.http_port}", flush=True)
+    if server.grpc_port is not None:
+        print(f"gRPC {shown}:{server.grpc_port}", flush=True)
+
+
+def named_models(given: Sequence[str]) -> dict[str, Path]:
+    """Models by name: `NAME=PATH`, or a path whose stem is the name. ConfigurationError where two have one name."""
+    found: dict[str, Path] = {}
+    for each in given:
+        name, equals, rest = each.partition("=")
+        is_named = equals and "/" not in name
+        place = Path(rest if is_named else each)
+        name = name if is_named else place.resolve().stem
+        if name in found:
+            raise ConfigurationError(f"two models are called {name!r}: {found[name]} and {place}; write NAME=PATH")
+        if not place.exists():
+            raise ConfigurationError(f"there is no model {place}")
+        found[name] = place
+    return found
+
+
+def _config(options: argparse.Namespace) -> ServeConfig:
+    return ServeConfig(
+        host=options.host,
+        http_port=None if options.http_port < 0 else options.http_port,
+        grpc_port=None if options.grpc_port < 0 else options.grpc_port,
+        max_body=options.max_body * _MEBI,
+        max_json=min(ServeConfig().max_json, options.max_body * _MEBI),
+        max_buffered=max(ServeConfig().max_buffered, options.max_body * _MEBI),
+        max_connections=options.max_connections,
+        request_timeout=options.timeout,
+        drain_timeout=options.drain,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(
+        prog="onert_serve",
+        description="Serve models over HTTP and gRPC in the Open Inference Protocol. The page at / shows them at work.",
+    )
+    out.add_argument(
+        "models", metavar="MODEL", nargs="*", help="a model or package; its name is its stem, or NAME=PATH"
+    )
+    out.add_argument("--version", action="version", version=f"onert {__version__}")
+    out.add_argument("--devices", type=Path, metavar="FILE", help="devices in TOML (default: all processors as one)")
+    out.add_argument("--repository", type=Path, metavar="FOLDER", help="models that clients may load by their names")
+    where = out.add_argument_group("addresses")
+    where.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="default 127.0.0.1: this machine alone")
+    where.add_argument("--http-port", type=int, default=8000, metavar="N", help="default 8000; 0: any; -1: no HTTP")
+    where.add_argument("--grpc-port", type=int, default=8001, metavar="N", help="default 8001; 0: any; -1: no gRPC")
+    runs = out.add_argument_group("runs")
+    runs.add_argument("--copies", type=int, default=1, metavar="N", help="devices that each model is on; 0: all")
+    runs.add_argument("--parts", type=int, metavar="N", help="sub-networks that each model is divided into")
+    runs.add_argument("--batch", type=int, default=1, metavar="N", help="requests that are run together at most")
+    runs.add_argument("--batch-delay", type=float, default=0.0, metavar="MS", help="how long one waits for others")
+    limits = out.add_argument_group("limits")
+    limits.add_argument("--max-queue", type=int, default=100, metavar="N", help="requests that wait (default 100)")
+    limits.add_argument("--max-active", type=int, default=48, metavar="N", help="requests that are run (default 48)")
+    limits.add_argument("--max-body", type=int, default=64, metavar="MIB", help="size of a request (default 64)")
+    limits.add_argument("--max-connections", type=int, default=256, metavar="N", help="default 256")
+    limits.add_argument("--timeout", type=float, default=60.0, metavar="S", help="a request is answered by then")
+    limits.add_argument("--drain", type=float, default=30.0, metavar="S", help="how long the end waits for requests")
+    return out

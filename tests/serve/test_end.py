@@ -1,0 +1,117 @@
+"""Claims about the end of a server."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from host.gated import GatedDevice
+from patience import PATIENCE
+
+from onert.host import HostManager
+from onert.serve import ServeConfig, Server
+from onert.tools.serve import main, named_models
+from serve.asking import INFER, answer, ask, request, right
+from serve.conftest import DIGITS
+
+FREE = ServeConfig(http_port=0, grpc_port=0)
+BODY = json.dumps(right()).encode()
+
+
+def connected(server: Server) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.http_port), PATIENCE)
+
+
+def test_the_end_finishes_what_was_accepted() -> None:
+    """One request is being run and one has not arrived yet; a third comes too late."""
+    device = GatedDevice()
+    with HostManager([device]) as host:
+        server = Server(host, {"digits": Path(DIGITS)}, FREE)
+        server.start()
+        with connected(server) as running, connected(server) as arriving, connected(server) as idle:
+            running.sendall(request("POST", INFER, BODY))
+            device.begun()
+            arriving.sendall(request("POST", INFER, BODY)[:-1])
+            idle.sendall(request("GET", "/v2/health/ready"))
+            assert answer(idle)[0] == 200
+            ending = Thread(target=server.stop)
+            ending.start()
+            assert idle.recv(1) == b""
+            with pytest.raises(OSError, match="refused"):
+                connected(server)
+            arriving.sendall(BODY[-1:])
+            device.gate.set()
+            assert answer(running)[0] == 200
+            assert answer(arriving)[0] == 200
+            ending.join(PATIENCE)
+        assert server.wait(PATIENCE)
+        server.stop()
+
+
+def test_the_end_does_not_wait_for_ever() -> None:
+    device = GatedDevice()
+    limits = ServeConfig(http_port=0, grpc_port=None, drain_timeout=0.2)
+    with HostManager([device]) as host:
+        server = Server(host, {"digits": Path(DIGITS)}, limits)
+        server.start()
+        with connected(server) as running:
+            running.sendall(request("POST", INFER, BODY))
+            device.begun()
+            server.stop()
+            assert server.wait(PATIENCE)
+            assert not device.gate.is_set()
+        device.gate.set()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_command_serves_until_it_is_told_to_end(number: signal.Signals) -> None:
+    code = "import sys; from onert.tools.serve import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, f"scores={DIGITS}", "--http-port", "0", "--grpc-port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+    assert process.stdout is not None
+    try:
+        said = [process.stdout.readline() for _ in range(3)]
+        assert said[0] == "model scores\n"
+        found = re.fullmatch(r"HTTP http://127\.0\.0\.1:(\d+)\n", said[1])
+        assert found is not None
+        assert re.fullmatch(r"gRPC 127\.0\.0\.1:\d+\n", said[2])
+        assert ask(int(found[1]), "POST", "/v2/models/scores/infer", right())[0] == 200
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_models_are_called_by_their_stems_or_as_they_are_told(tmp_path: Path) -> None:
+    for name in ("a.tflite", "b=c.tflite"):
+        (tmp_path / name).touch()
+    place = str(tmp_path)
+    assert named_models([f"{place}/a.tflite", f"x={place}/a.tflite"]) == {
+        "a": tmp_path / "a.tflite",
+        "x": tmp_path / "a.tflite",
+    }
+    assert named_models([f"{place}/b=c.tflite"]) == {"b=c": tmp_path / "b=c.tflite"}
+
+
+WRONG = {
+    "nothing": ([], "there is nothing to serve"),
+    "twice": ([str(DIGITS), str(DIGITS)], "two models are called 'digits_int8'"),
+    "missing": (["nix.tflite"], "there is no model nix.tflite"),
+    "port": ([str(DIGITS), "--http-port", "70000"], "http_port is 70000"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "told"), WRONG.values(), ids=WRONG.keys())
+def test_what_cannot_be_served_is_told(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 1
+    assert told in capsys.readouterr().err

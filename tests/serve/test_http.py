@@ -1,0 +1,186 @@
+"""Claims about the protocol over HTTP."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from patience import PATIENCE
+
+import onert
+from onert.serve import Server
+from serve.asking import IMAGE, INFER, SCORES, X, ask, exchange, request, right
+from serve.conftest import DIGITS
+
+client = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
+
+
+def wanted(x: np.ndarray[Any, Any] = X) -> list[int]:
+    program = onert.compile(onert.load(DIGITS), num_threads=1)
+    (found,) = onert.Execution(program).run([x]).values()
+    numbers: list[int] = found.ravel().tolist()
+    return numbers
+
+
+def port(server: Server) -> int:
+    assert server.http_port is not None
+    return server.http_port
+
+
+def given(x: np.ndarray[Any, Any] = X, *, binary: bool = True) -> Any:
+    made = client.InferInput(IMAGE, list(x.shape), "INT8")
+    made.set_data_from_numpy(x, binary_data=binary)
+    return made
+
+
+@pytest.mark.parametrize("sent", [True, False], ids=["bytes", "json"])
+@pytest.mark.parametrize("got", [True, False], ids=["bytes", "json"])
+def test_a_triton_client_gets_what_an_execution_gives(server: Server, sent: bool, got: bool) -> None:
+    with client.InferenceServerClient(f"127.0.0.1:{port(server)}") as triton:
+        asked = [client.InferRequestedOutput(SCORES, binary_data=got)]
+        found = triton.infer("digits", [given(binary=sent)], outputs=asked, request_id="seven")
+        assert found.as_numpy(SCORES).ravel().tolist() == wanted()
+        response = found.get_response()
+        assert (response["id"], response["model_name"], response["model_version"]) == ("seven", "digits", "1")
+        output = found.get_output(SCORES)
+        assert (output["datatype"], output["shape"], "data" in output) == ("INT8", [1, 10], not got)
+
+
+@pytest.mark.parametrize("packing", ["gzip", "deflate"])
+def test_a_packed_request_is_unpacked(server: Server, packing: str) -> None:
+    with client.InferenceServerClient(f"127.0.0.1:{port(server)}") as triton:
+        found = triton.infer("digits", [given()], request_compression_algorithm=packing)
+        assert found.as_numpy(SCORES).ravel().tolist() == wanted()
+
+
+def test_a_triton_client_finds_out_what_there_is(server: Server) -> None:
+    with client.InferenceServerClient(f"127.0.0.1:{port(server)}") as triton:
+        assert triton.is_server_live()
+        assert triton.is_server_ready()
+        assert triton.is_model_ready("digits")
+        assert triton.is_model_ready("digits", "1")
+        assert not triton.is_model_ready("digits", "2")
+        assert not triton.is_model_ready("other")
+        assert triton.get_server_metadata()["name"] == "onert"
+        assert triton.get_model_metadata("digits") == {
+            "name": "digits",
+            "versions": ["1"],
+            "platform": "onert",
+            "inputs": [{"name": IMAGE, "datatype": "INT8", "shape": [1, 8, 8, 1]}],
+            "outputs": [{"name": SCORES, "datatype": "INT8", "shape": [1, 10]}],
+        }
+        before = triton.get_inference_statistics("digits")["model_stats"][0]["inference_count"]
+        triton.infer("digits", [given()])
+        (counted,) = triton.get_inference_statistics("digits")["model_stats"]
+        assert counted["inference_count"] == before + 1
+        assert counted["inference_stats"]["success"]["ns"] > 0
+        assert triton.get_inference_statistics()["model_stats"] == [counted]
+        (index,) = triton.get_model_repository_index()
+        assert index == {"name": "digits", "version": "1", "state": "READY", "reason": ""}
+
+
+@pytest.mark.parametrize("form", [list, np.ndarray.tolist], ids=["flat", "nested"])
+def test_data_may_be_flat_or_nested(server: Server, form: Any) -> None:
+    data = X.ravel().tolist() if form is list else X.tolist()
+    status, found = ask(port(server), "POST", INFER, right(data=data))
+    assert (status, found["outputs"][0]["data"]) == (200, wanted())
+    assert found["outputs"][0]["shape"] == [1, 10]
+
+
+def test_a_request_that_comes_byte_by_byte_or_in_chunks_is_taken(server: Server) -> None:
+    body = json.dumps(right()).encode()
+    chunked = b"".join(b"%x\r\n%s\r\n" % (len(body[i : i + 7]), body[i : i + 7]) for i in range(0, len(body), 7))
+    head = f"POST {INFER} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n".encode()
+    status, _, found = exchange(port(server), head + chunked + b"0\r\n\r\n")
+    assert (status, json.loads(found)["outputs"][0]["data"]) == (200, wanted())
+
+
+def test_many_clients_are_served_at_once(server: Server) -> None:
+    def several(number: int) -> bool:
+        x = np.full_like(X, number)
+        expected = wanted(x)
+        with client.InferenceServerClient(f"127.0.0.1:{port(server)}") as triton:
+            return all(
+                triton.infer("digits", [given(x)]).as_numpy(SCORES).ravel().tolist() == expected for _ in range(20)
+            )
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(several, range(4), timeout=PATIENCE))
+
+
+def test_parameters_say_how_a_request_is_run(server: Server) -> None:
+    sent = {**right(), "parameters": {"priority": 1, "timeout": 50_000_000, "sequence_id": 5, "sequence_start": True}}
+    assert ask(port(server), "POST", INFER, sent)[0] == 200
+    sent["parameters"] = {"sequence_id": 5, "sequence_end": True}
+    assert ask(port(server), "POST", INFER, sent)[0] == 200
+    late = {**right(), "parameters": {"timeout": 1}}
+    status, found = ask(port(server), "POST", INFER, late)
+    assert status in (200, 504)
+    assert status == 200 or "was not answered within" in found["error"]
+
+
+def test_metrics_are_counted_for_prometheus(server: Server) -> None:
+    assert ask(port(server), "POST", INFER, right())[0] == 200
+    status, headers, body = exchange(port(server), request("GET", "/metrics"))
+    lines = body.decode().splitlines()
+    assert (status, headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    counts = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert int(counts['onert_requests_total{model="digits",outcome="success"}']) > 0
+    assert float(counts['onert_request_seconds{model="digits",quantile="0.99"}']) > 0
+    assert counts['onert_device_load{device="cpu0"}'] == "0"
+    families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert len(families) == len(set(families)) > 8
+
+
+REFUSED: dict[str, tuple[bytes, int, str]] = {
+    "no model": (request("POST", "/v2/models/other/infer", b"{}"), 400, "the request has no 'inputs'"),
+    "unknown model": (request("GET", "/v2/models/other"), 404, "model 'other' is unknown"),
+    "unknown version": (request("GET", "/v2/models/digits/versions/7"), 404, "has version 1, not '7'"),
+    "no path": (request("GET", "/v3"), 404, "GET /v3: Not Found"),
+    "method": (request("GET", INFER), 405, "Method Not Allowed"),
+    "host": (request("GET", "/v2", headers={"host": "example.com"}), 403, "this server is not 'example.com'"),
+    "origin": (
+        request("POST", "/v2/repository/models/digits/unload", headers={"origin": "http://example.com"}),
+        403,
+        "requests of 'http://example.com' are not taken",
+    ),
+    "packing": (request("POST", INFER, b"x", {"content-encoding": "br"}), 415, "expected gzip, deflate or identity"),
+    "packed wrongly": (request("POST", INFER, b"wrong", {"content-encoding": "gzip"}), 400, "is not packed with gzip"),
+    "packed short": (
+        request("POST", INFER, gzip.compress(b"x" * 99)[:-4], {"content-encoding": "gzip"}),
+        400,
+        "does not end where its gzip does",
+    ),
+    "packed much": (
+        request("POST", INFER, zlib.compress(bytes(70 << 20), 1), {"content-encoding": "deflate"}),
+        413,
+        "expected 67108864 at most",
+    ),
+    "too large": (
+        request("POST", INFER, headers={"content-length": str(65 << 20)}),
+        413,
+        "the body has 68157440 bytes",
+    ),
+    "files": (
+        request("POST", "/v2/repository/models/digits/load", b'{"parameters":{"file:1/model":"AAAA"}}'),
+        400,
+        "'parameters' are not taken",
+    ),
+    "not loaded": (request("POST", "/v2/repository/models/other/unload"), 400, "model 'other' is not loaded"),
+    "not in the repository": (request("POST", "/v2/repository/models/..%2f..%2fetc/load"), 404, "Not Found"),
+    "path for a name": (request("POST", "/v2/repository/models/..%5Cx/load"), 404, "there is no model"),
+}
+
+
+@pytest.mark.parametrize(("data", "status", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_be_answered_is_refused_with_a_reason(
+    server: Server, data: bytes, status: int, message: str
+) -> None:
+    found, _, body = exchange(port(server), data)
+    assert (found, message in json.loads(body)["error"]) == (status, True), body
+    assert ask(port(server), "GET", "/v2/health/ready") == (200, {"ready": True})
