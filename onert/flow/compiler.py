@@ -54,7 +54,7 @@ class Compiler:
         transformed = Flow()
         add(transformed, _sized(flow_file(flow)))
         for function in list(transformed.funcs.values()):
-            if function.backprop:
+            if function.backprop and f"gradients/{function.name}" not in transformed.funcs:
                 gradient(transformed, function, self.library.gradients)
         _keep_names(transformed)
         self.library.transform(transformed)

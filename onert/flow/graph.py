@@ -67,6 +67,7 @@ class Variable(_Attributed):
     ref = _Flag(VariableFlag.REF)
     learnable = _Flag(VariableFlag.LEARNABLE)
     unique = _Flag(VariableFlag.UNIQUE)
+    nogradient = _Flag(VariableFlag.NOGRADIENT)
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
