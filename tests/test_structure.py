@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, tuple[set[str], set[str]]] = {
     ),
     "onert.flow": (
         {"onert.ir", "onert.backend", "onert.frontend", "onert.compiler", "onert.exec", "onert.runtime"},
-        {"numpy", "attrs"},
+        {"numpy", "attrs", "tensorflow"},
     ),
     "onert.tools": (
         {
@@ -68,7 +68,7 @@ MAY_IMPORT: dict[str, tuple[set[str], set[str]]] = {
     "onert_builtin": ({"onert.ir", "onert.backend"}, {"numpy", "attrs"}),
     "onert_llvm": ({"onert.ir", "onert.backend"}, {"numpy", "attrs", "llvmlite"}),
 }
-HEAVY = {"h5py", "PIL", "ai_edge_litert", "openvino", "onnxruntime", "llvmlite", "importlib.metadata"}
+HEAVY = {"h5py", "PIL", "tensorflow", "ai_edge_litert", "openvino", "onnxruntime", "llvmlite", "importlib.metadata"}
 """What may be imported inside a function: optional, or too slow to import before it is asked for."""
 
 

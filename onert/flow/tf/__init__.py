@@ -1,0 +1,12 @@
+"""Functions of flows from graphs of TensorFlow (the extra `tensorflow`).
+
+from onert.flow.tf import Extractor
+
+flow = Flow()
+Extractor(session, flow).add(flow.func("classifier"), [x], [y])
+flow.save("classifier.flow")
+"""
+
+from .extractor import Extractor
+
+__all__ = ["Extractor"]

@@ -1,0 +1,201 @@
+"""Operations of TensorFlow as those of flows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from onert.flow.builder import Builder
+from onert.flow.graph import Variable
+
+
+@frozen(eq=False)
+class Node:
+    """An operation of a graph: its operands as variables, its attributes, and the shapes of its results."""
+
+    type: str
+    name: str
+    inputs: Sequence[Variable]
+    attributes: Mapping[str, Any]
+    shapes: Sequence[Sequence[int]]
+
+    def constant(self, position: int) -> list[int] | None:
+        """The elements of an operand of integers; None where they are computed."""
+        data = self.inputs[position].data
+        return None if data is None else [int(i) for i in np.asarray(data).reshape(-1)]
+
+
+Result = Variable | tuple[Variable, ...] | None
+Rule = Callable[[Builder, Node], Result]
+"""Adds an operation whose results are called as those of the node; None where flows have none for it."""
+
+
+def _called(optype: str) -> Rule:
+    return lambda f, node: f.op(optype, list(node.inputs), node.name)
+
+
+def _product(first: str, second: str) -> Rule:
+    """A product of matrices whose transposes these attributes say."""
+
+    def rule(f: Builder, node: Node) -> Result:
+        result = f.made("MatMul", list(node.inputs), node.name, node.shapes[0])
+        assert result.producer is not None
+        for name, attribute in (("transpose_a", first), ("transpose_b", second)):
+            if node.attributes.get(attribute):
+                result.producer.add_attr(name, True)
+        return result
+
+    return rule
+
+
+def _reduction(optype: str) -> Rule:
+    """Along constant axes, one after the other."""
+
+    def rule(f: Builder, node: Node) -> Result:
+        x, axes = node.inputs[0], node.constant(1)
+        if axes is None:
+            return None
+        keep = bool(node.attributes.get("keep_dims"))
+        at = sorted({axis % x.rank() for axis in axes} if x.rank() else set(), reverse=True)
+        if not at:
+            return f.identity(x, node.name)
+        for number, axis in enumerate(at):
+            x = f.reduce(optype, x, axis, keep, node.name if number == len(at) - 1 else None)
+        return x
+
+    return rule
+
+
+def _mean(f: Builder, node: Node) -> Result:
+    x, axes = node.inputs[0], node.constant(1)
+    if axes is None:
+        return None
+    count = 1
+    for axis in axes:
+        if x.shape[axis] < 0:
+            return None
+        count *= x.shape[axis]
+    total = _reduction("Sum")(f, Node("Sum", f"{node.name}/Sum", node.inputs, node.attributes, node.shapes))
+    return f.div(total, float(count), node.name)
+
+
+def _along_last(optype: str) -> Rule:
+    def rule(f: Builder, node: Node) -> Result:
+        (x,) = node.inputs
+        result = f.op(optype, [x], node.name)
+        assert result.producer is not None
+        result.producer.add_attr("axis", x.rank() - 1)
+        return result
+
+    return rule
+
+
+def _in_shape(optype: str) -> Rule:
+    """The same elements in the declared shape."""
+
+    def rule(f: Builder, node: Node) -> Result:
+        if optype == "Reshape" and node.constant(1) is None:
+            return None
+        given = list(node.inputs) if optype == "Reshape" else [node.inputs[0]]
+        return f.made(optype, given, node.name, node.shapes[0])
+
+    return rule
+
+
+def _transpose(f: Builder, node: Node) -> Result:
+    order = node.constant(1)
+    return None if order is None else f.transpose(node.inputs[0], order, node.name)
+
+
+def _concat(f: Builder, node: Node) -> Result:
+    axis = node.constant(len(node.inputs) - 1)
+    return None if axis is None else f.concat(node.inputs[:-1], node.name, axis[0])
+
+
+def _split(f: Builder, node: Node) -> Result:
+    axis = node.constant(0)
+    return None if axis is None else f.split(node.inputs[1], len(node.shapes), axis[0], node.name)
+
+
+def _slice(f: Builder, node: Node) -> Result:
+    begin, size = node.constant(1), node.constant(2)
+    return None if begin is None or size is None else f.slice(node.inputs[0], begin, size, node.name)
+
+
+def _gather(f: Builder, node: Node) -> Result:
+    """Rows by number: the indices of flows have a last dimension that counts the dimensions they name."""
+    axis, params, indices = node.constant(2), node.inputs[0], node.inputs[1]
+    if axis is None or axis[0] or node.attributes.get("batch_dims") or -1 in indices.shape:
+        return None
+    if indices.rank():
+        indices = f.reshape(indices, [*indices.shape, 1])
+    return f.gather(params, indices, name=node.name)
+
+
+def _cast(f: Builder, node: Node) -> Result:
+    dtype = node.attributes["DstT"].name
+    return f.made("Cast", [node.inputs[0]], node.name, node.shapes[0], dtype)
+
+
+def _extreme(optype: str) -> Rule:
+    def rule(f: Builder, node: Node) -> Result:
+        axis = node.constant(1)
+        return None if axis is None else f.reduce(optype, node.inputs[0], axis[0], None, node.name, "int32")
+
+    return rule
+
+
+_SAME = (
+    *("Abs", "Neg", "Sign", "Square", "Sqrt", "Rsqrt", "Reciprocal", "Exp", "Log", "Erf", "Sigmoid", "Tanh", "Relu"),
+    *("Softplus", "Softsign", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh"),
+    *("Floor", "Ceil", "Identity", "Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "Pow"),
+    *("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual"),
+)
+_OTHERS = {
+    "AddV2": "Add",
+    "BiasAdd": "Add",
+    "RealDiv": "Div",
+    "Round": "Round",
+    "Rint": "Round",
+    "Inv": "Reciprocal",
+    "StopGradient": "Identity",
+    "Snapshot": "Identity",
+    "EnsureShape": "Identity",
+    "LogicalNot": "Not",
+    "LogicalAnd": "And",
+    "LogicalOr": "Or",
+    "Select": "Cond",
+    "SelectV2": "Cond",
+}
+
+RULES: Mapping[str, Rule] = {
+    **{name: _called(name) for name in _SAME},
+    **{name: _called(optype) for name, optype in _OTHERS.items()},
+    "MatMul": _product("transpose_a", "transpose_b"),
+    "BatchMatMul": _product("adj_x", "adj_y"),
+    "BatchMatMulV2": _product("adj_x", "adj_y"),
+    "Relu6": lambda f, node: f.minimum(f.relu(node.inputs[0]), 6.0, node.name),
+    "SquaredDifference": lambda f, node: f.square(f.sub(*node.inputs), node.name),
+    "Softmax": _along_last("SoftMax"),
+    "LogSoftmax": _along_last("LogSoftMax"),
+    "Sum": _reduction("Sum"),
+    "Prod": _reduction("Product"),
+    "Max": _reduction("Max"),
+    "Min": _reduction("Min"),
+    "Mean": _mean,
+    "ArgMax": _extreme("ArgMax"),
+    "ArgMin": _extreme("ArgMin"),
+    "Reshape": _in_shape("Reshape"),
+    "Squeeze": _in_shape("Squeeze"),
+    "ExpandDims": _in_shape("ExpandDims"),
+    "Transpose": _transpose,
+    "ConcatV2": _concat,
+    "Split": _split,
+    "Slice": _slice,
+    "GatherV2": _gather,
+    "Cast": _cast,
+}
+"""What flows have for operations of TensorFlow by their type."""

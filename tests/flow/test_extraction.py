@@ -1,0 +1,124 @@
+"""Claims about functions that are extracted from TensorFlow: they compute what TensorFlow does. Skipped without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onert.flow as myelin
+from onert.ir import Array, CompileError, ModelError
+
+tf = pytest.importorskip("tensorflow")
+
+from onert.flow.tf import Extractor  # noqa: E402  (behind the skip)
+
+RNG = np.random.default_rng(6)
+
+
+def computed(flow: myelin.Flow, name: str, given: dict[str, Array], result: str) -> Array:
+    data = myelin.Compiler(num_threads=1).compile(flow).cell(name).instance()
+    for key, array in given.items():
+        np.asarray(data.tensor(key))[...] = array
+    data.compute()
+    return np.array(data.tensor(result))
+
+
+def test_the_second_program_of_the_guide_runs(tmp_path: Path) -> None:
+    """Its classifier, on digits of 8 by 8 pixels and with TensorFlow's interface of version 1."""
+    with np.load(Path(__file__).parents[2] / "docs" / "examples" / "digits_flow" / "digits.npz") as file:
+        images, labels = file["images"].reshape(-1, 64) / np.float32(16), np.eye(10, dtype="f4")[file["labels"]]
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as sess:
+        x = v1.placeholder(tf.float32, [None, 64], name="x")
+        W = v1.Variable(tf.zeros([64, 10]), name="W", use_resource=False)  # noqa: N806
+        b = v1.Variable(tf.zeros([10]), name="b")
+        y = tf.add(tf.matmul(x, W), b, name="y")
+        y_ = v1.placeholder(tf.float32, [None, 10])
+        cross_entropy = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=y_, logits=y))
+        train_step = v1.train.GradientDescentOptimizer(0.5).minimize(cross_entropy)
+        sess.run(v1.global_variables_initializer())
+        for step in range(300):
+            chosen = np.arange(100) + 100 * step % 1200
+            sess.run(train_step, feed_dict={x: images[chosen], y_: labels[chosen]})
+        flow = myelin.Flow()
+        Extractor(sess, flow).add(flow.func("classifier"), [x], [y])
+        flow.save(tmp_path / "digits.flow")
+        expected = sess.run(y, feed_dict={x: images[-1:]})
+        right = np.mean(sess.run(y, feed_dict={x: images[1347:]}).argmax(1) == labels[1347:].argmax(1))
+    assert right > 0.9
+    loaded = myelin.Flow()
+    loaded.load(tmp_path / "digits.flow")
+    assert [o.type for o in loaded.funcs["classifier"].ops if o.type != "Identity"] == ["MatMul", "Add"]
+    assert (loaded.vars["x:0"].shape, loaded.vars["W:0"].shape, loaded.vars["b:0"].shape) == ([-1, 64], [64, 10], [10])
+    assert loaded.vars["W:0"].data is not None
+    found = computed(loaded, "classifier", {"x:0": images[-1:]}, "y:0")
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+Body = Callable[[Any], Any]
+WEIGHT = RNG.standard_normal((4, 5)).astype("f4")
+BODIES: dict[str, Body] = {
+    "a layer": lambda x: tf.nn.softmax(tf.nn.relu(x @ WEIGHT + 1.0)),
+    "a bias": lambda x: tf.nn.bias_add(x @ WEIGHT, np.arange(5, dtype="f4")),
+    "a transposed weight": lambda x: tf.matmul(x, WEIGHT.T.copy(), transpose_b=True),
+    "functions of elements": lambda x: tf.exp(tf.sin(x)) / (tf.abs(x) + 1.0) - tf.tanh(x) * tf.sigmoid(x) ** 2.0,
+    "comparisons": lambda x: tf.where(x > 0.5, x, tf.zeros_like(x)),
+    "bounds": lambda x: tf.nn.relu6(tf.maximum(x * 8.0, 0.1)),
+    "reductions": lambda x: tf.reduce_sum(x, 1, keepdims=True) + tf.reduce_max(x) + tf.reduce_prod(x, [0, 1]),
+    "a mean": lambda x: tf.math.squared_difference(x, tf.reduce_mean(x, 1, keepdims=True)),
+    "shapes": lambda x: tf.transpose(tf.reshape(tf.expand_dims(x, 1), [4, 3])) + tf.squeeze(tf.expand_dims(x, 0), 0),
+    "parts": lambda x: tf.concat([*tf.split(x, 2, 1)[::-1], tf.slice(x, [0, 1], [3, 2])], 1),
+    "rows": lambda x: tf.gather(x, [2, 0, 2]),
+    "indices": lambda x: tf.argmax(x, 1, output_type=tf.int32),
+    "casts": lambda x: tf.cast(tf.cast(x * 10, tf.int32), tf.float32) + tf.round(x),
+    "a logarithm": lambda x: tf.nn.log_softmax(x) + tf.math.log(x + 2.0),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_an_extracted_function_computes_what_tensorflow_does(name: str) -> None:
+    function = tf.function(BODIES[name]).get_concrete_function(tf.TensorSpec([3, 4], name="x"))
+    x = RNG.random((3, 4)).astype("f4")
+    flow = myelin.Flow()
+    Extractor(function, flow).add(flow.func("f"))
+    found = computed(flow, "f", {"x:0": x}, function.outputs[0].name)
+    np.testing.assert_allclose(found, function(tf.constant(x)).numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_variables_of_a_concrete_function_are_constants_by_their_captured_values() -> None:
+    weight = tf.Variable(WEIGHT, name="weight")
+
+    def body(x: Any) -> Any:
+        return tf.nn.relu(x @ weight) + tf.constant(2.0)
+
+    function = tf.function(body).get_concrete_function(tf.TensorSpec([None, 4], name="x"))
+    flow = myelin.Flow()
+    Extractor(function, flow).add(flow.func("f"))
+    x = RNG.random((1, 4)).astype("f4")
+    found = computed(flow, "f", {"x:0": x}, function.outputs[0].name)
+    np.testing.assert_allclose(found, np.maximum(x @ WEIGHT, 0) + 2, rtol=1e-5)
+    constants = [v for v in flow.vars.values() if v.data is not None and v.shape == [4, 5]]
+    assert len(constants) == 1
+
+
+def test_what_flows_lack_keeps_its_type_and_its_attributes() -> None:
+    function = tf.function(tf.nn.elu).get_concrete_function(tf.TensorSpec([3], name="x"))
+    flow = myelin.Flow()
+    Extractor(function, flow).add(flow.func("f"))
+    elu = next(o for o in flow.ops.values() if o.type == "Elu")
+    assert elu.attrs["T"] == "float32"
+    with pytest.raises(CompileError, match=r"no meaning is known of .* Elu"):
+        myelin.Compiler().compile(flow)
+
+
+def test_a_tensor_that_is_to_be_fed_must_be_an_input() -> None:
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as sess:
+        x, z = (v1.placeholder(tf.float32, [2], name=name) for name in "xz")
+        flow = myelin.Flow()
+        with pytest.raises(ModelError, match="depend on 'z', which is to be fed and is no input"):
+            Extractor(sess, flow).add(flow.func("f"), [x], [x + z])
