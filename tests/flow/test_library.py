@@ -300,3 +300,28 @@ def test_the_name_of_an_operation_stays_that_of_its_result_when_it_is_merged() -
     data.compute()
     np.testing.assert_allclose(data["f/middle"], np.exp([0, 1]), rtol=1e-6)
     np.testing.assert_allclose(data["f/last"], np.exp([0, 2]), rtol=1e-6)
+
+
+def test_merging_makes_no_circle_through_operations_that_read_what_is_merged() -> None:
+    """An LSTM cell whose input gate sees the state before and whose output gate sees the new one."""
+    weights = {name: RNG.standard_normal((4, 4)).astype("f4") for name in ("ix", "ih", "ic", "gx", "ox", "on")}
+    flow = myelin.Flow()
+    f = flow.define("f")
+    x, h, c = (f.var(name, shape=[1, 4]) for name in "xhc")
+    part = {name: f.array(name, weight) for name, weight in weights.items()}
+    gate = f.add(f.add(f.matmul(x, part["ix"]), f.matmul(h, part["ih"])), f.matmul(c, part["ic"]))
+    i = f.sigmoid(gate)
+    new = f.add(f.mul(f.sub(1.0, i), c), f.mul(i, f.tanh(f.matmul(x, part["gx"]))), name="new")
+    new.output = True
+    f.mul(f.sigmoid(f.add(f.matmul(x, part["ox"]), f.matmul(new, part["on"]))), f.tanh(new), name="y")
+    data = compiled(flow).cell("f").instance()
+    given = {name: RNG.standard_normal((1, 4)).astype("f4") for name in "xhc"}
+    for name, array in given.items():
+        data[f"f/{name}"] = array
+    data.compute()
+    a, b, s = given.values()
+    opened = 1 / (1 + np.exp(-(a @ weights["ix"] + b @ weights["ih"] + s @ weights["ic"])))
+    state = (1 - opened) * s + opened * np.tanh(a @ weights["gx"])
+    output = np.tanh(state) / (1 + np.exp(-(a @ weights["ox"] + state @ weights["on"])))
+    np.testing.assert_allclose(data["f/new"], state, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(data["f/y"], output, rtol=1e-4, atol=1e-5)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import frozen
 
-from onert.flow.graph import Graph, Operation, Variable
+from onert.flow.graph import Function, Graph, Operation, Variable
 from onert.frontend.flow.table.elementwise import FUNCTIONS, RENAMED
 from onert.frontend.flow.table.reductions import KINDS
 
@@ -57,10 +57,12 @@ class Expressions:
     def __call__(self, flow: Graph) -> bool:
         changed = False
         for function in flow.funcs.values():
-            places = {operation: at for at, operation in enumerate(flow.order(function)[1])}
+            places = _places(flow, function)
             for second in list(function.ops):
                 while (first := self._mergeable(second, places)) is not None:
-                    self._merge(flow, first, second)
+                    is_read_elsewhere = self._merge(flow, first, second)
+                    if is_read_elsewhere:  # by operations that may stand before the second
+                        places = _places(flow, function)
                     changed = True
         return changed
 
@@ -92,7 +94,8 @@ class Expressions:
             return False
         return not _is_between(first, second, places)
 
-    def _merge(self, flow: Graph, first: Operation, second: Operation) -> None:
+    def _merge(self, flow: Graph, first: Operation, second: Operation) -> bool:
+        """Let the second compute both; whether others read results of the first."""
         one, two = self._expression(first), self._expression(second)
         assert one is not None
         assert two is not None
@@ -111,6 +114,12 @@ class Expressions:
         forget(flow, gone)
         second.attrs["expr"] = recipe(merged, list(leaves), outputs)
         self._known[second] = merged
+        return any(o is not second for v in stay for o in v.consumers)
+
+
+def _places(flow: Graph, function: Function) -> Mapping[Operation, int]:
+    """The operations of a function by their places in an order in which each stands behind what it depends on."""
+    return {operation: at for at, operation in enumerate(flow.order(function)[1])}
 
 
 def _is_reduction(call: Call) -> bool:
