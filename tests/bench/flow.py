@@ -4,9 +4,9 @@
 - softmax: `softmax(relu(x · W + b))` of 64 and 256 beside the fewest calls of NumPy that compute it in place
 - lstm: an LSTM cell of 128 units with peepholes and a coupled gate, batch 1, beside LiteRT (XNNPACK, one thread) on the
   same layers
-- training: a step of the digits' example beside TensorFlow (one thread, the step traced to a graph), where it is installed
+- training: a step of the digits' example beside TensorFlow (one thread, a traced function), where it is there
 
-Both of a pair run in turn, some milliseconds each; a ratio is the median over the rounds of the other's time by onert's.
+Both of a pair run in turn, some milliseconds each; a ratio is the median, over the rounds, of the other one by onert.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def softmax() -> tuple[Call, Call]:
 
 
 GATES = {"i": "xhc", "g": "xh", "o": "xhn"}
-"""The gates of the cell, each with what it is a layer of: the input, the output before, the state before and the new."""
+"""The gates of the cell, each with what it is a layer of: input, output before, state before and new one."""
 
 
 def lstm() -> tuple[Call, Call]:
@@ -117,8 +117,8 @@ def _lstm_litert(
     weights: dict[str, Array], biases: dict[str, Array], state: dict[str, Array]
 ) -> tuple[Call, list[Array]]:
     """LiteRT's call, and its results. What is added to a layer of one part is the bias, of more parts their sum."""
-    from ai_edge_litert.interpreter import Interpreter  # noqa: PLC0415 (only for this measurement)
-    from model_writer import Model  # noqa: PLC0415
+    from ai_edge_litert.interpreter import Interpreter
+    from model_writer import Model
 
     model = Model()
     graph = model.graph()
@@ -165,8 +165,8 @@ def _lstm_litert(
 
 def training() -> tuple[Call, Call]:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    import tensorflow as tf  # noqa: PLC0415 (optional)
-    import train  # noqa: PLC0415
+    import tensorflow as tf
+    import train
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
