@@ -51,6 +51,7 @@ _RISCV = ("riscv64-linux-gnu-gcc", "-static")
 HOST = Machine("host", f"{platform.machine()}-linux-gnu", ("gcc",), ())
 MACHINES = (
     HOST,
+    Machine("i386", "i386-linux-gnu", ("i686-linux-gnu-gcc", "-static"), ("qemu-i386",)),
     Machine("aarch64", "aarch64-linux-gnu", ("aarch64-linux-gnu-gcc", "-static"), ("qemu-aarch64",)),
     Machine("aarch64-dotprod", "aarch64-dotprod", ("aarch64-linux-gnu-gcc", "-static"), ("qemu-aarch64",)),
     Machine("armv7", "armv7-linux-gnueabihf", _ARM, ("qemu-arm",)),

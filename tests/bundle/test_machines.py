@@ -13,8 +13,8 @@ from . import toys
 from .machines import Machine, call, every_machine, run, undefined
 
 MICRO = Machine("cortex-m", "thumbv7em-none-eabihf", ("arm-linux-gnueabihf-gcc",), ())
-LIBRARIES = {"floorf", "ceilf", "rintf", "nearbyintf", "fmaf", "sqrtf", "memcpy", "memset", "memmove"}
-"""What an object may expect of libc and libm."""
+LIBRARIES = {"_GLOBAL_OFFSET_TABLE_", "floorf", "ceilf", "rintf", "nearbyintf", "fmaf", "sqrtf", "memcpy", "memset", "memmove"}
+"""What an object may expect of the linker, libc and libm."""
 
 
 @every_machine

@@ -57,7 +57,7 @@ class Isa(Value):
 
     @property
     def pointer_bytes(self) -> int:
-        return 4 if self.architecture.startswith(("arm", "thumb", "wasm32")) else 8
+        return 4 if self.architecture.startswith(("arm", "thumb", "wasm32", "i")) else 8
 
     def lanes(self, bits: int) -> int:
         """How many elements of so many bits a register holds."""
@@ -70,6 +70,7 @@ class Isa(Value):
 
 
 _LINUX_X86, _LINUX_ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
+_LINUX_X86_32 = "i686-unknown-linux-gnu"
 _LINUX_ARM32, _BARE_ARM32 = "armv7-unknown-linux-gnueabihf", "thumbv7em-unknown-none-eabihf"
 _LINUX_RISCV, _WASM = "riscv64-unknown-linux-gnu", "wasm32-unknown-unknown"
 
@@ -84,6 +85,7 @@ ISAS = (
     Isa("x86-64-v3-vnni", _LINUX_X86, "x86-64-v3", "+avxvnni", 32, 16, True, True, Dot.AVX_VNNI),
     Isa("x86-64-v4", _LINUX_X86, "x86-64-v4", _WIDE, 64, 32, True, True, Dot.MADD),
     Isa("x86-64-v4-vnni", _LINUX_X86, "x86-64-v4", _WIDE + ",+avx512vnni", 64, 32, True, True, Dot.VNNI),
+    Isa("i386", _LINUX_X86_32, "pentium4", "", 16, 8, False, False, Dot.MADD),
     Isa("aarch64", _LINUX_ARM, "generic", "+neon", 16, 32, True, False, Dot.MADD),
     Isa("aarch64-dotprod", _LINUX_ARM, "generic", "+neon,+dotprod", 16, 32, True, False, Dot.SDOT),
     Isa("armv7", _LINUX_ARM32, "generic", "+neon", 16, 16, False, False, Dot.MADD),

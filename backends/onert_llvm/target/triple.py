@@ -47,6 +47,12 @@ _X86 = Architecture(
     {"avx2": _AVX2, "fma": {"fma": True}, "avxvnni": {**_AVX2, "dot": Dot.AVX_VNNI}, "avx512bw": _AVX512},
     frozenset(["sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "lzcnt", "bmi", "bmi2", "f16c", "prefer-256-bit"]),
 )
+_X86_32 = Architecture(
+    "i686-unknown-linux-gnu",
+    _like("i386", "pentium4 pentium-m prescott nocona core2 atom bonnell silvermont"),
+    {},
+    frozenset(["sse3", "ssse3", "sse4.1", "sse4.2", "popcnt"]),
+)
 _AARCH64 = Architecture(
     "aarch64-unknown-linux-gnu",
     _like("aarch64", "generic cortex-a53 cortex-a57 cortex-a72 cortex-a73")
@@ -115,16 +121,19 @@ def _architecture(triple: str) -> Architecture:
         return _CORTEX_M
     if first.startswith(("armv7", "thumbv7")) and first[-1] != "m":
         return _ARM
-    found = {"x86_64": _X86, "aarch64": _AARCH64, "riscv64": _RISCV, "wasm32": _WASM}.get(first)
+    found = {"x86_64": _X86, "i686": _X86_32, "aarch64": _AARCH64, "riscv64": _RISCV, "wasm32": _WASM}.get(first)
     if found is None:
         raise BackendError(
-            f"the target {triple!r} is for none of the architectures x86_64, aarch64, armv7, thumbv7, thumbv7em, "
+            f"the target {triple!r} is for none of the architectures x86_64, i386, aarch64, armv7, thumbv7, thumbv7em, "
             "thumbv8m.main, riscv64 and wasm32"
         )
     return found
 
 
-_OTHER_NAMES = {"amd64": "x86_64", "arm64": "aarch64", "arm": "armv7", "armv7a": "armv7", "armv7l": "armv7"}
+_OTHER_NAMES = {
+    "amd64": "x86_64", "arm64": "aarch64", "arm": "armv7", "armv7a": "armv7", "armv7l": "armv7",
+    "i386": "i686", "i486": "i686", "i586": "i686", "x86": "i686",
+}  # fmt: skip
 
 
 def _normal(triple: str) -> str:

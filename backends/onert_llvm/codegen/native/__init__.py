@@ -35,9 +35,10 @@ def together_text(name: str, threads: int) -> str:
 
 def support_texts(isa: Isa) -> tuple[str, ...]:
     """Modules with what the code generator calls for lack of an instruction, so that no library is needed for it."""
-    if isa.pointer_bytes == 4 and isa.architecture != "wasm32":
-        return (_text("division.ll"),)
-    return ()
+    if isa.pointer_bytes == 8 or isa.architecture == "wasm32":
+        return ()
+    arm = isa.architecture.startswith(("arm", "thumb"))
+    return (_text("division_arm.ll" if arm else "division_64.ll"),)
 
 
 def _text(name: str) -> str:
