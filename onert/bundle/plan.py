@@ -98,11 +98,13 @@ def _draft(symbol: str, program: Program, backend: Backend, options: Options) ->
         raise CompileError(f"{symbol} cannot be bundled: {error}") from error
     graph = found.subgraph
     operands = tuple(_operands(program, graph))
-    _require_static(graph, operands)
+    reasons = list(_why_not(graph, operands))
     try:
         planned = plan_routine(graph, subgraph_effects(model), (backend,), Choices(), options)
     except CompileError as error:
-        raise CompileError(f"{symbol} cannot be bundled: {error}") from error
+        raise CompileError(f"{symbol} cannot be bundled: {'; '.join([*reasons, str(error)])}") from error
+    if reasons:
+        raise CompileError(f"{symbol} cannot be bundled: {'; '.join(reasons)}")
     arena = next(iter(planned.arenas.values()), None)
     placements = {} if arena is None else arena.placements
     entry = EntryPoint(
@@ -147,11 +149,12 @@ def _state(graph: Subgraph) -> list[int]:
     return [i for i, operand in enumerate(graph.operands) if operand.variable and i in touched]
 
 
-def _require_static(graph: Subgraph, operands: Iterable[tuple[int, Role, TensorInfo]]) -> None:
+def _why_not(graph: Subgraph, operands: Iterable[tuple[int, Role, TensorInfo]]) -> Iterator[str]:
+    """Why callers cannot lay out operands in memory, a sentence for each that they cannot."""
     for operand, role, info in operands:
         t = graph.type(operand)
         if t.dtype.is_handle:
-            raise CompileError(f"{info.name!r} has elements of type {t.dtype.text}, for which C has no type")
-        if not t.is_static:
+            yield f"{info.name!r} has elements of type {t.dtype.text}, for which C has no type"
+        elif not t.is_static:
             more = ": give it one" if role is Role.INPUT else ", whatever the inputs hold"
-            raise CompileError(f"{info.name!r} has type {t}, expected a shape that is known before the run{more}")
+            yield f"{info.name!r} has type {t}, expected a shape that is known before the run{more}"

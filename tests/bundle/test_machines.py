@@ -13,7 +13,18 @@ from . import toys
 from .machines import Machine, call, every_machine, run, undefined
 
 MICRO = Machine("cortex-m", "thumbv7em-none-eabihf", ("arm-linux-gnueabihf-gcc",), ())
-LIBRARIES = {"_GLOBAL_OFFSET_TABLE_", "floorf", "ceilf", "rintf", "nearbyintf", "fmaf", "sqrtf", "memcpy", "memset", "memmove"}
+LIBRARIES = {
+    "_GLOBAL_OFFSET_TABLE_",
+    "floorf",
+    "ceilf",
+    "rintf",
+    "nearbyintf",
+    "fmaf",
+    "sqrtf",
+    "memcpy",
+    "memset",
+    "memmove",
+}
 """What an object may expect of the linker, libc and libm."""
 
 

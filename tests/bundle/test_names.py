@@ -12,7 +12,9 @@ from attrs import evolve
 
 import onert
 from onert.bundle.names import identifier, symbol, why_taken
-from onert.ir import Package, Subgraphs
+from onert.ir import DType, Package, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.lookup.hash_tables import HashTable, HashTableFind
 from onert.tools.bundle import main
 
 from . import toys
@@ -131,3 +133,19 @@ def test_a_place_with_braces_is_said_as_it_is(tmp_path: Path, location: str) -> 
     with pytest.raises(onert.ExecutionError, match="index N is outside") as raised:
         onert.load_bundle(tmp_path).run(outside)
     assert f": {location}: " in str(raised.value)
+
+
+def test_a_refusal_names_every_cause(tmp_path: Path) -> None:
+    b = Builder()
+    words = b.input(TensorType(DType.STRING, (2,)), "words")
+    b.input(TensorType(DType.FLOAT32, (None, 3)), "rows")
+    table = b.add(HashTable(3, DType.STRING, DType.INT64))
+    found = b.add(HashTableFind(), table, words, b.constant(np.zeros(1, np.int64)))
+    with pytest.raises(onert.CompileError) as raised:
+        onert.bundle(Package((b.model([found]),), "words"), tmp_path / "out")
+    for cause in (
+        "'words' has elements of type str, for which C has no type",
+        r"'rows' has type f32[?, 3], expected a shape that is known before the run: give it one",
+        "HashTableFind",
+    ):
+        assert cause in str(raised.value)
