@@ -77,7 +77,7 @@ class OnceKernel:
 
 
 class Once:
-    """A call that is made where the state has not its key yet. It changes no state any more once it is `settled`."""
+    """A call that is made where the state has not its key yet."""
 
     __slots__ = ("_call", "_key", "_state")
 
@@ -85,10 +85,6 @@ class Once:
         self._key = key
         self._call = call
         self._state = state
-
-    @property
-    def settled(self) -> bool:
-        return self._key in self._state
 
     def __call__(self) -> None:
         if self._key not in self._state:

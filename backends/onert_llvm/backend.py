@@ -26,6 +26,7 @@ class Llvm(Backend):
     name = "llvm"
     serializable = SERIALIZABLE
     side_by_side = True
+    updates_in_place = True
 
     def expect(
         self, operations: Iterable[tuple[Operation, CallTypes]], settings: Settings

@@ -8,7 +8,6 @@ from collections.abc import Sequence as Operations
 from onert.backend import Group, Sequence, Settings
 from onert.backend.cache import Cache
 from onert.ir import CallTypes, Op, Operation, Subgraph
-from onert.ir.ops.control_flow.state import AssignVariable
 from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.process import imports
 from onert_llvm.codegen.kernel_abi import KernelSpec, build
@@ -47,7 +46,7 @@ def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
 
 def why_not(operation: Operation, types: CallTypes) -> str | None:
     """Why an operation is not run natively; None if it is."""
-    if not (types.outputs or isinstance(operation.op, AssignVariable)):
+    if not types.outputs:
         return "it has no results"
     if any(t is not None and not t.is_static for t in (*types.inputs, *types.outputs)):
         return "a shape is not known before the run"

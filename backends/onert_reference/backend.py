@@ -14,6 +14,7 @@ class Reference(Backend):
 
     name = "reference"
     evaluates = True
+    updates_in_place = True
 
     def supports(self, operation: Operation, types: CallTypes) -> str | None:
         op = operation.op

@@ -26,7 +26,7 @@ from .queue import Enqueues, Event, Queue, queue_of
 from .tensor import Tensor, Tensors
 
 if TYPE_CHECKING:
-    from .emission import Blueprint, CodeTarget, EntryPoint, ObjectCode, Place, Region, Symbol
+    from .emission import Beginning, Blueprint, CodeTarget, EntryPoint, ObjectCode, Place, Region, Symbol
 
 __all__ = [
     "API_VERSION",
@@ -34,6 +34,7 @@ __all__ = [
     "HOST",
     "ArenaPlan",
     "Backend",
+    "Beginning",
     "Blueprint",
     "Buffer",
     "ChannelsFirstMemory",
@@ -71,5 +72,5 @@ __all__ = [
     "tensor_bytes",
 ]
 
-_OF_EMISSION = ("Blueprint", "CodeTarget", "EntryPoint", "ObjectCode", "Place", "Region", "Symbol")
+_OF_EMISSION = ("Beginning", "Blueprint", "CodeTarget", "EntryPoint", "ObjectCode", "Place", "Region", "Symbol")
 __getattr__ = later(__name__, dict.fromkeys(_OF_EMISSION, "onert.backend.emission"))

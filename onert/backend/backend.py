@@ -39,6 +39,10 @@ class Backend:
     evaluates: ClassVar[bool] = False
     """Whether it evaluates operations in NumPy, which takes more time and memory than code made for them."""
 
+    updates_in_place: ClassVar[bool] = False
+    """Whether its kernels run a part update (`PartUpdate`) whose result lies where its first operand does, and leave
+    views alone (`Op.shares`) whose operand and result are one memory."""
+
     side_by_side: ClassVar[bool] = False
     """Whether its kernels run groups side by side where `Group.threads` says so. Then a sequence may have branches: its
     groups come in an order that is right, and a kernel keeps what one needs of another, and the order of what shares

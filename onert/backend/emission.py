@@ -39,18 +39,34 @@ class Symbol(Value):
 
 
 @frozen
+class Beginning(Value):
+    """What a variable operand begins with.
+
+    It takes the elements of the constant operand `initial` while the boolean operand `started` is false, which then
+    becomes true.
+    """
+
+    variable: int
+    initial: int
+    started: int
+
+
+@frozen
 class EntryPoint(Value):
     """A function `int symbol(uint8_t *constants, uint8_t *mutables, uint8_t *activations)`.
 
-    It runs the sequences in order, then lets the subgraph's variables take their new values, and returns 0, or another
-    number where elements broke a rule. `places` has every operand that lies in mutables or activations; where constants
-    lie the backend decides.
+    It runs the sequences in order, then lets the subgraph's variables take their new values, and returns 0. Where
+    elements broke a rule it runs those of `undo` instead, which undo what was updated in place, and returns another
+    number. Before all this variables begin: see `Beginning`. `places` has every operand that lies in mutables or
+    activations; where constants lie the backend decides.
     """
 
     symbol: str
     subgraph: Subgraph
     sequences: tuple[Sequence, ...]
     places: Mapping[int, Place]
+    undo: tuple[Sequence, ...] = ()
+    beginnings: tuple[Beginning, ...] = ()
 
 
 @frozen

@@ -21,9 +21,10 @@ from onert.ir import (
 )
 from onert.ir.analysis.cost import cost
 from onert.ir.analysis.inference import declare, shapes_ok
+from onert.ir.ops.data_movement.part_update import PartUpdate
 
 from .kernel import Part, Sequence
-from .memory import require_room
+from .memory import HOST, require_room
 from .tensor import Tensor, Tensors
 
 _UNEXPECTED = (ValueError, TypeError, ArithmeticError, IndexError, KeyError, AttributeError, MemoryError)
@@ -110,9 +111,24 @@ def _snapshot(tensor: Tensor) -> Array:
 
 
 def _run(operation: Operation, types: CallTypes, tensors: Tensors, context: Context) -> None:
+    if (operation.op.shares or isinstance(operation.op, PartUpdate)) and _is_one_memory(operation, tensors):
+        if isinstance(operation.op, PartUpdate):
+            part, *starts = (_snapshot(tensors[i]) for i in operation.used[1:])
+            operation.op.put(tensors[operation.outputs[0]].array, part, *starts)
+        return
     inputs = [None if i is None else _snapshot(tensors[i]) for i in operation.inputs]
     for output, result in zip(operation.outputs, evaluate(operation.op, inputs, types, context), strict=True):
         tensors[output].assign(result)
+
+
+def _is_one_memory(operation: Operation, tensors: Tensors) -> bool:
+    """Whether an operation's result lies where its first operand does."""
+    source, result = (tensors[i] for i in (operation.used[0], operation.outputs[0]))
+    return source.memory.name == result.memory.name == HOST.name and _address(source) == _address(result)
+
+
+def _address(tensor: Tensor) -> int:
+    return int(tensor.array.__array_interface__["data"][0])
 
 
 def _run_dynamic(operation: Operation, tensors: Tensors, context: Context) -> None:

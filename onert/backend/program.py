@@ -64,8 +64,9 @@ class Routine(Value):
     `arenas` holds, by the space's name, where each operand lies that has a place before the run: what operations make
     with a static type. Inputs, outputs, constants, variables (which outlive a call of the subgraph) and dynamic tensors
     have none, nor have copies of the entry's inputs in other spaces; an `unstored` operand of a group has no tensor at
-    all. `work` is what a run takes, in additions. Where it
-    is `metered`, there are tensors of unknown size or calls of subgraphs: only a run tells what they take.
+    all. `work` is what a run takes, in additions. Where it is `metered`, there are tensors of unknown size or calls of
+    subgraphs: only a run tells what they take. `roots` names operands that lie in the memory of a variable, an input or
+    an output, and which. `pairs` are inputs and outputs that a caller may let lie in one memory.
     """
 
     subgraph: Subgraph
@@ -76,6 +77,8 @@ class Routine(Value):
     ranks: tuple[float, ...] = ()
     work: int = 0
     metered: bool = False
+    roots: Mapping[int, int] = field(factory=dict)
+    pairs: tuple[tuple[int, int], ...] = ()
 
     @cached_property
     def followers(self) -> tuple[tuple[int, ...], ...]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from onert.backend import Backend, EntryPoint, Place, Program, Region, TensorInfo
+from onert.backend import Backend, Beginning, EntryPoint, Place, Program, Region, TensorInfo
 from onert.compiler.options import Options
 from onert.compiler.rewrite.effects import subgraph_effects
 from onert.compiler.routine import plan_routine
 from onert.compiler.scheduler.manual import Choices
+from onert.compiler.state.resources import with_variables
 from onert.ir import CompileError, Subgraph, Subgraphs
 from onert.ir.value import Value
 
-from .resources import Key, held
+from .state import require_begun, undoing, with_beginnings
 from .variables import ALIGNMENT, Role, Variable
 
 
@@ -34,11 +35,11 @@ class Plan(Value):
 
 @frozen
 class _Draft(Value):
-    """An entry point whose variables have no place yet."""
+    """An entry point whose variables have no place yet; `roots` are operands that lie where others do, and which."""
 
     entry: EntryPoint
     operands: tuple[tuple[int, Role, TensorInfo], ...]
-    keys: frozenset[Key]
+    roots: Mapping[int, int]
     arena: int
     live: int
 
@@ -49,20 +50,27 @@ def plan(programs: Mapping[str, Program], backend: Backend, options: Options) ->
     CompileError if a shape is not known, and with every operation that the backend does not run.
     """
     drafts = [_draft(symbol, program, backend, options) for symbol, program in programs.items()]
-    _require_own_variables(drafts)
+    require_begun({draft.entry.symbol: draft.entry.subgraph for draft in drafts})
     variables: list[Variable] = []
     places: list[dict[int, Place]] = [dict(draft.entry.places) for draft in drafts]
     shared = _shared_names(drafts)
+    resources: dict[Hashable, tuple[Place, TensorInfo]] = {}
     end = 0
     for role in Role:
         for draft, own in zip(drafts, places, strict=True):
             for operand, info in _in_role(draft, role):
-                if operand in own:
-                    variables.append(_variable(draft, role, info, own[operand].offset, shared))
-                    continue
-                own[operand] = Place(Region.MUTABLES, end)
-                variables.append(_variable(draft, role, info, end, shared))
-                end += -(-info.type.nbytes // ALIGNMENT) * ALIGNMENT
+                resource = draft.entry.subgraph.operands[operand].resource
+                known = None if resource is None else resources.get(resource.key)
+                if known is not None:
+                    own[operand] = _shared(known, info)
+                elif operand not in own:
+                    own[operand] = Place(Region.MUTABLES, end)
+                    end += -(-info.type.nbytes // ALIGNMENT) * ALIGNMENT
+                if resource is not None:
+                    resources[resource.key] = own[operand], info
+                variables.append(_variable(draft, role, info, own[operand].offset, shared))
+    for draft, own in zip(drafts, places, strict=True):
+        own |= {operand: own[root] for operand, root in draft.roots.items()}
     return Plan(
         tuple(evolve(draft.entry, places=own) for draft, own in zip(drafts, places, strict=True)),
         tuple(variables),
@@ -70,6 +78,14 @@ def plan(programs: Mapping[str, Program], backend: Backend, options: Options) ->
         max(draft.arena for draft in drafts),
         max(draft.live for draft in drafts),
     )
+
+
+def _shared(known: tuple[Place, TensorInfo], info: TensorInfo) -> Place:
+    """The place of a resource variable that entry points share; CompileError if they have different types for it."""
+    place, other = known
+    if (info.dtype, info.shape) != (other.dtype, other.shape):
+        raise CompileError(f"variable {info.name!r} is {info.type} for one entry point, {other.type} for another")
+    return place
 
 
 def _in_role(draft: _Draft, wanted: Role) -> Iterator[tuple[int, TensorInfo]]:
@@ -93,11 +109,10 @@ def _shared_names(drafts: Sequence[_Draft]) -> frozenset[str]:
 def _draft(symbol: str, program: Program, backend: Backend, options: Options) -> _Draft:
     model = Subgraphs(tuple(routine.subgraph for routine in program.routines))
     try:
-        found = held(program.main.subgraph, model)
+        graph, beginnings = with_beginnings(with_variables(program.main.subgraph, model))
     except CompileError as error:
         raise CompileError(f"{symbol} cannot be bundled: {error}") from error
-    graph = found.subgraph
-    operands = tuple(_operands(program, graph))
+    operands = tuple(_operands(program, graph, beginnings))
     reasons = list(_why_not(graph, operands))
     try:
         planned = plan_routine(graph, subgraph_effects(model), (backend,), Choices(), options)
@@ -107,29 +122,21 @@ def _draft(symbol: str, program: Program, backend: Backend, options: Options) ->
         raise CompileError(f"{symbol} cannot be bundled: {'; '.join(reasons)}")
     arena = next(iter(planned.arenas.values()), None)
     placements = {} if arena is None else arena.placements
-    entry = EntryPoint(
-        symbol,
-        planned.lowered.subgraph,
-        tuple(part.sequence for part in planned.parts),
-        {operand: Place(Region.ACTIVATIONS, p.offset) for operand, p in placements.items()},
-    )
+    places = {operand: Place(Region.ACTIVATIONS, p.offset) for operand, p in placements.items()}
     size, live = (0, 0) if arena is None else (arena.size, arena.lower_bound)
-    return _Draft(entry, operands, found.keys, size, live)
+    for operand in graph.lasting:
+        size = -(-size // ALIGNMENT) * ALIGNMENT
+        places[operand] = Place(Region.ACTIVATIONS, size)
+        size += graph.type(operand).nbytes
+    undone, undo, roots = undoing(planned, backend, options.settings)
+    sequences = tuple(part.sequence for part in planned.parts)
+    entry = EntryPoint(symbol, undone, sequences, places, undo, beginnings)
+    return _Draft(entry, operands, roots, size, live)
 
 
-def _require_own_variables(drafts: Sequence[_Draft]) -> None:
-    """CompileError if two entry points use one resource variable: each has state of its own."""
-    owners: dict[Key, str] = {}
-    for draft in drafts:
-        for key in draft.keys:
-            other = owners.setdefault(key, draft.entry.symbol)
-            if other != draft.entry.symbol:
-                raise CompileError(
-                    f"{other} and {draft.entry.symbol} share the variable {key[1]!r}, which bundles do not"
-                )
-
-
-def _operands(program: Program, graph: Subgraph) -> Iterator[tuple[int, Role, TensorInfo]]:
+def _operands(
+    program: Program, graph: Subgraph, beginnings: Iterable[Beginning]
+) -> Iterator[tuple[int, Role, TensorInfo]]:
     """The operands of a program's subgraph that callers see, by the names under which they know them."""
     for role, operands, infos in (
         (Role.INPUT, graph.inputs, program.inputs),
@@ -137,16 +144,17 @@ def _operands(program: Program, graph: Subgraph) -> Iterator[tuple[int, Role, Te
     ):
         for number, (operand, info) in enumerate(zip(operands, infos, strict=True)):
             yield operand, role, info if info.name else evolve(info, name=f"{role.value}{number}")
-    for operand in _state(graph):
+    for operand in _state(graph, beginnings):
         t = graph.type(operand)
         name = graph.operands[operand].name or f"state {operand}"
         yield operand, Role.STATE, TensorInfo(name, t.dtype, t.shape, t.quantization)
 
 
-def _state(graph: Subgraph) -> list[int]:
+def _state(graph: Subgraph, beginnings: Iterable[Beginning]) -> list[int]:
     """The variables of a subgraph that something in it reads or writes."""
     touched = {update.variable for update in graph.state} | {i for o in graph.operations for i in o.used}
-    return [i for i, operand in enumerate(graph.operands) if operand.variable and i in touched]
+    begins = {beginning.started for beginning in beginnings}
+    return [i for i, operand in enumerate(graph.operands) if operand.variable and i in touched | begins]
 
 
 def _why_not(graph: Subgraph, operands: Iterable[tuple[int, Role, TensorInfo]]) -> Iterator[str]:

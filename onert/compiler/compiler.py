@@ -15,6 +15,7 @@ from onert.backend.residents import Residents
 from onert.compiler.report.graphviz import dot, write_dots
 from onert.compiler.rewrite.effects import subgraph_effects
 from onert.compiler.scheduler.manual import Choices, choices, support, why_not
+from onert.compiler.state.resources import with_variables
 from onert.ir import CallTypes, CompileError, ModelError, Operation, Package, Shape, Subgraph, Subgraphs
 from onert.ir.analysis.model_inference import infer_model
 from onert.ir.link import link
@@ -184,7 +185,7 @@ def _prepared(
         return preferred is not None and why_not(preferred, operation, types) is None
 
     try:
-        model = infer_model(entry.model, entry.index, budget=budget)
+        model = _with_variables(infer_model(entry.model, entry.index, budget=budget), entry.index)
         found: dict[int, Subgraph] = {}
         waiting = [entry.index]
         while waiting:
@@ -192,13 +193,25 @@ def _prepared(
             spend_operations(budget, model[index])
             own = chosen if index == entry.index else evolve(chosen, by_location={})
             supports = partial(support, backends=backends, chosen=own)
-            found[index] = optimize(model[index], options, model, runs, allowed.work, supports, extensions)
+            entered = index == entry.index
+            found[index] = optimize(model[index], options, model, runs, allowed.work, supports, extensions, entered)
             called = {i for operation in found[index].operations for i in operation.op.subgraphs}
             waiting += sorted(called - found.keys())
         empty = Subgraph((), (), (), ())
         return evolve(model, subgraphs=tuple(found.get(i, empty) for i in range(len(model))))
     except ModelError as error:
         raise CompileError(str(error)) from error
+
+
+def _with_variables(model: Subgraphs, entry: int) -> Subgraphs:
+    """The model whose entry has its resource variables as operands, where it is known what they are; else it has them
+    as they were, and the reference backend reads and assigns them."""
+    try:
+        converted = with_variables(model[entry], model)
+    except CompileError:
+        return model
+    graphs = tuple(converted if index == entry else graph for index, graph in enumerate(model.subgraphs))
+    return model if converted is model[entry] else evolve(model, subgraphs=graphs)
 
 
 def _graphs(model: Subgraphs, routines: Sequence[Routine], level: int) -> dict[str, str]:

@@ -26,6 +26,14 @@ class Lowered(Value):
     memories: Mapping[int, Memory]
     apart: frozenset[int] = frozenset()
 
+    def updates_in_place(self, at: int) -> bool:
+        """Whether the backend of an operation updates in place what it is given so."""
+        return self.backends[at].updates_in_place
+
+    def shares(self, a: int, b: int) -> bool:
+        """Whether two operands may lie in one memory: the host's."""
+        return self.memories[a].name == self.memories[b].name == HOST.name
+
 
 def lower(subgraph: Subgraph, backends: Sequence[Backend], permuter: Backend | None, resident: bool = False) -> Lowered:
     """The subgraph with a permute, run by `permuter`, wherever an operand is read in another space than it lives in.
@@ -74,7 +82,8 @@ class _Lowering:
         found: dict[int, Memory] = {}
         for update in graph.state:
             made = graph.definitions.get(update.source)
-            if made is None or update.variable in (*graph.outputs, *graph.inputs):
+            held = graph.operands[update.variable].resource is not None  # by the execution's state
+            if made is None or held or update.variable in (*graph.outputs, *graph.inputs):
                 continue
             touching = [memories[at] for at in (made, *graph.uses.get(update.variable, ()))]
             plain = graph.type(update.variable).is_static and graph.type(update.variable) == graph.type(update.source)

@@ -17,6 +17,7 @@ from onert.compiler.passes.merge_transposes import merge_transposes
 from onert.compiler.passes.move_transposes import move_transposes
 from onert.compiler.passes.remove_dead import remove_dead
 from onert.compiler.passes.remove_identities import remove_identities
+from onert.compiler.passes.update_in_place import update_in_place
 from onert.compiler.rewrite.contract import WELL_FORMED, Pass, hold
 from onert.ir import Subgraph, Subgraphs
 from onert.ir.analysis.model_inference import infer_alone
@@ -43,6 +44,9 @@ OPTIONAL: tuple[Pass, ...] = (
 REQUIRED: tuple[Pass, ...] = (copy_outputs,)
 """Run once, at the end, always: the later phases need what they ensure."""
 
+OF_ENTRIES: tuple[Pass, ...] = (update_in_place,)
+"""Run behind those on the subgraph that is entered: a run that fails is undone as a whole."""
+
 MOST_ROUNDS = 8  # real models settle in two or three; a bound for what passes do to each other on hostile ones
 
 
@@ -54,8 +58,10 @@ def optimize(
     work: int | None = None,
     supports: Supports | None = None,
     extensions: tuple[Extension, ...] = (),
+    entered: bool = True,
 ) -> Subgraph:
-    """The subgraph as it is lowered: equivalent, and what the required passes ensure holds.
+    """The subgraph as it is lowered, `entered` by callers or by other subgraphs alone: equivalent, and what the
+    required passes ensure holds.
 
     Operations are decomposed where `supports` says that this makes them native. Loops and branches that run subgraphs
     of the `model` come to hold them where that is possible, and a backend `runs` the result, in which loops take at
@@ -84,7 +90,7 @@ def optimize(
         if found is not subgraph:
             hold(enclose.__name__, "ensures", (WELL_FORMED,), found)
         subgraph = found
-    for each in REQUIRED:
+    for each in (*REQUIRED, *(OF_ENTRIES if entered else ())):
         subgraph = each(subgraph)
     return subgraph
 

@@ -11,6 +11,7 @@ from onert.backend import ArenaPlan, Backend, Routine, Settings
 from onert.compiler.rewrite.effects import predecessors
 from onert.compiler.scheduler.concurrency import guessed_costs, measured_costs, ranks
 from onert.compiler.scheduler.manual import BUILTIN, Assignment, Choices, assign
+from onert.compiler.state.in_place import InPlace, decide
 from onert.ir import Effect, Subgraph
 from onert.ir.process import imports
 from onert.ir.process.budget import Budget
@@ -33,13 +34,15 @@ if TYPE_CHECKING:
 class Plan(Value):
     """A subgraph on its way to a routine: which backend runs what in which order, and where every tensor lies.
 
-    `settings` are what each part's backend is told, `notes` the scheduler's.
+    `settings` are what each part's backend is told, `updates` says what is updated in place, `notes` are the
+    scheduler's.
     """
 
     lowered: Lowered
     parts: tuple[Part, ...]
     settings: tuple[Settings, ...]
     arenas: Mapping[str, ArenaPlan]
+    updates: InPlace
     notes: tuple[str, ...]
 
     @property
@@ -68,12 +71,24 @@ def plan_routine(
         assignment = _assign_measured(subgraph, backends, choices, options, measured)
     permuter = next((backend for backend in backends if backend.name == BUILTIN), None)
     lowered = lower(subgraph, assignment.backends, permuter, resident)
-    before = predecessors(lowered.subgraph, effects)
+    graph = lowered.subgraph
+    updates = decide(graph, can=lowered.updates_in_place, shared=lowered.shares)
+    before = predecessors(graph, effects, updates.after)
     parts = tuple(fuse(part, options.settings) for part in partition(lowered, before))
+    if updates.updates:  # operations that run as one may come later than they stood
+        when = linearize([part.sequence for part in parts], len(graph.operations))
+        alone = {moment.group.operations[0] for moment in when.moments if len(moment.group.operations) == 1}
+        updates = decide(
+            graph,
+            when.of_operation.__getitem__,
+            lambda at: at in alone and lowered.updates_in_place(at),
+            lowered.shares,
+        )
+        before = predecessors(graph, effects, updates.after)
     planned = _steps(lowered, before, parts, options, measured)
-    registration = register(lowered.subgraph, lowered.memories, planned.timeline, lowered.apart)
-    arenas = plan_arenas(lowered.subgraph, registration, planned.timeline, planned.needs, options.planner)
-    return Plan(lowered, planned.parts, planned.settings, arenas, assignment.notes)
+    registration = register(graph, lowered.memories, planned.timeline, updates, lowered.apart)
+    arenas = plan_arenas(graph, registration, planned.timeline, planned.needs, options.planner)
+    return Plan(lowered, planned.parts, planned.settings, arenas, updates, assignment.notes)
 
 
 def _steps(
@@ -130,7 +145,16 @@ def compile_routine(
         order = ranks(dependencies, guessed_costs(steps) if measured is None else measured_costs(steps, measured))
     work = work_of(lowered.subgraph, lowered.backends)
     return Routine(
-        lowered.subgraph, steps, dependencies, plan.arenas, lowered.memories, order, work, is_metered(lowered.subgraph)
+        lowered.subgraph,
+        steps,
+        dependencies,
+        plan.arenas,
+        lowered.memories,
+        order,
+        work,
+        is_metered(lowered.subgraph),
+        plan.updates.roots,
+        plan.updates.pairs,
     ), plan.notes
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from attrs import frozen
 
 from onert.backend import Memory, has_own_layout
+from onert.compiler.state.in_place import InPlace
 from onert.ir import Subgraph
 from onert.ir.value import Value
 
@@ -26,24 +27,30 @@ class Registration(Value):
 
 
 def register(
-    subgraph: Subgraph, memories: Mapping[int, Memory], timeline: Timeline, apart: Set[int] = frozenset()
+    subgraph: Subgraph,
+    memories: Mapping[int, Memory],
+    timeline: Timeline,
+    updates: InPlace,
+    apart: Set[int] = frozenset(),
 ) -> Registration:
-    """Every result with a static type that is no output, is stored at all, and does not lie `apart`.
+    """Every result with a static type that is no output, is stored at all, does not lie `apart` and has no memory
+    elsewhere.
 
     The result of an operation that only gives another shape shares its operand's memory where both are registered and
     take the same bytes, in the same space, which has no layout of its own. At inputs, outputs, variables and constants,
-    whose memory is not the arena's, it stays a copy.
+    whose memory is not the arena's, it stays a copy, but for what `updates` says. A result that is updated in place
+    shares its first operand's memory too.
     """
     roots: dict[int, int] = {}
-    outputs = frozenset(subgraph.outputs) | apart
-    unstored = {o for moment in timeline.moments for o in moment.group.unstored}
+    elsewhere = {o for moment in timeline.moments for o in moment.group.unstored}
+    elsewhere |= {*subgraph.outputs, *subgraph.lasting, *updates.roots, *apart}
     for moment in timeline.moments:
         for at in moment.group.operations:
             operation = subgraph.operations[at]
             for output in operation.outputs:
-                if output not in unstored and output not in outputs and _has_place(subgraph, output):
+                if output not in elsewhere and _has_place(subgraph, output):
                     roots[output] = output
-            if operation.op.shares and operation.outputs[0] in roots:
+            if (operation.op.shares or at in updates.updates) and operation.outputs[0] in roots:
                 source, target = operation.inputs[0], operation.outputs[0]
                 if source is not None and source in roots:
                     space = memories[target]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import setitem
 from typing import Any
@@ -35,7 +35,8 @@ class Instance:
         self.state = state
         self.meter = Meter(program.max_memory, program.max_work)
         self._variables: dict[int, dict[int, Array]] = {}
-        self.journal = Journal(state, self._variables) if is_kept_by(program) else None
+        self.journal = Journal(state) if is_kept_by(program) else None
+        self._undo: Callable[[], None] | None = None
         # Frames are held by their callers, from the entry's down: a circle would keep arenas until it is collected.
         self._frames: WeakSet[Frame] = WeakSet()
         self._unplaced = set(range(len(program.routines)))
@@ -57,6 +58,10 @@ class Instance:
                 routine, context, self._executor.run, self._watch, self.program.residents, self._in_order
             )
         frame.share_variables(self._variables.setdefault(subgraph, {}))
+        if depth == 0:
+            self._undo = frame.undo
+        elif self.journal is not None:
+            frame.note = self.journal.note
         self._frames.add(frame)
         if self._arena is None or not self._takes(subgraph):
             frame.settle_alone()
@@ -94,6 +99,8 @@ class Instance:
         self._executor.settle()
         for frame in tuple(self._frames):
             frame.recover()
+        if self._undo is not None:
+            self._undo()
         if self.journal is not None:
             self.journal.restore()
 

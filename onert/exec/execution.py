@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -21,11 +21,11 @@ from .arguments import copied, elements, is_in_place, position_of, require_holds
 from .context import Instance
 from .exclusive import REFUSED, BusyError, Exclusive, is_refusal
 from .frame import Frame, empty
-from .journal import Journaled
 from .memory_overlap import require_apart
-from .run_modes import Accompanied, watching
+from .run_modes import Accompanied, Prepared, watching
 from .runner import Runner, Setup
 from .stop import Stop
+from .variables import Variables
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -93,9 +93,15 @@ class Execution:
         run: Callable[[Frame], None] = frame.execute
         if self._watching is not None or shared is not None or program.main.metered:
             run = Accompanied(program, shared, self._watching, instance.meter)
+        before: list[Callable[[], None]] = []
         if instance.journal is not None:
             frame.commit_with(instance.journal.commit)
-            run = Journaled(run, instance.journal)
+            before.append(instance.journal.begin)
+        variables = Variables(frame, instance.state)
+        if variables:
+            before.append(variables.begin)
+        if before:
+            run = Prepared(run, tuple(before))
         return Setup(program, instance, frame, run, shapes, outdated)
 
     # ---- inputs
@@ -160,7 +166,7 @@ class Execution:
         self._idle()
         setup = self._runner.setup
         if setup.own_outputs:
-            require_apart(f"input {self.program.inputs[position].name!r}", array, self._memory())
+            require_apart(f"input {self.program.inputs[position].name!r}", array, setup.beside_input(position, array))
         self._runner.unready = True
         setup.given.discard(position)  # until it is given as a whole
         setup.copied.pop(position, None)
@@ -202,29 +208,22 @@ class Execution:
         """Let an output be written into `buffer`; ExecutionError if it cannot hold it as it lies, or where it shares
         memory with an input, with another output or with the arena.
 
+        One input may have the very memory of `buffer`, of the same type: one that this output is an update of in parts,
+        as a cache of keys is, and that nothing else reads by then (`program.main.pairs`). Then only the parts are
+        written, and a run that fails leaves the memory as it was.
+
         An output whose shape is known only at run time cannot be given a buffer: read it with `get_output`.
         """
         position = self._output(name)
         info = self.program.outputs[position]
         self._idle()
         require_holds(info, buffer)
-        require_apart(f"output {info.name!r}", buffer, self._memory(position))
+        require_apart(f"output {info.name!r}", buffer, self._runner.setup.beside_output(position, buffer))
+        if self._arena is not None and not isinstance(self._arena, SharedArena):
+            arena = callers_arena(self._arena, self.program.arena_bytes)
+            require_apart(f"output {info.name!r}", buffer, [("the arena", arena)])
         self._runner.setup.own_outputs.add(position)
         self._frame.place(self._operand_out(position), buffer)
-
-    def _memory(self, output: int | None = None) -> Iterator[tuple[str, Any]]:
-        """What the caller gave to outputs; where it is for another `output`, to inputs and as the arena too."""
-        setup, made = self._runner.setup, self._frame.tensors
-        own = None if output is None else self._operand_out(output)
-        for i in setup.own_outputs:
-            if self._operand_out(i) != own:
-                yield f"output {self.program.outputs[i].name!r}", made[self._operand_out(i)].buffer
-        if output is not None:
-            for i in setup.given:
-                given = setup.copied[i][0] if i in setup.copied else made[self._operand_in(i)].buffer
-                yield f"input {self.program.inputs[i].name!r}", given
-            if self._arena is not None and not isinstance(self._arena, SharedArena):
-                yield "the arena", callers_arena(self._arena, self.program.arena_bytes)
 
     def get_output(self, name: str | int) -> Array:
         """An output of the last run: the buffer given with `set_output`, else an array of its own.

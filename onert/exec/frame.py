@@ -9,11 +9,12 @@ from weakref import finalize
 
 import numpy as np
 
-from onert.backend import HOST, Buffer, Memory, Routine, Tensor, Tensors
-from onert.ir import Array, Context, ExecutionError, TensorType
+from onert.backend import HOST, Buffer, Memory, Routine, Tensor, Tensors, tensor_bytes
+from onert.ir import Array, Context, DType, ExecutionError, TensorType
 from onert.ir import shape as shapes
 
 from .atomic import at_once
+from .journal import undo
 
 Calls = tuple[Callable[[], None], ...]
 Watch = Callable[[Routine, Tensors, Calls], Calls]
@@ -38,12 +39,20 @@ class Frame:
         self._allocated: list[tuple[Memory, Buffer]] = []
         self._free = finalize(self, _free, self._allocated)
         self._tensors: dict[int, Tensor] = {}
+        self._followers: dict[int, list[int]] = {}
+        for operand, root in routine.roots.items():
+            self._followers.setdefault(root, []).append(operand)
         self._make_constants()
         self._make_planned()
         self._make_rest()
+        self._flags = self._make_lasting()
         self.tensors = Tensors(self._tensors)
         self.bound: Calls | None = None
-        self.stateful = bool(routine.subgraph.state)
+        self.undo = undo(routine.subgraph, self.tensors)
+        """Undoes the updates in place of a run that is not whole."""
+        self.note: Callable[[Array], None] | None = None
+        """What is told of each variable before it gets its next value."""
+        self.stateful = bool(routine.subgraph.state) or bool(self.undo.records)
         self._commit: tuple[Callable[[], object], ...] = ()
         self._updates: tuple[Callable[[], object], ...] | None = None
 
@@ -69,7 +78,27 @@ class Frame:
         for index in self.routine.subgraph.outputs:
             tensor = self._tensors[index]
             if tensor.buffer is None and not tensor.dynamic:
-                tensor.buffer = empty(tensor.type)
+                self._lay(index, empty(tensor.type))
+
+    def _make_lasting(self) -> Array:
+        """What outlasts the operations of a run, and gives the booleans of it in one array."""
+        found = [self._tensors[index] for index in self.routine.subgraph.lasting]
+        flags = [tensor for tensor in found if tensor.type.dtype is DType.BOOL and not tensor.type.shape]
+        together: Array = np.zeros(len(flags), np.bool_)
+        for at, tensor in enumerate(flags):
+            tensor.buffer = together[at : at + 1].reshape(())
+        for tensor in found:
+            if tensor.buffer is None:
+                memory, nbytes = tensor.memory, tensor_bytes(tensor.memory, tensor.type)
+                tensor.buffer = memory.view(self._allocate(memory, nbytes), 0, tensor.type)
+        return together
+
+    def _lay(self, operand: int, array: Array | None) -> None:
+        """Let a tensor lie in an array, and with it all that has its memory: these first, should it be interrupted."""
+        for follower in self._followers.get(operand, ()):
+            tensor = self._tensors[follower]
+            tensor.buffer = None if array is None else array.reshape(shapes.static(tensor.type.shape))
+        self._tensors[operand].buffer = array
 
     def _allocate(self, memory: Memory, nbytes: int) -> Buffer:
         buffer = memory.allocate(nbytes)
@@ -111,7 +140,7 @@ class Frame:
     def share_variables(self, variables: dict[int, Array]) -> None:
         """Let this frame's variables lie where another's do; the first frame makes them."""
         for index, operand in enumerate(self.routine.subgraph.operands):
-            tensor = self._tensors[index] if operand.variable else None
+            tensor = self._tensors[index] if operand.variable and operand.resource is None else None
             if tensor is None or tensor.memory.name != HOST.name:
                 continue
             found = variables.get(index)
@@ -119,7 +148,7 @@ class Frame:
                 initial = empty(tensor.type)
                 initial[...] = tensor.type.cleared
                 found = variables.setdefault(index, initial)  # another thread may make a frame at this moment
-            tensor.buffer = found
+            self._lay(index, found)
         self._moved()
 
     def place(self, operand: int, array: Array | None) -> None:
@@ -129,7 +158,7 @@ class Frame:
             tensor.type = TensorType(tensor.declared.dtype, array.shape, tensor.declared.quantization)
         if tensor.buffer is not array:
             self._moved()  # first: an interrupt after it costs another binding and no more
-            tensor.buffer = array
+            self._lay(operand, array)
 
     put = place
     """Let an input lie in `array`, whose elements are those of this moment until it is put again."""
@@ -188,10 +217,16 @@ class Frame:
         return self.bound
 
     def update_state(self) -> None:
-        """Give variables the values that this run computed for them, all at once."""
+        """Give variables the values that this run computed for them, all at once; one that was updated in place has
+        its value already, and what was overwritten is forgotten."""
         updates = self._updates
         if updates is None:  # those of variables in host memory
-            state = [u for u in self.routine.subgraph.state if self._tensors[u.variable].memory.name == HOST.name]
+            graph, roots = self.routine.subgraph, self.routine.roots
+            state = [
+                u
+                for u in graph.state
+                if roots.get(u.source) != u.variable and self._tensors[u.variable].memory.name == HOST.name
+            ]
             pairs = [(self._tensors[u.variable].array, self._tensors[u.source].array) for u in state]
             for target, source in pairs:
                 if target.dtype != source.dtype or target.shape != source.shape:
@@ -199,8 +234,18 @@ class Frame:
                         f"subgraph {self._name()}: a variable is given {source.dtype}{shapes.text(source.shape)}, "
                         f"expected {target.dtype}{shapes.text(target.shape)}"
                     )
-            updates = (*(partial(setitem, target, ..., source) for target, source in pairs), *self._commit)
-            if not any(self._tensors[u.source].dynamic for u in state):
+            named = [(graph.operands[u.variable].resource, u.variable) for u in graph.state]
+            held = [(r, self._tensors[variable].array) for r, variable in named if r is not None]
+            updates = (
+                *(partial(setitem, target, ..., source) for target, source in pairs),
+                *(partial(setitem, self._context.state, r.key, array) for r, array in held),
+                *((partial(self._flags.fill, False),) if len(self._flags) else ()),
+                *self._commit,
+            )
+            if self.note is not None:
+                for target, _ in pairs:
+                    self.note(target)
+            if self.note is None and not any(self._tensors[u.source].dynamic for u in state):
                 self._updates = updates
         at_once(updates)
 

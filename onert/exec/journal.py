@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import Any
 
-import numpy as np
 from attrs import frozen
 
-from onert.backend import Program
-from onert.ir import Array, Effect
-
-if TYPE_CHECKING:
-    from .frame import Calls, Frame
+from onert.backend import HOST, Program, Tensor, Tensors
+from onert.ir import Array, Effect, RuleError, Subgraph
+from onert.ir.ops.data_movement.part_update import Overwritten, region
 
 
 def is_kept_by(program: Program) -> bool:
-    """Whether runs of a program change state other than its entry's variables, which change at the end at once."""
+    """Whether runs of a program change state other than its entry's variables."""
     return any(
         (index != program.entry and routine.subgraph.state)
         or any(operation.op.effect is Effect.WRITE for operation in routine.subgraph.operations)
@@ -27,24 +24,26 @@ def is_kept_by(program: Program) -> bool:
 class Journal:
     """What state was when a run began, until the run is whole.
 
-    `state` holds variables and tables by key, `variables` the tensors that are kept from run to run, by subgraph.
+    `state` holds tables, generators and resource variables that are no operands, by key: operations replace these and
+    change none of them. Variables of subgraphs are noted before they get their next values.
     """
 
-    def __init__(self, state: dict[Any, Any], variables: dict[int, dict[int, Array]]) -> None:
+    def __init__(self, state: dict[Any, Any]) -> None:
         self._state = state
-        self._variables = variables
-        self._before: dict[None, tuple[dict[Any, Any], list[tuple[Array, Array]]]] = {}
+        self._before: dict[None, tuple[dict[Any, Any], dict[int, tuple[Array, Array]]]] = {}
         self.commit = self._before.clear
         """The run is whole: a function written in C, to be called with what else happens then at once."""
 
-    def begin(self, frame: Frame) -> None:
-        """A run of the frame begins."""
+    def begin(self) -> None:
+        """A run begins."""
         self.restore()
-        if not frame.routine.subgraph.state and _is_indivisible(frame.calls):
-            return
-        before = {key: _copied(value) for key, value in self._state.items()}
-        arrays = [array for each in self._variables.values() for array in each.values()]
-        self._before[None] = before, [(array, array.copy()) for array in arrays]
+        self._before[None] = dict(self._state), {}
+
+    def note(self, array: Array) -> None:
+        """A variable is about to get its next value."""
+        found = self._before.get(None)
+        if found is not None and id(array) not in found[1]:
+            found[1].setdefault(id(array), (array, array.copy()))
 
     def restore(self) -> None:
         """Undo what a run changed that is not whole."""
@@ -55,29 +54,68 @@ class Journal:
         for key in self._state.keys() - before.keys():
             del self._state[key]
         self._state.update(before)
-        for array, content in arrays:
+        for array, content in arrays.values():
             array[...] = content
         self.commit()
 
 
-def _is_indivisible(calls: Calls) -> bool:
-    """Whether one native call makes all changes of the state: the other calls are `settled`."""
-    changing = [call for call in calls if not getattr(call, "settled", False)]
-    return len(changing) == 1 and getattr(changing[0], "indivisible", False)
+@frozen(eq=False)
+class Record:
+    """What one update in place overwrites: `part` of what `source` was, at `starts`, if `taken` says that it was read.
+
+    `result` is what the update makes of it. It lies in the same memory, or else nothing was overwritten.
+    """
+
+    source: Tensor
+    result: Tensor
+    part: Tensor
+    starts: tuple[Tensor, ...]
+    taken: Tensor
+    clamps: bool
+
+    def undo(self) -> None:
+        """Write back what was overwritten."""
+        if not self.taken.array:
+            return
+        whole, part = self.result.array, self.part.array
+        if _address(whole) == _address(self.source.array):
+            starts = [start.array for start in self.starts]
+            with suppress(RuleError):  # of the update that failed itself: it has written nothing
+                whole[region(whole.shape, part.shape, starts, self.clamps)] = part
+        self.taken.array[...] = False
 
 
-def _copied(value: Any) -> Any:
-    """Kernels write to arrays in place; everything else is replaced."""
-    return value.copy() if isinstance(value, np.ndarray) else value
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 @frozen(eq=False)
-class Journaled:
-    """Runs a frame so that state changes as a whole or not at all; the frame commits."""
+class Undo:
+    """The records of a run in the order of its updates."""
 
-    run: Callable[[Frame], None]
-    journal: Journal
+    records: tuple[Record, ...]
 
-    def __call__(self, frame: Frame) -> None:
-        self.journal.begin(frame)
-        self.run(frame)
+    def __call__(self) -> None:
+        """Let everything be as it was before the run; a call that was interrupted is made up for by the next."""
+        for record in reversed(self.records):
+            record.undo()
+
+
+def undo(subgraph: Subgraph, tensors: Tensors) -> Undo:
+    """What undoes the updates in place of a subgraph's runs."""
+    found = []
+    for operation in subgraph.operations:
+        if isinstance(operation.op, Overwritten):
+            part, *starts, taken = operation.outputs
+            update = _update(subgraph, starts[0])
+            own = [tensors[i] for i in (operation.used[0], update, part, *starts, taken)]
+            if all(tensor.memory.name == HOST.name for tensor in own):
+                source, result, old, *places, flag = own
+                found.append(Record(source, result, old, tuple(places), flag, operation.op.clamps))
+    return Undo(tuple(found))
+
+
+def _update(subgraph: Subgraph, start: int) -> int:
+    """The result of the update that takes its start from a record."""
+    (at,) = subgraph.uses[start]
+    return subgraph.operations[at].outputs[0]

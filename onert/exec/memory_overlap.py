@@ -14,6 +14,17 @@ _EFFORT = 10_000
 """Steps of the search for a shared byte of two strided arrays; beyond, they count as sharing one."""
 
 
+def is_same(a: Array, b: Any) -> bool:
+    """Whether two arrays are the same elements of the same memory, of which none lies apart from the others."""
+    return (
+        isinstance(b, np.ndarray)
+        and (a.dtype, a.shape) == (b.dtype, b.shape)
+        and a.flags.c_contiguous
+        and b.flags.c_contiguous
+        and a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
+    )
+
+
 def require_apart(what: str, array: Array, others: Iterable[tuple[str, Any]]) -> None:
     """ExecutionError if an array shares a byte with another, each with its name; what is no array is left out."""
     for name, other in others:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
@@ -31,6 +31,19 @@ def watching(program: Program, observers: Sequence[Observer]) -> Watching | None
     own = module("onert.exec.observers.recording").recorders(program.recordings)
     found: Watching = module("onert.exec.observers.watching").Watching((*observers, *own))
     return found
+
+
+@frozen(eq=False)
+class Prepared:
+    """Runs a frame when all of these have been called: what keeps state as it is until the run is whole."""
+
+    run: Callable[[Frame], None]
+    before: tuple[Callable[[], None], ...]
+
+    def __call__(self, frame: Frame) -> None:
+        for each in self.before:
+            each()
+        self.run(frame)
 
 
 @frozen(eq=False)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import Factory, define
@@ -15,6 +15,7 @@ from onert.ir import Array, ExecutionError
 from .context import Instance
 from .exclusive import Body
 from .frame import Frame
+from .memory_overlap import is_same
 from .stop import Stop
 
 if TYPE_CHECKING:
@@ -40,6 +41,34 @@ class Setup:
     copied: dict[int, tuple[Array, Array]] = Factory(dict)
     own_inputs: dict[int, Array] = Factory(dict)
     own_outputs: set[int] = Factory(set)
+
+    def beside_input(self, position: int, array: Array) -> Iterator[tuple[str, Any]]:
+        """What an input's array must lie apart from, with names: buffers of outputs that it may not be given to."""
+        own = self._input(position)
+        for i in self.own_outputs:
+            output = self._output(i)
+            if (own, output) not in self._pairs or not is_same(array, self.frame.tensors[output].buffer):
+                yield f"output {self.program.outputs[i].name!r}", self.frame.tensors[output].buffer
+
+    def beside_output(self, position: int, buffer: Array) -> Iterator[tuple[str, Any]]:
+        """What an output's buffer must lie apart from: other outputs, and inputs that it does not update in place."""
+        own = self._output(position)
+        for i in self.own_outputs - {position}:
+            yield f"output {self.program.outputs[i].name!r}", self.frame.tensors[self._output(i)].buffer
+        for i in self.given:
+            placed = self.frame.tensors[self._input(i)].buffer
+            if i in self.copied or (self._input(i), own) not in self._pairs or not is_same(buffer, placed):
+                yield f"input {self.program.inputs[i].name!r}", self.copied[i][0] if i in self.copied else placed
+
+    @property
+    def _pairs(self) -> tuple[tuple[int, int], ...]:
+        return self.program.main.pairs
+
+    def _input(self, position: int) -> int:
+        return self.program.main.subgraph.inputs[position]
+
+    def _output(self, position: int) -> int:
+        return self.program.main.subgraph.outputs[position]
 
 
 class Runner:

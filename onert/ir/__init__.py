@@ -6,7 +6,7 @@ from onert.ir.analysis.inference import infer, infer_subgraph
 from .dtype import Array, DType
 from .errors import BackendError, CompileError, ExecutionError, ModelError, OnertError, OnertWarning, RuleError
 from .op import Call, Context, Effect, Op, Param, require
-from .operand import Operand
+from .operand import Operand, Resource
 from .operation import Operation
 from .ops import OPS
 from .package import Connection, Package, Port
@@ -39,6 +39,7 @@ __all__ = [
     "Param",
     "Port",
     "Quantization",
+    "Resource",
     "RuleError",
     "Shape",
     "Signature",

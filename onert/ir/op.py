@@ -101,13 +101,15 @@ class Op(Value):
 
     `stored` says that `evaluate` moves elements without looking at them, so that quantised ones move as they are
     stored. `shares` says that the only result is the first operand's very memory in another shape. `carries` names the
-    operands that are state (of a recurrent cell): their next values are the last results, in that order.
+    operands that are state (of a recurrent cell): their next values are the last results, in that order. Results that
+    `outlasts` marks are there until the run is whole, in memory that nothing else uses.
     """
 
     params: ClassVar[tuple[Param, ...]] = ()
     stored: ClassVar[bool] = False
     shares: ClassVar[bool] = False
     carries: ClassVar[tuple[str, ...]] = ()
+    outlasts: ClassVar[bool] = False
     effect: ClassVar[Effect] = Effect.NONE
     infer: ClassVar[Callable[..., Any]]
     evaluate: ClassVar[Callable[..., Any] | None] = None

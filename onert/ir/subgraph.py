@@ -49,8 +49,13 @@ class Subgraph:
 
     @cached
     def kept(self) -> frozenset[int]:
-        """Operands that outlive the last operation: outputs and what updates state."""
-        return frozenset((*self.outputs, *(update.source for update in self.state)))
+        """Operands that outlive the last operation: outputs, what updates state, and what undoing an update takes."""
+        return frozenset((*self.outputs, *(update.source for update in self.state), *self.lasting))
+
+    @cached
+    def lasting(self) -> tuple[int, ...]:
+        """The results of operations that say so (`Op.outlasts`): each has memory of its own."""
+        return tuple(o for operation in self.operations if operation.op.outlasts for o in operation.outputs)
 
     def types(self, operation: Operation) -> CallTypes:
         """The types of an operation's operands and results, constants' elements known."""

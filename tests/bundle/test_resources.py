@@ -9,8 +9,19 @@ import numpy as np
 import pytest
 
 import onert
-from onert.bundle.resources import held
-from onert.ir import Array, DType, Package, Signature, SignatureTensor, Subgraph, Subgraphs, TensorType
+from onert.compiler.state.resources import with_variables
+from onert.ir import (
+    Array,
+    Constant,
+    DType,
+    Package,
+    Resource,
+    Signature,
+    SignatureTensor,
+    Subgraph,
+    Subgraphs,
+    TensorType,
+)
 from onert.ir.analysis.verify import verify
 from onert.ir.builder import Builder
 from onert.ir.ops.control_flow.control import Call, CallOnce
@@ -88,16 +99,17 @@ def test_bundles_keep_what_executions_keep(
 
 def test_state_that_begins_as_it_is_cleared_costs_nothing() -> None:
     model = _model(_totals, _once(np.zeros(2, np.float32)))
-    found = held(model.primary, model)
-    verify(Subgraphs((found.subgraph, model[1])))
-    assert [o.op.label for o in found.subgraph.operations] == ["Copy", "Binary.ADD", "Binary.ADD"]
-    assert [operand.name for operand in found.subgraph.operands if operand.variable] == ["n"]
-    assert found.keys == {("", "n")}
+    found = with_variables(model.primary, model)
+    verify(Subgraphs((found, model[1])))
+    assert [o.op.label for o in found.operations] == ["Copy", "Binary.ADD", "Binary.ADD"]
+    assert [operand.resource for operand in found.operands if operand.variable] == [
+        Resource("", "n", Constant(np.zeros(2, np.float32)))
+    ]
 
 
 def test_what_has_no_resource_variables_stays_as_it_is() -> None:
     model = _model(lambda b, x: [b.add(ADD, x, x)], once=False)
-    assert held(model.primary, model).subgraph is model.primary
+    assert with_variables(model.primary, model) is model.primary
 
 
 def _late(b: Builder, x: int) -> list[int]:
@@ -122,7 +134,6 @@ def _of_another_type(b: Builder, x: int) -> list[int]:
 
 
 WRONG = [
-    (_totals, False, "variable 'n' is read before anything was assigned to it"),
     (_late, True, "comes after variables are read or assigned"),
     (_called, True, "runs a subgraph with resource variables"),
     (_given, True, "is given a handle that is known at run time only"),
@@ -136,7 +147,7 @@ def test_what_is_not_known_before_the_run_is_refused(
 ) -> None:
     model = _model(body, _once(np.zeros(2, np.float32)), once=once)
     with pytest.raises(onert.CompileError) as caught:
-        held(model.primary, model)
+        with_variables(model.primary, model)
     assert said in str(caught.value)
 
 
@@ -146,12 +157,25 @@ def test_a_subgraph_called_once_that_reads_is_refused() -> None:
     b.add_many(AssignVariable(), handle, b.add(ADD, _read(b, handle), b.constant(np.zeros(2, np.float32))))
     model = _model(_totals, b.subgraph([]))
     with pytest.raises(onert.CompileError, match="does more than to assign what is known"):
-        held(model.primary, model)
+        with_variables(model.primary, model)
 
 
-def test_entry_points_that_share_a_variable_are_refused(tmp_path: Path) -> None:
-    model = _model(_totals, _once(np.zeros(2, np.float32)))
+def test_a_variable_that_is_read_and_begins_with_nothing_is_refused(tmp_path: Path) -> None:
+    package = Package((_model(_totals, once=False),), "kept")
+    with pytest.raises(onert.CompileError, match="variable 'n' is read before anything was assigned to it"):
+        onert.bundle(package, tmp_path)
+
+
+@needs_compiler
+@pytest.mark.parametrize("first", [0, 5])
+def test_entry_points_share_variables(tmp_path: Path, first: float) -> None:
+    model = _model(_totals, _once(np.full(2, first, np.float32)))
     ends = [(SignatureTensor("x", model.primary.inputs[0]),), (SignatureTensor("y", model.primary.outputs[1]),)]
     both = Subgraphs(model.subgraphs, tuple(Signature(key, 0, *ends) for key in ("one", "two")))
-    with pytest.raises(onert.CompileError, match="share the variable 'n', which bundles do not"):
-        onert.bundle(Package((both,), "kept"), tmp_path, signatures=("one", "two"))
+    onert.bundle(Package((both,), "kept"), tmp_path, signatures=("one", "two"))
+    loaded = onert.load_bundle(tmp_path)
+    ones = np.ones(2, np.float32)
+    for _ in range(2):
+        for done, entry in enumerate(("kept_two", "kept_one", "kept_two"), 1):
+            assert list(loaded.run([ones], entry=entry).values())[-1].tolist() == [first + done] * 2
+        loaded.reset()

@@ -28,6 +28,7 @@ from onert.ir.ops.data_movement.layout import (
     SpaceToDepth,
     Transpose,
 )
+from onert.ir.ops.data_movement.part_update import Overwritten
 from onert.ir.ops.data_movement.reshape import ExpandDims, Rank, Reshape, ShapeOf, Squeeze
 from onert.ir.ops.data_movement.slicing import (
     BroadcastArgs,
@@ -200,7 +201,24 @@ _PICKS = [
     ),
     _case("twice the same place", ScatterNd(), [_n(1, 1).reshape(2, 1), _rows([2, 3]), _n(3)], _rows([0, 5, 0])),
     _case("outside is off", OneHot(), [_n(1, 5), np.array(2, np.int32), _rows(9), _rows(1)], _rows([[1, 9], [1, 1]])),
-    _case("one row", PutRow(), [_upto(3, 2), np.array(1, np.int32), _rows([[8, 9]])], _rows([[0, 1], [8, 9], [4, 5]])),
+    _case("two rows", PutRow(), [_upto(3, 1), _rows([[8], [9]]), np.array([1], np.int32)], _rows([[0], [8], [9]])),
+    _case("one row", PutRow(), [_upto(3, 2), _rows([[8, 9]]), np.array(1, np.int32)], _rows([[0, 1], [8, 9], [4, 5]])),
+    _case(
+        "a part that is moved so that it fits",
+        Overwritten(),
+        [_upto(4), _rows([8, 9]), _n(3)],
+        _rows([2, 3]),
+        _n(3),
+        np.array(True),
+    ),
+    _case(
+        "one row",
+        Overwritten(clamps=False),
+        [_upto(3, 2), _rows([[8, 9]]), np.array(1, np.int32)],
+        _rows([[2, 3]]),
+        np.array(1, np.int32),
+        np.array(True),
+    ),
     _case("moved so that it fits", DynamicUpdateSlice(), [_upto(4), _rows([8, 9]), _n(3)], _rows([0, 1, 8, 9])),
 ]
 

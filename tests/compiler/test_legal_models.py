@@ -44,10 +44,10 @@ DetectionPostProcess Dilate DynamicUpdateSlice Einsum EmbeddingLookup ExpandDims
 Gather GatherNd HloBroadcastInDim HloClamp HloConvolution HloDotGeneral HloDynamicSlice HloDynamicUpdateSlice
 HloGather HloIota HloPad HloReduce HloReduceWindow HloScatter HloSlice HloTranspose InstanceNorm L2Normalization
 LSTM LeakyRelu LocalResponseNormalization LogSoftmax MatrixBandPart MatrixDiag MatrixSetDiag MirrorPad
-MixtureOfExperts OneHot PRelu Pack Pad Pool2D PutRow Quantize RFFT2D RNN Rank Reduce ReduceWindow Reshape
+MixtureOfExperts OneHot Overwritten PRelu Pack Pad Pool2D PutRow Quantize RFFT2D RNN Rank Reduce ReduceWindow Reshape
 ResizeBilinear ResizeNearestNeighbor Reverse ReverseSequence RmsNorm RoPE SVDF ScatterNd SegmentSum Select ShapeOf
 Slice Softmax SpaceToBatchND SpaceToDepth SparseToDense Split SplitV Squeeze StridedSlice TanhOfSum Tile Transpose
-TransposeConv2D TransposeConv3D TransposeConvBias2D Unary Unpack UnsortedSegment VarHandle ZerosLike
+TransposeConv2D TransposeConv3D TransposeConvBias2D Unary Unpack UnsortedSegment ZerosLike
 """
 """The kinds of operations that have native code in some case, their own or that of their parts."""
 

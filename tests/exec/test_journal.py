@@ -1,8 +1,7 @@
-"""Claims about when the state is copied before a run, so that it can be put back."""
+"""Claims about what is noted of state while a run is under way, and put back if it does not become whole."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,54 +9,63 @@ import pytest
 
 import onert
 from onert.exec.journal import Journal
-from onert.ir import DType, Package, Subgraphs, TensorType
+from onert.ir import DType, ExecutionError, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.control_flow.control import CallOnce
-from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHandle
+from onert.ir.ops.control_flow.control import Call
+from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
-ONCE = SimpleNamespace(settled=True)
-FIRST = SimpleNamespace(settled=False)
-NATIVE = SimpleNamespace(indivisible=True)
-OTHER = SimpleNamespace()
+ROW = TensorType(DType.FLOAT32, (4,))
 
 
-@pytest.mark.parametrize(
-    ("calls", "kept", "copies"),
-    [
-        ([NATIVE], (), False),
-        ([ONCE, NATIVE], (), False),
-        ([NATIVE, ONCE], (), False),
-        ([FIRST, NATIVE], (), True),
-        ([NATIVE, NATIVE], (), True),
-        ([OTHER], (), True),
-        ([ONCE, OTHER], (), True),
-        ([NATIVE], ("a tensor that is kept",), True),
-    ],
-)
-def test_state_is_copied_unless_one_native_call_changes_it(calls: list[Any], kept: Any, copies: bool) -> None:
-    state: dict[Any, Any] = {"v": np.ones(3)}
-    journal = Journal(state, {})
-    frame: Any = SimpleNamespace(calls=tuple(calls), routine=SimpleNamespace(subgraph=SimpleNamespace(state=kept)))
-    journal.begin(frame)
-    state["v"][:] = 2
+def test_what_a_run_put_into_the_state_goes_and_what_it_replaced_comes_back() -> None:
+    table: dict[str, int] = {"a": 1}
+    state: dict[Any, Any] = {"table": table}
+    journal = Journal(state)
+    journal.begin()
+    state["table"], state["new"] = {}, 5
     journal.restore()
-    assert state["v"][0] == (1 if copies else 2)
+    assert state == {"table": {"a": 1}}
+    assert state["table"] is table
 
 
-def test_a_call_that_was_made_once_is_settled() -> None:
-    row = TensorType(DType.FLOAT32, (4,))
+def test_a_variable_is_noted_once_and_put_back() -> None:
+    array = np.ones(3)
+    journal = Journal({})
+    journal.note(array)  # no run is under way: nothing is kept
+    journal.begin()
+    for value in (2, 3):
+        journal.note(array)
+        array[...] = value
+    journal.restore()
+    assert array.tolist() == [1, 1, 1]
+    journal.begin()
+    journal.note(array)
+    array[...] = 4
+    journal.commit()
+    journal.restore()
+    assert array.tolist() == [4, 4, 4]
+
+
+def _counting() -> Package:
+    """Two calls of a subgraph that adds up what it is given, then an element of the sum."""
+    inner = Builder("inner")
+    x = inner.input(ROW, "x")
+    before = inner.variable(ROW, "sum")
+    total = inner.add(Binary(BinaryKind.ADD), before, x)
+    inner.update(before, total)
+    called = inner.subgraph([total])
     b = Builder()
-    b.add_many(CallOnce(1))
-    x, handle = b.input(row, "x"), b.add(VarHandle("", "sum"))
-    total = b.add(Binary(BinaryKind.ADD), b.add(ReadVariable((row,)), handle), x)
-    b.add_many(AssignVariable(), handle, total)
-    once = Builder("initialise")
-    once.add_many(AssignVariable(), once.add(VarHandle("", "sum")), once.constant(np.zeros(4, np.float32)))
-    execution = onert.Execution(onert.compile(Package((Subgraphs((b.subgraph([total]), once.subgraph([]))),), "sum")))
-    calls = execution._frame.calls
-    settled = [call for call in calls if hasattr(call, "settled")]
-    assert [call.settled for call in settled] == [False]
-    execution.run([np.ones(4, np.float32)])
-    assert [call.settled for call in settled] == [True]
-    assert execution.run([np.ones(4, np.float32)]).popitem()[1].tolist() == [2.0] * 4
+    x, index = b.input(ROW, "x"), b.input(TensorType(DType.INT32, (1,)), "index")
+    b.add(Call(1, (ROW,)), x)
+    return Package((Subgraphs((b.subgraph([b.add(Gather(0), b.add(Call(1, (ROW,)), x), index)]), called)),), "m")
+
+
+@pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
+def test_variables_of_subgraphs_stay_as_they_were_where_a_run_fails(executor: str) -> None:
+    execution = onert.Execution(onert.compile(_counting(), executor=executor))
+    ones = np.ones(4, np.float32)
+    for done in (2, 4):
+        with pytest.raises(ExecutionError, match="9"):
+            execution.run([ones, np.int32([9])])
+        assert next(iter(execution.run([ones, np.int32([0])]).values())).tolist() == [done]

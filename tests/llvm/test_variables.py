@@ -1,4 +1,4 @@
-"""Resource variables in native sequences: copies are taken and given back so that no one can tell."""
+"""Resource variables: operands of the entry where it is known what they are, and the same where it is not."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_variable_without_elements_or_with_others_than_declared_is_an_error() 
     graph = b.subgraph([b.add(ReadVariable((ROW,)), b.add(VarHandle("", "v")))])
     state: State = {}
     execution = _execution(graph, state=state)
-    with pytest.raises(ExecutionError, match=r"ReadVariable.*'v' is read before anything was assigned"):
+    with pytest.raises(ExecutionError, match=r"'v' is read before anything was assigned"):
         execution.run([])
     state["variable", "", "v"] = np.zeros(2, np.float32)
     with pytest.raises(ExecutionError, match=r"'v' has float32\[2\], expected float32\[3\]"):

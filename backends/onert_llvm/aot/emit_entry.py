@@ -71,6 +71,16 @@ class BoundBranch(Value):
 Run = Bound | BoundLoop | BoundBranch
 
 
+@frozen
+class Begun(Value):
+    """A variable, which takes so many bytes of what it begins with while the byte at `started` is 0."""
+
+    started: Place
+    variable: Place
+    initial: Place
+    nbytes: int
+
+
 def program_bytes(commands: Sequence[Run], threads: int) -> int:
     """What commands take of memory that threads share: rows, the count of their runs, shares and tasks.
 
@@ -116,11 +126,19 @@ class Entries:
         self._templates: dict[Slots, ir.GlobalVariable] = {}
         self._copy = _define_copy(module)
 
-    def define(self, entry: EntryPoint, commands: Sequence[Run], checks: int, first_code: int) -> None:
+    def define(
+        self,
+        entry: EntryPoint,
+        commands: Sequence[Run],
+        checks: int,
+        first_code: int,
+        undo: Sequence[Run],
+        beginnings: Sequence[Begun],
+    ) -> None:
         """`int symbol(uint8_t *constants, uint8_t *mutables, uint8_t *activations)`.
 
         The first of so many `checks` that is broken makes it return `first_code` and more for later ones, and leave
-        state as it was; else it returns 0.
+        state as it was, once `undo` has run; else it returns 0. Variables begin as `beginnings` say.
         """
         function = ir.Function(self._module, ir.FunctionType(I32, [PTR] * 3), entry.symbol)
         function.attributes.add("nounwind")
@@ -132,25 +150,39 @@ class Entries:
         for word in range(_WORDS * checks):
             b.store(I64(0), b.gep(reports, [I32(word)], source_etype=I64), align=8)
         bases = {**regions, Report: reports}
-        task = _on_stack(b, most_slots(commands))
-        if self._shared is None:
-            self._alone(b, task, commands, bases)
-        else:
-            self._together(b, task, commands, bases)
+        task = _on_stack(b, most_slots((*commands, *undo)))
+        for each in beginnings:
+            with b.if_then(b.not_(_is_set(b, bases, each.started)), likely=False):
+                b.call(
+                    self._copy, [_address(b, bases, each.variable), _address(b, bases, each.initial), I64(each.nbytes)]
+                )
+                b.store(I8(1), _address(b, bases, each.started), align=1)
+        self._run(b, task, commands, bases)
         code: ir.Value = I32(0)
         for check in reversed(range(checks)):
             broken = b.load(b.gep(reports, [I32(_WORDS * check)], source_etype=I64), typ=I64, align=8)
             code = b.select(b.icmp_unsigned("!=", broken, I64(0)), I32(first_code + check), code)
-        if checks and entry.subgraph.state:
-            with b.if_then(b.icmp_unsigned("==", code, I32(0)), likely=True):
-                self._advance(b, entry, bases)
+        if checks and (entry.subgraph.state or undo):
+            with b.if_else(b.icmp_unsigned("==", code, I32(0)), likely=True) as (whole, failed):
+                with whole:
+                    self._advance(b, entry, bases)
+                with failed:
+                    self._run(b, task, undo, bases)
         else:
             self._advance(b, entry, bases)
         b.ret(code)
 
+    def _run(self, b: ir.IRBuilder, task: ir.Value, commands: Sequence[Run], bases: Bases) -> None:
+        if self._shared is None:
+            self._alone(b, task, commands, bases)
+        else:
+            self._together(b, task, commands, bases)
+
     def _advance(self, b: ir.IRBuilder, entry: EntryPoint, bases: Bases) -> None:
-        """Give state the elements that the run computed for it."""
+        """Give state the elements that the run computed for it elsewhere."""
         for update in entry.subgraph.state:
+            if entry.places[update.variable] == entry.places[update.source]:
+                continue
             sides = [_address(b, bases, entry.places[i]) for i in (update.variable, update.source)]
             b.call(self._copy, [*sides, I64(entry.subgraph.type(update.variable).nbytes)])
 

@@ -8,7 +8,7 @@ from attrs import frozen
 from llvmlite import ir
 
 from onert.backend import Blueprint, EntryPoint, ObjectCode, Place, Region
-from onert.ir import Array, BackendError
+from onert.ir import Array
 from onert_llvm.codegen.kernel_abi import build
 from onert_llvm.codegen.llvm_codegen import link
 from onert_llvm.codegen.native import pool_text, run_text, support_texts, together_text
@@ -20,14 +20,13 @@ from onert_llvm.runtime.native_kernel import is_idle
 from onert_llvm.target.isa import Isa
 
 from .constant_layout import Constants, Key, lay_out
-from .emit_entry import Bound, BoundBranch, BoundLoop, Entries, Report, Run, program_bytes
+from .emit_entry import Begun, Bound, BoundBranch, BoundLoop, Entries, Report, Run, program_bytes
 from .emit_symbol_table import define_configuration
 
 
 def emit(blueprint: Blueprint, isa: Isa, lowered: Sequence[Sequence[Lowered]], threads: int = 1) -> ObjectCode:
-    """The object of a blueprint, given what each sequence of each of its entries was lowered to."""
-    if any(part.variables.handles or part.variables.transfers for sequences in lowered for part in sequences):
-        raise BackendError("resource variables live in Python; an object file cannot hold them")
+    """The object of a blueprint, given what each sequence of each of its entries was lowered to, those that undo
+    behind the others."""
     arena = _aligned(blueprint.activation_bytes, blueprint.alignment)
     parts = [
         _Part((number, at), entry, part, arena, sum(len(other.checks) for other in sequences[:at]))
@@ -36,21 +35,31 @@ def emit(blueprint: Blueprint, isa: Isa, lowered: Sequence[Sequence[Lowered]], t
     ]
     constants = lay_out(array for part in parts for array in part.arrays())
     own = [[part for part in parts if part.key[0] == number] for number in range(len(blueprint.entries))]
-    commands = [[command for part in some for command in part.bound(constants)] for some in own]
+    commands = [[command for part in some if not part.undoes for command in part.bound(constants)] for some in own]
+    undo = [[command for part in some if part.undoes for command in part.bound(constants)] for some in own]
     scratch = max((part.lowered.scratch for part in parts), default=0)
     activation_bytes = arena + scratch if scratch else blueprint.activation_bytes
     shared = None
     if threads > 1:
         shared = _aligned(activation_bytes, blueprint.alignment)
-        activation_bytes = shared + max(program_bytes(some, threads) for some in commands)
+        activation_bytes = shared + max(program_bytes(some, threads) for some in (*commands, *undo))
     symbols = (*blueprint.symbols, *constants.symbols)
     module = ir.Module(blueprint.name)
     module.triple = isa.triple
     entries = Entries(module, shared, threads)
     errors: list[str] = []
-    for entry, some, run in zip(blueprint.entries, own, commands, strict=True):
+    for entry, some, run, undone in zip(blueprint.entries, own, commands, undo, strict=True):
         checks = [check.sentence("N") for part in some for check in part.lowered.checks]
-        entries.define(entry, run, len(checks), len(errors) + 1)
+        begun = [
+            Begun(
+                entry.places[beginning.started],
+                entry.places[beginning.variable],
+                some[0].constant(constants, beginning.initial),
+                entry.subgraph.type(beginning.variable).nbytes,
+            )
+            for beginning in entry.beginnings
+        ]
+        entries.define(entry, run, len(checks), len(errors) + 1, undone, begun)
         errors += checks
     if blueprint.configuration:
         define_configuration(module, isa, blueprint, symbols, len(constants.data), activation_bytes)
@@ -83,9 +92,24 @@ class _Part:
     scratch: int
     check: int
 
+    @property
+    def undoes(self) -> bool:
+        """Whether it runs only when the entry fails."""
+        return self.key[1] >= len(self.entry.sequences)
+
+    def constant(self, constants: Constants, operand: int) -> Place:
+        """Where a constant of the model lies that `arrays` gave."""
+        return Place(Region.CONSTANTS, constants.offsets[self._key(Pointer(Area.OPERAND, operand))])
+
     def arrays(self) -> Iterator[tuple[Key, str, Array]]:
-        """The arrays that commands read: constants of the model under their own names, packed ones under their use."""
+        """The arrays that commands read: constants of the model under their own names, packed ones under their use.
+        Those that variables begin with come with the first part."""
         operands = self.entry.subgraph.operands
+        for beginning in self.entry.beginnings if self.key[1] == 0 else ():
+            data = operands[beginning.initial].data
+            assert data is not None
+            name = f"{operands[beginning.variable].name}/initial"
+            yield self._key(Pointer(Area.OPERAND, beginning.initial)), name, data.array
         for command in all_commands(self.lowered.commands):
             made = self.entry.subgraph.operations[command.operation].outputs[0]
             for slot, value in command.slots.items():

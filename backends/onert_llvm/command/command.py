@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Protocol
 
@@ -15,14 +15,13 @@ from .task_layout import TaskLayout
 
 
 class Area(Enum):
-    """Where a pointer leads: a tensor of the model, an array that was packed for the kernel, scratch memory, copies of
-    resource variables, the reports of checks, or the commands that a command runs.
+    """Where a pointer leads: a tensor of the model, an array that was packed for the kernel, scratch memory, the
+    reports of checks, or the commands that a command runs.
     """
 
     OPERAND = "operand"
     CONSTANT = "constant"
     SCRATCH = "scratch"
-    VARIABLE = "variable"
     REPORT = "report"
     PROGRAM = "program"
 
@@ -132,37 +131,6 @@ REPORT_BYTES = 16
 
 
 @frozen(eq=False)
-class Transfer:
-    """A resource variable copied into its place before command `position`; with `store` back from there.
-
-    `place` is the offset in bytes of the copy, an array of `shape` and `dtype`. The variable is that of `key`, or where
-    that is not known of the handle that operand `handle` has in the run. `label` names the operation.
-    """
-
-    position: int
-    operation: int
-    label: str
-    handle: int
-    key: Hashable | None
-    place: int
-    shape: tuple[int, ...]
-    dtype: Any
-    store: bool
-
-
-@frozen(eq=False)
-class Variables:
-    """What a sequence does with resource variables.
-
-    `handles` are operands and the keys that are their only elements; the copies take `nbytes`.
-    """
-
-    handles: tuple[tuple[int, Hashable], ...] = ()
-    transfers: tuple[Transfer, ...] = ()
-    nbytes: int = 0
-
-
-@frozen(eq=False)
 class Lowered:
     """What a sequence becomes: commands in order, the arrays packed for them, bytes of scratch memory, and checks.
 
@@ -174,6 +142,5 @@ class Lowered:
     constants: tuple[Array, ...]
     scratch: int = 0
     checks: tuple[Check, ...] = ()
-    variables: Variables = Variables()
     specs: Mapping[str, Any] = field(factory=dict)
     lanes: int = 1

@@ -29,8 +29,6 @@ from onert_llvm.runtime.aligned_memory import aligned
 from onert_llvm.schedule.cost_model import Shape, packed_tile
 from onert_llvm.target.isa import Isa
 
-from .variable_slots import Copies
-
 Each = Callable[[Sequence[Callable[[], Array]]], Iterable[Array]]
 """What calls functions, not necessarily one after the other, and gives their results in order."""
 
@@ -54,7 +52,6 @@ class Lowering:
         self._constants: list[Callable[[], Array]] = []
         self._scratch = 0
         self._checks: list[Check] = []
-        self._copies = Copies(subgraph)
         self._all_threads = settings.num_threads
         self._tiles: dict[Hashable, list[Tile]] = {}
         self._specs: dict[Algorithm, KernelSpec] = {}
@@ -132,18 +129,6 @@ class Lowering:
         self._checks.append(Check(str(self.operation(operation)), rule))
         return Pointer(Area.REPORT, 0, REPORT_BYTES * (len(self._checks) - 1))
 
-    def handle(self, operand: int, key: Hashable) -> None:
-        """An operand that is the handle of the variable of a key."""
-        self._copies.handles.append((operand, key))
-
-    def variable(self, handle: int, elements: int) -> Pointer:
-        """Where the copy of a variable lies that has the type of an operand."""
-        return Pointer(Area.VARIABLE, 0, self._copies.place(handle, elements))
-
-    def transfer(self, operation: int, handle: int, elements: int, store: bool) -> None:
-        """A variable with the type of an operand is taken before, or given back after what was emitted until now."""
-        self._copies.transfer(len(self._commands), operation, handle, elements, store)
-
     @property
     def reports(self) -> Pointer:
         """Where the next check reports."""
@@ -202,7 +187,6 @@ class Lowering:
             tuple(made([partial(_constant, array) for array in self._constants])),
             self._scratch,
             tuple(self._checks),
-            self._copies.done(len(commands)),
             specs,
             len(self._lanes),
         )

@@ -141,7 +141,7 @@ def _emit(
         slots |= {f"size{i}": axis.size, f"source{i}": axis.source, f"target{i}": axis.target}
     tiles = int(np.prod([a.size for a in outer], dtype=np.int64))
     touched = [Access(sides[1].pointer, sides[1].span[1], True)]
-    if sides[0].pointer.area in (Area.SCRATCH, Area.VARIABLE):
+    if sides[0].pointer.area is Area.SCRATCH:
         touched.append(Access(sides[0].pointer, sides[0].span[1]))
     lowering.emit(at, Move(core, unit, len(outer), square), slots, tiles, reads, (), accesses=touched)
 

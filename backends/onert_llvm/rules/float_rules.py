@@ -8,7 +8,6 @@ from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D, TransposeConvBias2D
-from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHandle
 from onert.ir.ops.data_movement.copy import Copy
 from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd, PutRow
@@ -60,7 +59,6 @@ ANY: dict[type[Op], Rule] = {
     **dict.fromkeys((Gather, GatherNd, EmbeddingLookup), _GATHERING),
     PutRow: rule("data_movement.gather", "lower_put", "why_not_put"),
     ResizeNearestNeighbor: rule("data_movement.gather", "lower_nearest"),
-    **dict.fromkeys((VarHandle, ReadVariable, AssignVariable), rule("data_movement.resource_variables")),
 }
 """By the kind of operation: elements of any type."""
 

@@ -10,6 +10,7 @@ from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.ops.data_movement.dense import SparseToDense
 from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, ScatterNd
+from onert.ir.ops.data_movement.part_update import Overwritten
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.svdf import SVDF
 from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
@@ -40,6 +41,7 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     **dict.fromkeys(
         (DynamicUpdateSlice, HloDynamicSlice, HloDynamicUpdateSlice), (rule("data_movement.dynamic_slice"),)
     ),
+    Overwritten: (rule("data_movement.dynamic_slice", "lower_overwritten"),),
 }
 """The forms of each for different element types, the best first."""
 

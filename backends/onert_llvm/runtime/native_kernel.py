@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby, pairwise
 from typing import Self
@@ -13,14 +13,13 @@ from attrs import frozen
 
 from onert.backend import HasParts, Part, Tensors
 from onert.ir import Array, Context, ExecutionError
-from onert_llvm.command.command import REPORT_BYTES, Area, Check, Command, Lowered, Pointer, Transfer
+from onert_llvm.command.command import REPORT_BYTES, Area, Check, Command, Lowered, Pointer
 from onert_llvm.command.task_layout import slot_bits
 from onert_llvm.command.waiting import barriers, has_lanes, waits
 
 from .aligned_memory import zeros
 from .host_loop import DrivenLoop
 from .thread_pool import POOLS
-from .variable_transfers import Carrying, transfer
 
 _WORDS = 8
 """64-bit words of a command in memory, and of a thread's share of it: see `codegen/native/pool.ll`."""
@@ -43,15 +42,11 @@ class NativeKernel:
 
 
 def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[], None]:
-    """A call that runs all commands on these tensors, in native code from the first to the last.
-
-    Between them resource variables are copied, which live in Python.
-    """
+    """A call that runs all commands on these tensors, in native code from the first to the last."""
     lowered = kernel.lowered
-    copies = zeros(lowered.variables.nbytes, np.uint8)
     scratch = zeros(max(lowered.scratch * lowered.lanes, 1), np.uint8)
     reports = np.zeros((max(len(lowered.checks), 1), REPORT_BYTES // 8), np.int64)
-    place = _Places(lowered, tensors, scratch, copies, reports)
+    place = _Places(lowered, tensors, scratch, reports)
     busy = [not is_idle(command, place) for command in lowered.commands]
     commands = [command for command, some in zip(lowered.commands, busy, strict=True) if some]
     program = _Program(kernel, commands, place)
@@ -91,14 +86,10 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
                 found.append(driven(start))
             elif start < stop:
                 found.append(run(address + start * _WORDS * 8, commands[start:stop]))
-        whole = found[0] if len(found) == 1 else Carrying(found)
+        whole = found[0] if len(found) == 1 else _InTurn(tuple(found))
         return _Checked(whole, lowered.checks, reports) if lowered.checks else whole
 
-    for operand, key in lowered.variables.handles:
-        tensors[operand].assign(_handle(key))
-    if not lowered.variables.transfers:
-        return span(0, len(commands))
-    return Carrying(_in_turn(lowered, busy, span, lambda what: transfer(what, copies, tensors, context)))
+    return span(0, len(commands))
 
 
 _SHARED_PIECE, _SHARED_EACH, _SHARED_WORK, _SHARED_ROUND = 1 << 16, 1 << 16, 1 << 19, 1 << 22
@@ -118,25 +109,21 @@ def _long_rounds(command: Command) -> bool:
     return command.spec.name == RUN_LOOP and _shared_work(command.programs[1]) >= _SHARED_ROUND
 
 
-def _in_turn(
-    lowered: Lowered, busy: Sequence[bool], span: Callable[[int, int], HasParts], carry: Callable[[Transfer], Part]
-) -> Iterator[HasParts | Part]:
-    """What is done with variables, between the commands that are not idle."""
-    done = 0
-    for what in lowered.variables.transfers:
-        position = sum(busy[: what.position])
-        if position > done:
-            yield span(done, position)
-            done = position
-        yield carry(what)
-    if done < sum(busy):
-        yield span(done, sum(busy))
+class _InTurn:
+    """Runs, one after the other."""
 
+    __slots__ = ("_runs",)
 
-def _handle(key: Hashable) -> Array:
-    handle = np.empty((), object)
-    handle[()] = key
-    return handle
+    def __init__(self, runs: tuple[HasParts, ...]) -> None:
+        self._runs = runs
+
+    def __call__(self) -> None:
+        for run in self._runs:
+            run()
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return tuple(part for run in self._runs for part in run.parts)
 
 
 class _Alone(partial[None]):
@@ -144,8 +131,6 @@ class _Alone(partial[None]):
 
     __slots__ = ("_address", "_keep", "_operations")
 
-    indivisible = True
-    """No exception of a signal handler comes between any two commands."""
     _address: int
     _keep: object
     _operations: tuple[int, ...]
@@ -172,8 +157,6 @@ class _Together:
     """Runs the commands on a borrowed pool of threads."""
 
     __slots__ = ("_address", "_commands", "_keep", "_kernel", "_operations", "_run")
-
-    indivisible = True
 
     def __init__(
         self,
@@ -212,9 +195,6 @@ class _Checked:
 
     __slots__ = ("_checks", "_clean", "_reports", "_run")
 
-    may_fail = True
-    """Commands run on after a broken rule, and may have changed variables by the time it is reported."""
-
     def __init__(self, run: HasParts, checks: Sequence[Check], reports: Array) -> None:
         self._clean = True
         self._run = run
@@ -236,10 +216,6 @@ class _Checked:
         self._clean = True
 
     @property
-    def indivisible(self) -> bool:
-        return getattr(self._run, "indivisible", False)
-
-    @property
     def parts(self) -> tuple[Part, ...]:
         """The parts of the run, checked after each."""
         return tuple(Part(p.operations, partial(self._after, p.call)) for p in self._run.parts)
@@ -257,11 +233,10 @@ def _stretches(operations: Sequence[int]) -> Iterator[tuple[int, int, int]]:
 class _Places:
     """Addresses of what pointers lead to; keeps the arrays alive."""
 
-    def __init__(self, lowered: Lowered, tensors: Tensors, scratch: Array, copies: Array, reports: Array) -> None:
+    def __init__(self, lowered: Lowered, tensors: Tensors, scratch: Array, reports: Array) -> None:
         self._lowered = lowered
         self._tensors = tensors
         self._scratch = scratch
-        self._copies = copies
         self._reports = reports
         self._operands: dict[int, tuple[int, Array]] = {}
 
@@ -270,8 +245,6 @@ class _Places:
             base = self._lowered.constants[pointer.index].ctypes.data
         elif pointer.area is Area.SCRATCH:
             base = self._scratch.ctypes.data + pointer.index * self._lowered.scratch
-        elif pointer.area is Area.VARIABLE:
-            base = self._copies.ctypes.data
         elif pointer.area is Area.REPORT:
             base = self._reports.ctypes.data
         else:

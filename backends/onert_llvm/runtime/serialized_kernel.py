@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from onert_llvm.command.command import Access, Area, Callee, Check, Command, Lowered, Pointer, Transfer, Variables
+from onert_llvm.command.command import Access, Area, Callee, Check, Command, Lowered, Pointer
 from onert_llvm.command.task_layout import TaskLayout
 
 from . import loaded_code
@@ -27,10 +27,7 @@ class KeptKernel:
     threads: int
 
 
-SERIALIZABLE = (
-    *(KeptKernel, Lowered, Command, Callee, TaskLayout, Pointer, Area, Access, Check),
-    *(Variables, Transfer),
-)
+SERIALIZABLE = (*(KeptKernel, Lowered, Command, Callee, TaskLayout, Pointer, Area, Access, Check),)
 """The classes that a serialized kernel consists of."""
 
 

@@ -123,17 +123,17 @@ def _why_no_row(op: HloDynamicUpdateSlice | DynamicUpdateSlice, types: CallTypes
 
 
 def _put_row(d: Draft, op: HloDynamicUpdateSlice, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """PutRow(x, clamp(start), update)"""
+    """PutRow(x, update, clamp(start))"""
     x, update, first, *_ = operands
     at = d.clamped(d.reshaped(d.index(first), 1), 0, d.shape(x)[0] - 1)
-    return [d.moved(PutRow(), x, at, update)]
+    return [d.moved(PutRow(), x, update, at)]
 
 
 def _put_row_at(d: Draft, op: DynamicUpdateSlice, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """PutRow(x, clamp(start[0]), update)"""
+    """PutRow(x, update, clamp(start[0]))"""
     x, update, start = operands
     first = d.part(d.index(start), (0,), (1,))
-    return [d.moved(PutRow(), x, d.clamped(first, 0, d.shape(x)[0] - 1), update)]
+    return [d.moved(PutRow(), x, update, d.clamped(first, 0, d.shape(x)[0] - 1))]
 
 
 def _why_no_numbers(op: HloIota, types: CallTypes) -> str | None:

@@ -12,6 +12,7 @@ from onert.ir.ops.data_movement.gather import PutRow
 from onert.ir.ops.data_movement.joining import Split
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice
+from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.comparison import ComparisonKind
 from onert.ir.shape import normalize_axis, static
 
@@ -108,13 +109,25 @@ def _why_no_row(op: PutRow, types: CallTypes) -> str | None:
 
 
 def _put_row(d: Draft, op: PutRow, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Select(Equal([0, 1 ..], Gather([0, 1 ..], index)), row, x): the Gather refuses an index that there is not"""
-    x, index, row = operands
-    shape = d.shape(x)
+    """Select(Equal([0, 1 ..], Gather([0, 1 ..], index)), row, x): the Gather refuses an index that there is not.
+
+    Several rows: Select(And(GreaterEqual([0, 1 ..], first), LessEqual([0, 1 ..], last)), Gather(rows, ..), x), where
+    first and last are gathered likewise.
+    """
+    x, row, index = operands
+    shape, count = d.shape(x), d.shape(row)[0]
     places = d.constant(_table(0, shape[0]))
-    there = d.gathered(places, d.reshaped(index, 1), 0)
+    first = d.gathered(places, d.reshaped(index, 1), 0)
     tall = d.constant(_table(0, shape[0]).reshape(-1, *(1,) * (len(shape) - 1)))
-    return [d.chosen(d.compared(ComparisonKind.EQUAL, tall, there), row, x)]
+    if count == 1:
+        return [d.chosen(d.compared(ComparisonKind.EQUAL, tall, first), row, x)]
+    last = d.gathered(places, d.sum(first, d.constant(np.array([count - 1], np.int32))), 0)
+    behind, before = (
+        d.compared(kind, tall, end)
+        for kind, end in ((ComparisonKind.GREATER_EQUAL, first), (ComparisonKind.LESS_EQUAL, last))
+    )
+    which = d.clamped(d.difference(places, first), 0, count - 1)
+    return [d.chosen(d.binary(BinaryKind.LOGICAL_AND, behind, before), d.gathered(row, which, 0), x)]
 
 
 def _why_not_reshaped(op: Squeeze | ExpandDims, types: CallTypes) -> str | None:

@@ -81,7 +81,7 @@ def _scan(
     at, rows, *own, outputs = (body.input(t) for t in kinds)
     place = body.difference(body.number(time - 1), at) if backward else at
     own = list(step(body, body.add(Gather(), rows, place), own))
-    outputs = body.add(PutRow(), outputs, place, body.add(Reshape(), own[0], body.integers(1, batch, units)))
+    outputs = body.add(PutRow(), outputs, body.add(Reshape(), own[0], body.integers(1, batch, units)), place)
     following = body.sum(at, body.number(1))
     loop = Loop(condition.subgraph([goes_on]), body.subgraph([following, rows, *own, outputs]))
     nothing = d.add(Fill(), d.integers(time, batch, units), d.constant(np.zeros((), np.float32)))

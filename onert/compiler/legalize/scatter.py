@@ -58,7 +58,7 @@ def put_rows(d: Draft, table: int, places: int, rows: int, combine: Combine) -> 
 def _put(d: Draft, table: int, place: int, row: int, combine: Combine) -> int:
     if combine is not replaced:
         row = combine(d, d.gathered(table, place, 0), row)
-    return d.moved(PutRow(), table, place, row)
+    return d.moved(PutRow(), table, row, place)
 
 
 def _combined(kind: BinaryKind) -> Combine:

@@ -24,7 +24,6 @@ from onert.ir.shape import static
 
 from .decomposition import Decomposition, only_float32
 from .draft import Draft
-from .scatter import put_rows, replaced
 
 
 def _why_not_rotated(op: RoPE, types: CallTypes) -> str | None:
@@ -77,7 +76,7 @@ def _attention(d: Draft, op: Attention, types: CallTypes, operands: Sequence[int
     first = d.reshaped(d.index(position), 1)
     places = first if tokens == 1 else d.sum(first, d.numbers(tokens, first, (tokens,)))
     keys, values = (
-        put_rows(d, d.reshaped(cache, size, model), places, d.reshaped(new, tokens, model), replaced)
+        d.moved(PutRow(), d.reshaped(cache, size, model), d.reshaped(new, tokens, model), first)
         for cache, new in ((k_cache, key), (v_cache, value))
     )
     context = size if mask is None else min(size, d.shape(mask)[-1])
@@ -131,7 +130,7 @@ def _experts(d: Draft, op: MixtureOfExperts, types: CallTypes, operands: Sequenc
     goes_on = condition.compared(ComparisonKind.LESS, counter, condition.number(total))
     body = Draft()
     at, made, *kept = (body.input(t) for t in kinds)
-    found = body.moved(PutRow(), made, at, _one_expert(body, at, *kept))
+    found = body.moved(PutRow(), made, _one_expert(body, at, *kept), at)
     loop = Loop(condition.subgraph([goes_on]), body.subgraph([body.sum(at, body.number(1)), found, *kept]))
     made = d.add_many(loop, d.number(0), *given)[1]
     by_row = d.reshaped(made, total // chosen, chosen, features)

@@ -25,7 +25,7 @@ def put_rows(subgraph: Subgraph) -> Subgraph:
     it is of the slices (but for i = -1, of which these make a longer list). The list's shape is known where it was.
 
         a = Slice(x, [0, 0], [i, -1]); b = Slice(x, [i + 1, 0], [-1, -1]); y = Concat(a, row, b)
-            -->   y = PutRow(x, i, row)
+            -->   y = PutRow(x, row, i)
     """
     edit = Edit(subgraph)
     for at, operation in enumerate(subgraph.operations):
@@ -55,7 +55,7 @@ def _put(subgraph: Subgraph, operation: Operation) -> Operation | None:
         return None
     if len(start) != type_.rank or not _follows(subgraph, start[0], index):
         return None
-    return Operation(PutRow(), (source, int(index[1:]), row), operation.outputs, operation.location)
+    return Operation(PutRow(), (source, row, int(index[1:])), operation.outputs, operation.location)
 
 
 def _slice(subgraph: Subgraph, operand: int) -> tuple[int, Scalars, Scalars] | None:

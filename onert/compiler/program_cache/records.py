@@ -31,6 +31,7 @@ from onert.ir import (
     Operation,
     Package,
     Quantization,
+    Resource,
     Signature,
     SignatureTensor,
     StateUpdate,
@@ -43,7 +44,7 @@ from onert.ir.process import imports
 
 CORE: tuple[type[Any], ...] = (
     *(Program, Routine, Step, Operations, Group, ArenaPlan, Placement, TensorInfo),
-    *(Subgraph, Operand, Operation, TensorType, Quantization, StateUpdate, DType, CallTypes),
+    *(Subgraph, Operand, Resource, Operation, TensorType, Quantization, StateUpdate, DType, CallTypes),
     *(Package, Port, Connection, Subgraphs, Signature, SignatureTensor),
 )
 """The classes of which programs and packages consist, enumerations among them."""

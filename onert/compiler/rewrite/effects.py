@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from onert.ir import Effect, Operation, Subgraph, Subgraphs
 from onert.ir.ops.custom import Python
@@ -36,13 +36,13 @@ def is_removable(operation: Operation) -> bool:
 
 
 def subgraph_effects(model: Subgraphs) -> tuple[Effect, ...]:
-    """The effect of running each subgraph once, with all that it calls."""
-    found = [Effect.NONE] * len(model)
+    """The effect of running each subgraph once, with all that it calls: one with variables changes state."""
+    found = [Effect.WRITE if subgraph.state else Effect.NONE for subgraph in model.subgraphs]
     changed = True
     while changed:  # ends: an effect only ever grows, and there are three
         changed = False
         for index, subgraph in enumerate(model.subgraphs):
-            effect = Effect.NONE
+            effect = found[index]
             for operation in subgraph.operations:
                 effect = stronger(effect, operation_effect(operation, found))
             if effect is not found[index]:
@@ -58,14 +58,18 @@ def operation_effect(operation: Operation, of_subgraphs: Sequence[Effect]) -> Ef
     return effect
 
 
-def predecessors(subgraph: Subgraph, of_subgraphs: Sequence[Effect]) -> tuple[tuple[int, ...], ...]:
-    """The operations that must have run before each operation: those that define what it reads, and those whose effect
-    comes before its own (two that only read state keep no order)."""
+def predecessors(
+    subgraph: Subgraph, of_subgraphs: Sequence[Effect], after: Mapping[int, Sequence[int]]
+) -> tuple[tuple[int, ...], ...]:
+    """The operations that must have run before each operation: those that define what it reads, those whose effect
+    comes before its own (two that only read state keep no order), and those that it comes `after` for another reason.
+    """
     found = []
     last_write: int | None = None
     reads: list[int] = []
     for at, operation in enumerate(subgraph.operations):
         before = {subgraph.definitions[i] for i in operation.used if i in subgraph.definitions}
+        before.update(after.get(at, ()))
         effect = operation_effect(operation, of_subgraphs)
         if effect is not Effect.NONE and last_write is not None:
             before.add(last_write)

@@ -97,6 +97,8 @@ def _operand_problems(operand: Operand) -> Iterator[str]:
             yield f"has elements of {array.dtype}{shapes.text(array.shape)}, expected {type_}"
         if operand.variable:
             yield "is both a variable and a constant"
+    if operand.resource is not None and not operand.variable:
+        yield f"is the resource variable {operand.resource.name!r}, but no variable"
 
 
 def _axis_problems(operand: Operand) -> Iterator[str]:

@@ -18,7 +18,7 @@ from attrs import fields, frozen, has
 from onert.ir.dtype import Array, DType
 from onert.ir.errors import ModelError, OnertError
 from onert.ir.op import Op
-from onert.ir.operand import Operand
+from onert.ir.operand import Operand, Resource
 from onert.ir.operation import Operation
 from onert.ir.ops import OPS
 from onert.ir.quant import Quantization
@@ -275,8 +275,13 @@ class _Parser:
         type_ = self.tensor_type()
         signature = self.shape() if self.accept("signature") else None
         variable = self.accept("variable")
+        resource = self.resource(type_) if self.accept("resource") else None
         data = self.elements(type_) if self.accept("=") else None
-        return Operand(type_, name, data, variable, signature)
+        return Operand(type_, name, data, variable, signature, resource)
+
+    def resource(self, type_: TensorType) -> Resource:
+        container, name = self.string(), self.string()
+        return Resource(container, name, self.elements(type_) if self.accept("begins") else None)
 
     def elements(self, type_: TensorType) -> Constant:
         at = self.here.at

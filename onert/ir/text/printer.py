@@ -92,6 +92,10 @@ def _operand(index: int, operand: Operand, constants: bool) -> str:
         parts.append(f"signature{_shape(operand.signature_shape)}")
     if operand.variable:
         parts.append("variable")
+    if operand.resource is not None:
+        held = operand.resource
+        begins = "" if held.initial is None else " begins " + _elements(held.initial, operand.type, constants)
+        parts.append(f"resource {json.dumps(held.container)} {json.dumps(held.name)}{begins}")
     if operand.data is not None:
         parts.append("= " + _elements(operand.data, operand.type, constants))
     return " ".join(parts)

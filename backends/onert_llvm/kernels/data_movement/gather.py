@@ -70,7 +70,8 @@ class Gather(Value):
 
 @frozen
 class PutSlice(Value):
-    """`out[index] = row`, both `width` bytes; an index that is not below `limit` is reported instead. One work tile."""
+    """`row`, `width` bytes, put at entry `index` of `out`, whose entries are `step` bytes apart; an index that is not
+    below `limit` is reported instead. One work tile."""
 
     wide: bool
 
@@ -80,14 +81,14 @@ class PutSlice(Value):
 
     @property
     def layout(self) -> TaskLayout:
-        return TaskLayout(("row", "index", "out", "report", "limit", "width"))
+        return TaskLayout(("row", "index", "out", "report", "limit", "step", "width"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width, lanes = task.i64("width"), k.isa.vector_bytes
         at = task.view("index", I64 if self.wide else I32, 1)[0].load_once().cast(I64)
         with k.either(at.ult(task.i64("limit"))) as (inside, outside):
             with inside:
-                row, place = task.view("row", I8, 1), task.view("out", I8, width, 1)[at]
+                row, place = task.view("row", I8, 1), task.view("out", I8, task.i64("step"), 1)[at]
                 whole = width - width % lanes
                 with k.loop(whole, step=lanes) as i:
                     place[i].store(row[i].load(lanes))

@@ -9,8 +9,7 @@ from attrs import evolve, frozen
 from onert.backend import Group, Settings
 from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
-from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, PutRow
-from onert.ir.ops.stablehlo.shapes_and_elements import HloDynamicUpdateSlice
+from onert.ir.ops.data_movement.part_update import PartUpdate
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import KernelSpec
 from onert_llvm.command.command import REPORT_BYTES, Access, Area, Command, Lowered, Pointer, Slot, pieces
@@ -134,10 +133,6 @@ def copies(lowering: Lowering, at: int, source: Pointer, target: Pointer, nbytes
         done += rows * width
 
 
-_CHANGES = (PutRow, DynamicUpdateSlice, HloDynamicUpdateSlice)
-"""Operations that copy their first operand and then change a part of it."""
-
-
 def _in_place(enclosed: Enclosed, body: Subgraph, states: Sequence[Pointer]) -> dict[int, Pointer]:
     """Where a loop's body finds its inputs, and those of its outputs that may lie there too: nothing reads the input
     when, or after, the output is made; or a part of it is all that changes.
@@ -151,7 +146,7 @@ def _in_place(enclosed: Enclosed, body: Subgraph, states: Sequence[Pointer]) -> 
         maker = body.definitions[result]
         readers = body.uses.get(given, ())
         own = body.operations[maker]
-        changes_part = isinstance(own.op, _CHANGES) and own.used[0] == given and own.used.count(given) == 1
+        changes_part = isinstance(own.op, PartUpdate) and own.used[0] == given and own.used.count(given) == 1
         if all(when[r] < when[maker] or (r == maker and changes_part) for r in readers):
             places[result] = state
     return places

@@ -1,1 +1,1 @@
-"""Copies, views, gathers and variables to commands."""
+"""Copies, views, gathers and parts of tensors to commands."""

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from onert.ir import CallTypes, DType, Op
-from onert.ir.ops.data_movement.gather import DynamicUpdateSlice
 from onert.ir.ops.stablehlo.shapes_and_elements import HloDynamicSlice
 from onert_llvm.command.command import Pointer, Slot
 from onert_llvm.kernels.data_movement.dynamic_slice import DynamicSlice
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.strided_copy import move, operand, side
 
 from . import movement
 
@@ -19,7 +19,7 @@ _WIDE = {DType.INT32: False, DType.INT64: True}
 
 
 def why_not(op: Op, types: CallTypes) -> str | None:
-    """Why this backend does not take or put the part; None if it does."""
+    """Why this backend does not take, keep or put the part; None if it does."""
     if any(t is not None and (t.dtype.is_handle or 0 in t.shape) for t in (*types.inputs, *types.outputs)):
         return "a tensor holds no plain elements"
     starts = types.inputs[1 if isinstance(op, HloDynamicSlice) else 2 :]
@@ -33,18 +33,32 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     (at,) = operations
     operation = lowering.operation(at)
     (result,) = operation.outputs
-    put = not isinstance(operation.op, HloDynamicSlice)
-    if put:
-        movement.copy(lowering, at)
-        whole, part = result, operation.used[1]
+    if isinstance(operation.op, HloDynamicSlice):
+        _emit(lowering, at, operation.used[0], result, operation.used[1:], put=False)
     else:
-        whole, part = operation.used[0], result
-    starts = operation.used[2 if put else 1 :]
+        movement.copy(lowering, at)
+        _emit(lowering, at, result, operation.used[1], operation.used[2:], put=True)
+
+
+def lower_overwritten(lowering: Lowering, operations: Sequence[int]) -> None:
+    """The part taken, where it begins, and that it was taken."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    whole, _, *starts = operation.used
+    part, *places, taken = operation.outputs
+    _emit(lowering, at, whole, part, starts, put=False)
+    for start, place in zip(starts, places, strict=True):
+        move(lowering, at, operand(lowering, start), operand(lowering, place), (start,))
+    move(lowering, at, side(lowering.constant(np.ones(16, np.bool_)), (), 1), operand(lowering, taken))
+
+
+def _emit(lowering: Lowering, at: int, whole: int, part: int, starts: Sequence[int], put: bool) -> None:
+    """A box of `part`'s shape copied from `whole`, or with `put` to it."""
     outer, inner = lowering.shape(whole), lowering.shape(part)
     if not outer:
         outer, inner = (1,), (1,)
     itemsize = lowering.type(whole).dtype.itemsize
-    places = _starts(lowering, operation.op, starts, len(outer))
+    places = _starts(lowering, starts)
     run = len(outer)  # axes from here on are taken whole
     while run > 1 and inner[run - 1] == outer[run - 1]:
         run -= 1
@@ -63,11 +77,12 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     lowering.emit(at, algorithm, slots, tiles, reads, (whole if put else part,))
 
 
-def _starts(lowering: Lowering, op: Op, starts: Sequence[int], rank: int) -> list[tuple[Pointer, bool]]:
-    """For each axis where its start lies, and whether it has 64 bits."""
-    if not starts:  # a scalar has no axes
-        return [(lowering.constant(np.zeros(16, np.int32)), False)]
-    if isinstance(op, DynamicUpdateSlice):
-        dtype = lowering.type(starts[0]).dtype
-        return [(lowering.operand(starts[0], i * dtype.itemsize), _WIDE[dtype]) for i in range(rank)]
-    return [(lowering.operand(i), _WIDE[lowering.type(i).dtype]) for i in starts]
+def _starts(lowering: Lowering, starts: Sequence[int]) -> list[tuple[Pointer, bool]]:
+    """Where the starts along the first axes lie, and whether they have 64 bits."""
+    found = [
+        (lowering.operand(i, at * lowering.type(i).dtype.itemsize), _WIDE[lowering.type(i).dtype])
+        for i in starts
+        for at in range(int(np.prod(lowering.shape(i), dtype=np.int64)))
+    ]
+    # A scalar has no axes.
+    return found or [(lowering.constant(np.zeros(16, np.int32)), False)]

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from onert.ir import CallTypes, DType, Op
 from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd, PutRow
+from onert.ir.ops.data_movement.part_update import broken_rule
 from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
 from onert.ir.shape import normalize_axis
 from onert.ir.value import Value
@@ -136,19 +137,20 @@ def why_not_put(op: PutRow, types: CallTypes) -> str | None:
 
 
 def lower_put(lowering: Lowering, operations: Sequence[int]) -> None:
-    """All rows as they are, then the one."""
+    """All rows as they are, then those that are new."""
     (at,) = operations
     operation = lowering.operation(at)
-    x, index, row = operation.used
+    x, row, index = operation.used
     (result,) = operation.outputs
     movement.copy(lowering, at)
-    rows, width = lowering.shape(x)[0], lowering.type(row).nbytes
+    rows, count, width = lowering.shape(x)[0], lowering.shape(row)[0], lowering.type(row).nbytes
     slots: dict[str, Slot] = {
         "row": lowering.operand(row),
         "index": lowering.operand(index),
         "out": lowering.operand(result),
-        "report": lowering.check(at, f"index {{}} is outside of dimension 0 of {rows}"),
-        "limit": rows,
+        "report": lowering.check(at, broken_rule(count, 0, rows)),
+        "limit": rows - count + 1,
+        "step": width // count,
         "width": width,
     }
     wide = lowering.type(index).dtype is DType.INT64

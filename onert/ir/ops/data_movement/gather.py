@@ -14,6 +14,8 @@ from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.quant import dequantize
 from onert.ir.types import CallTypes, TensorType, unranked
 
+from .part_update import PartUpdate
+
 
 def require_indices(indices: Array, size: int, what: str) -> None:
     """RuleError naming the first index that is outside of [0, size)."""
@@ -255,15 +257,13 @@ class OneHot(Op):
 
 
 @frozen
-class DynamicUpdateSlice(Op):
+class DynamicUpdateSlice(PartUpdate):
     """`x` with a part replaced by `update`; the start is moved so that the part fits.
 
     - `x`: any
     - `update`: of x's type and rank, no dimension larger
     - `start`: int32 or int64, as many as x has dimensions
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, update: TensorType, start: TensorType) -> TensorType:
         sv.require_index_type(start, "start_indices")
@@ -276,39 +276,28 @@ class DynamicUpdateSlice(Op):
         require(sv.length(start) in (x.rank, None), f"start has {sv.length(start)} elements, expected {x.rank}")
         return x.result(x.shape)
 
-    def evaluate(self, x: Array, update: Array, start: Array) -> Array:
-        at = [min(max(s, 0), d - u) for s, d, u in zip(sv.values(start), x.shape, update.shape, strict=True)]
-        out = x.copy()
-        out[tuple(slice(a, a + u) for a, u in zip(at, update.shape, strict=True))] = update
-        return out
-
 
 @frozen
-class PutRow(Op):
-    """`x` with one entry of its first axis replaced: an item of a list of tensors is set.
+class PutRow(PartUpdate):
+    """`x` with one entry of its first axis replaced, or several in a row: items of a list of tensors are set.
 
     - `x`: any, of at least one dimension
-    - `index`: one int32 or int64. RuleError if there is no such entry.
-    - `row`: of x's type, the new entry: x's shape with 1 as its first dimension
+    - `row`: of x's type, the new entries: x's shape with their number as its first dimension
+    - `index`: one int32 or int64, the first of them. RuleError if there are no such entries.
     """
 
-    stored: ClassVar[bool] = True
+    clamps: ClassVar[bool] = False
 
-    def infer(self, x: TensorType, index: TensorType, row: TensorType) -> TensorType:
+    def infer(self, x: TensorType, row: TensorType, index: TensorType) -> TensorType:
         require(x.rank >= 1, "x is a scalar, expected at least one dimension")
         require(index.dtype in (DType.INT32, DType.INT64), f"index holds {index.dtype.text}, expected i32 or i64")
         require(shapes.num_elements(index.shape) in (1, None), f"index is {index}, expected one element")
         require(x.dtype is row.dtype, f"row is {row.dtype.text}, expected {x.dtype.text}")
-        wanted = (1, *x.shape[1:])
+        count, most = row.shape[0] if row.rank else None, x.shape[0]
+        wanted = (count, *x.shape[1:])
         require(
-            shapes.compatible(row.shape, wanted),
+            row.rank == x.rank and shapes.compatible(row.shape, wanted),
             f"row has shape {shapes.text(row.shape)}, expected {shapes.text(wanted)}",
         )
+        require(count is None or most is None or count <= most, f"{count} entries are put into {most}")
         return x.result(x.shape)
-
-    def evaluate(self, x: Array, index: Array, row: Array) -> Array:
-        at = int(index.reshape(()))
-        require(0 <= at < len(x), f"index {at} is outside of dimension 0 of {len(x)}")
-        out = x.copy()
-        out[at] = row[0]
-        return out

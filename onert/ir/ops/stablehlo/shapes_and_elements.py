@@ -15,6 +15,7 @@ from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.ops.data_movement.part_update import PartUpdate, region
 from onert.ir.ops.data_movement.reshape import require_one
 from onert.ir.shape import Dim, Shape
 from onert.ir.types import TensorType
@@ -147,13 +148,6 @@ class HloTranspose(Op):
         return np.ascontiguousarray(x.transpose(self.permutation)).reshape([x.shape[a] for a in self.permutation])
 
 
-def _clamped_starts(starts: Sequence[Array], sizes: Sequence[int], parts: Sequence[int]) -> list[int]:
-    """Where a part starts, moved so that it fits."""
-    return [
-        min(max(sv.values(start)[0], 0), size - part) for start, size, part in zip(starts, sizes, parts, strict=True)
-    ]
-
-
 def _require_starts(starts: Sequence[TensorType], rank: int) -> None:
     require(len(starts) == rank, f"there are {len(starts)} start indices, expected {rank}")
     for start in starts:
@@ -181,20 +175,17 @@ class HloDynamicSlice(Op):
         return x.result(self.sizes)
 
     def evaluate(self, x: Array, *starts: Array) -> Array:
-        at = _clamped_starts(starts, x.shape, self.sizes)
-        return x[tuple(slice(a, a + size) for a, size in zip(at, self.sizes, strict=True))].copy()
+        return x[region(x.shape, self.sizes, starts, clamps=True)].copy()
 
 
 @frozen
-class HloDynamicUpdateSlice(Op):
+class HloDynamicUpdateSlice(PartUpdate):
     """`x` with a part replaced by `update`, which starts at the given indices, moved so that it fits.
 
     - `x`: any
     - `update`: of x's type and rank, no dimension larger
     - `starts`: one integer for each dimension
     """
-
-    stored: ClassVar[bool] = True
 
     def infer(self, x: TensorType, update: TensorType, *starts: TensorType) -> TensorType:
         _require_starts(starts, x.rank)
@@ -204,12 +195,6 @@ class HloDynamicUpdateSlice(Op):
         )
         require(fits, f"update {shapes.text(update.shape)} does not fit into {shapes.text(x.shape)}")
         return x.result(x.shape)
-
-    def evaluate(self, x: Array, update: Array, *starts: Array) -> Array:
-        at = _clamped_starts(starts, x.shape, update.shape)
-        out = x.copy()
-        out[tuple(slice(a, a + size) for a, size in zip(at, update.shape, strict=True))] = update
-        return out
 
 
 def padded_size(size: Dim, low: int, high: int, interior: int) -> Dim:

@@ -1,22 +1,21 @@
-"""Resource variables as state of a subgraph, which C has room for.
+"""Resource variables as operands: state that an executor, or C, has room for.
 
 What is read is what was assigned before in the same run, else what the last run left. What a subgraph that is called
-once assigns is known: where it is not what state begins with, it is chosen as long as no run has ended.
+once assigns is what the variable begins with.
 
-    %s = VarHandle 'n'                        state n, started
-    CallOnce (n := 5)                         %begin = Select started, n, 5
-    %a = ReadVariable %s            -->       %b = ADD %begin, 1
-    %b = ADD %a, 1                            after the run: n := %b, started := true
-    AssignVariable %s, %b
-    %c = ReadVariable %s                      (%c is %b)
+    CallOnce (n := 5)                         %s = variable 'n', begins with 5
+    %h = VarHandle 'n'
+    %a = ReadVariable %h            -->       %b = ADD %s, 1
+    %b = ADD %a, 1                            after the run: %s := %b
+    AssignVariable %h, %b
+    %c = ReadVariable %h                      (%c is %b)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
 from onert.compiler.rewrite.effects import is_function, subgraph_effects
 from onert.ir import (
@@ -25,9 +24,9 @@ from onert.ir import (
     Constant,
     DType,
     Effect,
-    Op,
     Operand,
     Operation,
+    Resource,
     StateUpdate,
     Subgraph,
     Subgraphs,
@@ -37,40 +36,30 @@ from onert.ir import (
 from onert.ir.ops.control_flow.control import CallOnce
 from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHandle
 from onert.ir.ops.data_movement.copy import Copy
-from onert.ir.ops.elementwise.select import Select
-from onert.ir.value import Value
 
 Key = tuple[str, str]
 """Container and name of a variable."""
 
 
-@frozen
-class Held(Value):
-    """A subgraph without resource variables, and those that are its state now."""
+def with_variables(graph: Subgraph, model: Subgraphs) -> Subgraph:
+    """The subgraph of a model with its resource variables as operands; itself if it has none.
 
-    subgraph: Subgraph
-    keys: frozenset[Key] = frozenset()
-
-
-def held(graph: Subgraph, model: Subgraphs) -> Held:
-    """The subgraph of a model with its resource variables as state; itself where it has none.
-
-    CompileError if it cannot be known before the run what a variable is or how it begins.
+    CompileError if it cannot be known before the run what a variable is, or of which type.
     """
     if not any(isinstance(o.op, VarHandle | CallOnce) for o in graph.operations):
-        return Held(graph)
+        return graph
     effects = subgraph_effects(model)
-    found = _Holding(graph, model)
+    found = _Conversion(graph, model)
     for operation in graph.operations:
         called = operation.op.subgraphs
         if any(effects[i] is not Effect.NONE for i in called) and not isinstance(operation.op, CallOnce):
-            raise CompileError(f"{operation} runs a subgraph with resource variables, which a bundle cannot hold")
+            raise CompileError(f"{operation} runs a subgraph with resource variables")
         found.take(operation)
     return found.done()
 
 
 @define(eq=False)
-class _Holding:
+class _Conversion:
     """A subgraph under conversion, operation by operation.
 
     `handles` are the keys of operands, `initial` what was assigned once, `current` what a variable is by now.
@@ -82,10 +71,9 @@ class _Holding:
     operations: list[Operation] = field(factory=list)
     handles: dict[int, Key] = field(factory=dict)
     initial: dict[Key, Array] = field(factory=dict)
-    states: dict[Key, int] = field(factory=dict)
+    variables: dict[Key, int] = field(factory=dict)
     current: dict[Key, int] = field(factory=dict)
     instead: dict[int, int] = field(factory=dict)
-    started: int | None = None
 
     def __attrs_post_init__(self) -> None:
         self.operands = list(self.graph.operands)
@@ -96,7 +84,7 @@ class _Holding:
         if isinstance(op, VarHandle):
             self.handles[operation.outputs[0]] = (op.container, op.shared_name)
         elif isinstance(op, CallOnce):
-            if self.states or self.current:
+            if self.current:
                 raise CompileError(f"{operation} comes after variables are read or assigned, expected before")
             self.initial |= _assigned(self.model[op.subgraph])
         elif isinstance(op, AssignVariable):
@@ -105,6 +93,9 @@ class _Holding:
         elif isinstance(op, ReadVariable):
             self._read(operation)
         else:
+            for handle in operation.used:
+                if handle in self.handles:
+                    raise CompileError(f"{operation} takes the handle of variable {self.handles[handle][1]!r}")
             inputs = tuple(None if i is None else self._now(i) for i in operation.inputs)
             self.operations.append(evolve(operation, inputs=inputs))
 
@@ -120,61 +111,47 @@ class _Holding:
         (handle,), (result,) = operation.used, operation.outputs
         key, wanted = self._key(operation, handle), self.graph.type(result)
         if key not in self.current:
-            if key not in self.initial:
-                raise CompileError(f"variable {key[1]!r} is read before anything was assigned to it")
-            self.current[key] = self._begun(key, wanted)
+            self.current[key] = self._variable(key, wanted)
         value = self.current[key]
-        self._require(key, self.operands[value].type, wanted)
+        _require(key, self.operands[value].type, wanted)
         if result in self.graph.outputs:
             self.operations.append(Operation(Copy(), (value,), (result,), operation.location))
         else:
             self.instead[result] = value
 
-    def _require(self, key: Key, type_: TensorType, wanted: TensorType) -> None:
-        if (type_.dtype, type_.shape) != (wanted.dtype, wanted.shape) or not type_.is_static:
-            raise CompileError(f"variable {key[1]!r} has {type_} where {wanted} is expected")
+    def _variable(self, key: Key, type_: TensorType) -> int:
+        """The operand that a variable is when a run begins."""
+        initial = self.initial.get(key)
+        if initial is not None:
+            _require(key, TensorType(DType.from_numpy(initial.dtype), initial.shape), type_)
+        elif not type_.is_static or type_.dtype.is_handle:
+            raise CompileError(f"variable {key[1]!r} has {type_}, expected a type that is known before the run")
+        held = Resource(*key, None if initial is None else Constant(initial))
+        self.operands.append(Operand(evolve(type_, data=None), key[1], variable=True, resource=held))
+        self.variables[key] = len(self.operands) - 1
+        return self.variables[key]
 
-    def _begun(self, key: Key, type_: TensorType) -> int:
-        """What a variable is when a run begins."""
-        self.states[key] = state = self._operand(Operand(type_, key[1], variable=True))
-        elements = self.initial[key]
-        self._require(key, TensorType(DType.from_numpy(elements.dtype), elements.shape), type_)
-        if (elements == type_.cleared).all():
-            return state
-        if self.started is None:
-            self.started = self._operand(Operand(TensorType(DType.BOOL, ()), "started", variable=True))
-        constant = self._operand(Operand(evolve(type_, data=None), "", Constant(elements)))
-        return self._operation(Select(), (self.started, state, constant), type_)
-
-    def _operand(self, operand: Operand) -> int:
-        self.operands.append(operand)
-        return len(self.operands) - 1
-
-    def _operation(self, op: Op, inputs: Sequence[int], type_: TensorType) -> int:
-        result = self._operand(Operand(type_))
-        self.operations.append(Operation(op, tuple(inputs), (result,), f"a variable's {op.label}"))
-        return result
-
-    def done(self) -> Held:
+    def done(self) -> Subgraph:
         """All operations are taken."""
+        if ends := [o for o in (*self.graph.inputs, *self.graph.outputs) if self._is_handle(o)]:
+            raise CompileError(f"{self.graph.label(ends[0])}, an input or output, is a handle")
         updates = list(self.graph.state)
-        for key, state in self.states.items():
-            if self.current[key] != state:
-                self._require(key, self.operands[self.current[key]].type, self.operands[state].type)
-                updates.append(StateUpdate(state, self._made(self.current[key])))
-        if self.started is not None:
-            true = self._operand(Operand(TensorType(DType.BOOL, ()), "", Constant(np.array(True))))
-            updates.append(StateUpdate(self.started, self._made(true)))
-        graph = evolve(
-            self.graph, operands=tuple(self.operands), operations=tuple(self.operations), state=tuple(updates)
-        )
-        return Held(graph, frozenset(self.handles.values()))
+        for key, value in self.current.items():
+            type_ = self.operands[value].type
+            variable = self.variables[key] if key in self.variables else self._variable(key, type_)
+            if value != variable:
+                _require(key, type_, self.operands[variable].type)
+                updates.append(StateUpdate(variable, value))
+        operands, operations = tuple(self.operands), tuple(self.operations)
+        return evolve(self.graph, operands=operands, operations=operations, state=tuple(updates))
 
-    def _made(self, operand: int) -> int:
-        """An operand that an operation defines, with these elements."""
-        if any(operand in operation.outputs for operation in self.operations):
-            return operand
-        return self._operation(Copy(), (operand,), self.operands[operand].type)
+    def _is_handle(self, operand: int) -> bool:
+        return self.graph.type(operand).dtype is DType.RESOURCE
+
+
+def _require(key: Key, type_: TensorType, wanted: TensorType) -> None:
+    if (type_.dtype, type_.shape) != (wanted.dtype, wanted.shape) or not type_.is_static:
+        raise CompileError(f"variable {key[1]!r} has {type_} where {wanted} is expected")
 
 
 def _assigned(graph: Subgraph) -> Mapping[Key, Array]:

@@ -1,0 +1,77 @@
+"""State of an entry point that C keeps: what variables begin with, and what undoes a call that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from attrs import evolve
+
+from onert.backend import Backend, Beginning, Sequence, Settings
+from onert.compiler.routine import Plan
+from onert.compiler.state.in_place import records
+from onert.ir import CompileError, DType, Operand, Operation, Resource, Subgraph, TensorType
+
+
+def with_beginnings(graph: Subgraph) -> tuple[Subgraph, tuple[Beginning, ...]]:
+    """The subgraph with operands for what resource variables begin with, where that is not what state is cleared to,
+    and for whether they have begun."""
+    operands = list(graph.operands)
+    found = []
+    for index, operand in enumerate(graph.operands):
+        held = operand.resource
+        if held is None or held.initial is None or (held.initial.array == operand.type.cleared).all():
+            continue
+        name = f"{held.name}/started"
+        started = Operand(TensorType(DType.BOOL, ()), name, variable=True, resource=Resource(held.container, name))
+        found.append(Beginning(index, len(operands), len(operands) + 1))
+        operands += (Operand(operand.type, "", held.initial), started)
+    return (evolve(graph, operands=tuple(operands)), tuple(found)) if found else (graph, ())
+
+
+def require_begun(graphs: Mapping[str, Subgraph]) -> None:
+    """CompileError if an entry point, by its symbol, reads a variable that begins with nothing and that no other entry
+    point assigns."""
+    for symbol, graph in graphs.items():
+        others = {key for other, own in graphs.items() if other != symbol for key in _assigned(own)}
+        for index, operand in enumerate(graph.operands):
+            held = operand.resource
+            if held is None or held.initial is not None or held.key in others or index not in graph.uses:
+                continue
+            raise CompileError(
+                f"{symbol} cannot be bundled: variable {held.name!r} is read before anything was assigned to it"
+            )
+
+
+def _assigned(graph: Subgraph) -> Iterator[tuple[str, str, str]]:
+    """The keys of the resource variables that a subgraph assigns."""
+    for update in graph.state:
+        held = graph.operands[update.variable].resource
+        if held is not None:
+            yield held.key
+
+
+def undoing(
+    planned: Plan, backend: Backend, settings: Settings
+) -> tuple[Subgraph, tuple[Sequence, ...], Mapping[int, int]]:
+    """The planned subgraph with operations behind its own that undo each update in place, the sequence of these, and
+    which operands lie where others do.
+
+    An update is undone by putting back what it has overwritten, the last one first.
+    """
+    graph, roots = planned.lowered.subgraph, dict(planned.updates.roots)
+    operands, operations = list(graph.operands), list(graph.operations)
+    for update, record in sorted(records(graph).items(), reverse=True):
+        operation = graph.operations[update]
+        (made,) = operation.outputs
+        if update not in planned.updates.updates:
+            continue
+        part, *starts, _ = graph.operations[record].outputs
+        roots[len(operands)] = roots.get(made, made)
+        operations.append(Operation(operation.op, (made, part, *starts), (len(operands),), f"undoing {operation}"))
+        operands.append(Operand(graph.type(made)))
+    added = tuple(range(len(graph.operations), len(operations)))
+    if not added:
+        return graph, (), roots
+    graph = evolve(graph, operands=tuple(operands), operations=tuple(operations))
+    undo = Sequence(graph, added, (), (), "undo")
+    return graph, (evolve(undo, groups=backend.fuse(undo, settings)),), roots

@@ -1,0 +1,95 @@
+"""Getting updates ready to be made in place: what they overwrite is read before them, and kept."""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+
+from attrs import evolve
+
+from onert.compiler.rewrite.contract import OWN_OUTPUTS, rewriting
+from onert.compiler.rewrite.edit import Edit
+from onert.compiler.state.in_place import Versions, records
+from onert.ir import DType, Effect, Operand, Operation, Subgraph, TensorType
+from onert.ir.ops.data_movement.part_update import Overwritten, PartUpdate
+
+MOST_MOVED = 64
+"""How many updates are tried to be moved behind what reads their first operands: a bound for hostile models."""
+
+
+@rewriting(requires=(OWN_OUTPUTS,), ensures=(OWN_OUTPUTS,))
+def update_in_place(subgraph: Subgraph) -> Subgraph:
+    """Put each part update behind what reads its first operand, where results allow that; and where a variable, or an
+    input that becomes an output, may be updated in place, keep what is overwritten until the run is whole.
+
+        y = DynamicUpdateSlice(s, u, at); z = Abs(s); after the run: s := y
+            -->   z = Abs(s); old, at', taken = Overwritten(s, u, at); y = DynamicUpdateSlice(s, u, at')
+    """
+    if not any(isinstance(operation.op, PartUpdate) for operation in subgraph.operations):
+        return subgraph
+    subgraph = _readers_first(subgraph)
+    edit = Edit(subgraph)
+    done = records(subgraph)
+    for chain in Versions(subgraph).chains():
+        for at in chain.updates:
+            if chain.origin is not None and at not in done:
+                _record(edit, at)
+    return edit.done()
+
+
+def _record(edit: Edit, at: int) -> None:
+    """Keep what update `at` overwrites, and where."""
+    operation = edit.subgraph.operations[at]
+    op = operation.op
+    assert isinstance(op, PartUpdate)
+    source, update, *starts = operation.used
+    part, *places = (edit.like(i) for i in (update, *starts))
+    taken = edit.operand(Operand(TensorType(DType.BOOL, ())))
+    kept = Operation(Overwritten(op.clamps), operation.inputs, (part, *places, taken), f"what {operation} overwrites")
+    edit.replace(at, kept, evolve(operation, inputs=(source, update, *places)))
+
+
+def _readers_first(subgraph: Subgraph) -> Subgraph:
+    """The operations in an order in which as many updates as possible come after what reads their first operands."""
+    versions = Versions(subgraph)
+    behind: list[tuple[int, int]] = []
+    order = tuple(range(len(subgraph.operations)))
+    late = [
+        (at, readers)
+        for at, operation in enumerate(subgraph.operations)
+        if isinstance(operation.op, PartUpdate) and (readers := versions.late(at))
+    ]
+    for at, readers in late[:MOST_MOVED]:
+        wanted = [*behind, *((reader, at) for reader in readers)]
+        found = _sorted(subgraph, wanted)
+        if found is not None:
+            behind, order = wanted, found
+    if not behind:
+        return subgraph
+    return evolve(subgraph, operations=tuple(subgraph.operations[at] for at in order))
+
+
+def _sorted(subgraph: Subgraph, behind: list[tuple[int, int]]) -> tuple[int, ...] | None:
+    """The operations as near to their order as these pairs, earlier and later one, allow; None if they do not."""
+    count = len(subgraph.operations)
+    pairs = set(behind)
+    last = None
+    for at, operation in enumerate(subgraph.operations):
+        pairs.update((subgraph.definitions[i], at) for i in operation.used if i in subgraph.definitions)
+        if operation.op.effect is not Effect.NONE or operation.op.subgraphs:
+            pairs.update(() if last is None else ((last, at),))
+            last = at
+    waiting = [0] * count
+    after: list[list[int]] = [[] for _ in range(count)]
+    for earlier, later in pairs:
+        waiting[later] += 1
+        after[earlier].append(later)
+    ready = [at for at in range(count) if not waiting[at]]
+    heapify(ready)
+    found = []
+    while ready:
+        found.append(heappop(ready))
+        for follower in after[found[-1]]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                heappush(ready, follower)
+    return tuple(found) if len(found) == count else None

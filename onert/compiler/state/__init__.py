@@ -1,0 +1,1 @@
+"""State of models: variables as operands of the entry, and what of them is updated in place."""

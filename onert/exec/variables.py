@@ -1,0 +1,103 @@
+"""Resource variables of an execution: operands whose memory the execution's state holds.
+
+Executions that share state find one another's arrays there, and work on them where they lie.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from onert.backend import HOST
+from onert.ir import Array, ExecutionError, Resource, Subgraph, TensorType
+from onert.ir import shape as shapes
+
+from .frame import Frame
+
+
+class StateMemory(np.ndarray[Any, Any]):
+    """Bytes that belong to a resource variable: no caller has an array in them but through the state."""
+
+
+def memory_for(type_: TensorType) -> Array:
+    """An array for a resource variable of a static type, on a cache line."""
+    buffer = HOST.allocate(max(type_.nbytes, 1)).view(StateMemory)
+    return np.ndarray(shapes.static(type_.shape), type_.dtype.numpy, buffer)
+
+
+@frozen(eq=False)
+class Held:
+    """A resource variable of the entry; `is_read` says that a run takes what the one before left."""
+
+    operand: int
+    type: TensorType
+    resource: Resource
+    is_read: bool
+
+
+class Variables:
+    """The resource variables of one execution's entry."""
+
+    def __init__(self, frame: Frame, state: dict[Any, Any]) -> None:
+        self._frame = frame
+        self._state = state
+        self._held = {held.resource.key: held for held in _held(frame.routine.subgraph)}
+        self._arrays: dict[Any, Array] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+    def begin(self) -> None:
+        """A run begins: let it work on what the state holds now. ExecutionError if that is not what it takes."""
+        get, own = self._state.get, self._arrays
+        for key in self._held:
+            if key not in own or get(key) is not own[key]:
+                self._take(self._held[key])
+
+    def _take(self, held: Held) -> None:
+        key = held.resource.key
+        found = self._state.get(key)
+        if found is None or not _is_like(found, held.type):
+            array = self._made(held, found)
+        elif isinstance(found.base, StateMemory):
+            array = found
+        else:  # a caller's own array, which may lie in memory that has other uses
+            array = self._own(held)
+            array[...] = found
+            self._state[key] = array
+        self._arrays[key] = array
+        self._frame.place(held.operand, array)
+
+    def _made(self, held: Held, found: Any) -> Array:
+        """The array of a variable that the state does not have, or has with another type."""
+        name, array = held.resource.name, self._own(held)
+        if found is not None and held.is_read:
+            raise ExecutionError(
+                f"variable {name!r} has {found.dtype}{list(found.shape)}, expected "
+                f"{held.type.dtype.numpy}{shapes.text(held.type.shape)}"
+            )
+        if held.resource.initial is not None:
+            array[...] = held.resource.initial.array
+            self._state[held.resource.key] = array
+        elif held.is_read:
+            raise ExecutionError(f"variable {name!r} is read before anything was assigned to it")
+        return array
+
+    def _own(self, held: Held) -> Array:
+        known = self._arrays.get(held.resource.key)
+        return memory_for(held.type) if known is None else known
+
+
+def _is_like(array: Any, type_: TensorType) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype == type_.dtype.numpy and array.shape == type_.shape
+
+
+def _held(subgraph: Subgraph) -> list[Held]:
+    sources = {update.source for update in subgraph.state}
+    return [
+        Held(index, operand.type, operand.resource, index in subgraph.uses or index in sources)
+        for index, operand in enumerate(subgraph.operands)
+        if operand.resource is not None
+    ]

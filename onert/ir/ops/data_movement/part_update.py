@@ -1,0 +1,87 @@
+"""Updates of a part of a tensor, and what an update is about to overwrite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir.dtype import Array, DType
+from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.types import TensorType
+
+Region = tuple[slice, ...]
+
+
+def region(x: Sequence[int], update: Sequence[int], starts: Sequence[Array], clamps: bool) -> Region:
+    """Where an update of one shape lies in a tensor of another one: a slice for each dimension.
+
+    `starts` hold an integer for each of the first dimensions, in the others the update begins at 0. One that does not
+    fit is moved where the update `clamps`, else RuleError.
+    """
+    found = [value for start in starts for value in sv.values(start)]
+    found += [0] * (len(x) - len(found))
+    for axis, (start, size, part) in enumerate(zip(found, x, update, strict=True)):
+        if clamps:
+            found[axis] = min(max(start, 0), size - part)
+        else:
+            require(0 <= start <= size - part, broken_rule(part, axis, size).format(start))
+    return tuple(slice(start, start + part) for start, part in zip(found, update, strict=True))
+
+
+def broken_rule(part: int, axis: int, size: int) -> str:
+    """What is said, with `{}` for the start, where a part does not fit into a dimension."""
+    if part == 1:
+        return f"index {{}} is outside of dimension {axis} of {size}"
+    return f"{part} entries from {{}} on are not within dimension {axis} of {size}"
+
+
+@frozen
+class PartUpdate(Op):
+    """Kinds whose only result is the first operand with a part of it replaced by the second.
+
+    The operands behind these are integers that say where the part begins, see `region`. If nothing reads the first
+    operand afterwards, the result may have its memory: then nothing but the part is written.
+    """
+
+    stored: ClassVar[bool] = True
+    clamps: ClassVar[bool] = True
+
+    def put(self, x: Array, update: Array, *starts: Array) -> None:
+        """Replace the part of `x` where it lies."""
+        x[region(x.shape, update.shape, starts, self.clamps)] = update
+
+    def evaluate(self, x: Array, update: Array, *starts: Array) -> Array:
+        out = x.copy()
+        self.put(out, update, *starts)
+        return out
+
+
+@frozen
+class Overwritten(Op):
+    """What undoing a part update takes; the compiler puts it before an update in place.
+
+    - `x`, `update`, `starts`: the update's operands; of `update` nothing is read
+    - `clamps`: whether the update moves a start that does not fit
+
+    Gives the part of `x` that the update is about to replace, the starts, and one boolean, which is true.
+    """
+
+    clamps: bool = True
+
+    stored: ClassVar[bool] = True
+    outlasts: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, update: TensorType, *starts: TensorType) -> tuple[TensorType, ...]:
+        require(x.dtype is update.dtype, f"update is {update.dtype.text}, expected {x.dtype.text}")
+        require(x.rank == update.rank, f"update has rank {update.rank}, expected {x.rank}")
+        for start in starts:
+            sv.require_index_type(start, "a start index")
+        return x.result(update.shape), *(s.result(s.shape) for s in starts), TensorType(DType.BOOL, ())
+
+    def evaluate(self, x: Array, update: Array, *starts: Array) -> tuple[Array, ...]:
+        part = x[region(x.shape, update.shape, starts, self.clamps)]
+        return part.copy(), *(start.copy() for start in starts), np.array(True)

@@ -1,0 +1,156 @@
+"""Claims about what is updated in place, and what is not because something reads it afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onert
+from onert.compiler.passes.copy_outputs import copy_outputs
+from onert.compiler.passes.update_in_place import update_in_place
+from onert.compiler.state.in_place import decide
+from onert.ir import Array, DType, Package, Subgraph, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.data_movement.gather import PutRow
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+
+TABLE, ROW, AT = (
+    TensorType(kind, shape) for kind, shape in ((DType.FLOAT32, (4, 2)), (DType.FLOAT32, (1, 2)), (DType.INT32, ()))
+)
+ADD, ABS = Binary(BinaryKind.ADD), Unary(UnaryKind.ABS)
+
+
+def _graph(body: Callable[[Builder, int, int, int], list[int]]) -> Subgraph:
+    """A table that is a variable, a row, and an index; the first result is the table's next value."""
+    b = Builder()
+    table, row, at = b.variable(TABLE, "table"), b.input(ROW, "row"), b.input(AT, "at")
+    following, *outputs = body(b, table, row, at)
+    b.update(table, following)
+    return b.subgraph(outputs)
+
+
+def _put(b: Builder, table: int, row: int, at: int) -> list[int]:
+    made = b.add(PutRow(), table, row, at)
+    return [made, b.add(ABS, made)]
+
+
+def _read_before(b: Builder, table: int, row: int, at: int) -> list[int]:
+    old = b.add(ABS, table)
+    return [b.add(PutRow(), table, row, at), old]
+
+
+def _read_behind(b: Builder, table: int, row: int, at: int) -> list[int]:
+    """What reads the old table stands behind the update, and may come before it."""
+    made = b.add(PutRow(), table, row, at)
+    return [made, b.add(ABS, b.add(Reshape((8,)), table))]
+
+
+def _through_views(b: Builder, table: int, row: int, at: int) -> list[int]:
+    flat = b.add(Reshape((4, 1, 2)), table)
+    made = b.add(PutRow(), flat, b.add(Reshape((1, 1, 2)), row), at)
+    return [b.add(Reshape((4, 2)), made), b.add(ABS, made)]
+
+
+def _read_with_result(b: Builder, table: int, row: int, at: int) -> list[int]:
+    """The old table and the new one are read by one operation."""
+    made = b.add(PutRow(), table, row, at)
+    return [made, b.add(ADD, made, table)]
+
+
+def _of_itself(b: Builder, table: int, row: int, at: int) -> list[int]:
+    """What is put is made of the table, and read before it is changed."""
+    return [b.add(PutRow(), table, b.add(ADD, row, b.add(PutRow(), row, row, b.constant(np.int32(0)))), at), row]
+
+
+def _other_end(b: Builder, table: int, row: int, at: int) -> list[int]:
+    """What is put is lost: the next value is another."""
+    return [b.add(ABS, table), b.add(PutRow(), table, row, at)]
+
+
+def _branches(b: Builder, table: int, row: int, at: int) -> list[int]:
+    """Two updates of the old table."""
+    return [b.add(PutRow(), table, row, at), b.add(PutRow(), table, b.add(ABS, row), at)]
+
+
+def _given_back(b: Builder, table: int, row: int, at: int) -> list[int]:
+    """The next value is an output too."""
+    made = b.add(PutRow(), table, row, at)
+    return [made, made]
+
+
+IN_PLACE = [_put, _read_before, _read_behind, _through_views, _of_itself, _branches]
+COPIED = [_read_with_result, _other_end, _given_back]
+
+
+@pytest.mark.parametrize("body", [*IN_PLACE, *COPIED], ids=lambda body: body.__name__)
+def test_the_last_to_touch_a_variable_is_in_place(body: Callable[..., list[int]]) -> None:
+    graph = update_in_place(copy_outputs(_graph(body)))
+    found = decide(graph)
+    (update,) = graph.state
+    assert (found.roots.get(update.source) == update.variable) is (body in IN_PLACE)
+
+
+@pytest.mark.parametrize("body", [*IN_PLACE, *COPIED], ids=lambda body: body.__name__)
+@pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
+@pytest.mark.parametrize("backends", [(), ("reference",)], ids=["native", "reference"])
+def test_results_are_those_without_anything_in_place(
+    body: Callable[..., list[int]], executor: str, backends: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def results(**options: Any) -> list[Array]:
+        execution = onert.Execution(onert.compile(Package((Subgraphs((_graph(body),)),)), **options))
+        rows = np.random.default_rng(0).standard_normal((6, 1, 2)).astype(np.float32)
+        runs = [execution.run([row, np.int32(number % 4)]) for number, row in enumerate(rows)]
+        return [array for run in runs for array in run.values()]
+
+    with monkeypatch.context() as patch:
+        patch.setattr("onert.compiler.pipeline.OF_ENTRIES", ())
+        wanted = results(backends=("reference",), optimize=False)
+    found = results(executor=executor, num_threads=2, backends=backends)
+    assert all(map(np.array_equal, wanted, found))
+
+
+def test_what_runs_as_one_after_an_update_reads_a_copy() -> None:
+    """A chain of operations runs where its last one stands: behind the update, although its first one reads the old
+    table."""
+
+    def body(b: Builder, table: int, row: int, at: int) -> list[int]:
+        old = b.add(ABS, table)
+        made = b.add(PutRow(), table, row, at)
+        return [made, b.add(ADD, old, made)]
+
+    graph = _graph(body)
+    execution = onert.Execution(onert.compile(Package((Subgraphs((graph,)),)), num_threads=1))
+    row = np.float32([[-3, 4]])
+    assert next(iter(execution.run([row, np.int32(1)]).values())).tolist() == [[0, 0], [-3, 4], [0, 0], [0, 0]]
+    assert next(iter(execution.run([row, np.int32(1)]).values())).tolist() == [[0, 0], [0, 8], [0, 0], [0, 0]]
+
+
+def test_a_result_in_the_arena_is_updated_where_it_lies() -> None:
+    b = Builder()
+    x, row = b.input(TABLE, "x"), b.input(ROW, "row")
+    made = b.add(ABS, x)
+    for number in range(3):
+        made = b.add(PutRow(), made, row, b.constant(np.int32(number)))
+    graph = b.subgraph([b.add(ABS, made)])
+    program = onert.compile(Package((Subgraphs((graph,)),)), num_threads=1)
+    (arena,) = program.memory_plan.values()
+    assert arena.size == 64
+    found = onert.Execution(program).run([-np.ones((4, 2), np.float32), np.float32([[2, 3]])])
+    assert next(iter(found.values())).tolist() == [[2, 3], [2, 3], [2, 3], [1, 1]]
+
+
+def test_an_update_that_breaks_its_rule_has_changed_nothing() -> None:
+    for backends in ((), ("reference",)):
+        execution = onert.Execution(onert.compile(Package((Subgraphs((_graph(_put),)),)), backends=backends))
+        row = np.float32([[1, 2]])
+        execution.run([row, np.int32(3)])
+        for index in (4, -1):
+            with pytest.raises(onert.ExecutionError, match=f"index {index} "):
+                execution.run([row, np.int32(index)])
+        found = next(iter(execution.run([row, np.int32(0)]).values()))
+        assert found.tolist() == [[1, 2], [0, 0], [0, 0], [1, 2]]
