@@ -39,7 +39,7 @@ WORK_OF_A_BYTE = 10
 """Arithmetic that takes as long as moving a byte."""
 LANES = 32
 """Of the registers that sums lie in. Results of fewer channels leave the others idle, and wait for one another."""
-PRODUCTS = 4
+PRODUCTS = 2
 """How much faster additions and multiplications are in operations that make many of each byte."""
 
 
