@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from onert.ir.process.later import later
 
 from .backend import API_VERSION, Backend, EmitsObject, Settings, ShowsCode
-from .evaluating import EvaluatingKernel
 from .kernel import Group, HasParts, Kernel, Part, Sequence
 from .memory import (
     CHANNELS_FIRST,
@@ -27,6 +26,7 @@ from .tensor import Tensor, Tensors
 
 if TYPE_CHECKING:
     from .emission import Beginning, Blueprint, CodeTarget, EntryPoint, ObjectCode, Place, Region, Symbol
+    from .evaluating import EvaluatingKernel
 
 __all__ = [
     "API_VERSION",
@@ -73,4 +73,7 @@ __all__ = [
 ]
 
 _OF_EMISSION = ("Beginning", "Blueprint", "CodeTarget", "EntryPoint", "ObjectCode", "Place", "Region", "Symbol")
-__getattr__ = later(__name__, dict.fromkeys(_OF_EMISSION, "onert.backend.emission"))
+__getattr__ = later(
+    __name__,
+    {"EvaluatingKernel": "onert.backend.evaluating", **dict.fromkeys(_OF_EMISSION, "onert.backend.emission")},
+)

@@ -56,19 +56,20 @@ def sources(package: Path, memo: Cache | None = None) -> str:
     stored. OSError if the folder cannot be read.
     """
     memo = Cache(default_directory(os.environ)) if memo is None else memo
-    found = sorted(_files(str(package), ""))
-    told = "".join(f"{name}\0{status}\n" for name, status, _ in found)
-    key = Cache.key("sources 1", os.fsencode(package), told.encode(errors="surrogateescape"))
+    folder = str(package)
+    found = _files(folder)
+    key = Cache.key("sources 2", os.fsencode(package), repr(found).encode(errors="surrogateescape"))
     stored = memo.load(key)
     if stored is not None and len(stored) == _DIGEST:
         return bytes(stored).hex()
     digest = hashlib.sha256()
-    for name, _, path in found:
+    for path, _ in found:
         content = Path(path).read_bytes()
+        name = Path(path).relative_to(folder).as_posix()
         digest.update(f"{name}\0{len(content)}\0".encode(errors="surrogateescape"))
         digest.update(content)
-    newest = max((status[-1] for _, status, _ in found), default=0)
-    if newest < time.time_ns() - _SETTLED and sorted(_files(str(package), "")) == found:
+    newest = max((status[-1] for _, status in found), default=0)
+    if newest < time.time_ns() - _SETTLED and _files(folder) == found:
         memo.store(key, digest.digest())
     return digest.hexdigest()
 
@@ -80,15 +81,19 @@ _SETTLED = 2_000_000_000
 _State = tuple[int, int, int, int, int]
 
 
-def _files(folder: str, prefix: str) -> Iterator[tuple[str, _State, str]]:
-    """The files below a folder: name, what changes with each change (the time of the last one at the end), path."""
-    for item in os.scandir(folder):
-        if item.is_dir():
-            if item.name != "__pycache__":
-                yield from _files(item.path, f"{prefix}{item.name}/")
-        else:
-            s = item.stat()
-            yield prefix + item.name, (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns), item.path
+def _files(folder: str) -> list[tuple[str, _State]]:
+    """The files below a folder: path, and what changes with each change, the time of the last one at the end."""
+    found = []
+    folders = [folder]
+    for each in folders:
+        for item in os.scandir(each):
+            if item.is_dir():
+                if item.name != "__pycache__":
+                    folders.append(item.path)
+            else:
+                s = item.stat()
+                found.append((item.path, (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)))
+    return sorted(found)
 
 
 def installed(package: Path, distribution: str) -> str:

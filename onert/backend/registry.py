@@ -69,7 +69,9 @@ def find_backends(names: Iterable[str] = ()) -> tuple[tuple[Backend, ...], tuple
         raise refusals[0] if len(refusals) == 1 else BackendError("; ".join(map(str, refusals)))
     next_ = found[0].name if found else ""
     notes = tuple(f"{refusal}; continuing without it, {next_!r} comes first" for refusal in refusals)
-    for name in (*(PREFERRED if not named else ()), *ALWAYS):
+    own = (*(PREFERRED if not named else ()), *ALWAYS)
+    imports.ahead(OWN[name].partition(":")[0] for name in own if name not in named)
+    for name in own:
         if name not in named and (name in ALWAYS or _is_there(OWN[name])):
             found.append(_made(name, OWN[name]))
     for at, backend in enumerate(found):

@@ -10,10 +10,10 @@ from __future__ import annotations
 import atexit
 import os
 import time
+from _queue import SimpleQueue  # of `queue`, which also has queues made of locks
 from _thread import LockType, allocate_lock, get_ident, start_new_thread
 from collections.abc import Callable
 from contextlib import suppress
-from queue import SimpleQueue
 from threading import current_thread, main_thread
 from typing import Any, Generic, TypeVar
 from weakref import finalize

@@ -22,7 +22,6 @@ from .context import Instance
 from .exclusive import REFUSED, BusyError, Exclusive, is_refusal
 from .frame import Frame, empty
 from .memory_overlap import require_apart
-from .run_modes import Accompanied, Prepared, watching
 from .runner import Runner, Setup
 from .stop import Stop
 from .variables import Variables
@@ -31,10 +30,13 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from onert.exec.observers.observer import Observer
+    from onert.exec.observers.watching import Watching
 
     from .asynchronous import RunFuture
 
 Inputs = Mapping[str, Any] | Sequence[Any]
+
+_MODES = "onert.exec.run_modes"  # read for executions that do more than run the steps
 
 
 class Execution:
@@ -66,7 +68,8 @@ class Execution:
         self._arena = thread_arena() if isinstance(arena, str) and arena == THREAD else arena
         self._stop = Stop()
         self._pool: Pool | None = None
-        self._watching = watching(program, observers)
+        own = observers or program.recordings
+        self._watching: Watching | None = module(_MODES).watching(program, observers) if own else None
         self._observers = [] if self._watching is None else list(self._watching.observers)
         finalize(self, _close, self._observers)
         self._runner = Runner(self._made(program, {}), self._stop)
@@ -92,7 +95,7 @@ class Execution:
         shared = self._arena if isinstance(self._arena, SharedArena) else None
         run: Callable[[Frame], None] = frame.execute
         if self._watching is not None or shared is not None or program.main.metered:
-            run = Accompanied(program, shared, self._watching, instance.meter)
+            run = module(_MODES).Accompanied(program, shared, self._watching, instance.meter)
         before: list[Callable[[], None]] = []
         if instance.journal is not None:
             frame.commit_with(instance.journal.commit)
@@ -101,7 +104,7 @@ class Execution:
         if variables:
             before.append(variables.begin)
         if before:
-            run = Prepared(run, tuple(before))
+            run = module(_MODES).Prepared(run, tuple(before))
         return Setup(program, instance, frame, run, shapes, outdated)
 
     # ---- inputs

@@ -21,13 +21,8 @@ if TYPE_CHECKING:
     from onert.exec.observers.watching import Watching
 
 
-def watching(program: Program, observers: Sequence[Observer]) -> Watching | None:
-    """The observers of an execution and those that the program's options ask for, together; None for none.
-
-    What they are made of is read when there are any.
-    """
-    if not observers and not program.recordings:
-        return None
+def watching(program: Program, observers: Sequence[Observer]) -> Watching:
+    """The observers of an execution and those that the program's options ask for, together."""
     own = module("onert.exec.observers.recording").recorders(program.recordings)
     found: Watching = module("onert.exec.observers.watching").Watching((*observers, *own))
     return found

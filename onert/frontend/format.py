@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -11,7 +12,8 @@ from onert.ir import Package
 from onert.ir.content import Source
 from onert.ir.value import Value
 
-from .flatbuffer import Data
+if TYPE_CHECKING:
+    from .flatbuffer import Data
 
 GROUP = "onert.frontends"
 """The entry points of formats that other packages bring."""

@@ -1,7 +1,8 @@
 """The intermediate representation: values that describe a model, and what its operations mean."""
 
-from onert.ir.analysis.evaluate import evaluate
-from onert.ir.analysis.inference import infer, infer_subgraph
+from typing import TYPE_CHECKING
+
+from onert.ir.process.later import later
 
 from .dtype import Array, DType
 from .errors import BackendError, CompileError, ExecutionError, ModelError, OnertError, OnertWarning, RuleError
@@ -14,6 +15,10 @@ from .quant import Quantization, dequantize, quantize
 from .shape import Dim, Shape
 from .subgraph import Signature, SignatureTensor, StateUpdate, Subgraph, Subgraphs
 from .types import CallTypes, Constant, TensorType, type_of, unranked
+
+if TYPE_CHECKING:
+    from onert.ir.analysis.evaluate import evaluate
+    from onert.ir.analysis.inference import infer, infer_subgraph
 
 __all__ = [
     "OPS",
@@ -57,3 +62,12 @@ __all__ = [
     "type_of",
     "unranked",
 ]
+
+__getattr__ = later(
+    __name__,
+    {
+        "evaluate": "onert.ir.analysis.evaluate",
+        "infer": "onert.ir.analysis.inference",
+        "infer_subgraph": "onert.ir.analysis.inference",
+    },
+)

@@ -141,10 +141,12 @@ class Content:
     """The whole content of a model file, and the models in it, which are read when somebody asks for them.
 
     Nothing else decides what these are: two contents with one digest have the same models. `preparation` is how many
-    seconds it took to get ready to compile the models, which is part of what it costs to do that again.
+    seconds it took to get ready to compile the models, which is part of what it costs to do that again. `known` says
+    whether content like this was compiled before; None as long as nobody has looked.
     """
 
     preparation = 0.0
+    known: bool | None = None
 
     def __init__(self, source: Source, read: Callable[[memoryview], Models]) -> None:
         self._source = source

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import DTypeLike
 
 from onert.ir import Array
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 _LINE = 64
 

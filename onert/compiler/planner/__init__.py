@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from onert.ir.process import imports
+from onert.ir.process.later import later
 
-from .claims import Claims, Planner
+if TYPE_CHECKING:
+    from .claims import Claims, Planner
 
 _PLACES = {
     "Best": ("best", "best"),
@@ -20,7 +23,7 @@ _PLACES = {
 """File and function of each."""
 
 
-class Planners(Mapping[str, Planner]):
+class Planners(Mapping[str, "Planner"]):
     """The planners; one is read when it is looked up."""
 
     def __getitem__(self, name: str) -> Planner:
@@ -38,3 +41,5 @@ class Planners(Mapping[str, Planner]):
 PLANNERS = Planners()
 
 __all__ = ["PLANNERS", "Claims", "Planner"]
+
+__getattr__ = later(__name__, dict.fromkeys(("Claims", "Planner"), f"{__name__}.claims"))

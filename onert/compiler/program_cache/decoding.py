@@ -57,6 +57,7 @@ class _Decoder:
         groups, names, text, references, integers = HEAD.unpack_from(document)
         self._groups: list[list[int]] = self._array(GROUP.size * groups, "<i8").reshape(-1, 3).tolist()
         self._names = str(self._take(names), "utf-8").split("\n")
+        records.expect(name for name in self._names if "." in name)
         self._text = bytes(self._take(text))
         self._references = self._array(references, "<u4")
         self._integers: Iterator[int] = iter(self._array(8 * integers, "<i8").tolist())

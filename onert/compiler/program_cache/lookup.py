@@ -15,7 +15,7 @@ from onert.compiler.options import Options
 from onert.ir import Package
 from onert.ir.process import imports
 
-from .serialize import program_entry
+from .serialize import known, program_entry
 
 WORTH_KEEPING = 0.03
 """Seconds of compiling and of getting ready for it from which on a program is kept: finding it saves no fewer."""
@@ -46,6 +46,16 @@ def compile(package: Package, options: Options, backends: Sequence[Backend]) -> 
     if place is not None and spent >= WORTH_KEEPING:
         place.store(program)
     return program
+
+
+def expect(package: Package) -> None:
+    """Get ready to compile a package that was read (`warmup`).
+
+    Nothing is done for content whose program was kept, and for a package without a content: compiling will tell whether
+    it was.
+    """
+    if package.content is not None and not known(package):
+        imports.module("onert.compiler.program_cache.warmup").read(package, package.content)
 
 
 def _disable() -> None:

@@ -8,10 +8,9 @@ entry selects one of them and nothing else, and no module is imported by a name 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cache
-from pathlib import Path
 from types import NoneType
 from typing import Any
 
@@ -89,13 +88,18 @@ class Records:
         found = self._classes.get(name)
         if found is None:
             module, _, within = name.rpartition(".")
-            if module not in _families():
+            if not _is_family(module):
                 raise LookupError(f"{name!r} names no class that a program may hold")
             found = vars(imports.module(_OPS + module))[within]
             if not isinstance(found, type) or self.name(found) != name:
                 raise LookupError(f"{name!r} names no class that a program may hold")
             self._classes[name] = found
         return found
+
+    def expect(self, names: Iterable[str]) -> None:
+        """Import together what classes of these names need."""
+        modules = {name.rpartition(".")[0]: None for name in names if name not in self._classes}
+        imports.ahead(_OPS + module for module in modules if _is_family(module))
 
     def accepts(self, attribute: Attribute[Any], values: Sequence[Any]) -> bool:
         """Whether a field may have these values, as far as its annotation names plain types and listed classes."""
@@ -125,19 +129,23 @@ def construction(kind: Any) -> tuple[Attribute[Any], ...]:
     return found
 
 
+def _is_family(module: str) -> bool:
+    """Whether this is a module of operation kinds, as its name goes on after `onert.ir.ops.`."""
+    *folders, file = module.split(".")
+    if file == "__init__":
+        return False
+    place = os.path.dirname(onert.ir.ops.__file__)
+    for folder in folders:
+        if folder.startswith("_") or folder not in _listed(place):
+            return False
+        place = os.path.join(place, folder)
+    return f"{file}.py" in _listed(place)
+
+
 @cache
-def _families() -> frozenset[str]:
-    """The modules of operation kinds, as their names go on after `onert.ir.ops.`."""
-    return frozenset(_modules(str(Path(onert.ir.ops.__file__).parent), ""))
-
-
-def _modules(folder: str, prefix: str) -> Iterator[str]:
-    for item in os.scandir(folder):
-        name, _, ending = item.name.rpartition(".")
-        if ending == "py" and name != "__init__":
-            yield prefix + name
-        elif not ending.startswith("_") and item.is_dir():
-            yield from _modules(item.path, f"{prefix}{item.name}.")
+def _listed(folder: str) -> frozenset[str]:
+    """The names in a folder of the package; nothing of a file."""
+    return frozenset(os.listdir(folder) if os.path.isdir(folder) else ())
 
 
 @cache

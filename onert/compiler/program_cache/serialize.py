@@ -141,8 +141,13 @@ def program_entry(package: Package, options: Options, backends: Sequence[Backend
 
 def known(package: Package) -> bool:
     """Whether a program of a package with this content was stored, so that the content is well-formed."""
-    place = Cache(default_directory(os.environ))
-    return package.content is not None and all(place.load(key) is not None for key in keys.well_formed(package.content))
+    content = package.content
+    if content is None:
+        return False
+    if content.known is None:
+        place = Cache(default_directory(os.environ))
+        content.known = all(place.load(key) is not None for key in keys.well_formed(content))
+    return content.known
 
 
 class Parts:

@@ -12,21 +12,16 @@ from onert.compiler.config_keys import parse
 from onert.compiler.options import Options
 from onert.compiler.planner import PLANNERS
 from onert.ir import CallTypes, OnertError, Operation, Package
+from onert.ir.content import Content
 from onert.ir.process import imports
 
-from .serialize import known
 
-
-def expect(package: Package) -> None:
+def read(package: Package, content: Content) -> None:
     """Read the compiler, and have backends read what the package's operations ask of them.
 
     All this takes a tenth of a second, once in a process; here it is part of reading, where a code generator can start
-    beside. Nothing is done for content whose program was kept, and for a package without a content: compiling will
-    tell whether it was.
+    beside.
     """
-    content = package.content
-    if content is None or known(package):
-        return
     start = perf_counter()
     _read(package)
     content.preparation = perf_counter() - start

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from onert.frontend.flatbuffer import Data
 from onert.frontend.format import Format
 from onert.ir import Package
 from onert.ir.content import Content, Held, Models, Source
 from onert.ir.process import imports
 
 from .custom_ops import CUSTOM_OPS
+
+if TYPE_CHECKING:
+    from onert.frontend.flatbuffer import Data
 
 
 def schema_format(name: str, identifier: bytes) -> Format:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 import sys
 from _thread import allocate_lock, start_new_thread
+from collections.abc import Iterable
+from contextlib import suppress
 from threading import current_thread, main_thread
 from types import ModuleType
 
@@ -20,12 +22,26 @@ _OWN = ("onert", "onert_reference", "onert_builtin", "onert_llvm")
 
 def module(name: str) -> ModuleType:
     """The module of a name, imported where it is not there yet."""
-    found = sys.modules.get(name)
-    if found is not None and not getattr(getattr(found, "__spec__", None), "_initializing", False):
+    found = _there(name)
+    if found is not None:
         return found
     if current_thread() is main_thread() and name.partition(".")[0] in _OWN:
         return _in_another_thread(name)
     return _imported(name)
+
+
+def ahead(names: Iterable[str]) -> None:
+    """Import the project's own modules of these names that are not there yet, all in one thread: to start one for each
+    takes longer than some of them do. What is wrong with one is told to whoever asks for it next."""
+    missing = [name for name in names if _there(name) is None and name.partition(".")[0] in _OWN]
+    if len(missing) > 1 and current_thread() is main_thread():
+        _wait_for(_Ahead(missing))
+
+
+def _there(name: str) -> ModuleType | None:
+    """A module that was imported, and wholly."""
+    found = sys.modules.get(name)
+    return None if getattr(getattr(found, "__spec__", None), "_initializing", False) else found
 
 
 def _imported(name: str) -> ModuleType:
@@ -45,20 +61,43 @@ class _Import:
 
     def run(self) -> None:
         try:
-            self.found = _imported(self.name)
+            self.work()
         except BaseException as error:  # raised by the thread that waits
             self.error = error
         finally:
             self.done.release()
 
+    def work(self) -> None:
+        self.found = _imported(self.name)
+
+
+class _Ahead(_Import):
+    """Several, one after the other, whether they succeed or not."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__("")
+        self._names = names
+
+    def work(self) -> None:
+        for name in self._names:
+            with suppress(Exception):
+                _imported(name)
+
+
+def _wait_for(wanted: _Import) -> bool:
+    """Have another thread import; False where there is no thread to be had, or none any more as the process ends."""
+    try:
+        start_new_thread(wanted.run, ())
+    except RuntimeError:
+        return False
+    wanted.done.acquire()
+    return True
+
 
 def _in_another_thread(name: str) -> ModuleType:
     wanted = _Import(name)
-    try:
-        start_new_thread(wanted.run, ())
-    except RuntimeError:  # there is no thread to be had, or none any more because the process ends
+    if not _wait_for(wanted):
         return _imported(name)
-    wanted.done.acquire()
     if wanted.error is not None:
         raise wanted.error
     assert wanted.found is not None
