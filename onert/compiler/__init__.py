@@ -1,9 +1,16 @@
 """The compiler: lowers a model onto backends and plans its memory."""
 
+from typing import TYPE_CHECKING
+
 from onert.compiler.program_cache.lookup import compile, expect
 from onert.compiler.program_cache.serialize import known
+from onert.ir.process.later import later
 
 from .options import Options
-from .package_config import package_options
+
+if TYPE_CHECKING:
+    from .package_config import package_options
 
 __all__ = ["Options", "compile", "expect", "known", "package_options"]
+
+__getattr__ = later(__name__, {"package_options": "onert.compiler.package_config"})

@@ -12,11 +12,11 @@ from attrs import Attribute, evolve, field, fields, frozen
 
 from onert.backend import Settings
 from onert.ir import CompileError, OnertWarning
+from onert.ir.process import imports
 from onert.ir.process.cpus import available_cpus
 from onert.ir.value import Value
 
 from .config_keys import EXECUTORS, parse, without_effect
-from .package_config import package_options
 from .planner import PLANNERS
 
 if TYPE_CHECKING:
@@ -115,8 +115,10 @@ class Options(Value):
 
         ModelError if the configuration sets what a package may not (`package_options`), chosen explicitly or not.
         """
+        if not config:
+            return self
         explicit = self._explicit()
-        chosen = package_options(config)
+        chosen = imports.module("onert.compiler.package_config").package_options(config)
         return evolve(self, **{name: value for name, value in chosen.items() if name not in explicit})
 
     def _explicit(self) -> frozenset[str]:

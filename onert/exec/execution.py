@@ -22,6 +22,7 @@ from .context import Instance
 from .exclusive import REFUSED, BusyError, Exclusive, is_refusal
 from .frame import Frame, empty
 from .memory_overlap import require_apart
+from .meter import metered
 from .runner import Runner, Setup
 from .stop import Stop
 from .variables import Variables
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from .asynchronous import RunFuture
 
 Inputs = Mapping[str, Any] | Sequence[Any]
-
-_MODES = "onert.exec.run_modes"  # read for executions that do more than run the steps
 
 
 class Execution:
@@ -69,7 +68,7 @@ class Execution:
         self._stop = Stop()
         self._pool: Pool | None = None
         own = observers or program.recordings
-        self._watching: Watching | None = module(_MODES).watching(program, observers) if own else None
+        self._watching: Watching | None = module("onert.exec.run_modes").watching(program, observers) if own else None
         self._observers = [] if self._watching is None else list(self._watching.observers)
         finalize(self, _close, self._observers)
         self._runner = Runner(self._made(program, {}), self._stop)
@@ -91,11 +90,13 @@ class Execution:
             self._arena.admit(instance, program.arena_bytes)
         elif self._arena is not None:
             instance.settle(callers_arena(self._arena, program.arena_bytes))
-        frame = instance.frame(program.entry)
-        shared = self._arena if isinstance(self._arena, SharedArena) else None
+        frame, arena = instance.frame(program.entry), self._arena
+        shared = arena if isinstance(arena, SharedArena) else None
         run: Callable[[Frame], None] = frame.execute
-        if self._watching is not None or shared is not None or program.main.metered:
+        if self._watching is not None or shared is not None:
             run = module(_MODES).Accompanied(program, shared, self._watching, instance.meter)
+        elif program.main.metered:
+            run = partial(metered, run, instance.meter)
         before: list[Callable[[], None]] = []
         if instance.journal is not None:
             frame.commit_with(instance.journal.commit)

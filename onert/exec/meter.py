@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from onert.ir import RuleError
+
+if TYPE_CHECKING:
+    from .frame import Frame
 
 
 class Meter:
-    """Counts the bytes that tensors of unknown size hold in one execution, and the work of one run.
+    """Counts the bytes that tensors of unknown size hold in one execution, and the work `spent` in one run.
 
     None is no bound.
     """
 
-    __slots__ = ("_held", "_memory", "_spent", "_work")
+    __slots__ = ("_held", "_memory", "_work", "spent")
 
     def __init__(self, memory: int | None, work: int | None) -> None:
         self._memory = memory
         self._work = work
         self._held = 0
-        self._spent = 0
+        self.spent = 0
 
     def begin(self) -> None:
         """Count the work of a new run."""
-        self._spent = 0
+        self.spent = 0
 
     def spend(self, work: int) -> None:
         """Count work; RuleError if the run takes more than it may."""
-        self._spent += work
-        if self._work is not None and self._spent > self._work:
+        self.spent += work
+        if self._work is not None and self.spent > self._work:
             raise RuleError(f"the run takes the time of more than {self._work} additions (max_work)")
 
     def hold(self, nbytes: int, beside: int = 0) -> None:
@@ -37,3 +43,9 @@ class Meter:
             total = self._held + nbytes + beside
             raise RuleError(f"tensors of unknown size take {total} bytes, more than {self._memory} (max_memory)")
         self._held += nbytes
+
+
+def metered(run: Callable[[Frame], None], meter: Meter, frame: Frame) -> None:
+    """Run a frame, its work counted anew."""
+    meter.begin()
+    run(frame)

@@ -28,7 +28,8 @@ def load(source: Source) -> Package:
     content = _content(source)
     package = frontend.load(content, compiler.known)
     try:
-        compiler.package_options(package.config)
+        if package.config:
+            compiler.package_options(package.config)
     except ModelError as error:
         name = str(content) if isinstance(content, Path) else f"{len(content)} bytes"
         raise ModelError(f"{name}: {error}") from error

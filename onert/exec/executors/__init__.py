@@ -7,14 +7,17 @@ from onert.ir import ExecutionError
 from onert.ir.process.imports import module
 
 from .executor import Executor
+from .linear import linear
 
 _EXECUTORS = {"Linear": "linear", "Dataflow": "dataflow", "Parallel": "parallel"}
-"""The file of each, in which a function of the file's name makes it: read when it is chosen."""
+"""The file of each, in which a function of the file's name makes it: but for the default, read when it is chosen."""
 
 
 def executor(name: str, threads: int, stop: Stop) -> Executor:
     """The executor of a name, with so many threads; ExecutionError if there is none."""
     if name not in _EXECUTORS:
         raise ExecutionError(f"no executor is called {name!r}, expected one of {', '.join(_EXECUTORS)}")
+    if name == "Linear":
+        return linear(threads, stop)
     made: Executor = getattr(module(f"{__name__}.{_EXECUTORS[name]}"), _EXECUTORS[name])(threads, stop)
     return made
