@@ -21,12 +21,12 @@ from .memory import (
     tensor_bytes,
 )
 from .program import Program, Routine, Step, TensorInfo
-from .queue import Enqueues, Event, Queue, queue_of
 from .tensor import Tensor, Tensors
 
 if TYPE_CHECKING:
     from .emission import Beginning, Blueprint, CodeTarget, EntryPoint, ObjectCode, Place, Region, Symbol
     from .evaluating import EvaluatingKernel
+    from .queue import Enqueues, Event, Queue, queue_of
 
 __all__ = [
     "API_VERSION",
@@ -75,5 +75,9 @@ __all__ = [
 _OF_EMISSION = ("Beginning", "Blueprint", "CodeTarget", "EntryPoint", "ObjectCode", "Place", "Region", "Symbol")
 __getattr__ = later(
     __name__,
-    {"EvaluatingKernel": "onert.backend.evaluating", **dict.fromkeys(_OF_EMISSION, "onert.backend.emission")},
+    {
+        "EvaluatingKernel": "onert.backend.evaluating",
+        **dict.fromkeys(_OF_EMISSION, "onert.backend.emission"),
+        **dict.fromkeys(("Enqueues", "Event", "Queue", "queue_of"), "onert.backend.queue"),
+    },
 )

@@ -25,7 +25,6 @@ from .memory_overlap import require_apart
 from .meter import metered
 from .runner import Runner, Setup
 from .stop import Stop
-from .variables import Variables
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -94,18 +93,17 @@ class Execution:
         shared = arena if isinstance(arena, SharedArena) else None
         run: Callable[[Frame], None] = frame.execute
         if self._watching is not None or shared is not None:
-            run = module(_MODES).Accompanied(program, shared, self._watching, instance.meter)
+            run = module("onert.exec.run_modes").Accompanied(program, shared, self._watching, instance.meter)
         elif program.main.metered:
             run = partial(metered, run, instance.meter)
         before: list[Callable[[], None]] = []
         if instance.journal is not None:
             frame.commit_with(instance.journal.commit)
             before.append(instance.journal.begin)
-        variables = Variables(frame, instance.state)
-        if variables:
-            before.append(variables.begin)
+        if any(operand.resource is not None for operand in program.main.subgraph.operands):
+            before.append(module("onert.exec.variables").Variables(frame, instance.state).begin)
         if before:
-            run = module(_MODES).Prepared(run, tuple(before))
+            run = module("onert.exec.run_modes").Prepared(run, tuple(before))
         return Setup(program, instance, frame, run, shapes, outdated)
 
     # ---- inputs

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import setitem
-from typing import Any
 from weakref import finalize
 
 import numpy as np

@@ -46,9 +46,6 @@ class Variables:
         self._held = {held.resource.key: held for held in _held(frame.routine.subgraph)}
         self._arrays: dict[Any, Array] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._held)
-
     def begin(self) -> None:
         """A run begins: let it work on what the state holds now. ExecutionError if that is not what it takes."""
         get, own = self._state.get, self._arrays
