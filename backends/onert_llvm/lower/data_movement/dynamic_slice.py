@@ -58,7 +58,7 @@ def _emit(lowering: Lowering, at: int, whole: int, part: int, starts: Sequence[i
     if not outer:
         outer, inner = (1,), (1,)
     itemsize = lowering.type(whole).dtype.itemsize
-    places = _starts(lowering, starts)
+    places = _starts(lowering, starts, len(outer))
     run = len(outer)  # axes from here on are taken whole
     while run > 1 and inner[run - 1] == outer[run - 1]:
         run -= 1
@@ -77,12 +77,11 @@ def _emit(lowering: Lowering, at: int, whole: int, part: int, starts: Sequence[i
     lowering.emit(at, algorithm, slots, tiles, reads, (whole if put else part,))
 
 
-def _starts(lowering: Lowering, starts: Sequence[int]) -> list[tuple[Pointer, bool]]:
-    """Where the starts along the first axes lie, and whether they have 64 bits."""
+def _starts(lowering: Lowering, starts: Sequence[int], rank: int) -> list[tuple[Pointer, bool]]:
+    """For each axis where its start lies, and whether it has 64 bits; along the last ones it may be 0."""
     found = [
         (lowering.operand(i, at * lowering.type(i).dtype.itemsize), _WIDE[lowering.type(i).dtype])
         for i in starts
         for at in range(int(np.prod(lowering.shape(i), dtype=np.int64)))
     ]
-    # A scalar has no axes.
-    return found or [(lowering.constant(np.zeros(16, np.int32)), False)]
+    return found + [(lowering.constant(np.zeros(16, np.int32)), False) for _ in range(rank - len(found))]

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from attrs import frozen
 
+from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
@@ -77,9 +78,14 @@ class Overwritten(Op):
 
     def infer(self, x: TensorType, update: TensorType, *starts: TensorType) -> tuple[TensorType, ...]:
         require(x.dtype is update.dtype, f"update is {update.dtype.text}, expected {x.dtype.text}")
-        require(x.rank == update.rank, f"update has rank {update.rank}, expected {x.rank}")
+        fits = x.rank == update.rank and all(
+            u is None or d is None or u <= d for d, u in zip(x.shape, update.shape, strict=True)
+        )
+        require(fits, f"update {shapes.text(update.shape)} does not fit into {shapes.text(x.shape)}")
         for start in starts:
             sv.require_index_type(start, "a start index")
+        count = sum(shapes.num_elements(start.shape) or 0 for start in starts)
+        require(count <= x.rank, f"there are {count} start indices, expected at most {x.rank}")
         return x.result(update.shape), *(s.result(s.shape) for s in starts), TensorType(DType.BOOL, ())
 
     def evaluate(self, x: Array, update: Array, *starts: Array) -> tuple[Array, ...]:
