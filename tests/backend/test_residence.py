@@ -255,6 +255,27 @@ def test_what_one_queue_makes_another_waits_for(machine: Device, executor: str, 
         assert machine.asked["wait"] == 0
 
 
+def test_memory_is_used_again_only_when_no_queue_reads_it_any_more(machine: Device) -> None:
+    def model() -> Subgraphs:
+        b = Builder()
+        x = b.input(X, "x")
+        twice = _add(b, x, x)
+        late = b.add(Binary(BinaryKind.MUL), twice, x)  # reads `twice` when others have gone on
+        bent = b.add(Unary(UnaryKind.TANH), twice)
+        return b.model([late, _add(b, _add(b, bent, x), x)])  # whose first sum lies where `twice` did
+
+    names = ("sums", "products", "functions")
+    lanes = [RemoteBackend(machine, name, lane, 0.05 * (name == "products")) for lane, name in enumerate(names, 1)]
+    chosen = {"ADD": "sums", "MUL": "products", "TANH": "functions"}
+    options = Options(optimize=False, op_backend=chosen)
+    program = compile(Package((model(),), "model"), options, (*lanes, *load_backends(["reference"])))
+    plan = program.memory_plan["device"]
+    assert plan.size < sum(place.nbytes for place in plan.placements.values())
+    with Execution(program) as mine:
+        for seed in range(3):
+            alike(mine, Execution(compiled(model())), drawn(seed)[:1])
+
+
 def test_observers_hear_of_a_step_when_it_is_over(remote: RemoteBackend) -> None:
     waited: list[int] = []
 

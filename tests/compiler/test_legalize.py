@@ -14,14 +14,20 @@ from cases.case import Case
 from llvm.natively import by_meaning, same, subgraph_of
 
 import onert
+from onert.compiler import Options
 from onert.compiler import legalize as package
+from onert.compiler.extension import Extension
 from onert.compiler.legalize import decomposition as table
 from onert.compiler.legalize.decomposition import Decomposition, decompositions, places
 from onert.compiler.legalize.draft import Draft
 from onert.compiler.legalize.legalize import MOST_NESTED, Support, decomposed, legalize
-from onert.ir import OPS, Array, CallTypes, DType, Op, Operation, Package, Subgraph, Subgraphs, TensorType
+from onert.compiler.pipeline import optimize
+from onert.compiler.rewrite.contract import TYPED, rewriting
+from onert.compiler.rewrite.edit import Edit, definer
+from onert.ir import OPS, Array, CallTypes, DType, Op, Operation, Package, RuleError, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.control_flow.enclosed import Branch
+from onert.ir.ops.data_movement.gather import PutRow
 from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.recurrent.gru import GRU
@@ -89,6 +95,38 @@ def test_every_decomposition_is_for_some_case(kind: str) -> None:
     for number in range(len(decompositions(OPS[kind]))):
         own = [case for case, n in DECOMPOSED if n == number and type(case.op) is OPS[kind]]
         assert any(not isinstance(_graph(case, number), str) for case in own)
+
+
+@pytest.mark.parametrize("kind", list(UnaryKind), ids=lambda kind: kind.name)
+def test_a_function_made_of_others_is_that_function_wherever_it_is_looked_at(kind: UnaryKind) -> None:
+    b = Builder()
+    graph = b.subgraph([b.add(Unary(kind), b.input(TensorType(DType.FLOAT32, (401,))))]) if _is_real(kind) else None
+    (decomposition,) = table.decompositions(Unary)
+    if graph is None or decomposition.why_not(Unary(kind), graph.types(graph.operations[0])) is not None:
+        assert decomposition.why_not(Unary(kind), CallTypes((ROW,), (ROW,))) is not None
+        return
+    parts = decomposed(decomposition, graph.operations[0], graph.types(graph.operations[0]))
+    for x in (np.linspace(-9, 9, 401), np.linspace(-1e-2, 1e-2, 401)):
+        x = np.abs(x) + 1e-3 if kind is UnaryKind.RSQRT else x
+        same(by_meaning(parts, [x.astype(np.float32)]), by_meaning(graph, [x.astype(np.float32)]), 2e-5)
+
+
+def _is_real(kind: UnaryKind) -> bool:
+    return not kind.value.booleans and kind not in (UnaryKind.COMPLEX_ABS, UnaryKind.REAL, UnaryKind.IMAG)
+
+
+@pytest.mark.parametrize("index", [-1, 3, 1 << 20])
+def test_a_row_that_there_is_not_is_refused_when_putting_rows_is_decomposed(index: int) -> None:
+    b = Builder()
+    types = (TensorType(DType.FLOAT32, (3, 2)), TensorType(DType.INT32, ()), TensorType(DType.FLOAT32, (1, 2)))
+    graph = b.subgraph([b.add(PutRow(), *(b.input(t) for t in types))])
+    (decomposition,) = decompositions(PutRow)
+    parts = decomposed(decomposition, graph.operations[0], graph.types(graph.operations[0]))
+    given = [np.zeros((3, 2), np.float32), np.array(index, np.int32), np.ones((1, 2), np.float32)]
+    with pytest.raises(RuleError):
+        by_meaning(parts, given)
+    given[1] = np.array(2, np.int32)
+    same(by_meaning(parts, given), by_meaning(graph, given))
 
 
 # ---- which operations are decomposed
@@ -205,6 +243,29 @@ def test_an_operation_is_decomposed_where_its_parts_are_run_better(
     assert {o.location for o in legalized.operations} == {graph.operations[0].location}
     x = np.float32([[1, -2, 3, 0.5]])
     same(by_meaning(legalized, [x]), by_meaning(graph, [x]))
+
+
+@rewriting(requires=(TYPED,), ensures=(TYPED,))
+def _negations(subgraph: Subgraph) -> Subgraph:
+    """NEG(NEG(x))   -->   TwiceNegated(x)"""
+    edit = Edit(subgraph)
+    for at, operation in enumerate(subgraph.operations):
+        before = definer(subgraph, operation.inputs[0])
+        if before is not None and before.op == operation.op == Unary(UnaryKind.NEG):
+            edit.replace(at, evolve(operation, op=TwiceNegated(), inputs=before.inputs))
+    return edit.done()
+
+
+def test_what_a_pass_puts_together_again_is_decomposed_again() -> None:
+    extension = Extension((_negations,), TOY)
+    found = optimize(
+        _one(TwiceNegated()),
+        Options(),
+        supports=_with(TwiceNegated=EVALUATED, NEG=NATIVE),
+        extensions=(extension,),
+    )
+    assert [o.op for o in found.operations] == [Unary(UnaryKind.NEG)] * 2
+    assert [o.op for o in optimize(found, Options(), extensions=(extension,)).operations] == [TwiceNegated()]
 
 
 def test_what_stays_nested_too_deep_stays() -> None:
