@@ -12,7 +12,7 @@ from onert.compiler import Options, compile
 from onert.compiler.planner.liveness import reachability
 from onert.compiler.rewrite.effects import predecessors, subgraph_effects
 from onert.compiler.scheduler.concurrency import BYTES_PER_FLOP, beside, guessed_costs, ranks, threads_for
-from onert.ir import BackendError, Effect, Package, Subgraph, Subgraphs
+from onert.ir import BackendError, Effect, Op, Package, Subgraph, Subgraphs
 from onert.ir.ops.control_flow.control import Call
 
 from .test_program import program
@@ -221,14 +221,17 @@ def test_a_tensor_goes_to_a_device_once_for_all_that_read_it_there() -> None:
 
 
 @pytest.mark.parametrize("executor", ["Linear", "Parallel"])
-def test_state_that_a_device_computes_comes_back_to_the_variable(executor: str) -> None:
+@pytest.mark.parametrize("reader", [ToyAdd, ToyScale])
+def test_state_that_a_device_computes_is_where_it_is_read(executor: str, reader: type[Op]) -> None:
     d = Draft()
     x, total = d.input(3, name="x"), d.variable(3)
     new = d.op(ToyAdd(), x, total)
-    graph = d.graph(d.op(ToyScale(10.0), x), state=[(total, new)])
+    graph = d.graph(d.op(ToyScale(10.0), total if reader is ToyScale else x), state=[(total, new)])
     compiled = program(graph, [ToyBackend("device", [ToyAdd], ELSEWHERE), ToyBackend("builtin")], executor=executor)
     routine = compiled.main
-    assert [routine.memories[u.source].name for u in routine.subgraph.state] == ["host"]
+    home = "elsewhere" if reader is ToyAdd else "host"  # where ToyScale is run
+    assert [routine.memories[u.source].name for u in routine.subgraph.state] == [home]
+    assert [routine.memories[u.variable].name for u in routine.subgraph.state] == [home]
     run = Run(compiled)
     for k in (1, 2, 3):
         run(np.full(3, k, np.float32))

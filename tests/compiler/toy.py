@@ -188,6 +188,9 @@ class Elsewhere(HostMemory):
         copy: Array = source["array"].copy()
         return copy
 
+    def copy(self, source: Buffer, target: Buffer, type_: TensorType) -> None:
+        super().copy(source["array"], target["array"], type_)
+
 
 ELSEWHERE = Elsewhere()
 
@@ -285,6 +288,10 @@ class Run:
             if index in places:
                 memory, arena, place = places[index]
                 tensors[index] = Tensor(operand.type, memory.view(arena, place.offset, operand.type), memory)
+            elif memory.name != HOST.name and operand.data is None and self._outlives(index):
+                own = memory.view(memory.allocate(operand.type.nbytes), 0, operand.type)
+                memory.copy_in(np.zeros(operand.type.shape, operand.type.dtype.numpy), own, operand.type)
+                tensors[index] = Tensor(operand.type, own, memory)
             elif operand.data is not None:
                 own = memory.view(memory.allocate(operand.type.nbytes), 0, operand.type)
                 memory.copy_in(operand.data.array, own, operand.type)
@@ -297,6 +304,12 @@ class Run:
                 tensors[index] = Tensor(operand.type, None, memory)
         self.tensors = Tensors(tensors)
         self.calls = [step.kernel.bind(self.tensors, self.context) for step in routine.steps]
+
+    def _outlives(self, operand: int) -> bool:
+        """Whether an operand in a memory space of its own outlives a run: a variable, or the copy of an input."""
+        at = self.graph.definitions.get(operand)
+        copied = None if at is None else self.graph.operations[at]
+        return self.graph.operands[operand].variable or (copied is not None and copied.used[0] in self.graph.inputs)
 
     def __call__(self, *inputs: Array, order: Sequence[int] | None = None) -> tuple[Array, ...]:
         for operand, array in zip(self.graph.inputs, inputs, strict=True):
