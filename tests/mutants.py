@@ -12,7 +12,7 @@ from cases.case import Case
 from onert.ir import Array, Context, DType, Op, Quantization, RuleError, TensorType, evaluate, infer
 from onert.ir.analysis.inference import shapes_ok
 from onert.ir.ops.arithmetic.activation import Activation
-from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.contraction.attention import Pairing
 from onert.ir.ops.data_movement.dense import Combiner
 from onert.ir.ops.data_movement.element_indices import Combination
@@ -44,6 +44,15 @@ ATTRIBUTES: dict[str, tuple[Any, ...]] = {
     "Interpolation": tuple(Interpolation),
     "Pairing": tuple(Pairing),
     "Padding": tuple(Padding),
+    "Padding | Margins": (
+        *Padding,
+        Margins(((1, 0), (0, 2))),
+        Margins(((-1, 0), (0, 0))),
+        Margins(((0, (1 << 31) - 1), (1 << 40, 0))),
+        Margins(((1, 1),)),
+        Margins(((1, 1), (0, 0), (2, 0))),
+        Margins(((1, 1, 1), ())),  # type: ignore[arg-type]
+    ),
     "Pooling": tuple(Pooling),
     "Reduction": tuple(Reduction),
     "Rounding": tuple(Rounding),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from formulas import floats
 
 from onert.ir.ops.data_movement.element_indices import Combination, GatherElements, ScatterElements, ScatterSlices
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
@@ -119,6 +120,18 @@ CASES: list[Case] = [
         Interpolate(Interpolation.CUBIC, (1,), Coordinates.ALIGN_CORNERS),
         [1, 2, 3, 4],
         sizes=4,
+    ),
+    *(
+        Case(name, op, (floats(shape), np.array(sizes)), constant=(1,))
+        for name, op, shape, sizes in (
+            ("an image, nearest", Interpolate(Interpolation.NEAREST, (1, 2)), (2, 3, 4, 2), (6, 3)),
+            ("an image, linear", Interpolate(Interpolation.LINEAR, (1, 2)), (2, 3, 4, 2), (6, 9)),
+            ("an image, one axis", Interpolate(Interpolation.LINEAR, (2,)), (2, 3, 4, 2), (9,)),
+            ("an image, cubic", Interpolate(Interpolation.CUBIC, (1, 2)), (1, 5, 4, 3), (3, 7)),
+            ("planes, linear", Interpolate(Interpolation.LINEAR, (2, 3)), (2, 3, 4, 5), (3, 7)),
+            ("planes, nearest", Interpolate(Interpolation.NEAREST, (2, 3)), (2, 3, 4, 5), (3, 7)),
+            ("a long axis", Interpolate(Interpolation.CUBIC, (1,), antialias=True), (2, 70, 3), (33,)),
+        )
     ),
     _resized(
         "a part, and beyond it",

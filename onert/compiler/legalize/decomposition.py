@@ -62,6 +62,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
         "Dilate",
     ),
     "hlo_convolution": ("HloConvolution",),
+    "interpolation": ("Interpolate",),
     "products": ("HloDotGeneral", "BatchMatMul", "FullyConnected", "Einsum"),
     "hlo_gather": ("HloGather",),
     "scatter": ("HloScatter", "ScatterNd", "SparseToDense", "UnsortedSegment", "SegmentSum"),

@@ -87,7 +87,7 @@ class Interpolate(Op):
             require(count in (len(self.axes), None), f"there are {count} scales for {len(self.axes)} axes")
             if factors.value is None:
                 return x.result(tuple(None if i in self.axes else d for i, d in enumerate(x.shape)))
-        lengths = self._scaled(factors)._lengths(x, sizes)
+        lengths = self.scaled(factors)._lengths(x, sizes)
         out: list[Dim] = list(x.shape)
         for axis, length in zip(self.axes, lengths, strict=True):
             out[axis] = length
@@ -95,7 +95,7 @@ class Interpolate(Op):
         sv.checked_shape(tuple(d for d in out if d is not None), "the new shape")
         return x.result(tuple(out))
 
-    def _scaled(self, factors: TensorType | None) -> Interpolate:
+    def scaled(self, factors: TensorType | None) -> Interpolate:
         """The same with the scales of an operand as its own."""
         if factors is None or factors.value is None:
             return self
