@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from attrs import define, field
 
 from onert.backend import Group
 from onert.ir import CallTypes, Operation, Subgraph
 from onert.ir.ops.elementwise.binary import Binary, PRelu
+from onert.ir.shape import num_elements
 from onert_llvm.kernels.elementwise.elementwise import Reach
 from onert_llvm.lower.elementwise import op_to_expression
 from onert_llvm.lower.reduction import fused_row_reductions
@@ -31,7 +32,6 @@ class _Open:
     result: int
     anchored: bool
     others: set[int] = field(factory=set)
-    terms: int = 0
     closed: bool = False
 
 
@@ -42,12 +42,14 @@ def groups(
 
     `anchors` may begin a group, `chained` are the element-wise operations that loops can chain. Such an operation joins
     the group that makes one of its inputs where nothing else reads that input and the shapes are the same; the input is
-    then never stored. Chains around reductions of rows come first.
+    then never stored. Where several read it, all of them join if what they make comes together again in one result, as
+    in `x * sigmoid(x)`. Chains around reductions of rows come first.
     """
     rows = fused_row_reductions.chains(subgraph, operations, chained)
     found = [_Open(list(own), -1, anchored=False, closed=True) for own in rows]
     taken = {at for group in found for at in group.operations}
     making: dict[int, _Open] = {}
+    position = {at: i for i, at in enumerate(operations)}
     for at in operations:
         if at in taken:
             continue
@@ -58,11 +60,12 @@ def groups(
             found.append(group)
             group.closed = len(operation.outputs) != 1 or not (group.anchored or at in chained)
             group.others = set(operation.used)
-            group.terms = len(operation.used)
-        if operation.outputs:
-            making[operation.outputs[0]] = group
+        if not operation.outputs:
+            continue
+        if not group.closed and len(subgraph.uses.get(group.result, ())) > 1:
+            taken.update(_absorbed(subgraph, group, position, {i for i in chained if i not in taken}))
+        making[group.result] = group
     order = {id(g): g.operations[-1] for g in found}
-    position = {at: i for i, at in enumerate(operations)}
     found.sort(key=lambda g: position[order[id(g)]])
     return tuple(
         Group(
@@ -80,24 +83,78 @@ def _joined(subgraph: Subgraph, at: int, operation: Operation, making: dict[int,
         group = making.get(source)
         if group is None or group.closed or group.result != source or len(group.operations) >= MOST_FUSED:
             continue
-        others = [i for i in operation.used if i != source]
-        if (
-            subgraph.uses.get(source, ()) != (at,)
-            or source in subgraph.kept
-            or subgraph.type(source).shape != types.output.shape
-            or len(group.others | set(others)) > MOST_MATRICES + 2
-            or group.terms + len(others) > MOST_TERMS
-            or (group.anchored and not _fits(subgraph, operation, types, others))
-            or (isinstance(operation.op, PRelu) and operation.inputs[0] != source)
-            or (operation.used.count(source) > 1 and not isinstance(operation.op, Binary))
-        ):
+        if subgraph.uses.get(source, ()) != (at,) or source in subgraph.kept:
+            continue
+        others = _beside(subgraph, group, operation, types, {source})
+        if others is None:
             continue
         group.operations.append(at)
         group.result = operation.outputs[0]
-        group.others |= set(others)
-        group.terms += len(others)
+        group.others |= others
         return group
     return None
+
+
+def _absorbed(subgraph: Subgraph, group: _Open, position: Mapping[int, int], chained: Collection[int]) -> Sequence[int]:
+    """What joins a group whose result several operations read: them, and what follows up to where all come together."""
+    inside, members, others = {group.result}, list[int](), set[int]()
+    waiting = set(subgraph.uses[group.result])
+    shape = subgraph.type(group.result).shape
+    while waiting:
+        if not inside.isdisjoint(subgraph.kept) or not all(at in chained and at in position for at in waiting):
+            return ()
+        at = min(waiting, key=position.__getitem__)
+        operation = subgraph.operations[at]
+        types = subgraph.types(operation)
+        beside = _beside(subgraph, group, operation, types, inside, others, members)
+        if beside is None or types.output.shape != shape or len(group.operations) + len(members) >= MOST_FUSED:
+            return ()
+        waiting.remove(at)
+        members.append(at)
+        others |= beside
+        result = operation.outputs[0]
+        if not waiting:
+            group.operations += members
+            group.result = result
+            group.others |= others
+            return members
+        inside.add(result)
+        waiting |= set(subgraph.uses.get(result, ()))
+    return ()
+
+
+def _beside(
+    subgraph: Subgraph,
+    group: _Open,
+    operation: Operation,
+    types: CallTypes,
+    inside: Collection[int],
+    more: Collection[int] = (),
+    members: Collection[int] = (),
+) -> set[int] | None:
+    """What an operation that joins a group reads beside the results `inside` of it; None where it cannot join.
+
+    `members` are about to join before it, and read `more`.
+    """
+    terms = sum(len(subgraph.operations[at].used) for at in (*group.operations, *members)) + len(operation.used)
+    own = [i for i in operation.used if i in inside]
+    others = {i for i in operation.used if i not in inside}
+    read = {i for i in others if not _is_number(subgraph, i)}
+    if (
+        any(subgraph.type(i).shape != types.output.shape for i in own)
+        or len({*group.others, *more, *read}) > MOST_MATRICES + 2
+        or terms > MOST_TERMS
+        or (group.anchored and not _fits(subgraph, operation, types, sorted(others)))
+        or (isinstance(operation.op, PRelu) and (operation.inputs[0] not in inside or operation.inputs[1] in inside))
+        or (len(own) > 1 and not isinstance(operation.op, Binary))
+    ):
+        return None
+    return read
+
+
+def _is_number(subgraph: Subgraph, operand: int) -> bool:
+    """Whether an operand is one constant element, which is part of the code."""
+    return subgraph.operands[operand].is_constant and num_elements(subgraph.type(operand).shape) == 1
 
 
 def _fits(subgraph: Subgraph, operation: Operation, types: CallTypes, others: Sequence[int]) -> bool:

@@ -112,18 +112,20 @@ def tail(lowering: Lowering, operations: Sequence[int], activation: Activation, 
     columns: list[str] = []
     names: dict[int, str] = {}
     current = lowering.operation(operations[0]).outputs[0]
+    trees = {current: tree}
     if bias is not None:
         slots["bias"] = _vector(lowering, bias, reads)
     for at in operations[1:]:
         operation = lowering.operation(at)
         args: list[Expr] = []
         for operand in operation.used:
-            if operand == current:
-                args.append(tree)
+            if operand in trees:
+                args.append(trees[operand])
             else:
                 args.append(_leaf(lowering, operand, operation.outputs[0], width, slots, reads, columns, names))
         tree = expression(operation.op, args, lowering.subgraph.types(operation))
         current = operation.outputs[0]
+        trees[current] = tree
     return Tail(
         Epilogue(tree, bias is not None, tuple(columns)), slots, tuple(reads), lowering.operand(current), (current,)
     )
