@@ -5,6 +5,7 @@ from __future__ import annotations
 from onert.compiler.legalize.legalize import Supports, legalize
 from onert.compiler.passes.copy_outputs import copy_outputs
 from onert.compiler.passes.fold_constants import fold_constants
+from onert.compiler.passes.fold_scales import fold_scales
 from onert.compiler.passes.fold_shapes import fold_shapes
 from onert.compiler.passes.fuse_activation import fuse_activation
 from onert.compiler.passes.fuse_padding import fuse_padding
@@ -35,6 +36,7 @@ OPTIONAL: tuple[Pass, ...] = (
     remove_identities,
     merge_duplicates,
     fuse_padding,
+    fold_scales,
     fuse_activation,
     put_rows,
     remove_dead,

@@ -1,0 +1,209 @@
+"""Factors and summands that are constant for each output or input of a layer, as part of its weights and its bias."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from attrs import evolve, frozen
+
+from onert.compiler.rewrite.contract import TYPED, rewriting
+from onert.compiler.rewrite.edit import Edit, definer, only_user
+from onert.ir import Array, DType, Op, Operation, Subgraph
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.value import Value
+
+
+@frozen
+class _Layer(Value):
+    """Where a layer has its operand, weights and bias, and along which axes of the weights outputs and inputs lie."""
+
+    x: int
+    weight: int
+    bias: int
+    outputs: int
+    inputs: int
+
+
+_LAYERS: Mapping[type[Op], _Layer] = {
+    Conv2D: _Layer(0, 1, 2, 0, 3),
+    DepthwiseConv2D: _Layer(0, 1, 2, 3, 3),
+    Conv3D: _Layer(0, 1, 2, 4, 3),
+    TransposeConv2D: _Layer(2, 1, 3, 0, 3),
+    TransposeConv3D: _Layer(2, 1, 3, 3, 4),
+    FullyConnected: _Layer(0, 1, 2, 0, 1),
+}
+
+
+@rewriting(requires=(TYPED,), ensures=(TYPED,))
+def fold_scales(subgraph: Subgraph) -> Subgraph:
+    """Let a layer with constant weights of floats multiply and add what is constant for each of its outputs, or inputs.
+
+    Results may differ in how they are rounded. What is added before a layer becomes part of its bias only where no
+    zeros surround its operand.
+
+        a = Conv2D(x, w); b = Binary.MUL(a, c); y = Binary.ADD(b, d)   -->   y = Conv2D(x, w * c, d)
+        a = Binary.MUL(x, c); y = FullyConnected(a, w)                 -->   y = FullyConnected(x, w * c)
+    """
+    while True:
+        edit, touched = Edit(subgraph), set[int]()
+        for at, operation in enumerate(subgraph.operations):
+            if type(operation.op) in _LAYERS and at not in touched:
+                touched |= _behind(edit, at, operation, touched) or _before(edit, at, operation, touched)
+        found = edit.done()
+        if found is subgraph:
+            return subgraph
+        subgraph = found
+
+
+def _weights(subgraph: Subgraph, operation: Operation) -> tuple[Array, Array | None] | None:
+    """A layer's weights and bias, where both are constant floats and its results are of the same type."""
+    layer, types = _LAYERS[type(operation.op)], subgraph.types(operation)
+    x, weight = types.input(layer.x), types.input(layer.weight)
+    bias = types.inputs[layer.bias] if len(types.inputs) > layer.bias else None
+    dtype = types.output.dtype
+    same = dtype is x.dtype is weight.dtype and (bias is None or dtype is bias.dtype)
+    if dtype not in (DType.FLOAT32, DType.FLOAT64) or not same or weight.value is None:
+        return None
+    if bias is not None and bias.value is None:
+        return None
+    if any(t is not None and t.quantization is not None for t in (*types.inputs, types.output)):
+        return None
+    return weight.value, None if bias is None or bias.value is None else bias.value.reshape(-1)
+
+
+def _vector(subgraph: Subgraph, operand: int | None, beside: int, count: int) -> Array | None:
+    """A constant's element for each index of the last axis of the tensor beside it; None where it differs elsewhere."""
+    if operand is None:
+        return None
+    type_, other = subgraph.operands[operand].known, subgraph.type(beside)
+    if type_.value is None or type_.rank > other.rank or any(d != 1 for d in type_.shape[:-1]):
+        return None
+    elements = type_.value.reshape(-1).astype(np.float64)
+    if elements.size not in (1, count) or not np.isfinite(elements).all():
+        return None
+    return np.broadcast_to(elements, (count,))
+
+
+def _behind(edit: Edit, at: int, operation: Operation, touched: set[int]) -> set[int]:
+    """A sum or product that alone reads a layer becomes part of it; the operations that were changed."""
+    subgraph, result = edit.subgraph, operation.outputs[0]
+    user = only_user(subgraph, result)
+    if user is None or user in touched or operation.op.attributes["activation"] is not Activation.NONE:
+        return set()
+    follower, found = subgraph.operations[user], _weights(subgraph, operation)
+    if found is None or not isinstance(follower.op, Binary):
+        return set()
+    if subgraph.type(follower.outputs[0]) != subgraph.type(result):
+        return set()
+    layer, (weight, bias) = _LAYERS[type(operation.op)], found
+    first = follower.inputs[0] == result
+    vector = _vector(subgraph, follower.inputs[1 if first else 0], result, weight.shape[layer.outputs])
+    scale = None if vector is None else _scaled(follower.op.kind, vector, first)
+    if scale is None:
+        return set()
+    factor, summand = scale
+    shape = [1] * weight.ndim
+    shape[layer.outputs] = -1
+    wider = weight if factor is None else weight * factor.reshape(shape)
+    moved = bias if bias is None or factor is None else bias * factor
+    moved = moved if summand is None else summand if moved is None else moved + summand
+    return _replaced(edit, at, user, operation, follower.op.activation, follower.outputs, wider, moved)
+
+
+Scale = tuple[Array | None, Array | None]
+"""What to multiply by and what to add, where there is something."""
+
+
+def _scaled(kind: BinaryKind, vector: Array, first: bool) -> Scale | None:
+    """What an operation on something and a constant vector does; it is not the `first` operand of all of them."""
+    match kind:
+        case BinaryKind.MUL:
+            return vector, None
+        case BinaryKind.ADD:
+            return None, vector
+        case BinaryKind.SUB:
+            return (None, -vector) if first else (np.full_like(vector, -1), vector)
+        case BinaryKind.DIV if first and np.all(vector != 0):
+            return 1 / vector, None
+        case _:
+            return None
+
+
+def _before(edit: Edit, at: int, operation: Operation, touched: set[int]) -> set[int]:
+    """A sum or product that a layer alone reads becomes part of it; the operations that were changed."""
+    subgraph, layer = edit.subgraph, _LAYERS[type(operation.op)]
+    x = operation.inputs[layer.x]
+    before, found = definer(subgraph, x), _weights(subgraph, operation)
+    if x is None or before is None or found is None or only_user(subgraph, x) != at:
+        return set()
+    place = subgraph.definitions[x]
+    if not isinstance(before.op, Binary) or before.op.activation is not Activation.NONE or place in touched:
+        return set()
+    weight, bias = found
+    count = weight.shape[layer.inputs]
+    if count != subgraph.type(x).shape[-1]:
+        return set()  # in groups, or rows of another length
+    first = subgraph.operands[before.used[1]].is_constant
+    source, other = before.used if first else before.used[::-1]
+    vector = _vector(subgraph, other, source, count)
+    scale = None if vector is None else _scaled(before.op.kind, vector, first)
+    if scale is None or subgraph.type(source) != subgraph.type(x):
+        return set()
+    factor, summand = scale
+    shape = [1] * weight.ndim
+    shape[layer.inputs] = -1
+    moved: Any = bias
+    if summand is not None:
+        padding = operation.op.attributes.get("padding", Padding.VALID)
+        if padding is not Padding.VALID or isinstance(operation.op, TransposeConv2D | TransposeConv3D):
+            return set()
+        axes = tuple(axis for axis in range(weight.ndim) if axis != layer.outputs)
+        sums = (weight * summand.reshape(shape)).sum(axis=axes)
+        moved = sums if bias is None else bias + sums
+    wider = weight if factor is None else weight * factor.reshape(shape)
+    activation: Any = operation.op.attributes["activation"]
+    changed = tuple(source if i == layer.x else operand for i, operand in enumerate(operation.inputs))
+    return _replaced(edit, at, place, evolve(operation, inputs=changed), activation, operation.outputs, wider, moved)
+
+
+def _replaced(
+    edit: Edit,
+    at: int,
+    other: int,
+    operation: Operation,
+    activation: Activation,
+    outputs: tuple[int, ...],
+    weight: Array,
+    bias: Array | None,
+) -> set[int]:
+    """The layer with other weights, and without the operation that they stand for now."""
+    layer = _LAYERS[type(operation.op)]
+    inputs = [*operation.inputs, None, None][: layer.bias + 1]
+    old = inputs[layer.weight]
+    assert old is not None
+    dtype = edit.subgraph.type(old).dtype
+    with np.errstate(over="ignore"):
+        made = [
+            (i, np.asarray(a).astype(dtype.numpy))
+            for i, a in ((layer.weight, weight), (layer.bias, bias))
+            if a is not None
+        ]
+    if not all(np.isfinite(elements).all() for _, elements in made):
+        return set()
+    for i, elements in made:
+        inputs[i] = edit.constant(np.ascontiguousarray(elements), dtype)
+    while inputs[-1] is None:
+        inputs.pop()
+    op: Any = operation.op
+    edit.replace(at, evolve(operation, op=evolve(op, activation=activation), inputs=tuple(inputs), outputs=outputs))
+    edit.remove(other)
+    return {at, other}

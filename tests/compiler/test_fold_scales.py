@@ -1,0 +1,136 @@
+"""Factors and summands beside a layer become part of its weights and bias where that means the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from llvm.natively import by_meaning, same
+
+from onert.compiler.passes.fold_scales import fold_scales
+from onert.ir import Array, DType, Subgraph, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Margins, Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+
+ADD, SUB, MUL, DIV = BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV
+
+
+def _draw(*shape: int) -> Array:
+    return np.random.default_rng(len(shape) + sum(shape)).uniform(0.5, 2, shape).astype(np.float32)
+
+
+LAYERS: dict[str, tuple[Any, tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = {
+    "conv": (Conv2D(), (1, 5, 6, 3), (4, 2, 3, 3), (1, 4, 4, 4)),
+    "grouped": (Conv2D(Padding.SAME), (1, 5, 6, 4), (6, 2, 3, 2), (1, 5, 6, 6)),
+    "depthwise": (DepthwiseConv2D(), (1, 5, 6, 3), (1, 2, 3, 3), (1, 4, 4, 3)),
+    "multiplied": (DepthwiseConv2D(), (1, 5, 6, 3), (1, 2, 3, 6), (1, 4, 4, 6)),
+    "space": (Conv3D(), (1, 3, 4, 5, 2), (2, 2, 2, 2, 3), (1, 2, 3, 4, 3)),
+    "transposed": (TransposeConv2D(Padding.VALID, 2, 2), (1, 2, 3, 3), (4, 2, 2, 3), (1, 4, 6, 4)),
+    "back in space": (TransposeConv3D(), (1, 2, 2, 2, 3), (1, 2, 2, 4, 3), (1, 2, 3, 3, 4)),
+    "rows": (FullyConnected(), (3, 5), (4, 5), (3, 4)),
+    "kept rows": (FullyConnected(keep_dims=True), (2, 3, 5), (4, 5), (2, 3, 4)),
+}
+"""An operation, and the shapes of its operand, its weights and its result."""
+
+
+def _layer(b: Builder, op: Any, x: int, weight: tuple[int, ...], result: tuple[int, ...], bias: bool) -> int:
+    filters, offset = b.constant(_draw(*weight)), b.constant(_draw(result[-1])) if bias else None
+    if isinstance(op, TransposeConv2D | TransposeConv3D):
+        return b.add(op, b.constant(np.array(result, np.int32)), filters, x, offset)
+    return b.add(op, x, filters, offset)
+
+
+def _folded(graph: Subgraph) -> Subgraph:
+    after = fold_scales.checked(graph)
+    arrays = [_draw(*(d or 1 for d in graph.type(i).shape)) for i in graph.inputs]
+    same(by_meaning(after, arrays), by_meaning(graph, arrays), 1e-5)
+    return after
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("bias", [False, True])
+def test_what_follows_a_layer_becomes_part_of_it(name: str, bias: bool) -> None:
+    op, shape, weight, result = LAYERS[name]
+    for kind, first in ((MUL, True), (MUL, False), (ADD, True), (SUB, True), (SUB, False), (DIV, True)):
+        for constant in (_draw(result[-1]), _draw(1), _draw(*(1,) * (len(result) - 1), result[-1])):
+            b = Builder()
+            y = _layer(b, op, b.input(TensorType(DType.FLOAT32, shape)), weight, result, bias)
+            c = b.constant(constant)
+            y = b.add(Binary(kind, Activation.RELU6), *((y, c) if first else (c, y)))
+            after = _folded(b.subgraph([b.add(Binary(MUL), y, y)]))
+            assert [type(o.op) for o in after.operations] == [type(op), Binary]
+            assert after.operations[0].op.attributes["activation"] is Activation.RELU6
+
+
+@pytest.mark.parametrize("name", [n for n in LAYERS if n not in ("grouped", "multiplied")])
+@pytest.mark.parametrize("bias", [False, True])
+def test_what_precedes_a_layer_becomes_part_of_it(name: str, bias: bool) -> None:
+    op, shape, weight, result = LAYERS[name]
+    sums = () if isinstance(op, TransposeConv2D | TransposeConv3D) else (ADD, SUB)
+    for kind in (MUL, DIV, *sums):
+        b = Builder()
+        x = b.add(Binary(kind), b.input(TensorType(DType.FLOAT32, shape)), b.constant(_draw(shape[-1])))
+        after = _folded(b.subgraph([_layer(b, op, x, weight, result, bias)]))
+        assert [type(o.op) for o in after.operations] == [type(op)]
+
+
+def test_a_whole_normalisation_is_gone() -> None:
+    b = Builder()
+    op, shape, weight, result = LAYERS["conv"]
+    y = _layer(b, op, b.input(TensorType(DType.FLOAT32, shape)), weight, result, bias=False)
+    for kind in (SUB, DIV, MUL, ADD):
+        y = b.add(Binary(kind), y, b.constant(_draw(4)))
+    assert len(_folded(b.subgraph([y])).operations) == 1
+
+
+def _conv(
+    op: Conv2D = LAYERS["conv"][0],
+    before: Array | None = None,
+    after: Array | None = None,
+    kinds: tuple[BinaryKind, BinaryKind] = (MUL, MUL),
+    turned: bool = False,
+    kept: bool = False,
+) -> Subgraph:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 5, 6, 3)))
+    x = x if before is None else b.add(Binary(kinds[0]), x, b.constant(before))
+    y = b.add(op, x, b.constant(_draw(4, 2, 3, 3)))
+    if after is None:
+        return b.subgraph([y])
+    c = b.constant(after)
+    z = b.add(Binary(kinds[1]), *((c, y) if turned else (y, c)))
+    return b.subgraph([z, y] if kept else [z])
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        _conv(after=_draw(1, 4, 4, 4)),  # another factor at every place
+        _conv(after=_draw(2, 1, 1, 4)),  # the result is larger
+        _conv(after=_draw(1, 1, 1, 1, 4)),  # and of another rank
+        _conv(after=_draw(4), kept=True),
+        _conv(after=_draw(4), kinds=(MUL, DIV), turned=True),
+        _conv(after=np.zeros(4, np.float32), kinds=(MUL, DIV)),
+        _conv(after=np.full(4, np.inf, np.float32)),
+        _conv(after=np.full(4, 3e38, np.float32)),  # the weights would not fit
+        _conv(after=_draw(4), kinds=(MUL, BinaryKind.POW)),
+        _conv(Conv2D(activation=Activation.RELU), after=_draw(4)),
+        _conv(Conv2D(Padding.SAME), before=_draw(3), kinds=(ADD, MUL)),  # zeros around get nothing added
+        _conv(Conv2D(Margins(((1, 0), (0, 0)))), before=_draw(3), kinds=(ADD, MUL)),
+        _conv(before=_draw(1, 5, 6, 3)),
+    ],
+)
+def test_what_means_something_else_stays(graph: Subgraph) -> None:
+    assert fold_scales(graph) is graph
+
+
+def test_a_factor_before_a_layer_whose_zeros_stay_zeros_is_folded() -> None:
+    assert len(_folded(_conv(Conv2D(Margins(((1, 0), (0, 2)))), before=_draw(3))).operations) == 1
