@@ -3,7 +3,7 @@
 A tensor is a root (what an operation gives, an input or a constant) with its axes in some order; transposes only say
 which. An operation that the table has runs in any order of its blocks: then it wants its operands' roots in certain
 orders and gives its results in others. Wherever a root is wanted in another order than it is given in, it is moved once
-for each such order; that costs its bytes, nothing where no element moves, and nothing for a constant.
+for each such order; that costs its bytes, next to nothing where no element moves, and nothing for a constant.
 """
 
 from __future__ import annotations
@@ -147,18 +147,20 @@ class Layouts:
         return layouts.get(at) or self.running(at)
 
     def free(self, root: int, first: Order, then: Order) -> bool:
-        """Whether a root in one order is there in another without a move."""
-        if first == then or self.subgraph.operands[root].is_constant:
-            return True
-        shape = self.type(root).shape
-        return moves_nothing(tuple(shape[a] for a in first), between(first, then))
+        """Whether a root in one order is there in another without any operation."""
+        return first == then or self.subgraph.operands[root].is_constant
 
     def cost(self, root: int, layouts: Mapping[int, Order]) -> int:
         """What moving a root costs."""
         first = self.given(root, layouts)
         wanted = {self.wanted(use, layouts) for use in self.uses.get(root, ())}
-        moves = sum(not self.free(root, first, then) for then in wanted)
-        return moves * (size(self.type(root)) * _BYTE + _MOVE)
+        return sum(self._move(root, first, then) for then in wanted if not self.free(root, first, then))
+
+    def _move(self, root: int, first: Order, then: Order) -> int:
+        """The cost of a transpose, or of the reshape that does where no element moves."""
+        shape = self.type(root).shape
+        still = moves_nothing(tuple(shape[a] for a in first), between(first, then))
+        return _MOVE if still else size(self.type(root)) * _BYTE + _MOVE
 
     def own_cost(self, at: int, layouts: Mapping[int, Order]) -> int:
         """What moving operands of lower rank costs an operation."""
