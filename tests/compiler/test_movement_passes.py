@@ -28,6 +28,7 @@ from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import ExpandDims, Rank, Reshape, ShapeOf, Squeeze
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Pad, Slice, Tile
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.convert import Dequantize, Quantize
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
@@ -128,6 +129,40 @@ def test_reshapes_in_a_row_become_one() -> None:
     after = remove_dead(merge_reshapes(merge_reshapes(graph)))
     assert ops(after) == [Reshape((1, 6)), Reshape((6,))]
     same(graph, after)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (3,)])
+def test_what_follows_a_reshaped_layer_becomes_part_of_the_layer(shape: tuple[int, ...]) -> None:
+    d = Draft()
+    x = d.op(ExpandDims(), d.input(1, 6, 2), d.constant(integers(1)))
+    y = d.op(Squeeze((1,)), d.op(Conv2D(), x, d.constant(numbers((3, 1, 3, 2)))))
+    y = d.op(Binary(BinaryKind.ADD), d.constant(numbers(shape)), y)
+    y = d.op(Unary(UnaryKind.RELU), d.op(Binary(BinaryKind.MUL), y, d.constant(numbers(()))))
+    graph = d.graph(y)
+    after = optimize(graph, Options())
+    assert [type(op) for op in ops(after)] == [ExpandDims, Conv2D, Squeeze]
+    assert ops(after)[1].activation is Activation.RELU
+    same(graph, after)
+
+
+@pytest.mark.parametrize(
+    ("constant", "flat"), [((4, 1), False), ((1, 1, 4, 3), False), ((4, 3), False), ((12,), True), ((1,), True)]
+)
+def test_what_differs_along_other_axes_stays_behind_the_reshape(constant: tuple[int, ...], flat: bool) -> None:
+    d = Draft()
+    y = d.op(Conv2D(), d.input(1, 1, 6, 2), d.constant(numbers((3, 1, 3, 2))))
+    y = d.op(Reshape((12,)), y) if flat else d.op(Squeeze((1,)), y)
+    graph = d.graph(d.op(Binary(BinaryKind.ADD), y, d.constant(numbers(constant))))
+    assert (merge_reshapes(graph) is graph) is (constant != (1,))
+    same(graph, merge_reshapes(graph))
+
+
+def test_a_reshape_that_someone_else_reads_stays_before_what_follows() -> None:
+    d = Draft()
+    y = d.op(Conv2D(), d.input(1, 1, 6, 2), d.constant(numbers((3, 1, 3, 2))))
+    flat = d.op(Squeeze((1,)), y)
+    for graph in (d.graph(d.op(Unary(UnaryKind.RELU), flat), flat), d.graph(d.op(Unary(UnaryKind.RELU), flat), y)):
+        assert merge_reshapes(graph) is graph
 
 
 def test_a_reshape_and_its_undoing_vanish() -> None:

@@ -1,27 +1,36 @@
-"""Reshapes of reshapes."""
+"""Reshapes of reshapes, and reshapes that stand between an operation and what could become part of it."""
 
 from __future__ import annotations
 
 from attrs import evolve
 
 from onert.compiler.rewrite.contract import TYPED, rewriting
-from onert.compiler.rewrite.edit import Edit, definer
-from onert.ir import Subgraph
-from onert.ir.ops.data_movement.reshape import Reshape
+from onert.compiler.rewrite.edit import Edit, definer, only_user
+from onert.ir import Operand, Operation, Subgraph
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
+from onert.ir.ops.elementwise.binary import Binary
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary
 from onert.ir.shape import static
+
+from .fuse_activation import ends_with_activation
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
 def merge_reshapes(subgraph: Subgraph) -> Subgraph:
-    """Let a reshape read what the reshape before it reads.
+    """Let a reshape read what the reshape before it reads, and let what follows a layer element by element come before
+    the reshape of its result.
 
-    A reshape that no one reads any more is left
-    to `remove_dead`. Reshapes are the kinds that share their operand's memory: Reshape, Squeeze, ExpandDims.
+    A reshape that no one reads any more is left to `remove_dead`. Reshapes are the kinds that share their operand's
+    memory: Reshape, Squeeze, ExpandDims.
 
-        a = Reshape(x, [6]); y = ExpandDims(a, 0)   -->   a = Reshape(x, [6]); y = Reshape(x) to [1, 6]
+        a = Reshape(x, [6]); y = ExpandDims(a, 0)            -->   a = Reshape(x, [6]); y = Reshape(x) to [1, 6]
+        a = Conv2D(x, w); b = Squeeze(a, [1]); y = RELU(b)   -->   a = Conv2D(x, w); b = RELU(a); y = Squeeze(b, [1])
     """
-    edit = Edit(subgraph)
+    edit, touched = Edit(subgraph), set[int]()
     for at, operation in enumerate(subgraph.operations):
+        if isinstance(operation.op, Unary | LeakyRelu | Binary):
+            _lift(edit, at, operation, touched)
+            continue
         before = definer(subgraph, operation.inputs[0] if operation.inputs else None)
         if not operation.op.shares or before is None or not before.op.shares:
             continue
@@ -29,3 +38,50 @@ def merge_reshapes(subgraph: Subgraph) -> Subgraph:
         if result.is_static and source.is_static and source.dtype is result.dtype:
             edit.replace(at, evolve(operation, op=Reshape(static(result.shape)), inputs=(before.used[0],)))
     return edit.done()
+
+
+def _lift(edit: Edit, at: int, operation: Operation, touched: set[int]) -> None:
+    """Do an element-wise operation on a layer's result before that is reshaped, where it alone reads the reshape."""
+    subgraph = edit.subgraph
+    for position, operand in enumerate(operation.used):
+        reshape = definer(subgraph, operand)
+        if reshape is None or not isinstance(reshape.op, Reshape | Squeeze | ExpandDims):
+            continue
+        place, layer = subgraph.definitions[operand], definer(subgraph, reshape.used[0])
+        if layer is None or not (ends_with_activation(layer.op) or isinstance(layer.op, Unary | LeakyRelu)):
+            continue
+        if only_user(subgraph, operand) != at or only_user(subgraph, reshape.used[0]) != place or place in touched:
+            continue
+        inputs = _beside(edit, operation, position, reshape.used[0])
+        types = [subgraph.type(i) for i in (reshape.used[0], operand, operation.outputs[0])]
+        if inputs is None or types[1] != types[2] or types[0].quantization is not None or not types[0].ranked:
+            continue
+        made = edit.operand(Operand(types[0]))
+        first = evolve(operation, inputs=inputs, outputs=(made,))
+        then = evolve(reshape, inputs=(made, *reshape.inputs[1:]), outputs=operation.outputs)
+        edit.remove(place)
+        edit.replace(at, first, then)
+        touched.update((place, at))
+        return
+
+
+def _beside(edit: Edit, operation: Operation, position: int, source: int) -> tuple[int, ...] | None:
+    """The operands of the operation where one of them becomes the source of a reshape; None where others do not fit.
+
+    These are constants of one element, or with one for each index of a last axis that the reshape keeps.
+    """
+    subgraph, found = edit.subgraph, list(operation.used)
+    before, after = subgraph.type(source).shape, subgraph.type(operation.used[position]).shape
+    for i, operand in enumerate(found):
+        if i == position:
+            found[i] = source
+            continue
+        value = subgraph.operands[operand].known.value
+        if value is None or value.ndim > len(after):
+            return None
+        kept = bool(before) and bool(after) and before[-1] is not None and before[-1] == after[-1]
+        if value.size != 1 and not (kept and value.shape[-1] == value.size):
+            return None
+        type_ = subgraph.type(operand)
+        found[i] = edit.constant(value.reshape(() if value.size == 1 else -1), type_.dtype, type_.quantization)
+    return tuple(found)
