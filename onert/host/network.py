@@ -13,8 +13,11 @@ from onert.ir import shape as shapes
 
 from .dag import DAG, DAGNode
 from .device_manager import DeviceManager
+from .rules import least_busy
 from .statistics import Counters
 
+_NEVER = 1 << 62
+"""The load of a device that others are preferred to, whatever they have to do."""
 Outputs = dict[str, Array]
 """Outputs by name."""
 
@@ -49,7 +52,9 @@ class PlacedNode:
         if len(self.devices) == 1:
             return self.devices[0], function
         loads = [device.load for device in self.devices]
-        at = min(range(len(loads)), key=lambda i: (self.devices[i] is lost, loads[i], self._used[i]))
+        if lost in self.devices:
+            loads[self.devices.index(lost)] = _NEVER
+        at = least_busy(loads, self._used)
         self._used[at] = next(self._ticks)
         return self.devices[at], function
 

@@ -115,7 +115,13 @@ def assign(dag: DAG, devices: Sequence[DeviceManager]) -> dict[int, DeviceManage
         for logical in node.logical_devices:
             sizes[logical] = sizes.get(logical, 0) + node.size * node.replication_count
             backends[logical] = node.backend_name
+    replicas: dict[int, list[frozenset[int]]] = {logical: [] for logical in sizes}
+    for group in {frozenset(node.logical_devices) for node in dag.nodes}:
+        for logical in group:
+            replicas[logical].append(group)
     free = {device.name: device.available_memory for device in devices}
+    there: dict[str, set[int]] = {device.name: set() for device in devices}
+    """The logical devices that are on each device."""
     found: dict[int, DeviceManager] = {}
     for backend in dict.fromkeys(backends[logical] for logical in sorted(backends)):
         own = [device for device in devices if device.config.backend == backend]
@@ -125,7 +131,7 @@ def assign(dag: DAG, devices: Sequence[DeviceManager]) -> dict[int, DeviceManage
         for logical in sorted((i for i in sizes if backends[i] == backend), key=lambda i: (-sizes[i], i)):
             if not turn:
                 turn = _by_room(own, free)
-            apart = [d for d in turn if not _shares(dag, logical, d, found)] or turn
+            apart = [d for d in turn if all(there[d.name].isdisjoint(group) for group in replicas[logical])] or turn
             chosen = next((d for d in apart if free[d.name] >= sizes[logical]), None)
             if chosen is None:
                 chosen = next((d for d in _by_room(own, free) if free[d.name] >= sizes[logical]), None)
@@ -138,15 +144,10 @@ def assign(dag: DAG, devices: Sequence[DeviceManager]) -> dict[int, DeviceManage
             if chosen in turn:
                 turn.remove(chosen)
             free[chosen.name] -= sizes[logical]
+            there[chosen.name].add(logical)
             found[logical] = chosen
     return found
 
 
 def _by_room(devices: Sequence[DeviceManager], free: Mapping[str, int]) -> list[DeviceManager]:
     return sorted(devices, key=lambda device: -free[device.name])
-
-
-def _shares(dag: DAG, logical: int, device: DeviceManager, found: Mapping[int, DeviceManager]) -> bool:
-    """Whether a device holds a node of this logical device already."""
-    there = {other for other, home in found.items() if home is device}
-    return any(logical in node.logical_devices and there.intersection(node.logical_devices) for node in dag.nodes)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
-from onert import __version__
+import onert
 from onert.backend import TensorInfo
 from onert.host import HostManager, NetworkStatistics
 
@@ -51,7 +51,7 @@ class Service:
 
     def metadata(self) -> dict[str, Any]:
         """The server's name, version and extensions of the protocol."""
-        return {"name": NAME, "version": __version__, "extensions": list(EXTENSIONS)}
+        return {"name": NAME, "version": onert.__version__, "extensions": list(EXTENSIONS)}
 
     def require(self, name: str, version: str = "") -> None:
         """ServeError where requests for a model of this name and version are not taken."""

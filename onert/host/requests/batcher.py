@@ -11,6 +11,7 @@ from typing import Any
 from onert.host.errors import DeviceLostError
 from onert.host.host_config import BatchConfig
 from onert.host.network import Network
+from onert.host.rules import batch_size, compiled_size
 
 from .alarm import Alarm
 from .batch import BatchRequest
@@ -91,12 +92,13 @@ class Batcher:
         """The requests of the next batch; none where it is not the time for one."""
         if self._running >= self._most_running or not self._pending:
             return []
-        if len(self._pending) < self._config.max_size and self._config.max_delay > 0 and not self._hurries:
-            due = min(request.begun for _, _, request in self._pending) + self._config.max_delay
-            if due > perf_counter():
-                self._alarm.at(due, self.look)
-                return []
-        count = min(len(self._pending), self._config.max_size)
+        oldest = 0.0
+        if self._config.max_delay > 0:
+            oldest = min(request.begun for _, _, request in self._pending)
+        count = batch_size(len(self._pending), oldest, perf_counter(), self._config, hurries=self._hurries)
+        if not count:
+            self._alarm.at(oldest + self._config.max_delay, self.look)
+            return []
         self._running += 1
         return [heappop(self._pending)[2] for _ in range(count)]
 
@@ -120,7 +122,7 @@ class Batcher:
         if not self._stacked:
             batch = BatchRequest(self._networks[1], requests, None, self.done)
             return self._executor.run_each(batch), batch
-        size = next(size for size in self._sizes if size >= len(requests))
+        size = compiled_size(len(requests), self._sizes)
         batch = BatchRequest(self._networks[size], requests, size, self.done)
         return self._executor.run(batch, here=here), batch
 
