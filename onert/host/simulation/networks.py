@@ -1,0 +1,187 @@
+"""Networks on devices that are described: divided, placed and batched by the host's own code, and not run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+
+import numpy as np
+from attrs import frozen
+
+from onert.backend import Program
+from onert.compiler import Options
+from onert.exec import Execution
+from onert.host.device_config import DeviceConfig, named
+from onert.host.device_manager import CompiledFunction, DeviceManager
+from onert.host.host_config import BatchConfig
+from onert.host.memory import type_bytes
+from onert.host.network import Network
+from onert.host.partitioner.costs import roofline
+from onert.host.partitioner.units import unit_graph
+from onert.host.placement import Wanted, batched, instances, placed
+from onert.ir import Array, Package
+from onert.ir import shape as shapes
+from onert.ir.value import Value
+
+from .model import Station, Workload
+
+_RUNS = 200
+_LONGEST = 2.0
+"""Seconds after which a sub-network has been measured enough."""
+
+
+class DescribedDevice(DeviceManager):
+    """A device that is not there: it holds programs, and nothing runs."""
+
+    kind = "described"
+
+    def __init__(self, config: DeviceConfig) -> None:
+        super().__init__(config, config.threads or 1)
+        self.programs: dict[str, Program] = {}
+
+    def _load(self, function: CompiledFunction) -> None:
+        self.programs[function.name] = function.program
+
+    def _unload(self, name: str) -> None:
+        self.programs.pop(name, None)
+
+    @property
+    def load(self) -> int:
+        return 0
+
+    def stop(self) -> None:
+        self.programs.clear()
+
+
+@frozen
+class Link(Value):
+    """What lies between devices: seconds until a byte arrives, and bytes a second."""
+
+    latency: float = 0.0
+    bandwidth: float = float("inf")
+
+    def seconds(self, nbytes: int) -> float:
+        """What so many bytes take."""
+        return self.latency + nbytes / self.bandwidth
+
+
+@frozen
+class Timing(Value):
+    """What runs take: the roofline's estimate for their device; or, `measured`, the times of runs on this machine, each
+    stretched by the ratio of `peak_compute` of their device to that of one here. `overhead` seconds are added to each,
+    which pass between a request and its run, and between that and the answer."""
+
+    measured: bool = False
+    overhead: float = 30e-6
+    seconds: float | None = None
+    """What a run of an undivided network takes, if that is known."""
+
+
+def described(configs: Sequence[DeviceConfig]) -> list[DescribedDevice]:
+    """The devices of a configuration, none of which need be there."""
+    return [DescribedDevice(config) for config in named(configs)]
+
+
+def workload(
+    name: str,
+    package: Package,
+    devices: Sequence[DescribedDevice],
+    arrivals: Array,
+    *,
+    wanted: Wanted,
+    batch: BatchConfig | None = None,
+    timing: Timing | None = None,
+    link: Link | None = None,
+    options: Options | None = None,
+) -> Workload:
+    """A network on described devices: divided, compiled, placed and batched as `HostManager.add_network` does it.
+
+    Errors as of `HostManager.add_network`.
+    """
+    options = (Options.from_environment() if options is None else options).with_config(package.config)
+    network = placed(name, package, options, devices, wanted, 1 << 62)
+    networks: Mapping[int, Network] = {1: network}
+    sizes: tuple[int, ...] = (1,)
+    if batch is not None:
+        networks, _ = batched(network, package, options, wanted, batch)
+        sizes = batch.sizes
+    timing = Timing() if timing is None else timing
+    link = Link() if link is None else link
+    numbers = {device.name: at for at, device in enumerate(devices)}
+    by_name = {device.name: device for device in devices}
+    stations = []
+    for at, node in enumerate(network.nodes):
+        own = [by_name[device.name] for device in node.devices]
+        seconds = {size: _of_size(networks, at, size, own[0], timing, by_name) for size in sizes}
+        stations.append(
+            Station(
+                name=node.node.name,
+                devices=tuple(numbers[device.name] for device in own),
+                seconds=seconds,
+                parents=network.dag.parents[at],
+                factors=tuple(own[0].info.peak_compute / device.info.peak_compute for device in own),
+                transfers=_transfers(network, at, link, by_name),
+            )
+        )
+    assert instances(network) == sum(len(station.devices) for station in stations)
+    return Workload(name, tuple(stations), arrivals, batch)
+
+
+def _of_size(
+    networks: Mapping[int, Network],
+    at: int,
+    size: int,
+    device: DescribedDevice,
+    timing: Timing,
+    by_name: Mapping[str, DescribedDevice],
+) -> tuple[float, ...]:
+    """What a run for so many requests takes; those of a network that cannot be stacked follow one another."""
+    network = networks.get(size)
+    if network is None:
+        single = _of_size(networks, at, 1, device, timing, by_name)
+        return tuple(size * (each - timing.overhead) + timing.overhead for each in single)
+    if timing.seconds is not None and len(network.nodes) == 1:
+        return (size * timing.seconds + timing.overhead,)
+    node = network.nodes[at]
+    program = by_name[node.devices[0].name].programs[node.functions[0]]
+    if timing.measured:
+        stretch = DescribedDevice(DeviceConfig(threads=device.threads)).info.peak_compute / device.info.peak_compute
+        return tuple(float(each * stretch) + timing.overhead for each in measured(program))
+    return (sum(roofline(unit_graph(program), device.info)) + timing.overhead,)
+
+
+def measured(program: Program, runs: int = _RUNS) -> list[float]:
+    """Seconds of runs of a program on this thread, after some that do not count."""
+    rng = np.random.default_rng(0)
+    inputs = [_numbers(info.shape, info.dtype.numpy, rng) for info in program.inputs]
+    found: list[float] = []
+    with Execution(program) as execution:
+        for _ in range(3):
+            execution.run(inputs)
+        begun = perf_counter()
+        while len(found) < runs and (len(found) < 3 or perf_counter() - begun < _LONGEST):
+            start = perf_counter()
+            execution.run(inputs)
+            found.append(perf_counter() - start)
+    return found
+
+
+def _numbers(shape: shapes.Shape, dtype: np.dtype[np.generic], rng: np.random.Generator) -> Array:
+    known = tuple(d or 1 for d in shape)
+    return rng.uniform(-1, 1, known).astype(dtype) if dtype.kind == "f" else np.zeros(known, dtype)
+
+
+def _transfers(network: Network, at: int, link: Link, by_name: Mapping[str, DescribedDevice]) -> tuple[float, ...]:
+    """What the results of each parent take to a node, or the request's inputs."""
+    read = network.nodes[at].inputs
+    parents = network.dag.parents[at]
+    if not parents:
+        given = {value: info.type for info, value in network.dag.inputs}
+        return (link.seconds(sum(type_bytes(given[value]) for value in read)),)
+    found = []
+    for parent in parents:
+        node = network.nodes[parent]
+        program = by_name[node.devices[0].name].programs[node.functions[0]]
+        made = dict(zip(node.outputs, program.outputs, strict=True))
+        found.append(link.seconds(sum(type_bytes(made[value].type) for value in read if value in made)))
+    return tuple(found)

@@ -1,0 +1,189 @@
+"""A simulation as a TOML file."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from onert.host.device_config import DeviceConfig, parse_devices
+from onert.host.errors import ConfigurationError
+from onert.host.host_config import BatchConfig, HostConfig
+from onert.ir.value import Value
+
+from .model import Stream
+from .networks import Link, Timing
+
+MOST_DEVICES = 1 << 16
+
+
+@frozen
+class PlannedNetwork(Value):
+    """A network of a plan: the model's file, how it is placed, and its requests."""
+
+    model: Path
+    name: str
+    stream: Stream
+    parts: int | None = None
+    copies: int | None = 1
+    batch: BatchConfig | None = None
+    timing: Timing = field(factory=Timing)
+
+
+@frozen
+class Plan(Value):
+    """Devices that are described, the link between them, the host's bounds, and networks."""
+
+    devices: tuple[DeviceConfig, ...]
+    networks: tuple[PlannedNetwork, ...]
+    host: HostConfig = field(factory=lambda: HostConfig(max_active_requests=1 << 40, max_queue_size=0))
+    link: Link = field(factory=Link)
+
+    def with_devices(self, count: int) -> Plan:
+        """The plan with so many devices like its first, and every network copied over all of them."""
+        devices = tuple(evolve(self.devices[0], name=f"device{at}") for at in range(count))
+        return evolve(self, devices=devices, networks=tuple(evolve(n, copies=None) for n in self.networks))
+
+
+def load_plan(path: str | os.PathLike[str]) -> Plan:
+    """The plan of a TOML file; its paths are relative to it. ConfigurationError with the file, the table and the field
+    where something is not understood.
+
+    `[[device]]`: as in a file of devices, and `count` for several alike. `[[network]]`: `model`, `name`, `parts`,
+    `copies` (0: as many as there are devices for), `batch`, `batch_delay`, `times` ("roofline" or "measured"),
+    `seconds`, `overhead`, and of its requests `rate` and `requests`, or `trace`, and `seed`. `[link]`: `latency`,
+    `bandwidth`. `[host]`: `max_active_requests`, `max_queue_size`. Times are seconds.
+    """
+    place = Path(path)
+    try:
+        document = tomllib.loads(place.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{place}: the plan cannot be read: {error.strerror or error}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigurationError(f"{place}: the plan is not TOML: {error}") from error
+    _known(document, {"device", "network", "link", "host"}, str(place))
+    networks = _tables(document, "network", str(place))
+    return Plan(
+        devices=_devices(document, str(place)),
+        networks=tuple(_network(table, place, f"{place}: network {at}") for at, table in enumerate(networks)),
+        host=_host(_table(document, "host", str(place)), f"{place}: host"),
+        link=_link(_table(document, "link", str(place)), f"{place}: link"),
+    )
+
+
+def _known(table: Mapping[str, Any], fields: set[str], place: str) -> None:
+    unknown = table.keys() - fields
+    if unknown:
+        raise ConfigurationError(
+            f"{place}: there is no {', '.join(sorted(unknown))}, expected {', '.join(sorted(fields))}"
+        )
+
+
+def _tables(document: Mapping[str, Any], name: str, place: str) -> list[dict[str, Any]]:
+    found = document.get(name)
+    if not isinstance(found, list) or not found or not all(isinstance(each, dict) for each in found):
+        raise ConfigurationError(f"{place}: there is no table [[{name}]]")
+    return found
+
+
+def _table(document: Mapping[str, Any], name: str, place: str) -> dict[str, Any]:
+    found = document.get(name, {})
+    if not isinstance(found, dict):
+        raise ConfigurationError(f"{place}: {name!r} is no table")
+    return found
+
+
+def _devices(document: Mapping[str, Any], place: str) -> tuple[DeviceConfig, ...]:
+    described: list[dict[str, Any]] = []
+    for at, given in enumerate(_tables(document, "device", place)):
+        table = dict(given)
+        count = _number(table.pop("count", 1), f"{place}: device {at}: count", 1, MOST_DEVICES, whole=True)
+        name = table.pop("name", f"device{at}")
+        described += [{**table, "name": name if count == 1 else f"{name}.{each}"} for each in range(int(count))]
+    if len(described) > MOST_DEVICES:
+        raise ConfigurationError(f"{place}: there are {len(described)} devices, expected {MOST_DEVICES} at most")
+    return parse_devices({"device": described}, place)
+
+
+def _number(value: Any, place: str, least: float, most: float, *, whole: bool = False) -> float:
+    fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    if not fits or not least <= value <= most:
+        kind = "a whole number" if whole else "a number"
+        raise ConfigurationError(f"{place} is {value!r:.100}, expected {kind} from {least:g} to {most:g}")
+    return float(value)
+
+
+_SECONDS = (0.0, 1e6)
+_COUNT = (0, 10**9)
+
+
+def _network(table: Mapping[str, Any], place: Path, where: str) -> PlannedNetwork:
+    _known(table, {"model", "name", "times", "trace", *_NUMBERS}, where)
+    given = {
+        name: _number(table[name], f"{where}: {name}", *bounds, whole=whole)
+        for name, (bounds, whole) in _NUMBERS.items()
+        if name in table
+    }
+    texts = {name: table[name] for name in ("model", "name", "times", "trace") if name in table}
+    for name, value in texts.items():
+        if not isinstance(value, str) or not value:
+            raise ConfigurationError(f"{where}: {name} is {value!r:.100}, expected a text")
+    if "model" not in texts:
+        raise ConfigurationError(f"{where}: there is no model")
+    if texts.get("times", "roofline") not in ("roofline", "measured"):
+        raise ConfigurationError(f"{where}: times is {texts['times']!r:.100}, expected 'roofline' or 'measured'")
+    model = place.parent / texts["model"]
+    batch = int(given.get("batch", 1))
+    timing = Timing()
+    return PlannedNetwork(
+        model=model,
+        name=texts.get("name", model.stem),
+        stream=Stream(
+            rate=given.get("rate", 0.0),
+            requests=int(given.get("requests", 0)),
+            trace=place.parent / texts["trace"] if "trace" in texts else None,
+            seed=int(given.get("seed", 0)),
+        ),
+        parts=int(given["parts"]) if "parts" in given else None,
+        copies=int(given.get("copies", 1)) or None,
+        batch=BatchConfig(batch, given.get("batch_delay", 0.0)) if batch > 1 else None,
+        timing=Timing(
+            measured=texts.get("times") == "measured",
+            overhead=given.get("overhead", timing.overhead),
+            seconds=given.get("seconds"),
+        ),
+    )
+
+
+_NUMBERS: dict[str, tuple[tuple[float, float], bool]] = {
+    "parts": ((1, 1000), True),
+    "copies": ((0, MOST_DEVICES), True),
+    "batch": ((1, 1 << 16), True),
+    "batch_delay": (_SECONDS, False),
+    "seconds": (_SECONDS, False),
+    "overhead": (_SECONDS, False),
+    "rate": ((0.0, 1e9), False),
+    "requests": (_COUNT, True),
+    "seed": (_COUNT, True),
+}
+
+
+def _host(table: Mapping[str, Any], place: str) -> HostConfig:
+    """The bounds; where none is given requests do not wait for one another but at devices."""
+    _known(table, {"max_active_requests", "max_queue_size"}, place)
+    active = int(_number(table.get("max_active_requests", 1 << 40), f"{place}: max_active_requests", 1, 1 << 40))
+    waiting = int(_number(table.get("max_queue_size", 0), f"{place}: max_queue_size", 0, 1 << 40))
+    return HostConfig(max_active_requests=active, max_queue_size=waiting)
+
+
+def _link(table: Mapping[str, Any], place: str) -> Link:
+    _known(table, {"latency", "bandwidth"}, place)
+    link = Link()
+    return Link(
+        _number(table.get("latency", link.latency), f"{place}: latency", 0.0, 1e6),
+        _number(table["bandwidth"], f"{place}: bandwidth", 1.0, 1e15) if "bandwidth" in table else link.bandwidth,
+    )

@@ -1,0 +1,53 @@
+"""Running a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onert
+from onert.host.errors import ConfigurationError
+from onert.host.placement import Wanted
+from onert.ir import Package
+
+from .model import Outcome
+from .networks import described, workload
+from .plan import Plan
+from .search import fewest
+from .simulate import simulate
+
+
+def run(plan: Plan, packages: Sequence[Package] | None = None) -> list[Outcome]:
+    """What comes of each network of a plan; errors of loading, dividing and placing."""
+    devices = described(plan.devices)
+    packages = loaded(plan) if packages is None else packages
+    works = [
+        workload(
+            network.name,
+            package,
+            devices,
+            network.stream.arrivals(),
+            wanted=Wanted(network.parts, None, network.copies),
+            batch=network.batch,
+            timing=network.timing,
+            link=plan.link,
+        )
+        for network, package in zip(plan.networks, packages, strict=True)
+    ]
+    return simulate(works, plan.host)
+
+
+def loaded(plan: Plan) -> list[Package]:
+    """The models of a plan."""
+    return [onert.load(network.model) for network in plan.networks]
+
+
+def fewest_devices(plan: Plan, p99: float) -> tuple[int, Outcome]:
+    """How many devices like the plan's first hold a p99 of so many seconds, and what comes of the network with them.
+
+    ConfigurationError where no number does, and for a plan of several networks.
+    """
+    if len(plan.networks) != 1:
+        raise ConfigurationError(f"the plan has {len(plan.networks)} networks, expected one to find its devices")
+    packages = loaded(plan)
+    least = plan.networks[0].parts or 1
+    return fewest(lambda count: run(plan.with_devices(max(count, least)), packages)[0], p99)

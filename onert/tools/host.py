@@ -1,0 +1,78 @@
+"""`onert_host`: questions about hosts. `onert_host simulate PLAN` answers what devices would make of requests."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from attrs import asdict
+from rich.console import Console
+from rich.table import Table
+
+from onert import __version__
+from onert.host.simulation.model import Outcome
+from onert.host.simulation.plan import load_plan
+from onert.host.simulation.run import fewest_devices, run
+from onert.ir import OnertError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status 0 when done, 1 when the plan cannot be read or carried out, 2 for wrong usage."""
+    options = _parser().parse_args(arguments)
+    try:
+        _simulate(options)
+    except OnertError as error:
+        print(f"onert_host: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _simulate(options: argparse.Namespace) -> None:
+    plan = load_plan(options.plan)
+    devices = len(plan.devices)
+    if options.p99 is None:
+        found = run(plan)
+    else:
+        devices, best = fewest_devices(plan, options.p99 / 1000)
+        found = [best]
+    if options.json:
+        print(json.dumps({"devices": devices, "networks": [{**asdict(o), "bottleneck": o.bottleneck} for o in found]}))
+        return
+    if options.p99 is not None:
+        print(f"{devices} devices hold a p99 of {options.p99:g} ms")
+    Console(width=140).print(_table(found))
+    for each in found:
+        used = ", ".join(f"{name} {share:.0%}" for name, share in each.utilisation.items())
+        print(f"{each.name}: devices are busy {used}; the bottleneck is {each.bottleneck}")
+
+
+def _table(outcomes: Sequence[Outcome]) -> Table:
+    table = Table("network", "answered", "refused", "a second", "p50 ms", "p90 ms", "p99 ms", "longest ms")
+    for each in outcomes:
+        times = (each.latency_p50, each.latency_p90, each.latency_p99, each.latency_max)
+        table.add_row(
+            each.name,
+            str(each.answered),
+            str(each.refused),
+            f"{each.throughput:.1f}",
+            *(f"{seconds * 1e3:.3f}" for seconds in times),
+        )
+    return table
+
+
+def _parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(prog="onert_host", description="Plan what a host of onert needs.")
+    out.add_argument("--version", action="version", version=f"onert {__version__}")
+    commands = out.add_subparsers(dest="command", required=True)
+    simulate = commands.add_parser(
+        "simulate", help="what described devices make of requests", description="Simulate a host that is described."
+    )
+    simulate.add_argument("plan", metavar="PLAN", type=Path, help="a TOML file of devices, networks and requests")
+    simulate.add_argument("--p99", type=float, metavar="MS", help="find the fewest devices that hold this latency")
+    simulate.add_argument("--json", action="store_true", help="print JSON")
+    return out

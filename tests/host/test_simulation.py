@@ -1,0 +1,254 @@
+"""Claims about hosts under a virtual clock."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from shared_material import REPOSITORY
+
+import onert
+from host.dividing import layers
+from onert.host import BatchConfig, ConfigurationError, DeviceConfig, HostConfig
+from onert.host.placement import Wanted
+from onert.host.simulation import Outcome, Station, Stream, Workload, events, fewest, simulate
+from onert.host.simulation.constant import applies, worked_out
+from onert.host.simulation.events import Events
+from onert.host.simulation.networks import Link, Timing, described, workload
+from onert.host.simulation.plan import load_plan
+from onert.tools.host import main
+
+FREE = HostConfig(max_active_requests=1 << 40, max_queue_size=0)
+DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_float"
+
+
+def one(seconds: float, devices: int, arrivals: Any, **more: Any) -> Workload:
+    """A network of one station."""
+    station = Station("n", tuple(range(devices)), {1: (seconds,)})
+    return Workload("n", (station,), np.asarray(arrivals, np.float64), **more)
+
+
+def by_events(found: Workload, config: HostConfig = FREE) -> Outcome:
+    (made,) = Events([found], config, 0).run()
+    return made
+
+
+def same(one: Outcome, other: Outcome) -> bool:
+    numbers = [(o.answered, o.refused) for o in (one, other)]
+    times = [
+        (o.throughput, o.latency_mean, o.latency_p50, o.latency_p99, o.latency_max, *o.utilisation.values())
+        for o in (one, other)
+    ]
+    return numbers[0] == numbers[1] and bool(np.allclose(times[0], times[1], rtol=1e-6))
+
+
+def drawn(seed: int) -> Workload:
+    """A network of up to four stations, each waiting for some of those before it."""
+    rng = random.Random(seed)
+    stations: list[Station] = []
+    start = 0
+    for at in range(rng.randrange(1, 5)):
+        devices = rng.randrange(1, 5)
+        parents = tuple(sorted(rng.sample(range(at), rng.randrange(at + 1)))) if at else ()
+        stations.append(
+            Station(
+                f"s{at}",
+                tuple(range(start, start + devices)),
+                {1: (rng.uniform(0.1, 1.0),)},
+                parents,
+                (rng.uniform(0.5, 2.0),) * devices,
+                tuple(rng.choice([0.0, 0.3]) for _ in parents or (0,)),
+            )
+        )
+        start += devices
+    rate = rng.uniform(0.3, 1.2) * min(len(s.devices) / (s.seconds[1][0] * s.factors[0]) for s in stations)
+    return Workload("n", tuple(stations), Stream(rate, 2000, seed=seed).arrivals())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_worked_out_is_what_event_by_event_gives(seed: int) -> None:
+    found = drawn(seed)
+    assert applies([found])
+    fast = worked_out(found, FREE)
+    assert fast is not None
+    assert same(fast, by_events(found))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_devices_are_chosen_among_as_few_are(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = np.random.default_rng(seed).uniform(0.1, 2.0, 50)
+    arrivals = Stream(4.0, 2000, seed=seed).arrivals()
+    found = Workload("n", (Station("n", tuple(range(6)), {1: tuple(times)}),), arrivals)
+    few = by_events(found)
+    monkeypatch.setattr(events, "_FEW", 1)
+    assert by_events(found) == few
+
+
+def test_one_device_keeps_to_the_formula_of_queues() -> None:
+    """Waiting for a device that is busy a share p of the time with runs of s seconds takes p·s / (2·(1 - p)) on average
+    (Pollaczek 1930, Khinchine 1932)."""
+    for share in (0.3, 0.6, 0.8):
+        (found,) = simulate([one(1.0, 1, Stream(share, 200_000).arrivals())], FREE)
+        assert found.latency_mean == pytest.approx(1 + share / (2 * (1 - share)), rel=0.05)
+        assert found.utilisation["n"] == pytest.approx(share, rel=0.02)
+
+
+def test_a_thousand_devices_and_a_million_requests_are_worked_out() -> None:
+    (found,) = simulate([one(0.01, 1000, Stream(99_000.0, 1_000_000).arrivals())], FREE)
+    assert (found.answered, found.refused) == (1_000_000, 0)
+    assert 0.01 <= found.latency_p50 <= found.latency_p99 <= found.latency_max < 0.1
+    assert found.utilisation["n"] == pytest.approx(0.99, rel=0.02)
+
+
+def test_the_bounds_of_the_host_are_kept() -> None:
+    """Five requests at once for a device: one is run, two wait, and two are refused."""
+    found = one(1.0, 1, [0.0] * 5)
+    (bounded,) = simulate([found], HostConfig(max_active_requests=1, max_queue_size=2))
+    assert (bounded.answered, bounded.refused, bounded.latency_max) == (3, 2, 3.0)
+    (free,) = simulate([found], FREE)
+    assert (free.answered, free.refused, free.latency_max) == (5, 0, 5.0)
+
+
+def test_batches_are_run_as_the_batcher_runs_them() -> None:
+    """The first is run alone, because a device is idle; then as many as may be, in the next size that there is."""
+    station = Station("n", (0,), {1: (1.0,), 2: (1.5,), 4: (2.0,)})
+    found = Workload("n", (station,), np.zeros(8), BatchConfig(max_size=4))
+    assert by_events(found).latency_max == 1.0 + 2.0 + 2.0  # 1, 4 and 3 requests
+    patient = Workload("n", (station,), np.array([0.0, 0.5, 5.0]), BatchConfig(max_size=4, max_delay=1.0))
+    made = by_events(patient)
+    assert made.latency_max == pytest.approx(2.5)  # waits 1.0 for another, and then two run for 1.5
+    assert made.latency_p50 == pytest.approx(2.0)
+
+
+def test_networks_on_the_same_devices_wait_for_one_another() -> None:
+    several = [one(1.0, 1, [0.0, 0.0]), one(3.0, 1, [0.5])]
+    first, second = simulate(several, FREE)
+    assert (first.latency_max, second.latency_max) == (2.0, 4.5)
+
+
+def test_a_slower_device_is_given_less() -> None:
+    station = Station("n", (0, 1), {1: (1.0,)}, factors=(1.0, 4.0))
+    found = Workload("n", (station,), np.arange(0, 1000, 0.9))
+    made = by_events(found)
+    assert made.latency_p99 < 10
+    assert made.latency_max >= 4
+
+
+def test_a_network_is_divided_and_placed_by_the_hosts_own_code() -> None:
+    devices = described([DeviceConfig(threads=1), DeviceConfig(threads=2), DeviceConfig(threads=1)])
+    arrivals = np.zeros(1)
+    made = workload(
+        "n", layers(64, 64, 64, 64), devices, arrivals, wanted=Wanted(parts=3), link=Link(0.5, 1e3), timing=Timing()
+    )
+    assert [s.parents for s in made.stations] == [(), (0,), (1,)]
+    assert sorted(s.devices[0] for s in made.stations) == [0, 1, 2]
+    assert [s.transfers for s in made.stations] == [(0.5 + 64 * 4 / 1e3,)] * 3
+    assert [device.functions for device in devices] == [
+        (f"n/{s.name}",) for s in sorted(made.stations, key=lambda s: s.devices)
+    ]
+    assert all(seconds > 30e-6 for s in made.stations for seconds in s.seconds[1])
+
+
+def test_copies_are_as_fast_as_their_devices() -> None:
+    devices = described([DeviceConfig(threads=1), DeviceConfig(threads=1, speeds={"peak_compute": 25e9})])
+    made = workload("n", layers(8, 8), devices, np.zeros(1), wanted=Wanted(copies=None), timing=Timing(measured=True))
+    (station,) = made.stations
+    assert (station.devices, station.factors) == ((0, 1), (1.0, 2.0))
+    assert len(station.seconds[1]) > 3
+
+
+def test_batches_are_those_that_the_network_is_compiled_for() -> None:
+    made = workload(
+        "n",
+        layers(8, 8),
+        described([DeviceConfig(threads=1)]),
+        np.zeros(1),
+        wanted=Wanted(),
+        batch=BatchConfig(max_size=6),
+        timing=Timing(seconds=0.5, overhead=0.25),
+    )
+    assert made.stations[0].seconds == {1: (0.75,), 2: (1.25,), 4: (2.25,), 6: (3.25,)}
+
+
+def test_the_fewest_devices_are_found() -> None:
+    arrivals = Stream(95.0, 20_000).arrivals()
+    found, best = fewest(lambda count: simulate([one(0.1, count, arrivals)], FREE)[0], 0.15)
+    assert best.latency_p99 <= 0.15
+    assert simulate([one(0.1, found - 1, arrivals)], FREE)[0].latency_p99 > 0.15
+    assert found > 9
+    with pytest.raises(ConfigurationError, match=r"no number of devices holds a p99 of 0.05 seconds"):
+        fewest(lambda count: simulate([one(0.1, count, arrivals)], FREE)[0], 0.05)
+
+
+PLAN = f"""
+[[device]]
+count = 8
+threads = 1
+
+[[network]]
+model = "{DIGITS}"
+copies = 0
+seconds = 0.01
+overhead = 0.0
+rate = 500.0
+requests = 5000
+
+[link]
+latency = 0.001
+"""
+
+
+def test_a_plan_is_carried_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "plan.toml"
+    place.write_text(PLAN)
+    assert main(["simulate", str(place), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (network,) = found["networks"]
+    assert (found["devices"], network["answered"], network["bottleneck"]) == (8, 5000, "digits_float")
+    assert network["latency_p50"] == pytest.approx(0.011, rel=0.1)
+    assert main(["simulate", str(place), "--p99", "15"]) == 0
+    assert "devices hold a p99 of 15 ms" in capsys.readouterr().out
+    assert main(["simulate", str(place), "--p99", "5"]) == 1
+    assert "no number of devices holds" in capsys.readouterr().err
+
+
+def test_a_recorded_trace_is_taken_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "trace.txt").write_text("7.5\n5.0\n6.0\n")
+    assert Stream(trace=tmp_path / "trace.txt").arrivals().tolist() == [0.0, 1.0, 2.5]
+
+
+WRONG = {
+    "no file": (None, "cannot be read"),
+    "no TOML": ("[[", "is not TOML"),
+    "no devices": ("[[network]]\nmodel='x'", r"there is no table \[\[device\]\]"),
+    "no networks": ("[[device]]", r"there is no table \[\[network\]\]"),
+    "unknown table": (PLAN + "[links]", "there is no links"),
+    "unknown field": (PLAN.replace("rate", "rates"), "network 0: there is no rates"),
+    "count": (PLAN.replace("count = 8", "count = 0"), "device 0: count is 0, expected a whole number from 1"),
+    "many": (PLAN.replace("count = 8", "count = 99999999"), "count is 99999999"),
+    "rate": (PLAN.replace("500.0", "'fast'"), "rate is 'fast', expected a number"),
+    "no rate": (PLAN.replace("rate = 500.0", ""), "a stream has 5000 requests, 0 a second"),
+    "times": (PLAN.replace("seconds = 0.01", "times = 'guessed'"), "times is 'guessed'"),
+    "link": (PLAN.replace("latency = 0.001", "latency = -1"), "link: latency is -1"),
+    "trace": (PLAN.replace("rate = 500.0", "trace = 'nix'"), "the trace cannot be read"),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), WRONG.values(), ids=WRONG.keys())
+def test_a_plan_that_is_wrong_is_refused(text: str | None, told: str, tmp_path: Path) -> None:
+    place = tmp_path / "plan.toml"
+    if text is not None:
+        place.write_text(text)
+    with pytest.raises(ConfigurationError, match=told):
+        simulate(
+            [
+                workload(n.name, onert.load(n.model), described(plan.devices), n.stream.arrivals(), wanted=Wanted())
+                for plan in [load_plan(place)]
+                for n in plan.networks
+            ],
+            FREE,
+        )
