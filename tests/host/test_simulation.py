@@ -33,7 +33,7 @@ def one(seconds: float, devices: int, arrivals: Any, **more: Any) -> Workload:
 
 
 def by_events(found: Workload, config: HostConfig = FREE) -> Outcome:
-    (made,) = Events([found], config, 0).run()
+    (made,) = Events([found], config).run()
     return made
 
 

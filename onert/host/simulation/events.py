@@ -23,7 +23,6 @@ from .model import Outcome, Station, Workload, outcome
 _FEW = 32
 """Devices above which NumPy looks for the least busy."""
 _USED_BITS = 40
-_SAMPLES = 1 << 12
 
 
 class _Device:
@@ -60,7 +59,7 @@ class _Run:
 class _Place:
     """A station at work."""
 
-    def __init__(self, work: _Work, at: int, station: Station, devices: Sequence[_Device], seed: int) -> None:
+    def __init__(self, work: _Work, at: int, station: Station, devices: Sequence[_Device]) -> None:
         self.work = work
         self.at = at
         self.station = station
@@ -74,13 +73,7 @@ class _Place:
         if self._are_many:
             for number, device in enumerate(self.devices):
                 device.places.append((self, number))
-        rng = np.random.default_rng(seed)
-        self._samples = {
-            size: rng.permutation(np.resize(np.array(seconds), max(len(seconds), _SAMPLES))).tolist()
-            if len(seconds) > 1
-            else list(seconds)
-            for size, seconds in station.seconds.items()
-        }
+        self._samples = station.seconds
         self._next = count()
         self._factors = station.factors or (1.0,) * len(self.devices)
 
@@ -105,9 +98,9 @@ class _Place:
 class _Work:
     """A workload at work."""
 
-    def __init__(self, workload: Workload, devices: Sequence[_Device], seed: int) -> None:
+    def __init__(self, workload: Workload, devices: Sequence[_Device]) -> None:
         self.workload = workload
-        self.places = [_Place(self, at, station, devices, seed + at) for at, station in enumerate(workload.stations)]
+        self.places = [_Place(self, at, station, devices) for at, station in enumerate(workload.stations)]
         self.parents = [len(station.parents) for station in workload.stations]
         self.children: list[list[tuple[int, int]]] = [[] for _ in workload.stations]
         for child, station in enumerate(workload.stations):
@@ -124,11 +117,11 @@ class _Work:
 class Events:
     """The simulation of some workloads on the same devices."""
 
-    def __init__(self, workloads: Sequence[Workload], config: HostConfig, seed: int) -> None:
+    def __init__(self, workloads: Sequence[Workload], config: HostConfig) -> None:
         numbers = [device for w in workloads for station in w.stations for device in station.devices]
         devices = [_Device() for _ in range(max(numbers) + 1)]
         self._config = config
-        self._works = [_Work(each, devices, seed + 1000 * at) for at, each in enumerate(workloads)]
+        self._works = [_Work(each, devices) for each in workloads]
         self._heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
         self._numbers = count()
         self._active = 0

@@ -23,7 +23,7 @@ class Station:
     - `devices`: their numbers; a run goes to the one that is least busy
     - `parents`: the stations whose results it waits for, by their place in the workload
     - `seconds`: what a run takes, for each number of requests that it is compiled for: one number, or several that
-      were measured, of which each run takes one at random
+      were measured, which runs take in turn, so that a spell of slow ones stays together
     - `factors`: for each device how many times as long a run takes there
     - `transfers`: seconds from the end of each parent, or for a station without one of the request, until its results
       have arrived

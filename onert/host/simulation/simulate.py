@@ -12,12 +12,11 @@ from .events import Events
 from .model import Outcome, Workload
 
 
-def simulate(workloads: Sequence[Workload], config: HostConfig, seed: int = 0) -> list[Outcome]:
+def simulate(workloads: Sequence[Workload], config: HostConfig) -> list[Outcome]:
     """What comes of the workloads on a host of this configuration, each by itself.
 
     One whose runs all take the same time is worked out in NumPy, 10 million requests in seconds; others are followed
-    event by event, at some 100,000 requests a second. Both give the same where both apply. `seed` chooses among the
-    times of runs that were measured.
+    event by event, at some 50,000 requests a second. Both give the same where both apply.
     """
     if not workloads:
         raise ConfigurationError("there is nothing to simulate: no network has requests")
@@ -25,4 +24,4 @@ def simulate(workloads: Sequence[Workload], config: HostConfig, seed: int = 0) -
         found = worked_out(workloads[0], config)
         if found is not None:
             return [found]
-    return Events(workloads, config, seed).run()
+    return Events(workloads, config).run()

@@ -1,0 +1,252 @@
+"""What the host costs, and whether its simulation says the truth.
+
+    python tests/bench/host.py costs             # a request over a bare execution, and one over HTTP over that
+    python tests/bench/host.py devices MODEL     # two devices over one: two replicas, and two parts
+    python tests/bench/host.py batches MODEL     # requests run together over one by one
+    python tests/bench/host.py simulation MODEL  # two devices and a stream of requests, measured and simulated
+
+What is compared is run in turn, in short rounds, and the median over the rounds is printed with the ratio's.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import onert
+from onert.host import BatchConfig, DeviceConfig, HostConfig, HostManager, HostTrace
+from onert.host.simulation import Outcome, Station, Workload, simulate
+from onert.host.simulation.networks import measured
+from onert.ir import Array
+from onert.serve import ServeConfig, Server
+
+DIGITS = Path(__file__).resolve().parent.parent.parent / "nnpackage" / "examples" / "digits_int8"
+ROUNDS = 30
+FREE = HostConfig(max_active_requests=1 << 20, max_queue_size=1 << 20)
+
+
+def each(call: Callable[[], object], runs: int) -> float:
+    """Microseconds of the median run."""
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return median(times) * 1e6
+
+
+def costs() -> None:
+    """`Execution.run`, `run_network_blocking`, `run_network`, and HTTP with bytes on a connection that is kept."""
+    package = onert.load(DIGITS)
+    execution = onert.Execution(onert.compile(package, num_threads=1))
+    image = np.zeros((1, 8, 8, 1), np.int8)
+    with HostManager([DeviceConfig(threads=1)]) as host:
+        config = ServeConfig(http_port=0, grpc_port=None)
+        with Server(host, {"digits": DIGITS}, config) as server, connected(server) as end:
+            message = infer(image)
+            ways: dict[str, Callable[[], object]] = {
+                "Execution.run": lambda: execution.run([image]),
+                "run_network_blocking": lambda: host.run_network_blocking("digits", [image]),
+                "run_network": lambda: host.run_network("digits", [image]).result(),
+                "HTTP": lambda: exchange(end, message),
+            }
+            found: dict[str, list[float]] = {name: [] for name in ways}
+            for _ in range(ROUNDS):
+                for name, way in ways.items():
+                    found[name].append(each(way, 200))
+    for name, times in found.items():
+        more = median(a - b for a, b in zip(times, found["Execution.run"], strict=True))
+        print(f"{name:24} {median(times):8.1f} us  {more:+8.1f} over Execution.run")
+    more = median(a - b for a, b in zip(found["HTTP"], found["run_network_blocking"], strict=True))
+    print(f"HTTP over run_network_blocking: {more:+.1f} us")
+
+
+def connected(server: Server) -> socket.socket:
+    end = socket.create_connection(("127.0.0.1", server.http_port))
+    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return end
+
+
+def infer(image: Array) -> bytes:
+    """An inference with bytes in both directions."""
+    given = {"name": "serving_default_image:0", "shape": image.shape, "datatype": "INT8"}
+    given["parameters"] = {"binary_data_size": image.nbytes}
+    head = json.dumps({"inputs": [given], "parameters": {"binary_data_output": True}}).encode()
+    lines = [
+        "POST /v2/models/digits/infer HTTP/1.1",
+        "Host: localhost",
+        f"Inference-Header-Content-Length: {len(head)}",
+        f"Content-Length: {len(head) + image.nbytes}",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode() + head + image.tobytes()
+
+
+def exchange(end: socket.socket, message: bytes) -> bytes:
+    """The whole answer to a request."""
+    end.sendall(message)
+    found = end.recv(1 << 16)
+    while True:
+        head, found_end, body = found.partition(b"\r\n\r\n")
+        if found_end:
+            length = int(head.lower().split(b"\r\ncontent-length: ")[1].split(b"\r\n")[0])
+            if len(body) >= length:
+                assert head.startswith(b"HTTP/1.1 200"), found
+                return body
+        found += end.recv(1 << 16)
+
+
+def inputs_of(program: onert.Program) -> list[Array]:
+    rng = np.random.default_rng(0)
+    made = []
+    for info in program.inputs:
+        shape = tuple(d or 1 for d in info.shape)
+        kind = info.dtype.numpy
+        made.append(rng.uniform(-1, 1, shape).astype(kind) if kind.kind == "f" else np.zeros(shape, kind))
+    return made
+
+
+def throughput(host: HostManager, name: str, inputs: Sequence[Array], requests: int) -> float:
+    """Requests a second, all given at once."""
+    start = time.perf_counter()
+    futures = [host.run_network(name, inputs) for _ in range(requests)]
+    for future in futures:
+        future.result()
+    return requests / (time.perf_counter() - start)
+
+
+def devices(model: Path) -> None:
+    """Two devices of one thread each, as replicas and as a pipeline, over one."""
+    package = onert.load(model)
+    inputs = inputs_of(onert.compile(package, num_threads=1))
+    with HostManager([DeviceConfig(threads=1, cores=(at,)) for at in range(2)], FREE) as host:
+        host.add_network("one", package)
+        host.add_network("replicas", package, copies=2)
+        host.add_network("pipeline", package, parts=2, profile=True)
+        compare(["one", "replicas", "pipeline"], lambda name: throughput(host, name, inputs, 40))
+
+
+def batches(model: Path) -> None:
+    """Requests of one device that are run together, over one by one."""
+    package = onert.load(model)
+    inputs = inputs_of(onert.compile(package, num_threads=1))
+    with HostManager([DeviceConfig(threads=1)], FREE) as host:
+        host.add_network("one by one", package)
+        for size in (8, 32):
+            dag = host.add_network(f"up to {size}", package, batch=BatchConfig(max_size=size))
+            print(*dag.notes)
+        compare(["one by one", "up to 8", "up to 32"], lambda name: throughput(host, name, inputs, 512))
+
+
+def compare(names: Sequence[str], rate: Callable[[str], float]) -> None:
+    found: dict[str, list[float]] = {name: [] for name in names}
+    for _ in range(ROUNDS // 2):
+        for name in names:
+            found[name].append(rate(name))
+    for name, rates in found.items():
+        ratio = median(a / b for a, b in zip(rates, found[names[0]], strict=True))
+        print(f"{name:12} {median(rates):10.1f} requests a second, {ratio:.2f} times as many")
+
+
+def simulation(model: Path) -> None:
+    """Latencies of a Poisson stream at several shares of what two devices can do, measured and simulated.
+
+    The times of runs are those of this very stream, from its trace; or they were measured apart.
+    """
+    package = onert.load(model)
+    program = onert.compile(package, num_threads=1)
+    inputs = inputs_of(program)
+    with HostManager([DeviceConfig(threads=1) for _ in range(2)], FREE) as host:
+        host.add_network("n", package, copies=2)
+        throughput(host, "n", inputs, 100)
+        host.start_trace()
+        most = median(throughput(host, "n", inputs, 200) for _ in range(5))
+        overhead = gap(host.stop_trace())
+        print(f"two devices answer {most:.1f} requests a second; {overhead * 1e6:.0f} us lie between two runs")
+        for share in (0.3, 0.5, 0.7, 0.85):
+            count = min(4000, round(most * share * 15))
+            arrivals = np.cumsum(np.random.default_rng(1).exponential(1 / (most * share), count))
+            apart = measured(program)
+            host.start_trace()
+            taken, came = streamed(host, "n", inputs, arrivals)
+            own = [(s.end - s.start) / 1e9 for s in sorted(host.stop_trace().slices, key=lambda s: s.start)]
+            shown(share, taken, came, *(simulated(seconds, overhead, came) for seconds in (own, apart)))
+
+
+def gap(trace: HostTrace) -> float:
+    """Seconds between two runs of a device that is never idle."""
+    gaps = []
+    for name in {s.device for s in trace.slices}:
+        runs = sorted((s for s in trace.slices if s.device == name), key=lambda s: s.start)
+        gaps += [after.start - before.end for before, after in pairwise(runs)]
+    return median(gaps) / 1e9
+
+
+def simulated(seconds: Sequence[float], overhead: float, came: Array) -> Outcome:
+    """What two devices make of requests, if runs take so long."""
+    station = Station("n", (0, 1), {1: tuple(s + overhead for s in seconds)})
+    (found,) = simulate([Workload("n", (station,), came)], FREE)
+    return found
+
+
+def shown(share: float, taken: Array, came: Array, own: Outcome, apart: Outcome) -> None:
+    """A table of what was measured and what would be."""
+    rate = taken.size / (float((came + taken).max()) - float(came[0]))
+    mean, p50, p90, p99 = float(taken.mean()), *np.percentile(taken, [50, 90, 99])
+    print(f"at {share:.0%} of the most:")
+    for name, real, one, other in (
+        ("requests a second", rate, own.throughput, apart.throughput),
+        ("mean ms", mean * 1e3, own.latency_mean * 1e3, apart.latency_mean * 1e3),
+        ("p50 ms", p50 * 1e3, own.latency_p50 * 1e3, apart.latency_p50 * 1e3),
+        ("p90 ms", p90 * 1e3, own.latency_p90 * 1e3, apart.latency_p90 * 1e3),
+        ("p99 ms", p99 * 1e3, own.latency_p99 * 1e3, apart.latency_p99 * 1e3),
+    ):
+        print(
+            f"  {name:18} measured {real:9.3f}  simulated {one:9.3f} {one / real - 1:+7.1%}"
+            f"  by times measured apart {other:9.3f} {other / real - 1:+7.1%}"
+        )
+
+
+def streamed(host: HostManager, name: str, inputs: Sequence[Array], arrivals: Array) -> tuple[Array, Array]:
+    """The latency of each request of a stream, and when each really came."""
+    taken = np.zeros(arrivals.size)
+    came = np.zeros(arrivals.size)
+    begun = time.perf_counter()
+
+    def done(at: int, _: Future[Any]) -> None:
+        taken[at] = time.perf_counter() - begun - came[at]
+
+    futures = []
+    for at, when in enumerate(arrivals.tolist()):
+        left = begun + when - time.perf_counter()
+        if left > 0:
+            time.sleep(left)
+        came[at] = time.perf_counter() - begun
+        future = host.run_network(name, inputs)
+        future.add_done_callback(lambda f, at=at: done(at, f))
+        futures.append(future)
+    for future in futures:
+        future.result()
+    return taken, came
+
+
+WAYS: dict[str, Callable[..., None]] = {
+    "costs": costs,
+    "devices": devices,
+    "batches": batches,
+    "simulation": simulation,
+}
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in WAYS:
+        sys.exit(__doc__)
+    WAYS[sys.argv[1]](*map(Path, sys.argv[2:]))
