@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, tuple[set[str], set[str]]] = {
     ),
     "onert.host": (
         {"onert.ir", "onert.backend", "onert.frontend", "onert.compiler", "onert.exec", "onert.runtime"},
-        {"numpy", "attrs"},
+        {"numpy", "attrs", "ray"},
     ),
     "onert.serve": (
         {"onert.ir", "onert.backend", "onert.compiler", "onert.runtime", "onert.host"},

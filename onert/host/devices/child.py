@@ -18,8 +18,8 @@ from onert.backend.registry import find_backends
 from onert.compiler.program_cache.transport import received
 from onert.exec import Execution
 from onert.host.device_manager import is_stateful
-from onert.ir import OnertError
 
+from .sending import told
 from .shared import Channel, mapped, tensors
 
 
@@ -76,10 +76,8 @@ class Child:
                 return
             try:
                 answer = self._answer(message, files)
-            except OnertError as error:
-                answer = {"error": type(error).__name__, "text": str(error)}
-            except Exception as error:  # told to the host, which names the device
-                answer = {"error": "BackendError", "text": f"{type(error).__name__}: {error}"}
+            except Exception as error:  # the host names the device
+                answer = dict(told(error))
             try:
                 self._channel.send(answer)
             except OSError:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from onert.compiler import Options
 from onert.host.device_config import DeviceConfig, named
 from onert.host.device_manager import DeviceManager
-from onert.host.errors import DeviceNotFoundError
+from onert.host.errors import ConfigurationError, DeviceNotFoundError
 from onert.ir.process import imports
 
-KINDS = {"cpu": "cpu:CpuDevice", "process": "process:ProcessDevice"}
+KINDS = {"cpu": "cpu:CpuDevice", "process": "process:ProcessDevice", "ray": "ray:RayDevice"}
 """Where the class of each kind of device is: a module of this package, read when such a device is wanted."""
 
 
@@ -41,5 +41,11 @@ def _kind(config: DeviceConfig) -> type[DeviceManager]:
             f"device {config.name!r} is of kind {config.kind!r}, expected one of {', '.join(KINDS)}"
         )
     module, _, name = place.partition(":")
-    kind: type[DeviceManager] = getattr(imports.module(f"onert.host.devices.{module}"), name)
+    try:
+        kind: type[DeviceManager] = getattr(imports.module(f"onert.host.devices.{module}"), name)
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"device {config.name!r} is of kind {config.kind!r}, which needs {error.name!r}: install "
+            f"onert-toolkit[{config.kind}]"
+        ) from error
     return kind

@@ -15,28 +15,19 @@ from weakref import finalize
 
 import numpy as np
 
-from onert.backend import Backend
 from onert.backend.registry import find_backends
-from onert.compiler.program_cache.transport import sent
-from onert.exec import RunTimeoutError
 from onert.host.device_config import DeviceConfig
 from onert.host.device_manager import CompiledFunction, DeviceManager, Done, Result
 from onert.host.errors import DeviceLostError
 from onert.host.memory import program_memory
-from onert.ir import Array, BackendError, CompileError, ExecutionError, OnertError
-from onert.ir.process import imports
+from onert.ir import Array, OnertError
 
+from .sending import pieces, raised
 from .shared import Channel, area_bytes, file_of, mapped, tensors
 from .worker import Worker
 
 _PATIENCE = 5.0
 """Seconds in which a process that was told to stop does so."""
-
-
-_ERRORS: dict[str, type[OnertError]] = {
-    kind.__name__: kind for kind in (BackendError, CompileError, ExecutionError, RunTimeoutError)
-}
-"""What the process may raise, by name."""
 
 
 class _Sent:
@@ -48,27 +39,17 @@ class _Sent:
         self.backends = list(function.options.backends)
         self.area = file_of("onert-tensors", area_bytes(function.program))
         finalize(self, os.close, self.area)
-        pieces = _pieces(function, backends)
-        self.payload = file_of("onert-program", sum(map(len, pieces)))
+        parts = pieces(function, backends)
+        self.payload = file_of("onert-program", sum(map(len, parts)))
         finalize(self, os.close, self.payload)
         whole, start = mapped(self.payload), 0
-        for piece in pieces:
+        for piece in parts:
             whole[start : start + len(piece)] = np.frombuffer(piece, np.uint8)
             start += len(piece)
         self.inputs, self.outputs = tensors(mapped(self.area), function.program)
         self.sessions: set[int] = set()
         self.lost: set[int] = set()
         """Sessions whose state went with a process that ended."""
-
-
-def _pieces(function: CompiledFunction, backends: Sequence[Backend]) -> list[bytes | memoryview]:
-    """The program as bytes. One that came from the cache may not have its code as data any more: it is compiled."""
-    try:
-        return sent(function.program, backends)
-    except BackendError:
-        options = function.options.with_config(function.package.config)
-        compiler = imports.module("onert.compiler.compiler")
-        return sent(compiler.compilation(function.package, options, backends).first(), backends)
 
 
 class _Process:
@@ -102,7 +83,7 @@ class _Process:
             raise EOFError(str(error)) from error
         answer, _ = self.channel.receive()
         if "error" in answer:
-            raise _ERRORS.get(answer["error"], BackendError)(answer["text"])
+            raise raised(answer)
         return answer
 
     @property

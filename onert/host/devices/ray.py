@@ -1,0 +1,315 @@
+"""A device on any node of a Ray cluster.
+
+Source of the calls: Ray's documentation, "Actors", "Objects" and "Fault tolerance".
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from functools import partial
+from threading import Condition, Thread
+from time import monotonic, perf_counter_ns
+from typing import Any
+from weakref import finalize, ref
+
+import numpy as np
+import ray
+from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError, RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from onert.backend.registry import find_backends
+from onert.host.device_config import DeviceConfig
+from onert.host.device_manager import CompiledFunction, DeviceManager, Done, Result
+from onert.host.errors import ConfigurationError, DeviceLostError
+from onert.host.memory import program_memory
+from onert.ir import Array
+
+from .ray_actor import RayActor
+from .sending import pieces, raised
+from .worker import Worker
+
+_LOGGER = logging.getLogger("onert.host")
+_LOST = 1 << 20
+"""Added to the load of a device that is lost, so that runs go to others."""
+_PAYLOADS: dict[tuple[str, int], tuple[Any, Any]] = {}
+"""Programs in the object store, by cluster and program, as long as the program is there: replicas share them."""
+
+
+class _Sent:
+    """A function as nodes are given it, and its sessions."""
+
+    def __init__(self, function: CompiledFunction) -> None:
+        backends = find_backends(function.options.backends)[0]
+        settings = function.options.settings
+        self.function = function
+        self.payload = _payload(function)
+        self.arguments = (
+            list(function.options.backends),
+            settings,
+            {backend.name: backend.fingerprint(settings) for backend in backends},
+        )
+        self.sessions: set[int] = set()
+        self.lost: set[int] = set()
+        """Sessions whose state went with a node."""
+
+
+def _payload(function: CompiledFunction) -> Any:
+    """The program in the object store; once for all devices that have it."""
+    program = function.program
+    key = (ray.get_runtime_context().get_job_id(), id(program))
+    found = _PAYLOADS.get(key)
+    if found is None or found[0]() is not program:
+        backends = find_backends(function.options.backends)[0]
+        data = np.frombuffer(b"".join(pieces(function, backends)), np.uint8)
+        found = _PAYLOADS[key] = (ref(program), ray.put(data))
+        finalize(program, _PAYLOADS.pop, key, None)
+    return found[1]
+
+
+class RayDevice(DeviceManager):
+    """Runs functions in an actor, one at a time, on a node that Ray chooses.
+
+    Where the actor or its node is lost in the middle of a run, that run fails with a DeviceLostError, and another actor
+    is started on any node that has room. Until it is there, runs go to other devices; those that wait for this one fail
+    after `patience` seconds. State of sequences is lost with the actor: their requests say so until they are ended.
+
+    Settings in `DeviceConfig.parameters`: `address` of the cluster ("auto"), `node`, the number of a node to be on as
+    long as that is there, `num_cpus`, Ray's processors that the actor takes (the device's threads), `patience` (10
+    seconds), and `start`, the seconds in which the first actor must be there (120).
+    """
+
+    kind = "ray"
+
+    def __init__(self, config: DeviceConfig, threads: int) -> None:
+        super().__init__(config, threads)
+        self._sent: dict[str, _Sent] = {}
+        self._worker: Worker | None = None
+        self._actors: list[Any] = []
+        """The one that serves; none while another is started."""
+        self._changed = Condition()
+        self._lost_at = 0.0
+        self._stopped = False
+        self._pid = 0
+        self.restarts = 0
+        """How often an actor was lost and another started."""
+
+    def _setting(self, name: str, default: float) -> float:
+        text = self.config.parameters.get(name)
+        try:
+            return default if text is None else float(text)
+        except ValueError:
+            raise ConfigurationError(f"device {self.name!r}: {name} is {text!r}, expected a number") from None
+
+    def init(self) -> None:
+        self._patience = self._setting("patience", 10.0)
+        if not ray.is_initialized():
+            address = self.config.parameters.get("address", "auto")
+            try:
+                ray.init(address=address, log_to_driver=False, namespace="onert")
+            except (ConnectionError, RayError) as error:
+                raise DeviceLostError(
+                    f"device {self.name!r}: there is no Ray cluster at {address!r}: {error}"
+                ) from error
+        self._actors.append(self._made(self._setting("start", 120.0)))
+        self._worker = worker = Worker(self.name, lambda: None)
+        finalize(self, _end, worker, self._actors)
+
+    def options(self, options: Any) -> Any:
+        own = {name: v for name, v in self.config.parameters.items() if name not in _SETTINGS}
+        found = super().options(options)
+        return found.choose(extra={**options.extra, **own})
+
+    def _made(self, seconds: float) -> Any:
+        """An actor with all functions; DeviceLostError where there is none in time."""
+        node = self.config.parameters.get("node")
+        strategy = NodeAffinitySchedulingStrategy(node, soft=True) if node else "SPREAD"
+        actor = (
+            ray.remote(RayActor)
+            .options(
+                num_cpus=self._setting("num_cpus", self.threads),
+                max_restarts=0,
+                scheduling_strategy=strategy,
+                runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(os.path.abspath(p) for p in sys.path)}},
+            )
+            .remote()
+        )
+        try:
+            self._pid = ray.get(actor.place.remote(), timeout=seconds)
+            for name, each in tuple(self._sent.items()):
+                self._load_on(actor, name, each)
+        except (RayError, TimeoutError) as error:
+            ray.kill(actor)
+            raise DeviceLostError(
+                f"device {self.name!r}: no node of the cluster has room for it: {type(error).__name__}"
+            ) from error
+        return actor
+
+    def _load_on(self, actor: Any, name: str, each: _Sent) -> None:
+        answer = ray.get(actor.load.remote(name, each.payload, *each.arguments))
+        if answer:
+            raise raised(answer)
+
+    @property
+    def _thread(self) -> Worker:
+        assert self._worker is not None, "init is called before anything else"
+        return self._worker
+
+    # ---- loss
+
+    def _actor(self) -> Any:
+        """The actor; DeviceLostError where another is being started, and is not there in time."""
+        with self._changed:
+            while not self._actors and not self._stopped:
+                left = self._lost_at + self._patience - monotonic()
+                if left <= 0 or not self._changed.wait(left):
+                    break
+            if self._actors:
+                return self._actors[0]
+        raise DeviceLostError(f"device {self.name!r} is lost, and no node has room for it yet")
+
+    def _lose(self, actor: Any) -> None:
+        """An actor is gone: start another beside what goes on."""
+        with self._changed:
+            if actor not in self._actors or self._stopped:
+                return
+            self._actors.remove(actor)
+            self._lost_at = monotonic()
+            self.restarts += 1
+            for each in self._sent.values():
+                each.lost |= each.sessions
+                each.sessions.clear()
+        Thread(target=self._start_again, name=f"{self.name}-restart", daemon=True).start()
+
+    def _start_again(self) -> None:
+        while not self._stopped:
+            try:
+                made = self._made(self._patience)
+            except Exception as error:  # the next try may find room
+                _LOGGER.warning("%s", error)
+                with self._changed:
+                    self._changed.wait(1.0)
+                continue
+            with self._changed:
+                self._actors.append(made)
+                self._changed.notify_all()
+            return
+
+    def _ask(self, what: str, method: str, *arguments: Any) -> Any:
+        """What a method of the actor gives; DeviceLostError where the actor or its node is gone."""
+        actor = self._actor()
+        try:
+            return ray.get(getattr(actor, method).remote(*arguments))
+        except (RayActorError, ObjectLostError, GetTimeoutError) as error:
+            self._lose(actor)
+            raise DeviceLostError(
+                f"device {self.name!r}: its actor was lost while it was asked to {what}: {type(error).__name__}"
+            ) from None
+
+    # ---- functions
+
+    def _load(self, function: CompiledFunction) -> None:
+        made = _Sent(function)
+        self._thread.alone(partial(self._load_now, function.name, made))
+
+    def _load_now(self, name: str, made: _Sent) -> None:
+        answer = self._ask(f"load {name!r}", "load", name, made.payload, *made.arguments)
+        if answer:
+            raise raised(answer)
+        self._sent[name] = made
+
+    def _unload(self, name: str) -> None:
+        if self._sent.pop(name, None) is not None:
+            self._thread.alone(partial(self._tell, "unload", name))
+
+    def _tell(self, method: str, *arguments: Any) -> None:
+        """Say something that an actor that is gone need not hear."""
+        with self._changed:
+            actors = list(self._actors)
+        for actor in actors:
+            try:
+                ray.get(getattr(actor, method).remote(*arguments))
+            except RayError:
+                self._lose(actor)
+
+    # ---- runs
+
+    @property
+    def load(self) -> int:
+        return self._thread.load + (0 if self._actors else _LOST)
+
+    def run_function(
+        self, name: str, inputs: Sequence[Array], done: Done, priority: int = 0, session: int | None = None
+    ) -> int:
+        if name not in self._sent:
+            raise self._unknown(name)
+        return self._thread.submit(priority, partial(self._run, name, inputs, session), done)
+
+    def run_here(self, name: str, inputs: Sequence[Array], session: int | None = None) -> Result | None:
+        if name not in self._sent:
+            raise self._unknown(name)
+        turn = self._thread.borrow() if self._actors else None
+        if turn is None:
+            return None
+        try:
+            return self._run(name, inputs, session)
+        except BaseException as error:  # the request's
+            return error
+        finally:
+            self._thread.give_back(turn)
+
+    def _run(self, name: str, inputs: Sequence[Array], session: int | None) -> list[Array]:
+        found = self._sent.get(name)
+        if found is None:
+            raise self._unknown(name)
+        if session is not None:
+            self._admit(found, session)
+        start = perf_counter_ns()
+        error, took, outputs = self._ask(f"run {name!r}", "run", name, session, *inputs)
+        if error:
+            raise raised(error)
+        for trace in self.traces:
+            # The node's clock is another: the run is shown in the middle of the call.
+            middle = (start + perf_counter_ns()) // 2
+            trace.ran_elsewhere(name, self.name, self._pid, middle - took // 2, middle + took // 2)
+        return [array.copy() for array in outputs]  # theirs lie in the object store, and are read-only
+
+    # ---- sequences
+
+    def _admit(self, found: _Sent, session: int) -> None:
+        name = found.function.name
+        if session in found.lost:
+            raise DeviceLostError(f"device {self.name!r}: the state of this sequence of {name!r} went with its node")
+        if session not in found.sessions:
+            memory = program_memory(found.function.program)
+            self.take_session(name, session, memory.total - memory.constants)
+            found.sessions.add(session)
+
+    def end_session(self, name: str, session: int) -> None:
+        found = self._sent.get(name)
+        if found is not None:
+            found.lost.discard(session)
+            if session in found.sessions:
+                found.sessions.discard(session)
+                self._thread.alone(partial(self._tell, "end", name, session))
+            self.free_session(name, session)
+
+    def stop(self) -> None:
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+        _end(self._thread, self._actors)
+
+
+_SETTINGS = frozenset({"address", "node", "num_cpus", "patience", "start"})
+
+
+def _end(worker: Worker, actors: list[Any]) -> None:
+    """Stop the thread, then the actor."""
+    worker.stop()
+    while actors:
+        actor = actors.pop()
+        if ray.is_initialized():
+            ray.kill(actor)

@@ -1,0 +1,39 @@
+"""Functions as bytes, for devices in other processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onert.backend import Backend
+from onert.compiler.program_cache.transport import sent
+from onert.exec import RunTimeoutError
+from onert.host.device_manager import CompiledFunction
+from onert.ir import BackendError, CompileError, ExecutionError, OnertError
+from onert.ir.process import imports
+
+_ERRORS: dict[str, type[OnertError]] = {
+    kind.__name__: kind for kind in (BackendError, CompileError, ExecutionError, RunTimeoutError)
+}
+"""What another process may raise, by name."""
+
+
+def pieces(function: CompiledFunction, backends: Sequence[Backend]) -> list[bytes | memoryview]:
+    """The program as bytes. One that came from the cache may not have its code as data any more: it is compiled."""
+    try:
+        return sent(function.program, backends)
+    except BackendError:
+        options = function.options.with_config(function.package.config)
+        compiler = imports.module("onert.compiler.compiler")
+        return sent(compiler.compilation(function.package, options, backends).first(), backends)
+
+
+def told(error: BaseException) -> dict[str, str]:
+    """An error as another process tells it."""
+    if isinstance(error, OnertError):
+        return {"error": type(error).__name__, "text": str(error)}
+    return {"error": "BackendError", "text": f"{type(error).__name__}: {error}"}
+
+
+def raised(answer: dict[str, str]) -> OnertError:
+    """An error that another process told."""
+    return _ERRORS.get(answer["error"], BackendError)(answer["text"])
