@@ -13,7 +13,7 @@ from patience import PATIENCE
 
 import onert
 from host.gated import ONE, SQUARES, GatedDevice, X, output, squares
-from onert.host import BatchConfig, DeadlineError, HostManager
+from onert.host import BatchConfig, DeadlineError, HostConfig, HostManager
 
 # ---- inputs
 
@@ -176,3 +176,29 @@ def test_a_run_that_fails_fails_its_request_only() -> None:
             host.run_network_blocking("n", [np.full(3, 2, np.float32)])
         counted = host.statistics().networks["n"]
         assert (counted.requests_succeeded, counted.requests_failed, counted.requests_processed) == (3, 2, 5)
+
+
+def test_deadlines_ring_one_after_the_other() -> None:
+    device = GatedDevice()
+    with HostManager([device], HostConfig(max_active_requests=1)) as host:
+        host.add_network("n", squares())
+        running = host.run_network("n", [X])
+        for timeouts in ([0.03, 0.01, 0.02], [0.01]):
+            late = [host.run_network("n", [X], timeout=timeout) for timeout in timeouts]
+            assert all(isinstance(future.exception(PATIENCE), DeadlineError) for future in late)
+        assert not running.done()
+        device.gate.set()
+
+
+def test_requests_for_several_networks_are_run_in_one_order() -> None:
+    device = GatedDevice()
+    with HostManager([device], HostConfig(max_active_requests=1)) as host:
+        for name in "abc":
+            host.add_network(name, squares())
+        futures = [
+            host.run_network(name, [X], priority=priority)
+            for name, priority in zip("acbcab", [5, 1, 1, 0, 1, 0], strict=True)
+        ]
+        device.gate.set()
+        assert wait(futures, PATIENCE).not_done == set()
+        assert "".join(device.begun() for _ in futures) == "acbcba"
