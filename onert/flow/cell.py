@@ -11,14 +11,15 @@ from onert.ir import ExecutionError
 from .channel import Channel
 from .compiled import Compiled
 from .instance import Instance
-from .listing import listing
+from .report import Profile, listing
 
 
 class Cell:
     """A compiled function, of which any number of instances can be made."""
 
-    def __init__(self, compiled: Compiled) -> None:
+    def __init__(self, compiled: Compiled, profile: Profile | None = None) -> None:
         self.compiled = compiled
+        self._profile = profile
         self.name = compiled.name
 
     @property
@@ -28,7 +29,16 @@ class Cell:
 
     def instance(self) -> Instance:
         """A new instance, with memory of its own in which every tensor is zeros."""
-        return Instance(self.compiled)
+        return Instance(self.compiled, self._profile)
+
+    def profile(self) -> str:
+        """A table of what the steps took so far, in all instances together (`onert.flow.report.profile`).
+
+        ExecutionError unless the flow was compiled with `Compiler(profiling=True)`.
+        """
+        if self._profile is None:
+            raise ExecutionError(f"cell '{self.name}' has no profile: it was compiled without `profiling`")
+        return self._profile.report(self.compiled)
 
     def channel(self, key: Any, size: int = 0) -> Channel:
         """A channel of tensors in the format of one of the cell's."""
@@ -68,7 +78,7 @@ class Cell:
         return "\n".join(found)
 
     def __str__(self) -> str:
-        """The listing: where tensors lie, and the steps with their kernels (`onert.flow.listing`)."""
+        """The listing: where tensors lie, and the steps with their kernels (`onert.flow.report.listing`)."""
         return listing(self.compiled)
 
     def __repr__(self) -> str:

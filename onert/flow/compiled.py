@@ -29,15 +29,18 @@ class Step:
     """An operation that a cell computes: by which kernel, and which backends run what the kernel consists of.
 
     Operands and results are variables by name; `types` are the element types of the operands and then of the results.
+    `place` is what the IR's operations call it.
     """
 
     operation: str
+    place: str
     kernel: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     types: tuple[str, ...]
     backends: tuple[str, ...]
     recipe: str = ""
+    task: int = 0
 
 
 @frozen(eq=False)

@@ -16,13 +16,15 @@ from onert.frontend.flow.emitter import Rule
 from onert.frontend.flow.file import FlowFile, Operation, Variable, VariableFlag
 from onert.frontend.flow.function import REFERENCE, Translation, called, translate
 from onert.frontend.flow.model import signature
-from onert.frontend.flow.resolve import Graph, resolve
+from onert.frontend.flow.resolve import Graph, resolve, task_of
 from onert.frontend.flow.table.assignments import ASSIGNMENTS
 from onert.ir import Array, CompileError, Package, Subgraphs, TensorType
 from onert.ir.ops.custom import Unsupported
+from onert.ir.process.cpus import available_cpus
 
 from .cell import Cell
 from .compiled import Compiled, Shared, Step
+from .cpu import target_of
 from .files import add, flow_file
 from .flow import Flow
 from .gradients import gradient
@@ -30,16 +32,33 @@ from .keys import Parameters
 from .layout import layout
 from .library import Library, standard_library
 from .network import Network
+from .report import Profile
 from .tensor import memory_for
 
 
 class Compiler:
-    """Compiles flows: with a library of transformations and kernels, and the options of `onert.compile`."""
+    """Compiles flows: with a library of transformations and kernels, and the options of `onert.compile`.
 
-    def __init__(self, library: Library | None = None, options: Options | None = None, **overrides: Any) -> None:
+    `cpu` says which features of x86 processors code may use, as Myelin's flag of that name: `-avx512-fma3` takes some
+    away, `sse4.2` begins with none. With `profiling` cells report what their steps take (`Network.profile`).
+
+    Operations with an attribute `task` that is not 0 may be computed beside the others: a function that has some is
+    compiled for the Parallel executor, which gives threads what is worth it.
+    """
+
+    def __init__(
+        self,
+        library: Library | None = None,
+        options: Options | None = None,
+        *,
+        cpu: str | None = None,
+        profiling: bool = False,
+        **overrides: Any,
+    ) -> None:
         self.library = standard_library() if library is None else library
         self.options = options
-        self.overrides = overrides
+        self.profiling = profiling
+        self.overrides = overrides if cpu is None else {**overrides, "target": target_of(cpu)}
 
     def compile(self, flow: Flow | str | os.PathLike[str]) -> Network:
         """The network of a flow, or of a flow file: a cell for each function.
@@ -75,7 +94,12 @@ class Compiler:
     def _cell(self, graph: Graph, translation: Translation, parameters: Parameters, shared: Shared) -> Cell:
         subgraph = translation.subgraph
         model = Subgraphs((subgraph,), (signature(subgraph, 0),))
-        program = runtime.compile(Package((model,), name=subgraph.name), self.options, **self.overrides)
+        overrides = self.overrides
+        function = next(f for f in graph.flow.functions if f.name == subgraph.name)
+        tasks = {task_of(graph.operations[name]) for name in function.operations} - {0}
+        if tasks and self.options is None and not overrides.keys() & {"executor", "num_threads"}:
+            overrides = {**overrides, "executor": "Parallel", "num_threads": min(available_cpus(), len(tasks) + 1)}
+        program = runtime.compile(Package((model,), name=subgraph.name), self.options, **overrides)
         plan = layout(program, shared.learnable)
         subgraph_inputs = {subgraph.operands[i].name for i in subgraph.inputs}
         referred, assigned = translation.referred, translation.assigned
@@ -85,9 +109,10 @@ class Compiler:
             if name in referred or (name in graph.variables and graph.variables[name].is_reference)
         }
         steps = tuple(self._steps(graph, subgraph.name, program))
-        links = _links(graph)
+        links, profile = _links(graph), Profile() if self.profiling else None
         return Cell(
-            Compiled(subgraph.name, program, plan, parameters, shared, assigned, references, referred, links, steps)
+            Compiled(subgraph.name, program, plan, parameters, shared, assigned, references, referred, links, steps),
+            profile,
         )
 
     def _steps(self, graph: Graph, name: str, program: Program) -> Iterator[Step]:
@@ -104,12 +129,14 @@ class Compiler:
                 inputs, outputs = graph.inputs(operation), graph.outputs(operation)
                 yield Step(
                     operation.name,
+                    called(operation),
                     operation.type if kernel is None else kernel.name,
                     tuple(v.name for v in inputs),
                     tuple(v.name for v in outputs),
                     tuple(v.element_type for v in (*inputs, *outputs)),
                     found,
                     operation.attribute("expr") or "",
+                    task_of(operation),
                 )
 
 

@@ -10,12 +10,14 @@ import numpy as np
 
 from onert.backend import HOST
 from onert.exec.context import Instance as Run
+from onert.exec.observers.watching import Watching
 from onert.exec.stop import Stop
 from onert.ir import Array, ExecutionError
 
 from .channel import Channel
 from .compiled import Compiled
 from .errors import FormatError
+from .report import Profile
 from .tensor import Tensor, fill, tensor, value_of
 
 Calls = tuple[Callable[[], object], ...]
@@ -38,10 +40,11 @@ class Instance:
     compute: Callable[[], object]
     """Compute once. ExecutionError where a reference refers to nothing, or an element breaks an operation's rule."""
 
-    def __init__(self, cell: Compiled) -> None:
+    def __init__(self, cell: Compiled, profile: Profile | None = None) -> None:
         self._cell = cell
+        watching = None if profile is None else Watching((profile,))
         self._memory = memory = HOST.allocate(cell.layout.size)
-        self._run = Run(cell.program, Stop(), {}, None)
+        self._run = Run(cell.program, Stop(), {}, watching)
         self._run.settle(memory[cell.layout.arena :])
         self._frame = frame = self._run.frame(cell.program.entry)
         self._arrays: dict[str, Array] = {}
@@ -63,6 +66,8 @@ class Instance:
         else:
             calls = self._bound()
             self.compute = calls[0] if len(calls) == 1 else partial(_in_turn, calls)
+        if profile is not None:
+            self.compute = profile.timed(self.compute)
 
     def _bound(self) -> Calls:
         """What computes once: the native function alone where that is all there is to do."""

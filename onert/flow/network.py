@@ -51,5 +51,9 @@ class Network:
         name, array = self._found(key)
         fill(name, array, value)
 
+    def profile(self) -> str:
+        """The tables of all cells; ExecutionError unless the flow was compiled with `Compiler(profiling=True)`."""
+        return "\n\n".join(cell.profile() for cell in self.cells.values())
+
     def __repr__(self) -> str:
         return f"Network({', '.join(self.cells)})"

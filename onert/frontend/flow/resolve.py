@@ -147,6 +147,11 @@ def _ends(
     return producers, consumers
 
 
+def task_of(operation: Operation) -> int:
+    """The task that computes an operation, 0 where it is the one of all that name none."""
+    return integer(operation.attribute("task") or "0")
+
+
 def _require_task(task: str, where: str) -> None:
     """ModelError unless the attribute that names an operation's task is a number."""
     try:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from onert.backend import HOST
+from onert.flow.compiled import Compiled
+from onert.flow.layout import Field
 from onert.ir import TensorType
 from onert.ir.errors import printable
-
-from .compiled import Compiled
-from .layout import Field
 
 _NAMES = {
     "float32": "Flt",
@@ -83,9 +82,10 @@ def _step_lines(cell: Compiled) -> Iterator[str]:
         outputs, inputs = (", ".join(map(printable, side)) for side in (step.outputs, step.inputs))
         recipe = f" {step.recipe}" if step.recipe else ""
         result = f"{outputs} = " if outputs else ""
-        yield f"  {result}{step.kernel}[{_variant(step.types, step.backends)}]({inputs}){recipe}"
+        yield f"  {result}{step.kernel}[{variant(step.types, step.backends)}]({inputs}){recipe}"
 
 
-def _variant(types: Sequence[str], backends: Sequence[str]) -> str:
+def variant(types: Sequence[str], backends: Sequence[str]) -> str:
+    """For which element type a step is, and which backends run it."""
     element = types[0] if types else ""
     return " ".join(filter(None, (_NAMES.get(element, element.capitalize()), "+".join(backends))))

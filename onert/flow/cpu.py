@@ -1,0 +1,84 @@
+"""Features of x86 processors by the names that Myelin has for them, and the target that they allow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from onert.ir import CompileError
+
+_REQUIRED: Mapping[str, tuple[str, ...]] = {
+    "sse": (),
+    "sse2": ("sse",),
+    "sse3": ("sse2",),
+    "sse4.1": ("sse3",),
+    "sse4.2": ("sse4.1",),
+    "avx": ("sse4.2",),
+    "avx2": ("avx",),
+    "fma3": ("avx",),
+    "avx512": ("avx2", "fma3"),
+}
+"""The features, each with those without which no processor has it."""
+_TARGETS = (("x86-64-v4", "avx512"), ("x86-64-v3", "avx2 fma3"), ("x86-64", "sse2"))
+"""The targets of the code generator with the features that they need, the most able first."""
+_NUMPY = {"sse4.1": "SSE41", "sse4.2": "SSE42", "avx512": "AVX512_SKX"}
+_WORD = re.compile(r"([+-]?)([a-z0-9.]+)")
+
+
+def host_features() -> frozenset[str]:
+    """Those of this processor."""
+    umath = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
+    known: Mapping[str, bool] = getattr(umath, "__cpu_features__", {})
+    # Newer versions of NumPy call features together by the level of x86-64 that has them; every level has SSE2.
+    most = [n for n in _REQUIRED if known.get(_NUMPY.get(n, n.upper())) or (n == "avx512" and known.get("X86_V4"))]
+    if known.get("X86_V3"):
+        most += ["avx2", "fma3"]
+    return frozenset(_closed([*most, "sse2"]))
+
+
+def _closed(names: list[str]) -> set[str]:
+    """Features with all that they require."""
+    found: set[str] = set()
+    while names:
+        name = names.pop()
+        if name not in found:
+            found.add(name)
+            names += _REQUIRED[name]
+    return found
+
+
+def allowed(text: str, host: frozenset[str]) -> frozenset[str]:
+    """The features that a text leaves of those of a processor.
+
+    `-avx512-fma3` takes features away, and those that require them; `+avx` adds one, and those that it requires. Where
+    the first has no sign, there are none to begin with. CompileError for another text.
+    """
+    words = _WORD.findall(text)
+    if "".join(sign + name for sign, name in words) != text or not words:
+        raise CompileError(f"processor features are given as {text!r}, expected such as '-avx512-fma3' or 'avx+sse3'")
+    found = set(host) if words[0][0] else set()
+    for sign, name in words:
+        if name not in _REQUIRED:
+            raise CompileError(f"'{name}' is no feature of processors, expected one of {', '.join(_REQUIRED)}")
+        if sign == "-":
+            found -= {other for other in _REQUIRED if name in _closed([other])}
+        else:
+            found |= _closed([name])
+    return frozenset(found)
+
+
+def target_of(text: str) -> str:
+    """The most able target that needs no feature but those that are allowed; `native` where all of this processor are.
+
+    CompileError where a text is none of features, or leaves no target.
+    """
+    host = host_features()
+    found = allowed(text, host)
+    if found == host:
+        return "native"
+    for target, needed in _TARGETS:
+        if found.issuperset(needed.split()):
+            return target
+    raise CompileError(f"processor features {text!r} leave none that code can be generated for, expected at least sse2")
