@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 
+import cases
 import numpy as np
 import pytest
+from cases.case import Case
 from shared_material import REPOSITORY, SHARED, needs_shared
 
 import onert
 import onert.flow as myelin
-from onert.ir import Array, CompileError, ExecutionError, ModelError, Package
+from onert.flow.convert.repeats import RULES as REPEATS
+from onert.flow.convert.translations import RULES
+from onert.ir import Array, CompileError, ExecutionError, ModelError, OnertError, Package
+from onert.ir.builder import Builder
+from onert.ir.ops.data_movement.slicing import StridedSlice
 
 
 def through_a_file(flow: myelin.Flow, folder: Path) -> myelin.Network:
@@ -109,3 +117,61 @@ def test_a_flow_is_a_package_is_a_flow(tmp_path: Path) -> None:
     package = onert.load(tmp_path / "f.flow")
     assert [v.name for v in package.signatures["f"].inputs] == ["f/x"]
     assert check(package, tmp_path) == 1
+
+
+def kinds_and_cases() -> Iterator[Case]:
+    """The cases of the operations that flows have."""
+    for module in pkgutil.iter_modules(cases.__path__):
+        if module.name != "case":
+            yield from (c for c in import_module(f"cases.{module.name}").CASES if type(c.op) in (*RULES, *REPEATS))
+
+
+def together(chosen: Sequence[Case]) -> tuple[Package, list[Array]]:
+    """One model of several cases, and the elements of its inputs."""
+    b, given, made = Builder(), [], []
+    for case in chosen:
+        operands: list[int | None] = []
+        for at, (array, type_) in enumerate(zip(case.inputs, case.input_types(known=False), strict=True)):
+            if array is None or type_ is None:
+                operands.append(None)
+            elif at in case.constant or (at and (array.dtype.kind in "iu" or array.size == 1)):
+                operands.append(b.constant(array, dtype=type_.dtype))
+            else:
+                operands.append(b.input(type_.plain(), f"x{len(given)}"))
+                given.append(array)
+        made += b.add_many(case.op, *operands)
+    return Package((b.model(made),)), given
+
+
+def is_in_flows(case: Case) -> bool:
+    """Whether a case becomes a flow; what is quantised, or has elements of a type that flows lack, does not."""
+    if any(q is not None for q in (*case.quantization, *case.result_quantization)):
+        return False
+    try:
+        myelin.from_package(together([case])[0])
+    except OnertError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_operations_compute_the_same_as_flows(part: int) -> None:
+    chosen = [case for case in kinds_and_cases() if is_in_flows(case)]
+    if part == 0:
+        with_steps_of_one = {StridedSlice}  # which the model of the test above has, and no case
+        assert {type(case.op) for case in chosen} == {*RULES, *REPEATS} - with_steps_of_one
+    package, given = together(chosen[part::4])
+    program = onert.compile(package, backends=("reference",), optimize=False)
+    names = [described.name for described in program.inputs]
+    expected = onert.Execution(program).run(dict(zip(names, given, strict=True)))
+    flow = myelin.from_package(package)
+    cell = myelin.Compiler(num_threads=1).compile(flow).cell("main")
+    data = cell.instance()
+    for name, array in zip(names, given, strict=True):
+        if f"main/{name}" in cell:  # it is read
+            np.asarray(data.tensor(f"main/{name}"))[...] = array
+    data.compute()
+    found = [np.asarray(data.tensor(v)) for v in flow.vars.values() if v.output]
+    for mine, theirs in zip(found, expected.values(), strict=True):
+        assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
+        np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-4)

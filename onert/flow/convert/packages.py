@@ -10,6 +10,7 @@ from onert.flow.graph import Variable
 from onert.ir import CompileError, Constant, ModelError, Operation, Package, RuleError, Signature, Subgraph
 from onert.ir import shape as shapes
 
+from .repeats import RULES as REPEATS
 from .translations import RULES, Given, name_of
 
 
@@ -90,7 +91,8 @@ class _Function:
 
     def _add(self, operation: Operation) -> None:
         """Add what an operation means, or note that it is missing."""
-        rule = RULES.get(type(operation.op))
+        kind = type(operation.op)
+        rule = RULES.get(kind) or REPEATS.get(kind)
         try:
             if rule is None:
                 raise RuleError(operation.op.label)

@@ -1,0 +1,84 @@
+"""What elements are put around tensors, repeated, or scaled below 0, in terms of the operations of flows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from onert.flow.graph import Variable
+from onert.ir import DType, Op, RuleError
+from onert.ir.ops.data_movement.fill import Fill
+from onert.ir.ops.data_movement.slicing import Pad, Tile
+from onert.ir.ops.elementwise.binary import PRelu
+from onert.ir.ops.elementwise.convert import Dequantize
+from onert.ir.ops.elementwise.unary import LeakyRelu
+
+from .translations import Given, Rule
+
+
+def _pad(g: Given, op: Pad) -> Sequence[Variable]:
+    """Margins are constants that are joined to the tensor, axis by axis."""
+    x, element = g[0], g.elements(2).reshape(-1)[0] if g.has(2) else 0
+    for axis, (before, after) in enumerate(g.elements(1).reshape(-1, 2).tolist()):
+        parts = [_margin(g, x, axis, before, element), x, _margin(g, x, axis, after, element)]
+        kept = [part for part in parts if part is not None]
+        x = g.f.concat(kept, axis=axis) if len(kept) > 1 else x
+    return (x if x is not g[0] else g.f.identity(x),)
+
+
+def _margin(g: Given, x: Variable, axis: int, size: int, element: float) -> Variable | None:
+    """As many rows as a margin has along an axis; None for none. RuleError for a margin that takes away."""
+    if size < 0:
+        raise RuleError(f"a margin of {size}")
+    shape = [*x.shape[:axis], size, *x.shape[axis + 1 :]]
+    return g.f.const(np.full(shape, element, g.types.output.dtype.numpy)) if size else None
+
+
+def _tile(g: Given, op: Tile) -> Sequence[Variable]:
+    """The tensor joined to itself, axis by axis."""
+    x, times = g[0], g.elements(1).reshape(-1).tolist()
+    if 0 in times:
+        return (g.f.const(np.zeros(g.shape, g.types.output.dtype.numpy)),)
+    for axis, count in enumerate(times):
+        x = g.f.concat([x] * count, axis=axis) if count > 1 else x
+    return (x if x is not g[0] else g.f.identity(x),)
+
+
+def _fill(g: Given, op: Fill) -> Sequence[Variable]:
+    return (g.f.broadcast(g.f.reshape(g[1], [1] * len(g.shape)), g.shape),)
+
+
+def _scaled_below_zero(g: Given, slope: Variable | float) -> Sequence[Variable]:
+    """`x` where it is not below 0, else `x · slope`."""
+    x = g[0]
+    return (g.f.cond(g.f.less(x, 0.0), g.f.mul(x, slope), x),)
+
+
+def _prelu(g: Given, op: PRelu) -> Sequence[Variable]:
+    return _scaled_below_zero(g, g[1])
+
+
+def _leaky_relu(g: Given, op: LeakyRelu) -> Sequence[Variable]:
+    return _scaled_below_zero(g, op.alpha)
+
+
+def _dequantize(g: Given, op: Dequantize) -> Sequence[Variable]:
+    """Of half floats, which have no scale: a constant becomes one of the result's type."""
+    given = g.types.input(0)
+    if given.dtype is not DType.FLOAT16:
+        raise RuleError(op.label)
+    if given.value is not None:
+        return (g.f.const(given.value.astype(g.types.output.dtype.numpy)),)
+    return (g.add("Cast", g[0]),)
+
+
+RULES: Mapping[type[Op], Rule] = {
+    Dequantize: _dequantize,
+    Fill: _fill,
+    LeakyRelu: _leaky_relu,
+    PRelu: _prelu,
+    Pad: _pad,
+    Tile: _tile,
+}
+"""More operations that flows can say."""
