@@ -8,7 +8,7 @@ from typing import Any
 from onert.flow.builder import Builder
 from onert.flow.graph import Function, Graph, Operation, Variable
 from onert.frontend.flow.file import OperationFlag, VariableFlag
-from onert.ir import CompileError, ModelError
+from onert.ir import CompileError, ModelError, OnertError
 
 Term = Callable[[], Variable]
 GradientRule = Callable[["Gradients", Operation], Sequence[Term | None]]
@@ -74,14 +74,26 @@ class Gradients(Builder):
             if rule is None:
                 missing.append(f"operation '{operation.name}' {operation.type}")
                 continue
-            for variable, term in zip(operation.inputs, rule(self, operation), strict=True):
-                if term is not None and variable in varied:
-                    self._terms.setdefault(variable, []).append(self.summed_to(term(), variable.shape))
+            try:
+                self._add_terms(operation, rule, varied)
+            except OnertError as error:
+                raise ModelError(f"gradient of operation '{operation.name}' {operation.type}: {error}") from error
+            except (ValueError, TypeError, ArithmeticError, IndexError, KeyError) as error:
+                raise ModelError(
+                    f"operation '{operation.name}' {operation.type} is not one of which there is a gradient: "
+                    f"{type(error).__name__}: {error}"
+                ) from error
         if missing:
             raise CompileError(f"no gradient is known of {', '.join(missing)}")
         for variable in dict.fromkeys(v for o in operations for v in o.inputs if v.producer is None):
             if variable in self._terms:
                 self._finish(variable)
+
+    def _add_terms(self, operation: Operation, rule: GradientRule, varied: set[Variable]) -> None:
+        """Add what an operation adds to the adjoints of its inputs."""
+        for variable, term in zip(operation.inputs, rule(self, operation), strict=True):
+            if term is not None and variable in varied:
+                self._terms.setdefault(variable, []).append(self.summed_to(term(), variable.shape))
 
     def _varied(self, operations: Iterable[Operation]) -> set[Variable]:
         """The variables that depend on something that can be varied, that included."""
