@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from formulas import floats, spread
 
-from onert.ir import DType, Quantization
+from onert.ir import Array, DType, Quantization
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
@@ -25,6 +25,16 @@ _X, _W, _B = floats((2, 3, 4)), floats((5, 4), 29), floats((5,), 11)
 _PRODUCT = np.einsum("abk,ok->abo", _X.astype(np.float64), _W.astype(np.float64))
 _A, _Y = floats((2, 1, 3, 4)), floats((3, 4, 5), 29)
 _BATCHED = np.einsum("abik,bkj->abij", np.broadcast_to(_A, (2, 3, 3, 4)).astype(np.float64), _Y.astype(np.float64))
+
+_LEFT = spread((2, 1, 6, 5), -90, 90, 37).astype(np.int64)
+_RIGHT = spread((3, 5, 21), -90, 90, 53).astype(np.int64)
+
+
+def _wide(dtype: type[np.generic], second: bool) -> tuple[Array, Array]:
+    """Both sides in an element type, one of them transposed."""
+    x, y = _LEFT.astype(dtype), _RIGHT.astype(dtype)
+    return (x, np.ascontiguousarray(y.swapaxes(-1, -2))) if second else (np.ascontiguousarray(x.swapaxes(-1, -2)), y)
+
 
 _I8 = spread((3, 6), -128, 127).astype(np.int8)
 _F8 = spread((4, 6), -127, 127, 101).astype(np.int8)
@@ -175,6 +185,17 @@ CASES = [
         BatchMatMul(adjoint_y=True),
         (_A, np.ascontiguousarray(_Y.swapaxes(-1, -2))),
         (_BATCHED.astype(np.float32),),
+    ),
+    *(
+        Case(
+            f"{dtype.__name__} of odd sizes, the {'second' if adjoint else 'first'} transposed",
+            BatchMatMul(adjoint_x=not adjoint, adjoint_y=adjoint),
+            _wide(dtype, adjoint),
+            ((_LEFT @ _RIGHT).astype(dtype),),
+            tolerance=1e-12,
+        )
+        for dtype in (np.float64, np.int32, np.int64)
+        for adjoint in (False, True)
     ),
     Case(
         "int32 sums of int8",

@@ -39,6 +39,7 @@ SHORTS: dict[type[Op], tuple[Rule, ...]] = {
 """The best first."""
 
 _MATRICES = rule("contraction.int_batch_matmul")
+_WIDE_MATRICES = rule("contraction.wide_batch_matmul")
 _PART = rule("vision_audio.rfft", "lower_part", "why_no_part")
 _HALVES = rule("elementwise.conversions", "lower_halves", "why_not_halves")
 _CHANNELS = rule("elementwise.conversions", "lower_channels", "why_not_channels")
@@ -49,6 +50,8 @@ def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     """The rules that may apply to an operation on 16-bit numbers, matrices of integers or complex numbers."""
     if isinstance(op, BatchMatMul) and types.input(0).dtype in (DType.INT8, DType.INT16):
         yield _MATRICES
+    if isinstance(op, BatchMatMul) and types.input(0).dtype in (DType.FLOAT64, DType.INT32, DType.INT64):
+        yield _WIDE_MATRICES
     if any(t is not None and t.dtype is DType.INT16 for t in (*types.inputs, *types.outputs)) and type(op) in SHORTS:
         yield from SHORTS[type(op)]
     if isinstance(op, Unary) and types.input(0).dtype is DType.COMPLEX64:

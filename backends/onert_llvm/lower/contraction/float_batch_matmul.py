@@ -60,7 +60,7 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
         m, batches, left = m * int(np.prod(batches, dtype=np.int64)), (), left[-2:]  # all rows meet one matrix
         right = right[-2:]
     b, ldb, extra = _right(lowering, operations[0], op, y, depth, n)
-    offsets = np.stack([_offsets(left[:-2], batches, m * depth), _offsets(right[:-2], batches, depth * ldb)], -1)
+    offsets = np.stack([offsets_of(left[:-2], batches, m * depth), offsets_of(right[:-2], batches, depth * ldb)], -1)
     count = len(offsets)
     tile = evolve(product_tile(m, n, depth, lowering.isa), ahead=0, stream=False)
     parts = panels(n, tile.columns, lowering.isa)
@@ -90,7 +90,7 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
     lowering.emit(operations[0], algorithm, slots, count * work.tiles, reads, after.writes, flops, accesses=extra)
 
 
-def _offsets(own: Sequence[int], batches: Sequence[int], size: int) -> Array:
+def offsets_of(own: Sequence[int], batches: Sequence[int], size: int) -> Array:
     """Where the matrix of each batch begins in a tensor whose batches broadcast, in elements."""
     count = int(np.prod(own, dtype=np.int64))
     starts = np.arange(count, dtype=np.int64).reshape(own) * size

@@ -65,7 +65,7 @@ def _fused(*, bias: bool, relu: bool) -> Rule:
 def _is_layer(e: Emitter, node: Node, bias: bool) -> bool:
     """Whether the product is that of a fully connected layer: of constant weights, with a bias for each output."""
     x, weight = e.type(node.inputs[0]), e.type(node.inputs[1])
-    if weight.data is None or weight.rank != 2 or x.rank < 2 or not x.dtype.is_float:
+    if weight.data is None or weight.rank != 2 or x.rank < 2 or x.dtype not in (DType.FLOAT32, DType.FLOAT16):
         return False
     if node.boolean("transpose_a") or node.boolean("transpose_c"):
         return False
