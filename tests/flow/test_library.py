@@ -16,7 +16,7 @@ from onert.flow.graph import Graph
 from onert.flow.library import Kernel, Library, fuse, remove, replace, standard_library
 from onert.frontend.flow.emitter import Emitter, Node
 from onert.frontend.flow.file import Operation
-from onert.ir import Array, CompileError, OnertError
+from onert.ir import Array, CompileError, ModelError, OnertError
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert_llvm.target.isa import runnable
@@ -309,11 +309,19 @@ def test_merging_makes_no_circle_through_operations_that_read_what_is_merged() -
     f = flow.define("f")
     x, h, c = (f.var(name, shape=[1, 4]) for name in "xhc")
     part = {name: f.array(name, weight) for name, weight in weights.items()}
-    gate = f.add(f.add(f.matmul(x, part["ix"]), f.matmul(h, part["ih"])), f.matmul(c, part["ic"]))
-    i = f.sigmoid(gate)
-    new = f.add(f.mul(f.sub(1.0, i), c), f.mul(i, f.tanh(f.matmul(x, part["gx"]))), name="new")
+    bias = f.array("b", np.zeros(4, "f4"))
+
+    def gate(*products: myelin.Variable) -> myelin.Variable:
+        first, *more = products
+        for product in more:
+            first = f.add(first, product)
+        return f.add(first, bias)
+
+    i = f.sigmoid(gate(f.matmul(x, part["ix"]), f.matmul(h, part["ih"]), f.matmul(c, part["ic"])))
+    kept = f.mul(f.sub(1.0, i), c)
+    new = f.add(kept, f.mul(i, f.tanh(gate(f.matmul(x, part["gx"])))), name="new")
     new.output = True
-    f.mul(f.sigmoid(f.add(f.matmul(x, part["ox"]), f.matmul(new, part["on"]))), f.tanh(new), name="y")
+    f.mul(f.sigmoid(gate(f.matmul(x, part["ox"]), f.matmul(new, part["on"]))), f.tanh(new), name="y")
     data = compiled(flow).cell("f").instance()
     given = {name: RNG.standard_normal((1, 4)).astype("f4") for name in "xhc"}
     for name, array in given.items():
@@ -325,3 +333,13 @@ def test_merging_makes_no_circle_through_operations_that_read_what_is_merged() -
     output = np.tanh(state) / (1 + np.exp(-(a @ weights["ox"] + state @ weights["on"])))
     np.testing.assert_allclose(data["f/new"], state, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(data["f/y"], output, rtol=1e-4, atol=1e-5)
+
+
+def test_a_recipe_ends_with_its_last_expression() -> None:
+    flow = myelin.Flow()
+    f = flow.define("f")
+    result = f.op("Calculate", [f.var("x", shape=[2])])
+    assert result.producer is not None
+    result.producer.add_attr("expr", "@0=Neg(%0)%0")
+    with pytest.raises(ModelError, match="the recipe goes on after its last expression with '%0'"):
+        compiled(flow)

@@ -156,7 +156,12 @@ def _element(key: Any, value: Any = 1) -> Wrong:
 WRONG: dict[str, tuple[Wrong, type[OnertError], type[Exception], str]] = {
     "an unknown name": (lambda n, d, x: d["z"], UnknownTensorError, ValueError, "no tensor 'z'"),
     "an unknown object": (lambda n, d, x: d[2.5], UnknownTensorError, ValueError, "no tensor '2.5'"),
-    "a number out of range": (lambda n, d, x: d[99], KeyRangeError, IndexError, "no parameter 99, expected 0 to"),
+    "a number out of range": (
+        lambda n, d, x: d[len(n.parameters.names)],
+        KeyRangeError,
+        IndexError,
+        r"no parameter \d+, expected 0 to",
+    ),
     "an unknown cell": (lambda n, d, x: n.cell("g"), KeyRangeError, IndexError, "no cell 'g', expected one of f"),
     "a local tensor of the network": (lambda n, d, x: n[x], KeyRangeError, IndexError, "no tensor that cells share"),
     "another type": (_set(np.ones((2, 3))), FormatError, TypeError, "elements of type float64, expected float32"),
@@ -246,6 +251,34 @@ def test_references_stand_for_tensors_of_channels() -> None:
     channel.resize(2)
     with pytest.raises(KeyRangeError, match="has no tensor 2, it has 2"):
         data.compute()
+    channel.resize(4)
+    assert [channel[i][0, 0] for i in range(4)] == [0, 1, 0, 0]
+
+
+def test_a_reference_that_is_computed_is_stored_although_others_read_it() -> None:
+    flow, x, state, after = counter()
+    f = myelin.Builder(flow, "f")
+    y = f.square(after, name="y")
+    data = compiled(flow).cell("f").instance()
+    memory = np.full((1, 4), 2, "f4")
+    data[state] = data[after] = memory
+    data[x] = np.ones((1, 4), "f4")
+    data.compute()
+    np.testing.assert_array_equal(memory, np.full((1, 4), 2))
+    np.testing.assert_array_equal(data[y], np.full((1, 4), 4))
+    assert "f/t:0" in compiled(flow).cell("f")
+    data.compute()
+    data[x] = np.zeros((1, 4), "f4")
+    data.compute()
+    np.testing.assert_array_equal(memory, np.ones((1, 4)))
+
+
+def test_an_assignment_has_the_type_of_what_is_assigned_to() -> None:
+    flow = myelin.Flow()
+    f = flow.define("f")
+    f.assign(f.parameter("W", shape=[2, 2]), f.var("x", shape=[2]))
+    with pytest.raises(ModelError, match=r"assigns f32\[2\] to 'f/W' of f32\[2, 2\]"):
+        compiled(flow)
 
 
 def test_a_reference_stands_for_an_array() -> None:
@@ -346,6 +379,10 @@ def test_sizes_that_are_not_known_are_1() -> None:
     net, _, y = doubled([-1, 3])
     data = net.cell("f").instance()
     assert data[y].shape() == [1, 3]
+    flow = myelin.Flow()
+    f = flow.define("f")
+    f.square(f.exp(f.var("x", shape=[-1, 3])))
+    assert [step.kernel for step in compiled(flow).cell("f").compiled.steps] == ["Calculate"]
 
 
 def test_a_name_is_defined_once() -> None:

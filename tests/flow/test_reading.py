@@ -11,6 +11,7 @@ from attrs import evolve
 
 import onert
 from flow.layouts import golden
+from onert.frontend.flow.attributes import integers
 from onert.frontend.flow.file import Connector, FlowFile, Function, Operation, Variable, VariableFlag, encode
 from onert.ir import Array, CompileError, ModelError
 from onert.tools import inspect, run
@@ -187,3 +188,10 @@ def test_what_a_flow_may_not_say_is_refused_with_the_place(case: str) -> None:
 
 def test_a_golden_file_is_a_package() -> None:
     assert list(onert.load(golden("version6")).signatures) == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"), [("[2,,3]", (2, -1, 3)), ("[2, ]", (2, -1)), ("4,5", (4, 5)), ("[]", ()), (" [ 7 ] ", (7,))]
+)
+def test_lists_in_attributes_may_have_blanks_and_lack_items(text: str, numbers: tuple[int, ...]) -> None:
+    assert integers(text) == numbers

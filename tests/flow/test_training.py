@@ -75,6 +75,7 @@ OPTIMIZERS: dict[str, tuple[Optimizer, Steps]] = {
     "adam": (AdamOptimizer(epsilon=1e-9), adam),
     "decay": (GradientDescentOptimizer(decay=0.5), decaying),
     "clipping": (GradientDescentOptimizer(clipping=0.25), clipped),
+    "clipping of nothing": (GradientDescentOptimizer(clipping=100.0), descent),
 }
 
 
