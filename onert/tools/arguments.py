@@ -9,16 +9,17 @@ import zipfile
 from pathlib import Path
 
 from onert import __version__
-from onert.ir import OnertError
+
+from .exits import UsageError
+from .inputs import IMAGES, MAX_RATE, SOUNDS
 
 H5 = "h5"
 """What --shape_prepare and --shape_run say for the shapes of the arrays in --load."""
 QUANTIZATIONS = ("uint8", "int16", "int8_wo", "int16_wo")
 CODEGEN = "llvm-gen"
-
-
-class UsageError(OnertError):
-    """An argument that cannot be understood: exit status 2."""
+_LEAST = {"num_runs": 1, "warmup_runs": 0, "minmax_runs": 0, "num_threads": 1, "topk": 1, "sample_rate": 1}
+_DASHED = ("sample_rate",)
+"""Our own options of several words; ONE's have underscores."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -40,6 +41,12 @@ def parser() -> argparse.ArgumentParser:
         "--image-mode",
         choices=("0to1", "neg1to1", "0to255", "neg128to127"),
         help="what pixels become (default: 0to255 for unsigned bytes, neg128to127 for signed, neg1to1 for floats)",
+    )
+    data.add_argument(
+        "--sample-rate", type=int, metavar="HZ", help="samples a second that the model takes: sounds are resampled"
+    )
+    data.add_argument(
+        "--start", type=float, default=0.0, metavar="S", help="seconds of a sound before what is taken (default 0)"
     )
     data.add_argument("--seed", type=int, default=0, metavar="N", help="seed of random inputs (default 0)")
     data.add_argument("--fixed_input", action="store_true", help="the same random inputs for every run")
@@ -125,13 +132,25 @@ def shapes(text: str | None, option: str) -> dict[int | str, tuple[int, ...]]:
 def check(options: argparse.Namespace) -> None:
     """UsageError for numbers out of range and options that exclude one another; `model` is then what was named."""
     options.model = _model(options)
-    for name, low in (("num_runs", 1), ("warmup_runs", 0), ("minmax_runs", 0), ("num_threads", 1), ("topk", 1)):
+    for name, low in _LEAST.items():
         value = getattr(options, name)
         if value is not None and value < low:
-            raise UsageError(f"--{name} is {value}, expected at least {low}")
+            option = name.replace("_", "-") if name in _DASHED else name
+            raise UsageError(f"--{option} is {value}, expected at least {low}")
     for item in options.input:
         if "=" not in item:
             raise UsageError(f"--input is {item!r}, expected NAME=FILE")
+    if options.sample_rate is not None and options.sample_rate > MAX_RATE:
+        raise UsageError(f"--sample-rate is {options.sample_rate}, expected at most {MAX_RATE}")
+    if not options.start >= 0:
+        raise UsageError(f"--start is {options.start}, expected at least 0")
+    for given, option, suffixes, what in (
+        (options.image_mode is not None, "--image-mode", IMAGES, "an image"),
+        (options.sample_rate is not None, "--sample-rate", SOUNDS, "a sound"),
+        (options.start != 0, "--start", SOUNDS, "a sound"),
+    ):
+        if given and not any(item.lower().endswith(tuple(suffixes)) for item in options.input):
+            raise UsageError(f"{option} is given without {what} in --input")
     if options.load is not None and options.load_raw is not None:
         raise UsageError("--load and --load:raw are both given, expected one")
     for name in ("shape_prepare", "shape_run"):

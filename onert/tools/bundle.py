@@ -15,7 +15,8 @@ from onert.bundle.names import apart, symbol
 from onert.ir import OnertError
 
 from . import glow_options
-from .arguments import UsageError, shapes
+from .arguments import shapes
+from .exits import UsageError
 
 
 def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.ArgumentParser:

@@ -12,7 +12,7 @@ from typing import Any
 
 from onert.ir import DType, Package
 
-from .arguments import UsageError
+from .exits import UsageError
 
 IGNORED = {
     "g": "the object gets no debug information",

@@ -7,53 +7,40 @@ import json
 import math
 import sys
 import time
-import traceback
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 
 import onert
 from onert.backend import Program, TensorInfo
 from onert.compiler import Options
 from onert.exec.observers import MinMax, Observer, Profile, Trace
-from onert.ir import Array, BackendError, CompileError, ExecutionError, OnertError, OnertWarning, dequantize, quantize
+from onert.ir import Array, BackendError, CompileError, ExecutionError, OnertWarning, dequantize, quantize
 
 from . import inputs as sources
 from . import profiling
-from .arguments import CODEGEN, UsageError, check, is_h5, parser, shapes, wants_h5
-from .classes import read_labels, top_classes
+from .answers import answer_lines, read_answers, read_labels
+from .arguments import CODEGEN, check, is_h5, parser, shapes, wants_h5
+from .exits import UsageError, ended
 from .measure import Measurements, phase_lines, write_report
-from .notes import notes_on_stderr
+from .slowness import runs_slowly, slowness
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when done, 1 when the model, its data or a backend failed, 2 for wrong usage."""
     options = parser().parse_args(arguments)
-    try:
-        with notes_on_stderr("onert_run"):
-            check(options)
-            _run(options)
-    except UsageError as error:
-        print(f"onert_run: {error}", file=sys.stderr)
-        return 2
-    except OnertError as error:
-        if options.verbose_level >= 2:
-            traceback.print_exc()
-        print(f"onert_run: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 1
-    return 0
+    return ended("onert_run", partial(_run, options), tracebacks=options.verbose_level >= 2)
 
 
 def _run(options: argparse.Namespace) -> None:
+    check(options)
     measured = Measurements()
+    labels = () if options.labels is None else read_labels(options.labels)
     say = (lambda line: print(line, file=sys.stderr)) if options.json else print
     _refuse_quantization(options)
     if options.gpumem_poll:
@@ -71,20 +58,24 @@ def _run(options: argparse.Namespace) -> None:
     with measured.phase("COMPILE"):
         program = onert.compile(package, **_choices(options), profiling=False)
     profile = Profile()
-    execution = onert.Execution(program, observers=_observers(options, profile))
+    slow = runs_slowly(program, chosen)
+    execution = onert.Execution(program, observers=_observers(options, profile, watched=options.profile or slow))
     for index, shape in _shapes_to_run(options).items():
         execution.set_input_shape(index, shape)
     if options.verbose_level >= 1:
         for note in package.notes:
             print(note, file=sys.stderr)
         print(execution.program.describe(), file=sys.stderr)
-    used = _inputs(options, execution)
+    given = _inputs(options, execution)
+    used = [one.array for one in given]
     if options.minmax_runs:
         say(_ranges(options, execution.program, used, Path(chosen.workspace_dir)))
     with measured.phase("EXECUTE"):
         outputs = _runs(options, execution, used, measured)
     infos = execution.program.outputs
-    best = _best(options, infos, outputs)
+    best = _answers(options, infos, outputs, labels)
+    if slow:
+        warnings.warn(slowness(execution.program, profile.rows, chosen), OnertWarning, stacklevel=1)
     _dump(options, execution.program, used, outputs)
     execution.close()
     if options.profile:
@@ -95,8 +86,9 @@ def _run(options: argparse.Namespace) -> None:
     for line in phase_lines(measured, memory=options.mem_poll):
         say(line)
     if options.json:
-        print(json.dumps(_summary(options, execution.program, measured, outputs, best)))
+        print(json.dumps(_summary(options, execution.program, measured, given, outputs, best)))
     else:
+        _print_inputs(execution.program.inputs, given)
         _print_outputs(infos, outputs, best)
 
 
@@ -146,12 +138,12 @@ def _is_random(options: argparse.Namespace) -> bool:
     return not (options.fixed_input or options.input or options.load or options.load_raw)
 
 
-def _observers(options: argparse.Namespace, profile: Profile) -> list[Observer]:
+def _observers(options: argparse.Namespace, profile: Profile, *, watched: bool) -> list[Observer]:
     """Who watches the runs: times of operations include what watching takes."""
     found: list[Observer] = []
     if options.trace is not None:
         found.append(Trace(options.trace))
-    if options.profile:
+    if watched:
         found.append(profile)
     return found
 
@@ -170,31 +162,42 @@ def _choices(options: argparse.Namespace) -> dict[str, Any]:
     return chosen
 
 
-def _inputs(options: argparse.Namespace, execution: onert.Execution) -> list[Array]:
-    """An array for every input: from the files that are named, random otherwise.
+def _inputs(options: argparse.Namespace, execution: onert.Execution) -> list[sources.Given]:
+    """Elements for every input: from the files that are named, random otherwise.
 
     Arrays of --load decide the shapes where nothing else does.
     """
     infos = execution.program.inputs
-    found: dict[int, Array] = {}
+    found: dict[int, sources.Given] = {}
+    reading = sources.Reading(options.image_mode, options.sample_rate, options.start)
     if options.load is not None:
-        found = dict(enumerate(sources.archive(options.load, infos)))
+        arrays = sources.archive(options.load, infos)
+        found = {i: sources.Given(array, str(options.load)) for i, array in enumerate(arrays)}
         if options.shape_prepare is None and options.shape_run is None:
-            for i, array in found.items():
+            for i, array in enumerate(arrays):
                 execution.set_input_shape(i, array.shape)
             infos = execution.program.inputs
     elif options.load_raw is not None:
         for i, info in enumerate(infos):
             path = Path(f"{options.load_raw}.{i}")
-            found[i] = sources.from_file(path, info, None) if not path.is_file() else sources.raw(path, info)
+            found[i] = (
+                sources.Given(sources.raw(path, info), str(path))
+                if path.is_file()
+                else sources.from_file(path, info, reading)
+            )
     for item in options.input:
         name, _, file = item.partition("=")
         position = _position(name, infos)
-        found[position] = sources.from_file(Path(file), infos[position], options.image_mode)
+        if any(other != item and _position(other.partition("=")[0], infos) == position for other in options.input):
+            raise UsageError(f"--input names input {infos[position].name!r} twice")
+        found[position] = sources.from_file(Path(file), infos[position], reading)
     if options.force_float:
-        found = {i: _stored(infos[i], array) for i, array in found.items()}
+        found = {i: evolve(one, array=_stored(infos[i], one.array)) for i, one in found.items()}
     rng = np.random.default_rng(options.seed)
-    return [found[i] if i in found else sources.random(info, rng) for i, info in enumerate(infos)]
+    for i, info in enumerate(infos):
+        if i not in found:
+            found[i] = sources.Given(sources.random(info, rng), f"random numbers, seed {options.seed}")
+    return [found[i] for i in range(len(infos))]
 
 
 def _position(name: str, infos: Sequence[TensorInfo]) -> int:
@@ -242,16 +245,12 @@ def _runs(
     return outputs
 
 
-def _best(options: argparse.Namespace, infos: Sequence[TensorInfo], outputs: Sequence[Array]) -> list[dict[str, Any]]:
+def _answers(
+    options: argparse.Namespace, infos: Sequence[TensorInfo], outputs: Sequence[Array], labels: Sequence[str]
+) -> list[dict[str, Any]]:
     if options.topk is None and options.labels is None:
         return []
-    if not outputs:
-        raise ExecutionError("the model has no outputs to take classes from")
-    labels = read_labels(options.labels) if options.labels is not None else []
-    info = infos[0]
-    if options.force_float:
-        info = TensorInfo(info.name, info.dtype, info.shape)
-    return top_classes(info, outputs[0], options.topk or 5, labels)
+    return read_answers(infos, outputs, options.topk, labels, str(options.labels))
 
 
 def _reshaped(options: argparse.Namespace, infos: Sequence[TensorInfo], outputs: Sequence[Array]) -> list[Array]:
@@ -296,13 +295,17 @@ def _summary(
     options: argparse.Namespace,
     program: Program,
     measured: Measurements,
+    given: Sequence[sources.Given],
     outputs: Sequence[Array],
     best: list[dict[str, Any]],
 ) -> dict[str, Any]:
     arenas = {name: plan.size for name, plan in program.memory_plan.items()}
     return {
         "model": str(options.model),
-        "inputs": [_described(info, info.shape) for info in program.inputs],
+        "inputs": [
+            {**_described(info, one.array.shape), "source": one.source}
+            for info, one in zip(program.inputs, given, strict=True)
+        ],
         "outputs": [_described(info, a.shape) for info, a in zip(program.outputs, outputs, strict=True)],
         "load_ms": measured.milliseconds["MODEL_LOAD"],
         "compile_ms": measured.milliseconds["COMPILE"],
@@ -321,8 +324,13 @@ def _print_outputs(infos: Sequence[TensorInfo], outputs: Sequence[Array], best: 
         numbers = np.array2string(array.reshape(-1)[:8], precision=4, separator=", ", suppress_small=True)
         more = " ..." if array.size > 8 else ""
         print(f"output {i} {info.name!r} {array.dtype}{list(array.shape)}: {numbers}{more}")
-    for place, item in enumerate(best, 1):
-        print(f"{place:>3}. {item['score']:.4f}  {item['class']:>4}  {item['label']}".rstrip())
+    for line in answer_lines(best):
+        print(line)
+
+
+def _print_inputs(infos: Sequence[TensorInfo], given: Sequence[sources.Given]) -> None:
+    for i, (info, one) in enumerate(zip(infos, given, strict=True)):
+        print(f"input {i} {info.name!r} {one.array.dtype}{list(one.array.shape)}: {one.source}")
 
 
 if __name__ == "__main__":

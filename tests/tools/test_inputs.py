@@ -9,18 +9,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from compiler.toy import Draft, ToyBackend, ToyScale
 from PIL import Image
+from shared_material import REPOSITORY
 
+import onert
 from onert.backend import TensorInfo
 from onert.compiler import Options
-from onert.ir import DType, Operand, Package, Quantization, Subgraphs, TensorType
+from onert.exec.observers import ProfileRow
+from onert.ir import DType, ExecutionError, Operand, Package, Quantization, Subgraphs, TensorType
 from onert.ir.ops.control_flow.control import Call
 from onert.runtime import measuring
 from onert.runtime.details import operand_details
 from onert.tools import contest, inputs
-from onert.tools.classes import top_classes
+from onert.tools.answers import answer_lines, read_answers, top_classes
+from onert.tools.inputs import Reading
 from onert.tools.measure import Measurements
+from onert.tools.slowness import runs_slowly, slowness
 
 
 def info(dtype: DType, *shape: int | None, scale: float = 0.0, zero: int = 0) -> TensorInfo:
@@ -42,7 +48,7 @@ def picture(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("shape", [(1, 2, 3, 3), (2, 3, 3)])
 def test_an_image_of_the_right_size_keeps_its_pixels(picture: Path, shape: tuple[int, ...]) -> None:
-    found = inputs.image(picture, info(DType.UINT8, *shape), None)
+    found = inputs.image(picture, info(DType.UINT8, *shape), Reading()).array
     np.testing.assert_array_equal(found, PIXELS.reshape(shape))
 
 
@@ -51,7 +57,7 @@ def test_a_grey_image_has_one_channel_however_the_input_writes_it(tmp_path: Path
     grey = np.arange(10, dtype=np.uint8).reshape(2, 5) * 25
     Image.fromarray(grey).save(tmp_path / "grey.png")
     np.testing.assert_array_equal(
-        inputs.image(tmp_path / "grey.png", info(DType.UINT8, *shape), None), grey.reshape(shape)
+        inputs.image(tmp_path / "grey.png", info(DType.UINT8, *shape), Reading()).array, grey.reshape(shape)
     )
 
 
@@ -67,13 +73,13 @@ def test_black_and_white_are_the_ends_of_the_mode(
     tmp_path: Path, dtype: DType, mode: str | None, black: float, white: float
 ) -> None:
     Image.fromarray(np.array([[0, 255]], np.uint8)).save(tmp_path / "x.png")
-    found = inputs.image(tmp_path / "x.png", info(dtype, 1, 1, 2, 1), mode)
+    found = inputs.image(tmp_path / "x.png", info(dtype, 1, 1, 2, 1), Reading(mode)).array
     assert found.reshape(-1).tolist() == [black, white]
 
 
 def test_real_pixels_are_quantised_where_the_input_is(tmp_path: Path) -> None:
     Image.fromarray(np.array([[0, 255]], np.uint8)).save(tmp_path / "x.png")
-    found = inputs.image(tmp_path / "x.png", info(DType.INT8, 1, 1, 2, 1, scale=0.01, zero=5), "0to1")
+    found = inputs.image(tmp_path / "x.png", info(DType.INT8, 1, 1, 2, 1, scale=0.01, zero=5), Reading("0to1")).array
     assert found.reshape(-1).tolist() == [5, 105]
 
 
@@ -100,7 +106,7 @@ def sound(path: Path, samples: list[int], width: int, channels: int = 1) -> Path
 def test_samples_of_any_width_lie_between_the_same_ends(
     tmp_path: Path, width: int, samples: list[int], wanted: list[float]
 ) -> None:
-    found = inputs.sound(sound(tmp_path / "x.wav", samples, width), info(DType.FLOAT32, len(samples)))
+    found = inputs.sound(sound(tmp_path / "x.wav", samples, width), info(DType.FLOAT32, len(samples)), Reading()).array
     np.testing.assert_allclose(found, wanted, atol=1e-7)
 
 
@@ -111,8 +117,54 @@ def test_a_sound_s_first_channel_is_cut_or_followed_by_silence(
     tmp_path: Path, length: int, wanted: list[float]
 ) -> None:
     stereo = [16384, -1, 8192, -2, 4096, -3]
-    found = inputs.sound(sound(tmp_path / "x.wav", stereo, 2, 2), info(DType.FLOAT32, 1, length))
-    assert found.tolist() == [wanted]
+    found = inputs.sound(sound(tmp_path / "x.wav", stereo, 2, 2), info(DType.FLOAT32, 1, length), Reading())
+    assert found.array.tolist() == [wanted]
+
+
+AS_IT_IS = "at 8000 Hz as it is, for the model does not say its sample rate (--sample-rate does)"
+SOUNDS: dict[str, tuple[int, tuple[int | None, ...], Reading, str]] = {
+    "as it is": (8, (8,), Reading(), AS_IT_IS),
+    "at the model's rate": (8, (1, 8), Reading(sample_rate=8000), ""),
+    "faster": (8, (16,), Reading(sample_rate=16000), "resampled from 8000 to 16000 Hz"),
+    "slower": (8, (1, 4, 1), Reading(sample_rate=4000), "resampled from 8000 to 4000 Hz"),
+    "too short": (8, (12,), Reading(sample_rate=8000), "8 samples and 4 of silence"),
+    "too long": (80, (8,), Reading(sample_rate=8000), "0.001 of 0.010 s"),
+    "a later part": (80, (8,), Reading(sample_rate=8000, start=0.005), "0.001 of 0.010 s, from 0.005 s on"),
+    "of any length": (80, (1, None), Reading(sample_rate=8000), ""),
+}
+
+
+@pytest.mark.parametrize(("count", "shape", "reading", "says"), SOUNDS.values(), ids=SOUNDS.keys())
+def test_what_is_done_to_a_sound_is_said(
+    tmp_path: Path, count: int, shape: tuple[int | None, ...], reading: Reading, says: str
+) -> None:
+    file = sound(tmp_path / "x.wav", [0] * count, 2)
+    found = inputs.sound(file, info(DType.FLOAT32, *shape), reading)
+    assert found.source == ", ".join(filter(None, (str(file), says)))
+    assert found.array.shape == tuple(count if d is None else d for d in shape)
+
+
+@pytest.mark.parametrize("rate", [4000, 8000, 16000, 11025])
+def test_a_tone_keeps_its_pitch_at_another_rate(tmp_path: Path, rate: int) -> None:
+    tone = np.sin(2 * np.pi * 500 * np.arange(800) / 8000)
+    file = sound(tmp_path / "x.wav", np.int16(tone * 16384).tolist(), 2)
+    found = inputs.sound(file, info(DType.FLOAT32, None), Reading(sample_rate=rate)).array
+    wanted = np.sin(2 * np.pi * 500 * np.arange(len(found)) / rate) / 2
+    middle = slice(len(found) // 4, 3 * len(found) // 4)
+    np.testing.assert_allclose(found[middle], wanted[middle], atol=0.02)
+
+
+def test_whole_samples_go_where_the_input_has_16_bits(tmp_path: Path) -> None:
+    file = sound(tmp_path / "x.wav", [-32768, -3, 32767], 2)
+    assert inputs.sound(file, info(DType.INT16, 3), Reading()).array.tolist() == [-32768, -3, 32767]
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 2, 5), (3, 2, 5), (1, 1, 2, 5)])
+def test_channels_may_come_before_the_height(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    pixels = np.arange(30, dtype=np.uint8).reshape(2, 5, 3)
+    Image.fromarray(pixels if shape[-3] == 3 else pixels[..., 0]).save(tmp_path / "x.png")
+    found = inputs.image(tmp_path / "x.png", info(DType.UINT8, *shape), Reading()).array
+    np.testing.assert_array_equal(found, np.moveaxis(pixels[..., : shape[-3]], 2, 0).reshape(shape))
 
 
 # ---- classes, times
@@ -132,6 +184,58 @@ def test_labels_are_for_the_classes_from_the_back(labels: list[str], wanted: lis
 def test_scores_are_real_numbers_and_the_first_of_equals_comes_first() -> None:
     found = top_classes(info(DType.UINT8, 4, scale=0.25, zero=8), np.uint8([8, 12, 12, 10]), 3, [])
     assert [(row["class"], row["score"]) for row in found] == [(1, 1.0), (2, 1.0), (3, 0.5)]
+
+
+DETECTED = [
+    np.float32([[[0, 0, 1, 1], [0, 0.5, 1, 1]]]),
+    np.float32([[1, 0]]),
+    np.float32([[0.4, 0.9]]),
+    np.float32([2]),
+]
+
+
+def _infos(outputs: list[np.ndarray]) -> list[TensorInfo]:
+    return [TensorInfo(f"out{at}", DType.FLOAT32, array.shape) for at, array in enumerate(outputs)]
+
+
+def test_a_detector_s_outputs_are_read_as_detections() -> None:
+    found = read_answers(_infos(DETECTED), DETECTED, None, ["cat", "dog"], "labels.txt")
+    assert [(row["label"], row["box"]) for row in found] == [("cat", [0, 0.5, 1, 1]), ("dog", [0, 0, 1, 1])]
+    assert answer_lines(found)[0] == "  1. 0.9000     0  cat  box 0.000 0.500 1.000 1.000"
+    assert len(read_answers(_infos(DETECTED), DETECTED, 1, [], "")) == 1
+    none = [*DETECTED[:3], np.float32([0])]
+    assert read_answers(_infos(none), none, None, [], "") == []
+    with pytest.raises(ExecutionError, match=r"labels.txt has 1 labels, but class 1 was detected"):
+        read_answers(_infos(DETECTED), DETECTED, None, ["cat"], "labels.txt")
+
+
+def test_each_vector_of_classes_is_shown_under_its_name() -> None:
+    outputs = [np.float32([[0.1, 0.9]]), np.zeros((1, 4, 4), np.float32), np.float32([0.2, 0.5, 0.3])]
+    found = read_answers(_infos(outputs), outputs, 1, [], "")
+    assert [(row["output"], row["class"]) for row in found] == [("out0", 1), ("out2", 1)]
+    assert answer_lines(found)[:2] == ["output 'out0':", "  1. 0.9000     1"]
+    assert [row["output"] for row in read_answers(_infos(outputs), outputs, 1, ["a", "b", "c"], "")] == ["out2"]
+
+
+SLOWNESS = {
+    "asked for": (("reference",), None),
+    "nothing named": ((), ": no other backend runs them"),
+    "no code": (("builtin",), "; --backends \"llvm\" gives them to 'llvm'"),
+    "a stranger's": (("onert_acme:Acme",), "; --backends \"onert_acme:Acme;llvm\" gives them to 'llvm'"),
+}
+
+
+@pytest.mark.parametrize(("backends", "advice"), SLOWNESS.values(), ids=SLOWNESS.keys())
+def test_a_fall_to_the_slow_backend_is_said_with_what_mends_it(backends: tuple[str, ...], advice: str | None) -> None:
+    package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_float")
+    options = Options(backends=backends)
+    program = onert.compile(package, evolve(options, backends=("builtin",) if advice else backends))
+    assert runs_slowly(program, options) == (advice is not None)
+    if advice is not None:
+        rows = (ProfileRow("x", "reference", 1, 1.0, 0.75, 0, 0, 0.0, 0.0),)
+        said = slowness(program, rows, options)
+        assert "operations run in NumPy on 'reference', 75% of the time" in said
+        assert said.endswith(advice)
 
 
 def test_statistics_are_those_of_the_runs() -> None:

@@ -1,0 +1,72 @@
+"""How a command ends: a status, and for whatever goes wrong one sentence on standard error."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import traceback
+from collections.abc import Callable
+
+from onert.ir import OnertError
+from onert.ir.errors import printable
+
+from .notes import notes_on_stderr
+
+DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+class UsageError(OnertError):
+    """An argument that cannot be understood: exit status 2."""
+
+
+def ended(tool: str, command: Callable[[], None], *, tracebacks: bool = False) -> int:
+    """Run a command to its end; its exit status.
+
+    0 when done; 1 when the model, its data, a backend or the system failed; 2 for wrong usage; 130 when interrupted. A
+    reader of the output that leaves early ends the command in silence, with 1. Characters that the terminal or file
+    cannot hold are written as escapes. `tracebacks` shows where errors were raised too.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        with notes_on_stderr(tool):
+            command()
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        _abandon_output()
+        return INTERRUPTED
+    except BrokenPipeError:
+        _abandon_output()
+        return FAILED
+    except Exception as error:
+        if tracebacks:
+            traceback.print_exc()
+        print(f"{tool}: {_sentence(error)}", file=sys.stderr)
+        if isinstance(error, OSError):
+            _abandon_output()  # it may be what cannot be written
+        return WRONG_USAGE if isinstance(error, UsageError) else FAILED
+    return DONE
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OnertError):
+        return str(error)
+    if isinstance(error, OSError):
+        place = os.fspath(error.filename) if isinstance(error.filename, str | os.PathLike) else "the output"
+        return printable(f"{place} cannot be read or written: {error.strerror or error}")
+    if isinstance(error, MemoryError):
+        return "there is not enough memory"
+    return printable(f"a mistake in onert, which -v 2 shows the place of: {type(error).__name__}: {error}")
+
+
+def _abandon_output() -> None:
+    """Let what is still to be written go nowhere: the interpreter would try again, and complain, when it ends."""
+    try:
+        number = sys.stdout.fileno()
+    except (OSError, ValueError):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)

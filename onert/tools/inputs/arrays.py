@@ -1,0 +1,127 @@
+"""Tensors from files of numbers, and random ones."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onert.backend import TensorInfo
+from onert.ir import Array, ExecutionError
+
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    AttributeError,
+    TypeError,
+    KeyError,
+    MemoryError,
+    NotImplementedError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What NumPy raises for files that are damaged, encrypted, of another kind, or that declare more than there is."""
+
+
+def random(info: TensorInfo, rng: np.random.Generator) -> Array:
+    """Random elements for an input; an unknown dimension is 1. Integers of more than 16 bits are 0 or 1, being indices
+    mostly."""
+    shape = tuple(1 if d is None else d for d in info.shape)
+    if info.dtype.is_float:
+        return rng.uniform(-1, 1, shape).astype(info.dtype.numpy)
+    if info.dtype.is_complex:
+        return (rng.uniform(-1, 1, shape) + 1j * rng.uniform(-1, 1, shape)).astype(info.dtype.numpy)
+    if info.dtype.is_handle:
+        out = np.empty(shape, object)
+        out[...] = b""
+        return out
+    if info.dtype.is_integer and info.dtype.bits <= 16:
+        low, high = info.dtype.limits
+        return rng.integers(low, high, shape, np.int64, endpoint=True).astype(info.dtype.numpy)
+    return rng.integers(0, 2, shape).astype(info.dtype.numpy)
+
+
+def numpy_file(path: Path) -> Array:
+    """An array that NumPy saved; no pickled objects."""
+    try:
+        found = np.load(path, allow_pickle=False)
+    except _UNREADABLE as error:
+        raise ExecutionError(f"{path} cannot be read: {error}") from error
+    if not isinstance(found, np.ndarray):
+        raise ExecutionError(f"{path} holds several arrays, expected one")
+    return found
+
+
+def archive(path: Path, infos: Sequence[TensorInfo]) -> list[Array]:
+    """Every input from .npz (by name, or by position as `0`, `1`, ... or `in0`, ...), .npy or .h5 (group `value`)."""
+    suffix = path.suffix.lower()
+    if suffix == ".npy":
+        return [numpy_file(path)]
+    if suffix in (".h5", ".hdf5"):
+        return hdf5(path, len(infos))
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            found = {name: file[name] for name in file.files}
+    except _UNREADABLE as error:
+        raise ExecutionError(f"{path} cannot be read as .npz: {error}") from error
+    arrays = []
+    for i, info in enumerate(infos):
+        name = next((n for n in (info.name, str(i), f"in{i}", f"arr_{i}") if n in found), None)
+        if name is None:
+            raise ExecutionError(f"{path} has no array for input {info.name!r}, only {', '.join(map(repr, found))}")
+        arrays.append(found[name])
+    return arrays
+
+
+def hdf5(path: Path, count: int) -> list[Array]:
+    """Datasets `0`, `1`, ... of the group `value`, as ONE's tools write them."""
+    file_type = _h5py()
+    try:
+        with file_type(path, "r") as file:
+            return [np.asarray(file["value"][str(i)]) for i in range(count)]
+    except _UNREADABLE as error:
+        raise ExecutionError(f"{path} cannot be read as HDF5 with a group 'value': {error}") from error
+
+
+def hdf5_shapes(path: Path) -> dict[int | str, tuple[int, ...]]:
+    """The shapes of the datasets that `hdf5` reads, by position."""
+    try:
+        with _h5py()(path, "r") as file:
+            return {int(name): tuple(dataset.shape) for name, dataset in file["value"].items()}
+    except _UNREADABLE as error:
+        raise ExecutionError(f"{path} cannot be read as HDF5 with a group 'value': {error}") from error
+
+
+def _h5py() -> Any:
+    try:
+        import h5py  # noqa: PLC0415 # heavy and optional
+    except ImportError as error:
+        raise ExecutionError("HDF5 needs h5py; install onert-toolkit[hdf5]") from error
+    return h5py.File
+
+
+def write_hdf5(path: Path, arrays: Sequence[Array]) -> None:
+    """Arrays as datasets `0`, `1`, ... of the group `value`."""
+    with _h5py()(path, "w") as file:
+        group = file.create_group("value")
+        for i, array in enumerate(arrays):
+            group.create_dataset(str(i), data=array)
+
+
+def raw(path: Path, info: TensorInfo) -> Array:
+    """Raw little-endian elements in row-major order, just as many as the shape says."""
+    shape = tuple(1 if d is None else d for d in info.shape)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ExecutionError(f"{path} cannot be read: {error.strerror or error}") from error
+    wanted = int(np.prod(shape, dtype=np.int64)) * info.dtype.itemsize
+    if len(content) != wanted:
+        raise ExecutionError(f"{path} has {len(content)} bytes, input {info.name!r} takes {wanted}")
+    return np.frombuffer(content, info.dtype.numpy).reshape(shape)

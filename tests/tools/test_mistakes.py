@@ -1,0 +1,141 @@
+"""Mistakes made on purpose: each is one sentence with a status, and never a traceback.
+
+`mistakes/` has them by subject: a `command` of a shell or an expression of `python`, what is said, and the exit status
+or the class of the error.
+"""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+import wave
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import litert_peer as litert
+import numpy as np
+import pytest
+from PIL import Image
+from shared_material import REPOSITORY
+
+import onert
+from onert.ir import CallTypes, DType, TensorType
+from onert.tools import bench, bundle, inspect, run
+
+HERE = Path(__file__).parent / "mistakes"
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "onert_run": run.main,
+    "onert_inspect": inspect.main,
+    "onert_bench": bench.main,
+    "onert_bundle": bundle.main,
+}
+MODELS = {
+    "vector": TensorType(DType.FLOAT32, (1, 10)),
+    "numbers": TensorType(DType.INT32, (1, 10)),
+    "boxes": TensorType(DType.FLOAT32, (1, 4, 4)),
+    "one": TensorType(DType.FLOAT32, (1, 1)),
+    "deep": TensorType(DType.FLOAT32, (1, 5, 5, 7)),
+}
+"""Models that give the magnitudes of what they are given, by the type of that."""
+
+
+def _mistakes(kind: str) -> dict[str, dict[str, Any]]:
+    rows = [row for file in sorted(HERE.glob("*.toml")) for row in tomllib.loads(file.read_text())["mistake"]]
+    return {row[kind]: row for row in rows if kind in row}
+
+
+SHELL, PYTHON = _mistakes("command"), _mistakes("python")
+
+
+def _sound(path: Path, width: int, rate: int, samples: int) -> None:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(width)
+        file.setframerate(max(rate, 1))
+        file.writeframes(bytes(width * samples))
+    content = bytearray(path.read_bytes())
+    content[24:28] = rate.to_bytes(4, "little")
+    path.write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Names in commands and what they stand for; files beside them lie in the folder `here`."""
+    here = tmp_path_factory.mktemp("mistakes")
+    examples = REPOSITORY / "nnpackage" / "examples"
+    found = {
+        "here": str(here),
+        "digits": str(examples / "digits_float"),
+        "digits_file": str(examples / "digits_float" / "digits_float.tflite"),
+        "labels": str(examples / "digits_float" / "labels.txt"),
+        "digit": str(examples / "digits_float" / "samples" / "3.png"),
+    }
+    for name, type_ in MODELS.items():
+        found[name] = str(here / f"{name}.tflite")
+        Path(found[name]).write_bytes(litert.one_operator("ABS", ("AbsOptions", {}), CallTypes((type_,), (type_,)), {}))
+    row = TensorType(DType.FLOAT32, (1, 3))
+    found["adder"] = str(here / "adder.tflite")
+    Path(found["adder"]).write_bytes(litert.one_operator("ADD", ("AddOptions", {}), CallTypes((row, row), (row,)), {}))
+    Image.fromarray(np.arange(64, dtype=np.uint8).reshape(8, 8) * 3).save(here / "picture.png")
+    for count, name in ((3, "three"), (11, "eleven")):
+        (here / f"{name}.txt").write_text("\n".join(map(str, range(count))))
+    for name in ("empty", "empty.wav", "empty.npz", "empty.npy", "empty.tflite"):
+        (here / name).write_bytes(b"")
+    for name in ("text.wav", "text.npz", "text.npy", "text.png", "text.h5", "text.tflite", "text.raw"):
+        (here / name).write_text("words, and no more than words")
+    _sound(here / "sound.wav", 2, 8000, 80)
+    _sound(here / "silent.wav", 2, 8000, 0)
+    _sound(here / "wide.wav", 3, 8000, 80)
+    _sound(here / "timeless.wav", 2, 0, 80)
+    np.save(here / "zeros.npy", np.zeros((1, 8, 8, 1), np.float32))
+    np.save(here / "ints.npy", np.zeros((1, 8, 8, 1), np.int32))
+    np.save(here / "short.npy", np.zeros((1, 3), np.float32))
+    np.savez(here / "other.npz", other=np.zeros(1))
+    return found
+
+
+@pytest.mark.parametrize("row", SHELL.values(), ids=SHELL.keys())
+def test_a_mistake_at_the_shell_is_a_sentence_and_a_status(
+    row: dict[str, Any],
+    places: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(places["here"])
+    for name, value in row.get("environment", {}).items():
+        monkeypatch.setenv(name, value.format(**places))
+    words = [word.format(**places) for word in shlex.split(row["command"])]
+    try:
+        status = COMMANDS[words[0]](words[1:])
+    except SystemExit as stop:
+        status = int(stop.code or 0)
+    said = capsys.readouterr()
+    assert row["says"].format(**places) in said.err, said
+    assert status == row["status"]
+    assert "Traceback" not in said.err
+    assert not said.out
+    if status == 1:
+        assert said.err.startswith(f"{words[0]}: ")
+        assert [line for line in said.err.splitlines() if " note: " not in line] == [said.err.splitlines()[-1]]
+
+
+@pytest.mark.parametrize("row", PYTHON.values(), ids=PYTHON.keys())
+def test_a_mistake_in_python_is_an_error_that_says_what_to_write(
+    row: dict[str, Any], places: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(places["here"])
+    package = onert.load(places[row.get("model", "digits")])
+    names = {"onert": onert, "np": np, "Path": Path, "package": package, **places}
+    if "execution" in row["python"] or "program" in row["python"]:
+        names["program"] = program = onert.compile(package)
+        names["execution"] = onert.Execution(program)
+    with pytest.raises(onert.OnertError) as caught:
+        exec(row["python"], names)
+    assert type(caught.value).__name__ == row["raises"]
+    assert row["says"].format(**places) in str(caught.value)
+
+
+def test_every_mistake_is_another() -> None:
+    rows = [row for file in HERE.glob("*.toml") for row in tomllib.loads(file.read_text())["mistake"]]
+    assert len(rows) == len(SHELL) + len(PYTHON)
