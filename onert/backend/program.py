@@ -27,7 +27,8 @@ class TensorInfo(Value):
     """An input or output as callers see it; a dimension that is not known before the run is None.
 
     `signature_shape` is the shape of an input with None for the dimensions that the model leaves open although `shape`
-    has them; None if it leaves none open.
+    has them; None if it leaves none open. Callers may use each of `other_names` in the place of `name`: those that
+    signatures give, and the tensor's own where the name is a signature's.
     """
 
     name: str
@@ -35,6 +36,7 @@ class TensorInfo(Value):
     shape: Shape
     quantization: Quantization | None = None
     signature_shape: Shape | None = None
+    other_names: tuple[str, ...] = ()
 
     @property
     def open_shape(self) -> Shape:

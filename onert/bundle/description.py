@@ -22,7 +22,8 @@ _ERROR = re.compile(r'^ \*   (\d+): ("(?:[^"\\]|\\.)*")$', re.MULTILINE)
 _ENTRY = re.compile(r"^ \* Entry point (\w+):$", re.MULTILINE)
 _VARIABLE = re.compile(
     r'^ \*   (input|output|state) ("(?:[^"\\]|\\.)*") (\w+)\[([\d, ]*)\]'
-    r"(?: scale (\S+) zero point (-?\d+))?: (\d+) elements, (\d+) bytes at (\d+)$"
+    r"(?: scale (\S+) zero point (-?\d+))?: (\d+) elements, (\d+) bytes at (\d+)"
+    r'(?:, also ("(?:[^"\\]|\\.)*"(?:, "(?:[^"\\]|\\.)*")*))?$'
 )
 
 
@@ -77,9 +78,11 @@ def variables(text: str) -> tuple[Variable, ...]:
         if opened is not None:
             entry = opened[1]
         elif match is not None:
-            role, name, dtype, dims, scale, zero, _, _, offset = match.groups()
+            role, name, dtype, dims, scale, zero, _, _, offset, others = match.groups()
             shape = tuple(int(d) for d in dims.split(",") if d.strip())
             q = Quantization((float(scale),), (int(zero),)) if scale else None
-            info = TensorInfo(json.loads(name), DType.from_text(dtype), shape, q)
+            info = TensorInfo(
+                json.loads(name), DType.from_text(dtype), shape, q, None, tuple(json.loads(f"[{others or ''}]"))
+            )
             found.append(Variable(entry, Role(role), info, int(offset)))
     return tuple(found)

@@ -8,8 +8,9 @@ from pathlib import Path
 from attrs import evolve
 
 from onert import compiler
-from onert.backend import Blueprint, EmitsObject, Program
+from onert.backend import Blueprint, EmitsObject, Program, TensorInfo
 from onert.backend.registry import load_backend
+from onert.backend.tensor_names import offered, position_named
 from onert.compiler.options import Options
 from onert.ir import CompileError
 
@@ -68,16 +69,16 @@ def _program(source: Source, wanted: Request, signature: str | None) -> Program:
             raise CompileError("signatures are given with a program, expected a package to choose them from")
         if not wanted.shapes:
             return source
-        names = [info.name for info in source.inputs]
-        return source.specialize({_position(names, key): shape for key, shape in wanted.shapes.items()})
+        return source.specialize({_position(source.inputs, key): shape for key, shape in wanted.shapes.items()})
     options = Options(backends=("reference",), signature=signature, input_shapes=wanted.shapes, num_threads=1)
     return compiler.compile(evolve(source, config={}), options, (load_backend("reference"), load_backend("builtin")))
 
 
-def _position(names: Sequence[str], key: int | str) -> int:
-    if isinstance(key, str) and key not in names:
-        raise CompileError(f"there is no input {key!r}, expected one of {', '.join(names)}")
-    return names.index(key) if isinstance(key, str) else key
+def _position(infos: Sequence[TensorInfo], key: int | str) -> int:
+    found = position_named(key, infos) if isinstance(key, str) else key
+    if found is None or not 0 <= found < len(infos):
+        raise CompileError(f"there is no input {key!r}, expected one of {offered(infos)}")
+    return found
 
 
 def _written(programs: Mapping[str, Program], directory: Path, wanted: Request, name: str) -> Files:

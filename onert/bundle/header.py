@@ -146,14 +146,15 @@ def _quoted(text: str) -> str:
 def describe(variable: Variable) -> str:
     """One line with all there is to know of a variable, which `description.variables` reads again.
 
-    `input "x" i8[1, 4] scale 0.5 zero point -3: 4 elements, 4 bytes at 64`
+    `input "x" i8[1, 4] scale 0.5 zero point -3: 4 elements, 4 bytes at 64, also "serving_default_x:0"`
     """
     info = variable.info
     q = info.quantization
     scale = f" scale {q.scale!r} zero point {q.zero_point}" if q is not None and q.per_tensor else ""
+    others = ", ".join(map(_quoted, info.other_names))
     return (
         f"{variable.role.value} {_quoted(info.name)} {info.type}{scale}: {variable.symbol.elements} elements, "
-        f"{info.type.nbytes} bytes at {variable.offset}"
+        f"{info.type.nbytes} bytes at {variable.offset}{', also ' if others else ''}{others}"
     )
 
 

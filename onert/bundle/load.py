@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from onert.backend import HOST, TensorInfo
+from onert.backend.tensor_names import offered, position_named
 from onert.ir import Array, ExecutionError
 
 from .description import Description, read
@@ -62,11 +63,11 @@ class Bundle:
 
     def array(self, name: str) -> Array:
         """The elements of an input, an output or a state by name, where they lie: writing to it sets them."""
-        for variable in self.description.variables:
-            if variable.info.name == name:
-                return self._view(variable)
-        known = ", ".join(repr(v.info.name) for v in self.description.variables)
-        raise ExecutionError(f"the bundle has no variable {name!r}, expected one of {known}")
+        infos = [variable.info for variable in self.description.variables]
+        position = position_named(name, infos)
+        if position is None:
+            raise ExecutionError(f"the bundle has no variable {name!r}, expected one of {offered(infos)}")
+        return self._view(self.description.variables[position])
 
     def call(self, entry: str | None = None) -> None:
         """Run an entry point on what lies in its inputs; ExecutionError with the code where it does not return 0."""
@@ -84,13 +85,9 @@ class Bundle:
     def run(self, inputs: Mapping[str, Any] | Sequence[Any] = (), entry: str | None = None) -> dict[str, Array]:
         """Inputs by name or in order in, every output by name out; the arrays are the caller's own."""
         wanted = self._of(entry, Role.INPUT)
-        given = dict(inputs) if isinstance(inputs, Mapping) else self._ordered(wanted, inputs)
-        names = {variable.info.name for variable in wanted}
-        if given.keys() != names:
-            odd = ", ".join(sorted(map(repr, given.keys() ^ names)))
-            raise ExecutionError(f"inputs {odd} are missing or not the bundle's")
-        for variable in wanted:
-            array = np.asarray(given[variable.info.name])
+        given = self._named(wanted, inputs) if isinstance(inputs, Mapping) else self._ordered(wanted, inputs)
+        for position, variable in enumerate(wanted):
+            array = np.asarray(given[position])
             info = variable.info
             if array.dtype != info.dtype.numpy or array.shape != info.shape:
                 raise ExecutionError(
@@ -101,10 +98,22 @@ class Bundle:
         self.call(entry)
         return {variable.info.name: self._view(variable).copy() for variable in self._of(entry, Role.OUTPUT)}
 
-    def _ordered(self, wanted: Sequence[Variable], given: Sequence[Any]) -> dict[str, Any]:
+    def _ordered(self, wanted: Sequence[Variable], given: Sequence[Any]) -> Sequence[Any]:
         if len(given) != len(wanted):
             raise ExecutionError(f"{len(given)} inputs are given, expected {len(wanted)}")
-        return {variable.info.name: array for variable, array in zip(wanted, given, strict=True)}
+        return given
+
+    def _named(self, wanted: Sequence[Variable], given: Mapping[str, Any]) -> Sequence[Any]:
+        infos = [variable.info for variable in wanted]
+        positions = {name: position_named(name, infos) for name in given}
+        odd = sorted(repr(name) for name, position in positions.items() if position is None)
+        odd += sorted(repr(info.name) for at, info in enumerate(infos) if at not in positions.values())
+        if odd:
+            raise ExecutionError(f"inputs {', '.join(odd)} are missing or not the bundle's: {offered(infos)}")
+        if len(positions) > len(infos):
+            raise ExecutionError(f"inputs are given twice, by two of their names: {', '.join(map(repr, given))}")
+        by_position = {position: given[name] for name, position in positions.items()}
+        return [by_position[at] for at in range(len(infos))]
 
     def _of(self, entry: str | None, role: Role) -> list[Variable]:
         name = self._entry(entry)

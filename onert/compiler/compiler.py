@@ -22,7 +22,7 @@ from onert.ir.link import link
 from onert.ir.process import imports
 from onert.ir.process.budget import Budget
 
-from .entry_signature import Entry, enter, infos
+from .entry_signature import Entry, enter
 from .extension import load_extensions
 from .limits import STEPS, Limits, limits, spend_operations, steps
 from .options import Options, recordings
@@ -46,7 +46,7 @@ def compilation(
     """
     linking = Budget(STEPS + sum(_size(model) for model in package.models), CompileError)
     entry = enter(link(package, linking), options.signature)
-    shapes = {entry.position(name): tuple(shape) for name, shape in options.input_shapes.items()}
+    shapes = entry.by_position(options.input_shapes)
     return Compilation(package.name, entry, options, tuple(backends), shapes, residents or Residents())
 
 
@@ -112,8 +112,8 @@ class Compilation:
             name=self.name,
             routines=routines,
             entry=entry.index,
-            inputs=infos(entry.subgraph, entry.subgraph.inputs, entry.input_names),
-            outputs=infos(entry.subgraph, entry.subgraph.outputs, entry.output_names),
+            inputs=entry.inputs,
+            outputs=entry.outputs,
             executor=self.options.executor,
             num_threads=self.options.num_threads,
             max_iterations=self.options.max_iterations,

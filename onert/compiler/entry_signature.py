@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
 from onert.backend import TensorInfo
+from onert.backend.tensor_names import offered, other_names, position_named
 from onert.ir import CompileError, RuleError, Shape, Signature, SignatureTensor, Subgraph, Subgraphs
 from onert.ir.analysis.inference import shapes_ok
 from onert.ir.value import Value
@@ -20,6 +21,18 @@ class Entry(Value):
     index: int
     input_names: tuple[str, ...]
     output_names: tuple[str, ...]
+    other_input_names: tuple[tuple[str, ...], ...]
+    other_output_names: tuple[tuple[str, ...], ...]
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """The inputs as callers see them."""
+        return _infos(self.subgraph, self.subgraph.inputs, self.input_names, self.other_input_names)
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """The outputs as callers see them."""
+        return _infos(self.subgraph, self.subgraph.outputs, self.output_names, self.other_output_names)
 
     @property
     def subgraph(self) -> Subgraph:
@@ -29,12 +42,23 @@ class Entry(Value):
         """The position of an input given by name or position; CompileError if there is none."""
         count = len(self.input_names)
         if isinstance(name, str):
-            if name not in self.input_names:
-                raise CompileError(f"there is no input {name!r}, expected one of {', '.join(self.input_names)}")
-            return self.input_names.index(name)
+            found = position_named(name, self.inputs)
+            if found is None:
+                raise CompileError(f"there is no input {name!r}, expected one of {offered(self.inputs)}")
+            return found
         if not 0 <= name < count:
             raise CompileError(f"there is no input {name}, expected 0 to {count - 1}")
         return name
+
+    def by_position(self, shapes: Mapping[int | str, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+        """Shapes by the position of the input; CompileError where there is none, or two shapes for one."""
+        found: dict[int, tuple[int, ...]] = {}
+        for name, shape in shapes.items():
+            position = self.position(name)
+            if position in found:
+                raise CompileError(f"input_shapes gives input {self.input_names[position]!r} two shapes")
+            found[position] = tuple(shape)
+        return found
 
     @property
     def shapes(self) -> tuple[tuple[Shape, Shape], ...]:
@@ -77,9 +101,32 @@ def enter(model: Subgraphs, signature: str | None) -> Entry:
     model = evolve(model, subgraphs=tuple(_located(subgraph) for subgraph in model.subgraphs))
     graph = model[index]
     inputs, outputs = ((), ()) if chosen is None else (chosen.inputs, chosen.outputs)
+    signatures = [s for s in model.signatures if s.subgraph == index] if chosen is None else [chosen]
+    input_names = _names(graph, graph.inputs, inputs, "input")
+    output_names = _names(graph, graph.outputs, outputs, "output")
     return Entry(
-        model, index, _names(graph, graph.inputs, inputs, "input"), _names(graph, graph.outputs, outputs, "output")
+        model,
+        index,
+        input_names,
+        output_names,
+        other_names(input_names, _called(graph, graph.inputs, [s.inputs for s in signatures])),
+        other_names(output_names, _called(graph, graph.outputs, [s.outputs for s in signatures])),
     )
+
+
+def _called(
+    graph: Subgraph, operands: Sequence[int], signatures: Sequence[Sequence[SignatureTensor]]
+) -> Iterator[tuple[int, str]]:
+    """Positions with the names that the file has for them: those of signatures, then the tensors'."""
+    positions: dict[int, list[int]] = {}
+    for position, operand in enumerate(operands):
+        positions.setdefault(operand, []).append(position)
+    for tensors in signatures:
+        for tensor in tensors:
+            if len(positions.get(tensor.operand, ())) == 1:
+                yield positions[tensor.operand][0], tensor.name
+    for position, operand in enumerate(operands):
+        yield position, graph.operands[operand].name
 
 
 def _names(graph: Subgraph, operands: Sequence[int], given: Sequence[SignatureTensor], side: str) -> tuple[str, ...]:
@@ -140,11 +187,13 @@ def _located(subgraph: Subgraph) -> Subgraph:
     )
 
 
-def infos(subgraph: Subgraph, operands: tuple[int, ...], names: tuple[str, ...]) -> tuple[TensorInfo, ...]:
+def _infos(
+    subgraph: Subgraph, operands: tuple[int, ...], names: tuple[str, ...], others: tuple[tuple[str, ...], ...]
+) -> tuple[TensorInfo, ...]:
     """Inputs or outputs as callers see them."""
     found = []
-    for name, index in zip(names, operands, strict=True):
+    for name, other, index in zip(names, others, operands, strict=True):
         operand = subgraph.operands[index]
         type_, signature = operand.type, operand.signature_shape if index in subgraph.inputs else None
-        found.append(TensorInfo(name, type_.dtype, type_.shape, type_.quantization, signature))
+        found.append(TensorInfo(name, type_.dtype, type_.shape, type_.quantization, signature, other))
     return tuple(found)

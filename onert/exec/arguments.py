@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from onert.backend import TensorInfo
+from onert.backend.tensor_names import offered, position_named
 from onert.ir import Array, ExecutionError
 from onert.ir import shape as shapes
 
@@ -61,14 +62,15 @@ def copied(array: Array, name: str) -> Array:
         raise ExecutionError(f"there is no memory for a copy of output {name!r}, {array.nbytes} bytes") from error
 
 
-def position_of(side: str, name: str | int, infos: Sequence[TensorInfo]) -> int:
+def position_of(side: str, name: object, infos: Sequence[TensorInfo]) -> int:
     """The position of an input or output given by name or position; ExecutionError if there is none."""
     if isinstance(name, str):
-        for position, info in enumerate(infos):
-            if info.name == name:
-                return position
-        known = ", ".join(repr(info.name) for info in infos)
-        raise ExecutionError(f"there is no {side} {name!r}, expected one of {known}")
+        found = position_named(name, infos)
+        if found is None:
+            raise ExecutionError(f"there is no {side} {name!r}, expected one of {offered(infos)}")
+        return found
+    if isinstance(name, bool) or not isinstance(name, int | np.integer):
+        raise ExecutionError(f"an {side} is named by a {type(name).__name__}, expected a name or a position")
     if not -len(infos) <= name < len(infos):
         raise ExecutionError(f"there is no {side} {name}, expected 0 to {len(infos) - 1}")
-    return name % len(infos)
+    return int(name) % len(infos)

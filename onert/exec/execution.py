@@ -326,7 +326,10 @@ class Execution:
 
     def _named(self, inputs: Inputs) -> list[tuple[int, Any]]:
         if isinstance(inputs, Mapping):
-            return [(self._input(name), array) for name, array in inputs.items()]
+            named = [(self._input(name), array) for name, array in inputs.items()]
+            if len({position for position, _ in named}) < len(named):
+                raise ExecutionError(f"inputs are given twice, by two of their names: {', '.join(map(repr, inputs))}")
+            return named
         if len(inputs) > len(self.program.inputs):
             raise ExecutionError(f"{len(inputs)} inputs are given, expected {len(self.program.inputs)}")
         return list(enumerate(inputs))

@@ -138,7 +138,7 @@ def check(options: argparse.Namespace) -> None:
             option = name.replace("_", "-") if name in _DASHED else name
             raise UsageError(f"--{option} is {value}, expected at least {low}")
     for item in options.input:
-        if "=" not in item:
+        if not all(item.partition("=")):
             raise UsageError(f"--input is {item!r}, expected NAME=FILE")
     if options.sample_rate is not None and options.sample_rate > MAX_RATE:
         raise UsageError(f"--sample-rate is {options.sample_rate}, expected at most {MAX_RATE}")

@@ -18,6 +18,7 @@ from attrs import evolve
 
 import onert
 from onert.backend import Program, TensorInfo
+from onert.backend.tensor_names import offered, position_named
 from onert.compiler import Options
 from onert.exec.observers import MinMax, Observer, Profile, Trace
 from onert.ir import Array, BackendError, CompileError, ExecutionError, OnertWarning, dequantize, quantize
@@ -185,11 +186,13 @@ def _inputs(options: argparse.Namespace, execution: onert.Execution) -> list[sou
                 if path.is_file()
                 else sources.from_file(path, info, reading)
             )
+    named: set[int] = set()
     for item in options.input:
         name, _, file = item.partition("=")
         position = _position(name, infos)
-        if any(other != item and _position(other.partition("=")[0], infos) == position for other in options.input):
+        if position in named:
             raise UsageError(f"--input names input {infos[position].name!r} twice")
+        named.add(position)
         found[position] = sources.from_file(Path(file), infos[position], reading)
     if options.force_float:
         found = {i: evolve(one, array=_stored(infos[i], one.array)) for i, one in found.items()}
@@ -201,14 +204,13 @@ def _inputs(options: argparse.Namespace, execution: onert.Execution) -> list[sou
 
 
 def _position(name: str, infos: Sequence[TensorInfo]) -> int:
-    """An input by its name, by a signature's short name inside of it, or by its number."""
-    for position, info in enumerate(infos):
-        if name == info.name or name == str(position):
-            return position
-    inside = [i for i, info in enumerate(infos) if info.name.removeprefix("serving_default_").split(":")[0] == name]
-    if len(inside) == 1:
-        return inside[0]
-    raise ExecutionError(f"there is no input {name!r}, expected one of {', '.join(repr(i.name) for i in infos)}")
+    """An input by one of its names, or by its number."""
+    found = position_named(name, infos)
+    if found is None and name.isdecimal() and len(name) < 10 and int(name) < len(infos):
+        found = int(name)
+    if found is None:
+        raise ExecutionError(f"there is no input {name!r}, expected one of {offered(infos)}")
+    return found
 
 
 def _stored(info: TensorInfo, array: Array) -> Array:

@@ -252,7 +252,7 @@ def test_a_shape_that_does_not_suit_is_refused_with_a_sentence(shape: tuple[int,
 
 
 def test_a_name_that_is_no_input_is_refused() -> None:
-    with pytest.raises(CompileError, match="there is no input 'y', expected one of x"):
+    with pytest.raises(CompileError, match="there is no input 'y', expected one of 'x'"):
         program(diamond(), [ToyBackend("builtin")], input_shapes={"y": (4,)})
     with pytest.raises(CompileError, match="there is no input 1, expected 0 to 0"):
         program(diamond(), [ToyBackend("builtin")]).specialize({1: (4,)})

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from onert.backend import TensorInfo
+from onert.backend.tensor_names import offered
 from onert.ir import Array, ExecutionError
 
 _UNREADABLE = (
@@ -72,9 +73,11 @@ def archive(path: Path, infos: Sequence[TensorInfo]) -> list[Array]:
         raise ExecutionError(f"{path} cannot be read as .npz: {error}") from error
     arrays = []
     for i, info in enumerate(infos):
-        name = next((n for n in (info.name, str(i), f"in{i}", f"arr_{i}") if n in found), None)
+        name = next((n for n in (info.name, *info.other_names, str(i), f"in{i}", f"arr_{i}") if n in found), None)
         if name is None:
-            raise ExecutionError(f"{path} has no array for input {info.name!r}, only {', '.join(map(repr, found))}")
+            raise ExecutionError(
+                f"{path} has no array for input {offered((info,))}, only {', '.join(map(repr, found))}"
+            )
         arrays.append(found[name])
     return arrays
 
