@@ -43,6 +43,9 @@ class Backend:
     """Whether its kernels run a part update (`PartUpdate`) whose result lies where its first operand does, and leave
     views alone (`Op.shares`) whose operand and result are one memory."""
 
+    extra: ClassVar[frozenset[str]] = frozenset()
+    """The names of its own settings, which `Settings.extra` may have; others are refused."""
+
     side_by_side: ClassVar[bool] = False
     """Whether its kernels run groups side by side where `Group.threads` says so. Then a sequence may have branches: its
     groups come in an order that is right, and a kernel keeps what one needs of another, and the order of what shares

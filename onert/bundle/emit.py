@@ -12,7 +12,7 @@ from onert.backend import Blueprint, EmitsObject, Program, TensorInfo
 from onert.backend.registry import load_backend
 from onert.backend.tensor_names import offered, position_named
 from onert.compiler.options import Options
-from onert.ir import CompileError
+from onert.ir import CompileError, OptionError
 
 from .header import AREAS, header, initializer
 from .names import apart, identifier, symbol, why_taken
@@ -39,10 +39,10 @@ def _name(source: Source | Mapping[str, Source], name: str | None) -> str:
 def _symbol(option: str, name: str) -> str:
     """A name that goes into C as it is; CompileError for one that C does not accept."""
     if identifier(name) != name:
-        raise CompileError(f"{option} is {name!r}, expected a C identifier such as {symbol(name)!r}")
+        raise OptionError(option, f"is {name!r}, expected a C identifier such as {symbol(name)!r}")
     why = why_taken(name)
     if why is not None:
-        raise CompileError(f"{option} is {name!r}, {why}; another name is {symbol(name)!r}")
+        raise OptionError(option, f"is {name!r}, {why}; another name is {symbol(name)!r}")
     return name
 
 
@@ -118,7 +118,7 @@ def _require_apart(name: str, entries: Iterable[str]) -> None:
     own |= {f"{name.upper()}_{what}": "a macro" for what in (*(f"{area}_MEM_SIZE" for area in AREAS), "MEM_ALIGN")}
     for entry in entries:
         if entry in own:
-            raise CompileError(f"entry is {entry!r}, which is what {own[entry]} is called")
+            raise OptionError("entry", f"is {entry!r}, which is what {own[entry]} is called")
 
 
 def _blueprint(name: str, planned: Plan, wanted: Request, configuration: bool) -> Blueprint:

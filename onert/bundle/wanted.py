@@ -9,7 +9,8 @@ from pathlib import Path
 from attrs import field, frozen
 
 from onert.backend import CodeTarget, Program
-from onert.ir import CompileError, Package
+from onert.ir import OptionError, Package
+from onert.ir.process.cpus import MAX_THREADS
 from onert.ir.value import Value
 
 
@@ -34,9 +35,6 @@ class Files(Value):
 
 
 Source = Program | Package
-
-MAX_THREADS = 256
-"""Of an object's own pool: each has a place in its memory."""
 
 
 @frozen
@@ -70,12 +68,12 @@ def request(
 ) -> Request:
     """What was asked of `bundle`; CompileError if it cannot be asked for."""
     if relocation not in ("pic", "static"):
-        raise CompileError(f"relocation is {relocation!r}, expected pic or static")
+        raise OptionError("relocation", f"is {relocation!r}, expected pic or static")
     known = [kind.value for kind in Api]
     if (api.value if isinstance(api, Api) else api) not in known:
-        raise CompileError(f"api is {api!r}, expected one of {', '.join(known)}")
+        raise OptionError("api", f"is {api!r}, expected one of {', '.join(known)}")
     if not 1 <= threads <= MAX_THREADS:
-        raise CompileError(f"threads is {threads}, expected 1 to {MAX_THREADS}")
+        raise OptionError("threads", f"is {threads}, expected 1 to {MAX_THREADS}")
     return Request(
         name,
         entry,

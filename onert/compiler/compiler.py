@@ -16,7 +16,17 @@ from onert.compiler.report.graphviz import dot, write_dots
 from onert.compiler.rewrite.effects import subgraph_effects
 from onert.compiler.scheduler.manual import Choices, choices, support, why_not
 from onert.compiler.state.resources import with_variables
-from onert.ir import CallTypes, CompileError, ModelError, Operation, Package, Shape, Subgraph, Subgraphs
+from onert.ir import (
+    CallTypes,
+    CompileError,
+    ModelError,
+    Operation,
+    OptionError,
+    Package,
+    Shape,
+    Subgraph,
+    Subgraphs,
+)
 from onert.ir.analysis.model_inference import infer_model
 from onert.ir.link import link
 from onert.ir.process import imports
@@ -26,7 +36,7 @@ from .entry_signature import Entry, enter
 from .extension import load_extensions
 from .limits import STEPS, Limits, limits, spend_operations, steps
 from .options import Options, recordings
-from .pipeline import optimize
+from .pipeline import optimize, pass_names
 from .routine import compile_routine
 
 if TYPE_CHECKING:
@@ -42,11 +52,12 @@ def compilation(
     """What makes the programs of a package on `backends`, loaded and in order of preference, which share `residents`.
 
     ModelError if the package's models do not fit together, CompileError for a signature or an input shape that the
-    model does not have.
+    model does not have, and for passes or settings that nobody knows.
     """
     linking = Budget(STEPS + sum(_size(model) for model in package.models), CompileError)
     entry = enter(link(package, linking), options.signature)
     shapes = entry.by_position(options.input_shapes)
+    _require_known(options, backends)
     return Compilation(package.name, entry, options, tuple(backends), shapes, residents or Residents())
 
 
@@ -157,6 +168,21 @@ class Compilation:
         if missing:
             raise CompileError("; ".join(missing))
         return tuple(routines), tuple(notes)
+
+
+def _require_known(options: Options, backends: Sequence[Backend]) -> None:
+    """OptionError for passes to disable that there are not, and for settings that no backend has."""
+    passes = pass_names(load_extensions(options.extensions)) if options.disabled_passes else ()
+    settings = sorted({name for backend in backends for name in backend.extra})
+    for option, given, known in (
+        ("disabled_passes", sorted(options.disabled_passes), passes),
+        ("extra", list(options.extra), settings),
+    ):
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise OptionError(
+                option, f"has {', '.join(map(repr, unknown))}, expected some of {', '.join(known) or 'none'}"
+            )
 
 
 def _measured(options: Options) -> ExecTimes:

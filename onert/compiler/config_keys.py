@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from onert.ir import CompileError
+from onert.ir.process.cpus import MAX_THREADS
 
 from .planner import PLANNERS
 
@@ -76,9 +77,10 @@ def _flag(name: str, text: str) -> bool:
 
 def _threads(name: str, text: str) -> int | None:
     """A number of threads; None, which leaves the default, for ONE's -1."""
-    value = _integer(name, text, "-1 or at least 1")
-    if value < 1 and value != -1:
-        raise CompileError(f"{name} is {text}, expected -1 or at least 1")
+    expected = f"-1 or 1 to {MAX_THREADS}"
+    value = _integer(name, text, expected)
+    if not 1 <= value <= MAX_THREADS and value != -1:
+        raise CompileError(f"{name} is {text}, expected {expected}")
     return None if value == -1 else value
 
 

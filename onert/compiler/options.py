@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from attrs import Attribute, evolve, field, fields, frozen
 
 from onert.backend import Settings
-from onert.ir import CompileError, OnertWarning
+from onert.ir import OnertWarning, OptionError
 from onert.ir.process import imports
-from onert.ir.process.cpus import available_cpus
+from onert.ir.process.cpus import MAX_THREADS, available_cpus
 from onert.ir.value import Value
 
 from .config_keys import EXECUTORS, parse, without_effect
@@ -26,14 +26,19 @@ if TYPE_CHECKING:
 def _one_of(allowed: tuple[str, ...]) -> Any:
     def check(options: Options, attribute: Attribute[str], value: str) -> None:
         if value not in allowed:
-            raise CompileError(f"{attribute.name} is {value!r}, expected one of {', '.join(allowed)}")
+            raise OptionError(attribute.name, f"is {value!r}, expected one of {', '.join(allowed)}")
 
     return check
 
 
 def _at_least_1(options: Options, attribute: Attribute[Any], value: int | None) -> None:
     if value is not None and value < 1:
-        raise CompileError(f"{attribute.name} is {value}, expected at least 1")
+        raise OptionError(attribute.name, f"is {value}, expected at least 1")
+
+
+def _threads(options: Options, attribute: Attribute[int], value: int) -> None:
+    if not 1 <= value <= MAX_THREADS:
+        raise OptionError(attribute.name, f"is {value}, expected 1 to {MAX_THREADS}")
 
 
 @frozen
@@ -70,7 +75,7 @@ class Options(Value):
 
     backends: tuple[str, ...] = ()
     executor: str = field(default="Linear", validator=_one_of(EXECUTORS))
-    num_threads: int = field(factory=available_cpus, validator=_at_least_1)
+    num_threads: int = field(factory=available_cpus, validator=_threads)
     planner: str = field(default="Best", validator=_one_of(tuple(PLANNERS)))
     op_backend_allops: str | None = None
     op_backend: Mapping[str, str] = field(factory=dict)
@@ -120,6 +125,10 @@ class Options(Value):
         explicit = self._explicit()
         chosen = imports.module("onert.compiler.package_config").package_options(config)
         return evolve(self, **{name: value for name, value in chosen.items() if name not in explicit})
+
+    def is_explicit(self, name: str) -> bool:
+        """Whether a field was chosen in Python, and not in the environment or in a package's configuration."""
+        return name in self._explicit()
 
     def _explicit(self) -> frozenset[str]:
         if self.fixed is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from onert.compiler.legalize.legalize import Supports, legalize
 from onert.compiler.passes.copy_outputs import copy_outputs
 from onert.compiler.passes.fold_constants import fold_constants
@@ -95,6 +97,12 @@ def optimize(
     for each in (*REQUIRED, *(OF_ENTRIES if entered else ())):
         subgraph = each(subgraph)
     return subgraph
+
+
+def pass_names(extensions: Sequence[Extension] = ()) -> tuple[str, ...]:
+    """What `Options.disabled_passes` may name."""
+    own = (*(p.name for p in OPTIONAL), legalize.__name__, enclose.__name__)
+    return (*own, *(p.name for extension in extensions for p in extension.passes))
 
 
 def simplify(subgraph: Subgraph, options: Options, extensions: tuple[Extension, ...] = ()) -> Subgraph:

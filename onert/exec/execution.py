@@ -236,7 +236,7 @@ class Execution:
         position = position_of("output", name, setup.program.outputs)
         tensor = setup.frame.tensors[setup.program.main.subgraph.outputs[position]]
         name = setup.program.outputs[position].name
-        if tensor.buffer is None:
+        if tensor.buffer is None or not setup.ran:
             raise ExecutionError(f"output {name!r} has no elements before the first run")
         return tensor.array if position in setup.own_outputs else copied(tensor.array, name)
 

@@ -14,6 +14,7 @@ from onert.ir import Array, Context, DType, ExecutionError, TensorType
 from onert.ir import shape as shapes
 
 from .atomic import at_once
+from .guarded import bound as bind
 from .journal import undo
 
 Calls = tuple[Callable[[], None], ...]
@@ -210,7 +211,7 @@ class Frame:
     def calls(self) -> Calls:
         """The steps, bound to where the tensors lie now."""
         if self.bound is None:
-            bound = tuple(step.kernel.bind(self.tensors, self._context) for step in self.routine.steps)
+            bound = tuple(bind(step, self.tensors, self._context) for step in self.routine.steps)
             if self._watch is not None:
                 bound = self._watch(self.routine, self.tensors, bound)
             self.bound = bound

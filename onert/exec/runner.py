@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 @define(eq=False)
 class Setup:
     """A program with memory for it, and what its user gave: the positions of inputs in `given`; of those that are
-    copied before each run the source and where it goes; buffers of the execution's own; outputs that have buffers.
+    copied before each run the source and where it goes; buffers of the execution's own; outputs that have buffers;
+    whether a run has begun, so that outputs have elements.
 
     `shapes` are those of inputs, by position, that the user changed. `outdated` says why inputs that were given before
     a change must be given again.
@@ -41,6 +42,7 @@ class Setup:
     copied: dict[int, tuple[Array, Array]] = Factory(dict)
     own_inputs: dict[int, Array] = Factory(dict)
     own_outputs: set[int] = Factory(set)
+    ran: bool = False
 
     def beside_input(self, position: int, array: Array) -> Iterator[tuple[str, Any]]:
         """What an input's array must lie apart from, with names: buffers of outputs that it may not be given to."""
@@ -153,6 +155,7 @@ class Runner:
             self.unready = True
         for source, target in setup.copied.values():
             np.copyto(target, source)
+        setup.ran = True
 
     def begin(self, future: RunFuture, pool: Pool, task: Task[None], timeout: float | None) -> None:
         """Have the pool's thread do a run; to be called by the body."""

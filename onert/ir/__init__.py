@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING
 from onert.ir.process.later import later
 
 from .dtype import Array, DType
-from .errors import BackendError, CompileError, ExecutionError, ModelError, OnertError, OnertWarning, RuleError
+from .errors import (
+    BackendError,
+    CompileError,
+    ExecutionError,
+    ModelError,
+    OnertError,
+    OnertWarning,
+    OptionError,
+    RuleError,
+)
 from .op import Call, Context, Effect, Op, Param, require
 from .operand import Operand, Resource
 from .operation import Operation
@@ -40,6 +49,7 @@ __all__ = [
     "Op",
     "Operand",
     "Operation",
+    "OptionError",
     "Package",
     "Param",
     "Port",

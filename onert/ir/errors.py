@@ -33,6 +33,20 @@ class CompileError(OnertError):
     """The model is well-formed, but cannot be compiled with these options."""
 
 
+class OptionError(CompileError):
+    """An option has a value that it cannot have; `option` is its name here, and `rest` what follows that.
+
+    A command that calls the option otherwise says the sentence with its own name for it.
+    """
+
+    def __init__(self, option: str, rest: str) -> None:
+        super().__init__(f"{option} {rest}")
+        self.option, self.rest = option, rest
+
+    def __reduce__(self) -> tuple[type[OptionError], tuple[str, str]]:
+        return type(self), (self.option, self.rest)
+
+
 class ExecutionError(OnertError):
     """An input, a shape or a value met at run time cannot be computed with."""
 

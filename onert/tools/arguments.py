@@ -6,7 +6,9 @@ import argparse
 import ast
 import os
 import zipfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from onert import __version__
 
@@ -17,7 +19,25 @@ H5 = "h5"
 """What --shape_prepare and --shape_run say for the shapes of the arrays in --load."""
 QUANTIZATIONS = ("uint8", "int16", "int8_wo", "int16_wo")
 CODEGEN = "llvm-gen"
-_LEAST = {"num_runs": 1, "warmup_runs": 0, "minmax_runs": 0, "num_threads": 1, "topk": 1, "sample_rate": 1}
+CALLED = {
+    "backends": "--backends",
+    "executor": "--executor",
+    "input_shapes": "--shape_prepare",
+    "num_threads": "--num_threads",
+    "set_input_shape": "--shape_run",
+}
+"""What options and functions of the library are called here."""
+_LEAST = {
+    "num_runs": 1,
+    "warmup_runs": 0,
+    "minmax_runs": 0,
+    "num_threads": 1,
+    "topk": 1,
+    "sample_rate": 1,
+    "seed": 0,
+    "run_delay": -1,
+    "verbose_level": 0,
+}
 _DASHED = ("sample_rate",)
 """Our own options of several words; ONE's have underscores."""
 
@@ -121,12 +141,38 @@ def shapes(text: str | None, option: str) -> dict[int | str, tuple[int, ...]]:
         return {}
     try:
         flat = ast.literal_eval(text)
-        found: dict[int | str, tuple[int, ...]] = {
-            int(i): tuple(int(d) for d in dims) for i, dims in zip(flat[::2], flat[1::2], strict=True)
-        }
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
-        raise UsageError(f"{option} is {text!r}, expected [index, [dims], ...]") from error
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        flat = None
+    if not isinstance(flat, list) or len(flat) % 2 or not all(_is_shape(*pair) for pair in _pairs(flat)):
+        raise UsageError(f"{option} is {text!r}, expected [index, [dims], ...]")
+    found: dict[int | str, tuple[int, ...]] = {}
+    for index, dims in _pairs(flat):
+        if index in found:
+            raise UsageError(f"{option} gives {index} two shapes")
+        found[index] = tuple(dims)
     return found
+
+
+def _pairs(flat: list[Any]) -> Iterator[tuple[Any, Any]]:
+    return zip(flat[::2], flat[1::2], strict=True)
+
+
+def _is_shape(index: object, dims: object) -> bool:
+    return type(index) is int and isinstance(dims, list | tuple) and all(type(d) is int for d in dims)
+
+
+def backend_names(text: str | None) -> tuple[str, ...]:
+    """The names in `--backends A;B`; UsageError for an option without one."""
+    names = tuple(name.strip() for name in (text or "").split(";") if name.strip())
+    if text is not None and not names:
+        raise UsageError(f"--backends is {text!r}, expected names with ';' between them")
+    return names
+
+
+def require_suffix(path: Path | None, option: str, suffixes: Sequence[str]) -> None:
+    """UsageError where a file to write has no suffix that says its format."""
+    if path is not None and path.suffix.lower() not in suffixes:
+        raise UsageError(f"{option} is {path}, expected a file that ends in {' or '.join(suffixes)}")
 
 
 def check(options: argparse.Namespace) -> None:
@@ -156,11 +202,27 @@ def check(options: argparse.Namespace) -> None:
     for name in ("shape_prepare", "shape_run"):
         if wants_h5(getattr(options, name)) and not is_h5(options.load):
             raise UsageError(f"--{name} is {H5}, expected --load with an .h5 file that has the shapes")
+    require_suffix(options.dump, "--dump", (".npz", ".h5", ".hdf5"))
+    if options.output_shape is not None and options.dump is None:
+        raise UsageError("--output_shape is given without --dump")
+    _require_sizes(options.output_sizes)
+    for option in ("shape_prepare", "shape_run", "output_shape"):
+        shapes(getattr(options, option), f"--{option}")
     if options.codegen is not None and not options.codegen.endswith("-gen"):
         raise UsageError(f"--codegen is {options.codegen!r}, expected the name of a backend and -gen")
     for path, what in (("qpath", "quantize"), ("cpath", "codegen")):
         if getattr(options, path) is not None and getattr(options, what) is None:
             raise UsageError(f"--{path} is given without --{what}")
+
+
+def _require_sizes(text: str | None) -> None:
+    """UsageError unless it is `[index, bytes, ...]`."""
+    try:
+        found = [] if text is None else ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        found = None
+    if not isinstance(found, list) or len(found) % 2 or not all(type(n) is int and n >= 0 for n in found):
+        raise UsageError(f"--output_sizes is {text!r}, expected [index, bytes, ...]")
 
 
 def wants_h5(shapes_text: str | None) -> bool:

@@ -8,6 +8,7 @@ import math
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ from rich.console import Console
 from rich.table import Table
 
 import onert
-from onert.ir import OnertError
 from onert.ir.value import Value
 
+from .arguments import backend_names
 from .contest import Contestant, contest
-from .notes import notes_on_stderr
+from .exits import UsageError, ended
 from .peers import PEERS, PeerError, Prepared
 
 
@@ -72,7 +73,7 @@ def prepare_onert(path: Path, threads: int, backends: str | None, seed: int) -> 
     start = time.perf_counter()
     options: dict[str, Any] = {"num_threads": threads}
     if backends is not None:
-        options["backends"] = tuple(backends.split(";"))
+        options["backends"] = backend_names(backends)
     program = onert.compile(onert.load(path), **options)
     execution = onert.Execution(program)
     setup = time.perf_counter() - start
@@ -143,25 +144,38 @@ def show(rows: Sequence[Row], console: Console) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = parser().parse_args(arguments)
-    unknown = [p for p in options.peers.split(",") if p and p not in PEERS]
-    if unknown:
-        parser().error(f"no peer is called {', '.join(unknown)}; there are {', '.join(PEERS)}")
+    """Exit status 0 when done, 1 when a model failed, 2 for wrong usage."""
+    return ended("onert_bench", partial(_run, parser().parse_args(arguments)), called={"num_threads": "--threads"})
+
+
+def _run(options: argparse.Namespace) -> None:
+    threads = _checked(options)
     rows: list[Row] = []
     for path in options.models:
-        for threads in map(int, options.threads.split(",")):
-            try:
-                with notes_on_stderr("onert_bench"):
-                    rows += measure(path, threads, options)
-            except OnertError as error:
-                print(f"onert_bench: {error}", file=sys.stderr)
-                return 1
-            print(f"{path.stem}, {threads} threads: done", file=sys.stderr)
+        for count in threads:
+            rows += measure(path, count, options)
+            print(f"{path.stem}, {count} threads: done", file=sys.stderr)
     if options.json:
         print(json.dumps({"rows": [asdict(r) for r in rows], "geometric_mean": geometric_mean(rows)}))
     else:
         show(rows, Console(width=None if sys.stdout.isatty() else 160))
-    return 0
+
+
+def _checked(options: argparse.Namespace) -> list[int]:
+    """The numbers of threads; UsageError for arguments out of range."""
+    unknown = [p for p in options.peers.split(",") if p and p not in PEERS]
+    if unknown:
+        raise UsageError(f"--peers has {', '.join(map(repr, unknown))}, expected some of {', '.join(PEERS)}")
+    for name, low in (("rounds", 1), ("seed", 0)):
+        if getattr(options, name) < low:
+            raise UsageError(f"--{name} is {getattr(options, name)}, expected at least {low}")
+    if not 0 < options.seconds < math.inf:
+        raise UsageError(f"--seconds is {options.seconds}, expected more than 0")
+    backend_names(options.backends)
+    words = options.threads.split(",")
+    if not all(word.isdecimal() and len(word) < 10 and int(word) for word in words):
+        raise UsageError(f"--threads is {options.threads!r}, expected numbers of at least 1 with commas between them")
+    return [int(word) for word in words]
 
 
 if __name__ == "__main__":

@@ -5,18 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import traceback
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import onert
 from onert.bundle import Files
 from onert.bundle.names import apart, symbol
-from onert.ir import OnertError
 
 from . import glow_options
 from .arguments import shapes
-from .exits import UsageError
+from .exits import UsageError, ended
 
 
 def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.ArgumentParser:
@@ -71,6 +70,10 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
     return out
 
 
+CALLED = {name: f"--{name}" for name in ("api", "cpu", "entry", "features", "name", "relocation", "target", "threads")}
+"""What options of the library are called here."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when done, 1 when a model cannot be bundled, 2 for wrong usage."""
     return _main(parser(), arguments)
@@ -83,20 +86,15 @@ def model_compiler(arguments: Sequence[str] | None = None) -> int:
 
 def _main(known: argparse.ArgumentParser, arguments: Sequence[str] | None) -> int:
     options = known.parse_args(arguments)
+    run = partial(_run, known.prog, options)
+    return ended(known.prog, run, tracebacks=options.verbose_level >= 2, called=CALLED)
+
+
+def _run(tool: str, options: argparse.Namespace) -> None:
     for note in glow_options.notes(options):
-        print(f"{known.prog}: {note}", file=sys.stderr)
-    try:
-        files = _bundle(options)
-    except UsageError as error:
-        print(f"{known.prog}: {error}", file=sys.stderr)
-        return 2
-    except OnertError as error:
-        if options.verbose_level >= 2:
-            traceback.print_exc()
-        print(f"{known.prog}: {error}", file=sys.stderr)
-        return 1
+        print(f"{tool}: {note}", file=sys.stderr)
+    files = _bundle(options)
     print(_json(files) if options.json else _text(files))
-    return 0
 
 
 def _bundle(options: argparse.Namespace) -> Files:

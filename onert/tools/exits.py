@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from onert.ir import OnertError
+from onert.ir import OnertError, OptionError
 from onert.ir.errors import printable
 
 from .notes import notes_on_stderr
@@ -20,20 +21,25 @@ class UsageError(OnertError):
     """An argument that cannot be understood: exit status 2."""
 
 
-def ended(tool: str, command: Callable[[], None], *, tracebacks: bool = False) -> int:
+def ended(
+    tool: str, command: Callable[[], None], *, tracebacks: bool = False, called: Mapping[str, str] | None = None
+) -> int:
     """Run a command to its end; its exit status.
 
     0 when done; 1 when the model, its data, a backend or the system failed; 2 for wrong usage; 130 when interrupted. A
     reader of the output that leaves early ends the command in silence, with 1. Characters that the terminal or file
-    cannot hold are written as escapes. `tracebacks` shows where errors were raised too.
+    cannot hold are written as escapes. `tracebacks` shows where errors were raised too. `called` are the command's
+    names for options and functions of the library, which errors say in their place.
     """
+    called = called or {}
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
         with notes_on_stderr(tool):
             command()
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except KeyboardInterrupt:
         _abandon_output()
         return INTERRUPTED
@@ -43,16 +49,21 @@ def ended(tool: str, command: Callable[[], None], *, tracebacks: bool = False) -
     except Exception as error:
         if tracebacks:
             traceback.print_exc()
-        print(f"{tool}: {_sentence(error)}", file=sys.stderr)
+        print(f"{tool}: {_sentence(error, called)}", file=sys.stderr)
         if isinstance(error, OSError):
             _abandon_output()  # it may be what cannot be written
-        return WRONG_USAGE if isinstance(error, UsageError) else FAILED
+        if isinstance(error, UsageError) or (isinstance(error, OptionError) and error.option in called):
+            return WRONG_USAGE
+        return FAILED
     return DONE
 
 
-def _sentence(error: Exception) -> str:
+def _sentence(error: Exception, called: Mapping[str, str]) -> str:
     if isinstance(error, OnertError):
-        return str(error)
+        said = str(error)
+        for name, here in called.items():
+            said = re.sub(rf"(?<![\w.'-]){name}(?![\w.'-])", here, said)
+        return said
     if isinstance(error, OSError):
         place = os.fspath(error.filename) if isinstance(error.filename, str | os.PathLike) else "the output"
         return printable(f"{place} cannot be read or written: {error.strerror or error}")
@@ -65,7 +76,7 @@ def _abandon_output() -> None:
     """Let what is still to be written go nowhere: the interpreter would try again, and complain, when it ends."""
     try:
         number = sys.stdout.fileno()
-    except (OSError, ValueError):
+    except (AttributeError, OSError, ValueError):  # there is none
         return
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, number)

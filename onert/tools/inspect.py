@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-import traceback
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,11 @@ from onert import frontend
 from onert.backend import Program
 from onert.compiler.report import tables
 from onert.compiler.report.memory_plan_svg import plan_svg
-from onert.ir import ExecutionError, OnertError, Package
+from onert.ir import ExecutionError, Package
 from onert.ir.text import text
 
-from .notes import notes_on_stderr
+from .arguments import CALLED, backend_names, require_suffix
+from .exits import UsageError, ended
 
 
 def parser() -> argparse.ArgumentParser:
@@ -39,32 +40,31 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when done, 1 when the model failed, 2 for wrong usage."""
     options = parser().parse_args(arguments)
-    try:
-        package = frontend.load(Path(options.model))  # and not the compiler
-        for note in package.notes:
-            print(f"onert_inspect: {note}", file=sys.stderr)
-        if options.ops or options.plan or options.svg is not None:
-            with notes_on_stderr("onert_inspect"):
-                _tables(options, package)
-        else:
-            for model in package.models:
-                print(text(model, constants=False), end="")
-    except OnertError as error:
-        if options.verbose_level >= 2:
-            traceback.print_exc()
-        print(f"onert_inspect: {error}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 1
-    return 0
+    return ended("onert_inspect", partial(_run, options), tracebacks=options.verbose_level >= 2, called=CALLED)
+
+
+def _run(options: argparse.Namespace) -> None:
+    compiles = options.ops or options.plan or options.svg is not None
+    for name in ("executor", "signature", "backends"):
+        if getattr(options, name) is not None and not compiles:
+            raise UsageError(f"--{name} is given without --ops, --plan or --svg")
+    require_suffix(options.svg, "--svg", (".svg",))
+    backend_names(options.backends)
+    package = frontend.load(Path(options.model))  # and not the compiler
+    for note in package.notes:
+        print(f"onert_inspect: note: {note}", file=sys.stderr)
+    if compiles:
+        _tables(options, package)
+    else:
+        for model in package.models:
+            print(text(model, constants=False), end="")
 
 
 def _tables(options: argparse.Namespace, package: Package) -> None:
     chosen: dict[str, Any] = {"signature": options.signature}
-    if options.backends:
-        chosen["backends"] = tuple(name for name in options.backends.split(";") if name)
-    if options.executor:
+    if options.backends is not None:
+        chosen["backends"] = backend_names(options.backends)
+    if options.executor is not None:
         chosen["executor"] = options.executor
     program = onert.compile(package, **chosen)
     console = Console()

@@ -86,7 +86,7 @@ def write_report(path: Path, measured: Measurements, names: Sequence[str]) -> No
             for k, v in sorted(measured.memory[phase].items())
         },
     }
-    with path.open("w", newline="") as file:
+    with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(row))
         writer.writeheader()
         writer.writerow(row)

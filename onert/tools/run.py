@@ -26,7 +26,7 @@ from onert.ir import Array, BackendError, CompileError, ExecutionError, OnertWar
 from . import inputs as sources
 from . import profiling
 from .answers import answer_lines, read_answers, read_labels
-from .arguments import CODEGEN, check, is_h5, parser, shapes, wants_h5
+from .arguments import CALLED, CODEGEN, backend_names, check, is_h5, parser, shapes, wants_h5
 from .exits import UsageError, ended
 from .measure import Measurements, phase_lines, write_report
 from .slowness import runs_slowly, slowness
@@ -35,14 +35,15 @@ from .slowness import runs_slowly, slowness
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when done, 1 when the model, its data or a backend failed, 2 for wrong usage."""
     options = parser().parse_args(arguments)
-    return ended("onert_run", partial(_run, options), tracebacks=options.verbose_level >= 2)
+    return ended("onert_run", partial(_run, options), tracebacks=options.verbose_level >= 2, called=CALLED)
 
 
 def _run(options: argparse.Namespace) -> None:
     check(options)
     measured = Measurements()
     labels = () if options.labels is None else read_labels(options.labels)
-    say = (lambda line: print(line, file=sys.stderr)) if options.json else print
+    messages: list[str] = []
+    say = messages.append if options.json else print
     _refuse_quantization(options)
     if options.gpumem_poll:
         warnings.warn("-g shows nothing: no backend uses GPU memory", OnertWarning, stacklevel=1)
@@ -53,6 +54,8 @@ def _run(options: argparse.Namespace) -> None:
         for line in profiling.profile_backends(package, chosen):
             say(line)
     if options.profile_backends:
+        if options.json:
+            print(json.dumps({"model": str(options.model), "messages": messages}))
         return
     if options.codegen is not None:
         say(_generated(options, package))
@@ -75,7 +78,7 @@ def _run(options: argparse.Namespace) -> None:
         outputs = _runs(options, execution, used, measured)
     infos = execution.program.outputs
     best = _answers(options, infos, outputs, labels)
-    if slow:
+    if runs_slowly(execution.program, chosen):
         warnings.warn(slowness(execution.program, profile.rows, chosen), OnertWarning, stacklevel=1)
     _dump(options, execution.program, used, outputs)
     execution.close()
@@ -84,11 +87,12 @@ def _run(options: argparse.Namespace) -> None:
     if options.write_report:
         names = (Path(sys.argv[0]).stem or "onert_run", Path(options.model).stem, options.backends or "default")
         write_report(Path("-".join(names).replace(";", "+") + ".csv"), measured, names)
-    for line in phase_lines(measured, memory=options.mem_poll):
-        say(line)
     if options.json:
-        print(json.dumps(_summary(options, execution.program, measured, given, outputs, best)))
+        summary = _summary(options, execution.program, measured, given, outputs, best)
+        print(json.dumps({**summary, "messages": messages}))
     else:
+        for line in phase_lines(measured, memory=options.mem_poll):
+            print(line)
         _print_inputs(execution.program.inputs, given)
         _print_outputs(infos, outputs, best)
 
@@ -155,8 +159,8 @@ def _choices(options: argparse.Namespace) -> dict[str, Any]:
     if wants_h5(options.shape_prepare):
         prepared = sources.hdf5_shapes(options.load)
     chosen: dict[str, Any] = {"input_shapes": prepared}
-    if options.backends:
-        chosen["backends"] = tuple(name for name in options.backends.split(";") if name)
+    if options.backends is not None:
+        chosen["backends"] = backend_names(options.backends)
     for name in ("executor", "num_threads", "signature"):
         if getattr(options, name) is not None:
             chosen[name] = getattr(options, name)
@@ -272,6 +276,7 @@ def _reshaped(options: argparse.Namespace, infos: Sequence[TensorInfo], outputs:
 
 def _dump(options: argparse.Namespace, program: Program, used: Sequence[Array], outputs: Sequence[Array]) -> None:
     shaped = _reshaped(options, program.outputs, outputs)
+    target = options.dump
     try:
         if options.dump is not None:
             if is_h5(options.dump):
@@ -286,11 +291,10 @@ def _dump(options: argparse.Namespace, program: Program, used: Sequence[Array], 
         for prefix, arrays in ((options.dump_raw, outputs), (options.dump_input_raw, used)):
             if prefix is not None:
                 for i, array in enumerate(arrays):
-                    Path(f"{prefix}.{i}").write_bytes(np.ascontiguousarray(array).tobytes())
+                    target = Path(f"{prefix}.{i}")
+                    target.write_bytes(np.ascontiguousarray(array).tobytes())
     except OSError as error:
-        raise ExecutionError(
-            f"{error.filename or options.dump} cannot be written: {error.strerror or error}"
-        ) from error
+        raise ExecutionError(f"{error.filename or target} cannot be written: {error.strerror or error}") from error
 
 
 def _summary(

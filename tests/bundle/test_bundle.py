@@ -326,7 +326,7 @@ BAD: list[tuple[str, Callable[[Path], Any]]] = [
     ("relocation is 'rwpi'", lambda p: onert.bundle(toys.network(), p, relocation="rwpi")),
     ("api is 'fancy'", lambda p: onert.bundle(toys.network(), p, api="fancy")),
     ("threads is 0", lambda p: onert.bundle(toys.network(), p, threads=0)),
-    ("threads is 100000, expected 1 to 256", lambda p: onert.bundle(toys.network(), p, threads=100_000)),
+    ("threads is 100000, expected 1 to 1024", lambda p: onert.bundle(toys.network(), p, threads=100_000)),
     ("name is 'a-b', expected a C identifier", lambda p: onert.bundle(toys.network(), p, name="a-b")),
     ("entry is 'int'", lambda p: onert.bundle(toys.network(), p, entry="int")),
     ("no program is given", lambda p: onert.bundle({}, p)),

@@ -52,7 +52,6 @@ def test_failures_are_one_line_and_status_1(tmp_path: Path, capsys: pytest.Captu
         [DIGITS, "--target", "z80"],
         [DIGITS, "--signature", "nothing"],
         [DIGITS, "--shape", "[0,[2,9,9,9]]"],
-        [DIGITS, "--threads", "0"],
     ):
         assert main([*arguments, "-o", str(tmp_path / "out")]) == 1
         said = capsys.readouterr()
@@ -65,6 +64,7 @@ def test_failures_are_one_line_and_status_1(tmp_path: Path, capsys: pytest.Captu
 def test_wrong_usage_is_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = ["-o", str(tmp_path)]
     assert main([DIGITS, "--shape", "rubbish", *out]) == 2
+    assert main([DIGITS, "--threads", "0", *out]) == 2
     assert main([DIGITS, LENET, "--signature", "serving_default", *out]) == 2
     assert main([DIGITS, "--entry", "a", "--entry", "b", *out]) == 2
     with pytest.raises(SystemExit) as exited:

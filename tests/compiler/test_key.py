@@ -12,6 +12,7 @@ from attrs import evolve, fields
 from shared_material import REPOSITORY
 
 import onert
+import onert_llvm
 from onert.backend.writers import WRITERS
 from onert.compiler.options import Options
 from onert.compiler.program_cache import key
@@ -48,7 +49,7 @@ OPTIONS: Mapping[str, tuple[object, Mapping[str, Any]]] = {
     "max_memory": (1 << 20, {}),
     "max_work": (1 << 20, {}),
     "optimize": (False, {}),
-    "disabled_passes": (frozenset({"FoldConstants"}), {}),
+    "disabled_passes": (frozenset({"fold_constants"}), {}),
     "target": (isa.runnable()[0].name, {}),
     "extra": ({"a setting": "of a backend"}, {}),
     "workspace_dir": ("elsewhere", {"tracing": True}),
@@ -75,6 +76,7 @@ def test_each_option_is_part_of_the_key(
     name: str, cached: Cached, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(onert_llvm.Llvm, "extra", frozenset({"a setting"}))
     (tmp_path / "elsewhere").mkdir()
     value, more = OPTIONS[name]
     base: dict[str, Any] = {"input_shapes": SHAPES, "num_threads": 1, **more}

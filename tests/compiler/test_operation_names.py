@@ -103,7 +103,7 @@ def test_a_name_that_nothing_has_is_refused_with_the_most_similar(name: str, sim
     with pytest.raises(CompileError) as caught:
         choices(package.model.primary, Options(op_backend={"Conv2D": "llvm", name: "reference"}))
     refused, _, names = str(caught.value).partition("; the most similar names are ")
-    assert refused == f"OP_BACKEND_{name} is set, but no kind of operation is called {name!r}"
+    assert refused == f"op_backend has {name!r}, but no kind of operation is called {name!r}"
     assert (similar in names.split(", ")) if similar else not names
 
 
@@ -115,5 +115,5 @@ def test_a_custom_operator_of_the_model_is_chosen_by_its_code() -> None:
     empty = Builder()
     other = empty.model([empty.input(TensorType(DType.FLOAT32, (2,)), "x")]).primary
     assert choices(other, Options(op_backend={"Mine": "reference"}), (model.primary,)).by_kind
-    with pytest.raises(CompileError, match="OP_BACKEND_Mine is set"):
+    with pytest.raises(CompileError, match="op_backend has 'Mine', but no kind"):
         choices(other, Options(op_backend={"Mine": "reference"}))

@@ -55,8 +55,8 @@ def test_every_variable_is_read() -> None:
             "CPU_MEMORY_PLANNER is 'Worst', expected one of Best, Bump, FirstFit, WIC, GreedyBySize, "
             "GreedyByBreadth, Recycle",
         ),
-        ("NUM_THREADS", "0", "NUM_THREADS is 0, expected -1 or at least 1"),
-        ("NUM_THREADS", "many", "NUM_THREADS is 'many', expected -1 or at least 1"),
+        ("NUM_THREADS", "0", "NUM_THREADS is 0, expected -1 or 1 to 1024"),
+        ("NUM_THREADS", "many", "NUM_THREADS is 'many', expected -1 or 1 to 1024"),
         ("TRACING_MODE", "2", "TRACING_MODE is '2', expected one of 1, true, on, yes, 0, false, off, no"),
         ("OP_BACKEND_MAP", "a=cpu", "OP_BACKEND_MAP has 'a=cpu', expected INDEX=BACKEND pairs separated by ';'"),
         ("OP_BACKEND_MAP", "3", "OP_BACKEND_MAP has '3', expected INDEX=BACKEND pairs separated by ';'"),
@@ -124,7 +124,7 @@ def test_the_page_on_options_has_every_variable() -> None:
 def test_options_made_directly_are_checked_too() -> None:
     with pytest.raises(CompileError, match="executor is 'Turbo', expected one of Linear, Dataflow, Parallel"):
         Options(executor="Turbo")
-    with pytest.raises(CompileError, match="num_threads is 0, expected at least 1"):
+    with pytest.raises(CompileError, match="num_threads is 0, expected 1 to 1024"):
         Options(num_threads=0)
 
 

@@ -21,7 +21,7 @@ from shared_material import REPOSITORY
 
 import onert
 from onert.ir import CallTypes, DType, TensorType
-from onert.tools import bench, bundle, inspect, run
+from onert.tools import bench, bundle, cache, inspect, run
 
 HERE = Path(__file__).parent / "mistakes"
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
@@ -29,6 +29,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "onert_inspect": inspect.main,
     "onert_bench": bench.main,
     "onert_bundle": bundle.main,
+    "onert_cache": cache.main,
 }
 MODELS = {
     "vector": TensorType(DType.FLOAT32, (1, 10)),
@@ -42,7 +43,7 @@ MODELS = {
 
 def _mistakes(kind: str) -> dict[str, dict[str, Any]]:
     rows = [row for file in sorted(HERE.glob("*.toml")) for row in tomllib.loads(file.read_text())["mistake"]]
-    return {row[kind]: row for row in rows if kind in row}
+    return {f"{row[kind]} {row.get('name', '')}".rstrip(): row for row in rows if kind in row}
 
 
 SHELL, PYTHON = _mistakes("command"), _mistakes("python")
@@ -92,6 +93,15 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     np.save(here / "ints.npy", np.zeros((1, 8, 8, 1), np.int32))
     np.save(here / "short.npy", np.zeros((1, 3), np.float32))
     np.savez(here / "other.npz", other=np.zeros(1))
+    np.savez(here / "cut.npz", image=np.zeros((1, 8, 8, 1), np.float32))
+    (here / "cut.npz").write_bytes((here / "cut.npz").read_bytes()[:200])
+    np.save(here / "pickled.npy", np.array([None]), allow_pickle=True)
+    header = np.lib.format.header_data_from_array_1_0(np.zeros(1)) | {"shape": (1 << 50,)}
+    with (here / "huge.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+    for name in ("full.0", "full.npz", "full.svg"):
+        (here / name).symlink_to("/dev/full")
+    (here / "raw.0").write_text("words, and no more than words")
     return found
 
 

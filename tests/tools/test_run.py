@@ -44,6 +44,7 @@ def test_json_is_one_object_with_all_that_is_promised(shell: Shell) -> None:
         "execute_ms",
         "memory",
         "topk",
+        "messages",
     }
     assert found["execute_ms"].keys() == {"mean", "min", "max", "geomean", "runs"}
     assert found["execute_ms"]["runs"] == 3
@@ -169,7 +170,7 @@ FAILURES: dict[str, tuple[tuple[object, ...], int, str]] = {
     "no such file": (("nothing.tflite",), 1, "nothing.tflite"),
     "no model": ((__file__,), 1, "test_run.py"),
     "no such backend": ((FLOAT, "--backends", "gpu"), 1, "gpu"),
-    "no such executor": ((FLOAT, "--executor", "Quantum"), 1, "Quantum"),
+    "no such executor": ((FLOAT, "--executor", "Quantum"), 2, "Quantum"),
     "no such input": ((FLOAT, "--input", f"picture={SAMPLE}"), 1, "picture"),
     "no such file for an input": ((FLOAT, "--input", "image=none.png"), 1, "none.png"),
     "no image": ((FLOAT, "--input", f"image={FLOAT / 'labels.txt'}"), 1, "labels.txt"),

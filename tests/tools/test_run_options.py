@@ -141,7 +141,7 @@ def test_ranges_are_recorded_before_the_runs_that_count(
     monkeypatch.setenv("WORKSPACE_DIR", "work")
     status, out, err = shell(adder, "-l", _write(".npz", X, Y), "--minmax_runs", 3, "-r", 2, "--json")
     assert status == 0, err
-    assert "the ranges of 3 runs are written to work/minmax.json" in err
+    assert "the ranges of 3 runs are written to work/minmax.json" in json.loads(out)["messages"]
     assert json.loads(out)["execute_ms"]["runs"] == 2
     ranges = json.loads(Path("work/minmax.json").read_text())
     assert ranges["tensor2"] == {"min": 11.0, "max": 33.0, "runs": 3}

@@ -53,7 +53,7 @@ def choices(subgraph: Subgraph, options: Options, others: Iterable[Subgraph] = (
     `others` are the model's other subgraphs. CompileError for an index that no operation has, and for a name that no
     kind of operation has.
     """
-    check_kinds(options.op_backend, (subgraph, *others))
+    check_kinds(options.op_backend, (subgraph, *others), explicit=options.is_explicit("op_backend"))
     by_location = {}
     for index, backend in options.op_backend_map.items():
         if not 0 <= index < len(subgraph.operations):

@@ -131,11 +131,11 @@ def kinds(operation: Operation) -> tuple[str, ...]:
     return tuple(dict.fromkeys((label, member, *_ONE_NAME_OF.get(label, ()), name, *_ONE_NAME_OF.get(name, ()))))
 
 
-def check_kinds(names: Iterable[str], subgraphs: Iterable[Subgraph]) -> None:
+def check_kinds(names: Iterable[str], subgraphs: Iterable[Subgraph], *, explicit: bool) -> None:
     """CompileError for a name that no kind of operation has, with the names that are most like it.
 
     Names are those of `kinds`: ONE's, this project's, those that plugins declare, and codes of custom operators that
-    the model has.
+    the model has. `explicit` names are those of the option, others those of the variables.
     """
     wanted = [name for name in names if name not in ONE_NAMES]
     if wanted:
@@ -145,7 +145,7 @@ def check_kinds(names: Iterable[str], subgraphs: Iterable[Subgraph]) -> None:
         known = present | ONE_NAMES.keys() | _declared()
         wanted = [name for name in wanted if name not in known]
     if wanted:
-        raise CompileError("; ".join(_sentence(name, known) for name in wanted))
+        raise CompileError("; ".join(_sentence(name, known, explicit=explicit) for name in wanted))
 
 
 def _declared() -> set[str]:
@@ -161,7 +161,7 @@ def _declared() -> set[str]:
     return found
 
 
-def _sentence(name: str, known: Iterable[str]) -> str:
+def _sentence(name: str, known: Iterable[str], *, explicit: bool) -> str:
     by_lower: dict[str, str] = {}
     for each in sorted(known):
         by_lower.setdefault(each.lower().replace("_", ""), each)
@@ -170,4 +170,5 @@ def _sentence(name: str, known: Iterable[str]) -> str:
     longer = sorted((each for each in by_lower if len(short) > 2 and short in each), key=len)
     near = list(dict.fromkeys(by_lower[each] for each in (*close, *longer)))[:4]
     hint = f"; the most similar names are {', '.join(near)}" if near else ""
-    return f"OP_BACKEND_{name} is set, but no kind of operation is called {name!r}{hint}"
+    given = f"op_backend has {name!r}" if explicit else f"OP_BACKEND_{name} is set"
+    return f"{given}, but no kind of operation is called {name!r}{hint}"

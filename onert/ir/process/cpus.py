@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+MAX_THREADS = 1024
+"""The most threads that one program may be given: each takes memory, and some systems have no more."""
 _CGROUPS = Path("/sys/fs/cgroup")
 _MEMBERSHIP = Path("/proc/self/cgroup")
 
@@ -15,7 +17,7 @@ def available_cpus(cgroups: Path = _CGROUPS, membership: Path = _MEMBERSHIP) -> 
     """The CPUs that the process is bound to, or fewer where a cgroup's quota allows less time than they have."""
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quotas = [math.ceil(quota) for quota in _quotas(cgroups, membership)]
-    return max(1, min([bound, *quotas]))
+    return max(1, min([bound, *quotas, MAX_THREADS]))
 
 
 def _quotas(cgroups: Path, membership: Path) -> Iterator[float]:

@@ -63,11 +63,13 @@ def archive(path: Path, infos: Sequence[TensorInfo]) -> list[Array]:
     """Every input from .npz (by name, or by position as `0`, `1`, ... or `in0`, ...), .npy or .h5 (group `value`)."""
     suffix = path.suffix.lower()
     if suffix == ".npy":
+        if len(infos) != 1:
+            raise ExecutionError(f"{path} holds one array, expected {len(infos)}")
         return [numpy_file(path)]
     if suffix in (".h5", ".hdf5"):
         return hdf5(path, len(infos))
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             found = {name: file[name] for name in file.files}
     except _UNREADABLE as error:
         raise ExecutionError(f"{path} cannot be read as .npz: {error}") from error

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from onert.backend.cache import Cache, default_directory
+from onert.ir import ExecutionError
+
+from .exits import UsageError, ended
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(prog="onert_cache", description=__doc__)
+    out = argparse.ArgumentParser(prog="onert_cache", description="List the cache of compiled code, or remove from it.")
     out.add_argument(
         "--directory", type=Path, default=None, help="the cache (default: ONERT_CACHE_DIR or ~/.cache/onert)"
     )
@@ -25,17 +30,30 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = parser().parse_args(arguments)
-    cache = Cache(options.directory or default_directory(os.environ))
+    """Exit status 0 when done, 1 when the cache cannot be read or has no such entry, 2 for wrong usage."""
+    return ended("onert_cache", partial(_run, parser().parse_args(arguments)))
+
+
+def _run(options: argparse.Namespace) -> None:
+    directory = options.directory or default_directory(os.environ)
+    if options.directory is not None:
+        os.scandir(directory).close()  # OSError unless it can be read
+    cache = Cache(directory)
     entries = cache.entries()
     if options.command == "ls":
         for entry in entries:
             used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used))
             print(f"{entry.key[:16]}  {entry.size:>10}  {used}")
         print(f"{len(entries)} entries, {sum(e.size for e in entries)} bytes in {cache.directory}")
-        return 0
+        return
     if options.all == bool(options.prefixes):
-        parser().error("rm wants either keys or --all")
+        raise UsageError("rm wants either keys or --all")
+    for prefix in options.prefixes:
+        if not any(entry.key.startswith(prefix) for entry in entries):
+            raise ExecutionError(f"no entry's key begins with {prefix!r} in {cache.directory}")
     chosen = [e.key for e in entries if options.all or e.key.startswith(tuple(options.prefixes))]
     print(f"{cache.remove(chosen)} entries removed")
-    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

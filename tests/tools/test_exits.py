@@ -1,0 +1,115 @@
+"""Claims about how commands end: with a status and a sentence, whatever happens and wherever the output goes."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from shared_material import REPOSITORY
+
+from onert.ir import BackendError, CompileError, ExecutionError, ModelError, OptionError
+from onert.tools.exits import UsageError, ended
+
+DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_float"
+
+
+def _raises(error: BaseException) -> Callable[[], None]:
+    def command() -> None:
+        raise error
+
+    return command
+
+
+ENDS: dict[str, tuple[BaseException, int, str]] = {
+    "usage": (UsageError("--n is 0"), 2, "onert_x: --n is 0\n"),
+    "an option": (OptionError("threads", "is 0"), 2, "onert_x: --threads is 0\n"),
+    "an option that has no name here": (OptionError("planner", "is 0"), 1, "onert_x: planner is 0\n"),
+    "a model": (ModelError("m.tflite: cut"), 1, "onert_x: m.tflite: cut\n"),
+    "compiling": (CompileError("no"), 1, "onert_x: no\n"),
+    "an option in a sentence": (ExecutionError("threads changes it"), 1, "onert_x: --threads changes it\n"),
+    "a word like an option": (ExecutionError("tensor 'threads'"), 1, "onert_x: tensor 'threads'\n"),
+    "a backend": (BackendError("no"), 1, "onert_x: no\n"),
+    "a full disk": (OSError(28, "No space left on device", "o"), 1, "onert_x: o cannot be read or written: No space"),
+    "a full output": (OSError(28, "No space left on device"), 1, "onert_x: the output cannot be read or written: No"),
+    "memory": (MemoryError(), 1, "onert_x: there is not enough memory\n"),
+    "a mistake of ours": (
+        KeyError("k"),
+        1,
+        "onert_x: a mistake in onert, which -v 2 shows the place of: KeyError: 'k'",
+    ),
+    "control characters": (ValueError("\x1b[2J"), 1, "ValueError: \\x1b[2J\n"),
+    "an interrupt": (KeyboardInterrupt(), 130, ""),
+    "a reader that left": (BrokenPipeError(), 1, ""),
+}
+
+
+@pytest.mark.parametrize(("error", "status", "says"), ENDS.values(), ids=ENDS.keys())
+def test_whatever_is_raised_becomes_a_status_and_a_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: BaseException, status: int, says: str
+) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert ended("onert_x", _raises(error), called={"threads": "--threads"}) == status
+    said = capsys.readouterr().err
+    assert says in said
+    assert bool(says) == bool(said)
+    assert "Traceback" not in said
+
+
+def test_a_traceback_is_there_for_who_asks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("onert_x", _raises(CompileError("no")), tracebacks=True) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_what_an_encoding_lacks_is_written_as_escapes(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
+    assert ended("onert_x", lambda: print("猫 café")) == 0
+    text = raw.getvalue().decode(encoding)
+    assert text == "猫 café\n".encode(encoding, "backslashreplace").decode(encoding)
+
+
+def test_a_process_without_an_output_ends_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert ended("onert_x", lambda: print("nowhere")) == 0
+    assert ended("onert_x", _raises(BrokenPipeError())) == 1
+
+
+def _started(*arguments: object, **given: object) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "onert.tools.run", str(DIGITS), *map(str, arguments)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, **given)  # type: ignore[call-overload, no-any-return]
+
+
+def test_a_full_device_is_a_sentence() -> None:
+    with Path("/dev/full").open("wb") as full:
+        process = _started(stdout=full)
+        _, err = process.communicate()
+    assert err == b"onert_run: the output cannot be read or written: No space left on device\n"
+    assert process.returncode == 1
+
+
+def test_a_reader_that_leaves_ends_a_process_in_silence() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = _started(stdout=writing)
+    os.close(writing)
+    _, err = process.communicate()
+    assert (process.returncode, err) == (1, b"")
+
+
+def test_an_interrupt_ends_a_run_with_130(tmp_path: Path) -> None:
+    process = _started("-r", 10**9, "--dump_input:raw", "x", "-v", 1, cwd=tmp_path, stdout=subprocess.DEVNULL)
+    assert process.stderr is not None
+    assert process.stderr.readline()  # what runs where: the runs are about to begin
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in err
