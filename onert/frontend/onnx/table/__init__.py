@@ -21,6 +21,8 @@ FAMILIES = (
     "elements.indexing",
     "layers.resizing",
     "layers.recurrent",
+    "layers.attention",
+    "layers.stateful",
     "control",
     "elements.quantization",
     "sequences",

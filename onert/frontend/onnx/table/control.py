@@ -58,7 +58,7 @@ Round = Callable[[Draft, Surroundings, int, int, list[int]], tuple[int, list[int
 and what the round adds to each list."""
 
 
-def _looped(node: Node, trips: int | None, start: int, initial: list[int], each: Round) -> tuple[list[int], list[int]]:
+def looped(node: Node, trips: int | None, start: int, initial: list[int], each: Round) -> tuple[list[int], list[int]]:
     """A While over (round, condition, state, lists, captured operands): the last state, and the lists."""
     d = node.draft
     types = [d.type(i).with_data(None) for i in initial]
@@ -144,7 +144,7 @@ def _loop(node: Node) -> tuple[Value | None, ...]:
         found = tensors(scope.inline(body, (at, go, *now)), "the body's results")
         return found[0], found[1 : 1 + count], found[1 + count :]
 
-    last, lists = _looped(node, trips, start, state, each)
+    last, lists = looped(node, trips, start, state, each)
     return (*last, *lists)
 
 
@@ -207,7 +207,7 @@ def _scan(node: Node) -> tuple[Value | None, ...]:
         found = tensors(scope.inline(body, (*now, *entries)), "the body's results")
         return go, found[:count], found[count:]
 
-    last, lists = _looped(node, steps, d.constant(np.array(True), DType.BOOL), operands[:count], each)
+    last, lists = looped(node, steps, d.constant(np.array(True), DType.BOOL), operands[:count], each)
     return (*last, *(_placed(d, x, axis, back) for x, axis, back in zip(lists, placed, turned, strict=True)))
 
 

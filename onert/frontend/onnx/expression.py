@@ -1,0 +1,203 @@
+"""Operands with Python's operators: what is composed of many operations reads as a formula."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import DType, ModelError, Shape, TensorType
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.fill import Range
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
+from onert.ir.ops.data_movement.slicing import BroadcastTo
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+
+from . import building
+from .draft import Draft
+
+
+@frozen(eq=False)
+class Expression:
+    """An operand of a draft. Operators add operations; a number beside it has its element type.
+
+    Shapes broadcast. Every method raises what the operation that it adds raises: RuleError for operands that do not
+    fit it.
+    """
+
+    draft: Draft
+    operand: int
+
+    @property
+    def type(self) -> TensorType:
+        return self.draft.type(self.operand)
+
+    @property
+    def dtype(self) -> DType:
+        return self.type.dtype
+
+    @property
+    def shape(self) -> Shape:
+        """The dimensions; ModelError where not even their number is known."""
+        building.require_rank(self.draft, self.operand)
+        return self.type.shape
+
+    @property
+    def rank(self) -> int:
+        return building.require_rank(self.draft, self.operand)
+
+    def of(self, operand: int) -> Expression:
+        """Another operand of the same draft."""
+        return Expression(self.draft, operand)
+
+    def like(self, value: float) -> Expression:
+        """A scalar of this element type."""
+        return self.of(building.like(self.draft, self.operand, value))
+
+    def _beside(self, other: Expression | float) -> int:
+        return other.operand if isinstance(other, Expression) else building.like(self.draft, self.operand, other)
+
+    def binary(self, kind: BinaryKind, other: Expression | float) -> Expression:
+        return self.of(self.draft.add(Binary(kind), self.operand, self._beside(other)))
+
+    def unary(self, kind: UnaryKind) -> Expression:
+        return self.of(self.draft.add(Unary(kind), self.operand))
+
+    def compared(self, kind: ComparisonKind, other: Expression | float) -> Expression:
+        return self.of(self.draft.add(Comparison(kind), self.operand, self._beside(other)))
+
+    def __add__(self, other: Expression | float) -> Expression:
+        return self.binary(BinaryKind.ADD, other)
+
+    def __sub__(self, other: Expression | float) -> Expression:
+        return self.binary(BinaryKind.SUB, other)
+
+    def __rsub__(self, other: float) -> Expression:
+        return self.like(other) - self
+
+    def __mul__(self, other: Expression | float) -> Expression:
+        return self.binary(BinaryKind.MUL, other)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Expression | float) -> Expression:
+        return self.binary(BinaryKind.DIV, other)
+
+    def __rtruediv__(self, other: float) -> Expression:
+        return self.like(other) / self
+
+    def __neg__(self) -> Expression:
+        return self.unary(UnaryKind.NEG)
+
+    def __lt__(self, other: Expression | float) -> Expression:
+        return self.compared(ComparisonKind.LESS, other)
+
+    def __le__(self, other: Expression | float) -> Expression:
+        return self.compared(ComparisonKind.LESS_EQUAL, other)
+
+    def __gt__(self, other: Expression | float) -> Expression:
+        return self.compared(ComparisonKind.GREATER, other)
+
+    def __ge__(self, other: Expression | float) -> Expression:
+        return self.compared(ComparisonKind.GREATER_EQUAL, other)
+
+    def equals(self, other: Expression | float) -> Expression:
+        return self.compared(ComparisonKind.EQUAL, other)
+
+    def __and__(self, other: Expression) -> Expression:
+        return self.binary(BinaryKind.LOGICAL_AND, other)
+
+    def __or__(self, other: Expression) -> Expression:
+        return self.binary(BinaryKind.LOGICAL_OR, other)
+
+    def __invert__(self) -> Expression:
+        return self.unary(UnaryKind.LOGICAL_NOT)
+
+    def __matmul__(self, other: Expression) -> Expression:
+        """The product of matrices, batches broadcast."""
+        return self.of(self.draft.add(BatchMatMul(), self.operand, other.operand))
+
+    def choose(self, one: Expression, other: Expression | float) -> Expression:
+        """`one` where this holds, else `other`."""
+        return self.of(self.draft.add(Select(), self.operand, one.operand, one._beside(other)))
+
+    def at_least(self, bound: Expression | float) -> Expression:
+        return self.binary(BinaryKind.MAXIMUM, bound)
+
+    def at_most(self, bound: Expression | float) -> Expression:
+        return self.binary(BinaryKind.MINIMUM, bound)
+
+    def cast(self, to: DType) -> Expression:
+        return self.of(building.cast(self.draft, self.operand, to))
+
+    def reduce(self, kind: Reduction, axes: Sequence[int], *, keep: bool = True) -> Expression:
+        places = building.ints(self.draft, axes, DType.INT32)
+        return self.of(self.draft.add(Reduce(kind, keep_dims=keep), self.operand, places))
+
+    def sum(self, *axes: int, keep: bool = True) -> Expression:
+        return self.reduce(Reduction.SUM, axes, keep=keep)
+
+    def reshape(self, *dims: int | None) -> Expression:
+        """In another shape, of which one dimension may be None: what the others leave."""
+        return self.of(building.reshape(self.draft, self.operand, dims))
+
+    def reshaped(self, *dims: int | Expression) -> Expression:
+        """In a shape of which some dimensions are operands of int64 and rank 1."""
+        parts = [building.ints(self.draft, [d]) if isinstance(d, int) else d.operand for d in dims]
+        return self.of(building.reshape_by(self.draft, self.operand, building.joined(self.draft, parts)))
+
+    def transpose(self, *order: int) -> Expression:
+        return self.of(building.transpose(self.draft, self.operand, order))
+
+    def expand(self, axis: int) -> Expression:
+        """With a dimension of 1 more, which is the one of that number."""
+        return self.of(self.draft.add(ExpandDims(), self.operand, self.draft.constant(axis, DType.INT32)))
+
+    def squeeze(self, *axes: int) -> Expression:
+        return self.of(self.draft.add(Squeeze(tuple(axes)), self.operand))
+
+    def scalar(self) -> Expression:
+        """The only element as a scalar."""
+        return self.of(self.draft.add(Reshape(()), self.operand)) if self.type.rank else self
+
+    def size(self, axis: int) -> Expression:
+        """A dimension, int64 of rank 1."""
+        return self.of(building.dimension(self.draft, self.operand, axis))
+
+    def known(self, axis: int, what: str) -> int:
+        """A dimension that must be known; ModelError with `what` it is."""
+        size = self.shape[axis]
+        if size is None:
+            raise ModelError(f"{what} is {self.type}, expected a known dimension {axis}")
+        return size
+
+    def take(self, indices: Expression | Sequence[int] | int, axis: int) -> Expression:
+        """The entries along an axis that the indices name; one for a number."""
+        if isinstance(indices, Expression):
+            places = indices.operand
+        elif isinstance(indices, int):
+            places = self.draft.constant(indices, DType.INT64)
+        else:
+            places = building.ints(self.draft, indices)
+        return self.of(self.draft.add(Gather(axis), self.operand, places))
+
+    def joined(self, others: Sequence[Expression], axis: int) -> Expression:
+        """This and others, one behind the other along an axis."""
+        return self.of(self.draft.add(Concat(axis), self.operand, *(o.operand for o in others)))
+
+    def broadcast(self, shape: Expression) -> Expression:
+        """Repeated along dimensions of 1 up to a shape, an operand of int64."""
+        return self.of(self.draft.add(BroadcastTo(), self.operand, shape.operand))
+
+    def count(self) -> Expression:
+        """0, 1, 2 and so on, as many as this, an int64, says."""
+        zero, one = (self.draft.constant(np.int64(v), DType.INT64) for v in (0, 1))
+        return self.of(self.draft.add(Range(), zero, self.scalar().operand, one))

@@ -1,0 +1,197 @@
+"""Attention: scores of queries against keys, their softmax, and the weighted sums of values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.frontend.onnx.building import converted
+from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.messages import Graph
+from onert.frontend.onnx.node import Importer, Node, Value
+from onert.ir import DType, ModelError
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.reduction.reduce import Reduction
+from onert.ir.ops.reduction.softmax import Softmax
+
+from .rotary import rotary_embedding
+
+_NOTHING = -math.inf
+
+
+def heads_apart(x: Expression, heads: int, what: str) -> Expression:
+    """[batch, tokens, heads * n] as [batch, heads, tokens, n]."""
+    width = x.known(2, what)
+    if heads < 1 or width % heads:
+        raise ModelError(f"{what} is {x.type}, expected a multiple of {heads} features")
+    return x.reshaped(x.size(0), x.size(1), heads, width // heads).transpose(0, 2, 1, 3)
+
+
+def heads_together(x: Expression) -> Expression:
+    """[batch, heads, tokens, n] as [batch, tokens, heads * n]."""
+    width = x.known(1, "the result") * x.known(3, "the result")
+    turned = x.transpose(0, 2, 1, 3)
+    return turned.reshaped(turned.size(0), turned.size(1), width)
+
+
+def repeated_heads(x: Expression, heads: int) -> Expression:
+    """Each head of keys or values as often as queries share it, one behind the other."""
+    own = x.known(1, "a key or value")
+    if own == heads:
+        return x
+    if own < 1 or heads % own:
+        raise ModelError(f"{heads} heads of queries do not share {own} of keys and values evenly")
+    return x.take([at // (heads // own) for at in range(heads)], 1)
+
+
+def scores(q: Expression, k: Expression, scale: float) -> Expression:
+    """`q · kᵀ * scale`, the root of the scale applied to each side."""
+    root = math.sqrt(scale) if scale >= 0 else 1.0
+    left, right = q * root, k.transpose(0, 1, 3, 2) * root
+    found = left @ right
+    return found if scale >= 0 else found * scale
+
+
+def softmax(x: Expression) -> Expression:
+    return x.of(x.draft.add(Softmax(), x.operand))
+
+
+def _optional(node: Node, index: int) -> Expression | None:
+    found = node.optional(index)
+    return None if found is None else Expression(node.draft, found)
+
+
+def _attention(node: Node) -> tuple[int | None, ...]:
+    """Source: ONNX Attention, opsets 23 to 25."""
+    d = node.draft
+    q, k, v = (Expression(d, node.input(at)) for at in range(3))
+    flat = q.rank == 3
+    if flat:
+        q = heads_apart(q, node.integer("q_num_heads"), "the query")
+        k = heads_apart(k, node.integer("kv_num_heads"), "the key")
+        v = heads_apart(v, node.integer("kv_num_heads"), "the value")
+    if q.rank != 4 or k.rank != 4 or v.rank != 4:
+        raise ModelError(f"is given {q.type}, {k.type} and {v.type}, expected 3 or 4 dimensions of each")
+    past = _optional(node, 4), _optional(node, 5)
+    if past[0] is not None and past[1] is not None:
+        k, v = past[0].joined([k], 2), past[1].joined([v], 2)
+    scale = node.number("scale", 1 / math.sqrt(q.known(3, "the query"))) if node.given("scale") else None
+    scale = 1 / math.sqrt(q.known(3, "the query")) if scale is None else scale
+    heads = q.known(1, "the query")
+    raw = scores(q, repeated_heads(k, heads), scale)
+    cap = node.number("softcap")
+    capped = raw if cap == 0 else (raw / cap).unary(UnaryKind.TANH) * cap
+    bias = _bias(node, q, k, past[0])
+    biased = capped if bias is None else capped + bias
+    precise = node.element_type("softmax_precision", q.dtype) if node.integer("softmax_precision") else q.dtype
+    weights = softmax(biased.cast(precise))
+    if bias is not None:
+        empty = bias.reduce(Reduction.MAX, [bias.rank - 1]).equals(_NOTHING)
+        weights = empty.choose(weights.like(0), weights)
+    weights = weights.cast(q.dtype)
+    y = weights @ repeated_heads(v, heads).cast(q.dtype)
+    shown = {0: raw, 1: capped, 2: biased, 3: weights}.get(node.integer("qk_matmul_output_mode"))
+    if shown is None:
+        raise ModelError(f"qk_matmul_output_mode is {node.integer('qk_matmul_output_mode')}, expected 0 to 3")
+    return (heads_together(y) if flat else y).operand, k.operand, v.operand, shown.operand
+
+
+def _bias(node: Node, q: Expression, k: Expression, past: Expression | None) -> Expression | None:
+    """What is added to the scores: the mask, and minus infinity where a query may not see a key."""
+    mask, lengths = _optional(node, 3), _optional(node, 6)
+    if mask is not None:
+        mask = _filled(mask, k)
+        if mask.dtype is DType.BOOL:
+            mask = mask.choose(q.like(0), _NOTHING)
+        mask = mask.cast(q.dtype)
+    columns = k.size(2).count()
+    bounds = []
+    causal = node.flag("is_causal")
+    left, right = node.integer("left_window_size", -1), node.integer("right_window_size", -1)
+    if causal or left >= 0 or right >= 0:
+        rows = q.size(2).count().expand(1)
+        if past is not None:
+            rows = rows + past.size(2)
+        elif lengths is not None:
+            rows = rows + (lengths.cast(DType.INT64) - q.size(2)).reshape(None, 1, 1, 1)
+        bounds += [columns <= rows] if causal else []
+        bounds += [columns <= rows + right] if right >= 0 else []
+        bounds += [columns >= rows - left] if left >= 0 else []
+    if lengths is not None:
+        bounds.append(columns < lengths.cast(DType.INT64).reshape(None, 1, 1, 1))
+    if not bounds:
+        return mask
+    seen = bounds[0]
+    for bound in bounds[1:]:
+        seen = seen & bound
+    hidden = seen.choose(q.like(0), _NOTHING)
+    return hidden if mask is None else mask + hidden
+
+
+def _filled(mask: Expression, k: Expression) -> Expression:
+    """A mask that has fewer columns than there are keys, those that are missing hidden."""
+    have, wanted = mask.shape[-1], k.shape[2]
+    if have is None or wanted is None or have in (wanted, 1):
+        return mask
+    if have > wanted:
+        raise ModelError(f"the mask is {mask.type}, there are {wanted} keys")
+    rest = (*(s if s is not None else 1 for s in mask.shape[:-1]), wanted - have)
+    if None in mask.shape:
+        raise ModelError(f"the mask is {mask.type}, expected a known shape where it has fewer columns than keys")
+    nothing: float = 0.0 if mask.dtype is DType.BOOL else _NOTHING
+    more = mask.draft.constant(np.full(rest, nothing).astype(mask.dtype.numpy), mask.dtype)
+    return mask.joined([mask.of(more)], mask.rank - 1)
+
+
+def _flexible(node: Node) -> int:
+    """Attention whose scores and weights graphs of the model may change. Source: ai.onnx.preview FlexAttention 1."""
+    d = node.draft
+    q, k, v = (Expression(d, node.input(at)) for at in range(3))
+    if q.rank != 4 or k.rank != 4 or v.rank != 4:
+        raise ModelError(f"is given {q.type}, {k.type} and {v.type}, expected 4 dimensions of each")
+    heads = q.known(1, "the query")
+    scale = node.number("scale", 1 / math.sqrt(q.known(3, "the query")))
+    wide = DType.FLOAT64 if q.dtype is DType.FLOAT64 else DType.FLOAT32
+    precise = node.element_type("softmax_precision", wide)
+    found = scores(q, repeated_heads(k, heads), scale).cast(precise)
+    weights = _changed(node, "prob_mod", softmax(_changed(node, "score_mod", found)))
+    dtype = v.dtype
+    y = weights.cast(dtype) @ repeated_heads(v, heads)
+    return converted(d, y.operand, q.dtype)
+
+
+def _changed(node: Node, name: str, x: Expression) -> Expression:
+    """What a graph of the node makes of a tensor; the tensor where there is no such graph."""
+    if not node.given(name):
+        return x
+    graph: Graph = node.graph(name)
+    results: Sequence[Value] = node.around.inline(graph, (x.operand,))
+    if len(results) != 1 or not isinstance(results[0], int):
+        raise ModelError(f"graph {name} gives {len(results)} results, expected one tensor")
+    return x.of(results[0])
+
+
+def _rotary(node: Node) -> int:
+    """Source: ONNX RotaryEmbedding, opset 23."""
+    d, x = node.draft, Expression(node.draft, node.input(0))
+    flat = x.rank == 3
+    if flat:
+        x = heads_apart(x, node.integer("num_heads"), "the input")
+    if x.rank != 4:
+        raise ModelError(f"is given {x.type}, expected 3 or 4 dimensions")
+    tables = [Expression(d, node.input(at)) for at in (1, 2)]
+    if node.has(3):
+        tables = [table.take(Expression(d, node.input(3)), 0) for table in tables]
+    width = node.integer("rotary_embedding_dim") or x.known(3, "the input")
+    y = rotary_embedding(x, tables[0], tables[1], width, interleaved=node.flag("interleaved"))
+    return (heads_together(y) if flat else y).operand
+
+
+_IMPORTERS: dict[tuple[str, str], Importer] = {
+    ("", "Attention"): _attention,
+    ("", "RotaryEmbedding"): _rotary,
+    ("ai.onnx.preview", "FlexAttention"): _flexible,
+}
+TABLE = _IMPORTERS
