@@ -23,6 +23,7 @@ FAMILIES = (
     "layers.recurrent",
     "layers.attention",
     "layers.stateful",
+    "layers.losses",
     "control",
     "elements.quantization",
     "sequences",
