@@ -27,6 +27,9 @@ FAMILIES = (
     "control",
     "elements.quantization",
     "sequences",
+    "vision",
+    "signal",
+    "text",
 )
 """The files of tables, those first whose operators models have most."""
 

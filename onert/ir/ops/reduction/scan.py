@@ -1,4 +1,4 @@
-"""Running sums and transforms along axes."""
+"""Running sums and products, and transforms along axes."""
 
 from __future__ import annotations
 
@@ -46,6 +46,36 @@ class CumSum(Op):
 
     def evaluate_quantized(self, types: CallTypes, x: Array, axis: Array) -> Array:
         return self.evaluate(x, axis)
+
+
+@frozen
+class CumProd(Op):
+    """Each element replaced by the product of those up to it along an axis.
+
+    Operands: `x`, numbers; `axis` (one integer, negative counted from the end). Result: that of `x`; integers wrap.
+    `exclusive` leaves the element itself out, `reverse` multiplies from the other end. Source: ONNX CumProd.
+    """
+
+    exclusive: bool = False
+    reverse: bool = False
+
+    def infer(self, x: TensorType, axis: TensorType) -> TensorType:
+        require(x.dtype.is_numeric, f"input is {x.dtype.text}, expected numbers")
+        require(x.rank >= 1, "input is a scalar, expected at least 1 dimension")
+        require_one_axis(axis)
+        if axis.value is not None:
+            axis_of(axis, x.rank)
+        return x.result(x.shape)
+
+    def evaluate(self, x: Array, axis: Array) -> Array:
+        at = normalize_axis(int(axis.reshape(-1)[0]), x.ndim)
+        turned = np.flip(x, at) if self.reverse else x
+        narrow = x.dtype.kind == "V" or x.dtype.itemsize < 4
+        out = np.cumprod(turned.astype(np.float32) if narrow and x.dtype.kind not in "iu" else turned, axis=at)
+        out = out.astype(x.dtype)
+        if self.exclusive:
+            out = np.concatenate([np.ones_like(out[_first(at)]), out[_all_but_last(at)]], axis=at)
+        return np.ascontiguousarray(np.flip(out, at)) if self.reverse else out
 
 
 @frozen

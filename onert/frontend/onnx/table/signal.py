@@ -1,0 +1,82 @@
+"""Signals: windows, Fourier transforms, mel bands."""
+
+from __future__ import annotations
+
+import math
+
+
+from onert.frontend.onnx.building import converted
+from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.node import Importer, Node
+from onert.ir import DType, ModelError
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.vision_audio.fourier import Fourier, MelWeights
+
+
+def _window(*shares: float) -> Importer:
+    """A sum of cosines: `shares[k] * cos(2 pi k n / N)`, the first one constant."""
+
+    def build(node: Node) -> int:
+        size = Expression(node.draft, node.input(0)).cast(DType.INT64).scalar()
+        count = size.count().cast(DType.FLOAT64)
+        length = (size if node.flag("periodic", default=True) else (size - 1).at_least(1)).cast(DType.FLOAT64)
+        found = count * 0 + shares[0]
+        for k, share in enumerate(shares[1:], 1):
+            found = found + (count * (2 * math.pi * k) / length).unary(UnaryKind.COS) * share
+        return converted(node.draft, found.operand, node.element_type("output_datatype", DType.FLOAT32))
+
+    return build
+
+
+def _fourier(node: Node) -> int:
+    """The axis is an attribute before opset 20, which counts the dimension of parts out."""
+    d = node.draft
+    if node.version >= 20:
+        axis = node.input(2) if node.has(2) else d.constant(-2, DType.INT64)
+    else:
+        axis = d.constant(node.integer("axis", 1), DType.INT64)
+    op = Fourier(node.flag("inverse"), node.flag("onesided"))
+    return d.add(op, node.input(0), axis, node.optional(1))
+
+
+def _short_time(node: Node) -> int:
+    """Frames of the signal, a step apart, times a window, each transformed."""
+    d = node.draft
+    signal, step = Expression(d, node.input(0)), Expression(d, node.input(1)).cast(DType.INT64)
+    if signal.rank == 2:
+        signal = signal.expand(2)
+    if signal.rank != 3:
+        raise ModelError(f"the signal is {signal.type}, expected [batch, length, 1 or 2]")
+    window = Expression(d, node.input(2)) if node.has(2) else None
+    if node.has(3):
+        length = Expression(d, node.input(3)).cast(DType.INT64).reshape(1)
+    elif window is not None:
+        length = window.size(0)
+    else:
+        raise ModelError("has neither a window nor a length of frames")
+    room = signal.size(1) - length
+    frames = room / step.reshape(1) + 1
+    places = (frames.count() * step.scalar()).expand(1) + length.count()
+    found = signal.take(places, 1)
+    if window is not None:
+        found = found * window.cast(signal.dtype).expand(1)
+    half = node.flag("onesided", default=True)
+    if half and found.shape[-1] == 2:
+        raise ModelError("the signal is complex, of which no half is redundant")
+    return d.add(Fourier(half=half), found.operand, d.constant(2, DType.INT64))
+
+
+def _mel(node: Node) -> int:
+    op = MelWeights(node.element_type("output_datatype", DType.FLOAT32))
+    return node.draft.add(op, *(node.input(at) for at in range(5)))
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "BlackmanWindow": _window(0.42, -0.5, 0.08),
+    "DFT": _fourier,
+    "HammingWindow": _window(25 / 46, -21 / 46),
+    "HannWindow": _window(0.5, -0.5),
+    "MelWeightMatrix": _mel,
+    "STFT": _short_time,
+}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

@@ -1,0 +1,60 @@
+"""Strings, and counts of groups of words."""
+
+from __future__ import annotations
+
+from onert.frontend.onnx.building import reshape
+from onert.frontend.onnx.node import Importer, Node
+from onert.ir import ModelError
+from onert.ir.ops.lookup.ngrams import CountGroups, Weighting
+from onert.ir.ops.lookup.strings import Letters, RegexFullMatch, StringConcat, StringNormalize, StringSplit
+
+
+def _concatenated(node: Node) -> int:
+    return node.draft.add(StringConcat(), node.input(0), node.input(1))
+
+
+def _split(node: Node) -> tuple[int, ...]:
+    most = node.integer("maxsplit") if node.given("maxsplit") else None
+    return node.draft.add_many(StringSplit(node.text("delimiter"), most), node.input(0))
+
+
+def _normalized(node: Node) -> int:
+    wanted = node.text("case_change_action", "NONE").lower()
+    letters = next((each for each in Letters if each.value == wanted), None)
+    if letters is None:
+        raise ModelError(f"case_change_action is {wanted!r}, expected NONE, LOWER or UPPER")
+    op = StringNormalize(letters, node.texts("stopwords"), node.flag("is_case_sensitive"))
+    return node.draft.add(op, node.input(0))
+
+
+def _matched(node: Node) -> int:
+    return node.draft.add(RegexFullMatch(node.text("pattern")), node.input(0))
+
+
+def _groups(node: Node) -> int:
+    mode = node.text("mode")
+    weighting = next((w for w in Weighting if w.name == mode), None)
+    if weighting is None:
+        raise ModelError(f"mode is {mode!r}, expected TF, IDF or TFIDF")
+    op = CountGroups(
+        weighting,
+        node.integer("min_gram_length"),
+        node.integer("max_gram_length"),
+        node.integer("max_skip_count"),
+        node.integers("ngram_counts") or (),
+        node.integers("ngram_indexes") or (),
+        node.texts("pool_strings") or node.integers("pool_int64s") or (),
+        node.numbers("weights") or (),
+    )
+    x = node.input(0)
+    return node.draft.add(op, reshape(node.draft, x, (1,)) if node.type(0).rank == 0 else x)
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "RegexFullMatch": _matched,
+    "StringConcat": _concatenated,
+    "StringNormalizer": _normalized,
+    "StringSplit": _split,
+    "TfIdfVectorizer": _groups,
+}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

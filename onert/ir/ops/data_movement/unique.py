@@ -1,0 +1,63 @@
+"""The different slices of a tensor."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array, DType
+from onert.ir.op import Op, require
+from onert.ir.types import CallTypes, TensorType
+
+
+@frozen
+class UniqueSlices(Op):
+    """The different slices of `x` along an axis, or its different elements.
+
+    - `x`: numbers, booleans or strings
+
+    Gives the slices, sorted or in the order in which they first appear; and as int64 of rank 1 for each of them where it
+    first stands, for each slice of x which one it is, and how often each is there. Source: ONNX Unique.
+    """
+
+    axis: int | None = None
+    sorted: bool = True
+
+    def infer(self, x: TensorType) -> tuple[TensorType, TensorType, TensorType, TensorType]:
+        ordered = x.dtype.is_numeric and not x.dtype.is_complex
+        require(ordered or x.dtype in (DType.BOOL, DType.STRING), f"x is {x}, expected elements that have an order")
+        if self.axis is None:
+            count, first = shapes.num_elements(x.shape), x.result((None,))
+        else:
+            at = shapes.normalize_axis(self.axis, x.rank)
+            count, first = x.shape[at], x.result((*x.shape[:at], None, *x.shape[at + 1 :]))
+        some, every = TensorType(DType.INT64, (None,)), TensorType(DType.INT64, (count,))
+        return first, some, every, some
+
+    def rounds(self, types: CallTypes) -> int:
+        return types.input(0).shape[shapes.normalize_axis(self.axis, types.input(0).rank)] or 0 if self.axis else 0
+
+    def evaluate(self, x: Array) -> tuple[Array, Array, Array, Array]:
+        axis = 0 if self.axis is None else shapes.normalize_axis(self.axis, x.ndim)
+        slices = x.reshape(-1) if self.axis is None else x
+        rows = np.moveaxis(slices, axis, 0)
+        keys = rows.reshape(len(rows), -1)
+        places: dict[tuple[object, ...], int] = {}
+        firsts: list[int] = []
+        inverse = np.empty(len(rows), np.int64)
+        for at, row in enumerate(keys.tolist()):
+            key = tuple(row)
+            if key not in places:
+                places[key] = len(firsts)
+                firsts.append(at)
+            inverse[at] = places[key]
+        order = list(range(len(firsts)))
+        if self.sorted:
+            order.sort(key=lambda each: keys[firsts[each]].tolist())
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        chosen = np.array(firsts, np.int64)[order] if firsts else np.zeros(0, np.int64)
+        counts = np.bincount(inverse, minlength=len(firsts)).astype(np.int64)[order] if firsts else chosen
+        found = np.moveaxis(rows[chosen], 0, axis)
+        return np.ascontiguousarray(found), chosen, rank[inverse] if firsts else inverse, counts

@@ -1,0 +1,84 @@
+"""Counts of groups of words."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import numpy as np
+from attrs import field, frozen
+
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array, DType
+from onert.ir.op import Op, require
+from onert.ir.types import CallTypes, TensorType
+
+from .strings import text
+
+
+class Weighting(Enum):
+    """What becomes of how often a group is found."""
+
+    TF = "the count"
+    IDF = "the group's weight where it is there at all"
+    TFIDF = "the count times the group's weight"
+
+
+@frozen
+class CountGroups(Op):
+    """How often groups of words from a list follow one another in rows of words, with words left out between them.
+
+    - `x`: integers or strings `[n]` or `[rows, n]`
+
+    `pool` has the groups one behind the other; `starts` says where those of one word begin, then of two, and so on;
+    `columns` for each group in which column of the result it is counted. Groups of `shortest` to `longest` words are
+    looked for, with 0 to `skips` words between neighbours. Result: float32 `[columns]` or `[rows, columns]`.
+    Source: ONNX TfIdfVectorizer.
+    """
+
+    weighting: Weighting
+    shortest: int
+    longest: int
+    skips: int
+    starts: tuple[int, ...]
+    columns: tuple[int, ...]
+    pool: tuple[int | str, ...] = field(repr=False)
+    weights: tuple[float, ...] = ()
+
+    def infer(self, x: TensorType) -> TensorType:
+        words = x.dtype in (DType.INT32, DType.INT64, DType.STRING) and x.rank in (1, 2)
+        require(words, f"x is {x}, expected words of 1 or 2 dimensions")
+        require(1 <= self.shortest <= self.longest, f"groups have {self.shortest} to {self.longest} words")
+        require(0 <= self.skips <= 1 << 16, f"{self.skips} words are left out, expected 0 to {1 << 16}")
+        inside = all(0 <= c < 1 << 24 for c in self.columns) and len(self.columns) == len(self._groups())
+        require(inside, f"there are {len(self.columns)} columns for {len(self._groups())} groups")
+        require(not self.weights or len(self.weights) == len(self.columns), f"there are {len(self.weights)} weights")
+        return TensorType(DType.FLOAT32, (*x.shape[:-1], max(self.columns, default=-1) + 1))
+
+    def _groups(self) -> list[tuple[int | str, ...]]:
+        found: list[tuple[int | str, ...]] = []
+        for size, start in enumerate(self.starts, 1):
+            stop = self.starts[size] if size < len(self.starts) else len(self.pool)
+            require(0 <= start <= stop <= len(self.pool), f"the groups begin at {self.starts} of {len(self.pool)} words")
+            found += [tuple(self.pool[at : at + size]) for at in range(start, stop - size + 1, size)]
+        return found
+
+    def rounds(self, types: CallTypes) -> int:
+        return (shapes.num_elements(types.input(0).shape) or 0) * self.longest * (self.skips + 1)
+
+    def evaluate(self, x: Array) -> Array:
+        columns = {group: at for at, group in enumerate(self._groups())}
+        rows = x.reshape(1, -1) if x.ndim == 1 else x
+        counts = np.zeros((len(rows), max(self.columns, default=-1) + 1), np.float32)
+        for row, out in zip(rows, counts, strict=True):
+            words: list[int | str] = [text(w) for w in row] if x.dtype.hasobject else [int(w) for w in row]
+            for size in range(self.shortest, self.longest + 1):
+                for gap in range(1, (self.skips if size > 1 else 0) + 2):
+                    for first in range(len(words) - (size - 1) * gap):
+                        at = columns.get(tuple(words[first : first + (size - 1) * gap + 1 : gap]))
+                        if at is not None:
+                            out[self.columns[at]] += 1
+        weights = np.ones(counts.shape[1], np.float32)
+        if self.weights and self.weighting is not Weighting.TF:
+            weights[list(self.columns)] = self.weights
+        found = counts if self.weighting is not Weighting.IDF else (counts > 0).astype(np.float32)
+        return (found * weights).reshape(*x.shape[:-1], counts.shape[1])

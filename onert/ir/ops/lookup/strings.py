@@ -1,0 +1,169 @@
+"""Strings: joined, parted, normalised, matched. Elements are bytes, and mean UTF-8."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import Enum
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array, DType
+from onert.ir.errors import RuleError
+from onert.ir.op import Op, require
+from onert.ir.types import CallTypes, TensorType
+
+
+def text(element: object) -> str:
+    """A string element as Python's text; RuleError where its bytes are no UTF-8."""
+    if isinstance(element, str):
+        return element
+    try:
+        return bytes(element).decode("utf-8") if isinstance(element, (bytes, bytearray)) else str(element)
+    except UnicodeDecodeError as error:
+        raise RuleError(f"a string is {element!r}, expected UTF-8") from error
+
+
+def elements(found: list[str] | list[bytes], shape: tuple[int, ...]) -> Array:
+    """An array of string elements."""
+    out = np.empty(len(found), object)
+    out[:] = [each.encode() if isinstance(each, str) else each for each in found]
+    return out.reshape(shape)
+
+
+def _require_strings(x: TensorType) -> None:
+    require(x.dtype is DType.STRING, f"an operand is {x}, expected strings")
+
+
+def _rounds(types: CallTypes) -> int:
+    return shapes.num_elements(types.input(0).shape) or 0
+
+
+@frozen
+class StringConcat(Op):
+    """`y` behind `x`, element by element; shapes broadcast. Source: ONNX StringConcat.
+
+    - `x`, `y`: strings
+    """
+
+    def infer(self, x: TensorType, y: TensorType) -> TensorType:
+        _require_strings(x)
+        _require_strings(y)
+        return x.result(shapes.broadcast([x.shape, y.shape]))
+
+    def rounds(self, types: CallTypes) -> int:
+        return shapes.num_elements(types.output.shape) or 0
+
+    def evaluate(self, x: Array, y: Array) -> Array:
+        a, b = np.broadcast_arrays(x, y)
+        return elements([text(p) + text(q) for p, q in zip(a.flat, b.flat, strict=True)], a.shape)
+
+
+@frozen
+class StringSplit(Op):
+    """The parts of strings between a delimiter, and how many there are.
+
+    - `x`: strings
+
+    An empty delimiter stands for any white space, of which what is outside goes. With `most` there are so many cuts at
+    most. Gives `[*shape, longest]`, filled up with empty strings, and the numbers of parts as int64.
+    Source: ONNX StringSplit.
+    """
+
+    delimiter: str = ""
+    most: int | None = None
+
+    def infer(self, x: TensorType) -> tuple[TensorType, TensorType]:
+        _require_strings(x)
+        return x.result((*x.shape, None)), TensorType(DType.INT64, x.shape)
+
+    def rounds(self, types: CallTypes) -> int:
+        return _rounds(types)
+
+    def evaluate(self, x: Array) -> tuple[Array, Array]:
+        most = -1 if self.most is None else self.most
+        parts = [text(s).split(self.delimiter or None, most) if text(s) else [] for s in x.flat]
+        longest = max((len(p) for p in parts), default=0)
+        flat = [each for p in parts for each in (*p, *[""] * (longest - len(p)))]
+        return elements(flat, (*x.shape, longest)), np.array([len(p) for p in parts], np.int64).reshape(x.shape)
+
+
+class Letters(Enum):
+    """What becomes of the case of letters."""
+
+    AS_THEY_ARE = "none"
+    LOWER = "lower"
+    UPPER = "upper"
+
+
+_CASES: dict[Letters, Callable[[str], str]] = {
+    Letters.AS_THEY_ARE: lambda s: s,
+    Letters.LOWER: str.lower,
+    Letters.UPPER: str.upper,
+}
+
+
+@frozen
+class StringNormalize(Op):
+    """A row of strings without some words, in upper or lower case.
+
+    - `x`: strings `[n]` or `[1, n]`
+
+    Words of `stopwords` go, compared as they are or whatever the case. If none is left there is one empty string.
+    Source: ONNX StringNormalizer.
+    """
+
+    letters: Letters = Letters.AS_THEY_ARE
+    stopwords: tuple[str, ...] = ()
+    case_sensitive: bool = False
+
+    def infer(self, x: TensorType) -> TensorType:
+        _require_strings(x)
+        require(x.rank == 1 or (x.rank == 2 and x.shape[0] in (1, None)), f"x is {x}, expected [n] or [1, n]")
+        return x.result((*x.shape[:-1], None))
+
+    def rounds(self, types: CallTypes) -> int:
+        return _rounds(types)
+
+    def evaluate(self, x: Array) -> Array:
+        fold: Callable[[str], str] = (lambda s: s) if self.case_sensitive else str.lower
+        gone = {fold(word) for word in self.stopwords}
+        change = _CASES[self.letters]
+        kept = [change(s) for s in map(text, x.flat) if fold(s) not in gone] or [""]
+        return elements(kept, (*x.shape[:-1], len(kept)))
+
+
+@frozen
+class RegexFullMatch(Op):
+    """Whether a regular expression matches all of a string. Source: ONNX RegexFullMatch.
+
+    - `x`: strings
+
+    The pattern is RE2's: what Python's `re` has beyond it (references back, looking around) is refused.
+    """
+
+    pattern: str
+
+    def infer(self, x: TensorType) -> TensorType:
+        _require_strings(x)
+        self._compiled()
+        return TensorType(DType.BOOL, x.shape)
+
+    def _compiled(self) -> re.Pattern[str]:
+        require(len(self.pattern) <= 4096, f"the pattern has {len(self.pattern)} letters, expected at most 4096")
+        foreign = re.search(r"\\[1-9]|\(\?(=|!|<=|<!|P=|\()", self.pattern)
+        require(foreign is None, f"the pattern {self.pattern!r} looks around or back, which RE2 does not")
+        try:
+            return re.compile(self.pattern)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise RuleError(f"the pattern {self.pattern!r} is refused: {error}") from error
+
+    def rounds(self, types: CallTypes) -> int:
+        return _rounds(types)
+
+    def evaluate(self, x: Array) -> Array:
+        pattern = self._compiled()
+        found = [pattern.fullmatch(text(s)) is not None for s in x.flat]
+        return np.array(found, np.bool_).reshape(x.shape)

@@ -1,0 +1,49 @@
+"""Elements replaced by what a table says."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array, DType
+from onert.ir.op import Op, require
+from onert.ir.types import CallTypes, TensorType
+
+
+@frozen
+class LookUp(Op):
+    """For each element the value beside the key that it equals; of equal keys the last counts.
+
+    - `x`: numbers or strings
+    - `keys`, `values`: of rank 1 and one length; keys are of x's type
+    - `other`: one element of the values' type, for what is no key
+
+    What is no number equals a key that is none. Source: ONNX-ML's LabelEncoder.
+    """
+
+    def infer(self, x: TensorType, keys: TensorType, values: TensorType, other: TensorType) -> TensorType:
+        known = x.dtype.is_numeric or x.dtype in (DType.STRING, DType.BOOL)
+        require(known and keys.dtype is x.dtype, f"x is {x}, the keys are {keys}, expected one type")
+        fits = keys.rank == 1 and values.rank == 1 and shapes.compatible(keys.shape, values.shape)
+        require(fits, f"the keys are {keys}, the values {values}, expected vectors of one length")
+        one = other.dtype is values.dtype and shapes.num_elements(other.shape) in (1, None)
+        require(one, f"the other value is {other}, expected one {values.dtype.text}")
+        return values.result(x.shape)
+
+    def rounds(self, types: CallTypes) -> int:
+        return (shapes.num_elements(types.input(0).shape) or 0) // 8
+
+    def evaluate(self, x: Array, keys: Array, values: Array, other: Array) -> Array:
+        table = {_key(k): v for k, v in zip(keys.tolist(), values, strict=True)}
+        rest = other.reshape(-1)[0]
+        out = np.empty(x.size, values.dtype)
+        for at, element in enumerate(x.reshape(-1).tolist()):
+            out[at] = table.get(_key(element), rest)
+        return out.reshape(x.shape)
+
+
+def _key(element: object) -> object:
+    if isinstance(element, str):
+        return element.encode()
+    return "nan" if isinstance(element, float) and element != element else element

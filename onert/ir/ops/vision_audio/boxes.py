@@ -1,0 +1,140 @@
+"""Regions of pictures: those that stay of many, and their largest elements."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array, DType
+from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic import shape_values as sv
+from onert.ir.types import CallTypes, TensorType
+
+
+@frozen
+class BoxesPerClass(Op):
+    """Non-maximum suppression for each picture and class.
+
+    - `boxes`: float32 `[batch, n, 4]`: two opposite corners (y, x, y, x), or with `centred` x, y, width and height
+    - `scores`: float32 `[batch, classes, n]`
+    - `most`: how many boxes of a class stay at most, one integer
+    - `overlap`: a box goes that shares more than this with a better one that stays, area by area of both; one float
+    - `least`: a box goes whose score is not above this; one float
+
+    Result: int64 `[found, 3]`: picture, class and box, the best of a class first. Source: ONNX NonMaxSuppression.
+    """
+
+    centred: bool = False
+
+    def infer(
+        self,
+        boxes: TensorType,
+        scores: TensorType,
+        most: TensorType,
+        overlap: TensorType | None = None,
+        least: TensorType | None = None,
+    ) -> TensorType:
+        for operand in (boxes, scores):
+            fits = operand.dtype is DType.FLOAT32 and operand.rank == 3
+            require(fits, f"an operand is {operand}, expected f32 of 3 dimensions")
+        require(boxes.shape[2] in (4, None), f"the boxes are {boxes}, expected [batch, n, 4]")
+        wanted = (boxes.shape[0], scores.shape[1], boxes.shape[1])
+        require(shapes.compatible(scores.shape, wanted), f"the scores are {scores}, expected {shapes.text(wanted)}")
+        sv.one_integer(most, "most")
+        for bound in (overlap, least):
+            one = bound is None or (bound.dtype.is_float and shapes.num_elements(bound.shape) in (1, None))
+            require(one, f"a threshold is {bound}, expected one float")
+        return TensorType(DType.INT64, (None, 3))
+
+    def rounds(self, types: CallTypes) -> int:
+        return shapes.num_elements(types.input(1).shape) or 0
+
+    def evaluate(
+        self, boxes: Array, scores: Array, most: Array, overlap: Array | None = None, least: Array | None = None
+    ) -> Array:
+        count = int(most.reshape(-1)[0])
+        bound = 0.0 if overlap is None else float(overlap.reshape(-1)[0])
+        found = []
+        for picture, (own, classes) in enumerate(zip(_corners(boxes, centred=self.centred), scores, strict=True)):
+            for number, row in enumerate(classes):
+                kept = _kept(own, row, count, bound, None if least is None else float(least.reshape(-1)[0]))
+                found += [(picture, number, box) for box in kept]
+        return np.array(found, np.int64).reshape(-1, 3)
+
+
+def _corners(boxes: Array, *, centred: bool) -> Array:
+    """Boxes as [y, x, y, x], the lower corner first."""
+    if centred:
+        x, y, width, height = np.moveaxis(boxes.astype(np.float64), -1, 0)
+        return np.stack([y - height / 2, x - width / 2, y + height / 2, x + width / 2], axis=-1)
+    first, second = boxes[..., :2].astype(np.float64), boxes[..., 2:].astype(np.float64)
+    return np.concatenate([np.minimum(first, second), np.maximum(first, second)], axis=-1)
+
+
+def _kept(boxes: Array, scores: Array, most: int, overlap: float, least: float | None) -> list[int]:
+    """The boxes of one class that stay, the best first."""
+    areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
+    kept: list[int] = []
+    order = np.argsort(-scores, kind="stable")
+    for box in order if least is None else order[scores[order] > least]:
+        if len(kept) >= most:
+            break
+        low, high = np.maximum(boxes[kept, :2], boxes[box, :2]), np.minimum(boxes[kept, 2:], boxes[box, 2:])
+        shared = np.prod(np.maximum(high - low, 0), axis=1)
+        whole = areas[kept] + areas[box] - shared
+        if not (shared > overlap * whole).any():
+            kept.append(int(box))
+    return kept
+
+
+@frozen
+class MaxRoiPool(Op):
+    """The largest element of each cell of regions of pictures, the regions parted into rows and columns.
+
+    - `x`: floats `[batch, channels, height, width]`
+    - `regions`: floats `[count, 5]`: picture, left, top, right and bottom in pixels, times `scale` rounded
+
+    Result: `[count, channels, rows, columns]`; a cell with no pixel is 0. Source: ONNX MaxRoiPool (Fast R-CNN).
+    """
+
+    rows: int
+    columns: int
+    scale: float = 1.0
+
+    def infer(self, x: TensorType, regions: TensorType) -> TensorType:
+        require(x.dtype.is_float and x.rank == 4, f"x is {x}, expected floats of 4 dimensions")
+        fits = regions.dtype is x.dtype and regions.rank == 2 and regions.shape[1] in (5, None)
+        require(fits, f"the regions are {regions}, expected [count, 5] of {x.dtype.text}")
+        sizes = 1 <= self.rows <= 1 << 16 and 1 <= self.columns <= 1 << 16
+        require(sizes, f"there are {self.rows} rows and {self.columns} columns, expected at least 1")
+        return x.result((regions.shape[0], x.shape[1], self.rows, self.columns))
+
+    def rounds(self, types: CallTypes) -> int:
+        return (types.input(1).shape[0] or 0) * self.rows * self.columns
+
+    def evaluate(self, x: Array, regions: Array) -> Array:
+        out = np.zeros((len(regions), x.shape[1], self.rows, self.columns), x.dtype)
+        require(bool(np.isfinite(regions).all()), "a region is not finite")
+        for at, region in enumerate(regions.astype(np.float64)):
+            picture = int(region[0])
+            require(0 <= picture < len(x), f"a region is of picture {picture}, there are {len(x)}")
+            left, top, right, bottom = (_rounded(v * self.scale) for v in region[1:])
+            for row, column in np.ndindex(self.rows, self.columns):
+                y = _cell(top, bottom, row, self.rows, x.shape[2])
+                z = _cell(left, right, column, self.columns, x.shape[3])
+                if y[0] < y[1] and z[0] < z[1]:
+                    out[at, :, row, column] = x[picture, :, y[0] : y[1], z[0] : z[1]].max(axis=(1, 2))
+        return out
+
+
+def _rounded(value: float) -> int:
+    """The nearest integer, halves away from zero."""
+    return int(np.sign(value) * np.floor(abs(value) + 0.5))
+
+
+def _cell(start: int, end: int, at: int, count: int, size: int) -> tuple[int, int]:
+    """The pixels of one cell, from the first to before the last."""
+    length = max(end - start + 1, 1) / count
+    first, last = int(np.floor(at * length)) + start, int(np.ceil((at + 1) * length)) + start
+    return min(max(first, 0), size), min(max(last, 0), size)

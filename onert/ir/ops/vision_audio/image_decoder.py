@@ -1,0 +1,59 @@
+"""Pictures from their files' bytes."""
+
+from __future__ import annotations
+
+import io
+from enum import Enum
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir.dtype import Array, DType
+from onert.ir.errors import RuleError
+from onert.ir.op import Op, require
+from onert.ir.types import CallTypes, TensorType
+
+MAX_PIXELS = 1 << 26
+
+
+class Pixels(Enum):
+    """What a decoded pixel consists of."""
+
+    RGB = "RGB"
+    BGR = "BGR"
+    GRAYSCALE = "Grayscale"
+
+
+@frozen
+class ImageDecoder(Op):
+    """A picture from the bytes of a file, by Pillow where it is installed. Source: ONNX ImageDecoder.
+
+    - `x`: uint8 of rank 1: BMP, JPEG, JPEG 2000, PNG, PNM, TIFF or WebP
+
+    Result: uint8 `[height, width, channels]`, at most 2**26 pixels.
+    """
+
+    pixels: Pixels = Pixels.RGB
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(x.dtype is DType.UINT8 and x.rank == 1, f"x is {x}, expected u8 of rank 1")
+        return x.result((None, None, 1 if self.pixels is Pixels.GRAYSCALE else 3))
+
+    def flops(self, types: CallTypes) -> int:
+        return 64 * (types.input(0).shape[0] or 0)
+
+    def evaluate(self, x: Array) -> Array:
+        try:
+            from PIL import Image
+        except ImportError as error:
+            raise RuleError("a picture is to be decoded, which takes Pillow: pip install pillow") from error
+        try:
+            with Image.open(io.BytesIO(x.tobytes())) as picture:
+                width, height = picture.size
+                require(width * height <= MAX_PIXELS, f"the picture is {width} x {height}, more than {MAX_PIXELS}")
+                found = np.asarray(picture.convert("L" if self.pixels is Pixels.GRAYSCALE else "RGB"), np.uint8)
+        except (OSError, SyntaxError, ValueError, ArithmeticError, Image.DecompressionBombError) as error:
+            raise RuleError(f"the picture cannot be decoded: {error}") from error
+        if self.pixels is Pixels.BGR:
+            found = found[..., ::-1]
+        return np.ascontiguousarray(found.reshape(height, width, -1))

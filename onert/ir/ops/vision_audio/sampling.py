@@ -1,0 +1,319 @@
+"""Values between the places of a grid: of pictures at given points, and of convolutions whose taps are moved."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from enum import Enum
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import shape as shapes
+from onert.ir.dtype import Array, DType
+from onert.ir.op import Op, require
+from onert.ir.types import CallTypes, TensorType
+
+
+class Sampling(Enum):
+    """What a value between places is made of, along each axis."""
+
+    NEAREST = "the nearest one, of two the even one"
+    LINEAR = "the two beside it"
+    CUBIC = "four around it, by a cubic with a = -0.75"
+
+
+class Outside(Enum):
+    """What lies outside of a grid."""
+
+    ZEROS = "zeros"
+    BORDER = "what lies at the border"
+    REFLECTION = "what is inside, mirrored at the border"
+
+
+Taps = list[tuple[Array, Array]]
+"""Places along one axis, and how much each of them counts."""
+
+
+def _taps(at: Array, sampling: Sampling) -> Taps:
+    """The places that make up a value at `at` (float64), and their weights."""
+    if sampling is Sampling.NEAREST:
+        return [(np.rint(at).astype(np.int64), np.ones_like(at))]
+    low = np.floor(at)
+    first, t = low.astype(np.int64), at - low
+    if sampling is Sampling.LINEAR:
+        return [(first, 1 - t), (first + 1, t)]
+    return [(first + k, _cubic(t - k)) for k in (-1, 0, 1, 2)]
+
+
+def _cubic(t: Array) -> Array:
+    """Keys' kernel with a = -0.75."""
+    a, x = -0.75, np.abs(t)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return np.where(x <= 1, near, np.where(x < 2, far, 0))
+
+
+def _inside(places: Array, size: int, outside: Outside, *, corners: bool) -> tuple[Array, Array]:
+    """Places within the grid, and which of them count."""
+    if outside is Outside.ZEROS:
+        within = (places >= 0) & (places < size)
+    else:
+        within = np.ones(places.shape, np.bool_)
+        if outside is Outside.REFLECTION:
+            period = 2 * (size - 1) if corners else 2 * size
+            turned = np.mod(places, max(period, 1))
+            places = np.where(turned < size, turned, period - turned - (0 if corners else 1))
+    return np.clip(places, 0, size - 1), within
+
+
+def _combinations(taps: list[Taps]) -> Iterator[tuple[list[Array], Array]]:
+    """For each choice of one tap along every axis, the places and their weight."""
+    for chosen in itertools.product(*taps):
+        weight = chosen[0][1]
+        for _, other in chosen[1:]:
+            weight = weight * other
+        yield [places for places, _ in chosen], weight
+
+
+def sample(
+    x: Array, points: Array, sampling: Sampling, outside: Outside, *, corners: bool = False
+) -> Array:
+    """`x` [batch, channels, *sizes] at `points` [batch, count, axes], in float64 as [batch, channels, count]."""
+    sizes = x.shape[2:]
+    out = np.zeros((*x.shape[:2], points.shape[1]), np.float64)
+    if not out.size or not math.prod(sizes):
+        return out
+    finite = np.where(np.isfinite(points), points, -1e9).astype(np.float64)
+    bounded = np.clip(finite, -1e9, 1e9)
+    taps = [_taps(bounded[..., axis], sampling) for axis in range(len(sizes))]
+    batch = np.arange(len(x))[:, None]
+    for places, weight in _combinations(taps):
+        counts = weight
+        inside = []
+        for place, size in zip(places, sizes, strict=True):
+            kept, within = _inside(place, size, outside, corners=corners)
+            counts = np.where(within, counts, 0)
+            inside.append(kept)
+        found = x[(batch, slice(None), *inside)].astype(np.float64)  # [batch, count, channels]
+        out += np.moveaxis(found * counts[..., None], -1, 1)
+    return out
+
+
+@frozen
+class GridSample(Op):
+    """Pictures of any number of axes at the points of a grid.
+
+    - `x`: numbers `[batch, channels, *sizes]`
+    - `grid`: floats `[batch, *places, axes]`: a point for each place, its last axis first, -1 at one end and 1 at the
+      other: at the outermost elements with `corners`, else at their outer borders
+
+    Result: `[batch, channels, *places]` of x's type. Source: ONNX GridSample.
+    """
+
+    sampling: Sampling = Sampling.LINEAR
+    outside: Outside = Outside.ZEROS
+    corners: bool = False
+
+    def infer(self, x: TensorType, grid: TensorType) -> TensorType:
+        require(x.rank >= 3, f"x is {x}, expected at least 3 dimensions")
+        require(x.dtype.is_numeric and not x.dtype.is_complex, f"x is {x}, expected numbers")
+        require(grid.dtype.is_float and grid.rank == x.rank, f"the grid is {grid}, expected floats of rank {x.rank}")
+        require(grid.shape[-1] in (x.rank - 2, None), f"the grid is {grid}, expected points of {x.rank - 2} axes")
+        require(shapes.compatible(x.shape[:1], grid.shape[:1]), f"x is {x}, the grid {grid}, expected one batch")
+        return x.result((*x.shape[:2], *grid.shape[1:-1]))
+
+    def rounds(self, types: CallTypes) -> int:
+        each = {Sampling.NEAREST: 1, Sampling.LINEAR: 2, Sampling.CUBIC: 4}[self.sampling]
+        return int(each ** (types.input(0).rank - 2))
+
+    def evaluate(self, x: Array, grid: Array) -> Array:
+        axes = x.ndim - 2
+        points = grid.reshape(len(x), -1, axes)[..., ::-1].astype(np.float64)
+        sizes = np.array(x.shape[2:], np.float64)
+        places = (points + 1) / 2 * (sizes - 1) if self.corners else ((points + 1) * sizes - 1) / 2
+        found = sample(x, places, self.sampling, self.outside, corners=self.corners)
+        return found.astype(x.dtype).reshape(*x.shape[:2], *grid.shape[1:-1])
+
+
+@frozen
+class DeformConv(Op):
+    """A convolution each tap of which is moved by an offset of its own, and may be weighted.
+
+    - `x`: floats `[batch, channels, *sizes]`
+    - `weight`: `[outputs, channels / groups, *kernel]`
+    - `offset`: `[batch, offset_groups * taps * axes, *results]`: for each tap and axis how far it is moved
+    - `bias`: `[outputs]`
+    - `mask`: `[batch, offset_groups * taps, *results]`: what each tap is multiplied with
+
+    `pads` are rows before the first of each axis, then behind the last. Between elements values are linear, outside of
+    x they are 0. Source: ONNX DeformConv.
+    """
+
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[int, ...]
+    groups: int = 1
+    offset_groups: int = 1
+
+    def infer(
+        self,
+        x: TensorType,
+        weight: TensorType,
+        offset: TensorType,
+        bias: TensorType | None = None,
+        mask: TensorType | None = None,
+    ) -> TensorType:
+        axes = x.rank - 2
+        for operand in (x, weight, offset, bias, mask):
+            require(operand is None or operand.dtype is x.dtype, f"an operand is {operand}, expected {x.dtype.text}")
+        require(x.dtype.is_float and axes >= 1, f"x is {x}, expected floats of at least 3 dimensions")
+        require(weight.rank == x.rank and offset.rank == x.rank, f"weights are {weight}, offsets {offset}")
+        fits = len(self.strides) == len(self.dilations) == axes and len(self.pads) == 2 * axes
+        require(fits, f"strides {self.strides}, dilations {self.dilations} and pads {self.pads} are not of {axes} axes")
+        positive = min(self.strides) >= 1 and min(self.dilations) >= 1 and min(self.groups, self.offset_groups) >= 1
+        require(positive and min(self.pads) >= 0, "a stride, dilation, group or pad is too small")
+        for dims in (x.shape[1:2], weight.shape):
+            require(shapes.is_static(dims), f"x is {x}, weights {weight}, expected known channels and weights")
+        outputs, each, *kernel = (d or 0 for d in weight.shape)
+        channels = x.shape[1] or 0
+        even = channels == each * self.groups and outputs % self.groups == 0 and channels % self.offset_groups == 0
+        require(even, f"{self.groups} and {self.offset_groups} groups do not fit x {x} and weights {weight}")
+        spatial = tuple(self._length(x.shape[2 + a], kernel[a], a) for a in range(axes))
+        taps = math.prod(kernel)
+        moved = (x.shape[0], self.offset_groups * taps * axes, *spatial)
+        require(shapes.compatible(offset.shape, moved), f"offsets are {offset}, expected {shapes.text(moved)}")
+        weighted = (x.shape[0], self.offset_groups * taps, *spatial)
+        require(
+            mask is None or shapes.compatible(mask.shape, weighted), f"mask is {mask}, expected {shapes.text(weighted)}"
+        )
+        require(bias is None or shapes.compatible(bias.shape, (outputs,)), f"bias is {bias}, expected [{outputs}]")
+        return x.result((x.shape[0], outputs, *spatial))
+
+    def _length(self, size: int | None, kernel: int, axis: int) -> int | None:
+        if size is None:
+            return None
+        padded = size + self.pads[axis] + self.pads[axis + len(self.strides)]
+        span = (kernel - 1) * self.dilations[axis] + 1
+        require(padded >= span, f"{padded} elements are fewer than the {span} that taps reach over")
+        return (padded - span) // self.strides[axis] + 1
+
+    def flops(self, types: CallTypes) -> int:
+        taps = shapes.num_elements(types.input(1).shape[1:]) or 0
+        return 2 * taps * (shapes.num_elements(types.output.shape) or 0)
+
+    def rounds(self, types: CallTypes) -> int:
+        taps = shapes.num_elements(types.input(1).shape[2:]) or 0
+        return int(taps * self.offset_groups * 2 ** (types.input(0).rank - 2))
+
+    def evaluate(
+        self, x: Array, weight: Array, offset: Array, bias: Array | None = None, mask: Array | None = None
+    ) -> Array:
+        axes, kernel, spatial = x.ndim - 2, weight.shape[2:], offset.shape[2:]
+        taps, count = math.prod(kernel), math.prod(spatial)
+        per = x.shape[1] // self.offset_groups
+        moved = offset.reshape(len(x), self.offset_groups, taps, axes, count).astype(np.float64)
+        first = np.stack(
+            [
+                grid.reshape(-1) * stride - pad
+                for grid, stride, pad in zip(np.indices(spatial), self.strides, self.pads[:axes], strict=True)
+            ],
+            axis=-1,
+        )
+        columns = np.zeros((len(x), x.shape[1], taps, count))
+        for group in range(self.offset_groups):
+            part = slice(group * per, (group + 1) * per)
+            for tap, place in enumerate(np.ndindex(*kernel)):
+                shift = np.array(place) * np.array(self.dilations)
+                points = first + shift + np.moveaxis(moved[:, group, tap], 1, -1)
+                found = sample(x[:, part], points, Sampling.LINEAR, Outside.ZEROS)
+                if mask is not None:
+                    weights = mask.reshape(len(x), self.offset_groups, taps, count)[:, group, tap]
+                    found = found * weights[:, None].astype(np.float64)
+                columns[:, part, tap] = found
+        grouped = columns.reshape(len(x), self.groups, -1, count)
+        filters = weight.reshape(self.groups, weight.shape[0] // self.groups, -1).astype(np.float64)
+        out = np.matmul(filters[None], grouped).reshape(len(x), weight.shape[0], *spatial)
+        if bias is not None:
+            out = out + bias.reshape(-1, *(1,) * axes)
+        return out.astype(x.dtype)
+
+
+@frozen
+class RoiAlign(Op):
+    """Regions of pictures in a fixed size, each cell from samples that lie evenly in it.
+
+    - `x`: floats `[batch, channels, height, width]`
+    - `regions`: floats `[count, 4]`: left, top, right, bottom in pixels, times `scale`
+    - `batches`: integers `[count]`: of which picture each region is
+
+    `samples` for each cell and axis, 0 for as many as cell sizes are long. Pixels are centred at half numbers with
+    `half_pixel`; without it regions have a size of at least 1. A cell is the mean of its samples, or with `largest` the
+    largest product of a pixel and its share in a sample. Result: `[count, channels, rows, columns]`.
+    Source: ONNX RoiAlign.
+    """
+
+    rows: int = 1
+    columns: int = 1
+    samples: int = 0
+    scale: float = 1.0
+    half_pixel: bool = True
+    largest: bool = False
+
+    def infer(self, x: TensorType, regions: TensorType, batches: TensorType) -> TensorType:
+        require(x.dtype.is_float and x.rank == 4, f"x is {x}, expected floats of 4 dimensions")
+        require(regions.dtype is x.dtype and regions.rank == 2, f"the regions are {regions}, expected [count, 4]")
+        require(regions.shape[1] in (4, None), f"the regions are {regions}, expected [count, 4]")
+        require(batches.dtype in (DType.INT32, DType.INT64), f"the batches are {batches}, expected integers")
+        fits = batches.rank == 1 and shapes.compatible(batches.shape, regions.shape[:1])
+        require(fits, f"the batches are {batches}, the regions {regions}")
+        sizes = 1 <= self.rows <= 1 << 16 and 1 <= self.columns <= 1 << 16 and 0 <= self.samples <= 1 << 10
+        require(sizes, f"{self.rows} x {self.columns} cells of {self.samples} samples, expected at least 1")
+        return x.result((regions.shape[0], x.shape[1], self.rows, self.columns))
+
+    def rounds(self, types: CallTypes) -> int:
+        return 4 * (types.input(1).shape[0] or 0)
+
+    def evaluate(self, x: Array, regions: Array, batches: Array) -> Array:
+        require(bool(((batches >= 0) & (batches < len(x))).all()), f"a region is of none of {len(x)} pictures")
+        out = np.zeros((len(regions), x.shape[1], self.rows, self.columns), x.dtype)
+        for at, (region, batch) in enumerate(zip(regions.astype(np.float64), batches, strict=True)):
+            out[at] = self._cells(x[int(batch)].astype(np.float64), region)
+        return out
+
+    def _cells(self, picture: Array, region: Array) -> Array:
+        require(bool(np.isfinite(region).all()), "a region's corner is not finite")
+        offset = 0.5 if self.half_pixel else 0.0
+        left, top, right, bottom = region * self.scale - offset
+        sides = (bottom - top, right - left)
+        if not self.half_pixel:
+            sides = max(sides[0], 1.0), max(sides[1], 1.0)
+        cells = self.rows, self.columns
+        counts = [
+            max(self.samples if self.samples else math.ceil(side / n), 0) for side, n in zip(sides, cells, strict=True)
+        ]
+        require(max(counts) <= 1 << 12, f"a region asks for {max(counts)} samples in a cell")
+        axes = []
+        for start, side, n, count, size in zip((top, left), sides, cells, counts, picture.shape[1:], strict=True):
+            within = (np.arange(count) + 0.5) / max(count, 1)
+            axes.append(_beside((start + (np.arange(n)[:, None] + within) * side / n).reshape(-1), size))
+        products = []
+        for (y, vertical), (z, horizontal) in itertools.product(*axes):
+            products.append(picture[:, y][:, :, z] * (vertical[:, None] * horizontal))
+        shape = (len(picture), self.rows, counts[0], self.columns, counts[1])
+        if not all(counts):
+            return np.zeros((len(picture), *cells))
+        if self.largest:
+            largest: Array = np.maximum.reduce(products).reshape(shape).max(axis=(2, 4))
+            return largest
+        return sum(products[1:], products[0]).reshape(shape).mean(axis=(2, 4))
+
+
+def _beside(at: Array, size: int) -> Taps:
+    """The two pixels beside each place with their shares; further out than one pixel they are 0."""
+    kept = (at >= -1) & (at <= size)
+    inside = np.clip(at, 0, max(size - 1, 0))
+    low = np.floor(inside).astype(np.int64)
+    share = inside - low
+    return [(low, np.where(kept, 1 - share, 0)), (np.minimum(low + 1, size - 1), np.where(kept, share, 0))]
