@@ -30,6 +30,9 @@ FAMILIES = (
     "vision",
     "signal",
     "text",
+    "learning.linear",
+    "learning.trees",
+    "learning.training",
 )
 """The files of tables, those first whose operators models have most."""
 

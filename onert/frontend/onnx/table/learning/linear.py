@@ -1,0 +1,244 @@
+"""Linear models, support vectors, and what prepares their features."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onert.frontend.onnx.building import require_rank
+from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.node import Importer, Node
+from onert.ir import Array, DType, ModelError
+from onert.ir.ops.data_movement.gather import OneHot
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.lookup.table_of_values import LookUp
+from onert.ir.ops.reduction.reduce import Reduction
+
+from .scores import DOMAIN, best, labels, transformed
+
+
+def _rows(node: Node) -> Expression:
+    """The features of each row, float32 `[rows, features]`; one row where there is one dimension."""
+    x = Expression(node.draft, node.input(0)).cast(DType.FLOAT32)
+    if x.rank == 1:
+        x = x.expand(0)
+    if x.rank != 2:
+        raise ModelError(f"is given {x.type}, expected 2 dimensions")
+    return x
+
+
+def _vector(x: Expression, values: tuple[float, ...]) -> Expression:
+    return x.of(x.draft.constant(np.array(values, np.float32)))
+
+
+def _products(node: Node, x: Expression) -> Expression:
+    """Each row times the coefficients of each target, and the intercepts."""
+    coefficients = np.array(node.numbers("coefficients") or (), np.float32)
+    width = x.known(1, "the input")
+    if not width or len(coefficients) % width or not len(coefficients):
+        raise ModelError(f"there are {len(coefficients)} coefficients for {width} features")
+    weights: Array = coefficients.reshape(-1, width).T.copy()
+    found = x @ x.of(x.draft.constant(weights))
+    intercepts = node.numbers("intercepts")
+    if not intercepts:
+        return found
+    if len(intercepts) not in (1, weights.shape[1]):
+        raise ModelError(f"there are {len(intercepts)} intercepts for {weights.shape[1]} targets")
+    return found + _vector(x, intercepts)
+
+
+def _regressor(node: Node) -> int:
+    return transformed(_products(node, _rows(node)), node.text("post_transform", "NONE")).operand
+
+
+def _classifier(node: Node) -> tuple[int, int]:
+    """The best class of each row, and the scores; one score for two classes is that of the second."""
+    scores = _products(node, _rows(node))
+    classes = labels(node, "classlabels_ints", "classlabels_strings")
+    count = scores.known(1, "the scores")
+    if count == 1 and (classes is None or len(classes[0]) == 2):
+        scores = (-scores).joined([scores], 1)
+        count = 2
+    classes = (np.arange(count, dtype=np.int64), DType.INT64) if classes is None else classes
+    scores = transformed(scores, node.text("post_transform", "NONE"))
+    return best(scores, classes).operand, scores.operand
+
+
+def _support_vectors(node: Node) -> int:
+    """The sum of the kernel of a row and each support vector, times its coefficient, and rho."""
+    x = _rows(node)
+    coefficients, count = node.numbers("coefficients") or (), node.integer("n_supports")
+    width = x.known(1, "the input")
+    kernel, kind = x, "LINEAR"
+    if count > 0:
+        kind = node.text("kernel_type", "LINEAR")
+        vectors = np.array(node.numbers("support_vectors") or (), np.float32)
+        if len(vectors) != count * width or len(coefficients) != count:
+            raise ModelError(f"there are {len(vectors)} numbers and {len(coefficients)} coefficients for {count} vectors")
+        kernel = _kernel(node, x, vectors.reshape(count, width), kind)
+    elif len(coefficients) != width:
+        raise ModelError(f"there are {len(coefficients)} coefficients for {width} features")
+    weights = x.of(x.draft.constant(np.array(coefficients, np.float32).reshape(-1, 1)))
+    out = kernel @ weights + (node.numbers("rho") or (0.0,))[0]
+    if node.flag("one_class"):
+        out = (out > 0).choose(out.like(1), -1)
+    return transformed(out, node.text("post_transform", "NONE")).operand
+
+
+def _kernel(node: Node, x: Expression, vectors: Array, kind: str) -> Expression:
+    gamma, offset, degree = (*(node.numbers("kernel_params") or ()), 0.0, 0.0, 0.0)[:3]
+    d = x.draft
+    products = x @ x.of(d.constant(vectors.T.copy()))
+    if kind == "LINEAR":
+        return products
+    if kind == "RBF":
+        apart = (x.expand(1) - x.of(d.constant(vectors[None]))).unary(UnaryKind.SQUARE).sum(2, keep=False)
+        return (apart * -gamma).unary(UnaryKind.EXP)
+    line = products * gamma + offset
+    if kind == "POLY":
+        return line.binary(BinaryKind.POW, float(int(degree)))
+    if kind == "SIGMOID":
+        return line.unary(UnaryKind.TANH)
+    raise ModelError(f"kernel_type is {kind!r}, expected LINEAR, POLY, RBF or SIGMOID")
+
+
+def _scaled(node: Node) -> int:
+    """`(x - offset) * scale`."""
+    x = Expression(node.draft, node.input(0)).cast(DType.FLOAT32)
+    offset, scale = node.numbers("offset"), node.numbers("scale")
+    x = x - _vector(x, offset) if offset else x
+    return (x * _vector(x, scale) if scale else x).operand
+
+
+def _normalized(node: Node) -> int:
+    """Each row over its largest magnitude, the sum of magnitudes, or its length; as it is where that is 0."""
+    x = Expression(node.draft, node.input(0)).cast(DType.FLOAT32)
+    last, norm = x.rank - 1, node.text("norm", "MAX")
+    size = x.unary(UnaryKind.ABS)
+    if norm == "MAX":
+        by = size.reduce(Reduction.MAX, [last])
+    elif norm == "L1":
+        by = size.sum(last)
+    elif norm == "L2":
+        by = x.unary(UnaryKind.SQUARE).sum(last).unary(UnaryKind.SQRT)
+    else:
+        raise ModelError(f"norm is {norm!r}, expected MAX, L1 or L2")
+    return (x / by.equals(0).choose(by.like(1), by)).operand
+
+
+def _binarized(node: Node) -> int:
+    x = Expression(node.draft, node.input(0))
+    return (x > node.number("threshold")).cast(x.dtype).operand
+
+
+def _imputed(node: Node) -> int:
+    """Elements that equal one value replaced by another."""
+    x = Expression(node.draft, node.input(0))
+    if x.dtype.is_float:
+        numbers: tuple[float, ...] = node.numbers("imputed_value_floats") or ()
+        old = node.number("replaced_value_float")
+    else:
+        numbers, old = node.integers("imputed_value_int64s") or (), node.integer("replaced_value_int64")
+    if not numbers:
+        raise ModelError("has no value to put in")
+    values = np.array(numbers).astype(x.dtype.numpy)
+    new = x.of(x.draft.constant(values if len(values) > 1 else values.reshape(()), x.dtype))
+    gone = ~x.equals(x) if old != old else x.equals(old)
+    return gone.choose(new, x).operand
+
+
+def _features(node: Node) -> int:
+    """The elements along the last axis that indices name."""
+    d = node.draft
+    x, places = Expression(d, node.input(0)), Expression(d, node.input(1))
+    if require_rank(d, x.operand) == 0:
+        raise ModelError(f"is given {x.type}, expected at least 1 dimension")
+    found = x.take(places.reshape(None), x.rank - 1)
+    return (found.expand(0) if x.rank == 1 else found).operand
+
+
+def _joined(node: Node) -> int:
+    parts = [Expression(node.draft, i).cast(DType.FLOAT32) for i in node.operands()]
+    parts = [p.expand(0) if p.rank == 1 else p for p in parts]
+    return parts[0].joined(parts[1:], 1).operand
+
+
+_KEYS = {"floats": DType.FLOAT32, "int64s": DType.INT64, "strings": DType.STRING}
+
+
+def _listed(node: Node, side: str) -> tuple[Array, DType]:
+    """Keys or values of a table, in whichever attribute they are."""
+    whole = node.tensor(f"{side}_tensor")
+    if whole is not None:
+        return whole[0].reshape(-1), whole[1]
+    for suffix, dtype in _KEYS.items():
+        name = f"{side}_{suffix}"
+        if node.given(name):
+            if dtype is DType.STRING:
+                texts = node.texts(name)
+                found: Array = np.empty(len(texts), object)
+                found[:] = [t.encode() for t in texts]
+                return found, dtype
+            return np.array(node.integers(name) if dtype is DType.INT64 else node.numbers(name), dtype.numpy), dtype
+    return _class_list(node, side)
+
+
+def _class_list(node: Node, side: str) -> tuple[Array, DType]:
+    """Version 1 had one list of strings, whose numbers were the other side."""
+    texts = node.texts("classes_strings")
+    if not texts:
+        raise ModelError(f"has no {side}")
+    if (side == "keys") is (node.type(0).dtype is DType.STRING):
+        found: Array = np.empty(len(texts), object)
+        found[:] = [t.encode() for t in texts]
+        return found, DType.STRING
+    return np.arange(len(texts), dtype=np.int64), DType.INT64
+
+
+def _labels(node: Node) -> int:
+    d = node.draft
+    keys, values = _listed(node, "keys"), _listed(node, "values")
+    given = node.tensor("default_tensor")
+    if given is not None:
+        rest = d.constant(given[0].reshape(-1)[:1].reshape(()), given[1])
+    else:
+        rest = d.constant(np.array(_default(node, values[1]), values[1].numpy), values[1])
+    return d.add(LookUp(), node.input(0), d.constant(*keys), d.constant(*values), rest)
+
+
+def _default(node: Node, dtype: DType) -> object:
+    if dtype is DType.STRING:
+        return node.text("default_string", "_Unused").encode()
+    return node.number("default_float", -0.0) if dtype.is_float else node.integer("default_int64", -1)
+
+
+def _one_hot(node: Node) -> int:
+    """A row of zeros for each element, with a one for its category; for none of them all zeros."""
+    d, x = node.draft, Expression(node.draft, node.input(0))
+    classes = labels(node, "cats_int64s", "cats_strings")
+    if classes is None:
+        raise ModelError("has no categories")
+    if not node.flag("zeros", default=True):
+        raise ModelError("attribute zeros is 0, so that an unknown category is an error, which is not supported")
+    keys, dtype = classes
+    x = x if dtype is DType.STRING else x.cast(DType.INT64)
+    numbers = d.constant(np.arange(len(keys), dtype=np.int64))
+    where = d.add(LookUp(), x.operand, d.constant(keys, dtype), numbers, d.constant(-1, DType.INT64))
+    one, zero = d.constant(1.0, DType.FLOAT32), d.constant(0.0, DType.FLOAT32)
+    return d.add(OneHot(-1), where, d.constant(len(keys), DType.INT32), one, zero)
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "ArrayFeatureExtractor": _features,
+    "Binarizer": _binarized,
+    "FeatureVectorizer": _joined,
+    "Imputer": _imputed,
+    "LabelEncoder": _labels,
+    "LinearClassifier": _classifier,
+    "LinearRegressor": _regressor,
+    "Normalizer": _normalized,
+    "OneHotEncoder": _one_hot,
+    "SVMRegressor": _support_vectors,
+    "Scaler": _scaled,
+}
+TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

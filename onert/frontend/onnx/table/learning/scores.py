@@ -1,0 +1,71 @@
+"""What becomes of the scores of classes, and the labels of the best."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.node import Node
+from onert.ir import Array, DType, ModelError
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduction
+from onert.ir.ops.reduction.softmax import Softmax
+
+DOMAIN = "ai.onnx.ml"
+TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+"""In the order of their numbers in TreeEnsemble."""
+
+
+def transformed(x: Expression, how: str) -> Expression:
+    """Scores of each row as `post_transform` says."""
+    if how == "NONE":
+        return x
+    if how == "LOGISTIC":
+        return x.unary(UnaryKind.LOGISTIC)
+    if how == "SOFTMAX":
+        return x.of(x.draft.add(Softmax(), x.operand))
+    if how == "SOFTMAX_ZERO":
+        return _softmax_but_zeros(x)
+    if how == "PROBIT":
+        return _probit(x)
+    raise ModelError(f"post_transform is {how!r}, expected one of {', '.join(TRANSFORMS)}")
+
+
+def _softmax_but_zeros(x: Expression) -> Expression:
+    """Softmax in which a score of 0 stays 0."""
+    largest = x.reduce(Reduction.MAX, [x.rank - 1])
+    powers = (x.unary(UnaryKind.ABS) > 1e-7).choose((x - largest).unary(UnaryKind.EXP), 0.0)
+    total = powers.sum(x.rank - 1)
+    return total.equals(0).choose(powers.like(0.5), powers / total)
+
+
+def _probit(x: Expression) -> Expression:
+    """The quantile of the normal distribution, by Winitzki's approximation of the inverse error function (2008)."""
+    y = x * 2 - 1
+    logs = ((1 - y) * (y + 1)).unary(UnaryKind.LOG)
+    half = logs * 0.5 + 2 / (math.pi * 0.147)
+    inner = (half * half - logs / 0.147).unary(UnaryKind.SQRT) - half
+    return y.unary(UnaryKind.SIGN) * inner.unary(UnaryKind.SQRT) * math.sqrt(2)
+
+
+def labels(node: Node, integers: str, strings: str) -> tuple[Array, DType] | None:
+    """The classes that a node names; None where it names none."""
+    texts = node.texts(strings)
+    if texts:
+        found: Array = np.empty(len(texts), object)
+        found[:] = [t.encode() for t in texts]
+        return found, DType.STRING
+    numbers = node.integers(integers)
+    return None if not numbers else (np.array(numbers, np.int64), DType.INT64)
+
+
+def best(x: Expression, classes: tuple[Array, DType]) -> Expression:
+    """The label of the largest score of each row."""
+    d, count = x.draft, x.known(1, "the scores")
+    if len(classes[0]) != count:
+        raise ModelError(f"there are {len(classes[0])} labels for {count} scores")
+    where = d.add(ArgReduce(Extreme.MAX), x.operand, d.constant(-1, DType.INT32))
+    return x.of(d.add(Gather(0), d.constant(classes[0], classes[1]), where))

@@ -1,0 +1,257 @@
+"""Ensembles of trees in their three spellings, each one operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import define, field
+
+from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.node import Importer, Node
+from onert.ir import Array, DType, ModelError
+from onert.ir.ops.lookup.trees import Aggregation, Test, TreeEnsemble
+
+from .scores import DOMAIN, TRANSFORMS, best, labels, transformed
+
+_MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
+_MEMBER = len(_MODES)
+_AGGREGATIONS = {
+    "AVERAGE": Aggregation.AVERAGE,
+    "SUM": Aggregation.SUM,
+    "MIN": Aggregation.MIN,
+    "MAX": Aggregation.MAX,
+}
+
+
+@define(eq=False)
+class _Trees:
+    """The parts of the operation, as they are gathered; `dtype` is that of numbers and votes."""
+
+    dtype: DType = DType.FLOAT32
+    features: list[int] = field(factory=list)
+    tests: list[int] = field(factory=list)
+    missing: list[int] = field(factory=list)
+    numbers: list[float] = field(factory=list)
+    yes: list[int] = field(factory=list)
+    no: list[int] = field(factory=list)
+    roots: list[int] = field(factory=list)
+    starts: list[int] = field(factory=lambda: [0])
+    targets: list[int] = field(factory=list)
+    weights: list[float] = field(factory=list)
+
+    def leaf(self, votes: Sequence[tuple[int, float]]) -> int:
+        """The number that stands for a new leaf with these votes."""
+        for target, weight in votes:
+            self.targets.append(target)
+            self.weights.append(weight)
+        self.starts.append(len(self.targets))
+        return -(len(self.starts) - 1)
+
+    def operation(self, node: Node, outputs: int, aggregation: Aggregation) -> Expression:
+        d, x = node.draft, Expression(node.draft, node.input(0))
+        x = x.expand(0) if x.rank == 1 else x
+
+        def constant(values: Sequence[float], dtype: DType = DType.INT64) -> int:
+            return d.constant(np.array(list(values), dtype.numpy), dtype)
+
+        nodes = (constant(part) for part in (self.features, self.tests, self.missing))
+        ways = (constant(part) for part in (self.yes, self.no, self.roots, self.starts, self.targets))
+        numbers, weights = constant(self.numbers, self.dtype), constant(self.weights, self.dtype)
+        op = TreeEnsemble(outputs, aggregation)
+        return x.of(d.add(op, x.operand, *nodes, numbers, *ways, weights))
+
+
+def _ensemble(node: Node) -> int:
+    """TreeEnsemble 5: nodes and leaves in lists of their own."""
+    trees = _Trees()
+    splits, weights, modes = (node.tensor(name) for name in ("nodes_splits", "leaf_weights", "nodes_modes"))
+    if splits is None or weights is None or modes is None:
+        raise ModelError("nodes_splits, leaf_weights or nodes_modes is absent")
+    trees.dtype = weights[1]
+    targets = node.integers("leaf_targetids") or ()
+    if len(targets) != weights[0].size:
+        raise ModelError(f"there are {len(targets)} targets for {weights[0].size} leaves")
+    for target, weight in zip(targets, weights[0].reshape(-1), strict=True):
+        trees.leaf([(target, float(weight))])
+    count = splits[0].size
+    parts = [node.integers(f"nodes_{name}") or () for name in ("featureids", "trueleafs", "falseleafs")]
+    parts += [node.integers(f"nodes_{name}") or () for name in ("truenodeids", "falsenodeids")]
+    tracks = node.integers("nodes_missing_value_tracks_true") or (0,) * count
+    if any(len(part) != count for part in (*parts, tracks, modes[0].reshape(-1))):
+        raise ModelError(f"the lists of nodes are not all of {count} elements")
+    members = _member_sets(node)
+    _require(parts[3], parts[1], len(targets), count)
+    _require(parts[4], parts[2], len(targets), count)
+    place = _places([int(m) for m in modes[0].reshape(-1)], members)
+    for at in range(count):
+        yes, no = (
+            -1 - child if leaf else place[child] for leaf, child in ((parts[1][at], parts[3][at]), (parts[2][at], parts[4][at]))
+        )
+        _append(trees, parts[0][at], int(modes[0].reshape(-1)[at]), float(splits[0].reshape(-1)[at]), tracks[at], yes, no, members)
+    for root in node.integers("tree_roots") or ():
+        if not 0 <= root < count:
+            raise ModelError(f"root {root} is none of {count} nodes")
+        trees.roots.append(place[root])
+    kinds = tuple(_AGGREGATIONS.values())
+    aggregation, how = node.integer("aggregate_function", 1), node.integer("post_transform")
+    if not 0 <= aggregation < len(kinds) or not 0 <= how < len(TRANSFORMS):
+        raise ModelError(f"aggregate_function is {aggregation}, post_transform {how}, which ONNX has not")
+    outputs = node.integer("n_targets", max(targets, default=0) + 1)
+    return transformed(trees.operation(node, outputs, kinds[aggregation]), TRANSFORMS[how]).operand
+
+
+def _require(children: Sequence[int], leaves: Sequence[int], votes: int, nodes: int) -> None:
+    for child, leaf in zip(children, leaves, strict=True):
+        if not 0 <= child < (votes if leaf else nodes):
+            raise ModelError(f"a branch leads to {child}, of {votes} leaves and {nodes} nodes")
+
+
+def _member_sets(node: Node) -> list[list[float]]:
+    """The sets of nodes that ask for membership, the last node's first: each is taken off when it is met."""
+    found = node.tensor("membership_values")
+    sets: list[list[float]] = [[]]
+    for value in [] if found is None else found[0].reshape(-1).tolist():
+        if value != value:
+            sets.append([])
+        else:
+            sets[-1].append(value)
+    return sets[::-1]
+
+
+def _places(modes: Sequence[int], members: list[list[float]]) -> list[int]:
+    """Where each node begins, when one that asks for membership is a row of comparisons."""
+    sizes = [len(each) for each in reversed(members)]
+    found, at, asked = [], 0, 0
+    for mode in modes:
+        found.append(at)
+        if mode == _MEMBER:
+            if asked >= len(sizes):
+                raise ModelError("there are fewer sets in membership_values than nodes that ask for them")
+            at += max(sizes[asked], 1)
+            asked += 1
+        else:
+            at += 1
+    return found
+
+
+def _append(
+    trees: _Trees, feature: int, mode: int, number: float, tracks: int, yes: int, no: int, members: list[list[float]]
+) -> None:
+    if mode == _MEMBER:
+        values = members.pop() or [float("nan")]
+        rows = [(Test.EQUAL.value, value) for value in values]
+    elif 0 <= mode < _MEMBER:
+        rows = [(mode, number)]
+    else:
+        raise ModelError(f"the mode of a node is {mode}, expected 0 to {_MEMBER}")
+    for at, (test, value) in enumerate(rows):
+        trees.features.append(feature)
+        trees.tests.append(test)
+        trees.missing.append(tracks)
+        trees.numbers.append(value)
+        trees.yes.append(yes)
+        trees.no.append(no if at == len(rows) - 1 else len(trees.features))
+
+
+def _numbers(node: Node, name: str) -> tuple[Array, DType]:
+    """Floats of an attribute, or of the one with doubles that may stand in its place."""
+    whole = node.tensor(f"{name}_as_tensor")
+    if whole is not None:
+        return whole[0].reshape(-1), whole[1]
+    return np.array(node.numbers(name) or (), np.float32), DType.FLOAT32
+
+
+def _read(node: Node, side: str) -> _Trees:
+    """The spelling with a number for each tree and node; leaves are nodes, `side` is what their votes are called."""
+    trees = _Trees()
+    ids = [node.integers(f"nodes_{name}") or () for name in ("treeids", "nodeids", "featureids")]
+    ways = [node.integers(f"nodes_{name}") or () for name in ("truenodeids", "falsenodeids")]
+    modes, (numbers, trees.dtype) = node.texts("nodes_modes"), _numbers(node, "nodes_values")
+    count = len(modes)
+    tracks = node.integers("nodes_missing_value_tracks_true") or (0,) * count
+    weights, _ = _numbers(node, f"{side}_weights")
+    votes = [node.integers(f"{side}_{name}") or () for name in ("treeids", "nodeids", "ids")]
+    if any(len(part) != count for part in (*ids, *ways, numbers, tracks)):
+        raise ModelError(f"the lists of nodes are not all of {count} elements")
+    if any(len(part) != len(weights) for part in votes):
+        raise ModelError(f"the lists of votes are not all of {len(weights)} elements")
+    given: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    for tree, at, target, weight in zip(*votes, weights.tolist(), strict=True):
+        given.setdefault((tree, at), []).append((target, weight))
+    place: dict[tuple[int, int], int] = {}
+    inner = 0
+    for tree, at, mode in zip(ids[0], ids[1], modes, strict=True):
+        if (tree, at) in place:
+            raise ModelError(f"node {at} of tree {tree} is there a second time")
+        if mode == "LEAF":
+            place[tree, at] = trees.leaf(given.get((tree, at), ()))
+        elif mode in _MODES:
+            place[tree, at] = inner
+            inner += 1
+        else:
+            raise ModelError(f"the mode of a node is {mode!r}, expected LEAF or one of {', '.join(_MODES)}")
+    roots: dict[int, int] = {}
+    for index, (tree, at, mode) in enumerate(zip(ids[0], ids[1], modes, strict=True)):
+        roots.setdefault(tree, place[tree, at])
+        if mode == "LEAF":
+            continue
+        yes, no = (place.get((tree, way[index])) for way in ways)
+        if yes is None or no is None:
+            raise ModelError(f"node {at} of tree {tree} leads to a node that is not there")
+        _append(trees, ids[2][index], _MODES.index(mode), float(numbers[index]), tracks[index], yes, no, [])
+    trees.roots.extend(roots.values())
+    return trees
+
+
+def _based(node: Node, x: Expression) -> Expression:
+    """The votes with the values that each target begins with."""
+    values, _ = _numbers(node, "base_values")
+    if not len(values):
+        return x
+    if len(values) not in (1, x.known(1, "the votes")):
+        raise ModelError(f"there are {len(values)} base values for {x.type}")
+    return x + x.of(x.draft.constant(values.astype(x.dtype.numpy), x.dtype))
+
+
+def _regressor(node: Node) -> int:
+    trees = _read(node, "target")
+    named = node.text("aggregate_function", "SUM")
+    if named not in _AGGREGATIONS:
+        raise ModelError(f"aggregate_function is {named!r}, expected one of {', '.join(_AGGREGATIONS)}")
+    outputs = node.integer("n_targets", max(trees.targets, default=0) + 1)
+    votes = _based(node, trees.operation(node, outputs, _AGGREGATIONS[named]))
+    return transformed(votes, node.text("post_transform", "NONE")).cast(DType.FLOAT32).operand
+
+
+def _classifier(node: Node) -> tuple[int, int]:
+    """The best class of each row, and the scores.
+
+    Of two classes only one may have votes: the other has the rest to 1, or the opposite if a vote is negative, as
+    scikit-learn's and LightGBM's exporters mean it.
+    """
+    trees = _read(node, "class")
+    classes = labels(node, "classlabels_int64s", "classlabels_strings")
+    if classes is None:
+        raise ModelError("has no labels")
+    count = len(classes[0])
+    if count == 2 and len(set(trees.targets)) == 1:
+        trees.targets = [0] * len(trees.targets)
+        bases, _ = _numbers(node, "base_values")
+        votes = trees.operation(node, 1, Aggregation.SUM)
+        votes = votes + float(bases[-1]) if len(bases) else votes
+        other = 1 - votes if min(trees.weights) >= 0 else -votes
+        scores = other.joined([votes], 1)
+    else:
+        scores = _based(node, trees.operation(node, count, Aggregation.SUM))
+    chosen = best(scores, classes)
+    scores = transformed(scores, node.text("post_transform", "NONE")).cast(DType.FLOAT32)
+    return chosen.operand, scores.operand
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "TreeEnsemble": _ensemble,
+    "TreeEnsembleClassifier": _classifier,
+    "TreeEnsembleRegressor": _regressor,
+}
+TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
