@@ -53,6 +53,11 @@ class Draft:
         found = self._known.get(operand)
         return of_constant(self.type(operand)) if found is None else found
 
+    @property
+    def size(self) -> int:
+        """How many operands there are so far."""
+        return len(self._operands)
+
     def named(self, operand: int) -> str:
         return self._operands[operand].name
 

@@ -20,7 +20,7 @@ _EQUATION = re.compile(r"([A-Za-z]*)(,[A-Za-z]*)*->[A-Za-z]*")
 class Einsum(Op):
     """Products of elements whose labels agree, summed over the labels that the result has not.
 
-    - `xs`: floats of one type, one for each group of labels in the equation (`abc,cd->abd`)
+    - `xs`: numbers of one type, one for each group of labels in the equation (`abc,cd->abd`)
 
     A label is one letter and stands for one dimension; a dimension of 1 does not stand for another.
     """
@@ -35,7 +35,7 @@ class Einsum(Op):
         require(len(xs) == len(groups), f"there are {len(xs)} operands, the equation has {len(groups)}")
         sizes: dict[str, Dim] = {}
         for x, labels in zip(xs, groups, strict=True):
-            require(x.dtype is xs[0].dtype and x.dtype.is_float, f"operands are {x} and {xs[0]}, expected floats")
+            require(x.dtype is xs[0].dtype and x.dtype.is_numeric, f"operands are {x} and {xs[0]}, expected one type")
             require(x.rank == len(labels), f"an operand is {x}, the equation says {labels}")
             for label, size in zip(labels, x.shape, strict=True):
                 known = sizes.get(label)
@@ -55,5 +55,7 @@ class Einsum(Op):
         return 2 * (shapes.num_elements(tuple(shape.values())) or 0)
 
     def evaluate(self, *xs: Array) -> Array:
-        out: Array = np.einsum(self.equation.replace(" ", ""), *xs, optimize=True)
+        narrow = xs[0].dtype.kind == "V" or xs[0].dtype == np.float16  # summed in float32, as products of matrices are
+        wide = [x.astype(np.float32) for x in xs] if narrow else xs
+        out: Array = np.einsum(self.equation.replace(" ", ""), *wide, optimize=True)
         return out.astype(xs[0].dtype)

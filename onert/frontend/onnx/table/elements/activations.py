@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 from onert.frontend.onnx.building import axis_last, binary, cast, like, require_rank, reshape, transpose
 from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import Importer, Node
+from onert.frontend.onnx.table.layers.randomness import dropped
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.gather import OneHot
 from onert.ir.ops.elementwise.binary import BinaryKind, PRelu
@@ -169,13 +171,13 @@ def _unary(kind: UnaryKind) -> Importer:
 
 
 def _dropout(node: Node) -> tuple[int, ...]:
-    """Nothing: a model that is run is not trained."""
+    """Nothing, but in training, which only input 2 may ask for."""
     d, x = node.draft, node.input(0)
     training = node.value(2)
     if node.has(2) and (training is None or bool(training.reshape(-1)[0])):
-        ratio = node.value(1)
-        if training is None or not node.has(1) or ratio is None or float(ratio.reshape(-1)[0]) != 0:
-            raise ModelError("training_mode is set, expected a model that is run and not trained")
+        ratio = Expression(d, node.input(1)) if node.has(1) else Expression(d, d.constant(0.5, DType.FLOAT32))
+        used, kept = dropped(node, Expression(d, x), ratio, Expression(d, node.input(2)))
+        return used.operand, kept.operand
     if not node.wants(1):
         return (x,)
     every = d.add(Comparison(ComparisonKind.EQUAL), x, x)

@@ -27,6 +27,7 @@ from onert.ir.ops.data_movement.fill import Range, Where
 from onert.ir.ops.data_movement.gather import Gather, GatherNd, OneHot
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import ExpandDims
+from onert.ir.ops.data_movement.unique import UniqueSlices
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.select import Select
@@ -163,6 +164,11 @@ def _triangle_at(d: Draft, x: int, k: int, *, upper: bool) -> int:
     return d.add(Select(), d.add(Comparison(kind), apart, reshape(d, k, ())), x, like(d, x, 0))
 
 
+def _unique(node: Node) -> tuple[int, ...]:
+    axis = node.integer("axis") if node.given("axis") else None
+    return node.draft.add_many(UniqueSlices(axis, node.flag("sorted", default=True)), node.input(0))
+
+
 _IMPORTERS: dict[str, Importer] = {
     "Compress": _compress,
     "Gather": _gather,
@@ -174,5 +180,6 @@ _IMPORTERS: dict[str, Importer] = {
     "ScatterElements": _scatter_elements,
     "ScatterND": _scatter_slices,
     "Trilu": _triangle,
+    "Unique": _unique,
 }
 TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

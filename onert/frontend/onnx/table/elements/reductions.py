@@ -18,7 +18,7 @@ from onert.frontend.onnx.building import (
 )
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
-from onert.ir import DType, ModelError
+from onert.ir import DType
 from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.data_movement.layout import Reverse
 from onert.ir.ops.data_movement.reshape import ExpandDims, Squeeze
@@ -27,8 +27,10 @@ from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
-from onert.ir.ops.reduction.scan import CumSum
+from onert.ir.ops.reduction.scan import CumProd, CumSum
 from onert.ir.shape import normalize_axis
+
+from .shapes import without_axes
 
 _INPUT_SINCE = {"ReduceSum": 13}
 """Axes are an input from an opset on; 18 for all others."""
@@ -49,7 +51,10 @@ def _axes(node: Node) -> int | None:
 
 
 def _reduced(d: Draft, x: int, kind: Reduction, axes: int, *, keep: bool) -> int:
-    return d.add(Reduce(kind, keep_dims=keep), x, axes)
+    if keep or d.value(axes) is not None or d.type(axes).rank != 1 or d.type(axes).shape[0] is None:
+        return d.add(Reduce(kind, keep_dims=keep), x, axes)
+    # only the run tells which axes go, but how many is known, and so is the result's rank
+    return without_axes(d, d.add(Reduce(kind, keep_dims=True), x, axes), axes)
 
 
 def _reduction(
@@ -103,9 +108,7 @@ def _log_sum_exp(node: Node) -> int:
     out = binary(d, BinaryKind.ADD, logs, largest)
     if not keep:
         found = d.value(axes)
-        if found is None:
-            raise ModelError("axes (input 1) are not known before the run, which is not supported without keepdims")
-        out = d.add(Squeeze(tuple(int(a) for a in found)), out)
+        out = without_axes(d, out, axes) if found is None else d.add(Squeeze(tuple(int(a) for a in found)), out)
     return cast(d, out, dtype)
 
 
@@ -125,6 +128,12 @@ def _arg(kind: Extreme) -> Importer:
         return found
 
     return build
+
+
+def _product(node: Node) -> int:
+    """A running product."""
+    op = CumProd(exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
+    return node.draft.add(op, node.input(0), node.input(1))
 
 
 def _cumulative(node: Node) -> int:
@@ -164,6 +173,7 @@ _SQUARE, _ABS = _unary(UnaryKind.SQUARE), _unary(UnaryKind.ABS)
 _IMPORTERS: dict[str, Importer] = {
     "ArgMax": _arg(Extreme.MAX),
     "ArgMin": _arg(Extreme.MIN),
+    "CumProd": _product,
     "CumSum": _cumulative,
     "ReduceL1": _reduction(Reduction.SUM, _ABS),
     "ReduceL2": _reduction(Reduction.SUM, _SQUARE, _root),

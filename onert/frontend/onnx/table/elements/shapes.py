@@ -141,13 +141,18 @@ def _squeeze(node: Node) -> int:
     d, x = node.draft, node.input(0)
     rank = require_rank(d, x)
     if _told_by_run(node) is not None:
-        return d.add(Reshape(), x, _left(d, shape_of(d, x), node.input(1), rank))
+        return without_axes(d, x, node.input(1))
     axes = _axes(node, 13)
     if axes is None:
         if not d.type(x).is_static:
             raise ModelError(f"is given {d.type(x)} and no axes, expected a known shape")
         axes = tuple(i for i, s in enumerate(d.type(x).shape) if s == 1)
     return d.add(Squeeze(axes_of(axes, rank)), x) if axes else x
+
+
+def without_axes(d: Draft, x: int, axes: int) -> int:
+    """The operand without some dimensions of 1; only the run tells which, but how many is known."""
+    return d.add(Reshape(), x, _left(d, shape_of(d, x), axes, require_rank(d, x)))
 
 
 def _left(d: Draft, shape: int, axes: int, rank: int) -> int:

@@ -28,6 +28,7 @@ from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.ops.reduction.reduce_window import ReduceWindow, WindowReduction
 
+from .places import places
 from .windows import Windows, windows
 
 
@@ -103,9 +104,7 @@ def _sides(over: Windows, more: tuple[tuple[int, int], ...]) -> Margins | None:
     return Margins((*((0, 0),) * (2 - len(both)), *both))
 
 
-def _max(node: Node) -> int:
-    if node.wants(1):
-        raise ModelError("output 1, the places of the largest elements, is not supported")
+def _max(node: Node) -> int | tuple[int, int]:
     d, x = node.draft, node.input(0)
     over, more = _windows(node)
     rank = d.type(x).rank
@@ -120,7 +119,8 @@ def _max(node: Node) -> int:
         out = _pooled(d, image, Pooling.MAX, over, sides)
     else:
         out = _pooled(d, padded(d, image, around, like(d, x, _least(d, x))), Pooling.MAX, over, Padding.VALID)
-    return transpose(d, out, to_back(rank))
+    found = transpose(d, out, to_back(rank))
+    return (found, places(node, over, around[1:-1])) if node.wants(1) else found
 
 
 def _average(node: Node) -> int:

@@ -1,0 +1,96 @@
+"""Random numbers: a seed gives the same ones in every new execution, none gives others each time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onert.frontend.onnx.building import converted, ints, shape_of
+from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.node import Importer, Node
+from onert.ir import DType, ModelError
+from onert.ir.ops.data_movement.random_numbers import Distribution, Multinomial, Random
+
+
+def _seeds(node: Node) -> tuple[int, int]:
+    """A seed's bits, which are never 0 and 0: that would be no seed."""
+    if not node.given("seed"):
+        return 0, 0
+    if node.op_type == "Dropout":
+        return node.integer("seed"), 1
+    return int(np.float32(node.number("seed")).view(np.uint32)), 1
+
+
+def _drawn(node: Node, distribution: Distribution, shape: int) -> Expression:
+    seed, seed2 = _seeds(node)
+    op = Random(distribution, seed, seed2, node.draft.size)
+    return Expression(node.draft, node.draft.add(op, shape))
+
+
+def _spread(node: Node, distribution: Distribution, shape: int, to: DType) -> int:
+    """Numbers from `low` to `high`, or around `mean` with a deviation of `scale`."""
+    found = _drawn(node, distribution, shape)
+    if distribution is Distribution.UNIFORM:
+        low, high = node.number("low", 0.0), node.number("high", 1.0)
+        found = found * (high - low) + low
+    else:
+        found = found * node.number("scale", 1.0) + node.number("mean", 0.0)
+    return converted(node.draft, found.operand, to)
+
+
+def _of_shape(distribution: Distribution) -> Importer:
+    def build(node: Node) -> int:
+        shape = node.integers("shape")
+        if shape is None:
+            raise ModelError("attribute shape is absent")
+        return _spread(node, distribution, ints(node.draft, shape), node.element_type("dtype", DType.FLOAT32))
+
+    return build
+
+
+def _like(distribution: Distribution) -> Importer:
+    def build(node: Node) -> int:
+        d, x = node.draft, node.input(0)
+        to = node.element_type("dtype", d.type(x).dtype)
+        return _spread(node, distribution, shape_of(d, x), to)
+
+    return build
+
+
+def _bernoulli(node: Node) -> int:
+    """1 as often as the elements say, else 0."""
+    d, x = node.draft, Expression(node.draft, node.input(0))
+    drawn = _drawn(node, Distribution.UNIFORM, shape_of(d, x.operand))
+    return converted(d, (drawn < x.cast(DType.FLOAT32)).operand, node.element_type("dtype", x.dtype))
+
+
+def _multinomial(node: Node) -> int:
+    """Classes drawn by the logarithms of their chances."""
+    seed, seed2 = _seeds(node)
+    to = node.element_type("dtype", DType.INT32)
+    d, x = node.draft, Expression(node.draft, node.input(0)).cast(DType.FLOAT32)
+    op = Multinomial(to, seed, seed2, d.size)
+    return d.add(op, x.operand, d.constant(node.integer("sample_size", 1), DType.INT32))
+
+
+def dropped(node: Node, x: Expression, ratio: Expression, training: Expression) -> tuple[Expression, Expression]:
+    """In training elements are 0 as often as the ratio says, and the others grow by what is missing; and which stay."""
+    drawn = _drawn(node, Distribution.UNIFORM, shape_of(x.draft, x.operand))
+    share = ratio.cast(DType.FLOAT32).scalar()
+    kept = drawn >= share
+    stays = kept | ~training.scalar()
+    grown = x * (1 / (1 - share).at_least(math.ulp(1.0))).cast(x.dtype)
+    used = training.scalar().choose(kept.choose(grown, 0.0), x)
+    return used, stays
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "Bernoulli": _bernoulli,
+    "Multinomial": _multinomial,
+    "RandomNormal": _of_shape(Distribution.NORMAL),
+    "RandomNormalLike": _like(Distribution.NORMAL),
+    "RandomUniform": _of_shape(Distribution.UNIFORM),
+    "RandomUniformLike": _like(Distribution.UNIFORM),
+}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}
