@@ -20,7 +20,7 @@ FAMILIES = (
     "elements.reductions",
     "elements.indexing",
     "layers.resizing",
-    "layers.recurrent",
+    "recurrent.cells",
     "layers.attention",
     "layers.stateful",
     "layers.losses",

@@ -1,0 +1,97 @@
+"""What recurrent layers share: operands by direction and gate, states, and how results are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.frontend.onnx.building import cast, dimension, ints, joined, require_rank, transpose
+from onert.frontend.onnx.node import Node
+from onert.frontend.onnx.table.elements.movement import split
+from onert.ir import DType, ModelError
+from onert.ir.ops.data_movement.fill import Fill
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Pack
+from onert.ir.ops.data_movement.layout import Reverse, ReverseSequence
+from onert.ir.ops.data_movement.reshape import Squeeze
+
+_DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+
+
+class Layer:
+    """Operands that all layers have: the sequence [time, batch, features], and for each direction its weights."""
+
+    def __init__(self, node: Node, gates: int) -> None:
+        d = self.d = node.draft
+        self.node = node
+        direction = node.text("direction", "forward")
+        if direction not in _DIRECTIONS:
+            raise ModelError(f"direction is {direction!r}, expected {', '.join(_DIRECTIONS)}")
+        self.backwards = _DIRECTIONS[direction]
+        self.gates = gates
+        self.batch_first = node.version >= 14 and node.flag("layout")
+        x = node.input(0)
+        if require_rank(d, x) != 3:
+            raise ModelError(f"is given {d.type(x)}, expected 3 dimensions")
+        self.x = transpose(d, x, (1, 0, 2)) if self.batch_first else x
+        self.dtype = d.type(x).dtype
+        units = d.type(node.input(2)).shape[-1]
+        if units is None:
+            raise ModelError(f"the recurrent weights are {d.type(node.input(2))}, expected a known shape")
+        self.units = units
+        self.lengths = self._lengths(node)
+
+    def _lengths(self, node: Node) -> int | None:
+        """The sequences' lengths as int64; None where they are those of the whole tensor."""
+        if not node.has(4):
+            return None
+        lengths, time = node.value(4), self.d.type(self.x).shape[0]
+        if lengths is not None and time is not None and (lengths == time).all():
+            return None
+        return cast(self.d, node.input(4), DType.INT64)
+
+    def of(self, operand: int, direction: int) -> int:
+        """The part of an operand for one direction."""
+        if len(self.backwards) == 1:
+            return self.d.add(Squeeze((0,)), operand)
+        return self.d.add(Gather(0), operand, self.d.constant(direction, DType.INT32))
+
+    def parts(self, operand: int, direction: int, count: int) -> tuple[int, ...]:
+        """The rows of each gate."""
+        return split(self.d, self.of(operand, direction), [self.units] * count, 0)
+
+    def biases(self, direction: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Those beside the input's weights and those beside the state's, zeros where there are none."""
+        if self.node.has(3):
+            found = self.parts(self.node.input(3), direction, 2 * self.gates)
+            return found[: self.gates], found[self.gates :]
+        zeros = (self.d.constant(np.zeros(self.units, self.dtype.numpy), self.dtype),) * self.gates
+        return zeros, zeros
+
+    def state(self, index: int, direction: int) -> int:
+        """A first state [batch, units]; zeros where none is given."""
+        d = self.d
+        if self.node.has(index):
+            given = self.node.input(index)
+            given = transpose(d, given, (1, 0, 2)) if self.batch_first else given
+            return self.of(given, direction)
+        shape = joined(d, [dimension(d, self.x, 1), ints(d, [self.units])])
+        return d.add(Fill(), shape, d.constant(np.zeros((), self.dtype.numpy), self.dtype))
+
+    def turned(self, x: int, direction: int) -> int:
+        """The sequences [time, batch, ...] from their ends, for a layer that goes backwards."""
+        if not self.backwards[direction]:
+            return x
+        if self.lengths is not None:
+            return self.d.add(ReverseSequence(0, 1), x, self.lengths)
+        return self.d.add(Reverse(), x, ints(self.d, [0], DType.INT32))
+
+    def results(self, steps: Sequence[int], *lasts: Sequence[int]) -> tuple[int, ...]:
+        """Y of [time, directions, batch, units], and last states of [directions, batch, units]."""
+        d = self.d
+        y = d.add(Pack(1), *steps)
+        states = [d.add(Pack(0), *each) for each in lasts]
+        if self.batch_first:
+            return transpose(d, y, (2, 0, 1, 3)), *(transpose(d, s, (1, 0, 2)) for s in states)
+        return y, *states

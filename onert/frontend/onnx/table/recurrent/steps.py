@@ -1,0 +1,200 @@
+"""Recurrent layers as loops over the time: any functions, sequences of different lengths, bounds, both resets."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from onert.frontend.onnx.building import transpose
+from onert.frontend.onnx.draft import Draft, capture
+from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.node import Surroundings
+from onert.frontend.onnx.table.control import looped
+from onert.frontend.onnx.table.elements.movement import split
+from onert.frontend.onnx.table.layers.products import multiplied
+from onert.ir import DType, ModelError
+from onert.ir.ops.elementwise.unary import LeakyRelu, UnaryKind
+
+from .layer import Layer
+
+_DEFAULTS = {
+    "affine": (1.0, 0.0),
+    "leakyrelu": (0.01,),
+    "thresholdedrelu": (1.0,),
+    "scaledtanh": (1.0, 1.0),
+    "hardsigmoid": (0.2, 0.5),
+    "elu": (1.0,),
+}
+"""Functions with one number, alpha, or two, alpha and beta, and their defaults."""
+_PLAIN = {
+    "relu": UnaryKind.RELU,
+    "tanh": UnaryKind.TANH,
+    "sigmoid": UnaryKind.LOGISTIC,
+    "softplus": UnaryKind.SOFTPLUS,
+}
+
+
+def named(layer: Layer, expected: tuple[str, ...]) -> tuple[str, ...]:
+    """The functions of all directions, in lower case; ModelError for a wrong number of them."""
+    wanted = expected * len(layer.backwards)
+    given = tuple(name.lower() for name in layer.node.texts("activations")) or wanted
+    if len(given) != len(wanted):
+        raise ModelError(f"there are {len(given)} activations, expected {len(wanted)}")
+    unknown = next((name for name in given if name not in (*_PLAIN, *_DEFAULTS, "softsign")), None)
+    if unknown is not None:
+        raise ModelError(f"the activation {unknown!r} is none of ONNX's")
+    return given
+
+
+@frozen
+class _Function:
+    """An activation with its numbers."""
+
+    name: str
+    numbers: tuple[float, ...] = ()
+
+    def __call__(self, x: Expression) -> Expression:
+        if self.name in _PLAIN:
+            return x.unary(_PLAIN[self.name])
+        if self.name == "softsign":
+            return x / (x.unary(UnaryKind.ABS) + 1)
+        alpha, *rest = self.numbers
+        if self.name == "affine":
+            return x * alpha + rest[0]
+        if self.name == "leakyrelu":
+            return x.of(x.draft.add(LeakyRelu(alpha), x.operand))
+        if self.name == "thresholdedrelu":
+            return (x >= alpha).choose(x, 0.0)
+        if self.name == "scaledtanh":
+            return (x * rest[0]).unary(UnaryKind.TANH) * alpha
+        if self.name == "hardsigmoid":
+            return (x * alpha + rest[0]).unary(UnaryKind.RELU_0_TO_1)
+        return (x < 0).choose((x.unary(UnaryKind.EXP) - 1) * alpha, x)
+
+
+def _functions(layer: Layer, count: int) -> list[_Function]:
+    """All functions in their order, each with the next of the numbers that are left."""
+    expected = {1: ("tanh",), 2: ("sigmoid", "tanh"), 3: ("sigmoid", "tanh", "tanh")}[count]
+    alphas = list(layer.node.numbers("activation_alpha") or ())
+    betas = list(layer.node.numbers("activation_beta") or ())
+    found = []
+    for name in named(layer, expected):
+        defaults = _DEFAULTS.get(name, ())
+        numbers = tuple(
+            kind.pop(0) if kind else default for kind, default in zip((alphas, betas), defaults, strict=False)
+        )
+        found.append(_Function(name, numbers))
+    return found
+
+
+@frozen(eq=False)
+class _Cell:
+    """One direction's functions and operands that every step reads; `clipped` is what bounds their sums."""
+
+    kind: str
+    functions: list[_Function]
+    clip: float | None
+    couple: bool
+    after: bool
+    units: int
+
+    def bounded(self, x: Expression) -> Expression:
+        return x if self.clip is None else x.at_least(-self.clip).at_most(self.clip)
+
+    def step(
+        self, given: Expression, h: Expression, c: Expression | None, weights: Expression, more: list[Expression]
+    ) -> tuple[Expression, Expression | None]:
+        """The next state, and the next cell of an LSTM. `given` is what the input adds to each gate."""
+        if self.kind == "RNN":
+            return self.functions[0](self.bounded(given + h @ weights)), None
+        if self.kind == "GRU":
+            return self._gru(given, h, weights, more), None
+        assert c is not None
+        return self._lstm(given, h, c, weights, more)
+
+    def _parts(self, x: Expression, count: int) -> list[Expression]:
+        return [x.of(part) for part in split(x.draft, x.operand, [self.units] * count, x.rank - 1)]
+
+    def _gru(self, given: Expression, h: Expression, weights: Expression, more: list[Expression]) -> Expression:
+        f, g = self.functions
+        both, last = (weights.of(w) for w in split(weights.draft, weights.operand, [2 * self.units, self.units], 1))
+        z_given, r_given, h_given = self._parts(given, 3)
+        z_own, r_own = self._parts(h @ both, 2)
+        z, r = f(self.bounded(z_given + z_own)), f(self.bounded(r_given + r_own))
+        bias = more[0]
+        own = r * (h @ last + bias) if self.after else (r * h) @ last + bias
+        new = g(self.bounded(h_given + own))
+        return (1 - z) * new + z * h
+
+    def _lstm(
+        self, given: Expression, h: Expression, c: Expression, weights: Expression, more: list[Expression]
+    ) -> tuple[Expression, Expression]:
+        f, g, last = self.functions
+        i, o, forget, new = self._parts(given + h @ weights, 4)
+        if more:
+            i, forget = i + more[0] * c, forget + more[2] * c
+        i = f(self.bounded(i))
+        forget = 1 - i if self.couple else f(self.bounded(forget))
+        cell = forget * c + i * g(self.bounded(new))
+        o = o + more[1] * cell if more else o
+        return f(self.bounded(o)) * last(self.bounded(cell) if self.clip is not None else cell), cell
+
+
+def in_steps(layer: Layer, kind: str) -> tuple[int, ...]:
+    """The results of a layer of the kind RNN, GRU or LSTM."""
+    each = {"RNN": 1, "GRU": 2, "LSTM": 3}[kind]
+    functions = _functions(layer, each)
+    outputs, hs, cs = [], [], []
+    for at in range(len(layer.backwards)):
+        own = functions[at * each : (at + 1) * each]
+        y, h, c = _direction(layer, kind, own, at)
+        outputs.append(layer.turned(y, at))
+        hs.append(h)
+        cs += [] if c is None else [c]
+    return layer.results(outputs, hs, *([cs] if cs else []))
+
+
+def _direction(layer: Layer, kind: str, functions: list[_Function], at: int) -> tuple[int, int, int | None]:
+    d, node = layer.d, layer.node
+    clip = node.number("clip") if node.given("clip") else None
+    cell = _Cell(
+        kind, functions, clip, node.flag("input_forget"), node.flag("linear_before_reset"), layer.units
+    )
+    x = Expression(d, layer.turned(layer.x, at))
+    weights = transpose(d, layer.of(node.input(2), at), (1, 0))
+    sums = x.of(multiplied(d, x.operand, transpose(d, layer.of(node.input(1), at), (1, 0))))
+    bias = [[x.of(b) for b in side] for side in layer.biases(at)]
+    if kind == "GRU":  # what is beside the state's weights of the last gate is added where that product is
+        more = [bias[1][2]]
+        bias[1][2] = bias[1][2] * 0
+    elif kind == "LSTM" and node.has(7):
+        more = [x.of(p) for p in layer.parts(node.input(7), at, 3)]
+    else:
+        more = []
+    sums = sums + bias[0][0].joined(bias[0][1:], 0) + bias[1][0].joined(bias[1][1:], 0)
+    initial = [layer.state(5, at)] + ([layer.state(6, at)] if kind == "LSTM" else [])
+
+    def each(inner: Draft, scope: Surroundings, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
+        def taken(outer: int) -> Expression:
+            return Expression(inner, capture(d, inner, outer))
+
+        index = Expression(inner, at)
+        old = [Expression(inner, state) for state in now]
+        h, c = cell.step(
+            taken(sums.operand).take(index, 0),
+            old[0],
+            old[1] if len(old) > 1 else None,
+            taken(weights),
+            [taken(m.operand) for m in more],
+        )
+        new = [h] if c is None else [h, c]
+        y = h
+        if layer.lengths is not None:
+            within = (index < taken(layer.lengths)).expand(1)
+            y = within.choose(h, 0.0)
+            new = [within.choose(n, o) for n, o in zip(new, old, strict=True)]
+        return go, [n.operand for n in new], [y.operand]
+
+    begin = d.constant(np.array(True), DType.BOOL)
+    last, (y,) = looped(node, x.size(0).scalar().operand, begin, initial, each)
+    return y, last[0], last[1] if len(last) > 1 else None
