@@ -13,6 +13,7 @@ FAMILIES = (
     "elements.activations",
     "elements.shapes",
     "elements.movement",
+    "elements.padding",
     "layers.convolution",
     "layers.pooling",
     "layers.products",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-
 from onert.frontend.onnx.building import converted
 from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import Importer, Node

@@ -10,10 +10,8 @@ from onert.frontend.onnx.building import (
     axes_of,
     binary,
     cast,
-    dimension,
     ints,
     joined,
-    like,
     require_rank,
     reshape,
     transpose,
@@ -22,11 +20,10 @@ from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.element_indices import ScatterElements
-from onert.ir.ops.data_movement.fill import Range
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat, SplitV
 from onert.ir.ops.data_movement.layout import DepthToSpace, ReverseSequence, SpaceToDepth
-from onert.ir.ops.data_movement.slicing import Mirror, MirrorPad, Pad, StridedSlice
+from onert.ir.ops.data_movement.slicing import Pad, StridedSlice
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.shape import normalize_axis
 
@@ -133,32 +130,6 @@ def _spread(d: Draft, values: int, place: dict[int, int], count: int, fill: int)
     return d.add(Gather(0), more, ints(d, [place.get(a, len(place)) for a in range(count)]))
 
 
-def _pad(node: Node) -> int:
-    d, x = node.draft, node.input(0)
-    rank = require_rank(d, x)
-    mode = node.text("mode", "constant")
-    if node.version < 11:
-        pads = node.integers("pads") if node.version >= 2 else node.integers("paddings")
-        value = like(d, x, node.number("value"))
-    else:
-        value = reshape(d, node.input(2), ()) if node.has(2) else like(d, x, 0)
-        if mode == "constant" and node.value(1) is None and not node.has(3):
-            pairs = transpose(d, reshape(d, node.input(1), (2, rank)), (1, 0))
-            return d.add(Pad(), x, pairs, value)
-        pads = tuple(int(p) for p in node.constant(1, "pads").reshape(-1))
-    axes = tuple(range(rank))
-    if node.version >= 18 and node.has(3):
-        axes = axes_of(node.constant(3, "axes").reshape(-1).tolist(), rank)
-    if pads is None or len(pads) != 2 * len(axes):
-        raise ModelError(f"pads has {0 if pads is None else len(pads)} elements, expected {2 * len(axes)}")
-    margins = [(0, 0)] * rank
-    for at, axis in enumerate(axes):
-        margins[axis] = (pads[at], pads[at + len(axes)])
-    if mode == "constant":
-        return padded(d, x, margins, value)
-    return _extended(d, x, margins, mode)
-
-
 def padded(d: Draft, x: int, margins: Sequence[tuple[int, int]], value: int | None = None) -> int:
     """The operand with margins of a value; a negative margin cuts off."""
     cut = [(max(-a, 0), max(-b, 0)) for a, b in margins]
@@ -173,36 +144,6 @@ def padded(d: Draft, x: int, margins: Sequence[tuple[int, int]], value: int | No
     if value is not None and (known := d.value(value)) is not None and not known.dtype.hasobject and not known.any():
         value = None
     return d.add(Pad(), x, pairs, value)
-
-
-def _extended(d: Draft, x: int, margins: Sequence[tuple[int, int]], mode: str) -> int:
-    """Margins of the tensor's own elements: mirrored, or an axis at a time taken by index."""
-    shape = d.type(x).shape
-    inside = all(s is None or max(m) < max(s, 1) for s, m in zip(shape, margins, strict=True))
-    if mode == "reflect" and inside and min(map(min, margins), default=0) >= 0:
-        return d.add(MirrorPad(Mirror.REFLECT), x, d.constant(np.array(margins, np.int32).reshape(-1, 2)))
-    for axis, (before, after) in enumerate(margins):
-        if before or after:
-            x = d.add(Gather(axis), x, _places(d, x, axis, (before, after), mode))
-    return x
-
-
-def _places(d: Draft, x: int, axis: int, margin: tuple[int, int], mode: str) -> int:
-    """For each element of the extended axis, which one of `x` it is."""
-    size = reshape(d, dimension(d, x, axis), ())
-    first, one = d.constant(-margin[0], DType.INT64), d.constant(1, DType.INT64)
-    end = binary(d, BinaryKind.ADD, size, d.constant(margin[1], DType.INT64))
-    places = d.add(Range(), first, end, one)
-    last = binary(d, BinaryKind.SUB, size, one)
-    if mode == "edge":
-        return binary(d, BinaryKind.MAXIMUM, binary(d, BinaryKind.MINIMUM, places, last), d.constant(0, DType.INT64))
-    if mode == "wrap":
-        return binary(d, BinaryKind.FLOOR_MOD, places, size)
-    if mode != "reflect":
-        raise ModelError(f"mode is {mode!r}, expected constant, reflect, edge or wrap")
-    period = binary(d, BinaryKind.MAXIMUM, binary(d, BinaryKind.ADD, last, last), one)
-    within = binary(d, BinaryKind.FLOOR_MOD, places, period)
-    return binary(d, BinaryKind.MINIMUM, within, binary(d, BinaryKind.SUB, period, within))
 
 
 def _depth_to_space(node: Node) -> int:
@@ -246,7 +187,6 @@ def _reverse_sequence(node: Node) -> int:
 _IMPORTERS: dict[str, Importer] = {
     "Concat": _concat,
     "DepthToSpace": _depth_to_space,
-    "Pad": _pad,
     "ReverseSequence": _reverse_sequence,
     "Slice": _slice,
     "SpaceToDepth": _space_to_depth,

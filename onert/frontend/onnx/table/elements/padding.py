@@ -1,0 +1,136 @@
+"""Margins around tensors, some of which only the run tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.frontend.onnx.building import axes_of, ints, like, require_rank, reshape
+from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.node import Importer, Node
+from onert.ir import DType, ModelError
+from onert.ir.ops.data_movement.element_indices import ScatterElements
+from onert.ir.ops.data_movement.fill import Range
+from onert.ir.ops.data_movement.slicing import Mirror, MirrorPad, Pad, StridedSlice
+from onert.ir.ops.elementwise.binary import BinaryKind
+
+from .movement import padded
+
+_MODES = ("constant", "reflect", "edge", "wrap")
+
+
+def _pad(node: Node) -> int:
+    d, x = node.draft, node.input(0)
+    rank = require_rank(d, x)
+    mode = node.text("mode", "constant")
+    if mode not in _MODES:
+        raise ModelError(f"mode is {mode!r}, expected one of {', '.join(_MODES)}")
+    if node.version < 11:
+        pads = node.integers("pads") if node.version >= 2 else node.integers("paddings")
+        value = like(d, x, node.number("value"))
+    else:
+        value = reshape(d, node.input(2), ()) if node.has(2) else like(d, x, 0)
+        by_axis = node.version >= 18 and node.has(3)
+        if node.value(1) is None or (by_axis and node.value(3) is None):
+            return _told_by_run(node, Expression(d, x), value, mode)
+        pads = tuple(int(p) for p in node.constant(1, "pads").reshape(-1))
+    axes = tuple(range(rank))
+    if node.version >= 18 and node.has(3):
+        axes = axes_of(node.constant(3, "axes").reshape(-1).tolist(), rank)
+    if pads is None or len(pads) != 2 * len(axes):
+        raise ModelError(f"pads has {0 if pads is None else len(pads)} elements, expected {2 * len(axes)}")
+    margins = [(0, 0)] * rank
+    for at, axis in enumerate(axes):
+        margins[axis] = (pads[at], pads[at + len(axes)])
+    if mode == "constant":
+        return padded(d, x, margins, value)
+    return _extended(d, x, margins, mode)
+
+
+def _told_by_run(node: Node, x: Expression, value: int, mode: str) -> int:
+    """Margins that are operands: [before each axis, behind each axis], for all axes or for some that are named."""
+    d = node.draft
+    pads = Expression(d, node.input(1)).cast(DType.INT64)
+    if node.version >= 18 and node.has(3):
+        axes = Expression(d, node.input(3)).cast(DType.INT64)
+        count = axes.known(0, "axes")
+        places = axes.binary(BinaryKind.FLOOR_MOD, x.rank)
+        zeros = x.of(ints(d, [0] * x.rank))
+        before, behind = (
+            x.of(d.add(ScatterElements(), zeros.operand, places.operand, pads.take(range(at, at + count), 0).operand))
+            for at in (0, count)
+        )
+    else:
+        before, behind = (pads.take(range(at, at + x.rank), 0) for at in (0, x.rank))
+    if mode == "constant":
+        return surrounded(x, before, behind, value).operand
+    for axis in range(x.rank):
+        first, last = (side.take(axis, 0) for side in (before, behind))
+        places = _places(x, axis, (-first).scalar(), last.scalar(), mode)
+        x = x.take(places, axis)
+    return x.operand
+
+
+def surrounded(x: Expression, before: Expression, behind: Expression, value: int | None = None) -> Expression:
+    """The tensor with margins of a value for each axis, int64; a negative one cuts off."""
+    d = x.draft
+    starts, ends = ((-side).at_least(0) for side in (before, behind))
+    sizes = [x.size(axis) for axis in range(x.rank)]
+    stops = sizes[0].joined(sizes[1:], 0) - ends
+    ones = ints(d, [1] * x.rank)
+    cut = d.add(StridedSlice(), x.operand, starts.operand, stops.operand, ones)
+    margins = before.at_least(0).expand(1).joined([behind.at_least(0).expand(1)], 1)
+    return x.of(d.add(Pad(), cut, margins.operand, like(d, x.operand, 0) if value is None else value))
+
+
+def _cropped(node: Node) -> int:
+    """The middle of the tensor in given sizes along some axes, surrounded by zeros where it is smaller.
+
+    What is odd is cut off behind, and filled up behind.
+    """
+    d, x, wanted = node.draft, Expression(node.draft, node.input(0)), Expression(node.draft, node.input(1))
+    given = node.integers("axes")
+    axes = axes_of(given, x.rank) if given is not None else tuple(range(x.rank))
+    zero = x.of(ints(d, [0]))
+    before, behind = [zero] * x.rank, [zero] * x.rank
+    for at, axis in enumerate(axes):
+        missing = wanted.cast(DType.INT64).take([at], 0) - x.size(axis)
+        half = missing.at_least(0) / 2
+        gone = (-missing).at_least(0) / 2  # the window's start is rounded down
+        before[axis] = half - gone
+        behind[axis] = missing - before[axis]
+    return surrounded(x, before[0].joined(before[1:], 0), behind[0].joined(behind[1:], 0)).operand
+
+
+def _extended(d: Draft, x: int, margins: Sequence[tuple[int, int]], mode: str) -> int:
+    """Margins of the tensor's own elements: mirrored, or an axis at a time taken by index."""
+    shape = d.type(x).shape
+    inside = all(s is None or max(m) < max(s, 1) for s, m in zip(shape, margins, strict=True))
+    if mode == "reflect" and inside and min(map(min, margins), default=0) >= 0:
+        return d.add(MirrorPad(Mirror.REFLECT), x, d.constant(np.array(margins, np.int32).reshape(-1, 2)))
+    found = Expression(d, x)
+    for axis, (before, after) in enumerate(margins):
+        if before or after:
+            first, last = (found.of(d.constant(v, DType.INT64)) for v in (-before, after))
+            found = found.take(_places(found, axis, first, last, mode), axis)
+    return found.operand
+
+
+def _places(x: Expression, axis: int, first: Expression, more: Expression, mode: str) -> Expression:
+    """For each element of the extended axis, which one of `x` it is, from `first` on and `more` behind its last."""
+    size = x.size(axis).scalar()
+    places = x.of(x.draft.add(Range(), first.operand, (size + more).operand, x.draft.constant(1, DType.INT64)))
+    last = size - 1
+    if mode == "edge":
+        return places.at_most(last).at_least(0)
+    if mode == "wrap":
+        return places.binary(BinaryKind.FLOOR_MOD, size)
+    period = (last + last).at_least(1)
+    within = places.binary(BinaryKind.FLOOR_MOD, period)
+    return within.at_most(period - within)
+
+
+_IMPORTERS: dict[str, Importer] = {"CenterCropPad": _cropped, "Pad": _pad}
+TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}
