@@ -75,15 +75,44 @@ def problem(case: OnnxCase, backends: str) -> str | None:
     try:
         program = onert.compile(onert.load(case.model), onert.Options(backends=tuple(backends.split(","))))
         for inputs, expected in case.sets:
-            arrays = [_plain(i) for i in inputs]
+            arrays = [_given(i, info) for i, info in zip(inputs, program.inputs, strict=True)]
             results = list(onert.Execution(program).run(arrays).values())
             for at, (mine, theirs) in enumerate(zip(results, expected, strict=True)):
-                wrong = difference(np.asarray(mine), _plain(theirs), case.rtol, case.atol)
+                wrong = difference(_taken(mine), _plain(theirs), case.rtol, case.atol)
                 if wrong is not None:
                     return f"result {at}: {wrong}"
     except onert.OnertError as error:
         return f"{type(error).__name__}: {error}"
     return None
+
+
+def _given(value: Any, info: Any) -> Any:
+    """An input as onert takes it: sequences and optionals boxed."""
+    from onert.ir import DType
+    from onert.ir.ops.control_flow.sequences import Items, boxed
+
+    if info.dtype is not DType.VARIANT:
+        return _plain(value)
+    entries = () if value is None else tuple(value) if isinstance(value, list) else (value,)
+    plain = tuple(np.asarray(_plain(v)) for v in entries)
+    inside = boxed(Items(plain))[()] if isinstance(value, list) else None
+    optional = info.name.startswith("opt") and not info.name.startswith("opt_seq_")
+    return boxed(Items(() if value is None else (inside,) if inside is not None and optional else plain))
+
+
+def _taken(value: Any) -> Any:
+    """A result as the suite has it: boxed sequences as lists, what is in an optional as it is."""
+    from onert.ir.ops.control_flow.sequences import Items
+
+    if isinstance(value, np.ndarray) and value.dtype == object and value.ndim == 0 and isinstance(value[()], Items):
+        return [_taken(boxed_entry(v)) for v in value[()].entries]
+    return np.asarray(value)
+
+
+def boxed_entry(entry: Any) -> Any:
+    from onert.ir.ops.control_flow.sequences import Items, boxed
+
+    return boxed(entry) if isinstance(entry, Items) else entry
 
 
 def _plain(value: Any) -> Any:
@@ -107,7 +136,12 @@ _NARROW = {"int2": np.int8, "int4": np.int8, "uint4": np.uint8}
 def difference(mine: Any, theirs: Any, rtol: float, atol: float) -> str | None:
     """How two arrays differ in shape, type or elements; None where they do not."""
     if isinstance(theirs, list):
-        return "a sequence is expected"
+        if not isinstance(mine, list) or len(mine) != len(theirs):
+            return "another sequence is expected"
+        found = (difference(a, _plain(b), rtol, atol) for a, b in zip(mine, theirs, strict=True))
+        return next((each for each in found if each is not None), None)
+    if isinstance(mine, list):  # an optional
+        return difference(mine[0], theirs, rtol, atol) if len(mine) == 1 else "something else is in the optional"
     theirs = np.asarray(theirs)
     if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
         return f"{mine.dtype}{list(mine.shape)}, expected {theirs.dtype}{list(theirs.shape)}"

@@ -10,6 +10,8 @@ from onert.ir.ops.control_flow.control import If
 from onert.ir.ops.control_flow.refuse import Refuse
 
 from .draft import Draft, capture
+from .holding import joined_types, operand_of, type_of, value_of
+from .messages import ValueType
 from .node import Surroundings, Value
 
 Side = Callable[[Surroundings], Sequence[Value]]
@@ -24,17 +26,20 @@ def tensors(values: Sequence[Value], what: str) -> list[int]:
     return found
 
 
-def branched(d: Draft, around: Surroundings, condition: int, sides: Sequence[Side]) -> tuple[int, ...]:
+def branched(d: Draft, around: Surroundings, condition: int, sides: Sequence[Side]) -> tuple[Value, ...]:
     """An If of two subgraphs. One that cannot be made is refused when it is to run, if the other can."""
     made = around.made()
     drafts: list[Draft | None] = []
     results: list[list[int]] = []
+    kinds: list[list[ValueType]] = []
     errors: list[ModelError | RuleError] = []
     for side in sides:
         draft, scope = around.nested("branch")
         before = around.made()
         try:
-            results.append(tensors(side(scope), "the branches' results"))
+            values = side(scope)
+            results.append([operand_of(draft, value) for value in values])
+            kinds.append([type_of(draft, value) for value in values])
             drafts.append(draft)
         except (ModelError, RuleError) as error:
             around.forget(before)
@@ -52,7 +57,9 @@ def branched(d: Draft, around: Surroundings, condition: int, sides: Sequence[Sid
     types = _joined(ready, results)
     given = shared_inputs(d, ready, [()] * len(ready))
     numbers = [around.finish(draft, found) for draft, found in zip(ready, results, strict=True)]
-    return d.emit(If(numbers[0], numbers[1], types, refusable=True), (condition, *given), types)
+    found = d.emit(If(numbers[0], numbers[1], types, refusable=True), (condition, *given), types)
+    known = [joined_types(*pair) for pair in zip(*kinds, strict=True)] if len(kinds) == 2 else kinds[0]
+    return tuple(value_of(operand, kind) for operand, kind in zip(found, known, strict=True))
 
 
 def _type(draft: Draft, operand: int) -> TensorType:

@@ -14,7 +14,7 @@ from .branching import Side, branched
 from .draft import Draft, capture
 from .elements import Storage
 from .messages import Attribute, Function, Graph, SparseTensor, Tensor, ValueType
-from .node import Fork, Node, Optional_, Results, Sequence_, Surroundings, Value
+from .node import Fork, Held, Node, Optional_, Results, Sequence_, Surroundings, Value
 from .table import TABLE
 
 NEWEST = 28
@@ -69,8 +69,8 @@ class Scope:
         if name in self.names:
             raise ModelError(f"'{name}' is written a second time")
         self.names[name] = value
-        if isinstance(value, int):
-            self.draft.name_operand(value, name)
+        if isinstance(value, int | Held):
+            self.draft.name_operand(value if isinstance(value, int) else value.operand, name)
 
     def read_initializers(self, graph: Graph) -> None:
         for tensor in graph.initializers:
@@ -230,6 +230,8 @@ def _across(outer: Draft, inner: Draft, value: Value) -> Value:
     """A value of an enclosing subgraph as one of a subgraph within it: constants again, others by a further input."""
     if isinstance(value, Sequence_):
         return Sequence_(tuple(capture(outer, inner, i) for i in value.items), value.element)
+    if isinstance(value, Held):
+        return Held(capture(outer, inner, value.operand), value.type)
     if isinstance(value, Optional_):
         content = None if value.content is None else _across(outer, inner, value.content)
         assert not isinstance(content, Optional_)

@@ -8,12 +8,13 @@ from pathlib import Path
 from onert.frontend.flatbuffer import Data
 from onert.ir import ModelError, Signature, SignatureTensor, Subgraphs, TensorType, unranked
 from onert.ir.analysis.model_inference import infer_model
+from onert.ir.ops.control_flow.sequences import VARIANT
 from onert.ir.process.budget import Budget
 
-from .branching import tensors
 from .draft import Draft
 from .elements import Storage
 from .graph import NEWEST, Context, Scope, own_results
+from .holding import operand_of, value_of
 from .messages import Graph, Model, Node, ValueDeclaration, read_model
 from .table import TABLE
 from .wire import Message, budget
@@ -49,7 +50,7 @@ def _convert(model: Model, storage: Storage, steps: Budget) -> Subgraphs:
     inputs = _inputs(model.graph, scope)
     names = [declared.name for declared in model.graph.outputs]
     values = scope.read_nodes(model.graph.nodes, names)
-    outputs = own_results(draft, tensors(values, "the model's outputs"), names)
+    outputs = own_results(draft, [operand_of(draft, value) for value in values], names)
     context.subgraphs[0] = draft.subgraph(outputs)
     signature = Signature(SIGNATURE, 0, _named(inputs, draft.inputs), _named(names, outputs))
     graphs = tuple(g for g in context.subgraphs if g is not None)
@@ -66,13 +67,16 @@ def _inputs(graph: Graph, scope: Scope) -> list[str]:
     for declared in graph.inputs:
         if declared.name in scope.names:
             continue  # an initializer's name; before IR version 4 all of them are listed as inputs
-        scope.bind(declared.name, scope.draft.input(_input_type(declared), declared.name))
+        operand = scope.draft.input(_input_type(declared), declared.name)
+        scope.bind(declared.name, operand if declared.type is None else value_of(operand, declared.type))
         found.append(declared.name)
     return found
 
 
 def _input_type(declared: ValueDeclaration) -> TensorType:
     type_ = declared.type
+    if type_ is not None and type_.kind in ("sequence", "optional"):
+        return VARIANT
     if type_ is None or type_.kind != "tensor" or type_.dtype is None:
         kind = "of no type" if type_ is None else f"a {type_.kind}"
         raise ModelError(f"input '{declared.name}' is {kind}, expected a tensor")

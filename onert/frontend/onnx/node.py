@@ -23,10 +23,18 @@ class Sequence_:  # noqa: N801 - the name is ONNX's, the underscore keeps it apa
 
 
 @frozen(eq=False)
+class Held:
+    """A sequence or optional of which only the run tells what is in it: an operand of type VARIANT, and its type."""
+
+    operand: int
+    type: ValueType
+
+
+@frozen(eq=False)
 class Optional_:  # noqa: N801
     """An ONNX optional of which it is known whether something is in it."""
 
-    content: int | Sequence_ | None
+    content: int | Sequence_ | Held | None
 
 
 @frozen(eq=False)
@@ -37,7 +45,7 @@ class Fork:
     branches: tuple[Graph, Graph]
 
 
-Value = int | Sequence_ | Optional_
+Value = int | Sequence_ | Optional_ | Held
 """What a name of a graph stands for: an operand, or what is known of a sequence or an optional."""
 
 
@@ -101,7 +109,8 @@ class Node:
         if isinstance(found, Optional_) and isinstance(found.content, int):
             return found.content
         if not isinstance(found, int):
-            raise ModelError(f"input {index} is a {type(found).__name__.strip('_').lower()}, expected a tensor")
+            kind = found.type.kind if isinstance(found, Held) else type(found).__name__.strip("_").lower()
+            raise ModelError(f"input {index} is a {kind}, expected a tensor")
         return found
 
     def optional(self, index: int) -> int | None:

@@ -9,11 +9,13 @@ import numpy as np
 from onert.frontend.onnx.branching import Side, branched, shared_inputs, tensors
 from onert.frontend.onnx.building import cast, dimension, ints, require_rank, reshape, transpose
 from onert.frontend.onnx.draft import Draft, capture
-from onert.frontend.onnx.messages import Graph
+from onert.frontend.onnx.holding import operand_of, type_of, value_of
+from onert.frontend.onnx.messages import Graph, ValueDeclaration, ValueType
 from onert.frontend.onnx.node import Fork, Importer, Node, Results, Surroundings, Value
 from onert.ir import DType, ModelError, TensorType
 from onert.ir.analysis.model_inference import join
 from onert.ir.ops.control_flow.control import While
+from onert.ir.ops.control_flow.sequences import VARIANT, SequenceInsert, SequenceJoin, SequenceOf
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat, Pack
 from onert.ir.ops.data_movement.layout import Reverse
@@ -42,9 +44,10 @@ def _if(node: Node) -> Results:
         return node.around.inline(branches[0] if known.reshape(-1)[0] else branches[1], ())
     made = node.around.made()
     results = branched(d, node.around, condition, [_side(graph) for graph in branches])
-    if all(d.type(i).ranked for i in results):
+    operands = [operand_of(d, value) for value in results]
+    if all(d.type(i).ranked for i in operands):
         return results
-    d.undo(results)
+    d.undo(operands)
     node.around.forget(made)
     return Fork(condition, branches)
 
@@ -104,25 +107,36 @@ def looped(node: Node, trips: int | None, start: int, initial: list[int], each: 
     body = node.around.finish(inner, [count, more, *found, *grown, *passed])
     condition = node.around.finish(asks, [goes])
     out = d.emit(While(condition, body, tuple(results)), begin, results)
-    return list(out[2 : 2 + len(types)]), list(out[2 + len(types) : first])
+    whole = [entry.whole(d, items) for entry, items in zip(lists, out[2 + len(types) : first], strict=True)]
+    return list(out[2 : 2 + len(types)]), whole
 
 
 class _List:
-    """What a loop's rounds give, one behind the other along a new first axis."""
+    """What a loop's rounds give, one behind the other along a new first axis; a sequence where shapes may differ."""
 
     def __init__(self, inner: Draft, item: int) -> None:
         found = inner.type(item)
-        if None in found.shape or not found.ranked:
-            raise ModelError(f"each round gives {found}, expected a known shape")
         self.item = item
-        self.type = TensorType(found.dtype, (None, *found.shape))
+        self.each = found.with_data(None)
+        self.type = TensorType(found.dtype, (None, *found.shape)) if found.is_static else VARIANT
 
     def empty(self, d: Draft) -> int:
+        if self.type is VARIANT:
+            return d.add(SequenceOf())
         shape = (0, *(s or 0 for s in self.type.shape[1:]))
         return d.constant(np.zeros(shape, self.type.dtype.numpy), self.type.dtype)
 
     def grown(self, inner: Draft, items: int) -> int:
+        if self.type is VARIANT:
+            return inner.add(SequenceInsert(), items, self.item)
         return inner.add(Concat(0), items, inner.add(ExpandDims(), self.item, inner.constant(0, DType.INT32)))
+
+    def whole(self, d: Draft, items: int) -> int:
+        """The list behind the loop, as a tensor."""
+        if self.type is not VARIANT:
+            return items
+        shape = self.each.shape if self.each.ranked else None
+        return d.add(SequenceJoin(self.each.dtype, shape, 0, new=True), items)
 
 
 def _loop(node: Node) -> tuple[Value | None, ...]:
@@ -136,16 +150,32 @@ def _loop(node: Node) -> tuple[Value | None, ...]:
     unrolled = _unrolled(node, body, trips, start, values)
     if unrolled is not None:
         return unrolled
-    state = tensors(values, "the state's values")
+    state = [operand_of(d, value) for value in values]
+    kinds = [_state_type(d, value, body.inputs[2 + at]) for at, value in enumerate(values)]
     if trips is None and not node.has(1):
         raise ModelError("the loop has neither a number of rounds nor a condition, and never ends")
 
     def each(inner: Draft, scope: Surroundings, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
-        found = tensors(scope.inline(body, (at, go, *now)), "the body's results")
+        given = (value_of(operand, kind) for operand, kind in zip(now, kinds, strict=True))
+        found = [operand_of(inner, value) for value in scope.inline(body, (at, go, *given))]
         return found[0], found[1 : 1 + count], found[1 + count :]
 
     last, lists = looped(node, trips, start, state, each)
-    return (*last, *lists)
+    return (*(value_of(operand, kind) for operand, kind in zip(last, kinds, strict=True)), *lists)
+
+
+def _state_type(d: Draft, value: Value, declared: ValueDeclaration) -> ValueType:
+    """What is true of a value of the state in every round: of a sequence only its element type."""
+    found = type_of(d, value)
+    if found.kind == "tensor":
+        return found
+    said = declared.type if declared.type is not None and declared.type.kind == found.kind else found
+    return _without_shape(said)
+
+
+def _without_shape(type_: ValueType) -> ValueType:
+    element = None if type_.element is None else _without_shape(type_.element)
+    return ValueType(type_.kind, type_.dtype, None, element)
 
 
 def _unrolled(

@@ -1,30 +1,49 @@
-"""Sequences and optionals, of which it is known what is in them: they are gone when the graph is made."""
+"""Sequences and optionals: gone when the graph is made where it is known what is in them, else operands."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from onert.frontend.onnx.building import require_rank
-from onert.frontend.onnx.node import Importer, Node, Optional_, Sequence_, Value
+from onert.frontend.onnx.draft import Draft, capture
+from onert.frontend.onnx.holding import entry, held, operand_of, taken, type_of
+from onert.frontend.onnx.messages import ValueType
+from onert.frontend.onnx.node import Held, Importer, Node, Optional_, Sequence_, Surroundings, Value
 from onert.frontend.onnx.table.elements.movement import split
 from onert.ir import DType, ModelError
+from onert.ir.ops.control_flow.sequences import (
+    SequenceErase,
+    SequenceInsert,
+    SequenceJoin,
+    SequenceLength,
+    SequenceOf,
+    SplitToSequence,
+)
 from onert.ir.ops.data_movement.joining import Concat, Pack
-from onert.ir.ops.data_movement.reshape import Squeeze
+from onert.ir.ops.data_movement.reshape import Reshape, Squeeze
+from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.shape import normalize_axis
 
+from .control import looped
 
-def sequence(node: Node, index: int) -> Sequence_:
+
+def sequence(node: Node, index: int) -> Sequence_ | Held:
     found = node.any(index)
-    if isinstance(found, Optional_) and isinstance(found.content, Sequence_):
+    if isinstance(found, Optional_) and isinstance(found.content, Sequence_ | Held):
         return found.content
+    if isinstance(found, Held) and found.type.kind == "sequence":
+        return found
     if not isinstance(found, Sequence_):
-        raise ModelError(f"input {index} is a tensor, expected a sequence")
+        raise ModelError(f"input {index} is {type_of(node.draft, found).kind}, expected a sequence")
     return found
 
 
-def _place(node: Node, index: int, count: int, default: int) -> int:
-    """A position from -count to count - 1 (to count where something is put in)."""
+def _place(node: Node, index: int, default: int) -> int | None:
+    """A position; None where only the run tells it."""
     if not node.has(index):
         return default
-    return int(node.constant(index, "position").reshape(-1)[0])
+    found = node.value(index)
+    return None if found is None else int(found.reshape(-1)[0])
 
 
 def _construct(node: Node) -> Value:
@@ -36,18 +55,32 @@ def _empty(node: Node) -> Value:
 
 
 def _insert(node: Node) -> Value:
-    old = sequence(node, 0)
+    d, old = node.draft, sequence(node, 0)
+    at = _place(node, 2, len(old.items)) if isinstance(old, Sequence_) else None
+    if at is None or isinstance(old, Held):
+        old = held(d, old)
+        operand = d.add(SequenceInsert(), old.operand, node.input(1), node.optional(2))
+        inner = old.type.element
+        known = inner is not None and inner.dtype is not None
+        own = ValueType("tensor", node.type(1).dtype)
+        return Held(operand, ValueType("sequence", element=own if not known or inner is None else _shapeless(inner)))
     count = len(old.items)
-    at = _place(node, 2, count, count)
     if not -count <= at <= count:
         raise ModelError(f"position {at} is outside of a sequence of {count}")
     at = at + count if at < 0 else at
     return Sequence_((*old.items[:at], node.input(1), *old.items[at:]))
 
 
+def _shapeless(type_: ValueType) -> ValueType:
+    return ValueType(type_.kind, type_.dtype, None, type_.element)
+
+
 def _at(node: Node) -> Value:
-    old = sequence(node, 0)
-    return old.items[_inside(_place(node, 1, len(old.items), -1), len(old.items))]
+    d, old = node.draft, sequence(node, 0)
+    at = _place(node, 1, -1)
+    if at is None or isinstance(old, Held):
+        return taken(d, held(d, old), node.input(1))
+    return old.items[_inside(at, len(old.items))]
 
 
 def _inside(at: int, count: int) -> int:
@@ -57,29 +90,46 @@ def _inside(at: int, count: int) -> int:
 
 
 def _erase(node: Node) -> Value:
-    old = sequence(node, 0)
-    at = _inside(_place(node, 1, len(old.items), -1), len(old.items))
+    d, old = node.draft, sequence(node, 0)
+    at = _place(node, 1, -1)
+    if at is None or isinstance(old, Held):
+        old = held(d, old)
+        place = node.input(1) if node.has(1) else d.constant(-1, DType.INT64)
+        return Held(d.add(SequenceErase(), old.operand, place), old.type)
+    at = _inside(at, len(old.items))
     return Sequence_((*old.items[:at], *old.items[at + 1 :]), old.element)
 
 
 def _length(node: Node) -> Value:
-    return node.draft.constant(len(sequence(node, 0).items), DType.INT64)
+    old = sequence(node, 0)
+    if isinstance(old, Held):
+        return node.draft.add(SequenceLength(), old.operand)
+    return node.draft.constant(len(old.items), DType.INT64)
 
 
 def _concatenated(node: Node) -> Value:
-    items, axis = sequence(node, 0).items, node.integer("axis")
-    if not items:
+    old, axis, new = sequence(node, 0), node.integer("axis"), node.flag("new_axis")
+    if isinstance(old, Held):
+        dtype, shape = entry(old)
+        return node.draft.add(SequenceJoin(dtype, shape, axis, new), old.operand)
+    if not old.items:
         raise ModelError("the sequence is empty, there is nothing to join")
-    return node.draft.add(Pack(axis) if node.flag("new_axis") else Concat(axis), *items)
+    return node.draft.add(Pack(axis) if new else Concat(axis), *old.items)
 
 
 def _split(node: Node) -> Value:
     d, x = node.draft, node.input(0)
     axis = normalize_axis(node.integer("axis"), require_rank(d, x, 1))
-    total = d.type(x).shape[axis]
-    sizes = node.constant(1, "split") if node.has(1) else None
-    if total is None:
-        raise ModelError(f"dimension {axis} of {d.type(x)} is not known, expected one that can be split")
+    total, keep = d.type(x).shape[axis], node.flag("keepdims", default=True)
+    sizes = node.value(1)
+    if total is None or (node.has(1) and sizes is None):
+        dims = list(d.type(x).shape)
+        dims[axis] = None if node.has(1) else 1
+        squeezed = not keep and not node.has(1)
+        if squeezed:
+            del dims[axis]
+        operand = d.add(SplitToSequence(axis, squeezed), x, node.optional(1))
+        return Held(operand, ValueType("sequence", element=ValueType("tensor", d.type(x).dtype, tuple(dims))))
     if sizes is None:
         each = [1] * total
     elif sizes.ndim == 0:
@@ -91,20 +141,70 @@ def _split(node: Node) -> Value:
         each = [int(s) for s in sizes]
     d.steps.spend(10 * len(each), "splitting to a sequence")
     items = split(d, x, each, axis) if each else ()
-    if sizes is None and not node.flag("keepdims", default=True):
+    if sizes is None and not keep:
         items = tuple(d.add(Squeeze((axis,)), i) for i in items)
     return Sequence_(items, d.type(x).dtype)
 
 
+def _mapped(node: Node) -> tuple[Value, ...]:
+    """A graph for every entry of a sequence, beside those of other sequences of the same length, or whole tensors."""
+    d, body = node.draft, node.graph("body")
+    values = [node.any(at) for at in range(len(node.inputs))]
+    first = sequence(node, 0)
+    if all(isinstance(value, int | Sequence_) for value in values) and isinstance(first, Sequence_):
+        rows = []
+        for at in range(len(first.items)):
+            given = [value.items[at] if isinstance(value, Sequence_) else value for value in values]
+            rows.append(node.around.inline(body, given))
+        columns = zip(*rows, strict=True) if rows else [()] * len(body.outputs)
+        types = [None if o.type is None else o.type.dtype for o in body.outputs]
+        return tuple(Sequence_(_tensors(c), t) for c, t in zip(columns, types, strict=True))
+    holders = [held(d, value) if not isinstance(value, int) else value for value in values]
+    steps = d.add(SequenceLength(), held(d, first).operand)
+    found: list[ValueType] = []
+
+    def each(inner: Draft, scope: Surroundings, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
+        given: list[Value] = []
+        for value in holders:
+            if isinstance(value, int):
+                given.append(capture(d, inner, value))
+            else:
+                given.append(taken(inner, Held(capture(d, inner, value.operand), value.type), at))
+        results = scope.inline(body, given)
+        found[:] = [type_of(inner, result) for result in results]
+        grown = [inner.add(SequenceInsert(), s, operand_of(inner, r)) for s, r in zip(now, results, strict=True)]
+        return go, grown, []
+
+    begin = d.constant(np.array(True), DType.BOOL)
+    empty = [d.add(SequenceOf()) for _ in body.outputs]
+    last, _ = looped(node, steps, begin, empty, each)
+    return tuple(
+        Held(operand, ValueType("sequence", element=kind)) for operand, kind in zip(last, found, strict=True)
+    )
+
+
+def _tensors(values: tuple[Value, ...]) -> tuple[int, ...]:
+    found = tuple(value for value in values if isinstance(value, int))
+    if len(found) != len(values):
+        raise ModelError("the body gives what is no tensor")
+    return found
+
+
 def _optional(node: Node) -> Value:
     found = node.any(0) if node.has(0) else None
-    if isinstance(found, Optional_):
+    if isinstance(found, Optional_) or (isinstance(found, Held) and found.type.kind == "optional"):
         raise ModelError("an optional of an optional is not supported")
+    if found is None:
+        said = node.value_type("type")
+        if said is not None:
+            return Held(node.draft.add(SequenceOf()), ValueType("optional", element=said))
     return Optional_(found)
 
 
 def _content(node: Node) -> Value:
     found = node.any(0)
+    if isinstance(found, Held) and found.type.kind == "optional":
+        return taken(node.draft, found, node.draft.constant(0, DType.INT64))
     if not isinstance(found, Optional_):
         return found
     if found.content is None:
@@ -113,9 +213,12 @@ def _content(node: Node) -> Value:
 
 
 def _has_content(node: Node) -> Value:
+    d = node.draft
     found = node.any(0) if node.has(0) else Optional_(None)
+    if isinstance(found, Held) and found.type.kind == "optional":
+        return d.add(Reshape(()), d.add(Cast(DType.BOOL), d.add(SequenceLength(), found.operand)))
     there = not isinstance(found, Optional_) or found.content is not None
-    return node.draft.constant(there, DType.BOOL)
+    return d.constant(there, DType.BOOL)
 
 
 _IMPORTERS: dict[str, Importer] = {
@@ -129,6 +232,7 @@ _IMPORTERS: dict[str, Importer] = {
     "SequenceErase": _erase,
     "SequenceInsert": _insert,
     "SequenceLength": _length,
+    "SequenceMap": _mapped,
     "SplitToSequence": _split,
 }
 TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

@@ -1,0 +1,92 @@
+"""Sequences and optionals of which only the run tells what is in them: operands of type VARIANT."""
+
+from __future__ import annotations
+
+from onert.ir import DType, ModelError, TensorType
+from onert.ir.analysis.model_inference import join
+from onert.ir.ops.control_flow.sequences import SequenceAt, SequenceOf
+
+from .draft import Draft
+from .messages import ValueType
+from .node import Held, Optional_, Sequence_, Value
+
+
+def tensor_type(type_: TensorType) -> ValueType:
+    """What ONNX calls a type."""
+    return ValueType("tensor", type_.dtype, type_.shape if type_.ranked else None)
+
+
+def type_of(d: Draft, value: Value) -> ValueType:
+    """The type of a value, as far as it is known."""
+    if isinstance(value, int):
+        return tensor_type(d.type(value))
+    if isinstance(value, Held):
+        return value.type
+    if isinstance(value, Optional_):
+        content = ValueType("tensor") if value.content is None else type_of(d, value.content)
+        return ValueType("optional", element=content)
+    element = ValueType("tensor", value.element)
+    if value.items:
+        whole = d.type(value.items[0]).with_data(None)
+        for item in value.items[1:]:
+            whole = join(whole, d.type(item).with_data(None))
+        element = tensor_type(whole)
+    return ValueType("sequence", element=element)
+
+
+def operand_of(d: Draft, value: Value) -> int:
+    """A value as one operand: a tensor as it is, others as VARIANT."""
+    if isinstance(value, int):
+        return value
+    if isinstance(value, Held):
+        return value.operand
+    if isinstance(value, Sequence_):
+        return d.add(SequenceOf(), *value.items)
+    return d.add(SequenceOf(), *(() if value.content is None else (operand_of(d, value.content),)))
+
+
+def held(d: Draft, value: Value) -> Held:
+    """A sequence or optional as an operand."""
+    return value if isinstance(value, Held) else Held(operand_of(d, value), type_of(d, value))
+
+
+def value_of(operand: int, type_: ValueType) -> Value:
+    """What an operand of such a type stands for."""
+    return operand if type_.kind == "tensor" else Held(operand, type_)
+
+
+def taken(d: Draft, holder: Held, at: int) -> Value:
+    """The entry at a position, an operand; what is in an optional is the only one."""
+    inner = holder.type.element
+    if inner is None:
+        raise ModelError("it is not known what is in it")
+    if inner.kind != "tensor":
+        return Held(d.add(SequenceAt(DType.VARIANT), holder.operand, at), inner)
+    dtype, shape = entry(holder)
+    return d.add(SequenceAt(dtype, shape), holder.operand, at)
+
+
+def entry(holder: Held) -> tuple[DType, tuple[int | None, ...] | None]:
+    """Element type and shape of what is in it, the shape None where not even the rank is known."""
+    inner = holder.type.element
+    if inner is None or inner.dtype is None:
+        raise ModelError("the element type of what is in it is not known")
+    shape = None if inner.shape is None else tuple(d if isinstance(d, int) else None for d in inner.shape)
+    return inner.dtype, shape
+
+
+def joined_types(one: ValueType, other: ValueType) -> ValueType:
+    """What is true of values of both types; ModelError where they have nothing in common."""
+    if one.kind != other.kind:
+        raise ModelError(f"one is a {one.kind}, the other a {other.kind}")
+    if one.kind != "tensor":
+        if one.element is None or other.element is None:
+            return ValueType(one.kind, element=one.element or other.element)
+        return ValueType(one.kind, element=joined_types(one.element, other.element))
+    dtype = one.dtype or other.dtype
+    if None not in (one.dtype, other.dtype) and one.dtype is not other.dtype:
+        raise ModelError(f"one holds {one.dtype}, the other {other.dtype}")
+    if one.shape is None or other.shape is None or len(one.shape) != len(other.shape):
+        return ValueType("tensor", dtype)
+    dims = tuple(a if a == b and isinstance(a, int) else None for a, b in zip(one.shape, other.shape, strict=True))
+    return ValueType("tensor", dtype, dims)
