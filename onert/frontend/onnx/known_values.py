@@ -6,6 +6,7 @@ integer is known or None.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -82,14 +83,22 @@ def _selected(condition: TensorType | None, known: Sequence[Known]) -> Known:
     return np.where(condition.value, known[1], known[2])
 
 
+def _each(x: TensorType | None, found: Known) -> Known:
+    """What is known of the elements that are moved: nothing of each, where they are a few integers."""
+    if found is not None or x is None or not x.is_static or not x.dtype.is_integer:
+        return found
+    count = math.prod(d or 0 for d in x.shape)
+    return None if count > MOST else _objects([None] * count).reshape([d or 0 for d in x.shape])
+
+
 def _moved(op: Op, inputs: Sequence[TensorType | None], known: Sequence[Known]) -> Known:
     """Elements that are moved: what decides where they go must be constant."""
     moved = len(inputs) if isinstance(op, (Concat, Pack)) else 1
     values: list[Array | None] = []
     for at, (type_, found) in enumerate(zip(inputs, known, strict=True)):
-        values.append(found if at < moved else None if type_ is None else type_.value)
+        values.append(_each(type_, found) if at < moved else None if type_ is None else type_.value)
         if type_ is not None and values[-1] is None:
             return None
     assert op.evaluate is not None
     out: Array = np.asarray(op.evaluate(*values), object)
-    return out if out.size <= MOST else None
+    return out if out.size <= MOST and any(v is not None for v in out.flat) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from attrs import evolve
 
 from onert.frontend.onnx.branching import Side, branched, shared_inputs, tensors
 from onert.frontend.onnx.building import cast, dimension, ints, require_rank, reshape, transpose
@@ -205,10 +206,10 @@ def _unrolled(
     return (*state, *(d.add(Pack(0), *items) for items in lists))
 
 
-def _scan(node: Node) -> tuple[Value | None, ...]:
+def _scan(node: Node) -> tuple[Value, ...]:
     """A loop over the entries of some tensors along an axis, with a state."""
     if node.version < 9:
-        raise ModelError("is of an opset before 9, which is not supported")
+        return _scan_of_batches(node)
     d, body = node.draft, node.graph("body")
     scanned = node.integer("num_scan_inputs")
     operands = list(node.operands())
@@ -239,6 +240,25 @@ def _scan(node: Node) -> tuple[Value | None, ...]:
 
     last, lists = looped(node, steps, d.constant(np.array(True), DType.BOOL), operands[:count], each)
     return (*last, *(_placed(d, x, axis, back) for x, axis, back in zip(lists, placed, turned, strict=True)))
+
+
+def _scan_of_batches(node: Node) -> tuple[Value, ...]:
+    """Before opset 9 all operands are batches, whose items are scanned one after the other, and input 0 is lengths."""
+    d = node.draft
+    if node.has(0):
+        raise ModelError("sequence_lens (input 0) is given, which is not supported")
+    operands = [node.input(at) for at in range(1, len(node.inputs))]
+    batch = d.type(operands[0]).shape[0] if require_rank(d, operands[0], 1) else None
+    if batch is None or not 1 <= batch <= _UNROLLED:
+        raise ModelError(f"is given a batch {d.type(operands[0])}, expected a known one of 1 to {_UNROLLED}")
+    attributes = dict(node.attributes)
+    if "directions" in attributes:
+        attributes["scan_input_directions"] = attributes.pop("directions")
+    found = []
+    for at in range(batch):
+        items = tuple(d.add(Gather(0), i, d.constant(at, DType.INT64)) for i in operands)
+        found.append(tensors(_scan(evolve(node, version=9, inputs=items, attributes=attributes)), "its results"))
+    return tuple(d.add(Pack(0), *each) for each in zip(*found, strict=True))
 
 
 def _placed(d: Draft, x: int, axis: int, backwards: int) -> int:

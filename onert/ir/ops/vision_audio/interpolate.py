@@ -51,6 +51,7 @@ class Interpolate(Op):
     - `x`: numbers (any element type with NEAREST)
     - `sizes`: for each of `axes` the new length, integers; absent where scales say them: `floor(length * scale)`
     - `factors`: the scales as an operand, float32, where the attribute `scales` does not give them
+    - `region`: the starts, then the ends as an operand, floats, where the attributes do not give them
 
     `axes` are counted from the front, the others stay as they are. `coordinates` says where a result element lies;
     CROP takes the part from `starts` to `ends` (in parts of x's length), and what lies outside of x is
@@ -72,13 +73,23 @@ class Interpolate(Op):
     ends: tuple[float, ...] = ()
     extrapolation: float = 0.0
 
-    def infer(self, x: TensorType, sizes: TensorType | None = None, factors: TensorType | None = None) -> TensorType:
+    def infer(
+        self,
+        x: TensorType,
+        sizes: TensorType | None = None,
+        factors: TensorType | None = None,
+        region: TensorType | None = None,
+    ) -> TensorType:
         plain = self.interpolation is Interpolation.NEAREST or (x.dtype.is_numeric and not x.dtype.is_complex)
         require(plain, f"{self.interpolation.name} is not defined on elements of type {x.dtype.text}")
         in_order = tuple(sorted(set(self.axes))) == self.axes and all(0 <= a < x.rank for a in self.axes)
         require(in_order, f"axes are {list(self.axes)}, expected some of rank {x.rank} in their order")
+        given = len(self.starts) == len(self.ends) == len(self.axes)
+        if region is not None:
+            require(region.dtype.is_float, f"the region is {region}, expected floats")
+            given = shapes.num_elements(region.shape) in (2 * len(self.axes), None)
         require(
-            self.coordinates is not Coordinates.CROP or len(self.starts) == len(self.ends) == len(self.axes),
+            self.coordinates is not Coordinates.CROP or given,
             f"there are {len(self.starts)} starts and {len(self.ends)} ends for {len(self.axes)} axes",
         )
         if factors is not None and sizes is None:
@@ -116,9 +127,15 @@ class Interpolate(Op):
             for axis, s in zip(self.axes, scales, strict=True)
         )
 
-    def evaluate(self, x: Array, sizes: Array | None = None, factors: Array | None = None) -> Array:
-        if sizes is None and factors is not None:
-            return evolve(self, scales=tuple(float(f) for f in factors.reshape(-1))).evaluate(x)
+    def evaluate(
+        self, x: Array, sizes: Array | None = None, factors: Array | None = None, region: Array | None = None
+    ) -> Array:
+        if region is not None:
+            ends = region.reshape(2, -1).astype(np.float64).tolist()
+            require(bool(np.isfinite(region).all()), f"the region is {region.tolist()}, expected finite numbers")
+            return evolve(self, starts=tuple(ends[0]), ends=tuple(ends[1])).evaluate(x, sizes, factors)
+        if factors is not None:
+            return evolve(self, scales=tuple(float(f) for f in factors.reshape(-1))).evaluate(x, sizes)
         type_ = TensorType(DType.from_numpy(x.dtype), x.shape)
         lengths = sv.values(sizes) if sizes is not None else shapes.static(self._lengths(type_, None))
         for axis, length in zip(self.axes, lengths, strict=True):

@@ -10,6 +10,7 @@ from onert.frontend.onnx.building import (
     axes_of,
     binary,
     cast,
+    dimension,
     ints,
     joined,
     require_rank,
@@ -61,10 +62,20 @@ def _split(node: Node) -> tuple[int, ...]:
     if sizes is None:
         total = d.type(x).shape[axis]
         if total is None:
-            raise ModelError(f"dimension {axis} of {d.type(x)} is not known, expected one that can be split")
+            return _evenly(d, x, axis, count)
         each = -(-total // count)
         sizes = tuple(max(0, min(each, total - each * i)) for i in range(count))
     return split(d, x, sizes, axis)
+
+
+def _evenly(d: Draft, x: int, axis: int, count: int) -> tuple[int, ...]:
+    """As equal parts of a dimension that only the run tells."""
+    size = dimension(d, x, axis)
+    each = binary(d, BinaryKind.DIV, binary(d, BinaryKind.ADD, size, ints(d, [count - 1])), ints(d, [count]))
+    edges = [binary(d, BinaryKind.MUL, each, ints(d, [at])) for at in range(count)]
+    return tuple(
+        sliced(d, x, (axis,), a, b, None) for a, b in zip(edges, [*edges[1:], ints(d, [_INT32])], strict=True)
+    )
 
 
 def split(d: Draft, x: int, sizes: Sequence[int], axis: int) -> tuple[int, ...]:

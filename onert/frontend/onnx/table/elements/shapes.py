@@ -217,6 +217,9 @@ def expanded(d: Draft, x: int, shape: int) -> int:
         both = [_both(a, b) for a, b in zip(padded, wanted, strict=True)]
         if None not in both:
             return d.add(BroadcastTo(), x, ints(d, [v for v in both if v is not None]))
+        out = d.add(BroadcastTo(), x, d.add(BroadcastArgs(), shape_of(d, x), cast(d, shape, DType.INT64)))
+        d.declare(out, d.type(out).with_shape(tuple(both)))  # what the parts of the shape say that are known
+        return out
     whole = cast(d, shape, DType.INT64)
     return d.add(BroadcastTo(), x, d.add(BroadcastArgs(), shape_of(d, x), whole))
 

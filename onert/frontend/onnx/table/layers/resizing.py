@@ -9,9 +9,11 @@ import numpy as np
 from attrs import evolve
 
 from onert.frontend.onnx.building import axes_of, require_rank
+from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
-from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.reduction.reduce import Reduction
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
 
 Member = TypeVar("Member", bound=Enum)
@@ -32,7 +34,8 @@ def _resize(node: Node) -> int:
     given = node.integers("axes") if node.version >= 18 else None
     axes = tuple(range(rank)) if given is None else axes_of(given, rank)
     order = np.argsort(axes, kind="stable")
-    region = node.constant(1, "roi").reshape(-1) if since_11 and _filled(node, 1) else None
+    region = node.value(1) if since_11 and _filled(node, 1) else None
+    region = None if region is None else region.reshape(-1)
     scales_at, sizes_at = (2, 3) if since_11 else (1, None)
     told = _told_by_run(node, scales_at, sizes_at)
     scales = node.constant(scales_at, "scales").reshape(-1) if not told and _filled(node, scales_at) else None
@@ -46,14 +49,15 @@ def _resize(node: Node) -> int:
         Rounding, "nearest_mode", node.text("nearest_mode", "round_prefer_floor") if since_11 else "floor"
     )
     crop = coordinates is Coordinates.CROP
+    if crop and region is None and _filled(node, 1):
+        return _resized_at_run(node, axes, sizes_at, Interpolate(interpolation, (), coordinates, rounding))
     if crop and (region is None or len(region) != 2 * len(axes)):
         raise ModelError(f"roi (input 1) is needed for {len(axes)} axes")
     starts, ends = (region[: len(axes)][order], region[len(axes) :][order]) if crop and region is not None else ((), ())
     sizes = None
     if told:
-        if crop or node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
-            raise ModelError("its sizes are not known before the run, which is not supported with these attributes")
-    elif scales is None:
+        return _resized_at_run(node, axes, sizes_at, Interpolate(interpolation, (), coordinates, rounding))
+    if scales is None:
         if sizes_at is None or not node.has(sizes_at):
             raise ModelError("has neither scales nor sizes")
         sizes = [int(s) for s in node.constant(sizes_at, "sizes").reshape(-1)]
@@ -62,8 +66,6 @@ def _resize(node: Node) -> int:
             raise ModelError(f"there are {len(sizes)} sizes for {len(axes)} axes")
     elif len(scales) != len(axes):
         raise ModelError(f"there are {len(scales)} scales for {len(axes)} axes")
-    if told:
-        return _resized_at_run(node, axes, sizes_at, Interpolate(interpolation, (), coordinates, rounding))
     along = [int(i) for i in order if not _stays(i, axes, scales, sizes, d.type(x).shape) or crop]
     op = Interpolate(
         interpolation,
@@ -92,21 +94,48 @@ def _told_by_run(node: Node, scales_at: int, sizes_at: int | None) -> bool:
 
 
 def _resized_at_run(node: Node, axes: tuple[int, ...], sizes_at: int | None, plain: Interpolate) -> int:
-    """To sizes, or by scales, that are operands."""
-    d = node.draft
+    """To sizes, by scales, or of a region that are operands."""
+    d, x = node.draft, Expression(node.draft, node.input(0))
     order = sorted(range(len(axes)), key=axes.__getitem__)
     by_size = sizes_at is not None and _filled(node, sizes_at)
-    given = node.input(sizes_at or 0) if by_size else node.input(2 if node.version >= 11 else 1)
-    if order != list(range(len(axes))):
-        given = d.add(Gather(0), given, d.constant(order, DType.INT64))
+    given = Expression(d, node.input(sizes_at or 0 if by_size else (2 if node.version >= 11 else 1))).take(order, 0)
+    region = None
+    if plain.coordinates is Coordinates.CROP:
+        both = [*order, *(len(axes) + at for at in order)]
+        region = Expression(d, node.input(1)).take(both, 0).operand
     op = evolve(
         plain,
         axes=tuple(sorted(axes)),
         cubic=node.number("cubic_coeff_a", -0.75),
         exclude_outside=node.flag("exclude_outside"),
         antialias=node.flag("antialias"),
+        extrapolation=node.number("extrapolation_value"),
     )
-    return d.add(op, node.input(0), given) if by_size else d.add(op, node.input(0), None, given)
+    if not by_size:
+        return d.add(op, x.operand, None, given.operand, region)
+    sizes, scales = _ratio_at_run(node, x, op.axes, given)
+    return d.add(op, x.operand, sizes.operand, None if scales is None else scales.operand, region)
+
+
+def _ratio_at_run(
+    node: Node, x: Expression, axes: tuple[int, ...], sizes: Expression
+) -> tuple[Expression, Expression | None]:
+    """Sizes that are operands with the ratio of the axes kept, where that is asked for, and the scales then."""
+    policy = _policy(node)
+    if policy == "stretch":
+        return sizes, None
+    before = x.size(axes[0]).joined([x.size(a) for a in axes[1:]], 0).cast(DType.FLOAT64)
+    kind = Reduction.MIN if policy == "not_larger" else Reduction.MAX
+    scale = (sizes.cast(DType.FLOAT64) / before).reduce(kind, [0])
+    found = (before * scale + 0.5).unary(UnaryKind.FLOOR)
+    return found.cast(DType.INT64), (scale + before * 0).cast(DType.FLOAT32)
+
+
+def _policy(node: Node) -> str:
+    policy = node.text("keep_aspect_ratio_policy", "stretch") if node.version >= 18 else "stretch"
+    if policy not in ("stretch", "not_larger", "not_smaller"):
+        raise ModelError(f"keep_aspect_ratio_policy is {policy!r}, expected stretch, not_larger or not_smaller")
+    return policy
 
 
 def _filled(node: Node, index: int) -> bool:
@@ -124,10 +153,10 @@ def _stays(
 
 def _kept_ratio(node: Node, before: list[int | None], sizes: list[int]) -> tuple[list[int], Array | None]:
     """The sizes, made smaller or larger so that the ratio of the axes stays, where that is asked for."""
-    policy = node.text("keep_aspect_ratio_policy", "stretch") if node.version >= 18 else "stretch"
+    policy = _policy(node)
     if policy == "stretch":
         return sizes, None
-    if policy not in ("not_larger", "not_smaller") or None in before or 0 in before:
+    if None in before or 0 in before:
         raise ModelError(f"keep_aspect_ratio_policy is {policy!r} for dimensions {before}")
     ratios = [size / (b or 1) for size, b in zip(sizes, before, strict=True)]
     scale = min(ratios) if policy == "not_larger" else max(ratios)
@@ -138,11 +167,14 @@ def _kept_ratio(node: Node, before: list[int | None], sizes: list[int]) -> tuple
 def _upsample(node: Node) -> int:
     d, x = node.draft, node.input(0)
     rank = require_rank(d, x)
+    mode = node.text("mode", "nearest")
+    interpolation = _member(Interpolation, "mode", {"bilinear": "linear"}.get(mode, mode))
+    if node.version >= 9 and node.value(1) is None:
+        plain = Interpolate(interpolation, tuple(range(rank)), Coordinates.ASYMMETRIC, Rounding.FLOOR)
+        return d.add(plain, x, None, node.input(1))
     scales = node.constant(1, "scales").reshape(-1) if node.version >= 9 else np.array(node.numbers("scales") or ())
     if len(scales) != rank:
         raise ModelError(f"there are {len(scales)} scales for {rank} axes")
-    mode = node.text("mode", "nearest")
-    interpolation = _member(Interpolation, "mode", {"bilinear": "linear"}.get(mode, mode))
     along = tuple(i for i in range(rank) if float(scales[i]) != 1)
     op = Interpolate(
         interpolation,
