@@ -130,7 +130,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-_NARROW = {"int2": np.int8, "int4": np.int8, "uint4": np.uint8}
+_NARROW = {"int2": np.int8, "int4": np.int8, "uint4": np.uint8, "uint2": np.uint8}
 
 
 def difference(mine: Any, theirs: Any, rtol: float, atol: float) -> str | None:

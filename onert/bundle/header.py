@@ -25,6 +25,7 @@ C_TYPES = {
     DType.INT64: "int64_t",
     DType.UINT8: "uint8_t",
     DType.UINT4: "uint8_t",
+    DType.UINT2: "uint8_t",
     DType.UINT16: "uint16_t",
     DType.UINT32: "uint32_t",
     DType.UINT64: "uint64_t",
@@ -33,6 +34,10 @@ C_TYPES = {
     DType.BFLOAT16: "uint16_t",
     DType.FLOAT8_E4M3FN: "uint8_t",
     DType.FLOAT8_E5M2: "uint8_t",
+    DType.FLOAT8_E4M3FNUZ: "uint8_t",
+    DType.FLOAT8_E5M2FNUZ: "uint8_t",
+    DType.FLOAT8_E8M0FNU: "uint8_t",
+    DType.FLOAT4_E2M1FN: "uint8_t",
 }
 """C's type for an element; floats that C does not have are kept as unsigned integers of their size."""
 

@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 class DType(Enum):
     """An element type: its name in the text form, the NumPy type that stores one element, and its bits.
 
-    INT2, INT4 and UINT4 are packed in files and in no other place: in memory one element is one byte.
+    Elements of less than 8 bits are packed in files and in no other place: in memory one element is one byte.
     STRING elements are Python `bytes`; RESOURCE and VARIANT elements are handles. NumPy keeps these as objects.
     """
 
@@ -27,12 +27,17 @@ class DType(Enum):
     FLOAT64 = ("f64", np.float64, 64)
     FLOAT8_E4M3FN = ("f8e4m3fn", "float8_e4m3fn", 8)
     FLOAT8_E5M2 = ("f8e5m2", "float8_e5m2", 8)
+    FLOAT8_E4M3FNUZ = ("f8e4m3fnuz", "float8_e4m3fnuz", 8)
+    FLOAT8_E5M2FNUZ = ("f8e5m2fnuz", "float8_e5m2fnuz", 8)
+    FLOAT8_E8M0FNU = ("f8e8m0fnu", "float8_e8m0fnu", 8)
+    FLOAT4_E2M1FN = ("f4e2m1fn", "float4_e2m1fn", 4)
     INT2 = ("i2", np.int8, 2)
     INT4 = ("i4", np.int8, 4)
     INT8 = ("i8", np.int8, 8)
     INT16 = ("i16", np.int16, 16)
     INT32 = ("i32", np.int32, 32)
     INT64 = ("i64", np.int64, 64)
+    UINT2 = ("u2", np.uint8, 2)
     UINT4 = ("u4", np.uint8, 4)
     UINT8 = ("u8", np.uint8, 8)
     UINT16 = ("u16", np.uint16, 16)
@@ -80,7 +85,8 @@ class DType(Enum):
         if wanted.kind in "SUOT":
             return cls.STRING
         for member in _NATIVE_FIRST:
-            if member.numpy == wanted and member.bits == wanted.itemsize * 8:
+            own = isinstance(member._storage, str)  # a type of its own in NumPy too, whatever its bits
+            if member.numpy == wanted and (own or member.bits == wanted.itemsize * 8):
                 return member
         raise ValueError(f"NumPy's {wanted} is no element type of a model")
 
@@ -121,7 +127,16 @@ class DType(Enum):
         return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
 
 
-_FLOATS = frozenset(
-    {DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT64, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2}
+NARROW_FLOATS = frozenset(
+    {
+        DType.FLOAT8_E4M3FN,
+        DType.FLOAT8_E5M2,
+        DType.FLOAT8_E4M3FNUZ,
+        DType.FLOAT8_E5M2FNUZ,
+        DType.FLOAT8_E8M0FNU,
+        DType.FLOAT4_E2M1FN,
+    }
 )
+"""Floats of at most 8 bits."""
+_FLOATS = NARROW_FLOATS | {DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT64}
 _NATIVE_FIRST = sorted(DType, key=lambda dtype: isinstance(dtype._storage, str))

@@ -12,7 +12,8 @@ from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
-from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Bitcast, Cast
 from onert.ir.shape import normalize_axis
 
 from .draft import Draft
@@ -42,15 +43,25 @@ def cast(d: Draft, x: int, to: DType) -> int:
     return x if d.type(x).dtype is to else d.add(Cast(to), x)
 
 
-_LARGEST = {DType.FLOAT8_E4M3FN: 448.0, DType.FLOAT8_E5M2: 57344.0}
-_NARROW = (DType.INT2, DType.INT4, DType.UINT4)
+_LARGEST = {
+    DType.FLOAT8_E4M3FN: 448.0,
+    DType.FLOAT8_E5M2: 57344.0,
+    DType.FLOAT8_E4M3FNUZ: 240.0,
+    DType.FLOAT8_E5M2FNUZ: 57344.0,
+}
+_NARROW = (DType.INT2, DType.UINT2, DType.INT4, DType.UINT4)
 
 
-def converted(d: Draft, x: int, to: DType, *, saturate: bool = True) -> int:
-    """The operand as elements of another type by ONNX's rules: integers of a few bits wrap, 8-bit floats saturate."""
+def converted(d: Draft, x: int, to: DType, *, saturate: bool = True, rounding: str = "up") -> int:
+    """The operand as elements of another type by ONNX's rules: integers of a few bits wrap, 8-bit floats saturate.
+
+    `rounding` to powers of two is "up", "down" or "nearest".
+    """
     source = d.type(x).dtype
     if source is to:
         return x
+    if to is DType.FLOAT8_E8M0FNU:
+        return _power_of_two(d, cast(d, x, DType.FLOAT32), rounding, saturate=saturate)
     if to in _NARROW:
         wide = binary(d, BinaryKind.BITWISE_AND, cast(d, x, DType.INT32), d.constant((1 << to.bits) - 1, DType.INT32))
         if to.limits[0] < 0:
@@ -62,6 +73,26 @@ def converted(d: Draft, x: int, to: DType, *, saturate: bool = True) -> int:
         x = binary(d, BinaryKind.MAXIMUM, x, like(d, x, -_LARGEST[to]))
         x = binary(d, BinaryKind.MINIMUM, x, like(d, x, _LARGEST[to]))
     return cast(d, x, to)
+
+
+def _power_of_two(d: Draft, x: int, rounding: str, *, saturate: bool) -> int:
+    """The exponent of a float32, which is all that an E8M0 has, one larger where the fraction asks for it."""
+    if rounding not in ("up", "down", "nearest"):
+        raise ModelError(f"round_mode is {rounding!r}, expected up, down or nearest")
+    bits = d.add(Bitcast(DType.INT32), x)
+    shifted = binary(d, BinaryKind.SHIFT_RIGHT, bits, like(d, bits, 23))
+    exponent = binary(d, BinaryKind.BITWISE_AND, shifted, like(d, bits, 0xFF))
+    fraction = binary(d, BinaryKind.BITWISE_AND, bits, like(d, bits, 0x7FFFFF))
+    if rounding != "down":
+        above = d.add(Comparison(ComparisonKind.GREATER), fraction, like(d, bits, 0 if rounding == "up" else 0x400000))
+        if rounding == "nearest":  # halves go up, but from the smallest exponent
+            half = d.add(Comparison(ComparisonKind.EQUAL), fraction, like(d, bits, 0x400000))
+            normal = d.add(Comparison(ComparisonKind.GREATER), exponent, like(d, bits, 0))
+            above = binary(d, BinaryKind.LOGICAL_OR, above, binary(d, BinaryKind.LOGICAL_AND, half, normal))
+        room = d.add(Comparison(ComparisonKind.LESS), exponent, like(d, bits, 254 if saturate else 255))
+        more = cast(d, binary(d, BinaryKind.LOGICAL_AND, above, room), DType.INT32)
+        exponent = binary(d, BinaryKind.ADD, exponent, more)
+    return d.add(Bitcast(DType.FLOAT8_E8M0FNU), cast(d, exponent, DType.UINT8))
 
 
 def transpose(d: Draft, x: int, permutation: Sequence[int]) -> int:

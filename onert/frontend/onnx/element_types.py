@@ -22,18 +22,20 @@ ELEMENT_TYPES = {
     15: DType.COMPLEX128,
     16: DType.BFLOAT16,
     17: DType.FLOAT8_E4M3FN,
+    18: DType.FLOAT8_E4M3FNUZ,
     19: DType.FLOAT8_E5M2,
+    20: DType.FLOAT8_E5M2FNUZ,
     21: DType.UINT4,
     22: DType.INT4,
+    23: DType.FLOAT4_E2M1FN,
+    24: DType.FLOAT8_E8M0FNU,
+    25: DType.UINT2,
     26: DType.INT2,
 }
-_OTHERS = {18: "FLOAT8E4M3FNUZ", 20: "FLOAT8E5M2FNUZ", 23: "FLOAT4E2M1", 24: "FLOAT8E8M0", 25: "UINT2"}
 
 
 def element_type(number: int) -> DType:
     """The element type of a number in TensorProto.DataType; ModelError for one that has none here."""
     if number in ELEMENT_TYPES:
         return ELEMENT_TYPES[number]
-    if number in _OTHERS:
-        raise ModelError(f"elements of type {_OTHERS[number]} are not supported")
     raise ModelError(f"element type {number} is not one of ONNX's")

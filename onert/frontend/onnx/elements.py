@@ -11,14 +11,15 @@ from attrs import field, frozen
 from onert.frontend.files import open_file, resolved
 from onert.frontend.flatbuffer import Data
 from onert.ir import Array, DType, ModelError
+from onert.ir.dtype import NARROW_FLOATS
 from onert.ir.process.budget import Budget
 from onert.ir.shape import MAX_ELEMENTS, MAX_RANK
 
 from .element_types import element_type
 from .messages import SparseTensor, Tensor
 
-_NARROW = (DType.INT2, DType.INT4, DType.UINT4)
-_BITS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2)
+_NARROW = (DType.INT2, DType.UINT2, DType.INT4, DType.UINT4, DType.FLOAT4_E2M1FN)
+_BITS = NARROW_FLOATS - {DType.FLOAT4_E2M1FN} | {DType.FLOAT16, DType.BFLOAT16}
 """Types of which int32_data holds the bits."""
 
 
@@ -149,7 +150,9 @@ def unpacked(octets: Array, dtype: DType, count: int) -> Array:
     each = 8 // dtype.bits
     shifts = np.arange(each, dtype=np.uint8) * np.uint8(dtype.bits)
     parts = (octets[:, None] >> shifts).reshape(-1)[:count] & np.uint8((1 << dtype.bits) - 1)
-    if dtype is DType.UINT4:
+    if dtype is DType.FLOAT4_E2M1FN:
+        return np.asarray(parts.view(dtype.numpy))
+    if dtype in (DType.UINT4, DType.UINT2):
         return np.asarray(parts)
     half = np.uint8(1 << (dtype.bits - 1))
     out: Array = ((parts ^ half).astype(np.int16) - int(half)).astype(np.int8)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.ir.dtype import Array, DType
+from onert.ir.dtype import NARROW_FLOATS, Array, DType
 from onert.ir.errors import ExecutionError, RuleError
 from onert.ir.op import Context, Op
 from onert.ir.quant import dequantize, quantize
 from onert.ir.types import CallTypes, TensorType
 
-_LOW = frozenset({DType.FLOAT16, DType.BFLOAT16, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2})
+_LOW = NARROW_FLOATS | {DType.FLOAT16, DType.BFLOAT16}
 
 
 def evaluate(

@@ -59,11 +59,16 @@ def _identity(node: Node) -> Value:
 
 
 def _cast(node: Node) -> int:
-    return converted(node.draft, node.input(0), node.element_type("to"), saturate=node.flag("saturate", default=True))
+    return _converted(node, node.element_type("to"))
 
 
 def _cast_like(node: Node) -> int:
-    return converted(node.draft, node.input(0), node.type(1).dtype, saturate=node.flag("saturate", default=True))
+    return _converted(node, node.type(1).dtype)
+
+
+def _converted(node: Node, to: DType) -> int:
+    saturate, rounding = node.flag("saturate", default=True), node.text("round_mode", "up")
+    return converted(node.draft, node.input(0), to, saturate=saturate, rounding=rounding)
 
 
 def _shape(node: Node) -> int:

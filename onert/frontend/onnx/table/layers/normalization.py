@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onert.frontend.onnx.building import binary, cast, ints, like, require_rank, reshape, to_back, to_front, transpose
 from onert.frontend.onnx.draft import Draft
+from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import Importer, Node
 from onert.frontend.onnx.table.elements.movement import padded
 from onert.ir import DType, ModelError
@@ -20,10 +21,12 @@ from .pooling import powers, root
 ADD, SUB, MUL, DIV = BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV
 
 
-def _batch(node: Node) -> int:
+def _batch(node: Node) -> int | tuple[int, ...]:
     """`scale * (x - mean) / sqrt(var + epsilon) + offset` for each channel: a product and a sum."""
     d, x = node.draft, node.input(0)
-    if node.flag("training_mode") or (node.version < 7 and not node.flag("is_test")):
+    if node.flag("training_mode"):
+        return _batch_in_training(node)
+    if node.version < 7 and not node.flag("is_test"):
         raise ModelError("is in training mode, expected a model that is run and not trained")
     rank = require_rank(d, x, 2)
     dtype = d.type(x).dtype
@@ -34,6 +37,22 @@ def _batch(node: Node) -> int:
     if rank > 2:
         factor, shift = (reshape(d, i, (*d.type(i).shape, *(1,) * (rank - 2))) for i in (factor, shift))
     return cast(d, binary(d, ADD, binary(d, MUL, cast(d, x, wide), factor), shift), dtype)
+
+
+def _batch_in_training(node: Node) -> tuple[int, ...]:
+    """With the mean and variance of the batch itself, and the running ones moved towards them."""
+    d, x = node.draft, Expression(node.draft, node.input(0))
+    axes = (0, *range(2, x.rank))
+    found, _, _ = standardized(d, x.operand, axes, node.number("epsilon", 1e-5))
+    mean = x.of(mean_of(d, x.operand, axes))
+    variance = x.of(mean_of(d, ((x - mean) * (x - mean)).operand, axes)).reshape(None)
+    each = (None, *(1,) * (x.rank - 2))
+    scale, offset = (Expression(d, node.input(at)).reshape(*each).cast(x.dtype) for at in (1, 2))
+    share, moved = node.number("momentum", 0.9), []
+    for at, new in ((3, mean.reshape(None)), (4, variance)):
+        old = Expression(d, node.input(at))
+        moved.append((old * share + new.cast(old.dtype) * (1 - share)).operand)
+    return (x.of(found) * scale + offset).operand, *moved
 
 
 def _deviation(d: Draft, variance: int, epsilon: float) -> int:
