@@ -26,7 +26,7 @@ AVOIDED = {"manager", "helper", "helpers", "util", "utils", "handler", "info", "
 
 MAY_IMPORT: dict[str, tuple[set[str], set[str]]] = {
     # package: the packages of the project, the packages of others that it may import
-    "onert.ir": (set(), {"numpy", "attrs", "ml_dtypes"}),
+    "onert.ir": (set(), {"numpy", "attrs", "ml_dtypes", "PIL"}),
     "onert.backend": ({"onert.ir"}, {"numpy", "attrs"}),
     "onert.frontend": ({"onert.ir"}, {"flatbuffers", "circle_schema", "numpy", "attrs", "h5py"}),
     "onert.compiler": ({"onert.ir", "onert.backend"}, {"numpy", "attrs"}),

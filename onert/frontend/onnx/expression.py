@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from attrs import frozen
 
 from onert.ir import DType, ModelError, Shape, TensorType
@@ -199,5 +198,5 @@ class Expression:
 
     def count(self) -> Expression:
         """0, 1, 2 and so on, as many as this, an int64, says."""
-        zero, one = (self.draft.constant(np.int64(v), DType.INT64) for v in (0, 1))
+        zero, one = (self.draft.constant(v, DType.INT64) for v in (0, 1))
         return self.of(self.draft.add(Range(), zero, self.scalar().operand, one))

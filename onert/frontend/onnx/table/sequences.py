@@ -178,9 +178,7 @@ def _mapped(node: Node) -> tuple[Value, ...]:
     begin = d.constant(np.array(True), DType.BOOL)
     empty = [d.add(SequenceOf()) for _ in body.outputs]
     last, _ = looped(node, steps, begin, empty, each)
-    return tuple(
-        Held(operand, ValueType("sequence", element=kind)) for operand, kind in zip(last, found, strict=True)
-    )
+    return tuple(Held(operand, ValueType("sequence", element=kind)) for operand, kind in zip(last, found, strict=True))
 
 
 def _tensors(values: tuple[Value, ...]) -> tuple[int, ...]:

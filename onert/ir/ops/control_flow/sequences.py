@@ -215,8 +215,10 @@ class SequenceJoin(Op):
         at = shapes.normalize_axis(self.axis, one.ndim + self.new)
         for item in items:
             same = item.dtype == self.dtype.numpy and item.ndim == one.ndim
-            beside = all(a == b or (i == at and not self.new) for i, (a, b) in enumerate(zip(item.shape, one.shape)))
-            require(same and beside, f"a tensor has shape {list(item.shape)}, the first {list(one.shape)}")
+            beside = same and all(
+                a == b or (i == at and not self.new) for i, (a, b) in enumerate(zip(item.shape, one.shape, strict=True))
+            )
+            require(beside, f"a tensor has shape {list(item.shape)}, the first {list(one.shape)}")
         context.hold(sum(item.nbytes for item in items))
         return np.stack(items, at) if self.new else np.concatenate(items, at)
 

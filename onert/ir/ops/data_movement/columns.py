@@ -37,15 +37,21 @@ class FromColumns(Op):
         axes = sv.length(sizes)
         require(axes is not None, "it is not known how many axes the picture has")
         axes = axes or 0
-        require(sv.length(block) in (axes, None), f"the block is {block}, the sizes {sizes}, expected one axis for each")
+        require(
+            sv.length(block) in (axes, None), f"the block is {block}, the sizes {sizes}, expected one axis for each"
+        )
         for values, count, least in ((self.strides, axes, 1), (self.dilations, axes, 1), (self.pads, 2 * axes, 0)):
             fits = not values or (len(values) == count and min(values) >= least)
-            require(fits, f"strides {self.strides}, dilations {self.dilations} or pads {self.pads} do not fit {axes} axes")
+            require(
+                fits, f"strides {self.strides}, dilations {self.dilations} or pads {self.pads} do not fit {axes} axes"
+            )
         channels = None
         if kernel is not None:
             require(min(kernel, default=1) >= 1, f"the block is {list(kernel)}, expected at least 1")
             taps = math.prod(kernel)
-            require(x.shape[1] is None or (x.shape[1] or 0) % taps == 0, f"x is {x}, expected a multiple of {taps} rows")
+            require(
+                x.shape[1] is None or (x.shape[1] or 0) % taps == 0, f"x is {x}, expected a multiple of {taps} rows"
+            )
             channels = None if x.shape[1] is None else (x.shape[1] or 0) // taps
         if picture is None:
             return x.result((x.shape[0], channels, *sv.unknown(axes)))
@@ -97,16 +103,16 @@ class PooledPlaces(Op):
 
     - `x`: numbers `[batch, channels, *sizes]`
 
-    `pads` are rows before the first of each axis, then behind the last, and are never the largest. With `ceiling` a last
-    window that sticks out counts too. `columns_first` counts the axes of a picture from the first on. Of equal
-    elements the first counts. Source: the output Indices of ONNX MaxPool.
+    `pads` are rows before the first of each axis, then behind the last, and are never the largest. `columns_first`
+    counts the axes of a picture from the first on. Of equal elements the first counts.
+
+    Source: the output Indices of ONNX MaxPool.
     """
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     pads: tuple[int, ...]
-    ceiling: bool = False
     columns_first: bool = False
 
     def infer(self, x: TensorType) -> TensorType:
@@ -126,9 +132,7 @@ class PooledPlaces(Op):
         before, after = self.pads[axis], self.pads[axis + len(self.kernel)]
         room = size + before + after - (self.dilations[axis] * (self.kernel[axis] - 1) + 1)
         require(room >= 0, f"a window of {self.kernel[axis]} elements does not fit {size}")
-        stride = self.strides[axis]
-        count = -(-room // stride) + 1 if self.ceiling else room // stride + 1
-        return count - 1 if self.ceiling and (count - 1) * stride >= size + before else count
+        return room // self.strides[axis] + 1
 
     def rounds(self, types: CallTypes) -> int:
         return math.prod(self.kernel)
@@ -140,9 +144,7 @@ class PooledPlaces(Op):
         best = np.full((len(flat), math.prod(counts)), -1, np.int64)
         for tap in np.ndindex(*self.kernel):
             places = np.indices(counts).reshape(len(sizes), -1)
-            moved = [
-                p * self.strides[a] + tap[a] * self.dilations[a] - self.pads[a] for a, p in enumerate(places)
-            ]
+            moved = [p * self.strides[a] + tap[a] * self.dilations[a] - self.pads[a] for a, p in enumerate(places)]
             inside = np.all([(m >= 0) & (m < s) for m, s in zip(moved, sizes, strict=True)], axis=0)
             number = np.ravel_multi_index([np.clip(m, 0, s - 1) for m, s in zip(moved, sizes, strict=True)], sizes)
             rows = np.arange(len(flat))[:, None]
@@ -151,5 +153,5 @@ class PooledPlaces(Op):
         best = np.maximum(best, 0)
         if self.columns_first:
             best = np.ravel_multi_index(np.unravel_index(best, sizes), sizes, order="F")
-        whole = best + (np.arange(len(flat)) * math.prod(sizes))[:, None]
-        return whole.astype(np.int64).reshape(*x.shape[:2], *counts)
+        whole: Array = best + (np.arange(len(flat)) * math.prod(sizes))[:, None]
+        return whole.reshape(*x.shape[:2], *counts)

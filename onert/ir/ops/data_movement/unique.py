@@ -17,8 +17,8 @@ class UniqueSlices(Op):
 
     - `x`: numbers, booleans or strings
 
-    Gives the slices, sorted or in the order in which they first appear; and as int64 of rank 1 for each of them where it
-    first stands, for each slice of x which one it is, and how often each is there. Source: ONNX Unique.
+    Gives the slices, sorted or in the order in which they first appear; and as int64 of rank 1 where each of them first
+    stands, for each slice of x which one it is, and how often each is there. Source: ONNX Unique.
     """
 
     axis: int | None = None
@@ -27,6 +27,11 @@ class UniqueSlices(Op):
     def infer(self, x: TensorType) -> tuple[TensorType, TensorType, TensorType, TensorType]:
         ordered = x.dtype.is_numeric and not x.dtype.is_complex
         require(ordered or x.dtype in (DType.BOOL, DType.STRING), f"x is {x}, expected elements that have an order")
+        if x.value is not None:
+            found = self.evaluate(x.value)
+            kinds = (x.dtype, *(DType.INT64,) * 3)
+            one, two, three, four = (TensorType(kind, f.shape) for kind, f in zip(kinds, found, strict=True))
+            return one, two, three, four
         if self.axis is None:
             count, first = shapes.num_elements(x.shape), x.result((None,))
         else:

@@ -58,7 +58,9 @@ class CountGroups(Op):
         found: list[tuple[int | str, ...]] = []
         for size, start in enumerate(self.starts, 1):
             stop = self.starts[size] if size < len(self.starts) else len(self.pool)
-            require(0 <= start <= stop <= len(self.pool), f"the groups begin at {self.starts} of {len(self.pool)} words")
+            require(
+                0 <= start <= stop <= len(self.pool), f"the groups begin at {self.starts} of {len(self.pool)} words"
+            )
             found += [tuple(self.pool[at : at + size]) for at in range(start, stop - size + 1, size)]
         return found
 

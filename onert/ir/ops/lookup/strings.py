@@ -77,7 +77,8 @@ class StringSplit(Op):
 
     def infer(self, x: TensorType) -> tuple[TensorType, TensorType]:
         _require_strings(x)
-        return x.result((*x.shape, None)), TensorType(DType.INT64, x.shape)
+        longest = None if x.value is None else self.evaluate(x.value)[0].shape[-1]
+        return x.result((*x.shape, longest)), TensorType(DType.INT64, x.shape)
 
     def rounds(self, types: CallTypes) -> int:
         return _rounds(types)
@@ -122,7 +123,7 @@ class StringNormalize(Op):
     def infer(self, x: TensorType) -> TensorType:
         _require_strings(x)
         require(x.rank == 1 or (x.rank == 2 and x.shape[0] in (1, None)), f"x is {x}, expected [n] or [1, n]")
-        return x.result((*x.shape[:-1], None))
+        return x.result((*x.shape[:-1], None if x.value is None else self.evaluate(x.value).shape[-1]))
 
     def rounds(self, types: CallTypes) -> int:
         return _rounds(types)

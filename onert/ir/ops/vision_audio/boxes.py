@@ -45,7 +45,10 @@ class BoxesPerClass(Op):
         for bound in (overlap, least):
             one = bound is None or (bound.dtype.is_float and shapes.num_elements(bound.shape) in (1, None))
             require(one, f"a threshold is {bound}, expected one float")
-        return TensorType(DType.INT64, (None, 3))
+        given = [None if x is None else x.value for x in (boxes, scores, most, overlap, least)]
+        if any(x is not None and x.value is None for x in (boxes, scores, most, overlap, least)):
+            return TensorType(DType.INT64, (None, 3))
+        return TensorType(DType.INT64, (len(self.evaluate(*given)), 3))  # type: ignore[arg-type] # all are known
 
     def rounds(self, types: CallTypes) -> int:
         return shapes.num_elements(types.input(1).shape) or 0

@@ -37,6 +37,8 @@ class ImageDecoder(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         require(x.dtype is DType.UINT8 and x.rank == 1, f"x is {x}, expected u8 of rank 1")
+        if x.value is not None:
+            return x.result(self.evaluate(x.value).shape)
         return x.result((None, None, 1 if self.pixels is Pixels.GRAYSCALE else 3))
 
     def flops(self, types: CallTypes) -> int:
@@ -44,7 +46,7 @@ class ImageDecoder(Op):
 
     def evaluate(self, x: Array) -> Array:
         try:
-            from PIL import Image
+            from PIL import Image  # noqa: PLC0415 # optional
         except ImportError as error:
             raise RuleError("a picture is to be decoded, which takes Pillow: pip install pillow") from error
         try:

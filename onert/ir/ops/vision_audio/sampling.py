@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -77,9 +78,7 @@ def _combinations(taps: list[Taps]) -> Iterator[tuple[list[Array], Array]]:
         yield [places for places, _ in chosen], weight
 
 
-def sample(
-    x: Array, points: Array, sampling: Sampling, outside: Outside, *, corners: bool = False
-) -> Array:
+def sample(x: Array, points: Array, sampling: Sampling, outside: Outside, *, corners: bool = False) -> Array:
     """`x` [batch, channels, *sizes] at `points` [batch, count, axes], in float64 as [batch, channels, count]."""
     sizes = x.shape[2:]
     out = np.zeros((*x.shape[:2], points.shape[1]), np.float64)
@@ -96,7 +95,8 @@ def sample(
             kept, within = _inside(place, size, outside, corners=corners)
             counts = np.where(within, counts, 0)
             inside.append(kept)
-        found = x[(batch, slice(None), *inside)].astype(np.float64)  # [batch, count, channels]
+        picked: tuple[Any, ...] = (batch, slice(None), *inside)
+        found = x[picked].astype(np.float64)  # [batch, count, channels]
         out += np.moveaxis(found * counts[..., None], -1, 1)
     return out
 
@@ -234,7 +234,7 @@ class DeformConv(Op):
                 columns[:, part, tap] = found
         grouped = columns.reshape(len(x), self.groups, -1, count)
         filters = weight.reshape(self.groups, weight.shape[0] // self.groups, -1).astype(np.float64)
-        out = np.matmul(filters[None], grouped).reshape(len(x), weight.shape[0], *spatial)
+        out: Array = np.matmul(filters[None], grouped).reshape(len(x), weight.shape[0], *spatial)
         if bias is not None:
             out = out + bias.reshape(-1, *(1,) * axes)
         return out.astype(x.dtype)
@@ -307,7 +307,8 @@ class RoiAlign(Op):
         if self.largest:
             largest: Array = np.maximum.reduce(products).reshape(shape).max(axis=(2, 4))
             return largest
-        return sum(products[1:], products[0]).reshape(shape).mean(axis=(2, 4))
+        total: Array = np.sum(products, axis=0).reshape(shape).mean(axis=(2, 4))
+        return total
 
 
 def _beside(at: Array, size: int) -> Taps:

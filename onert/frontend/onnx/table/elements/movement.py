@@ -73,9 +73,7 @@ def _evenly(d: Draft, x: int, axis: int, count: int) -> tuple[int, ...]:
     size = dimension(d, x, axis)
     each = binary(d, BinaryKind.DIV, binary(d, BinaryKind.ADD, size, ints(d, [count - 1])), ints(d, [count]))
     edges = [binary(d, BinaryKind.MUL, each, ints(d, [at])) for at in range(count)]
-    return tuple(
-        sliced(d, x, (axis,), a, b, None) for a, b in zip(edges, [*edges[1:], ints(d, [_INT32])], strict=True)
-    )
+    return tuple(sliced(d, x, (axis,), a, b, None) for a, b in zip(edges, [*edges[1:], ints(d, [_INT32])], strict=True))
 
 
 def split(d: Draft, x: int, sizes: Sequence[int], axis: int) -> tuple[int, ...]:

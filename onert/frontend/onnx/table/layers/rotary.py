@@ -8,9 +8,7 @@ from onert.ir import ModelError
 from onert.ir.ops.contraction.attention import Pairing, RoPE
 
 
-def rotary_embedding(
-    x: Expression, cos: Expression, sin: Expression, width: int, *, interleaved: bool
-) -> Expression:
+def rotary_embedding(x: Expression, cos: Expression, sin: Expression, width: int, *, interleaved: bool) -> Expression:
     """Pairs of the first `width` features turned by angles; the others stay.
 
     `x` is [batch, heads, tokens, n], the tables are [batch, tokens, width / 2] (or [tokens, width / 2]).

@@ -61,9 +61,7 @@ def _linear_attention(node: Node) -> tuple[int, int]:
 
     def each(inner: Draft, scope: Surroundings, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
         index = Expression(inner, at)
-        query, key, value, *more = (
-            Expression(inner, capture(d, inner, step.operand)).take(index, 0) for step in steps
-        )
+        query, key, value, *more = (Expression(inner, capture(d, inner, step.operand)).take(index, 0) for step in steps)
         s = Expression(inner, now[0])
         s = s * more[0].expand(3) if gated else s
         kept = (key.expand(2) @ s).squeeze(2) if corrected else None
@@ -120,7 +118,9 @@ def _tensor_scatter(node: Node) -> int:
     cache, update = (Expression(d, node.input(at)) for at in (0, 1))
     axis = normalize_axis(node.integer("axis", -2), cache.rank)
     if axis == 0 or update.rank != cache.rank:
-        raise ModelError(f"is given {cache.type} and {update.type} along axis {axis}, expected equal ranks and no batch")
+        raise ModelError(
+            f"is given {cache.type} and {update.type} along axis {axis}, expected equal ranks and no batch"
+        )
     mode = node.text("mode", "linear")
     if mode not in ("linear", "circular"):
         raise ModelError(f"mode is {mode!r}, expected linear or circular")

@@ -74,7 +74,9 @@ def _support_vectors(node: Node) -> int:
         kind = node.text("kernel_type", "LINEAR")
         vectors = np.array(node.numbers("support_vectors") or (), np.float32)
         if len(vectors) != count * width or len(coefficients) != count:
-            raise ModelError(f"there are {len(vectors)} numbers and {len(coefficients)} coefficients for {count} vectors")
+            raise ModelError(
+                f"there are {len(vectors)} numbers and {len(coefficients)} coefficients for {count} vectors"
+            )
         kernel = _kernel(node, x, vectors.reshape(count, width), kind)
     elif len(coefficients) != width:
         raise ModelError(f"there are {len(coefficients)} coefficients for {width} features")

@@ -86,9 +86,19 @@ def _ensemble(node: Node) -> int:
     place = _places([int(m) for m in modes[0].reshape(-1)], members)
     for at in range(count):
         yes, no = (
-            -1 - child if leaf else place[child] for leaf, child in ((parts[1][at], parts[3][at]), (parts[2][at], parts[4][at]))
+            -1 - child if leaf else place[child]
+            for leaf, child in ((parts[1][at], parts[3][at]), (parts[2][at], parts[4][at]))
         )
-        _append(trees, parts[0][at], int(modes[0].reshape(-1)[at]), float(splits[0].reshape(-1)[at]), tracks[at], yes, no, members)
+        _append(
+            trees,
+            parts[0][at],
+            int(modes[0].reshape(-1)[at]),
+            float(splits[0].reshape(-1)[at]),
+            tracks[at],
+            yes,
+            no,
+            members,
+        )
     for root in node.integers("tree_roots") or ():
         if not 0 <= root < count:
             raise ModelError(f"root {root} is none of {count} nodes")

@@ -157,9 +157,7 @@ def in_steps(layer: Layer, kind: str) -> tuple[int, ...]:
 def _direction(layer: Layer, kind: str, functions: list[_Function], at: int) -> tuple[int, int, int | None]:
     d, node = layer.d, layer.node
     clip = node.number("clip") if node.given("clip") else None
-    cell = _Cell(
-        kind, functions, clip, node.flag("input_forget"), node.flag("linear_before_reset"), layer.units
-    )
+    cell = _Cell(kind, functions, clip, node.flag("input_forget"), node.flag("linear_before_reset"), layer.units)
     x = Expression(d, layer.turned(layer.x, at))
     weights = transpose(d, layer.of(node.input(2), at), (1, 0))
     sums = x.of(multiplied(d, x.operand, transpose(d, layer.of(node.input(1), at), (1, 0))))

@@ -1,0 +1,182 @@
+"""Cases of what ONNX has for pictures and signals; results by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onert.ir.ops.data_movement.columns import FromColumns, PooledPlaces
+from onert.ir.ops.reduction.determinant import Determinant
+from onert.ir.ops.reduction.scan import CumProd
+from onert.ir.ops.vision_audio.boxes import BoxesPerClass, MaxRoiPool
+from onert.ir.ops.vision_audio.fourier import Fourier, MelWeights
+from onert.ir.ops.vision_audio.image_decoder import ImageDecoder, Pixels
+from onert.ir.ops.vision_audio.sampling import DeformConv, GridSample, Outside, RoiAlign, Sampling
+
+from .case import Case
+
+_PLANE = np.float32([[[[1, 2], [3, 4]]]])
+_ROWS = np.float32([[[1, 2, 3, 4]]])
+
+
+def _at(*points: tuple[float, float]) -> np.ndarray:  # type: ignore[type-arg]
+    return np.float32([[points]])
+
+
+def _sampled(name: str, op: GridSample, points: list[tuple[float, float]], values: list[float]) -> Case:
+    return Case(name, op, (_PLANE, _at(*points)), (np.float32([[[values]]]),))
+
+
+CASES: list[Case] = [
+    _sampled("the middle, and a corner beside zeros", GridSample(), [(0, 0), (-1, -1)], [2.5, 0.25]),
+    _sampled("the border goes on", GridSample(outside=Outside.BORDER), [(-1, -1), (9, 9)], [1, 4]),
+    _sampled("nearest, x first", GridSample(Sampling.NEAREST, corners=True), [(1, -1), (-1, 1)], [2, 3]),
+    _sampled("mirrored at pixels' borders", GridSample(outside=Outside.REFLECTION), [(-1.5, -0.5), (1.5, 0.5)], [1, 4]),
+    _sampled(
+        "mirrored at pixels", GridSample(Sampling.NEAREST, Outside.REFLECTION, corners=True), [(3, -1), (5, 1)], [1, 4]
+    ),
+    Case(
+        "a cubic through a constant",
+        GridSample(Sampling.CUBIC, Outside.BORDER),
+        (np.full((1, 1, 3, 3), 7, np.float32), _at((0.3, -0.2))),
+        (np.full((1, 1, 1, 1), 7, np.float32),),
+    ),
+    Case(
+        "a picture in three dimensions",
+        GridSample(),
+        (np.arange(8, dtype=np.float32).reshape(1, 1, 2, 2, 2), np.zeros((1, 1, 1, 1, 3), np.float32)),
+        (np.full((1, 1, 1, 1, 1), 3.5, np.float32),),
+    ),
+    Case(
+        "taps moved by half a pixel",
+        DeformConv((1, 1), (1, 1), (0, 0, 0, 0)),
+        (
+            np.float32([[[[1, 3]]]]),
+            np.full((1, 1, 1, 1), 2, np.float32),
+            np.float32([[[[0, 0]], [[0.5, 0.5]]]]),
+            np.float32([10]),
+            np.float32([[[[1, 0.5]]]]),
+        ),
+        (np.float32([[[[14, 11.5]]]]),),
+    ),
+    Case(
+        "two groups without offsets are a convolution",
+        DeformConv((1, 1), (1, 1), (0, 0, 0, 0), groups=2, offset_groups=2),
+        (
+            np.float32([[[[1]], [[2]]]]),
+            np.float32([[[[3]]], [[[4]]]]),
+            np.zeros((1, 4, 1, 1), np.float32),
+        ),
+        (np.float32([[[[3]], [[8]]]]),),
+    ),
+    Case(
+        "a region is the mean of its samples",
+        RoiAlign(1, 1, 2),
+        (_PLANE, np.float32([[0, 0, 2, 2], [0, 0, 1, 1]]), np.int64([0, 0])),
+        (np.float32([[[[2.5]]], [[[1.375]]]]),),
+    ),
+    Case(
+        "the largest sample of a region of at least a pixel",
+        RoiAlign(1, 1, 1, half_pixel=False, largest=True),
+        (_PLANE, np.float32([[0.5, 0.5, 0.5, 0.5]]), np.int64([0])),
+        (np.float32([[[[4]]]]),),
+    ),
+    Case(
+        "one of two boxes on each other goes",
+        BoxesPerClass(),
+        (
+            np.float32([[[0, 0, 1, 1], [1, 0.9, 0, 0], [2, 2, 3, 3]]]),
+            np.float32([[[0.9, 0.8, 0.7], [0.1, 0.2, 0.3]]]),
+            np.int64(3),
+            np.float32(0.5),
+            np.float32(0.25),
+        ),
+        (np.int64([[0, 0, 0], [0, 0, 2], [0, 1, 2]]),),
+    ),
+    Case(
+        "boxes by their centres, one of a class at most",
+        BoxesPerClass(centred=True),
+        (np.float32([[[0, 0, 2, 2], [0, 0, 1, 1]]]), np.float32([[[0.1, 0.2]]]), np.int64([1])),
+        (np.int64([[0, 0, 1]]),),
+    ),
+    Case(
+        "two cells of a region",
+        MaxRoiPool(1, 2),
+        (_PLANE, np.float32([[0, 0, 0, 1, 1]])),
+        (np.float32([[[[3, 4]]]]),),
+    ),
+    Case(
+        "an impulse has all frequencies",
+        Fourier(),
+        (np.float32([[1], [0], [0], [0]]), np.int64(0)),
+        (np.float32([[1, 0]] * 4),),
+        constant=(1,),
+    ),
+    Case(
+        "half of the frequencies of a longer signal",
+        Fourier(half=True),
+        (np.float32([[1], [1]]), np.int64(-2), np.int64(4)),
+        (np.float32([[2, 0], [1, -1], [0, 0]]),),
+        constant=(1, 2),
+    ),
+    Case(
+        "back from half of them",
+        Fourier(inverse=True, half=True),
+        (np.float32([[4, 0], [0, 0], [0, 0]]), np.int64(0)),
+        (np.ones((4, 1), np.float32),),
+        constant=(1,),
+    ),
+    Case(
+        "one band",
+        MelWeights(),
+        (np.int64(1), np.int64(4), np.int64(8), np.float32(0), np.float32(4)),
+        (np.float32([[1], [0], [0]]),),
+        constant=(0, 1),
+    ),
+    Case(
+        "blocks that meet are added",
+        FromColumns(),
+        (np.float32([[[1, 2], [3, 4]]]), np.int64([3]), np.int64([2])),
+        (np.float32([[[1, 5, 4]]]),),
+        constant=(1, 2),
+    ),
+    Case(
+        "blocks apart, with a pad",
+        FromColumns((2,), (1,), (1, 0)),
+        (np.float32([[[1, 2], [3, 4]]]), np.int64([3]), np.int64([2])),
+        (np.float32([[[3, 2, 4]]]),),
+        constant=(1, 2),
+    ),
+    Case("places in a row", PooledPlaces((2,), (2,), (1,), (0, 0)), (_ROWS,), (np.int64([[[1, 3]]]),)),
+    Case(
+        "places in columns of two planes, a pad before",
+        PooledPlaces((2, 2), (2, 2), (1, 1), (1, 1, 1, 1), columns_first=True),
+        (np.float32([[[[1, 2], [3, 4]], [[4, 3], [2, 1]]]]),),
+        (np.int64([[[[0, 2], [1, 3]], [[4, 6], [5, 7]]]]),),
+    ),
+    Case(
+        "determinants",
+        Determinant(),
+        (np.float32([[[1, 2], [3, 4]], [[2, 0], [0, 3]]]),),
+        (np.float32([-2, 6]),),
+    ),
+    Case("a running product", CumProd(), (np.int32([1, 2, 3]), np.int32(0)), (np.int32([1, 2, 6]),), constant=(1,)),
+    Case(
+        "a running product of the others from the end",
+        CumProd(exclusive=True, reverse=True),
+        (np.float32([[1, 2, 3]]), np.int32([-1])),
+        (np.float32([[6, 3, 1]]),),
+        constant=(1,),
+    ),
+    Case(
+        "two pixels",
+        ImageDecoder(),
+        (np.frombuffer(b"P6 2 1 255\n\x01\x02\x03\xff\x80\x00", np.uint8),),
+        (np.uint8([[[1, 2, 3], [255, 128, 0]]]),),
+    ),
+    Case(
+        "two pixels the other way round",
+        ImageDecoder(Pixels.BGR),
+        (np.frombuffer(b"P6 2 1 255\n\x01\x02\x03\xff\x80\x00", np.uint8),),
+        (np.uint8([[[3, 2, 1], [0, 128, 255]]]),),
+    ),
+]

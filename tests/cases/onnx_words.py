@@ -1,0 +1,151 @@
+"""Cases of what ONNX has for strings, groups of words, tables and trees; results by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onert.ir import Array
+from onert.ir.ops.data_movement.unique import UniqueSlices
+from onert.ir.ops.lookup.ngrams import CountGroups, Weighting
+from onert.ir.ops.lookup.strings import Letters, RegexFullMatch, StringConcat, StringNormalize, StringSplit
+from onert.ir.ops.lookup.table_of_values import LookUp
+from onert.ir.ops.lookup.trees import Aggregation, TreeEnsemble
+
+from .case import Case
+
+
+def _texts(*texts: bytes) -> Array:
+    out = np.empty(len(texts), object)
+    out[:] = texts
+    return out
+
+
+def _grid(*rows: tuple[bytes, ...]) -> Array:
+    return _texts(*(each for row in rows for each in row)).reshape(len(rows), -1)
+
+
+_WORDS = np.int64([1, 2, 3, 1, 2])
+_POOL = (1, 2, 3, 1, 2, 1, 3)
+_TREE = (
+    np.int64([0, 1]),  # features
+    np.int64([0, 3]),  # tests: <=, >
+    np.int64([0, 1]),  # what becomes of no number
+    np.float32([0.5, 2]),
+    np.int64([-1, -2]),
+    np.int64([1, -3]),
+    np.int64([0, 1]),
+    np.int64([0, 1, 3, 4]),
+    np.int64([0, 0, 1, 1]),
+    np.float32([1, 10, 20, 100]),
+)
+_TABLE = np.float32([[0, 0], [1, 3], [1, 0], [np.nan, np.nan]])
+
+
+def _groups(weighting: Weighting, shortest: int, longest: int, skips: int) -> CountGroups:
+    return CountGroups(weighting, shortest, longest, skips, (0, 3), (0, 1, 2, 3, 4), _POOL, (1, 2, 3, 4, 5))
+
+
+CASES: list[Case] = [
+    Case(
+        "words behind words",
+        StringConcat(),
+        (_grid((b"a",), (b"b",)), _texts(b"1", "ü".encode())),
+        (_grid((b"a1", "aü".encode()), (b"b1", "bü".encode())),),
+    ),
+    Case(
+        "parts at a delimiter",
+        StringSplit(","),
+        (_texts(b"a,b", b",c,,d", b""),),
+        (_grid((b"a", b"b", b"", b""), (b"", b"c", b"", b"d"), (b"", b"", b"", b"")), np.int64([2, 4, 0])),
+    ),
+    Case(
+        "words apart, two cuts at most",
+        StringSplit("", 2),
+        (_texts(b"  a b  c d", b"e"),),
+        (_grid((b"a", b"b", b"c d"), (b"e", b"", b"")), np.int64([3, 1])),
+    ),
+    Case(
+        "words that go whatever their case",
+        StringNormalize(Letters.UPPER, ("monday",)),
+        (_grid((b"Monday", "grün".encode(), b"MONDAY")),),
+        (_grid(("GRÜN".encode(),)),),
+    ),
+    Case(
+        "nothing is left",
+        StringNormalize(stopwords=("a",), case_sensitive=True),
+        (_texts(b"a", b"a"),),
+        (_texts(b""),),
+    ),
+    Case(
+        "numbers and no others",
+        RegexFullMatch("[0-9]+(\\.[0-9]*)?"),
+        (_texts(b"12", b"1.5", b"1.5a", b""),),
+        (np.array([True, True, False, False]),),
+    ),
+    Case(
+        "counts of words and of pairs",
+        _groups(Weighting.TF, 1, 2, 0),
+        (_WORDS,),
+        (np.float32([2, 2, 1, 2, 0]),),
+    ),
+    Case(
+        "pairs with a word between them, weighted",
+        _groups(Weighting.TFIDF, 2, 2, 1),
+        (_WORDS,),
+        (np.float32([0, 0, 0, 8, 5]),),
+    ),
+    Case(
+        "whether words are there, in rows",
+        _groups(Weighting.IDF, 1, 1, 0),
+        (np.int64([[1, 1], [3, 4]]),),
+        (np.float32([[1, 0, 0, 0, 0], [0, 0, 3, 0, 0]]),),
+    ),
+    Case(
+        "different elements, sorted",
+        UniqueSlices(),
+        (np.float32([[2, 1], [1, 3]]),),
+        (np.float32([1, 2, 3]), np.int64([1, 0, 3]), np.int64([1, 0, 0, 2]), np.int64([2, 1, 1])),
+    ),
+    Case(
+        "different columns, as they come",
+        UniqueSlices(1, sorted=False),
+        (np.int32([[5, 1, 5], [2, 2, 2]]),),
+        (np.int32([[5, 1], [2, 2]]), np.int64([0, 1]), np.int64([0, 1, 0]), np.int64([2, 1])),
+    ),
+    Case(
+        "words as numbers",
+        LookUp(),
+        (_grid((b"a", b"c"), (b"b", b"a")), _texts(b"a", b"b", b"a"), np.int64([1, 2, 3]), np.int64(-1)),
+        (np.int64([[3, -1], [2, 3]]),),
+        constant=(1, 2, 3),
+    ),
+    Case(
+        "what is no number is a key",
+        LookUp(),
+        (np.float32([1, np.nan]), np.float32([np.nan]), np.float32([5]), np.float32([0])),
+        (np.float32([0, 5]),),
+        constant=(1, 2, 3),
+    ),
+    Case(
+        "two trees that share a branch",
+        TreeEnsemble(2),
+        (_TABLE, *_TREE),
+        # the first tree: the first leaf, or the second's test; the second tree: that test alone
+        (np.float32([[1, 100], [20, 40], [0, 200], [20, 40]]),),
+        constant=tuple(range(1, 11)),
+    ),
+    Case(
+        "the largest vote",
+        TreeEnsemble(2, Aggregation.MAX),
+        (_TABLE, *_TREE),
+        (np.float32([[1, 100], [10, 20], [0, 100], [10, 20]]),),
+        constant=tuple(range(1, 11)),
+    ),
+    Case(
+        "the mean of the trees, of integers",
+        TreeEnsemble(2, Aggregation.AVERAGE),
+        (np.int64([[0, 0], [1, 3]]), *_TREE),
+        (np.float32([[0.5, 50], [10, 20]]),),
+        constant=tuple(range(1, 11)),
+    ),
+]
