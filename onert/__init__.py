@@ -20,6 +20,21 @@ from .runtime import compile, load
 if TYPE_CHECKING:
     from .bundle import Bundle, load_bundle
     from .runtime import Interpreter, SignatureRunner
+    from .runtime.session import (
+        ExecutionMode,
+        GraphOptimizationLevel,
+        InferenceSession,
+        IOBinding,
+        ModelMetadata,
+        NodeArg,
+        OrtValue,
+        RunOptions,
+        SessionOptions,
+        get_all_providers,
+        get_available_providers,
+        get_device,
+        set_default_logger_severity,
+    )
 
 __version__ = "0.1.0"
 
@@ -29,21 +44,51 @@ __all__ = [
     "CompileError",
     "Execution",
     "ExecutionError",
+    "ExecutionMode",
+    "GraphOptimizationLevel",
+    "IOBinding",
+    "InferenceSession",
     "Interpreter",
     "ModelError",
+    "ModelMetadata",
+    "NodeArg",
     "OnertError",
     "OnertWarning",
     "Options",
+    "OrtValue",
     "Package",
     "Program",
+    "RunOptions",
+    "SessionOptions",
     "SignatureRunner",
     "TensorInfo",
     "bundle",
     "compile",
     "custom_op",
+    "get_all_providers",
+    "get_available_providers",
+    "get_device",
     "load",
     "load_bundle",
+    "set_default_logger_severity",
 ]
+
+_SESSION = (
+    "ExecutionMode",
+    "GraphOptimizationLevel",
+    "IOBinding",
+    "InferenceSession",
+    "ModelMetadata",
+    "NodeArg",
+    "OrtValue",
+    "RunOptions",
+    "SessionOptions",
+    "get_all_providers",
+    "get_available_providers",
+    "get_device",
+    "set_default_logger_severity",
+)
+"""ONNX Runtime's names: an application that was written for it runs with `import onert as onnxruntime`."""
 
 __getattr__ = later(
     __name__,
@@ -52,5 +97,6 @@ __getattr__ = later(
         "Interpreter": "onert.runtime",
         "SignatureRunner": "onert.runtime",
         "load_bundle": "onert.bundle",
+        **dict.fromkeys(_SESSION, "onert.runtime.session"),
     },
 )

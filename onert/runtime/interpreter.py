@@ -22,14 +22,7 @@ from onert.ir import shape as shapes
 
 from .api import load
 from .details import Details, operand_details, tensor_indices
-
-
-class ArgumentError(OnertError, ValueError):
-    """A wrong argument or model: a ValueError, as LiteRT's interpreter raises."""
-
-
-class RunError(OnertError, RuntimeError):
-    """A failed preparation or run: a RuntimeError, as LiteRT's interpreter raises."""
+from .errors import ArgumentError, RunError
 
 
 class Interpreter:

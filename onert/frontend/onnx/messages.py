@@ -201,6 +201,14 @@ def _graph(message: Message, depth: int) -> Graph:
     )
 
 
+def read_graph_ends(message: Message) -> tuple[tuple[ValueDeclaration, ...], tuple[ValueDeclaration, ...]]:
+    """What a run is given, and what it gives: inputs that no initializer has a value for, and outputs."""
+    given = {m.text(8) for m in message.messages(5)}
+    given |= {values.text(8) for m in message.messages(15) if (values := m.message(1)) is not None}
+    inputs = (_value(m) for m in message.messages(11))
+    return tuple(v for v in inputs if v.name not in given), tuple(_value(m) for m in message.messages(12))
+
+
 def _node(message: Message, depth: int) -> Node:
     attributes = [_attribute(m, depth) for m in message.messages(5)]
     return Node(

@@ -10,9 +10,9 @@ from attrs import evolve
 from onert.frontend.onnx.branching import Side, branched, shared_inputs, tensors
 from onert.frontend.onnx.building import cast, dimension, ints, require_rank, reshape, transpose
 from onert.frontend.onnx.draft import Draft, capture
-from onert.frontend.onnx.holding import operand_of, type_of, value_of
+from onert.frontend.onnx.holding import operand_of, taken, type_of, value_of
 from onert.frontend.onnx.messages import Graph, ValueDeclaration, ValueType
-from onert.frontend.onnx.node import Fork, Importer, Node, Results, Surroundings, Value
+from onert.frontend.onnx.node import Fork, Held, Importer, Node, Results, Surroundings, Value
 from onert.ir import DType, ModelError, TensorType
 from onert.ir.analysis.model_inference import join
 from onert.ir.ops.control_flow.control import While
@@ -158,11 +158,25 @@ def _loop(node: Node) -> tuple[Value | None, ...]:
 
     def each(inner: Draft, scope: Surroundings, at: int, go: int, now: list[int]) -> tuple[int, list[int], list[int]]:
         given = (value_of(operand, kind) for operand, kind in zip(now, kinds, strict=True))
-        found = [operand_of(inner, value) for value in scope.inline(body, (at, go, *given))]
-        return found[0], found[1 : 1 + count], found[1 + count :]
+        values = scope.inline(body, (at, go, *given))
+        filled[:] = [
+            kind.kind == "optional" and type_of(inner, value).kind != "optional"
+            for kind, value in zip(kinds, values[1 : 1 + count], strict=True)
+        ]
+        found = [operand_of(inner, value) for value in values]
+        following = [
+            inner.add(SequenceOf(), operand) if full else operand
+            for operand, full in zip(found[1 : 1 + count], filled, strict=True)
+        ]
+        return found[0], following, found[1 + count :]
 
+    filled: list[bool] = []  # for which optionals of the state a round gives what is in them
     last, lists = looped(node, trips, start, state, each)
-    return (*(value_of(operand, kind) for operand, kind in zip(last, kinds, strict=True)), *lists)
+    behind = []
+    for operand, kind, full in zip(last, kinds, filled, strict=True):
+        value = value_of(operand, kind)
+        behind.append(taken(d, value, d.constant(0, DType.INT64)) if full and isinstance(value, Held) else value)
+    return (*behind, *lists)
 
 
 def _state_type(d: Draft, value: Value, declared: ValueDeclaration) -> ValueType:

@@ -1,0 +1,84 @@
+"""What an ONNX file says about itself: inputs and outputs with the names of dimensions, and who made it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import frozen
+
+from onert.frontend.files import open_file
+from onert.frontend.flatbuffer import Data
+
+from .messages import ValueDeclaration, ValueType, read_graph_ends
+from .onnx_format import recognize
+from .wire import Message, budget
+
+
+@frozen(eq=False)
+class Declared:
+    """The ends of a model's graph, and its texts."""
+
+    inputs: tuple[ValueDeclaration, ...]
+    outputs: tuple[ValueDeclaration, ...]
+    producer: str = ""
+    graph: str = ""
+    domain: str = ""
+    description: str = ""
+    graph_description: str = ""
+    version: int = 0
+    metadata: Mapping[str, str] = {}
+
+
+def declared(source: Path | bytes) -> Declared | None:
+    """What a file or a file's content declares; None where it is no ONNX model. ModelError where it is malformed."""
+    path = source if isinstance(source, Path) else None
+    content: Data = memoryview(source) if isinstance(source, bytes) else open_file(source).data
+    if not recognize(bytes(content[:16]), path):
+        return None
+    message = Message(content, budget(len(content)))
+    graph = message.message(7)
+    if graph is None:
+        return None
+    inputs, outputs = read_graph_ends(graph)
+    return Declared(
+        inputs,
+        outputs,
+        message.text(2),
+        graph.text(2),
+        message.text(4),
+        message.text(6),
+        graph.text(10),
+        message.integer(5),
+        {m.text(1): m.text(2) for m in message.messages(14)},
+    )
+
+
+NAMES = {
+    "f32": "float",
+    "f64": "double",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "str": "string",
+    "c64": "complex64",
+    "c128": "complex128",
+    "f8e4m3fn": "float8e4m3fn",
+    "f8e5m2": "float8e5m2",
+    "f8e4m3fnuz": "float8e4m3fnuz",
+    "f8e5m2fnuz": "float8e5m2fnuz",
+    "f8e8m0fnu": "float8e8m0",
+    "f4e2m1fn": "float4e2m1",
+    "bool": "bool",
+}
+"""ONNX's names of element types, by ours; integers are `int` or `uint` and their bits."""
+
+
+def type_name(type_: ValueType | None) -> str:
+    """A type as ONNX Runtime writes it: `tensor(float)`, `seq(tensor(int64))`, `optional(tensor(string))`."""
+    if type_ is None:
+        return ""
+    if type_.kind == "tensor":
+        text = "" if type_.dtype is None else type_.dtype.text
+        kinds = {"i": "int", "u": "uint"}
+        return f"tensor({NAMES.get(text) or kinds.get(text[:1], '') + text[1:]})"
+    return f"{'seq' if type_.kind == 'sequence' else type_.kind}({type_name(type_.element)})"

@@ -1,0 +1,137 @@
+"""Inputs and outputs bound to memory that the caller owns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from onert.exec import Execution
+from onert.frontend.onnx.messages import ValueType
+from onert.ir import Array, ExecutionError, OnertError
+from onert.runtime.errors import ArgumentError, RunError
+
+from .values import NodeArg, OrtValue, memory_at, numpy_type, taken
+
+
+class Bindable(Protocol):
+    """What a binding asks of its session."""
+
+    def get_inputs(self) -> list[NodeArg]: ...
+
+    def given(self, name: str, value: Any) -> Any: ...
+
+    def require_outputs(self, names: Sequence[str] | None) -> list[str]: ...
+
+    def output_type(self, name: str) -> ValueType | None: ...
+
+    def new_execution(self) -> Execution: ...
+
+
+class IOBinding:
+    """What a session reads and writes, bound once and run as often as one likes.
+
+    Arrays are used where they lie: change the elements of a bound input between runs, and the next run sees them. An
+    output bound without memory gets an array of its own from each run.
+    """
+
+    def __init__(self, session: Bindable) -> None:
+        self._session = session
+        self._execution = session.new_execution()
+        self._inputs: dict[str, Any] = {}
+        self._outputs: dict[str, OrtValue | None] = {}
+        self._results: dict[str, OrtValue] = {}
+
+    def bind_cpu_input(self, name: str, array: Array) -> None:
+        self._inputs[name] = self._session.given(name, array)
+
+    def bind_ortvalue_input(self, name: str, value: OrtValue) -> None:
+        self._inputs[name] = self._session.given(name, value)
+
+    def bind_input(
+        self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int
+    ) -> None:
+        """Memory at an address, which must stay as long as it is bound."""
+        self._inputs[name] = self._session.given(name, memory_at(buffer_ptr, shape, numpy_type(element_type)))
+
+    def bind_output(
+        self,
+        name: str,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        element_type: Any = None,
+        shape: Sequence[int] | None = None,
+        buffer_ptr: int | None = None,
+    ) -> None:
+        """An output with memory at an address, or without."""
+        self._session.require_outputs([name])
+        if buffer_ptr is None or shape is None or element_type is None:
+            self._outputs[name] = None
+        else:
+            self._outputs[name] = OrtValue(memory_at(buffer_ptr, shape, numpy_type(element_type)))
+
+    def bind_ortvalue_output(self, name: str, value: OrtValue) -> None:
+        self._session.require_outputs([name])
+        self._outputs[name] = value
+
+    def clear_binding_inputs(self) -> None:
+        self._inputs.clear()
+
+    def clear_binding_outputs(self) -> None:
+        """Outputs that were bound to memory are written elsewhere from now on."""
+        self._outputs.clear()
+        self._results.clear()
+        self._execution = self._session.new_execution()
+
+    def synchronize_inputs(self) -> None:
+        """Nothing to do: memory is the processor's."""
+
+    def synchronize_outputs(self) -> None:
+        """Nothing to do: memory is the processor's."""
+
+    def execute(self) -> None:
+        """Run once. ArgumentError where an input is not bound, RunError where the run fails."""
+        missing = [end.name for end in self._session.get_inputs() if end.name not in self._inputs]
+        if missing:
+            raise ArgumentError(f"inputs {', '.join(missing)} are not bound")
+        try:
+            for name, array in self._inputs.items():
+                self._execution.set_input(name, array)
+            apart = [name for name, value in self._outputs.items() if not self._in_place(name, value)]
+            self._execution.execute()
+            self._results = {name: self._result(name, apart) for name in self._outputs}
+        except OnertError as error:
+            raise RunError(str(error)) from error
+
+    def _in_place(self, name: str, value: OrtValue | None) -> bool:
+        """Whether the run writes an output where it is bound: its shape is known before, and it is not scattered."""
+        if value is None or not value.is_tensor() or value.numpy().dtype == object:
+            return False
+        try:
+            self._execution.set_output(name, value.numpy())
+        except ExecutionError:
+            return False
+        return True
+
+    def _result(self, name: str, apart: Sequence[str]) -> OrtValue:
+        bound = self._outputs[name]
+        if bound is not None and name not in apart:
+            return bound
+        found = taken(self._execution.get_output(name), self._session.output_type(name))
+        if bound is None:
+            return OrtValue(found)
+        mine = bound.numpy()
+        if not isinstance(found, np.ndarray) or mine.shape != found.shape or mine.dtype != found.dtype:
+            raise RunError(f"output {name!r} does not fit what is bound to it, {mine.dtype}{list(mine.shape)}")
+        np.copyto(mine, found)
+        return bound
+
+    def get_outputs(self) -> list[OrtValue]:
+        """The bound outputs of the last run, in the order in which they were bound."""
+        return list(self._results.values())
+
+    def copy_outputs_to_cpu(self) -> list[Any]:
+        """Copies of the bound outputs of the last run."""
+        contents = (value.content for value in self._results.values())
+        return [content.copy() if isinstance(content, np.ndarray) else content for content in contents]

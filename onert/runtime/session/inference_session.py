@@ -1,0 +1,222 @@
+"""`InferenceSession`: what an application written for ONNX Runtime calls."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from onert import compiler
+from onert.backend.registry import load_backends
+from onert.exec import Execution
+from onert.frontend.onnx.declared import Declared, declared
+from onert.frontend.onnx.messages import ValueDeclaration, ValueType
+from onert.ir import DType, OnertError
+from onert.runtime.api import load
+from onert.runtime.errors import ArgumentError, RunError
+
+from .binding import IOBinding
+from .choices import PROVIDER, RunOptions, SessionOptions, noted
+from .values import ModelMetadata, NodeArg, OrtValue, given, node_argument, taken
+
+
+class InferenceSession:
+    """Runs an ONNX model (or any other that onert reads), its inputs and outputs known by name.
+
+        session = onert.InferenceSession("model.onnx")
+        scores = session.run(None, {"x": image})[0]
+
+    Arguments are ONNX Runtime's. Models run on the CPU, whatever providers are named; an OnertWarning says so where
+    that is not among them. Any number of threads may call `run` of one session. Wrong arguments and models raise a
+    ValueError, failed runs a RuntimeError; both are `onert.OnertError` too.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: str | os.PathLike[str] | bytes,
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[Any] | None = None,
+        **more: Any,
+    ) -> None:
+        noted(providers)
+        self._choices = SessionOptions() if sess_options is None else sess_options
+        self._lock = Lock()
+        self._idle: list[Execution] = []
+        options = self._choices.compiled()
+        self._trace = None
+        if self._choices.enable_profiling:
+            self._trace = f"{self._choices.profile_file_prefix}{time.strftime('%Y-%m-%d_%H-%M-%S')}.json"
+            options = options.choose(trace_filepath=self._trace)
+        try:
+            source = path_or_bytes if isinstance(path_or_bytes, bytes) else Path(os.fspath(path_or_bytes))
+            self._declared = declared(source)
+            package = load(path_or_bytes)
+            shapes = self._fixed()
+            options = options.choose(input_shapes={**options.input_shapes, **shapes}) if shapes else options
+            self._program = compiler.compile(package, options, load_backends(options.backends))
+        except OnertError as error:
+            raise ArgumentError(str(error)) from error
+        ends = self._ends()
+        self._inputs = {end.name: end for end in ends.inputs}
+        self._outputs = {end.name: end for end in ends.outputs}
+        self._said = ends
+
+    def _fixed(self) -> dict[int | str, tuple[int, ...]]:
+        """The shapes of inputs of which every open dimension was fixed by its name."""
+        sizes, found = self._choices.dimensions, dict[int | str, tuple[int, ...]]()
+        for end in () if self._declared is None else self._declared.inputs:
+            shape = None if end.type is None else end.type.shape
+            dims = [sizes.get(d, d) if isinstance(d, str) else d for d in shape or ()]
+            if shape and any(isinstance(d, str) and d in sizes for d in shape):
+                known = tuple(d for d in dims if isinstance(d, int))
+                if len(known) != len(dims):
+                    raise ArgumentError(f"input {end.name!r} is left open in dimensions that no override fixes")
+                found[end.name] = known
+        return found
+
+    def _ends(self) -> Declared:
+        """What the file declares; of another format what the program has."""
+        if self._declared is not None:
+            return self._declared
+        sides = (self._program.inputs, self._program.outputs)
+        ends = [tuple(ValueDeclaration(i.name, ValueType("tensor", i.dtype, i.open_shape)) for i in s) for s in sides]
+        return Declared(ends[0], ends[1])
+
+    # ---- what the model is
+
+    def get_inputs(self) -> list[NodeArg]:
+        """The inputs in the model's order."""
+        return [node_argument(end) for end in self._said.inputs]
+
+    def get_outputs(self) -> list[NodeArg]:
+        """The outputs in the model's order."""
+        return [node_argument(end) for end in self._said.outputs]
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """None: constants that are listed as inputs stay as the file has them."""
+        return []
+
+    def get_modelmeta(self) -> ModelMetadata:
+        return ModelMetadata(self._said)
+
+    def get_session_options(self) -> SessionOptions:
+        return self._choices
+
+    def get_providers(self) -> list[str]:
+        return [PROVIDER]
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        return {PROVIDER: {}}
+
+    def set_providers(self, providers: Sequence[Any] | None = None, provider_options: Any = None) -> None:
+        """Accepted; models run on the CPU."""
+        noted(providers)
+
+    def disable_fallback(self) -> None:
+        """Accepted: there is no other provider to fall back from."""
+
+    def enable_fallback(self) -> None:
+        """Accepted: there is no other provider to fall back from."""
+
+    # ---- runs
+
+    @contextmanager
+    def execution(self) -> Iterator[Execution]:
+        """An execution of the program that no other thread uses meanwhile."""
+        with self._lock:
+            found = self._idle.pop() if self._idle else None
+        if found is None:
+            found = self.new_execution()
+        try:
+            yield found
+        finally:
+            with self._lock:
+                self._idle.append(found)
+
+    def new_execution(self) -> Execution:
+        """An execution of the program for one user."""
+        try:
+            return Execution(self._program)
+        except OnertError as error:
+            raise RunError(str(error)) from error
+
+    def run(
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
+    ) -> list[Any]:
+        """Outputs by name, or all of them; inputs by name: arrays, lists of arrays for sequences, None for nothing.
+
+        ArgumentError for an input that is missing, unknown, or of another type or shape than the model's.
+        """
+        wanted = self.require_outputs(output_names)
+        feed = self._fed(input_feed)
+        with self.execution() as execution:
+            try:
+                results = execution.run(feed)
+            except OnertError as error:
+                raise RunError(str(error)) from error
+        return [taken(results[name], self._outputs[name].type) for name in wanted]
+
+    def require_outputs(self, names: Sequence[str] | None) -> list[str]:
+        """The names of outputs, all where none are given."""
+        wanted = list(self._outputs) if not names else list(names)
+        unknown = [name for name in wanted if name not in self._outputs]
+        if unknown:
+            raise ArgumentError(f"there is no output {unknown[0]!r}, expected one of {', '.join(self._outputs)}")
+        return wanted
+
+    def _fed(self, input_feed: Mapping[str, Any]) -> dict[str, Any]:
+        missing = [name for name in self._inputs if name not in input_feed]
+        if missing:
+            raise ArgumentError(f"Required inputs ({missing}) are missing from input feed ({list(input_feed)}).")
+        return {name: self.given(name, value) for name, value in input_feed.items()}
+
+    def given(self, name: str, value: Any) -> Any:
+        """An input as an execution takes it; ArgumentError for one of another element type or rank."""
+        if name not in self._inputs:
+            raise ArgumentError(f"there is no input {name!r}, expected one of {', '.join(self._inputs)}")
+        type_ = self._inputs[name].type
+        dtype = DType.FLOAT32 if type_ is None or type_.dtype is None else type_.dtype
+        found = given(value, type_, dtype)
+        if type_ is not None and type_.kind == "tensor":
+            if found.dtype != dtype.numpy:
+                raise ArgumentError(f"input {name!r} is given elements of {found.dtype}, expected {dtype.numpy}")
+            shape = type_.shape
+            fits = shape is None or len(shape) == found.ndim
+            same = fits and all(
+                not isinstance(d, int) or d == n for d, n in zip(shape or (), found.shape, strict=False)
+            )
+            if not same:
+                raise ArgumentError(f"input {name!r} is given shape {list(found.shape)}, expected {list(shape or ())}")
+        return found
+
+    def output_type(self, name: str) -> ValueType | None:
+        return self._outputs[name].type
+
+    def run_with_ort_values(
+        self, output_names: Sequence[str] | None, input_dict: Mapping[str, OrtValue], run_options: Any = None
+    ) -> list[OrtValue]:
+        """As `run`, with values of this interface on both sides."""
+        return [OrtValue(found) for found in self.run(output_names, input_dict)]
+
+    def io_binding(self) -> IOBinding:
+        """A binding of inputs and outputs to memory of the caller's."""
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Run on what is bound, reading and writing it where it lies."""
+        iobinding.execute()
+
+    def end_profiling(self) -> str:
+        """The file with the trace of all runs so far; ArgumentError where the session was made without profiling."""
+        if self._trace is None:
+            raise ArgumentError("the session was made without enable_profiling")
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for execution in idle:
+            execution.close()
+        return self._trace

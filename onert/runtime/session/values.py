@@ -1,0 +1,196 @@
+"""What goes into a session and comes out of it, and what it says about a model."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from onert.frontend.onnx.declared import Declared, type_name
+from onert.frontend.onnx.element_types import element_type
+from onert.frontend.onnx.messages import ValueDeclaration, ValueType
+from onert.ir import Array, DType
+from onert.ir.ops.control_flow.sequences import Items, boxed
+from onert.runtime.errors import ArgumentError
+
+
+@frozen(eq=False)
+class NodeArg:
+    """An input or output: its name, its type in ONNX Runtime's words, and its shape.
+
+    A dimension is a number, the name of one that the model leaves open, or None.
+    """
+
+    name: str
+    type: str
+    shape: list[int | str | None]
+
+
+def node_argument(declared: ValueDeclaration) -> NodeArg:
+    type_ = declared.type
+    dims = [] if type_ is None or type_.shape is None else list(type_.shape)
+    return NodeArg(declared.name, type_name(type_), dims)
+
+
+class ModelMetadata:
+    """Who made a model, and what it says about itself."""
+
+    def __init__(self, said: Declared) -> None:
+        self.producer_name = said.producer
+        self.graph_name = said.graph
+        self.domain = said.domain
+        self.description = said.description
+        self.graph_description = said.graph_description
+        self.version = said.version
+        self.custom_metadata_map: Mapping[str, str] = dict(said.metadata)
+
+
+class OrtValue:
+    """A tensor, or a sequence of tensors, that a session reads and writes where it lies."""
+
+    def __init__(self, content: Any) -> None:
+        self._content = content
+
+    @staticmethod
+    def ortvalue_from_numpy(array: Array, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
+        """The array itself: what is written to it later is read by the next run."""
+        _require_cpu(device_type, device_id)
+        return OrtValue(np.asarray(array))
+
+    @staticmethod
+    def ortvalue_from_shape_and_type(
+        shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
+    ) -> OrtValue:
+        """Memory for a tensor, its elements 0."""
+        _require_cpu(device_type, device_id)
+        return OrtValue(np.zeros(tuple(shape), numpy_type(element_type)))
+
+    def numpy(self) -> Array:
+        """The array itself; ArgumentError for a sequence."""
+        if not isinstance(self._content, np.ndarray):
+            raise ArgumentError("the value is a sequence, expected a tensor")
+        return self._content
+
+    @property
+    def content(self) -> Any:
+        """The array, or the list of arrays."""
+        return self._content
+
+    def update_inplace(self, array: Array) -> None:
+        """Copy elements into this tensor; ArgumentError for another shape or type."""
+        mine = self.numpy()
+        if array.shape != mine.shape or array.dtype != mine.dtype:
+            raise ArgumentError(
+                f"the value is {mine.dtype}{list(mine.shape)}, it is given {array.dtype}{list(array.shape)}"
+            )
+        np.copyto(mine, array)
+
+    def shape(self) -> list[int]:
+        return list(self.numpy().shape)
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        found: int = self.numpy().__array_interface__["data"][0]
+        return found
+
+    def data_type(self) -> str:
+        """The type in ONNX Runtime's words."""
+        if self.is_tensor():
+            return type_name(ValueType("tensor", DType.from_numpy(self.numpy().dtype)))
+        return f"seq({OrtValue(self._content[0]).data_type() if self._content else 'tensor()'})"
+
+    def device_name(self) -> str:
+        return "cpu"
+
+    def has_value(self) -> bool:
+        return self._content is not None
+
+    def is_tensor(self) -> bool:
+        return isinstance(self._content, np.ndarray)
+
+    def is_tensor_sequence(self) -> bool:
+        return isinstance(self._content, list)
+
+    def is_sparse_tensor(self) -> bool:
+        return False
+
+
+def _require_cpu(device_type: str, device_id: int) -> None:
+    if device_type.lower() != "cpu" or device_id:
+        raise ArgumentError(f"the device is {device_type} {device_id}, expected cpu 0")
+
+
+def numpy_type(wanted: Any) -> np.dtype[Any]:
+    """The NumPy type of an element type given as NumPy's, or as ONNX's number."""
+    if isinstance(wanted, int) and not isinstance(wanted, bool):
+        kind: np.dtype[Any] = element_type(wanted).numpy
+        return kind
+    other: np.dtype[Any] = np.dtype(wanted)
+    return other
+
+
+def memory_at(address: int, shape: Sequence[int], kind: np.dtype[Any]) -> Array:
+    """The tensor that lies at an address, which the caller answers for."""
+    count = math.prod(shape)
+    if not address or count < 0:
+        raise ArgumentError(f"there is no tensor of shape {list(shape)} at address {address}")
+    octets = memoryview((ctypes.c_char * (count * kind.itemsize)).from_address(address))
+    found: Array = np.frombuffer(octets, kind).reshape(tuple(shape))
+    return found
+
+
+def given(value: Any, type_: ValueType | None, dtype: DType) -> Any:
+    """An input as an execution takes it: texts as bytes, sequences and optionals as one element."""
+    if isinstance(value, OrtValue):
+        value = value.content
+    if type_ is not None and type_.kind != "tensor":
+        return boxed(_entries(value, type_))
+    if dtype is not DType.STRING:
+        array = np.asarray(value)
+        return array.astype(dtype.numpy) if array.dtype.name in _FEW_BITS else array
+    array = np.asarray(value, object) if not isinstance(value, np.ndarray) else value
+    found = np.empty(array.size, object)
+    found[:] = [v.encode() if isinstance(v, str) else v for v in array.reshape(-1).tolist()]
+    return found.reshape(array.shape)
+
+
+_FEW_BITS = frozenset({"int2", "uint2", "int4", "uint4"})
+"""Types of ml_dtypes that onert keeps in bytes."""
+
+
+def _entries(value: Any, type_: ValueType) -> Items:
+    inner = type_.element or ValueType("tensor")
+    if type_.kind == "optional":
+        if value is None:
+            return Items(())
+        return Items((_entries(value, inner) if inner.kind != "tensor" else given(value, inner, _dtype(inner)),))
+    if not isinstance(value, list | tuple):
+        raise ArgumentError(f"a sequence is given as {type(value).__name__}, expected a list")
+    return Items(tuple(np.asarray(given(v, inner, _dtype(inner))) for v in value))
+
+
+def _dtype(type_: ValueType) -> DType:
+    return DType.FLOAT32 if type_.dtype is None else type_.dtype
+
+
+def taken(array: Array, type_: ValueType | None) -> Any:
+    """A result as ONNX Runtime gives it: texts as str, sequences as lists, an empty optional as None."""
+    if array.dtype != object:
+        return array
+    if array.ndim == 0 and isinstance(array[()], Items):
+        return _unboxed(array[()], type_)
+    found = np.empty(array.size, object)
+    found[:] = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in array.reshape(-1).tolist()]
+    return found.reshape(array.shape)
+
+
+def _unboxed(items: Items, type_: ValueType | None) -> Any:
+    inner = None if type_ is None else type_.element
+    entries = [_unboxed(e, inner) if isinstance(e, Items) else taken(np.asarray(e), inner) for e in items.entries]
+    if type_ is not None and type_.kind == "optional":
+        return entries[0] if entries else None
+    return entries
