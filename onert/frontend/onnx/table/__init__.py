@@ -27,7 +27,7 @@ FAMILIES = (
     "layers.losses",
     "layers.quantized",
     "layers.places",
-    "layers.randomness",
+    "elements.randomness",
     "control",
     "elements.quantization",
     "sequences",

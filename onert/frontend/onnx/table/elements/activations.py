@@ -9,7 +9,6 @@ from onert.frontend.onnx.building import axis_last, binary, cast, like, require_
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import Importer, Node
-from onert.frontend.onnx.table.layers.randomness import dropped
 from onert.ir import DType, ModelError
 from onert.ir.ops.data_movement.gather import OneHot
 from onert.ir.ops.elementwise.binary import BinaryKind, PRelu
@@ -19,6 +18,8 @@ from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme
 from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 from onert.ir.shape import normalize_axis
+
+from .randomness import dropped
 
 ADD, SUB, MUL, DIV = BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV
 
