@@ -1,0 +1,166 @@
+"""ONNX Runtime's interface: what it says of a model and gives for its inputs, beside ONNX Runtime itself."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onert
+from onert.runtime.session import Backend
+
+onnx = pytest.importorskip("onnx", reason="the package onnx writes the models")
+
+TEXT = """<ir_version: 9, opset_import: ["" : 17], producer_name: "a writer", domain: "org.example",
+ model_version: 3, doc_string: "adds">
+sums (float[batch, 3] x, float[3] y) => (float[batch, 3] total, int64[2] shape) {
+  total = Add (x, y)
+  shape = Shape (x)
+}"""
+STATIC = """<ir_version: 9, opset_import: ["" : 17]> g (float[2, 3] x) => (float[2, 3] y) { y = Neg (x) }"""
+SEQUENCE = """<ir_version: 9, opset_import: ["" : 17]>
+g (seq(float[2]) xs, float[2] y) => (seq(float[2]) zs, int64 n) { zs = SequenceInsert (xs, y)
+  n = SequenceLength (zs) }"""
+WORDS = """<ir_version: 10, opset_import: ["" : 20]> g (string[n] x, string[n] y) => (string[n] z) {
+  z = StringConcat (x, y) }"""
+ROW = np.float32([1, 2, 3])
+FEED = {"x": np.ones((2, 3), np.float32), "y": ROW}
+
+
+def _model(text: str = TEXT) -> bytes:
+    content: bytes = onnx.parser.parse_model(text).SerializeToString()
+    return content
+
+
+def _session(text: str = TEXT, **choices: Any) -> onert.InferenceSession:
+    return onert.InferenceSession(_model(text), **choices)
+
+
+@pytest.mark.parametrize("text", [TEXT, STATIC, SEQUENCE, WORDS], ids=["open", "static", "sequence", "words"])
+def test_ends_are_described_as_by_onnx_runtime(text: str) -> None:
+    peer = pytest.importorskip("onnxruntime").InferenceSession(_model(text))
+    mine = _session(text)
+    for ours, theirs in ((mine.get_inputs(), peer.get_inputs()), (mine.get_outputs(), peer.get_outputs())):
+        assert [(a.name, a.type) for a in ours] == [(a.name, a.type) for a in theirs]
+    if text not in (SEQUENCE,):  # of a sequence ONNX Runtime tells no shape
+        assert [a.shape for a in mine.get_inputs()] == [a.shape for a in peer.get_inputs()]
+
+
+def test_a_model_says_who_made_it() -> None:
+    said = _session().get_modelmeta()
+    assert (said.producer_name, said.domain, said.description) == ("a writer", "org.example", "adds")
+    assert (said.version, said.graph_name, said.custom_metadata_map) == (3, "sums", {})
+
+
+def test_outputs_come_by_name_in_the_order_that_is_asked_for() -> None:
+    session = _session()
+    shape, total = session.run(["shape", "total"], FEED)
+    np.testing.assert_array_equal(shape, [2, 3])
+    np.testing.assert_array_equal(total, [[2, 3, 4], [2, 3, 4]])
+    assert [len(r) for r in session.run(None, {**FEED, "x": np.zeros((5, 3), np.float32)})] == [5, 2]
+
+
+@pytest.mark.parametrize(
+    ("feed", "sentence"),
+    [
+        ({"x": FEED["x"]}, "Required inputs"),
+        ({**FEED, "z": ROW}, "there is no input 'z'"),
+        ({**FEED, "y": np.float64([1, 2, 3])}, "elements of float64"),
+        ({**FEED, "y": np.float32([1, 2])}, r"shape \[2\]"),
+        ({**FEED, "x": ROW}, r"shape \[3\]"),
+    ],
+)
+def test_wrong_inputs_are_value_errors(feed: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        _session().run(None, feed)
+
+
+def test_an_unknown_output_and_a_broken_model_are_value_errors() -> None:
+    with pytest.raises(ValueError, match="there is no output 'q'"):
+        _session().run(["q"], FEED)
+    with pytest.raises(ValueError, match="at byte"):
+        onert.InferenceSession(_model()[:-3])
+
+
+def test_bound_memory_is_read_and_written_where_it_lies() -> None:
+    session = _session(STATIC)
+    x, y = np.ones((2, 3), np.float32), onert.OrtValue.ortvalue_from_shape_and_type([2, 3], np.float32)
+    bound = session.io_binding()
+    bound.bind_input("x", "cpu", 0, np.float32, [2, 3], x.ctypes.data)
+    bound.bind_ortvalue_output("y", y)
+    address = y.data_ptr()
+    for value in (1, 5):
+        x[:] = value
+        session.run_with_iobinding(bound)
+        np.testing.assert_array_equal(y.numpy(), np.full((2, 3), -value))
+    assert bound.get_outputs()[0].data_ptr() == address
+    bound.clear_binding_outputs()
+    bound.bind_output("y")
+    session.run_with_iobinding(bound)
+    (found,) = bound.copy_outputs_to_cpu()
+    np.testing.assert_array_equal(found, np.full((2, 3), -5))
+
+
+def test_values_of_the_interface_are_fed_and_given() -> None:
+    x = onert.OrtValue.ortvalue_from_numpy(FEED["x"])
+    (total,) = _session().run_with_ort_values(["total"], {"x": x, "y": onert.OrtValue.ortvalue_from_numpy(ROW)})
+    assert (total.shape(), total.data_type(), total.is_tensor()) == ([2, 3], "tensor(float)", True)
+    x.update_inplace(np.zeros((2, 3), np.float32))
+    assert not FEED["x"].any() if x.numpy() is FEED["x"] else True
+    FEED["x"][:] = 1
+
+
+def test_sequences_are_lists_and_words_are_texts() -> None:
+    items, count = _session(SEQUENCE).run(None, {"xs": [np.float32([1, 2])], "y": np.float32([3, 4])})
+    np.testing.assert_array_equal(np.stack(items), [[1, 2], [3, 4]])
+    assert count == 2
+    (words,) = _session(WORDS).run(None, {"x": np.array(["a", "ü"]), "y": np.array(["b", "c"], object)})
+    assert words.tolist() == ["ab", "üc"]
+
+
+def test_options_are_taken_or_noted(tmp_path: Path) -> None:
+    choices = onert.SessionOptions()
+    choices.intra_op_num_threads = 1
+    choices.graph_optimization_level = onert.GraphOptimizationLevel.ORT_DISABLE_ALL
+    choices.add_free_dimension_override_by_name("batch", 4)
+    choices.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    choices.enable_profiling = True
+    choices.profile_file_prefix = str(tmp_path / "trace_")
+    with pytest.warns(onert.OnertWarning, match="CUDAExecutionProvider"):
+        session = _session(sess_options=choices, providers=["CUDAExecutionProvider"])
+    assert session.get_providers() == onert.get_available_providers() == ["CPUExecutionProvider"]
+    (total,) = session.run(["total"], {"x": np.zeros((4, 3), np.float32), "y": ROW})
+    np.testing.assert_array_equal(total, [ROW] * 4)
+    assert Path(session.end_profiling()).stat().st_size
+
+
+def test_threads_share_a_session() -> None:
+    session = _session()
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda n: session.run(["total"], {**FEED, "y": ROW * n})[0][0], range(40)))
+    np.testing.assert_array_equal(found, [1 + ROW * n for n in range(40)])
+
+
+def test_a_backend_prepares_and_runs_models_of_the_package_onnx() -> None:
+    prepared = Backend.prepare(onnx.parser.parse_model(STATIC))
+    np.testing.assert_array_equal(prepared.run([np.ones((2, 3), np.float32)])[0], -np.ones((2, 3)))
+    assert Backend.supports_device("CPU")
+    assert not Backend.supports_device("CUDA")
+
+
+def test_an_application_runs_with_the_import_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Magika, which recognises files by their content."""
+    pytest.importorskip("magika")
+    for name in [name for name in sys.modules if name.split(".")[0] in ("magika", "onnxruntime")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "onnxruntime", onert)
+    magika = importlib.import_module("magika").Magika()
+    assert (
+        magika.identify_bytes(b"def f(x):\n    return [x for x in range(10)]\n\nprint(f(3))\n" * 9).output.label
+        == "python"
+    )
