@@ -30,10 +30,13 @@ if TYPE_CHECKING:
         OrtValue,
         RunOptions,
         SessionOptions,
+        disable_telemetry_events,
+        enable_telemetry_events,
         get_all_providers,
         get_available_providers,
         get_device,
         set_default_logger_severity,
+        set_default_logger_verbosity,
     )
 
 __version__ = "0.1.0"
@@ -65,12 +68,15 @@ __all__ = [
     "bundle",
     "compile",
     "custom_op",
+    "disable_telemetry_events",
+    "enable_telemetry_events",
     "get_all_providers",
     "get_available_providers",
     "get_device",
     "load",
     "load_bundle",
     "set_default_logger_severity",
+    "set_default_logger_verbosity",
 ]
 
 _SESSION = (
@@ -83,10 +89,13 @@ _SESSION = (
     "OrtValue",
     "RunOptions",
     "SessionOptions",
+    "disable_telemetry_events",
+    "enable_telemetry_events",
     "get_all_providers",
     "get_available_providers",
     "get_device",
     "set_default_logger_severity",
+    "set_default_logger_verbosity",
 )
 """ONNX Runtime's names: an application that was written for it runs with `import onert as onnxruntime`."""
 

@@ -62,6 +62,7 @@ def test_outputs_come_by_name_in_the_order_that_is_asked_for() -> None:
     shape, total = session.run(["shape", "total"], FEED)
     np.testing.assert_array_equal(shape, [2, 3])
     np.testing.assert_array_equal(total, [[2, 3, 4], [2, 3, 4]])
+    np.testing.assert_array_equal(session.run(["shape"], {"x": [[1, 2, 3]], "y": [1, 2, 3]})[0], [1, 3])
     assert [len(r) for r in session.run(None, {**FEED, "x": np.zeros((5, 3), np.float32)})] == [5, 2]
 
 

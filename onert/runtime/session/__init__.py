@@ -7,10 +7,13 @@ from .choices import (
     GraphOptimizationLevel,
     RunOptions,
     SessionOptions,
+    disable_telemetry_events,
+    enable_telemetry_events,
     get_all_providers,
     get_available_providers,
     get_device,
     set_default_logger_severity,
+    set_default_logger_verbosity,
 )
 from .inference_session import InferenceSession
 from .values import ModelMetadata, NodeArg, OrtValue
@@ -26,8 +29,11 @@ __all__ = [
     "OrtValue",
     "RunOptions",
     "SessionOptions",
+    "disable_telemetry_events",
+    "enable_telemetry_events",
     "get_all_providers",
     "get_available_providers",
     "get_device",
     "set_default_logger_severity",
+    "set_default_logger_verbosity",
 ]

@@ -143,3 +143,17 @@ def set_default_logger_severity(severity: int) -> None:
     """Accepted: onert writes nothing unless it is asked to."""
     if not 0 <= severity <= 4:  # ONNX Runtime's levels
         raise ArgumentError(f"the severity is {severity}, expected 0 to 4")
+
+
+def set_default_logger_verbosity(verbosity: int) -> None:
+    """Accepted: onert writes nothing unless it is asked to."""
+    if verbosity < -1:
+        raise ArgumentError(f"the verbosity is {verbosity}, expected at least -1")
+
+
+def disable_telemetry_events() -> None:
+    """Nothing to do: onert sends nothing to anybody."""
+
+
+def enable_telemetry_events() -> None:
+    """Accepted: onert sends nothing to anybody."""

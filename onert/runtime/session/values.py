@@ -150,7 +150,8 @@ def given(value: Any, type_: ValueType | None, dtype: DType) -> Any:
     if type_ is not None and type_.kind != "tensor":
         return boxed(_entries(value, type_))
     if dtype is not DType.STRING:
-        array = np.asarray(value)
+        plain = isinstance(value, list | tuple | int | float)  # which ONNX Runtime converts
+        array = np.asarray(value, dtype.numpy if plain else None)
         return array.astype(dtype.numpy) if array.dtype.name in _FEW_BITS else array
     array = np.asarray(value, object) if not isinstance(value, np.ndarray) else value
     found = np.empty(array.size, object)
