@@ -10,13 +10,13 @@ from weakref import WeakSet, ref
 
 from onert.backend import Program
 from onert.backend.program import WORK_OF_A_CALL, WORK_OF_A_HANDED_BYTE
+from onert.exec.frames.frame import Frame, Watch
 from onert.ir import Array, ExecutionError
 from onert.ir.process.budget import MAX_CALL_DEPTH
 from onert.ir.process.imports import module
 
 from .atomic import at_once
 from .executors import executor
-from .frame import Frame, Watch
 from .journal import Journal, is_kept_by
 from .meter import Meter
 from .stop import Stop
@@ -53,7 +53,7 @@ class Instance:
         if routine.is_on_host:
             frame = Frame(routine, context, self._executor.run, self._watch)
         else:
-            elsewhere = module("onert.exec.elsewhere")  # read by those who have such a memory space
+            elsewhere = module("onert.exec.frames.elsewhere")  # read by those who have such a memory space
             frame = elsewhere.ElsewhereFrame(
                 routine, context, self._executor.run, self._watch, self.program.residents, self._in_order
             )

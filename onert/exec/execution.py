@@ -12,6 +12,7 @@ import numpy as np
 
 from onert.backend import Program
 from onert.backend.tasks import Pool
+from onert.exec.frames.frame import Frame, empty
 from onert.ir import Array, CompileError, ExecutionError
 from onert.ir import shape as shapes
 from onert.ir.process.imports import module
@@ -20,7 +21,6 @@ from .arena import THREAD, SharedArena, callers_arena, thread_arena
 from .arguments import copied, elements, is_in_place, position_of, require_holds
 from .context import Instance
 from .exclusive import REFUSED, BusyError, Exclusive, is_refusal
-from .frame import Frame, empty
 from .memory_overlap import require_apart
 from .meter import metered
 from .runner import Runner, Setup
@@ -101,7 +101,7 @@ class Execution:
             frame.commit_with(instance.journal.commit)
             before.append(instance.journal.begin)
         if any(operand.resource is not None for operand in program.main.subgraph.operands):
-            before.append(module("onert.exec.variables").Variables(frame, instance.state).begin)
+            before.append(module("onert.exec.frames.variables").Variables(frame, instance.state).begin)
         if before:
             run = module("onert.exec.run_modes").Prepared(run, tuple(before))
         return Setup(program, instance, frame, run, shapes, outdated)

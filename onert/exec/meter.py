@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from onert.ir import RuleError
 
 if TYPE_CHECKING:
-    from .frame import Frame
+    from onert.exec.frames.frame import Frame
 
 
 class Meter:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from onert.backend import Program
+from onert.exec.frames.frame import Frame
 from onert.ir.process.imports import module
 
 from .arena import SharedArena
-from .frame import Frame
 from .meter import Meter
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from attrs import Factory, define
 
 from onert.backend import Program
 from onert.backend.tasks import Pool, Task
+from onert.exec.frames.frame import Frame
 from onert.ir import Array, ExecutionError
 
 from .context import Instance
 from .exclusive import Body
-from .frame import Frame
 from .memory_overlap import is_same
 from .stop import Stop
 

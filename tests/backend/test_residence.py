@@ -13,7 +13,7 @@ from onert.backend import Backend, Program, Tensors
 from onert.backend.registry import load_backend, load_backends
 from onert.compiler import Options, compile
 from onert.exec import Execution
-from onert.exec.frame import Frame
+from onert.exec.frames.frame import Frame
 from onert.exec.observers import Observer, Work
 from onert.ir import Array, DType, ExecutionError, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder

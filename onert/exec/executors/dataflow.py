@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onert.exec.frame import Frame
+from onert.exec.frames.frame import Frame
 from onert.exec.stop import Stop
 
 from .executor import Executor

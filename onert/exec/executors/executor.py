@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from attrs import frozen
 
-from onert.exec.frame import Frame
+from onert.exec.frames.frame import Frame
 
 
 def _nothing() -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 
 from onert.backend.tasks import Pool, Task
-from onert.exec.frame import Frame
+from onert.exec.frames.frame import Frame
 from onert.exec.stop import Stop
 
 from .dataflow import dataflow

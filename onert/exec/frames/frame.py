@@ -10,12 +10,12 @@ from weakref import finalize
 import numpy as np
 
 from onert.backend import HOST, Buffer, Memory, Routine, Tensor, Tensors, tensor_bytes
+from onert.exec.atomic import at_once
+from onert.exec.journal import undo
 from onert.ir import Array, Context, DType, ExecutionError, TensorType
 from onert.ir import shape as shapes
 
-from .atomic import at_once
 from .guarded import bound as bind
-from .journal import undo
 
 Calls = tuple[Callable[[], None], ...]
 Watch = Callable[[Routine, Tensors, Calls], Calls]
