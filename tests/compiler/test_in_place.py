@@ -83,15 +83,29 @@ def _given_back(b: Builder, table: int, row: int, at: int) -> list[int]:
     return [made, made]
 
 
+def _beside(b: Builder, table: int, row: int, at: int) -> list[int]:
+    """The next value is updated further, for an output alone."""
+    following = b.add(ABS, table)
+    return [following, b.add(ABS, b.add(PutRow(), following, row, at))]
+
+
+def _crossed(b: Builder, table: int, row: int, at: int) -> list[int]:
+    """Another variable takes what is put, and is read when it is made."""
+    other = b.variable(TABLE, "other")
+    made = b.add(PutRow(), table, row, at)
+    b.update(other, made)
+    return [b.add(ABS, other), b.add(ADD, made, other)]
+
+
 IN_PLACE = [_put, _read_before, _read_behind, _through_views, _of_itself, _branches]
-COPIED = [_read_with_result, _other_end, _given_back]
+COPIED = [_read_with_result, _other_end, _given_back, _beside, _crossed]
 
 
 @pytest.mark.parametrize("body", [*IN_PLACE, *COPIED], ids=lambda body: body.__name__)
 def test_the_last_to_touch_a_variable_is_in_place(body: Callable[..., list[int]]) -> None:
     graph = update_in_place(copy_outputs(_graph(body)))
     found = decide(graph)
-    (update,) = graph.state
+    update = graph.state[-1]
     assert (found.roots.get(update.source) == update.variable) is (body in IN_PLACE)
 
 

@@ -12,7 +12,8 @@ from onert.exec.journal import Journal
 from onert.ir import DType, ExecutionError, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.control_flow.control import Call
-from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.gather import Gather, PutRow
+from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 ROW = TensorType(DType.FLOAT32, (4,))
@@ -59,6 +60,29 @@ def _counting() -> Package:
     x, index = b.input(ROW, "x"), b.input(TensorType(DType.INT32, (1,)), "index")
     b.add(Call(1, (ROW,)), x)
     return Package((Subgraphs((b.subgraph([b.add(Gather(0), b.add(Call(1, (ROW,)), x), index)]), called)),), "m")
+
+
+def test_what_subgraphs_put_into_variables_goes_where_a_run_fails() -> None:
+    inner = Builder("inner")
+    x, at = inner.input(TensorType(DType.FLOAT32, (1, 4)), "x"), inner.input(TensorType(DType.INT32, (1,)), "at")
+    table = inner.variable(TensorType(DType.FLOAT32, (3, 4)), "table")
+    made = inner.add(PutRow(), table, x, at)
+    inner.update(table, made)
+    called = inner.subgraph([inner.add(Reshape((12,)), made)])
+    b = Builder()
+    x, index = b.input(TensorType(DType.FLOAT32, (1, 4)), "x"), b.input(TensorType(DType.INT32, (1,)), "index")
+    (found,) = b.add_many(Call(1, (TensorType(DType.FLOAT32, (12,)),)), x, b.constant(np.int32([1])))
+    package = Package((Subgraphs((b.subgraph([found, b.add(Gather(0), found, index)]), called)),), "m")
+    for backends in ((), ("reference",)):
+        execution = onert.Execution(onert.compile(package, backends=backends))
+        ones = np.ones((1, 4), np.float32)
+        with pytest.raises(ExecutionError, match="99"):
+            execution.run([ones, np.int32([99])])
+        kept = [
+            array for variables in execution._runner.setup.instance._variables.values() for array in variables.values()
+        ]
+        assert [array.any() for array in kept] == [False]
+        assert next(iter(execution.run([ones, np.int32([0])]).values())).sum() == 4
 
 
 @pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])

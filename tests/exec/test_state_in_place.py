@@ -41,8 +41,8 @@ def test_a_run_that_fails_leaves_caches_as_they_were(
     program = onert.compile(make(POSITIONS, put=PUTS[put]), executor=executor, num_threads=2, backends=backends)
     execution = onert.Execution(program)
     for number, wanted in enumerate(decoding.expected(STEPS, POSITIONS, first)):
-        with pytest.raises(ExecutionError, match="7"):  # puts a row where no later step puts one
-            execution.run(decoding.inputs(number + 9, index=7))
+        with pytest.raises(ExecutionError, match="7"):  # puts a row that the next step looks at and does not put
+            execution.run(decoding.inputs(number + 2, index=7))
         np.testing.assert_allclose(_y(execution.run(decoding.inputs(number))), wanted, rtol=1e-4, atol=1e-6)
     execution.reset_variables()
     again = _y(execution.run(decoding.inputs(0)))
@@ -59,7 +59,7 @@ def test_a_bundle_takes_the_same_steps(make: Callable[..., Package], threads: in
     caches = _caches(POSITIONS) if make is decoding.with_ends else {}
     for number, wanted in enumerate(decoding.expected(STEPS, POSITIONS, first)):
         with pytest.raises(ExecutionError, match="error code"):
-            loaded.run({**decoding.inputs(number + 9, index=7), **caches})
+            loaded.run({**decoding.inputs(number + 2, index=7), **caches})
         found = list(loaded.run({**decoding.inputs(number), **caches}).values())
         np.testing.assert_allclose(found[0], wanted, rtol=1e-4, atol=1e-6)
         caches = dict(zip(caches, found[2:], strict=True))
@@ -156,7 +156,7 @@ def test_a_caller_may_give_one_memory_for_a_cache_and_what_becomes_of_it(
     for number, wanted in enumerate(decoding.expected(STEPS, POSITIONS, 0)):
         before = [cache.copy() for cache in caches.values()]
         with pytest.raises(ExecutionError, match="7"):
-            _step(execution, number + 9, index=7)
+            _step(execution, number + 2, index=7)
         assert all(map(np.array_equal, before, caches.values()))
         np.testing.assert_allclose(_step(execution, number), wanted, rtol=1e-4, atol=1e-6)
     if not backends:

@@ -69,6 +69,13 @@ def test_executions_that_share_their_state_see_what_the_other_did() -> None:
         second.run([np.zeros(3, np.float32)])
 
 
+def test_an_array_that_the_caller_gave_stays_as_it_is() -> None:
+    state = _zeros("v")
+    given = state["variable", "", "v"]
+    assert _results(_execution(_growing(), state=state), [1, 2, 3]) == [[0, 0, 0], [1, 2, 3]]
+    assert given.tolist() == [0, 0, 0]
+
+
 def test_two_handles_that_are_given_may_be_one_variable() -> None:
     """Assigned through one, read through the other before and after."""
     inner = Builder("inner")
