@@ -9,7 +9,7 @@ class Event(Protocol):
     """A moment in a queue."""
 
     def wait(self) -> None:
-        """Until all that was enqueued before the moment is done. ExecutionError if some of it failed, told once."""
+        """Until all that was enqueued before the moment is done, or has failed. ExecutionError if that never comes."""
         ...
 
 
@@ -17,8 +17,7 @@ class Event(Protocol):
 class Queue(Protocol):
     """Work that is done in the order in which it was enqueued, while the host goes on.
 
-    A queue may serve many executions, whose threads enqueue at a time. What is enqueued after something that failed is
-    done or left out; nobody reads its results.
+    A queue may serve many executions, whose threads enqueue at a time. It goes on after work that failed.
     """
 
     def record(self) -> Event:
@@ -38,6 +37,10 @@ class Enqueues(Protocol):
     def queue(self) -> Queue: ...
 
     def __call__(self) -> None: ...
+
+    def check(self) -> None:
+        """ExecutionError if work of this call has failed since the last time, asked when all of it is done."""
+        ...
 
 
 def queue_of(owner: object) -> Queue | None:

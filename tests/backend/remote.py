@@ -66,6 +66,13 @@ def serve(pipe: Connection) -> None:
     kernels: dict[int, list[tuple[Any, list[tuple[Handle, TensorType]], tuple[Handle, TensorType]]]] = {}
     events: dict[int, Moment] = {}
     failing: list[str] = []
+    failed: dict[int, str] = {}
+
+    def reply(answer: tuple[bool, Any]) -> None:
+        told = dict(failed)
+        pipe.send((*answer, told))
+        for number in told:
+            del failed[number]
 
     def allocate(nbytes: int) -> int:
         if sum(map(len, arenas.values())) + nbytes > LIMIT:
@@ -81,7 +88,7 @@ def serve(pipe: Connection) -> None:
     def run(number: int, delay: float) -> None:
         time.sleep(delay)
         if failing:
-            raise ValueError(failing.pop())
+            failed[number] = f"ValueError: {failing.pop()}"
         for op, reads, (target, type_) in kernels[number]:
             types = CallTypes(tuple(t for _, t in reads), (type_,))
             (result,) = evaluate(op, [array(h, t) for h, t in reads], types)
@@ -110,7 +117,7 @@ def serve(pipe: Connection) -> None:
         if name in ("record", "follow"):
             events.setdefault(arguments[0], Moment())
         if lane not in lanes:
-            lanes[lane] = Lane(pipe.send)
+            lanes[lane] = Lane(reply)
         lanes[lane].work.put((answered, partial(commands[name], *arguments)))
 
 
@@ -124,6 +131,7 @@ class Device:
         self.process = process
         self.asked: Counter[str] = Counter()
         self.sent: list[int] = []
+        self.failed: dict[int, str] = {}
         self.numbers = count()
         self._queues: dict[int, DeviceQueue] = {}
         self._pipe = pipe
@@ -139,9 +147,10 @@ class Device:
             self.asked[name] += 1
             try:
                 self._pipe.send((True, lane, name, *arguments))
-                done, answer = self._pipe.recv()
+                done, answer, failed = self._pipe.recv()
             except (EOFError, OSError) as error:
                 raise ExecutionError("the device has gone away") from error
+        self.failed.update(failed)
         if not done:
             raise ExecutionError(f"the device refuses {name}: {answer}")
         return answer
@@ -281,6 +290,11 @@ class RemoteCall:
 
     def __call__(self) -> None:
         self.queue.device.post("run", self.number, self.delay, lane=self.queue.lane)
+
+    def check(self) -> None:
+        failed = self.queue.device.failed.pop(self.number, None)
+        if failed is not None:
+            raise ExecutionError(f"the device failed: {failed}")
 
 
 @contextmanager

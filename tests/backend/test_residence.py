@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from onert.exec.frames.frame import Frame
 from onert.exec.observers import Observer, Work
 from onert.ir import Array, DType, ExecutionError, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
+from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.permute import Permute
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
@@ -209,6 +211,42 @@ def test_a_failure_that_no_output_shows_fails_its_own_run(remote: RemoteBackend)
         with pytest.raises(ExecutionError, match="too hot"):
             mine.run(drawn(1)[:1])
         mine.run(drawn(2)[:1])
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["nobody looks", "observed"])
+def test_of_two_executions_the_one_whose_work_failed_is_told(remote: RemoteBackend, waits: bool) -> None:
+    program = compiled(recurrent(), remote)
+    observers = [Observer()] if waits else []
+    with Execution(program, observers=observers) as one, Execution(program, observers=observers) as other:
+        wanted = Execution(compiled(recurrent())).run(drawn(0)).popitem()[1]
+        remote.device.ask("fail", "too hot")
+        with ThreadPoolExecutor(2) as pool:
+            runs = [pool.submit(execution.run, drawn(0)) for execution in (one, other)]
+        errors = [run.exception() for run in runs]
+        assert sorted(error is None for error in errors) == [False, True]
+        for error, run in zip(errors, runs, strict=True):
+            if error is None:
+                assert run.result().popitem()[1].tobytes() == wanted.tobytes()
+            else:
+                assert "too hot" in str(error)
+
+
+def test_state_elsewhere_stays_where_the_host_refuses_its_own(remote: RemoteBackend) -> None:
+    def model() -> Subgraphs:
+        b = Builder()
+        x, state = b.input(X, "x"), b.variable(STATE)
+        new = _add(b, x, state)
+        b.update(state, new)
+        shape, own = b.input(TensorType(DType.INT32, (2,)), "shape"), b.variable(TensorType(DType.INT32, (2, 2)))
+        b.update(own, b.add(Fill(), shape, b.constant(np.int32([3]))))
+        return b.model([new])
+
+    with Execution(compiled(model(), remote)) as mine:
+        x = drawn(0)[0]
+        assert mine.run([x, np.int32([2, 2])]).popitem()[1].tobytes() == x.tobytes()
+        with pytest.raises(ExecutionError, match="a variable is given"):
+            mine.run([x, np.int32([3, 2])])
+        assert mine.run([x, np.int32([2, 2])]).popitem()[1].tobytes() == (x + x).tobytes()
 
 
 # ---- queues

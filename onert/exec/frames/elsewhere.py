@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from attrs import frozen
 
-from onert.backend import HOST, Event, Queue, Routine, Tensor, queue_of, tensor_bytes
+from onert.backend import HOST, Enqueues, Event, Queue, Routine, Tensor, queue_of, tensor_bytes
 from onert.backend.residents import Residents
 from onert.ir import Array, Context, OnertError
 from onert.ir.ops.data_movement.permute import Permute
@@ -36,7 +36,7 @@ class ElsewhereFrame(Frame):
         self._residents = residents
         self._in_order = in_order
         self._finishing = False
-        self._unread: tuple[Queue, ...] = ()
+        self._plan = _Turns()
         self._queues: tuple[Queue, ...] = ()
         super().__init__(routine, context, execute, watch)
         graph = routine.subgraph
@@ -97,19 +97,22 @@ class ElsewhereFrame(Frame):
             plan = _in_turn(self.routine, bound, self._in_order)
             memories = [queue_of(memory) for memory in self.routine.memories.values()]
             self._queues = tuple(dict.fromkeys(q for q in (*plan.queues, *memories) if q is not None))
-            self._unread = plan.unread
+            self._plan = plan
             self._follow(memories)  # in which constants and variables were given their elements
             if self._watch is None:
                 self.bound = plan.calls
             else:  # each step is over when its observers are told so
-                waiting = tuple(map(_done, plan.calls, plan.lanes))
+                waiting = tuple(map(_done, plan.calls, plan.lanes, bound))
                 self.bound = self._watch(self.routine, self.tensors, waiting)
         return self.bound
 
     def update_state(self) -> None:
         """Wait for what the host has read nothing of, and let variables take their new values wherever they lie."""
-        for queue in self._unread:
+        for queue in self._plan.unread:
             queue.record().wait()
+        for check in self._plan.unchecked:
+            check()
+        self._host_updates()  # which may be refused
         self._finishing = True
         self._finish()
 
@@ -143,6 +146,9 @@ class ElsewhereFrame(Frame):
         for queue in self._queues:
             with suppress(OnertError):  # the run has failed already; what is still wrong the next one finds out
                 queue.record().wait()
+        for check in self._plan.checks:
+            with suppress(OnertError):
+                check()
         self._moved()  # inputs are copied anew
 
 
@@ -164,12 +170,15 @@ def _copies_of_inputs(routine: Routine) -> list[int]:
 @frozen(eq=False)
 class _Turns:
     """Calls that are in order wherever they are done; for each the queues that it leaves work in, all `queues`, and
-    those `unread` of which no copy to the host waits for the last work."""
+    those `unread` of which no copy to the host waits for the last work. All `checks` of calls that enqueue, and those
+    of calls that no copy to the host comes after."""
 
-    calls: Calls
-    lanes: tuple[tuple[Queue, ...], ...]
-    queues: tuple[Queue, ...]
-    unread: tuple[Queue, ...]
+    calls: Calls = ()
+    lanes: tuple[tuple[Queue, ...], ...] = ()
+    queues: tuple[Queue, ...] = ()
+    unread: tuple[Queue, ...] = ()
+    checks: Calls = ()
+    unchecked: Calls = ()
 
 
 def _in_turn(routine: Routine, calls: Calls, in_order: bool) -> _Turns:
@@ -187,16 +196,23 @@ def _in_turn(routine: Routine, calls: Calls, in_order: bool) -> _Turns:
         needs.append([at for at in before if any(queue not in lanes for queue in left[at])])
     told = {at for own in needs for at in own}
     events: list[list[Event]] = [[] for _ in calls]
-    found = tuple(
-        _Turn(call, taken[at], left[at] if at in told else (), events[at], tuple(events[n] for n in needs[at]))
-        if needs[at] or at in told
-        else call
-        for at, call in enumerate(calls)
-    )
-    read = _read(routine, [bool(own) and not after for own, after in zip(taken, left, strict=True)])
+    checks: dict[int, Callable[[], None]] = {
+        at: call.check for at, call in enumerate(calls) if isinstance(call, Enqueues)
+    }
+    found: list[Callable[[], None]] = []
+    read: set[int] = set()
+    for at, call in enumerate(calls):
+        before = sorted(_ancestors(routine, at)) if taken[at] and not left[at] else []
+        read.update(before)
+        after = tuple(checks[n] for n in before if n in checks)
+        if needs[at] or at in told or after:
+            awaited = tuple(events[n] for n in needs[at])
+            call = _Turn(call, taken[at], left[at] if at in told else (), events[at], awaited, after)
+        found.append(call)
     unread = dict.fromkeys(queue for at, lanes in enumerate(left) if at not in read for queue in lanes)
+    unchecked = tuple(check for at, check in checks.items() if at not in read)
     queues = dict.fromkeys(queue for lanes in taken for queue in lanes)
-    return _Turns(found, tuple(left), tuple(queues), tuple(unread))
+    return _Turns(tuple(found), tuple(left), tuple(queues), tuple(unread), tuple(checks.values()), unchecked)
 
 
 def _lanes(call: object, several: str) -> tuple[Queue, ...]:
@@ -206,19 +222,21 @@ def _lanes(call: object, several: str) -> tuple[Queue, ...]:
     return own if queue is None else (queue,)
 
 
-def _read(routine: Routine, waits: list[bool]) -> set[int]:
-    """The steps that a step which waits comes after."""
+def _ancestors(routine: Routine, last: int) -> set[int]:
+    """The steps that must have run before one."""
     found: set[int] = set()
-    for step in range(len(waits) - 1, -1, -1):
-        if waits[step] or step in found:
-            found.update(routine.dependencies[step])
+    waiting = [last]
+    while waiting:
+        new = set(routine.dependencies[waiting.pop()]) - found
+        found |= new
+        waiting += new
     return found
 
 
 class _Turn:
-    """A call after events that others left, which leaves events itself."""
+    """A call after events that others left, which leaves events itself, and at last asks whether what it read is right."""
 
-    __slots__ = ("_after", "_call", "_events", "_lanes", "_left")
+    __slots__ = ("_after", "_call", "_checks", "_events", "_lanes", "_left")
 
     def __init__(
         self,
@@ -227,12 +245,14 @@ class _Turn:
         left: tuple[Queue, ...],
         events: list[Event],
         after: tuple[list[Event], ...],
+        checks: Calls,
     ) -> None:
         self._call = call
         self._lanes = lanes
         self._left = left
         self._events = events
         self._after = after
+        self._checks = checks
 
     def __call__(self) -> None:
         for events in self._after:
@@ -244,9 +264,11 @@ class _Turn:
         self._call()
         if self._left:
             self._events[:] = [queue.record() for queue in self._left]
+        for check in self._checks:
+            check()
 
 
-def _done(call: Callable[[], None], lanes: tuple[Queue, ...]) -> Callable[[], None]:
+def _done(call: Callable[[], None], lanes: tuple[Queue, ...], bound: Callable[[], None]) -> Callable[[], None]:
     """The call, over when what it enqueues is done."""
     if not lanes:
         return call
@@ -255,5 +277,7 @@ def _done(call: Callable[[], None], lanes: tuple[Queue, ...]) -> Callable[[], No
         call()
         for queue in lanes:
             queue.record().wait()
+        if isinstance(bound, Enqueues):
+            bound.check()
 
     return run

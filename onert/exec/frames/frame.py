@@ -220,35 +220,42 @@ class Frame:
     def update_state(self) -> None:
         """Give variables the values that this run computed for them, all at once; one that was updated in place has
         its value already, and what was overwritten is forgotten."""
-        updates = self._updates
-        if updates is None:  # those of variables in host memory
-            graph, roots = self.routine.subgraph, self.routine.roots
-            state = [
-                u
-                for u in graph.state
-                if roots.get(u.source) != u.variable and self._tensors[u.variable].memory.name == HOST.name
-            ]
-            pairs = [(self._tensors[u.variable].array, self._tensors[u.source].array) for u in state]
-            for target, source in pairs:
-                if target.dtype != source.dtype or target.shape != source.shape:
-                    raise ExecutionError(
-                        f"subgraph {self._name()}: a variable is given {source.dtype}{shapes.text(source.shape)}, "
-                        f"expected {target.dtype}{shapes.text(target.shape)}"
-                    )
-            named = [(graph.operands[u.variable].resource, u.variable) for u in graph.state]
-            held = [(r, self._tensors[variable].array) for r, variable in named if r is not None]
-            updates = (
-                *(partial(setitem, target, ..., source) for target, source in pairs),
-                *(partial(setitem, self._context.state, r.key, array) for r, array in held),
-                *((partial(self._flags.fill, False),) if len(self._flags) else ()),
-                *self._commit,
-            )
-            if self.note is not None:
-                for target, _ in pairs:
-                    self.note(target)
-            if self.note is None and not any(self._tensors[u.source].dynamic for u in state):
-                self._updates = updates
-        at_once(updates)
+        at_once(self._updates or self._host_updates())
+
+    def _host_updates(self) -> tuple[Callable[[], object], ...]:
+        """What is called for variables in host memory to take the values that this run computed for them.
+
+        ExecutionError if one is of another type.
+        """
+        if self._updates is not None:
+            return self._updates
+        graph, roots = self.routine.subgraph, self.routine.roots
+        state = [
+            u
+            for u in graph.state
+            if roots.get(u.source) != u.variable and self._tensors[u.variable].memory.name == HOST.name
+        ]
+        pairs = [(self._tensors[u.variable].array, self._tensors[u.source].array) for u in state]
+        for target, source in pairs:
+            if target.dtype != source.dtype or target.shape != source.shape:
+                raise ExecutionError(
+                    f"subgraph {self._name()}: a variable is given {source.dtype}{shapes.text(source.shape)}, "
+                    f"expected {target.dtype}{shapes.text(target.shape)}"
+                )
+        named = [(graph.operands[u.variable].resource, u.variable) for u in graph.state]
+        held = [(r, self._tensors[variable].array) for r, variable in named if r is not None]
+        updates: tuple[Callable[[], object], ...] = (
+            *(partial(setitem, target, ..., source) for target, source in pairs),
+            *(partial(setitem, self._context.state, r.key, array) for r, array in held),
+            *((partial(self._flags.fill, False),) if len(self._flags) else ()),
+            *self._commit,
+        )
+        if self.note is not None:
+            for target, _ in pairs:
+                self.note(target)
+        if self.note is None and not any(self._tensors[u.source].dynamic for u in state):
+            self._updates = updates
+        return updates
 
     def _name(self) -> str:
         return f"'{self.routine.subgraph.name}'"
