@@ -38,7 +38,7 @@ ROWS: list[tuple[str, dict[str, tuple[int, ...]], float]] = [
 LONG = ("basic_pitch", "nudenet", "rapidocr", "ricky0123", "silero_vad-6.2.3__silero_vad_half")
 
 
-def _inputs(session: Any, shapes: dict[str, tuple[int, ...]]) -> dict[str, Any]:
+def inputs_of(session: Any, shapes: dict[str, tuple[int, ...]]) -> dict[str, Any]:
     random = np.random.default_rng(1)
     found = {}
     for given in session.get_inputs():
@@ -63,7 +63,7 @@ def test_a_model_gives_what_onnxruntime_gives(name: str, shapes: dict[str, tuple
         pytest.skip(f"{path} is not there")
     runtime.set_default_logger_severity(3)
     session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    inputs = _inputs(session, shapes)
+    inputs = inputs_of(session, shapes)
     expected = dict(zip((o.name for o in session.get_outputs()), session.run(None, inputs), strict=True))
     results = onert.Execution(onert.compile(onert.load(path))).run(inputs)
     assert list(results) == list(expected)
