@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from formulas import floats
+from formulas import floats, spread
 
 from onert.ir.ops.data_movement.element_indices import Combination, GatherElements, ScatterElements, ScatterSlices
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
@@ -50,6 +50,12 @@ CASES: list[Case] = [
         GatherElements(),
         (_ROWS, np.array([[1, 2, 0], [2, 0, 0]])),
         (np.float32([[4, 8, 3], [7, 2, 3]]),),
+    ),
+    Case(
+        "elements of a part",
+        GatherElements(-2),
+        (floats((3, 4, 5)), spread((2, 6, 3), 0, 3)),
+        (np.take_along_axis(floats((3, 4, 5))[:2, :, :3], spread((2, 6, 3), 0, 3), 1),),
     ),
     Case(
         "put along rows",

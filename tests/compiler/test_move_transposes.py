@@ -150,6 +150,14 @@ def test_an_order_is_found_back_from_either_side(case: Case) -> None:
             assert (again.operand, again.result)[side] == axes
 
 
+def test_axes_that_a_reshape_merges_stay_together_and_in_order() -> None:
+    each = _movable(Case("", Reshape((6, 4, 5)), (_random(2, 3, 4, 5),)))
+    assert each is not None
+    assert each.layout_of((2, 0, 1, 3), 0) == (1, 0, 2)
+    assert each.layout_of((0, 2, 1, 3), 0) is None
+    assert each.layout_of((1, 0, 2, 3), 0) is None
+
+
 # ---- graphs
 
 
@@ -226,12 +234,18 @@ def test_a_reshape_of_whole_axes_lets_a_transpose_through() -> None:
     transposes(b.subgraph([b.add(FullyConnected(keep_dims=True), rows, b.constant(_random(7, 5)))]), ends=0)
 
 
-@pytest.mark.parametrize("shape", [(2, 20, 3), (2, 5, 4, 3), (2, 60)])
-def test_a_reshape_that_takes_axes_apart_otherwise_stops_one(shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("order", "shape"),
+    [(FRONT, (2, 20, 3)), (FRONT, (2, 5, 4, 3)), (FRONT, (2, 60)), ((0, 1, 3, 2), (2, 15, 4)), ((0, 1, 3, 2), (60, 2))],
+)
+def test_a_reshape_that_takes_axes_apart_otherwise_stops_one(order: tuple[int, ...], shape: tuple[int, ...]) -> None:
     b = Builder()
-    x = transposed(b, b.input(TensorType(DType.FLOAT32, (2, 3, 4, 5))), FRONT)
-    graph = b.subgraph([b.add(Reshape(shape), x)])
-    assert move_transposes(graph) is graph
+    x = transposed(b, b.input(TensorType(DType.FLOAT32, (2, 3, 4, 5))), order)
+    y = b.add(Reshape(shape), x)
+    last = tuple(range(len(shape)))[::-1]
+    graph = b.subgraph([b.add(Unary(UnaryKind.RELU), y), transposed(b, y, last)])
+    after = move_transposes.checked(graph)
+    same(by_meaning(after, [_random(2, 3, 4, 5)]), by_meaning(graph, [_random(2, 3, 4, 5)]))
 
 
 def test_an_output_in_the_middle_keeps_its_order_and_its_name() -> None:

@@ -89,6 +89,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "movement": ("Slice", "Split", "BroadcastTo", "Fill", "PutRow", "Squeeze", "ExpandDims"),
     "places": (
         "OneHot",
+        "GatherElements",
         "ReverseSequence",
         "MatrixDiag",
         "MatrixSetDiag",

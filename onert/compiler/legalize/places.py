@@ -10,6 +10,7 @@ import numpy as np
 from onert.ir import CallTypes, DType
 from onert.ir.ops.data_movement.dense import Bucketize
 from onert.ir.ops.data_movement.diagonal import MatrixBandPart, MatrixDiag, MatrixSetDiag
+from onert.ir.ops.data_movement.element_indices import GatherElements
 from onert.ir.ops.data_movement.gather import EmbeddingLookup, OneHot
 from onert.ir.ops.data_movement.layout import ReverseSequence
 from onert.ir.ops.data_movement.reshape import Rank, Reshape, ShapeOf
@@ -61,6 +62,19 @@ def _reverse_sequence(d: Draft, op: ReverseSequence, types: CallTypes, operands:
     order = [batch, sequence, *(axis for axis in range(len(shape)) if axis not in (batch, sequence))]
     found = d.gathered(d.transposed(x, order), there, 1, 1)
     return [d.transposed(found, [order.index(axis) for axis in range(len(shape))])]
+
+
+def _gather_elements(d: Draft, op: GatherElements, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """Gather(Transpose(Slice(x)), Transpose(indices)), line by line along the axis, transposed back"""
+    x, indices = operands
+    shape, wanted = d.shape(x), d.shape(indices)
+    if 0 in wanted:
+        return [d.nothing(types.output)]
+    at, rank = normalize_axis(op.axis, len(shape)), len(shape)
+    x = d.part(x, [0] * rank, [n if axis == at else wanted[axis] for axis, n in enumerate(shape)])
+    order = [*(axis for axis in range(rank) if axis != at), at]
+    found = d.gathered(d.transposed(x, order), d.transposed(d.index(indices), order), rank - 1, rank - 1)
+    return [d.transposed(found, [order.index(axis) for axis in range(rank)])]
 
 
 # ---- matrices
@@ -239,6 +253,7 @@ def _many(d: Draft, op: AddN, types: CallTypes, operands: Sequence[int]) -> Sequ
 DECOMPOSITIONS = {
     OneHot: (Decomposition(_why_no_rows, _one_hot),),
     ReverseSequence: (Decomposition(moves, _reverse_sequence),),
+    GatherElements: (Decomposition(moves, _gather_elements),),
     MatrixDiag: (Decomposition(moves, _matrix_diag),),
     MatrixSetDiag: (Decomposition(moves, _matrix_set_diag),),
     MatrixBandPart: (Decomposition(_why_no_band, _matrix_band_part),),
