@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve
 from cases.case import Case
 
-from onert.ir import Array, ModelError
+from onert.ir import Array, ModelError, Quantization
 from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.conv3d import Conv3D
@@ -91,6 +91,17 @@ def test_pools_of_integers_have_margins(isa: Isa) -> None:
         )
         wide = evolve(case, op=evolve(op, padding=Margins(sides), counts_margins=i % 2 == 0))
         check(subgraph_of(wide), _inputs(wide), isa, threads=2)
+
+
+@ISAS
+@pytest.mark.parametrize("kind", [Pooling.AVERAGE, Pooling.MAX])
+def test_a_window_as_large_as_the_picture_may_lie_beside_it(isa: Isa, kind: Pooling) -> None:
+    for dtype, zero in ((np.int8, -3), (np.uint8, 90), (np.int16, 0)):
+        quantization = Quantization((0.05,), (zero,))
+        x = np.arange(1, 19).astype(dtype).reshape(1, 3, 3, 2)
+        op = Pool2D(kind, 3, 3, Margins(((1, 0), (0, 2))), 3, 3)
+        case = Case("", op, (x,), quantization=(quantization,), result_quantization=(quantization,))
+        check(subgraph_of(case), [x], isa)
 
 
 TRANSPOSED = [
