@@ -16,7 +16,7 @@ from onert.ir import OnertError
 from .errors import bad, status_of
 from .protocol import proto_form
 from .protocol.messages import SERVICE, message
-from .serve_config import ServeConfig
+from .room import Room
 from .service import Service
 
 _LOGGER = logging.getLogger("onert.serve")
@@ -27,13 +27,16 @@ _CODES = {
     HTTPStatus.SERVICE_UNAVAILABLE: grpc.StatusCode.UNAVAILABLE,
     HTTPStatus.GATEWAY_TIMEOUT: grpc.StatusCode.DEADLINE_EXCEEDED,
 }
+_LARGE = 1 << 16
+"""Bytes of numbers above which a thread reads them, while others are served."""
 _MOST_TOLD = 4000
 """Characters of an error: more do not fit into gRPC's trailers."""
 Method = Callable[[Any], Awaitable[Any]]
 
 
-def rpc_server(service: Service, limits: ServeConfig) -> grpc.aio.Server:
+def rpc_server(service: Service, room: Room) -> grpc.aio.Server:
     """A server with the protocol's methods, not started; to be made where its event loop runs."""
+    limits = room.limits
     server = grpc.aio.server(
         options=[
             ("grpc.max_receive_message_length", limits.max_body),
@@ -44,7 +47,7 @@ def rpc_server(service: Service, limits: ServeConfig) -> grpc.aio.Server:
         ],
         maximum_concurrent_rpcs=limits.max_connections,
     )
-    methods = Methods(service, limits)
+    methods = Methods(service, room)
     handlers = {
         method.name: grpc.unary_unary_rpc_method_handler(
             _answering(getattr(methods, method.name)),
@@ -76,9 +79,9 @@ def _answering(method: Method) -> Callable[[Any, Any], Awaitable[Any]]:
 class Methods:
     """The protocol's methods, by its own names."""
 
-    def __init__(self, service: Service, limits: ServeConfig) -> None:
+    def __init__(self, service: Service, room: Room) -> None:
         self._service = service
-        self._limits = limits
+        self._room = room
 
     async def ServerLive(self, request: Any) -> Any:  # noqa: N802
         return message("ServerLiveResponse")(live=True)
@@ -98,10 +101,18 @@ class Methods:
         )
 
     async def ModelInfer(self, request: Any) -> Any:  # noqa: N802
-        with self._service.accepted():
-            asked, raw = proto_form.read(request)
-            answer = await self._service.infer(request.model_name, request.model_version, asked)
-            return proto_form.written(answer, raw=raw)
+        nbytes = request.ByteSize()
+        self._room.take(nbytes)
+        try:
+            with self._service.accepted():
+                if nbytes > _LARGE and not request.raw_input_contents:
+                    asked, raw = await asyncio.to_thread(proto_form.read, request)
+                else:
+                    asked, raw = proto_form.read(request)
+                answer = await self._service.infer(request.model_name, request.model_version, asked)
+                return proto_form.written(answer, raw=raw)
+        finally:
+            self._room.free(nbytes)
 
     async def ModelStatistics(self, request: Any) -> Any:  # noqa: N802
         found = self._service.statistics(request.name, request.version)

@@ -22,6 +22,7 @@ from onert.host import ConfigurationError, HostManager
 from .http.app import application
 from .http.connection import Connection
 from .repository import Loading, Repository
+from .room import Room
 from .rpc import rpc_server
 from .serve_config import ServeConfig
 from .service import Service
@@ -118,14 +119,15 @@ class Server:
         http: _HttpServer | None = None
         calls: grpc.aio.Server | None = None
         bound = self._bound()
+        room = Room(self.config)
         try:
             if self.config.grpc_port is not None:
-                calls = rpc_server(self.service, self.config)
+                calls = rpc_server(self.service, room)
                 self.grpc_port = _bind_calls(calls, self.config)
                 await calls.start()
             if bound is not None:
                 self.http_port = bound.getsockname()[1]
-                http = _HttpServer(_uvicorn(self.service, self.config), bound)
+                http = _HttpServer(_uvicorn(self.service, room), bound)
                 await http.begin()
         except BaseException:
             if bound is not None:
@@ -177,10 +179,11 @@ def _bind_calls(calls: grpc.aio.Server, config: ServeConfig) -> int:
     return port
 
 
-def _uvicorn(service: Service, config: ServeConfig) -> uvicorn.Config:
+def _uvicorn(service: Service, room: Room) -> uvicorn.Config:
+    config = room.limits
     protocol: Any = partial(Connection, config)
     return uvicorn.Config(
-        application(service, config),
+        application(service, room),
         http=protocol,
         ws="none",
         lifespan="off",

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from http import HTTPStatus
+from time import time
 from typing import Any
 
 import onert
@@ -46,6 +47,8 @@ class Service:
         self._timeout = timeout
         self.is_ready = False
         """Whether requests are taken: from when all models are loaded until the server ends."""
+        self._last: dict[str, int] = {}
+        """When each model answered last, in milliseconds since 1970."""
         self.under_way = 0
         """Inferences that were accepted and not answered."""
 
@@ -80,7 +83,7 @@ class Service:
         if name:
             self.require(name, version)
         found = self.host.statistics().networks
-        return [_counted(each, found[each]) for each in found if name in ("", each)]
+        return [_counted(each, found[each], self._last.get(each, 0)) for each in found if name in ("", each)]
 
     def index(self, *, ready: bool = False) -> list[dict[str, str]]:
         """All models and their states; with `ready` those that requests are taken for."""
@@ -118,6 +121,7 @@ class Service:
         outputs = future.result() if future.done() else await _result(future)
         if wanted.ends and wanted.sequence is not None:
             self.host.end_sequence(name, wanted.sequence)
+        self._last[name] = round(time() * 1000)
         return Answer(
             name, VERSION, asked.id, tuple((info.name, name_of(info.dtype), outputs[info.name]) for info in chosen)
         )
@@ -164,11 +168,11 @@ def _chosen(name: str, infos: Sequence[TensorInfo], wanted: Sequence[str]) -> li
     return [by_name[each] for each in wanted]
 
 
-def _counted(name: str, counted: NetworkStatistics) -> dict[str, Any]:
+def _counted(name: str, counted: NetworkStatistics, last: int) -> dict[str, Any]:
     return {
         "name": name,
         "version": VERSION,
-        "last_inference": 0,
+        "last_inference": last,
         "inference_count": counted.requests_succeeded,
         "execution_count": counted.requests_processed,
         "inference_stats": {

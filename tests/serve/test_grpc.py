@@ -156,3 +156,30 @@ def test_messages_are_those_of_a_triton_client(name: str) -> None:
             if field.message_type is not None:
                 todo.append((field.message_type, found.message_type))
     assert len(seen) >= 2
+
+
+def test_many_numbers_are_read_beside_other_requests(server: Server) -> None:
+    """More of them than the event loop reads itself; they do not fit the model, which is told."""
+    import grpc
+
+    asked = message("ModelInferRequest")(model_name="digits")
+    asked.inputs.add(name=IMAGE, datatype="INT8", shape=[100_000]).contents.int_contents.extend([1] * 100_000)
+    with grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}") as channel:
+        call = channel.unary_unary(
+            "/inference.GRPCInferenceService/ModelInfer", request_serializer=lambda m: m.SerializeToString()
+        )
+        with pytest.raises(grpc.RpcError, match=r"is given shape \[100000\], expected \[1, 8, 8, 1\]"):
+            call(asked)
+
+
+def test_messages_above_the_bound_are_refused(server: Server) -> None:
+    import grpc
+
+    asked = message("ModelInferRequest")(model_name="digits", raw_input_contents=[bytes(65 << 20)])
+    with grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}") as channel:
+        call = channel.unary_unary(
+            "/inference.GRPCInferenceService/ModelInfer", request_serializer=lambda m: m.SerializeToString()
+        )
+        with pytest.raises(grpc.RpcError) as caught:
+            call(asked)
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED  # type: ignore[attr-defined]

@@ -79,6 +79,7 @@ def test_a_triton_client_finds_out_what_there_is(server: Server) -> None:
         (counted,) = triton.get_inference_statistics("digits")["model_stats"]
         assert counted["inference_count"] == before + 1
         assert counted["inference_stats"]["success"]["ns"] > 0
+        assert counted["last_inference"] > 1.7e12
         assert triton.get_inference_statistics()["model_stats"] == [counted]
         (index,) = triton.get_model_repository_index()
         assert index == {"name": "digits", "version": "1", "state": "READY", "reason": ""}

@@ -21,10 +21,10 @@ from onert.ir import OnertError
 from onert.serve.errors import ServeError, bad, status_of
 from onert.serve.metrics import metrics, status
 from onert.serve.protocol import json_form
-from onert.serve.serve_config import ServeConfig
+from onert.serve.room import Room
 from onert.serve.service import Service
 
-from .body import Body, Room
+from .body import Body
 from .guard import Guard
 
 LENGTH = "inference-header-content-length"
@@ -46,10 +46,10 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 class Paths:
     """The endpoints, over one service."""
 
-    def __init__(self, service: Service, limits: ServeConfig) -> None:
+    def __init__(self, service: Service, room: Room) -> None:
         self._service = service
-        self._limits = limits
-        self._room = Room(limits)
+        self._limits = room.limits
+        self._room = room
 
     def routes(self) -> list[Route]:
         """Every path; the one that is asked most comes first."""
@@ -205,11 +205,12 @@ async def _on_error(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": "the server failed; its log says how"}, HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-def application(service: Service, limits: ServeConfig) -> Starlette:
+def application(service: Service, room: Room) -> Starlette:
     """The application that uvicorn runs."""
+    limits = room.limits
     kinds: tuple[Any, ...] = (OnertError, HTTPException, ClientDisconnect, Exception)
     return Starlette(
-        routes=Paths(service, limits).routes(),
+        routes=Paths(service, room).routes(),
         middleware=[Middleware(Guard, host=limits.host, is_loopback=limits.is_loopback)],
         exception_handlers=dict.fromkeys(kinds, _on_error),
     )

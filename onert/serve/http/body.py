@@ -8,32 +8,10 @@ from http import HTTPStatus
 from starlette.requests import ClientDisconnect, Request
 
 from onert.serve.errors import ServeError, bad
-from onert.serve.serve_config import ServeConfig
+from onert.serve.room import Room
 
 _GZIP, _ZLIB = 31, 15
 """zlib's window bits for the two forms that are packed."""
-
-
-class Room:
-    """The bytes of all requests under way, which have a bound."""
-
-    def __init__(self, limits: ServeConfig) -> None:
-        self.limits = limits
-        self.taken = 0
-
-    def take(self, nbytes: int) -> None:
-        """Account for bytes; ServeError where there is no room."""
-        if self.taken + nbytes > self.limits.max_buffered:
-            raise ServeError(
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                f"requests under way have {self.taken} bytes, with {nbytes} more it would be more than "
-                f"{self.limits.max_buffered}",
-            )
-        self.taken += nbytes
-
-    def free(self, nbytes: int) -> None:
-        """Account for them no more."""
-        self.taken -= nbytes
 
 
 class Body:
