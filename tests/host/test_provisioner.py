@@ -70,6 +70,15 @@ def test_the_largest_goes_where_most_room_is_and_all_are_spread_evenly() -> None
     stop(made)
 
 
+def test_replicas_are_apart_even_where_one_device_has_more_room_than_all_others() -> None:
+    """n1's largest node takes gated0's turn; then all have their turn again, gated1 with the most room first."""
+    made = devices(1000, 1000)
+    places = names(assign(sized([10, 500], [(0, 1), (2,)]), made))
+    assert places[2] == "gated0"
+    assert {places[0], places[1]} == {"gated0", "gated1"}
+    stop(made)
+
+
 def test_what_does_not_fit_in_its_turn_goes_where_there_is_room() -> None:
     made = devices(1000, 300)
     assert names(assign(sized([400, 350]), made)) == {0: "gated0", 1: "gated0"}

@@ -184,6 +184,13 @@ def test_the_fewest_devices_are_found() -> None:
         fewest(lambda count: simulate([one(0.1, count, arrivals)], FREE)[0], 0.05)
 
 
+@pytest.mark.parametrize("needed", [1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 33, 60])
+def test_not_one_device_too_many_is_found(needed: int) -> None:
+    one_run = one(1.0, 1, [0.0])
+    quick, slow = simulate([one_run], FREE)[0], simulate([one(3.0, 1, [0.0])], FREE)[0]
+    assert fewest(lambda count: quick if count >= needed else slow, 2.0)[0] == needed
+
+
 PLAN = f"""
 [[device]]
 count = 8

@@ -250,6 +250,13 @@ def test_slow_senders_are_told_and_sent_away(small: Server, sent: bytes) -> None
     assert ask(small.http_port or 0, "GET", "/v2/health/ready")[0] == 200
 
 
+def test_a_body_without_an_end_is_refused_as_soon_as_it_is_too_large(small: Server) -> None:
+    head = f"POST {INFER} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n".encode()
+    size = LIMITS.max_body + 1
+    status, _, found = exchange(small.http_port or 0, head + b"%x\r\n" % size + bytes(size))
+    assert (status, "the body has" in json.loads(found)["error"]) == (413, True)
+
+
 def test_senders_that_leave_harm_nobody(small: Server) -> None:
     whole = body(right())
     for length in range(0, len(whole), 29):
