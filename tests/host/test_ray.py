@@ -59,7 +59,7 @@ def test_nodes_give_what_an_execution_gives(cluster: Any) -> None:
             futures = [host.run_network(name, inputs) for _ in range(10)]
             assert all(bits(future.result(PATIENCE)) == want for future in futures)
         host.remove_network("copies")
-        assert [len(device.functions) for device in host.devices] in ([1, 2], [2, 1])
+        assert not any("copies" in device.functions for device in host.devices)
 
 
 def test_copies_share_what_lies_in_the_object_store(cluster: Any) -> None:
@@ -133,8 +133,9 @@ def test_the_state_of_a_sequence_goes_with_its_node_and_that_is_told(cluster: An
         assert [add("a") for _ in range(3)] == [1, 4, 9]
         (device,) = host.devices
         ray.kill(device._actors[0])  # type: ignore[attr-defined]
-        with pytest.raises(DeviceLostError, match=r"its actor was lost|went with its node"):
-            add("a")
+        with pytest.raises(DeviceLostError, match=r"its actor was lost"):
+            for _ in range(10_000):  # it takes a moment until the actor has ended
+                add("a")
         assert _is_back(device)
         with pytest.raises(DeviceLostError, match="went with its node"):
             add("a")

@@ -48,6 +48,8 @@ def test_the_end_finishes_what_was_accepted() -> None:
             with pytest.raises(OSError, match="refused"):
                 connected(server)
             arriving.sendall(BODY[-1:])
+            ending.join(1.5)  # longer than the HTTP server itself waits for connections
+            assert ending.is_alive()
             device.gate.set()
             assert answer(running)[0] == 200
             assert answer(arriving)[0] == 200
