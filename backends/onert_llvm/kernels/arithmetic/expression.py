@@ -9,6 +9,7 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.irbuilder import F32, F64, I1, I8, I16, I32, I64, Kernel, Type, Val, View, intrinsic, vec
+from onert_llvm.irbuilder import double_math as dm
 from onert_llvm.irbuilder import math as vm
 from onert_llvm.irbuilder import wide_math as wm
 from onert_llvm.irbuilder.text import constant
@@ -256,6 +257,16 @@ _UNSIGNED: dict[Fn, Callable[..., Val]] = {
     Fn.SHR: lambda k, a, b: _shifted(a, b, left=False),
 }
 """Functions of numbers without a sign that are other ones."""
+_DOUBLE: dict[Fn, Callable[..., Val]] = {
+    Fn.EXP: dm.exp,
+    Fn.LOG: dm.log,
+    Fn.TANH: dm.tanh,
+    Fn.LOGISTIC: dm.logistic,
+    Fn.FLOOR: dm.floor,
+    Fn.CEIL: dm.ceil,
+    Fn.ROUND: dm.round_even,
+}
+"""Functions of float64 that are other ones."""
 
 
 def _cast(k: Kernel, x: Val, old: Kind, new: Kind) -> Val:
@@ -293,7 +304,8 @@ def evaluate(k: Kernel, tree: Expr, leaf: Callable[[str], Val], like: Val, broke
             elif e.fn in CHECKS:
                 done[e] = _checked(e, value(e.args[0]), broken)
             else:
-                emit = _UNSIGNED.get(e.fn) if e.args[0].kind.unsigned else None
+                kind = e.args[0].kind
+                emit = _UNSIGNED.get(e.fn) if kind.unsigned else _DOUBLE.get(e.fn) if kind is Kind.F64 else None
                 done[e] = (emit or _EMIT[e.fn])(k, *(value(a) for a in e.args))
         return done[e]
 

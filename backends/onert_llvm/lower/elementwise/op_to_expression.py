@@ -18,7 +18,7 @@ from onert_llvm.lower.dtype_sets import KINDS
 _REALS, _TRUTHS = (Kind.F32,), (Kind.BOOL,)
 _WHOLES = (Kind.I8, Kind.I16, Kind.I32, Kind.I64, Kind.U8, Kind.U16, Kind.U32, Kind.U64)
 _EXACT = (Kind.F32, Kind.F64)
-"""Floats where one instruction or a few give what is rounded once."""
+"""Floats that have native forms; a function of few instructions is rounded once, of others the bounds are known."""
 _NUMBERS = (*_EXACT, *_WHOLES)
 
 
@@ -64,16 +64,16 @@ UNARY: Mapping[UnaryKind, tuple[Callable[[Expr], Expr], tuple[Kind, ...]]] = {
     UnaryKind.NEG: (_unary(Fn.NEG), _NUMBERS),
     UnaryKind.SQUARE: (_square, _NUMBERS),
     UnaryKind.SIGN: (_unary(Fn.SIGN), _NUMBERS),
-    UnaryKind.EXP: (_unary(Fn.EXP), _REALS),
+    UnaryKind.EXP: (_unary(Fn.EXP), _EXACT),
     UnaryKind.ERF: (_unary(Fn.ERF), _REALS),
-    UnaryKind.LOG: (_unary(Fn.LOG), _REALS),
+    UnaryKind.LOG: (_unary(Fn.LOG), _EXACT),
     UnaryKind.SQRT: (_unary(Fn.SQRT), _EXACT),
     UnaryKind.RSQRT: (_unary(Fn.RSQRT), _EXACT),
     UnaryKind.CBRT: (_unary(Fn.CBRT), _REALS),
     UnaryKind.SIN: (_unary(Fn.SIN), _REALS),
     UnaryKind.COS: (_unary(Fn.COS), _REALS),
-    UnaryKind.TANH: (_unary(Fn.TANH), _REALS),
-    UnaryKind.LOGISTIC: (_unary(Fn.LOGISTIC), _REALS),
+    UnaryKind.TANH: (_unary(Fn.TANH), _EXACT),
+    UnaryKind.LOGISTIC: (_unary(Fn.LOGISTIC), _EXACT),
     UnaryKind.ERF: (_unary(Fn.ERF), _REALS),
     UnaryKind.ELU: (_unary(Fn.ELU), _REALS),
     UnaryKind.HARD_SWISH: (hard_swish, _REALS),
@@ -81,9 +81,9 @@ UNARY: Mapping[UnaryKind, tuple[Callable[[Expr], Expr], tuple[Kind, ...]]] = {
     UnaryKind.RELU6: (_clamped(0, 6), _NUMBERS),
     UnaryKind.RELU_N1_TO_1: (_clamped(-1, 1), _NUMBERS),
     UnaryKind.RELU_0_TO_1: (_clamped(0, 1), _NUMBERS),
-    UnaryKind.FLOOR: (_unary(Fn.FLOOR), _REALS),
-    UnaryKind.CEIL: (_unary(Fn.CEIL), _REALS),
-    UnaryKind.ROUND: (_unary(Fn.ROUND), _REALS),
+    UnaryKind.FLOOR: (_unary(Fn.FLOOR), _EXACT),
+    UnaryKind.CEIL: (_unary(Fn.CEIL), _EXACT),
+    UnaryKind.ROUND: (_unary(Fn.ROUND), _EXACT),
     UnaryKind.GELU: (_gelu, _REALS),
     UnaryKind.GELU_TANH: (_gelu_tanh, _REALS),
     UnaryKind.LOGICAL_NOT: (_unary(Fn.NOT), _TRUTHS),

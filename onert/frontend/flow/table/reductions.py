@@ -75,6 +75,8 @@ def _softmax(op: Softmax | LogSoftmax) -> Rule:
         node.require_inputs(1)
         x, axis = node.inputs[0], node.integer("axis")
         rank = e.rank(x)
+        if e.dtype(x) is DType.FLOAT64:
+            return _spelt_out(e, op, x, _axes(e, node))
         if axis is None:
             if rank == 1 or (rank and all(d == 1 for d in e.type(x).shape[:-1])):
                 return e.add(op, x)
@@ -88,6 +90,16 @@ def _softmax(op: Softmax | LogSoftmax) -> Rule:
         return e.add(Transpose(), e.add(op, e.add(Transpose(), x, order)), order)
 
     return rule
+
+
+def _spelt_out(e: Emitter, op: Softmax | LogSoftmax, x: int, axes: Sequence[int]) -> int:
+    """The softmax of an element type of which there is none in native code, though of its parts there are."""
+    less = e.binary(BinaryKind.SUB, x, reduced(e, "Max", x, axes, keep=True))
+    powers = e.unary(UnaryKind.EXP, less)
+    total = reduced(e, "Sum", powers, axes, keep=True)
+    if isinstance(op, Softmax):
+        return e.binary(BinaryKind.DIV, powers, total)
+    return e.binary(BinaryKind.SUB, less, e.unary(UnaryKind.LOG, total))
 
 
 def _log_sum_exp(e: Emitter, node: Node) -> int:
