@@ -304,35 +304,37 @@ def test_the_name_of_an_operation_stays_that_of_its_result_when_it_is_merged() -
 
 def test_merging_makes_no_circle_through_operations_that_read_what_is_merged() -> None:
     """An LSTM cell whose input gate sees the state before and whose output gate sees the new one."""
-    weights = {name: RNG.standard_normal((4, 4)).astype("f4") for name in ("ix", "ih", "ic", "gx", "ox", "on")}
+    gates = {"i": "xhc", "g": "xh", "o": "xhn"}
+    weights = {g + part: RNG.standard_normal((4, 4)).astype("f4") for g, parts in gates.items() for part in parts}
     flow = myelin.Flow()
     f = flow.define("f")
-    x, h, c = (f.var(name, shape=[1, 4]) for name in "xhc")
-    part = {name: f.array(name, weight) for name, weight in weights.items()}
-    bias = f.array("b", np.zeros(4, "f4"))
+    parts = {name: f.var(name, shape=[1, 4]) for name in "xhc"}
+    bias = f.array("b", np.ones(4, "f4"))
 
-    def gate(*products: myelin.Variable) -> myelin.Variable:
-        first, *more = products
+    def gate(name: str) -> myelin.Variable:
+        first, *more = (f.matmul(parts[part], f.array(name + part, weights[name + part])) for part in gates[name])
         for product in more:
             first = f.add(first, product)
         return f.add(first, bias)
 
-    i = f.sigmoid(gate(f.matmul(x, part["ix"]), f.matmul(h, part["ih"]), f.matmul(c, part["ic"])))
-    kept = f.mul(f.sub(1.0, i), c)
-    new = f.add(kept, f.mul(i, f.tanh(gate(f.matmul(x, part["gx"])))), name="new")
-    new.output = True
-    f.mul(f.sigmoid(gate(f.matmul(x, part["ox"]), f.matmul(new, part["on"]))), f.tanh(new), name="y")
+    i = f.sigmoid(gate("i"))
+    kept = f.mul(f.sub(1.0, i), parts["c"])
+    parts["n"] = f.add(kept, f.mul(i, f.tanh(gate("g"))), name="new")
+    parts["n"].output = True
+    f.mul(f.sigmoid(gate("o")), f.tanh(parts["n"]), name="y")
     data = compiled(flow).cell("f").instance()
-    given = {name: RNG.standard_normal((1, 4)).astype("f4") for name in "xhc"}
-    for name, array in given.items():
+    values = {name: RNG.standard_normal((1, 4)).astype("f4") for name in "xhc"}
+    for name, array in values.items():
         data[f"f/{name}"] = array
     data.compute()
-    a, b, s = given.values()
-    opened = 1 / (1 + np.exp(-(a @ weights["ix"] + b @ weights["ih"] + s @ weights["ic"])))
-    state = (1 - opened) * s + opened * np.tanh(a @ weights["gx"])
-    output = np.tanh(state) / (1 + np.exp(-(a @ weights["ox"] + state @ weights["on"])))
-    np.testing.assert_allclose(data["f/new"], state, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(data["f/y"], output, rtol=1e-4, atol=1e-5)
+
+    def summed(name: str) -> Array:
+        return sum((values[part] @ weights[name + part] for part in gates[name]), np.ones((1, 4), "f4"))
+
+    opened = 1 / (1 + np.exp(-summed("i")))
+    values["n"] = (1 - opened) * values["c"] + opened * np.tanh(summed("g"))
+    np.testing.assert_allclose(data["f/new"], values["n"], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(data["f/y"], np.tanh(values["n"]) / (1 + np.exp(-summed("o"))), rtol=1e-4, atol=1e-5)
 
 
 def test_a_recipe_ends_with_its_last_expression() -> None:

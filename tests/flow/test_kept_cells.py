@@ -1,0 +1,52 @@
+"""Claims about compiled cells on disk: one whose content was compiled before is found, whatever flow it is in."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = """
+import sys
+import numpy as np
+import onert.flow as myelin
+
+def layer(flow, name, scale):
+    f = flow.define(name)
+    f.func.backprop = True
+    x = f.var("x", shape=[1, 8])
+    f.tanh(f.matmul(x, f.array("W", np.full((8, 8), scale, "f4"))), name="y")
+
+flow = myelin.Flow()
+for name, scale in zip(sys.argv[1::2], sys.argv[2::2]):
+    layer(flow, name, float(scale))
+net = myelin.Compiler(num_threads=1).compile(flow)
+for name in sys.argv[1::2]:
+    data, back = net.cell(name).instance(), net.cell(f"gradients/{name}").instance()
+    data[f"{name}/x"] = np.ones((1, 8), "f4")
+    data.compute()
+    back[f"gradients/{name}/primal"] = data
+    back[f"gradients/{name}/d_y:0"] = np.ones((1, 8), "f4")
+    back.compute()
+    print(round(data[f"{name}/y"][0, 0], 3), round(back[f"gradients/{name}/d_x"][0, 0], 3), end=" ")
+print("compiled" if "llvmlite" in sys.modules else "kept")
+"""
+
+
+def run(cache: Path, *arguments: str) -> str:
+    """What a process prints that compiles a layer for each pair of a name and a weight."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    environment.pop("ONERT_CACHE_DIR", None)
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_cell_that_was_compiled_before_is_found_by_its_content(tmp_path: Path) -> None:
+    first, second = "0.664 0.447", "0.922 0.241"
+    assert run(tmp_path, "f", "0.1") == f"{first} compiled"
+    assert run(tmp_path, "f", "0.1") == f"{first} kept"
+    assert run(tmp_path, "f", "0.2") == f"{second} compiled"
+    assert run(tmp_path, "f", "0.2") == f"{second} kept"
