@@ -345,3 +345,24 @@ def test_a_recipe_ends_with_its_last_expression() -> None:
     result.producer.add_attr("expr", "@0=Neg(%0)%0")
     with pytest.raises(ModelError, match="the recipe goes on after its last expression with '%0'"):
         compiled(flow)
+
+
+def test_operations_that_read_one_tensor_are_merged_unless_one_depends_on_the_other() -> None:
+    flow = myelin.Flow()
+    f = flow.define("f")
+    x, y, z = (f.var(name, shape=[4]) for name in "xyz")
+    f.mul(x, y, name="one")
+    f.sub(z, x, name="two")
+    through = f.sum(f.exp(x, name="three"), 0, name="sum")
+    f.add(f.reshape(f.broadcast(through, [2, 4]), [8]), 1.0, name="four")
+    cell = compiled(flow).cell("f")
+    merged = next(step for step in cell.compiled.steps if step.kernel == "Calculate")
+    assert set(merged.outputs) >= {"f/one:0", "f/two:0"}
+    data = cell.instance()
+    given = {name: RNG.random(4).astype("f4") for name in "xyz"}
+    for name, array in given.items():
+        data[f"f/{name}"] = array
+    data.compute()
+    np.testing.assert_allclose(data["f/one"], given["x"] * given["y"], rtol=1e-6)
+    np.testing.assert_allclose(data["f/two"], given["z"] - given["x"], rtol=1e-6)
+    np.testing.assert_allclose(data["f/four"], np.full(8, np.exp(given["x"]).sum() + 1), rtol=1e-5)

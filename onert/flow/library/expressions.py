@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 from attrs import frozen
 
@@ -47,8 +48,9 @@ class Expressions:
 
         t = Sub(x, m); y = Exp(t); s = Sum(y)  -->  y, s = Calculate(x, m) with @0=Exp(Sub(%0,%1));@1=Sum(@0)
 
-    A result that somebody else reads, or that leaves the function, stays a result. Nothing is merged that somebody else
-    computes between the two, and the result of a reduction is not read where it is made.
+    Operations that read one tensor are merged too, where neither depends on the other. A result that somebody else
+    reads, or that leaves the function, stays a result. Nothing is merged that somebody else computes between the two,
+    and the result of a reduction is not read where it is made; nor are two reductions made together.
     """
 
     def __init__(self) -> None:
@@ -64,7 +66,21 @@ class Expressions:
                     if is_read_elsewhere:  # by operations that may stand before the second
                         places = _places(flow, function)
                     changed = True
+            while (pair := self._siblings(function, places)) is not None:
+                self._merge(flow, *pair)
+                places = _places(flow, function)
+                changed = True
         return changed
+
+    def _siblings(self, function: Function, places: Mapping[Operation, int]) -> tuple[Operation, Operation] | None:
+        """Two operations that read one tensor, neither of which depends on the other, in order."""
+        for variable in dict.fromkeys(v for o in function.ops for v in o.inputs if v.shape):
+            readers = sorted(dict.fromkeys(o for o in variable.consumers if o in places), key=places.__getitem__)
+            for first, second in combinations(readers, 2):
+                depends = any(v.producer is first for v in second.inputs)
+                if not depends and self._may_merge(first, second, places):
+                    return first, second
+        return None
 
     def _mergeable(self, second: Operation, places: Mapping[Operation, int]) -> Operation | None:
         """An operation that can be computed together with one that reads its result."""
@@ -88,7 +104,8 @@ class Expressions:
             return False
         if first.attrs.get("task") != second.attrs.get("task") or not _is_one_format(first, second):
             return False
-        if any(_is_reduction(c) for c in one.values()):
+        reads = any(v.producer is first for v in second.inputs)
+        if any(map(_is_reduction, one.values())) and (reads or any(map(_is_reduction, two.values()))):
             return False
         if sum(_count(c) for c in (*one.values(), *two.values())) > _MOST_CALLS:
             return False
@@ -100,7 +117,7 @@ class Expressions:
         assert one is not None
         assert two is not None
         merged: dict[Variable, Call] = {**one, **two}
-        stay = [v for v in first.outputs if v.output or any(o is not second for o in v.consumers)]
+        stay = [v for v in first.outputs if v.output or any(o is not second for o in v.consumers) or not v.consumers]
         outputs = [*stay, *second.outputs]
         for variable in [v for v in merged if v not in outputs]:
             users = [v for v, call in merged.items() for leaf in call.leaves() if leaf is variable]
