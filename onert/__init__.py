@@ -99,6 +99,12 @@ _SESSION = (
 )
 """ONNX Runtime's names: an application that was written for it runs with `import onert as onnxruntime`."""
 
+
+def __dir__() -> list[str]:
+    """What there is, read or not."""
+    return [*__all__, "__version__"]
+
+
 __getattr__ = later(
     __name__,
     {

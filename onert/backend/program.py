@@ -38,6 +38,9 @@ class TensorInfo(Value):
     signature_shape: Shape | None = None
     other_names: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        return f"{self.name!r} {self.type}"
+
     @property
     def open_shape(self) -> Shape:
         """The shape, unknown in the dimensions that the model leaves open."""
@@ -126,6 +129,39 @@ class Program(Value):
     max_work: int | None = None
     residents: Residents = field(factory=Residents, eq=False, repr=False)
 
+    @property
+    def backends(self) -> Mapping[str, int]:
+        """How many operations each backend runs, over all subgraphs."""
+        found: dict[str, int] = {}
+        for routine in self.routines:
+            for step in routine.steps:
+                found[step.backend] = found.get(step.backend, 0) + len(step.sequence.body)
+        return found
+
+    @property
+    def constant_bytes(self) -> int:
+        """The bytes of the constants, each operand's counted by itself."""
+        operands = (operand for routine in self.routines for operand in routine.subgraph.operands)
+        return sum(operand.type.nbytes for operand in operands if operand.is_constant)
+
+    def _summary(self) -> tuple[tuple[str, str], ...]:
+        """What people ask first, in words."""
+        return (
+            ("inputs", ", ".join(map(str, self.inputs)) or "none"),
+            ("outputs", ", ".join(map(str, self.outputs)) or "none"),
+            ("backends", ", ".join(f"{name} {count}" for name, count in self.backends.items()) or "none"),
+            ("bytes", f"{self.constant_bytes} of constants, {self.arena_bytes} of memory"),
+        )
+
+    def __repr__(self) -> str:
+        said = "; ".join(f"{what} {words}" for what, words in self._summary())
+        return printable(f"<Program {self.name!r}: {said}>")
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        rows = "".join(f"<tr><th>{what}</th><td>{_html(words)}</td></tr>" for what, words in self._summary())
+        return f"<table><caption>Program {_html(self.name)}</caption>{rows}</table>"
+
     def describe(self) -> str:
         """What runs where, and the memory it takes, in lines for people."""
         lines = [f"{self.name or 'model'}: executor {self.executor}, {self.num_threads} threads"]
@@ -162,3 +198,8 @@ class Program(Value):
     def memory_plan(self) -> Mapping[str, ArenaPlan]:
         """The arenas of the entry routine by memory space."""
         return self.main.arenas
+
+
+def _html(text: str) -> str:
+    """Text for a page: what would be markup is not."""
+    return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

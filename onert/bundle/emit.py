@@ -48,6 +48,8 @@ def _symbol(option: str, name: str) -> str:
 
 def _programs(source: Source | Mapping[str, Source], wanted: Request) -> dict[str, Program]:
     """Programs by the symbols of their entry points."""
+    for given in source.values() if isinstance(source, Mapping) else (source,):
+        _require_source(given)
     name = _name(source, wanted.name)
     if isinstance(source, Mapping):
         if not source:
@@ -60,6 +62,13 @@ def _programs(source: Source | Mapping[str, Source], wanted: Request) -> dict[st
     for key in wanted.signatures:
         found[apart(f"{wanted.entry or name}_{identifier(key)}", found)] = _program(source, wanted, key)
     return found
+
+
+def _require_source(given: object) -> None:
+    """CompileError for what is neither a package nor a program."""
+    if not isinstance(given, Package | Program):
+        loaded = f": onert.load({given!r})" if isinstance(given, str) else ""
+        raise CompileError(f"bundle is given a {type(given).__name__}, expected a package or a program{loaded}")
 
 
 def _program(source: Source, wanted: Request, signature: str | None) -> Program:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import Attribute, evolve, field, fields, frozen
+from attrs import evolve, field, fields, frozen
 
 from onert.backend import Settings
 from onert.ir import OnertWarning, OptionError
@@ -17,28 +17,11 @@ from onert.ir.process.cpus import MAX_THREADS, available_cpus
 from onert.ir.value import Value
 
 from .config_keys import EXECUTORS, parse, without_effect
+from .option_types import as_set, path_text, tupled, wrong_type
 from .planner import PLANNERS
 
 if TYPE_CHECKING:
     from .extension import Extension
-
-
-def _one_of(allowed: tuple[str, ...]) -> Any:
-    def check(options: Options, attribute: Attribute[str], value: str) -> None:
-        if value not in allowed:
-            raise OptionError(attribute.name, f"is {value!r}, expected one of {', '.join(allowed)}")
-
-    return check
-
-
-def _at_least_1(options: Options, attribute: Attribute[Any], value: int | None) -> None:
-    if value is not None and value < 1:
-        raise OptionError(attribute.name, f"is {value}, expected at least 1")
-
-
-def _threads(options: Options, attribute: Attribute[int], value: int) -> None:
-    if not 1 <= value <= MAX_THREADS:
-        raise OptionError(attribute.name, f"is {value}, expected 1 to {MAX_THREADS}")
 
 
 @frozen
@@ -73,32 +56,47 @@ class Options(Value):
     - `fixed`: the explicit fields; None: those that differ from their default
     """
 
-    backends: tuple[str, ...] = ()
-    executor: str = field(default="Linear", validator=_one_of(EXECUTORS))
-    num_threads: int = field(factory=available_cpus, validator=_threads)
-    planner: str = field(default="Best", validator=_one_of(tuple(PLANNERS)))
+    backends: tuple[str, ...] = field(default=(), converter=tupled)
+    executor: str = "Linear"
+    num_threads: int = field(factory=available_cpus)
+    planner: str = "Best"
     op_backend_allops: str | None = None
     op_backend: Mapping[str, str] = field(factory=dict)
     op_backend_map: Mapping[int, str] = field(factory=dict)
     signature: str | None = None
     input_shapes: Mapping[int | str, tuple[int, ...]] = field(factory=dict)
-    max_iterations: int | None = field(default=1_000_000, validator=_at_least_1)
-    max_memory: int | None = field(default=None, validator=_at_least_1)
-    max_work: int | None = field(default=None, validator=_at_least_1)
+    max_iterations: int | None = 1_000_000
+    max_memory: int | None = None
+    max_work: int | None = None
     optimize: bool = True
-    disabled_passes: frozenset[str] = frozenset()
-    extensions: tuple[str | Extension, ...] = ()
+    disabled_passes: frozenset[str] = field(default=frozenset(), converter=as_set)
+    extensions: tuple[str | Extension, ...] = field(default=(), converter=tupled)
     target: str = "native"
     extra: Mapping[str, str] = field(factory=dict)
-    workspace_dir: str = "."
+    workspace_dir: str = field(default=".", converter=path_text)
     use_scheduler: bool = False
     tracing: bool = False
     profiling: bool = False
     minmax_dump: bool = False
-    trace_filepath: str | None = None
+    trace_filepath: str | None = field(default=None, converter=path_text)
     log: bool = False
     graph_dot_dump: int = 0
     fixed: frozenset[str] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        for each in fields(Options):
+            rest = wrong_type(each.name, getattr(self, each.name))
+            if rest is not None:
+                raise OptionError(each.name, rest)
+        for name, allowed in (("executor", EXECUTORS), ("planner", tuple(PLANNERS))):
+            if getattr(self, name) not in allowed:
+                raise OptionError(name, f"is {getattr(self, name)!r}, expected one of {', '.join(allowed)}")
+        if not 1 <= self.num_threads <= MAX_THREADS:
+            raise OptionError("num_threads", f"is {self.num_threads}, expected 1 to {MAX_THREADS}")
+        for name in ("max_iterations", "max_memory", "max_work"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise OptionError(name, f"is {value}, expected at least 1")
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ, **explicit: Any) -> Options:

@@ -16,9 +16,6 @@ from onert.ir.process.cpus import available_cpus
 
 from .config_keys import NAMES, PER_KIND, parse
 
-MAX_THREADS = 1024
-"""The largest number of threads that a package may ask for. It never gets more than the CPUs the process may use."""
-
 Check = Callable[[str, Any], Any]
 """Takes a variable and its parsed value; gives the value to use, or raises ModelError."""
 
@@ -75,8 +72,7 @@ def _each_backend(variable: str, chosen: Mapping[Any, str]) -> Mapping[Any, str]
 
 
 def _threads(variable: str, count: int) -> int:
-    if count > MAX_THREADS:
-        raise ModelError(f"the package's configuration sets {variable} to more than {MAX_THREADS}, the most it may")
+    """A package never gets more threads than the CPUs that the process may use."""
     return min(count, available_cpus())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,8 +39,10 @@ def is_in_place(array: Array) -> bool:
     return bool(array.flags.c_contiguous and array.flags.aligned)
 
 
-def require_holds(info: TensorInfo, buffer: Array) -> None:
+def require_holds(info: TensorInfo, buffer: object) -> None:
     """ExecutionError if an output cannot be written into a buffer: another type or shape, or scattered or read-only."""
+    if not isinstance(buffer, np.ndarray):
+        raise ExecutionError(f"output {info.name!r} is given a {type(buffer).__name__}, expected a NumPy array")
     if not shapes.is_static(info.shape):
         raise ExecutionError(
             f"output {info.name!r} has shape {shapes.text(info.shape)}, known only at run time; get_output reads it"
@@ -52,6 +54,15 @@ def require_holds(info: TensorInfo, buffer: Array) -> None:
         )
     if not (is_in_place(buffer) and buffer.flags.writeable):
         raise ExecutionError(f"output {info.name!r} is given a buffer that is not contiguous or not writeable")
+
+
+def whole_shape(name: str, shape: object) -> tuple[int, ...]:
+    """The shape that an input is given; ExecutionError if it is no sequence of whole numbers."""
+    if isinstance(shape, Iterable) and not isinstance(shape, str | bytes):
+        dims = tuple(shape)
+        if all(isinstance(d, int | np.integer) and not isinstance(d, bool) for d in dims):
+            return tuple(map(int, dims))
+    raise ExecutionError(f"input {name!r} is given shape {shape!r}, expected whole numbers such as (1, 8)")
 
 
 def copied(array: Array, name: str) -> Array:

@@ -18,7 +18,7 @@ from onert.ir import shape as shapes
 from onert.ir.process.imports import module
 
 from .arena import THREAD, SharedArena, callers_arena, thread_arena
-from .arguments import copied, elements, is_in_place, position_of, require_holds
+from .arguments import copied, elements, is_in_place, position_of, require_holds, whole_shape
 from .context import Instance
 from .exclusive import REFUSED, BusyError, Exclusive, is_refusal
 from .memory_overlap import require_apart
@@ -61,6 +61,8 @@ class Execution:
         arena: Any = None,
         observers: Sequence[Observer] = (),
     ) -> None:
+        if not isinstance(program, Program):
+            raise ExecutionError(f"Execution is given a {type(program).__name__}, expected what onert.compile gives")
         self._base = program
         self._state = state
         self._arena = thread_arena() if isinstance(arena, str) and arena == THREAD else arena
@@ -72,6 +74,9 @@ class Execution:
         finalize(self, _close, self._observers)
         self._runner = Runner(self._made(program, {}), self._stop)
         self._runs = Exclusive(self._runner.body)
+
+    def __repr__(self) -> str:
+        return f"<Execution of {self.program!r}>"
 
     @property
     def program(self) -> Program:
@@ -115,7 +120,7 @@ class Execution:
         shape.
         """
         position = self._input(name)
-        self._reshape({position: tuple(int(d) for d in shape)})
+        self._reshape({position: whole_shape(self.program.inputs[position].name, shape)})
 
     def _reshape(self, wanted: Mapping[int, tuple[int, ...]]) -> None:
         """Give inputs, by position, other shapes."""
@@ -330,6 +335,10 @@ class Execution:
             if len({position for position, _ in named}) < len(named):
                 raise ExecutionError(f"inputs are given twice, by two of their names: {', '.join(map(repr, inputs))}")
             return named
+        if isinstance(inputs, str | bytes) or not isinstance(inputs, Sequence):
+            raise ExecutionError(
+                f"run is given a {type(inputs).__name__}, expected a dictionary of arrays by name or a list of arrays"
+            )
         if len(inputs) > len(self.program.inputs):
             raise ExecutionError(f"{len(inputs)} inputs are given, expected {len(self.program.inputs)}")
         return list(enumerate(inputs))

@@ -34,6 +34,8 @@ class Stop:
         self._cancelled = False
         self._seconds = seconds
         if seconds is not None:
+            if not isinstance(seconds, int | float):
+                raise ExecutionError(f"timeout is {seconds!r}, expected seconds")
             self._deadline = time.monotonic() + seconds
         self.armed = seconds is not None
 

@@ -163,6 +163,11 @@ class Content:
         return self._source.digest
 
     @property
+    def data(self) -> memoryview:
+        """All bytes."""
+        return self._source.data
+
+    @property
     def outline(self) -> str:
         """Tells most contents apart by a few of their bytes."""
         size = self._source.size

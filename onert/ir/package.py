@@ -48,6 +48,15 @@ class Package(Value):
     config: Mapping[str, str] = field(factory=dict)
     model_names: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        ports = (self.inputs, self.outputs, self.connections)
+        return hash((self._models, self.name, *ports, frozenset(self.config.items()), self.model_names))
+
+    def __repr__(self) -> str:
+        """The name, and what is known without reading a model again."""
+        models = f", models {', '.join(map(repr, self.model_names))}" if len(self.model_names) > 1 else ""
+        return f"<Package {self.name!r}{models}>"
+
     @property
     def models(self) -> Models:
         """The models in their order."""

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import copyreg
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
-from attrs import fields
+from attrs import evolve, fields
 
 from onert import compiler, frontend
 from onert.backend import Program
 from onert.backend.registry import load_backends
 from onert.compiler import Options
 from onert.ir import CompileError, ModelError, Package
+from onert.ir.content import Content
 from onert.ir.process import imports
+
+from .origin import Origin
+
+if TYPE_CHECKING:
+    from onert.compiler.option_fields import OptionFields
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
@@ -50,16 +58,21 @@ def _content(source: object) -> Path | bytes:
     return Path(os.fsdecode(path))
 
 
-def compile(package: Package, options: Options | None = None, **overrides: Any) -> Program:  # noqa: A001
+def compile(  # noqa: A001
+    package: Package, options: Options | None = None, **overrides: Unpack[OptionFields]
+) -> Program:
     """The program of a package.
 
     `options` default to what the environment says; `overrides` are fields of `Options` that go over both. CompileError
     where the model cannot be compiled with these options, BackendError if a backend fails or none of those that are
     named can be loaded. With `profiling`, every operation is measured on these backends before.
     """
-    unknown = overrides.keys() - {f.name for f in fields(Options)}
+    _require_kinds(package, options)
+    unknown = sorted(overrides.keys() - {f.name for f in fields(Options)})
     if unknown:
-        raise CompileError(f"there is no option {', '.join(sorted(unknown))}")
+        get_close_matches = imports.module("difflib").get_close_matches
+        near = ", ".join(n for u in unknown for n in get_close_matches(u, [f.name for f in fields(Options)], 1))
+        raise CompileError(f"there is no option {', '.join(unknown)}{near and '; the most similar are ' + near}")
     if options is None:
         options = Options.from_environment(**overrides)
     elif overrides:
@@ -72,4 +85,39 @@ def compile(package: Package, options: Options | None = None, **overrides: Any) 
     program = compiler.compile(package, options, backends)
     if chosen.log:
         sys.stderr.write(f"{program.describe()}\n")
-    return program
+    return evolve(program, specialize=Origin(program.specialize, package, options))
+
+
+def _require_kinds(package: object, options: object) -> None:
+    """CompileError where what is to be compiled is no package, or what should be options is something else."""
+    if not isinstance(package, Package):
+        given = repr(package) if isinstance(package, str | os.PathLike) else "..."
+        raise CompileError(
+            f"compile is given a {type(package).__name__}, expected a package: onert.compile(onert.load({given}))"
+        )
+    if options is not None and not isinstance(options, Options):
+        raise CompileError(
+            f"compile is given a {type(options).__name__} as its options, expected onert.Options or keywords such as "
+            "num_threads=1"
+        )
+
+
+def _pickled(program: Program) -> tuple[Callable[[Package, Options], Program], tuple[Package, Options]]:
+    """A program as the package and the options that it was compiled of; CompileError where these are not known."""
+    if not isinstance(program.specialize, Origin):
+        raise CompileError(
+            "only a program that onert.compile gave can be pickled; compile for other shapes with input_shapes"
+        )
+    return compile, (program.specialize.package, program.specialize.options)
+
+
+copyreg.pickle(Program, _pickled)
+copyreg.pickle(Content, lambda content: (_content_again, (bytes(content.data),)))
+
+
+def _content_again(data: bytes) -> Content:
+    """The content of a model that was pickled."""
+    content = frontend.load(data, compiler.known).content
+    if content is None:
+        raise ModelError("a pickled model needs what is registered in this process: operators or formats of its own")
+    return content
