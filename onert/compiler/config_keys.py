@@ -1,6 +1,7 @@
 """ONE's configuration variables: their names, and how their values are written.
 
-Source: runtime/onert/core/include/util/Config.lst. The environment and a package's configuration file use the same.
+Source: runtime/onert/core/include/util/Config.lst. A package's configuration file has these names, and so has the
+environment that `onert_run` reads; elsewhere the environment's names begin with `PREFIX`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from .planner import PLANNERS
 
 EXECUTORS = ("Linear", "Dataflow", "Parallel")
 
+PREFIX = "ONERT_"
+"""What names begin with in the environment of an application."""
 PER_KIND = "OP_BACKEND_"
 """What the variables that choose a backend for a kind of operations begin with."""
 
@@ -23,21 +26,24 @@ _MAX_DIGITS = 9
 """The most digits of an operation's index."""
 
 
-def parse(variables: Mapping[str, str]) -> dict[str, Any]:
+def parse(variables: Mapping[str, str], prefix: str = "") -> dict[str, Any]:
     """Fields of Options by name, from the variables that are there; an empty value counts as absent.
+
+    Their names begin with `prefix`.
 
     CompileError, naming the variable, for a value that cannot be read. Unknown names are not looked at: the
     environment is full of them.
     """
-    found = dict(_fields(variables))
-    kinds = dict(_kinds(variables))
+    found = dict(_fields(variables, prefix))
+    kinds = dict(_kinds(variables, prefix))
     if kinds:
         found["op_backend"] = kinds
     return found
 
 
-def _fields(variables: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
-    for name, (option, read) in _VARIABLES.items():
+def _fields(variables: Mapping[str, str], prefix: str) -> Iterator[tuple[str, Any]]:
+    for short, (option, read) in _VARIABLES.items():
+        name = prefix + short.removeprefix(prefix)
         text = variables.get(name, "").strip()
         if text:
             value = read(name, text)
@@ -45,11 +51,12 @@ def _fields(variables: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
                 yield option, value
 
 
-def _kinds(variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _kinds(variables: Mapping[str, str], prefix: str) -> Iterator[tuple[str, str]]:
     """Kinds of operations and their backends from variables `OP_BACKEND_<Kind>`."""
+    start = prefix + PER_KIND
     for name, text in variables.items():
-        if name.startswith(PER_KIND) and name not in _VARIABLES and text.strip():
-            yield name.removeprefix(PER_KIND), text.strip()
+        if name.startswith(start) and name.removeprefix(prefix) not in _VARIABLES and text.strip():
+            yield name.removeprefix(start), text.strip()
 
 
 def _names(name: str, text: str) -> tuple[str, ...]:

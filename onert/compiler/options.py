@@ -16,7 +16,7 @@ from onert.ir.process import imports
 from onert.ir.process.cpus import MAX_THREADS, available_cpus
 from onert.ir.value import Value
 
-from .config_keys import EXECUTORS, parse, without_effect
+from .config_keys import EXECUTORS, PREFIX, parse, without_effect
 from .option_types import as_set, path_text, tupled, wrong_type
 from .planner import PLANNERS
 
@@ -99,15 +99,20 @@ class Options(Value):
                 raise OptionError(name, f"is {value}, expected at least 1")
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str] = os.environ, **explicit: Any) -> Options:
+    def from_environment(cls, environ: Mapping[str, str] | None = None, **explicit: Any) -> Options:
         """The options that the environment's variables give, and `explicit` ones over them.
+
+        Names begin with `ONERT_`. Where `environ` is given, it is looked at in the place of the process's environment,
+        and ONE's names, which are the same without that beginning, count in it too.
 
         CompileError names a variable whose value is none of the allowed ones. An OnertWarning says why one of ONE's
         variables has no effect here.
         """
+        if environ is None:
+            return cls(**{**parse(os.environ, PREFIX), **explicit}, fixed=frozenset(explicit))
         for note in without_effect(environ):
             warnings.warn(note, OnertWarning, stacklevel=2)
-        return cls(**{**parse(environ), **explicit}, fixed=frozenset(explicit))
+        return cls(**{**parse(environ), **parse(environ, PREFIX), **explicit}, fixed=frozenset(explicit))
 
     def choose(self, **explicit: Any) -> Options:
         """These options with explicit choices over them, which no package's configuration overrides."""

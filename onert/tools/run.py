@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 import time
 import warnings
@@ -49,7 +50,8 @@ def _run(options: argparse.Namespace) -> None:
         warnings.warn("-g shows nothing: no backend uses GPU memory", OnertWarning, stacklevel=1)
     with measured.phase("MODEL_LOAD"):
         package = onert.load(options.model)
-    chosen = Options.from_environment(**_choices(options)).with_config(package.config)
+    asked = Options.from_environment(os.environ, **_choices(options))
+    chosen = asked.with_config(package.config)
     if options.profile_backends or chosen.profiling:
         for line in profiling.profile_backends(package, chosen):
             say(line)
@@ -60,7 +62,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.codegen is not None:
         say(_generated(options, package))
     with measured.phase("COMPILE"):
-        program = onert.compile(package, **_choices(options), profiling=False)
+        program = onert.compile(package, asked, profiling=False)
     profile = Profile()
     slow = runs_slowly(program, chosen)
     execution = onert.Execution(program, observers=_observers(options, profile, watched=options.profile or slow))

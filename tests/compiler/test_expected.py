@@ -51,7 +51,7 @@ def _named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("told_backend")
     module.__dict__["Told"] = Told
     monkeypatch.setitem(sys.modules, "told_backend", module)
-    monkeypatch.setenv("BACKENDS", "told_backend:Told")
+    monkeypatch.setenv("ONERT_BACKENDS", "told_backend:Told")
     monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(lookup, "WORTH_KEEPING", 0.0)
     monkeypatch.setattr(Told, "kinds", [])
@@ -102,7 +102,7 @@ def test_a_backend_that_fails_when_it_is_told_is_no_reason_not_to_load(monkeypat
 
 
 def test_settings_that_are_wrong_are_told_to_whoever_compiles_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BACKENDS", "nobody")
+    monkeypatch.setenv("ONERT_BACKENDS", "nobody")
     package = onert.load(FILE)
     ran(package)
     with pytest.raises(onert.BackendError, match="nobody"):
@@ -113,6 +113,6 @@ def test_a_model_loads_where_no_thread_can_be_started(monkeypatch: pytest.Monkey
     def start(self: Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setenv("BACKENDS", "llvm")
+    monkeypatch.setenv("ONERT_BACKENDS", "llvm")
     monkeypatch.setattr(Thread, "start", start)
     assert onert.load(FILE).model.subgraphs

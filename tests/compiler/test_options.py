@@ -177,3 +177,33 @@ def test_without_a_quota_every_cpu_counts(tmp_path: Path) -> None:
     files = {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}
     unlimited = available_cpus(tmp_path, tmp_path / "nothing")
     assert available_cpus(quota_tree(tmp_path / "cgroup", files), tmp_path / "self") == unlimited >= 1
+
+
+WHOSE = {
+    "ours": ({"ONERT_EXECUTOR": "Dataflow"}, "Dataflow", "Dataflow"),
+    "ONE's": ({"EXECUTOR": "Dataflow"}, "Linear", "Dataflow"),
+    "both": ({"EXECUTOR": "Dataflow", "ONERT_EXECUTOR": "Parallel"}, "Parallel", "Parallel"),
+    "neither": ({"ONERT_ONERT_EXECUTOR": "Parallel"}, "Linear", "Linear"),
+}
+
+
+@pytest.mark.parametrize(("environ", "own", "one"), WHOSE.values(), ids=WHOSE.keys())
+def test_an_application_is_only_told_by_names_that_begin_with_the_library_s(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], own: str, one: str
+) -> None:
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    assert Options.from_environment().executor == own
+    assert Options.from_environment(environ).executor == one
+
+
+def test_a_variable_of_the_library_s_is_named_as_it_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONERT_NUM_THREADS", "many")
+    monkeypatch.setenv("ONERT_OP_BACKEND_ADD", "reference")
+    with pytest.raises(CompileError, match="^ONERT_NUM_THREADS is 'many'"):
+        Options.from_environment()
+    monkeypatch.setenv("ONERT_NUM_THREADS", "2")
+    monkeypatch.setenv("ONERT_LOG_ENABLE", "1")
+    assert Options.from_environment() == Options(
+        num_threads=2, op_backend={"ADD": "reference"}, log=True, fixed=frozenset()
+    )

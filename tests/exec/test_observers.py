@@ -193,9 +193,9 @@ def test_an_observer_may_be_anyone_s() -> None:
 
 
 def test_the_environment_asks_for_recordings_in_the_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRACING_MODE", "1")
-    monkeypatch.setenv("MINMAX_DUMP", "1")
-    monkeypatch.setenv("WORKSPACE_DIR", str(tmp_path / "work"))
+    monkeypatch.setenv("ONERT_TRACING_MODE", "1")
+    monkeypatch.setenv("ONERT_MINMAX_DUMP", "1")
+    monkeypatch.setenv("ONERT_WORKSPACE_DIR", str(tmp_path / "work"))
     program = onert.compile(onert.load(DIGITS))
     with Execution(program) as execution:
         execution.run([np.zeros(program.inputs[0].type.shape, np.float32)])

@@ -49,7 +49,7 @@ def test_names_of_which_none_can_be_loaded_are_an_error_that_names_all() -> None
 def test_compile_warns_of_a_backend_that_it_goes_without(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     package = onert.load(DIGITS)
     if way == "environment":
-        monkeypatch.setenv("BACKENDS", "gpu;reference")
+        monkeypatch.setenv("ONERT_BACKENDS", "gpu;reference")
         assert onert.load(DIGITS) == package  # loading warns of nothing
     with pytest.warns(onert.OnertWarning, match="no backend is called 'gpu'") as caught:
         program = onert.compile(package, **({"backends": ("gpu", "reference")} if way == "option" else {}))
@@ -69,18 +69,18 @@ def test_profiling_measures_every_operation_before_it_compiles(tmp_path: Path) -
 
 def test_the_log_says_what_was_decided(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     package = onert.load(DIGITS)
-    monkeypatch.setenv("ENABLE_LOG", "1")
+    monkeypatch.setenv("ONERT_ENABLE_LOG", "1")
     program = onert.compile(package, backends=("reference",))
     said = capsys.readouterr()
     assert said.err == f"{program.describe()}\n"
     assert not said.out
-    monkeypatch.setenv("ENABLE_LOG", "0")
+    monkeypatch.setenv("ONERT_ENABLE_LOG", "0")
     onert.compile(package, backends=("reference",))
     assert not capsys.readouterr().err
 
 
 def test_a_trace_is_written_to_the_file_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRACE_FILEPATH", str(tmp_path / "deep" / "trace.json"))
+    monkeypatch.setenv("ONERT_TRACE_FILEPATH", str(tmp_path / "deep" / "trace.json"))
     program = onert.compile(onert.load(DIGITS), backends=("reference",))
     with onert.Execution(program) as execution:
         execution.run([np.zeros((1, 8, 8, 1), np.float32)])

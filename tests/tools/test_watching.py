@@ -95,9 +95,9 @@ def test_names_in_a_picture_are_escaped() -> None:
 
 
 def test_subgraphs_are_dumped_as_dot_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORKSPACE_DIR", str(tmp_path / "dots"))
+    monkeypatch.setenv("ONERT_WORKSPACE_DIR", str(tmp_path / "dots"))
     for level, files in ((1, {"after_lower_subg-0.dot"}), (2, {"after_lower_subg-0.dot", "before_lower_subg-0.dot"})):
-        monkeypatch.setenv("GRAPH_DOT_DUMP", str(level))
+        monkeypatch.setenv("ONERT_GRAPH_DOT_DUMP", str(level))
         program = onert.compile(onert.load(DIGITS))
         assert {p.name for p in (tmp_path / "dots").iterdir()} == files
     text = (tmp_path / "dots" / "after_lower_subg-0.dot").read_text()

@@ -8,7 +8,7 @@ from contextlib import suppress
 from time import perf_counter
 
 from onert.backend.registry import find_backends
-from onert.compiler.config_keys import parse
+from onert.compiler.config_keys import PREFIX, parse
 from onert.compiler.options import Options
 from onert.compiler.planner import PLANNERS
 from onert.ir import CallTypes, OnertError, Operation, Package
@@ -30,7 +30,7 @@ def read(package: Package, content: Content) -> None:
 def _read(package: Package) -> None:
     try:
         # What there is to note about these choices is said by compile, not twice.
-        options = Options(**parse(os.environ), fixed=frozenset()).with_config(package.config)
+        options = Options(**parse(os.environ, PREFIX), fixed=frozenset()).with_config(package.config)
         backends, _ = find_backends(options.backends)
     except OnertError:  # whoever compiles may choose others; whoever does not is told then
         return
