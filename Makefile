@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint types pytest test-long mutants mutants-sampled hostile docs examples clean
+.PHONY: help run test check lint types pytest test-long mutants mutants-sampled hostile clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(BIN)/.run: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("onert needs Python 3.11 or newer, this is %d.%d; make PYTHON=... names another" % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[images,hdf5]'
 	touch $@

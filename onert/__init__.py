@@ -5,7 +5,11 @@ program = onert.compile(package)
 outputs = onert.Execution(program).run({"x": array})
 """
 
+import sys
 from typing import TYPE_CHECKING
+
+if sys.version_info < (3, 11):  # noqa: UP036 # before anything is imported that an older one cannot read
+    raise ImportError(f"onert needs Python 3.11 or newer, this is {sys.version_info[0]}.{sys.version_info[1]}")
 
 from onert.ir.process.later import later
 

@@ -16,6 +16,7 @@ import numpy as np
 from attrs import asdict, frozen
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 import onert
 from onert.ir.value import Value
@@ -130,12 +131,12 @@ def show(rows: Sequence[Row], console: Console) -> None:
         table.add_column(heading, justify="right")
     for row in rows:
         table.add_row(
-            row.model,
+            Text(row.model),
             str(row.threads),
             row.runtime,
             "-" if row.milliseconds is None else f"{row.milliseconds:.3f}",
             "-" if row.setup_milliseconds is None else f"{row.setup_milliseconds:.0f}",
-            row.note or ("" if row.ratio is None else f"{row.ratio:.2f} x"),
+            Text(row.note or ("" if row.ratio is None else f"{row.ratio:.2f} x")),  # brackets are no markup
         )
     console.print(table)
     mean = geometric_mean(rows)

@@ -34,7 +34,7 @@ def litert(path: Path, inputs: Arrays, threads: int) -> Prepared:
     try:
         from ai_edge_litert.interpreter import Interpreter
     except ImportError as error:
-        raise PeerError("ai-edge-litert is not installed; install onert-toolkit[bench]") from error
+        raise PeerError("ai-edge-litert is not installed; pip install 'onert-toolkit[bench]'") from error
     start = time.perf_counter()
     try:
         interpreter = Interpreter(model_path=str(path), num_threads=threads)
@@ -61,7 +61,7 @@ def openvino(path: Path, inputs: Arrays, threads: int) -> Prepared:
     try:
         import openvino as ov
     except ImportError as error:
-        raise PeerError("openvino is not installed; install onert-toolkit[bench]") from error
+        raise PeerError("openvino is not installed; pip install 'onert-toolkit[bench]'") from error
     core = ov.Core()
     start = time.perf_counter()
     try:
@@ -85,7 +85,7 @@ def onnxruntime(path: Path, inputs: Arrays, threads: int) -> Prepared:
     try:
         import onnxruntime as ort
     except ImportError as error:
-        raise PeerError("onnxruntime is not installed; install onert-toolkit[bench]") from error
+        raise PeerError("onnxruntime is not installed; pip install 'onert-toolkit[bench]'") from error
     if path.suffix != ".onnx":
         raise PeerError(f"ONNX Runtime cannot run {path.name}: it reads .onnx files only")
     options = ort.SessionOptions()

@@ -200,7 +200,7 @@ def test_an_application_is_only_told_by_names_that_begin_with_the_library_s(
 def test_a_variable_of_the_library_s_is_named_as_it_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ONERT_NUM_THREADS", "many")
     monkeypatch.setenv("ONERT_OP_BACKEND_ADD", "reference")
-    with pytest.raises(CompileError, match="^ONERT_NUM_THREADS is 'many'"):
+    with pytest.raises(CompileError, match=r"^ONERT_NUM_THREADS is 'many'"):
         Options.from_environment()
     monkeypatch.setenv("ONERT_NUM_THREADS", "2")
     monkeypatch.setenv("ONERT_LOG_ENABLE", "1")

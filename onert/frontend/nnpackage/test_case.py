@@ -87,7 +87,7 @@ def _hdf5(raw: Data) -> tuple[Array, ...]:
     try:
         import h5py  # noqa: PLC0415 # heavy, and only packages without .npz need it
     except ImportError as error:
-        raise ModelError("it is HDF5, which needs h5py; install onert-toolkit[hdf5]") from error
+        raise ModelError("it is HDF5, which needs h5py; pip install 'onert-toolkit[hdf5]'") from error
     try:
         with h5py.File(io.BytesIO(raw), "r") as file:
             group = _own(h5py, file, "value", h5py.Group)

@@ -107,7 +107,7 @@ def _h5py() -> Any:
     try:
         import h5py  # noqa: PLC0415 # heavy and optional
     except ImportError as error:
-        raise ExecutionError("HDF5 needs h5py; install onert-toolkit[hdf5]") from error
+        raise ExecutionError("HDF5 needs h5py; pip install 'onert-toolkit[hdf5]'") from error
     return h5py.File
 
 

@@ -29,7 +29,7 @@ def image(path: Path, info: TensorInfo, reading: Reading) -> Given:
     try:
         from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 # optional
     except ImportError as error:
-        raise ExecutionError("images need Pillow; install onert-toolkit[images]") from error
+        raise ExecutionError("images need Pillow; pip install 'onert-toolkit[images]'") from error
     height, width, channels, layout = _plane(path, info)
     try:
         with Image.open(path) as opened:
