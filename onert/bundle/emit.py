@@ -12,7 +12,7 @@ from onert.backend import Blueprint, EmitsObject, Program, TensorInfo
 from onert.backend.registry import load_backend
 from onert.backend.tensor_names import offered, position_named
 from onert.compiler.options import Options
-from onert.ir import CompileError, OptionError
+from onert.ir import CompileError, OptionError, Package
 
 from .header import AREAS, header, initializer
 from .names import apart, identifier, symbol, why_taken

@@ -15,8 +15,10 @@ from shared_material import REPOSITORY
 from onert.backend import Backend, Group, HostMemory, Kernel, Memory, Sequence, Settings, Tensors
 from onert.backend.registry import load_backend
 from onert.backend.testing import CLAIMS, TRIALS, Misaligned, Skipped, Trial, align, hold
+from onert.backend.testing import __main__ as kit
 from onert.backend.testing.trial import compare
-from onert.ir import Array, CallTypes, Context, Operation, TensorType
+from onert.compiler.scheduler.manual import why_not
+from onert.ir import Array, BackendError, CallTypes, Context, Operation, TensorType
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 
@@ -237,3 +239,57 @@ def test_the_kit_runs_at_a_shell() -> None:
     missing = subprocess.run([*command, "nowhere:X"], capture_output=True, text=True, check=False, cwd=REPOSITORY)
     assert missing.returncode == 1
     assert "backend 'nowhere:X' at nowhere:X cannot be loaded: ModuleNotFoundError" in missing.stderr
+
+
+@frozen(eq=False)
+class Answering(Wrong):
+    """Answers something else than None or a sentence when it is asked for an addition."""
+
+    answer: object = True
+
+    def supports(self, operation: Operation, types: CallTypes) -> str | None:
+        return super().supports(operation, types) or self.answer  # type: ignore[return-value]
+
+
+def raising(sequence: Sequence, tensors: Tensors) -> None:
+    raise ZeroDivisionError("division by zero")
+
+
+@frozen(eq=False)
+class Idle(Wrong):
+    """Supports nothing."""
+
+    def supports(self, operation: Operation, types: CallTypes) -> str | None:
+        return "nothing is supported"
+
+
+SHELL: dict[str, tuple[Backend, str, int]] = {
+    "right": (Wrong(lambda sequence, tensors: None), "held     ADD f32 (3, 5)", 0),
+    "a raising kernel": (Wrong(raising), "FAILED   ADD f32 (3, 5): ZeroDivisionError: division by zero", 1),
+    "True": (Answering(raising), "FAILED   ADD f32 (3, 5): ADD f32 (3, 5): supports answers True, expected None or", 1),
+    "False": (
+        Answering(raising, False),
+        "FAILED   ADD f32 (3, 5): ADD f32 (3, 5): supports answers False, expected",
+        1,
+    ),
+    "nothing": (Idle(raising), "no trial held: the backend supports none of their operations", 1),
+}
+
+
+@pytest.mark.parametrize(("backend", "line", "status"), SHELL.values(), ids=SHELL.keys())
+def test_a_verdict_is_a_line_whatever_a_backend_does(
+    backend: Backend, line: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(kit, "load_backend", lambda name: backend)
+    monkeypatch.setattr(kit, "CLAIMS", CLAIMS[:1])
+    monkeypatch.setattr(kit, "TRIALS", [trial for trial in TRIALS if trial.name.startswith("ADD f32")])
+    assert kit.main(["wrong"]) == status
+    assert any(said.startswith(line) for said in capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.parametrize("answer", [True, False, 0, 3])
+def test_an_answer_that_is_no_sentence_is_an_error_of_the_compiler_s(answer: object) -> None:
+    graph = ADD.subgraph
+    (operation,) = graph.operations
+    with pytest.raises(BackendError, match=f"backend wrong answers {answer!r} when asked for .*, expected None or a"):
+        why_not(Answering(raising, answer), operation, graph.types(operation))

@@ -89,7 +89,9 @@ def align(backend: Backend, trial: Trial, settings: Settings | None = None, runs
     """
     subgraph = trial.subgraph
     (operation,) = subgraph.operations
-    reason = backend.supports(operation, subgraph.types(operation))
+    reason: object = backend.supports(operation, subgraph.types(operation))
+    if reason is not None and not isinstance(reason, str):
+        raise Misaligned(f"{trial.name}: supports answers {reason!r}, expected None or a sentence on why not")
     if reason is not None:
         raise Skipped(reason)
     with Bench(backend, subgraph, settings or Settings()) as bench:

@@ -137,13 +137,18 @@ def why_not(backend: Backend, operation: Operation, types: CallTypes) -> str | N
             if type_ is not None and not (type_.is_static and not type_.dtype.is_handle):
                 return f"a tensor of {type_} cannot lie in {backend.memory.name} memory"
     try:
-        return backend.supports(operation, types)
+        reason: object = backend.supports(operation, types)
     except OnertError:
         raise
     except Exception as error:  # a third party's code: whatever it raises becomes an error with its name
         raise BackendError(
             f"backend {backend.name} failed when asked for {operation}: {type(error).__name__}: {error}"
         ) from error
+    if reason is None or isinstance(reason, str):
+        return reason
+    raise BackendError(
+        f"backend {backend.name} answers {reason!r} when asked for {operation}, expected None or a sentence on why not"
+    )
 
 
 def support(operation: Operation, types: CallTypes, backends: Sequence[Backend], chosen: Choices) -> Support:
