@@ -17,7 +17,18 @@ from onnx_cases import cases
 from patience import Late
 
 KINDS = ("simple", "pytorch-operator", "pytorch-converted")
-NODES = ("test_if", "test_loop", "test_scan", "test_resize", "test_lstm")
+NODES = (
+    "test_if",
+    "test_loop",
+    "test_scan",
+    "test_resize",
+    "test_lstm",
+    "test_ai_onnx_ml",
+    "test_sequence",
+    "test_opt",
+)
+EVERY = 15
+"""Of the other node cases one in so many."""
 
 
 def _late(signum: int, frame: object) -> None:
@@ -25,13 +36,12 @@ def _late(signum: int, frame: object) -> None:
 
 
 def corpus() -> list[bytes]:
-    """Small models of ONNX's suite, and node cases with graphs in them."""
+    """Small models of ONNX's suite: node cases with graphs or much else in them, and a sample of the others."""
     from onnx_cases import read
 
     found = [read(kind, name).model for kind in KINDS for name in sorted(cases(kind))]
-    nodes = sorted(
-        n for n in cases("node") if n.startswith(("test_if", "test_loop", "test_scan", "test_resize", "test_lstm"))
-    )
+    names = sorted(cases("node"))
+    nodes = sorted({*names[::EVERY], *(n for n in names if n.startswith(NODES))})
     return [m for m in (*found, *(read("node", n).model for n in nodes)) if len(m) < 60_000]
 
 

@@ -69,9 +69,16 @@ _SELU_ALPHA, _SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
 
 
 def _celu(node: Node) -> int:
+    """`max(0, x) + min(0, alpha * (e^(x / alpha) - 1))`."""
     d, x, alpha = node.draft, node.input(0), node.number("alpha", 1.0)
-    scaled = binary(d, DIV, _below(d, x), like(d, x, alpha))
-    return binary(d, ADD, d.add(Unary(UnaryKind.RELU), x), _times(d, d.add(Unary(UnaryKind.ELU), scaled), alpha))
+    if alpha == 0:
+        raise ModelError("alpha is 0, by which x is divided")
+    scaled = binary(d, DIV, _below(d, x) if alpha > 0 else x, like(d, x, alpha))
+    curve = _times(d, d.add(Unary(UnaryKind.ELU), scaled), alpha)
+    if alpha < 0:
+        one_less = binary(d, SUB, d.add(Unary(UnaryKind.EXP), scaled), like(d, x, 1))
+        curve = _below(d, _times(d, one_less, alpha))
+    return binary(d, ADD, d.add(Unary(UnaryKind.RELU), x), curve)
 
 
 def _hard_sigmoid(node: Node) -> int:
@@ -112,11 +119,13 @@ def _thresholded(node: Node) -> int:
 def _shrink(node: Node) -> int:
     """x + bias below -lambd, x - bias above lambd, 0 between."""
     d, x, bound = node.draft, node.input(0), node.number("lambd", 0.5)
+    dtype = d.type(x).dtype
+    x = x if dtype.is_float else cast(d, x, DType.FLOAT64)  # so that the bias is not cut
     bias = like(d, x, node.number("bias", 0.0))
     below = d.add(Comparison(ComparisonKind.LESS), x, like(d, x, -bound))
     above = d.add(Comparison(ComparisonKind.GREATER), x, like(d, x, bound))
     rest = d.add(Select(), above, binary(d, SUB, x, bias), like(d, x, 0))
-    return d.add(Select(), below, binary(d, ADD, x, bias), rest)
+    return cast(d, d.add(Select(), below, binary(d, ADD, x, bias), rest), dtype)
 
 
 def along_axis(node: Node, x: int, apply: Callable[[Draft, int], int]) -> int:

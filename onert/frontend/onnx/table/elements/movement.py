@@ -77,7 +77,10 @@ def _evenly(d: Draft, x: int, axis: int, count: int) -> tuple[int, ...]:
 
 
 def split(d: Draft, x: int, sizes: Sequence[int], axis: int) -> tuple[int, ...]:
-    """Parts of given sizes along an axis."""
+    """Parts of given sizes along an axis, which add up to it."""
+    total = d.type(x).shape[axis]
+    if total is not None and sum(sizes) != total:
+        raise ModelError(f"sizes {list(sizes)} do not add up to dimension {axis} of {d.type(x)}")
     at = d.constant(axis, DType.INT32)
     return d.add_many(SplitV(len(sizes)), x, ints(d, sizes, DType.INT32), at) if len(sizes) > 1 else (x,)
 
