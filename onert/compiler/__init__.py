@@ -9,8 +9,8 @@ from onert.ir.process.later import later
 from .options import Options
 
 if TYPE_CHECKING:
-    from .package_config import package_options
+    from onert.compiler.settings.package_config import package_options
 
 __all__ = ["Options", "compile", "expect", "known", "package_options"]
 
-__getattr__ = later(__name__, {"package_options": "onert.compiler.package_config"})
+__getattr__ = later(__name__, {"package_options": "onert.compiler.settings.package_config"})

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, fields, frozen
 
 from onert.backend import Settings
+from onert.compiler.settings.config_keys import EXECUTORS, PREFIX, parse, without_effect
+from onert.compiler.settings.option_types import as_set, path_text, tupled, wrong_type
 from onert.ir import OnertWarning, OptionError
 from onert.ir.process import imports
 from onert.ir.process.cpus import MAX_THREADS, available_cpus
 from onert.ir.value import Value
 
-from .config_keys import EXECUTORS, PREFIX, parse, without_effect
-from .option_types import as_set, path_text, tupled, wrong_type
 from .planner import PLANNERS
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Options(Value):
         if not config:
             return self
         explicit = self._explicit()
-        chosen = imports.module("onert.compiler.package_config").package_options(config)
+        chosen = imports.module("onert.compiler.settings.package_config").package_options(config)
         return evolve(self, **{name: value for name, value in chosen.items() if name not in explicit})
 
     def is_explicit(self, name: str) -> bool:

@@ -14,10 +14,10 @@ from onert.compiler.passes.fuse_padding import fuse_padding
 from onert.compiler.passes.fuse_update_row import put_rows
 from onert.compiler.passes.grouped_conv_to_depthwise import channels_alone
 from onert.compiler.passes.inline_control_flow import Runs, enclose
+from onert.compiler.passes.layout.merge_reshapes import merge_reshapes
+from onert.compiler.passes.layout.merge_transposes import merge_transposes
+from onert.compiler.passes.layout.move_transposes import move_transposes
 from onert.compiler.passes.merge_duplicates import merge_duplicates
-from onert.compiler.passes.merge_reshapes import merge_reshapes
-from onert.compiler.passes.merge_transposes import merge_transposes
-from onert.compiler.passes.move_transposes import move_transposes
 from onert.compiler.passes.remove_dead import remove_dead
 from onert.compiler.passes.remove_identities import remove_identities
 from onert.compiler.passes.update_in_place import update_in_place

@@ -101,14 +101,8 @@ class Execution:
             run = module("onert.exec.run_modes").Accompanied(program, shared, self._watching, instance.meter)
         elif program.main.metered:
             run = partial(metered, run, instance.meter)
-        before: list[Callable[[], None]] = []
-        if instance.journal is not None:
-            frame.commit_with(instance.journal.commit)
-            before.append(instance.journal.begin)
-        if any(operand.resource is not None for operand in program.main.subgraph.operands):
-            before.append(module("onert.exec.frames.variables").Variables(frame, instance.state).begin)
-        if before:
-            run = module("onert.exec.run_modes").Prepared(run, tuple(before))
+        if instance.journal is not None or any(o.resource is not None for o in program.main.subgraph.operands):
+            run = module("onert.exec.run_modes").prepared(run, frame, instance)
         return Setup(program, instance, frame, run, shapes, outdated)
 
     # ---- inputs
@@ -283,9 +277,7 @@ class Execution:
         run that is under way before its next step.
         """
         if isinstance(self._arena, SharedArena):
-            raise ExecutionError(
-                "an execution in a shared arena runs on the thread that made the arena, not in another"
-            )
+            raise ExecutionError("an execution in a shared arena runs on the thread that made the arena")
         asynchronous = module("onert.exec.asynchronous")  # read by those who call this
         if self._pool is None:
             self._pool = Pool(1, "onert-execution")

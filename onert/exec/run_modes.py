@@ -11,6 +11,7 @@ from attrs import frozen
 
 from onert.backend import Program
 from onert.exec.frames.frame import Frame
+from onert.exec.frames.variables import Variables
 from onert.ir.process.imports import module
 
 from .arena import SharedArena
@@ -19,6 +20,8 @@ from .meter import Meter
 if TYPE_CHECKING:
     from onert.exec.observers.observer import Observer
     from onert.exec.observers.watching import Watching
+
+    from .context import Instance
 
 
 def watching(program: Program, observers: Sequence[Observer]) -> Watching:
@@ -72,3 +75,14 @@ class Accompanied:
             end = perf_counter_ns()
             for observer in watching.observers:
                 observer.run_ends(self.program, start, end, failed)
+
+
+def prepared(run: Callable[[Frame], None], frame: Frame, instance: Instance) -> Prepared:
+    """Runs of a frame that begin with its state: the journal's, and resource variables where others left them."""
+    before: list[Callable[[], None]] = []
+    if instance.journal is not None:
+        frame.commit_with(instance.journal.commit)
+        before.append(instance.journal.begin)
+    if any(operand.resource is not None for operand in frame.routine.subgraph.operands):
+        before.append(Variables(frame, instance.state).begin)
+    return Prepared(run, tuple(before))

@@ -22,7 +22,7 @@ from onert.ir.process import imports
 from .origin import Origin
 
 if TYPE_CHECKING:
-    from onert.compiler.option_fields import OptionFields
+    from onert.compiler.settings.option_fields import OptionFields
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 

@@ -23,14 +23,14 @@ from onert.backend.tensor_names import offered, position_named
 from onert.compiler import Options
 from onert.exec.observers import MinMax, Observer, Profile, Trace
 from onert.ir import Array, BackendError, CompileError, ExecutionError, OnertWarning, dequantize, quantize
+from onert.tools.reports import profiling
+from onert.tools.reports.answers import answer_lines, read_answers, read_labels
+from onert.tools.reports.measure import Measurements, phase_lines, write_report
+from onert.tools.reports.slowness import runs_slowly, slowness
 
 from . import inputs as sources
-from . import profiling
-from .answers import answer_lines, read_answers, read_labels
 from .arguments import CALLED, CODEGEN, backend_names, check, is_h5, parser, shapes, wants_h5
 from .exits import UsageError, ended
-from .measure import Measurements, phase_lines, write_report
-from .slowness import runs_slowly, slowness
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

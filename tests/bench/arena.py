@@ -21,7 +21,7 @@ from attrs import frozen
 
 import onert
 from onert.backend.registry import load_backends
-from onert.compiler.config_keys import EXECUTORS
+from onert.compiler.settings.config_keys import EXECUTORS
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 

@@ -6,7 +6,7 @@ import pytest
 from bench import arena
 from shared_material import needs_shared
 
-from onert.compiler.config_keys import EXECUTORS
+from onert.compiler.settings.config_keys import EXECUTORS
 
 
 @needs_shared

@@ -15,7 +15,7 @@ from cases.case import Case
 from llvm.natively import by_meaning, same
 
 from onert.compiler import Options
-from onert.compiler.passes.move_transposes import move_transposes
+from onert.compiler.passes.layout.move_transposes import move_transposes
 from onert.compiler.pipeline import optimize
 from onert.compiler.rewrite.layout_table import TABLE, rearranged
 from onert.compiler.rewrite.layouts import Movable, identity, improve, layouts_of, size

@@ -9,8 +9,8 @@ import pytest
 from shared_material import REPOSITORY
 
 from onert.compiler import Options
-from onert.compiler import config_keys as variables
 from onert.compiler.options import recordings
+from onert.compiler.settings import config_keys as variables
 from onert.ir import CompileError, OnertWarning
 from onert.ir.process.cpus import available_cpus
 

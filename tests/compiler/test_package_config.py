@@ -9,8 +9,8 @@ import pytest
 from attrs import fields
 
 from onert.compiler import Options, package_options
-from onert.compiler.config_keys import NAMES
-from onert.compiler.package_config import PERMITTED
+from onert.compiler.settings.config_keys import NAMES
+from onert.compiler.settings.package_config import PERMITTED
 from onert.ir import ModelError
 from onert.ir.process.cpus import MAX_THREADS, available_cpus
 

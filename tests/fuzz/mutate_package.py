@@ -12,7 +12,7 @@ import hostile_packages as hostile
 from attrs import evolve, frozen
 from zips import METHODS, Entry, pack, write_zip
 
-from onert.compiler.config_keys import NAMES
+from onert.compiler.settings.config_keys import NAMES
 
 NUMBERS = (-1, 0, 1, 2, 0xFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFE, 0xFFFFFFFF)
 WORDS = (

@@ -14,7 +14,7 @@ from attrs import fields
 from shared_material import REPOSITORY
 
 import onert
-from onert.compiler.option_fields import OptionFields
+from onert.compiler.settings.option_fields import OptionFields
 
 EXAMPLES = REPOSITORY / "nnpackage" / "examples"
 DIGITS = EXAMPLES / "digits_float"

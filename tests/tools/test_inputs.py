@@ -23,10 +23,10 @@ from onert.ir.ops.control_flow.control import Call
 from onert.runtime import measuring
 from onert.runtime.details import operand_details
 from onert.tools import contest, inputs
-from onert.tools.answers import answer_lines, read_answers, top_classes
 from onert.tools.inputs import Reading
-from onert.tools.measure import Measurements
-from onert.tools.slowness import runs_slowly, slowness
+from onert.tools.reports.answers import answer_lines, read_answers, top_classes
+from onert.tools.reports.measure import Measurements
+from onert.tools.reports.slowness import runs_slowly, slowness
 
 
 def info(dtype: DType, *shape: int | None, scale: float = 0.0, zero: int = 0) -> TensorInfo:

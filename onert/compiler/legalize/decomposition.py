@@ -49,7 +49,7 @@ def only_float32(op: Op, types: CallTypes) -> str | None:
 
 
 _KINDS: Mapping[str, tuple[str, ...]] = {
-    "hlo_shapes": (
+    "hlo.shapes": (
         "HloBroadcastInDim",
         "HloClamp",
         "HloSlice",
@@ -61,10 +61,10 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
         "HloPad",
         "Dilate",
     ),
-    "hlo_convolution": ("HloConvolution",),
+    "hlo.convolution": ("HloConvolution",),
     "interpolation": ("Interpolate",),
     "products": ("HloDotGeneral", "BatchMatMul", "FullyConnected", "Einsum"),
-    "hlo_gather": ("HloGather",),
+    "hlo.gather": ("HloGather",),
     "scatter": ("HloScatter", "ScatterNd", "SparseToDense", "UnsortedSegment", "SegmentSum"),
     "reductions": ("HloReduce", "HloReduceWindow", "ReduceWindow", "HloSort", "Reduce", "ArgReduce"),
     "transformer": ("RoPE", "Attention", "MixtureOfExperts"),

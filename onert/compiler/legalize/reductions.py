@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from onert.compiler.legalize.hlo.shapes import MOST_NUMBERS, padded
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.data_movement.fill import TopK
@@ -21,7 +22,6 @@ from onert.ir.shape import static
 
 from .decomposition import Decomposition, only_float32
 from .draft import Draft
-from .hlo_shapes import MOST_NUMBERS, padded
 
 _KINDS = {
     BinaryKind.ADD: Reduction.SUM,

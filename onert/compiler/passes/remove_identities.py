@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from onert.compiler.passes.layout.merge_transposes import permutation
 from onert.compiler.rewrite.activation_bounds import Bounds, as_clamp
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, definer
@@ -12,7 +13,6 @@ from onert.ir.ops.data_movement.slicing import BroadcastTo, MirrorPad, Pad, Slic
 from onert.ir.ops.elementwise.convert import Bitcast, Cast, Dequantize, Quantize
 
 from .fuse_activation import clamps_exactly, ends_with_activation
-from .merge_transposes import permutation
 
 SAME_TYPE_IS_SAME = (Cast, Bitcast, Quantize, Dequantize, Slice, Pad, MirrorPad, Tile, BroadcastTo)
 """Kinds that give their first operand wherever the result has its very type: element type, shape and quantisation."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from onert.compiler.planner import PLANNERS
 from onert.ir import CompileError
 from onert.ir.process.cpus import MAX_THREADS
-
-from .planner import PLANNERS
 
 EXECUTORS = ("Linear", "Dataflow", "Parallel")
 

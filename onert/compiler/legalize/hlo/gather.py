@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from onert.compiler.legalize.decomposition import Decomposition, moves
+from onert.compiler.legalize.draft import Draft
 from onert.ir import CallTypes
 from onert.ir.ops.data_movement.gather import GatherNd
 from onert.ir.ops.stablehlo.gather import HloGather
 from onert.ir.shape import static
-
-from .decomposition import Decomposition, moves
-from .draft import Draft
 
 
 def _gather(d: Draft, op: HloGather, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from .extension import Extension
+    from onert.compiler.extension import Extension
 
 
 class OptionFields(TypedDict, total=False):

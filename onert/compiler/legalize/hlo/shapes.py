@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from onert.compiler.legalize.decomposition import Decomposition, always, moves
+from onert.compiler.legalize.draft import Draft
 from onert.ir import CallTypes, DType
 from onert.ir.ops.data_movement.dense import Dilate
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, PutRow
@@ -23,9 +25,6 @@ from onert.ir.ops.stablehlo.shapes_and_elements import (
     HloTranspose,
 )
 from onert.ir.shape import static
-
-from .decomposition import Decomposition, always, moves
-from .draft import Draft
 
 _NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
 MOST_NUMBERS = 1 << 24

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import frozen
 
+from onert.compiler.legalize.decomposition import Decomposition, only_float32
+from onert.compiler.legalize.draft import Draft
+from onert.compiler.legalize.products import EXACT_TERMS
 from onert.ir import CallTypes, DType
 from onert.ir.ops.arithmetic.window import MAX_STEP, Padding
 from onert.ir.ops.contraction.conv import Conv2D
@@ -19,10 +22,7 @@ from onert.ir.ops.stablehlo.products import HloConvolution
 from onert.ir.shape import static
 from onert.ir.value import Value
 
-from .decomposition import Decomposition, only_float32
-from .draft import Draft
-from .hlo_shapes import padded
-from .products import EXACT_TERMS
+from .shapes import padded
 
 
 @frozen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from onert.compiler.passes.fuse_activation import ends_with_activation
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, definer, only_user
 from onert.ir import Operand, Operation, Subgraph
@@ -11,8 +12,6 @@ from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
 from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.ops.elementwise.unary import LeakyRelu, Unary
 from onert.ir.shape import static
-
-from .fuse_activation import ends_with_activation
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
