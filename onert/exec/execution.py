@@ -94,8 +94,7 @@ class Execution:
             self._arena.admit(instance, program.arena_bytes)
         elif self._arena is not None:
             instance.settle(callers_arena(self._arena, program.arena_bytes))
-        frame, arena = instance.frame(program.entry), self._arena
-        shared = arena if isinstance(arena, SharedArena) else None
+        frame, shared = instance.frame(program.entry), self._arena if isinstance(self._arena, SharedArena) else None
         run: Callable[[Frame], None] = frame.execute
         if self._watching is not None or shared is not None:
             run = module("onert.exec.run_modes").Accompanied(program, shared, self._watching, instance.meter)
@@ -110,8 +109,7 @@ class Execution:
     def set_input_shape(self, name: str | int, shape: Sequence[int]) -> None:
         """Give an input another shape; the program for it is compiled, or taken from where it was kept.
 
-        The other inputs stay as they were given. State starts anew. CompileError if an operation cannot bear the
-        shape.
+        The other inputs stay as they were given. State starts anew. CompileError if an operation refuses the shape.
         """
         position = self._input(name)
         self._reshape({position: whole_shape(self.program.inputs[position].name, shape)})
