@@ -93,7 +93,7 @@ def test_reads_keep_no_order_among_themselves_and_writes_keep_it_with_all(
     kinds: tuple[str, ...], before: tuple[tuple[int, ...], ...]
 ) -> None:
     graph = effects(*kinds)
-    assert predecessors(graph, (Effect.NONE,)) == before
+    assert predecessors(graph, (Effect.NONE,), {}) == before
 
 
 def test_what_a_called_subgraph_does_keeps_its_order() -> None:
@@ -106,7 +106,7 @@ def test_what_a_called_subgraph_does_keeps_its_order() -> None:
     graph = d.uninferred(*(d.op(op, x) for op in (Call(1), Call(2), ToyScale(), Call(2), ToyWrite(), Call(1))))
     of_subgraphs = subgraph_effects(Subgraphs((graph, body, reading)))
     assert of_subgraphs == (Effect.WRITE, Effect.WRITE, Effect.READ)
-    assert predecessors(graph, of_subgraphs) == ((), (0,), (), (0,), (0, 1, 3), (4,))
+    assert predecessors(graph, of_subgraphs, {}) == ((), (0,), (), (0,), (0, 1, 3), (4,))
 
 
 class Grouping(ToyBackend):

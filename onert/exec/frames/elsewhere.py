@@ -13,7 +13,6 @@ from onert.ir import Array, Context, OnertError
 from onert.ir.ops.data_movement.permute import Permute
 
 from .frame import Calls, Frame, Watch
-from .guarded import bound as bind
 
 
 class ElsewhereFrame(Frame):
@@ -93,7 +92,7 @@ class ElsewhereFrame(Frame):
     @property
     def calls(self) -> Calls:
         if self.bound is None:
-            bound = tuple(bind(step, self.tensors, self._context) for step in self.routine.steps)
+            bound = self._bound_steps()
             plan = _in_turn(self.routine, bound, self._in_order)
             memories = [queue_of(memory) for memory in self.routine.memories.values()]
             self._queues = tuple(dict.fromkeys(q for q in (*plan.queues, *memories) if q is not None))

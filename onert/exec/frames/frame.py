@@ -9,13 +9,13 @@ from weakref import finalize
 
 import numpy as np
 
-from onert.backend import HOST, Buffer, Memory, Routine, Tensor, Tensors, tensor_bytes
+from onert.backend import HOST, Buffer, Memory, Routine, Step, Tensor, Tensors, tensor_bytes
+from onert.backend.registry import OWN
 from onert.exec.atomic import at_once
 from onert.exec.journal import undo
 from onert.ir import Array, Context, DType, ExecutionError, TensorType
 from onert.ir import shape as shapes
-
-from .guarded import bound as bind
+from onert.ir.process.imports import module
 
 Calls = tuple[Callable[[], None], ...]
 Watch = Callable[[Routine, Tensors, Calls], Calls]
@@ -211,11 +211,17 @@ class Frame:
     def calls(self) -> Calls:
         """The steps, bound to where the tensors lie now."""
         if self.bound is None:
-            bound = tuple(bind(step, self.tensors, self._context) for step in self.routine.steps)
+            bound = self._bound_steps()
             if self._watch is not None:
                 bound = self._watch(self.routine, self.tensors, bound)
             self.bound = bound
         return self.bound
+
+    def _bound_steps(self) -> Calls:
+        """The steps' kernels bound; those of other packages raise nothing but errors of this project's."""
+        own = all(step.backend in OWN for step in self.routine.steps)
+        bind = _bound if own else module("onert.exec.frames.guarded").bound
+        return tuple(bind(step, self.tensors, self._context) for step in self.routine.steps)
 
     def update_state(self) -> None:
         """Give variables the values that this run computed for them, all at once; one that was updated in place has
@@ -259,6 +265,10 @@ class Frame:
 
     def _name(self) -> str:
         return f"'{self.routine.subgraph.name}'"
+
+
+def _bound(step: Step, tensors: Tensors, context: Context) -> Callable[[], None]:
+    return step.kernel.bind(tensors, context)
 
 
 def _free(allocated: list[tuple[Memory, Buffer]]) -> None:
