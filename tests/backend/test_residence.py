@@ -25,7 +25,7 @@ from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.softmax import Softmax
 
 from .remote import Device, RemoteBackend, device
-from .twelve import Twelve
+from .twelve import Place, Twelve, TwelveMemory
 
 ROWS, WIDTH = 4, 64
 X, STATE = TensorType(DType.FLOAT32, (ROWS, WIDTH)), TensorType(DType.FLOAT32, (ROWS, WIDTH))
@@ -247,6 +247,39 @@ def test_state_elsewhere_stays_where_the_host_refuses_its_own(remote: RemoteBack
         with pytest.raises(ExecutionError, match="a variable is given"):
             mine.run([x, np.int32([3, 2])])
         assert mine.run([x, np.int32([2, 2])]).popitem()[1].tobytes() == (x + x).tobytes()
+
+
+class InterruptedMemory(TwelveMemory):
+    """Where the second copy of all is interrupted."""
+
+    def __init__(self) -> None:
+        self.copies = 0
+
+    def copy(self, source: Place, target: Place, type_: TensorType) -> None:
+        self.copies += 1
+        if self.copies == 2:
+            raise KeyboardInterrupt
+        super().copy(source, target, type_)
+
+
+def test_variables_elsewhere_take_their_new_values_all_or_none_if_that_is_interrupted() -> None:
+    def model() -> Subgraphs:
+        b = Builder()
+        x, one, other = b.input(X, "x"), b.variable(STATE), b.variable(STATE)
+        sums = [_add(b, x, one), _add(b, _add(b, x, x), other)]
+        b.update(one, sums[0])
+        b.update(other, sums[1])
+        return b.model([_add(b, *sums)])
+
+    backend = Twelve()
+    backend._memory = InterruptedMemory()
+    mine = Execution(compile(Package((model(),)), Options(), (backend, load_backend("builtin"))))
+    host = Execution(compiled(model()))
+    with pytest.raises(KeyboardInterrupt):
+        mine.run(drawn(0)[:1])
+    host.run(drawn(0)[:1])  # the run was whole, so that all of its state is there
+    for seed in (1, 2):
+        alike(mine, host, drawn(seed)[:1])
 
 
 # ---- queues

@@ -233,7 +233,7 @@ def _ancestors(routine: Routine, last: int) -> set[int]:
 
 
 class _Turn:
-    """A call after events that others left, which leaves events itself and asks at last if what it read is right."""
+    """A call after events that others left. It leaves events itself, and then asks whether what it read is right."""
 
     __slots__ = ("_after", "_call", "_checks", "_events", "_lanes", "_left")
 
