@@ -49,6 +49,8 @@ def test_a_backend_of_twelve_operations_runs_a_whole_model(name: str) -> None:
     operations = program.main.subgraph.operations
     assert {type(o.op) for o in operations} <= {*RUN, Permute}
     assert sum(step.backend == "twelve" for step in program.main.steps) == 1
+    copies = sum(isinstance(o.op, Permute) for o in operations)
+    assert copies == len(program.inputs) + len(program.outputs)  # no state, and no weights
     rng = np.random.default_rng(0)
     inputs = [draw(rng, info.shape) for info in program.inputs]
     execution, ours = Execution(program), Execution(onert.compile(package))
