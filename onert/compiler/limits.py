@@ -128,9 +128,10 @@ def is_metered(subgraph: Subgraph) -> bool:
 
 def memory_of(subgraph: Subgraph, backends: Sequence[Backend], arenas: Iterable[ArenaPlan]) -> int:
     """The bytes that one execution of a lowered graph needs: arenas, inputs and outputs, which callers have copies of,
-    and what NumPy needs beside its results."""
+    what lasts until a run is whole, and what NumPy needs beside its results."""
     ends = 2 * sum(_bytes(subgraph.type(i)) for i in {*subgraph.inputs, *subgraph.outputs})
     variables = sum(_bytes(operand.type) for operand in subgraph.operands if operand.variable)
+    variables += sum(_bytes(subgraph.type(operand)) for operand in subgraph.lasting)
     evaluated = 0
     for operation, backend in zip(subgraph.operations, backends, strict=True):
         if backend.evaluates:
