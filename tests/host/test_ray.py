@@ -128,18 +128,17 @@ def test_the_state_of_a_sequence_goes_with_its_node_and_that_is_told(cluster: An
     def add(sequence: str) -> float:
         return output(host.run_network_blocking("sum", [np.float32([1])], sequence=sequence))[0]
 
+    def until_it_fails() -> None:
+        for _ in range(10_000):  # it takes a moment until the actor has ended
+            add("a")
+
     with HostManager(TWO[:1]) as host:
         host.add_network("sum", running_sum())
         assert [add("a") for _ in range(3)] == [1, 4, 9]
         (device,) = host.devices
         ray.kill(device._actors[0])  # type: ignore[attr-defined]
-
-        def add_until_it_is_lost() -> None:
-            for _ in range(10_000):  # it takes a moment until the actor has ended
-                add("a")
-
         with pytest.raises(DeviceLostError, match=r"its actor was lost"):
-            add_until_it_is_lost()
+            until_it_fails()
         assert _is_back(device)
         with pytest.raises(DeviceLostError, match="went with its node"):
             add("a")

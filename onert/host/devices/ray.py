@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from threading import Condition, Thread
-from time import monotonic, perf_counter_ns
+from time import monotonic, perf_counter_ns, sleep
 from typing import Any
 from weakref import finalize, ref
 
@@ -34,6 +34,8 @@ from .worker import Worker
 _LOGGER = logging.getLogger("onert.host")
 _LOST = 1 << 20
 """Added to the load of a device that is lost, so that runs go to others."""
+_PAUSE = 0.5
+"""Seconds between two tries to have an actor."""
 _PAYLOADS: dict[tuple[str, int], tuple[Any, Any]] = {}
 """Programs in the object store, by cluster and program, as long as the program is there: replicas share them."""
 
@@ -113,7 +115,7 @@ class RayDevice(DeviceManager):
                 raise DeviceLostError(
                     f"device {self.name!r}: there is no Ray cluster at {address!r}: {error}"
                 ) from error
-        self._actors.append(self._made(self._setting("start", 120.0)))
+        self._actors.append(self._first(self._setting("start", 120.0)))
         self._worker = worker = Worker(self.name, lambda: None)
         finalize(self, _end, worker, self._actors)
 
@@ -121,6 +123,17 @@ class RayDevice(DeviceManager):
         own = {name: v for name, v in self.config.parameters.items() if name not in _SETTINGS}
         found = super().options(options)
         return found.choose(extra={**options.extra, **own})
+
+    def _first(self, seconds: float) -> Any:
+        """The first actor. One that is put on a node whose end nobody has noticed yet dies, and is made again."""
+        end = monotonic() + seconds
+        while True:
+            try:
+                return self._made(max(end - monotonic(), 0.0))
+            except DeviceLostError:
+                if monotonic() + _PAUSE >= end:
+                    raise
+            sleep(_PAUSE)
 
     def _made(self, seconds: float) -> Any:
         """An actor with all functions; DeviceLostError where there is none in time."""
@@ -190,7 +203,7 @@ class RayDevice(DeviceManager):
             except Exception as error:  # the next try may find room
                 _LOGGER.warning("%s", error)
                 with self._changed:
-                    self._changed.wait(1.0)
+                    self._changed.wait(_PAUSE)
                 continue
             with self._changed:
                 self._actors.append(made)
