@@ -67,6 +67,8 @@ BODIES: dict[str, Body] = {
     "a transposed weight": lambda x: tf.matmul(x, WEIGHT.T.copy(), transpose_b=True),
     "functions of elements": lambda x: tf.exp(tf.sin(x)) / (tf.abs(x) + 1.0) - tf.tanh(x) * tf.sigmoid(x) ** 2.0,
     "comparisons": lambda x: tf.where(x > 0.5, x, tf.zeros_like(x)),
+    "a smooth rectifier": lambda x: tf.nn.gelu(x - 0.5) + tf.math.erfc(x),
+    "a leaking rectifier": lambda x: tf.nn.leaky_relu(x - 0.5, 0.3),
     "bounds": lambda x: tf.nn.relu6(tf.maximum(x * 8.0, 0.1)),
     "reductions": lambda x: tf.reduce_sum(x, 1, keepdims=True) + tf.reduce_max(x) + tf.reduce_prod(x, [0, 1]),
     "a mean": lambda x: tf.math.squared_difference(x, tf.reduce_mean(x, 1, keepdims=True)),

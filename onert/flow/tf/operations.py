@@ -93,6 +93,11 @@ def _along_last(optype: str) -> Rule:
     return rule
 
 
+def _leaky_relu(f: Builder, node: Node) -> Result:
+    (x,) = node.inputs
+    return f.cond(f.less(x, 0.0), f.mul(x, float(node.attributes["alpha"])), x, node.name)
+
+
 def _in_shape(optype: str) -> Rule:
     """The same elements in the declared shape."""
 
@@ -178,6 +183,8 @@ RULES: Mapping[str, Rule] = {
     "BatchMatMul": _product("adj_x", "adj_y"),
     "BatchMatMulV2": _product("adj_x", "adj_y"),
     "Relu6": lambda f, node: f.minimum(f.relu(node.inputs[0]), 6.0, node.name),
+    "Erfc": lambda f, node: f.sub(1.0, f.erf(node.inputs[0]), node.name),
+    "LeakyRelu": _leaky_relu,
     "SquaredDifference": lambda f, node: f.square(f.sub(*node.inputs), node.name),
     "Softmax": _along_last("SoftMax"),
     "LogSoftmax": _along_last("LogSoftMax"),
