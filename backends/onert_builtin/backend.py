@@ -14,6 +14,7 @@ from onert.ir.process import imports
 class Builtin(Backend):
     """Runs `Permute`, which carries a tensor from one memory space to another, and operations that run subgraphs."""
 
+    api_version = 2
     name = "builtin"
     single = True
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 class Llvm(Backend):
     """Native code for sequences of operations, made with LLVM."""
 
+    api_version = 2
     name = "llvm"
     serializable = SERIALIZABLE
     side_by_side = True

@@ -13,6 +13,7 @@ from onert.ir.process import imports
 class Reference(Backend):
     """Runs every operation that has a meaning in NumPy, whatever its types; it is the oracle of every test."""
 
+    api_version = 2
     name = "reference"
     evaluates = True
     updates_in_place = True

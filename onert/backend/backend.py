@@ -30,7 +30,11 @@ class Settings(Value):
 
 
 class Backend:
-    """A plugin that runs operations. Subclass it; only `name`, `supports` and `generate` must be given."""
+    """A plugin that runs operations. Subclass it; only `name`, `supports` and `generate` must be given.
+
+    A class that users choose by name or import path also writes `api_version`, the version of this contract that it is
+    made for: one that it inherited would be that of whatever is installed.
+    """
 
     api_version: ClassVar[int] = API_VERSION
     name: ClassVar[str]

@@ -127,6 +127,12 @@ def _made(name: str, path: str) -> Backend:
         raise BackendError(f"backend {name!r} at {path} is a {type(made).__name__}, expected an onert.backend.Backend")
     if not isinstance(getattr(made, "name", None), str):
         raise BackendError(f"backend {name!r} at {path} has no name")
+    own = type(made).__mro__[: type(made).__mro__.index(Backend)]
+    if not any("api_version" in vars(kind) for kind in own):
+        raise BackendError(
+            f"backend {name!r} at {path} does not say which version of the contract it is made for; this is "
+            f"{API_VERSION}: write api_version = {API_VERSION}"
+        )
     if made.api_version != API_VERSION:
         raise BackendError(
             f"backend {name!r} at {path} is made for version {made.api_version} of the contract, this is {API_VERSION}"

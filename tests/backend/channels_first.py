@@ -18,6 +18,8 @@ from onert.ir.ops.reduction.pool import Pool2D, Pooling
 class ChannelsFirst(Backend):
     """Pools and adds pictures of floats as [batch, channels, height, width]."""
 
+    api_version = 2
+
     def __init__(self, name: str = "channels_first") -> None:
         self.name = name  # type: ignore[misc] # the contract's class variable is each object's own here
 

@@ -43,6 +43,7 @@ PADDED = PaddedMemory()
 class Padded(Backend):
     """Adds, and gives other shapes to, floats."""
 
+    api_version = 2
     name = "padded"
 
     @property

@@ -231,6 +231,8 @@ class DeviceMemory:
 class RemoteBackend(Backend):
     """Adds, multiplies and bends floats on a device, in one of its lanes; a sequence takes `delay` seconds longer."""
 
+    api_version = 2
+
     def __init__(self, device: Device, name: str = "remote", lane: int = 0, delay: float = 0) -> None:
         self.name = name  # type: ignore[misc] # the contract's class variable is each object's own here
         self.device = device

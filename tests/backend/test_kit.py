@@ -61,6 +61,7 @@ class Wrong(Backend):
     """Adds floats, and then does something that it must not."""
 
     then: Do
+    api_version = 2
     name = "wrong"
 
     def supports(self, operation: Operation, types: CallTypes) -> str | None:

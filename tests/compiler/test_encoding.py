@@ -50,6 +50,7 @@ class Colour(Enum):
 class Own(Backend):
     """A backend that lists classes and has a memory."""
 
+    api_version = 2
     name = "own"
     serializable = (Point, Colour)
 

@@ -25,6 +25,7 @@ FILE = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tfli
 class Told(Backend):
     """Runs nothing, and notes what it is told."""
 
+    api_version = 2
     name = "told"
     kinds: ClassVar[list[list[str]]] = []
     waited = 0

@@ -224,6 +224,8 @@ class NumPyKernel:
 class ToyBackend(Backend):
     """Runs the kinds it is told to, through NumPy."""
 
+    api_version = 2
+
     def __init__(
         self, name: str, kinds: Sequence[type[Op]] | None = None, memory: Memory = HOST, *, single: bool = False
     ) -> None:

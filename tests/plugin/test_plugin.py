@@ -118,6 +118,7 @@ def good(name: str, more: str = "") -> str:
 from onert.backend import Backend
 class Made(Backend):
     name = {name!r}
+    api_version = 2
     {more}
     def supports(self, operation, types):
         return "nothing is run"
@@ -148,6 +149,12 @@ def the_rest_works() -> None:
         ),
         ("p_int", "Made = int", "Made", "is a int, expected an onert.backend.Backend"),
         ("p_old", good("p_old", "api_version = 0"), "Made", "made for version 0 of the contract, this is 2"),
+        (
+            "p_silent",
+            good("p_silent").replace("api_version = 2", ""),
+            "Made",
+            "does not say which version of the contract it is made for; this is 2: write api_version = 2",
+        ),
         ("p_new", good("p_new", "api_version = 99"), "Made", "made for version 99 of the contract, this is 2"),
         (
             "p_alias",

@@ -26,6 +26,7 @@ _MOST = 127
 class DynamicRange(Backend):
     """All that the LLVM backend runs; dense layers and convolutions with constant float weights by bytes."""
 
+    api_version = 2
     name = "dynamic_range"
     side_by_side = True
 

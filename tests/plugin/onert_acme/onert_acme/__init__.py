@@ -17,6 +17,7 @@ FUNCTIONS = {BinaryKind.ADD: np.add, BinaryKind.MAXIMUM: np.maximum}
 class Acme(Backend):
     """Runs float32 additions and maxima."""
 
+    api_version = 2
     name = "acme"
 
     def supports(self, operation: Operation, types: CallTypes) -> str | None:
