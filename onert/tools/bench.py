@@ -41,7 +41,10 @@ class Row(Value):
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(prog="onert_bench", description=__doc__)
+    out = argparse.ArgumentParser(
+        prog="onert_bench", description="Measure onert and other runtimes side by side in one run, as ratios."
+    )
+    out.add_argument("--version", action="version", version=f"onert {onert.__version__}")
     out.add_argument("models", nargs="+", type=Path, metavar="MODEL")
     out.add_argument("--peers", default="litert,openvino", help="comma-separated: litert, openvino, onnxruntime")
     out.add_argument("--threads", default="1", help="comma-separated numbers of threads (default 1)")

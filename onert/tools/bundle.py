@@ -33,6 +33,7 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
         metavar="N",
         help="what files and symbols are called (default: the model's file name)",
     )
+    out.add_argument("--version", action="version", version=f"onert {onert.__version__}")
     out.add_argument(
         "--entry",
         "-main-entry-name",

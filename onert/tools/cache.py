@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from onert import __version__
 from onert.backend.cache import Cache, default_directory
 from onert.ir import ExecutionError
 
@@ -21,6 +22,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument(
         "--directory", type=Path, default=None, help="the cache (default: ONERT_CACHE_DIR or ~/.cache/onert)"
     )
+    out.add_argument("--version", action="version", version=f"onert {__version__}")
     commands = out.add_subparsers(dest="command", required=True)
     commands.add_parser("ls", help="list the entries, the longest unused first")
     removing = commands.add_parser("rm", help="remove entries whose keys begin with the given prefixes, or all")

@@ -26,6 +26,7 @@ from .exits import UsageError, ended
 
 def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(prog="onert_inspect", description="Print what is in a model.")
+    out.add_argument("--version", action="version", version=f"onert {onert.__version__}")
     out.add_argument("model", metavar="MODEL", help=".tflite, .circle, or an nnpackage (directory or zip)")
     out.add_argument("--ops", action="store_true", help="the operations: what runs where, with types")
     out.add_argument("--plan", action="store_true", help="the memory plan: where each tensor lies")

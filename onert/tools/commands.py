@@ -1,0 +1,123 @@
+"""`python -m onert COMMAND`: every command by its short name, and completion for shells."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from onert import __version__
+from onert.ir.process import imports
+
+from .exits import ended
+
+COMMANDS = {
+    "run": "load, compile and run a model",
+    "inspect": "print what is in a model",
+    "bundle": "compile models ahead of time into an object file, weights and a C header",
+    "bench": "onert and other runtimes side by side",
+    "cache": "list the cache of compiled code, or remove from it",
+}
+"""The commands by the names of their modules here, and what each does; at a shell they are `onert_run` and so on."""
+SHELLS = ("bash", "zsh", "fish")
+
+
+def parser() -> argparse.ArgumentParser:
+    told = "\n".join(
+        f"  {name:<10} {what}" for name, what in (*COMMANDS.items(), ("completion", "print it for a shell"))
+    )
+    out = argparse.ArgumentParser(
+        prog="python -m onert",
+        description=f"A neural-network compiler and runtime.\n\ncommands:\n{told}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    out.add_argument("--version", action="version", version=f"onert {__version__}")
+    out.add_argument("command", metavar="COMMAND", choices=(*COMMANDS, "completion"), help=argparse.SUPPRESS)
+    out.add_argument("arguments", metavar="...", nargs=argparse.REMAINDER, help="what the command is given")
+    return out
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit status of the command; 2 for wrong usage."""
+    given = parser().parse_args(arguments)
+    if given.command != "completion":
+        status: int = _module(given.command).main(given.arguments)
+        return status
+    completing = argparse.ArgumentParser(prog="python -m onert completion")
+    completing.add_argument("shell", choices=SHELLS)
+    shell = completing.parse_args(given.arguments).shell
+    return ended("onert", partial(print, completion(shell), end=""))
+
+
+def parser_of(command: str) -> argparse.ArgumentParser:
+    """The parser of a command's arguments."""
+    found: argparse.ArgumentParser = _module(command).parser()
+    return found
+
+
+def _module(command: str) -> Any:
+    return imports.module(f"onert.tools.{command}")
+
+
+# ---- completion
+
+
+def completion(shell: str) -> str:
+    """A script that lets a shell complete the commands' options, the choices that these have, and files."""
+    write = {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]
+    return "".join(f"{line}\n" for command in COMMANDS for line in write(f"onert_{command}", _options(command)))
+
+
+def _options(command: str) -> list[tuple[tuple[str, ...], str, tuple[str, ...]]]:
+    """Names, help and choices of each option; subcommands are choices of an option without a name."""
+    found = []
+    for action in parser_of(command)._actions:
+        said = (action.help or "").replace("%%", "%").replace("\n", " ")
+        found.append((tuple(action.option_strings), said, tuple(map(str, action.choices or ()))))
+    return found
+
+
+def _bash(command: str, options: list[tuple[tuple[str, ...], str, tuple[str, ...]]]) -> Iterator[str]:
+    names = " ".join(name for each, _, _ in options for name in each)
+    function = f"_{command}_completion"
+    yield f"{function}() {{"
+    yield "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}"
+    yield '  case "$before" in'
+    for each, _, choices in options:
+        if each and choices:
+            yield f'    {"|".join(each)}) COMPREPLY=($(compgen -W "{" ".join(choices)}" -- "$word")); return ;;'
+    yield "  esac"
+    free = " ".join(choice for each, _, choices in options if not each for choice in choices)
+    yield f'  if [[ "$word" == -* ]]; then COMPREPLY=($(compgen -W "{names}" -- "$word"))'
+    yield f'  else COMPREPLY=($(compgen -W "{free}" -- "$word") $(compgen -f -- "$word")); fi'
+    yield "}"
+    yield f"complete -o filenames -F {function} {command}"
+
+
+def _zsh(command: str, options: list[tuple[tuple[str, ...], str, tuple[str, ...]]]) -> Iterator[str]:
+    function = f"_{command}_completion"
+    yield f"{function}() {{"
+    yield "  case ${words[CURRENT-1]} in"
+    for each, _, choices in options:
+        if each and choices:
+            yield f"    {'|'.join(each)}) compadd -- {' '.join(choices)}; return ;;"
+    yield "  esac"
+    names = " ".join(name for each, _, _ in options for name in each)
+    free = " ".join(choice for each, _, choices in options if not each for choice in choices)
+    yield f"  if [[ ${{words[CURRENT]}} == -* ]]; then compadd -- {names}"
+    yield f"  else {f'compadd -- {free}; ' if free else ''}_files; fi"
+    yield "}"
+    yield f"compdef {function} {command}"
+
+
+def _fish(command: str, options: list[tuple[tuple[str, ...], str, tuple[str, ...]]]) -> Iterator[str]:
+    for each, said, choices in options:
+        text = said.replace("\\", "\\\\").replace("'", "\\'")
+        listed = f" -x -a '{' '.join(choices)}'" if choices else ""
+        if not each:
+            if choices:
+                yield f"complete -c {command}{listed}"
+            continue
+        named = " ".join(f"-l '{n[2:]}'" if n.startswith("--") else f"-s {n[1:]}" for n in each)
+        yield f"complete -c {command} {named}{listed} -d '{text}'"

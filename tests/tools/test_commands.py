@@ -1,0 +1,84 @@
+"""Claims about `python -m onert`, versions, completion, and the page of each command."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import command_pages
+import pytest
+from shared_material import REPOSITORY
+
+import onert
+from onert.tools import commands
+from onert.tools.commands import COMMANDS, SHELLS, completion, main, parser_of
+
+DIGITS = str(REPOSITORY / "nnpackage" / "examples" / "digits_float")
+
+
+@pytest.mark.parametrize("arguments", [[], *([name] for name in COMMANDS)], ids=["onert", *COMMANDS])
+def test_every_command_says_its_version(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments, "--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"onert {onert.__version__}\n"
+
+
+def test_the_module_runs_every_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "onert", "inspect", DIGITS], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert "FullyConnected" in done.stdout
+    assert parser_of("run").prog == "onert_run"
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["completion"], ["completion", "csh"], ["run"]])
+def test_what_is_no_command_is_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    try:
+        status = main(arguments)
+    except SystemExit as stop:
+        status = int(stop.code or 0)
+    assert status == 2
+    assert capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_knows_every_option_and_is_read_by_the_shell(shell: str) -> None:
+    script = completion(shell)
+    for command in COMMANDS:
+        assert f"onert_{command}" in script
+        for action in parser_of(command)._actions:
+            for name in action.option_strings:
+                assert name.lstrip("-") in script
+    if shutil.which(shell):
+        done = subprocess.run([shell, "-n"], input=script, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+COMPLETIONS = {
+    "onert_run --image": "--image-mode",
+    "onert_run --image-mode neg1": "neg1to1",
+    "onert_cache l": "ls",
+    "onert_bundle --api st": "static",
+}
+
+
+@pytest.mark.parametrize(("typed", "wanted"), COMPLETIONS.items(), ids=COMPLETIONS.keys())
+def test_bash_completes_what_is_typed(typed: str, wanted: str) -> None:
+    words = typed.split()
+    given = f"COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _{words[0]}_completion"
+    script = f"{completion('bash')}{given}; echo ${{COMPREPLY[@]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, cwd="/")
+    assert wanted in done.stdout.split()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_page_of_a_command_is_what_its_parser_says(command: str) -> None:
+    page = (command_pages.FOLDER / f"onert_{command}.md").read_text(encoding="utf-8")
+    assert page == command_pages.page(command), "python tests/command_pages.py writes it anew"
+
+
+def test_every_script_is_a_command() -> None:
+    assert commands.COMMANDS.keys() == {path.stem.removeprefix("onert_") for path in command_pages.FOLDER.glob("*.md")}
