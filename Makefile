@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint types pytest test-long mutants mutants-sampled hostile clean
+.PHONY: help run test check lint types pytest test-long mutants mutants-sampled hostile docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ test-long: $(BIN)/.dev ## the long suites
 
 hostile: $(BIN)/.dev ## 30,000 mutated models, and files of every hostile class at three sizes
 	$(BIN)/python -m pytest -n $(JOBS) tests/fuzz tests/hostile
+
+docs: $(BIN)/.dev ## the documentation as a site, in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) build dist
