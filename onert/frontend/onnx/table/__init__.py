@@ -34,6 +34,8 @@ FAMILIES = (
     "vision",
     "signal",
     "text",
+    "microsoft.fused",
+    "microsoft.quantized",
     "learning.linear",
     "learning.trees",
     "learning.training",

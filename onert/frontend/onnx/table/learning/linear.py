@@ -113,12 +113,12 @@ def _scaled(node: Node) -> int:
 
 
 def _normalized(node: Node) -> int:
-    """Each row over its largest magnitude, the sum of magnitudes, or its length; as it is where that is 0."""
+    """Each row over its largest element, the sum of its magnitudes, or its length; as it is where that is 0."""
     x = Expression(node.draft, node.input(0)).cast(DType.FLOAT32)
     last, norm = x.rank - 1, node.text("norm", "MAX")
     size = x.unary(UnaryKind.ABS)
     if norm == "MAX":
-        by = size.reduce(Reduction.MAX, [last])
+        by = x.reduce(Reduction.MAX, [last])
     elif norm == "L1":
         by = size.sum(last)
     elif norm == "L2":

@@ -237,24 +237,27 @@ def _regressor(node: Node) -> int:
 def _classifier(node: Node) -> tuple[int, int]:
     """The best class of each row, and the scores.
 
-    Of two classes only one may have votes: the other has the rest to 1, or the opposite if a vote is negative, as
-    scikit-learn's and LightGBM's exporters mean it.
+    Of two classes only one may have votes. If it is the first, they are those for the second all the same, and the
+    first has the rest to 1, or the opposite where a vote is negative: so ONNX Runtime reads what exporters write.
     """
     trees = _read(node, "class")
     classes = labels(node, "classlabels_int64s", "classlabels_strings")
     if classes is None:
         raise ModelError("has no labels")
-    count = len(classes[0])
-    if count == 2 and len(set(trees.targets)) == 1:
-        trees.targets = [0] * len(trees.targets)
+    count, voted = len(classes[0]), set(trees.targets)
+    least = 0.5 if min(trees.weights, default=0.0) >= 0 else 0.0
+    if count == 2 and voted == {0}:
         bases, _ = _numbers(node, "base_values")
         votes = trees.operation(node, 1, Aggregation.SUM)
         votes = votes + float(bases[-1]) if len(bases) else votes
-        other = 1 - votes if min(trees.weights) >= 0 else -votes
-        scores = other.joined([votes], 1)
+        scores = (1 - votes if least else -votes).joined([votes], 1)
     else:
         scores = _based(node, trees.operation(node, count, Aggregation.SUM))
-    chosen = best(scores, classes)
+    if count == 2 and len(voted) == 1:
+        second = (scores.take(1, 1) > least).cast(DType.INT64)
+        chosen = scores.of(scores.draft.constant(classes[0], classes[1])).take(second, 0)
+    else:
+        chosen = best(scores, classes)
     scores = transformed(scores, node.text("post_transform", "NONE")).cast(DType.FLOAT32)
     return chosen.operand, scores.operand
 

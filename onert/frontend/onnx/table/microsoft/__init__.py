@@ -1,0 +1,3 @@
+"""Operators of ONNX Runtime's own domain, com.microsoft."""
+
+DOMAIN = "com.microsoft"

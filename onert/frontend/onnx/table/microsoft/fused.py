@@ -1,0 +1,173 @@
+"""What ONNX Runtime's optimiser makes of several operators: products, activations and normalisations in one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import evolve
+
+from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.node import Importer, Node
+from onert.frontend.onnx.table.elements.activations import TABLE as ACTIVATIONS
+from onert.frontend.onnx.table.elements.indexing import TABLE as INDEXING
+from onert.frontend.onnx.table.elements.quantization import TABLE as QUANTIZATION
+from onert.frontend.onnx.table.layers.convolution import TABLE as CONVOLUTIONS
+from onert.frontend.onnx.table.layers.normalization import TABLE as NORMALIZATIONS
+from onert.frontend.onnx.table.layers.normalization import mean_of, standardized
+from onert.frontend.onnx.table.layers.products import TABLE as PRODUCTS
+from onert.frontend.onnx.table.layers.products import multiplied
+from onert.frontend.onnx.table.layers.rotary import rotary_embedding
+from onert.ir import ModelError
+from onert.ir.ops.elementwise.unary import UnaryKind
+
+from . import DOMAIN
+
+_NEWEST = 28
+
+
+def as_standard(importer: Importer) -> Importer:
+    """An operator that is one of ONNX's own newest under another domain."""
+    return lambda node: importer(evolve(node, version=_NEWEST))
+
+
+def _operand(node: Node, index: int) -> Expression:
+    return Expression(node.draft, node.input(index))
+
+
+def _turned(node: Node, x: Expression, name: str, batches: str) -> Expression:
+    """With the last two axes swapped, or the first of them brought behind the batches, where attributes say so."""
+    if node.flag(batches):
+        x = x.transpose(*range(1, x.rank - 1), 0, x.rank - 1)
+    if node.flag(name) and x.rank > 1:
+        x = x.transpose(*range(x.rank - 2), x.rank - 1, x.rank - 2)
+    return x
+
+
+def _fused_matmul(node: Node) -> int:
+    x = _turned(node, _operand(node, 0), "transA", "transBatchA")
+    y = _turned(node, _operand(node, 1), "transB", "transBatchB")
+    found = x.of(multiplied(node.draft, x.operand, y.operand))
+    alpha = node.number("alpha", 1.0)
+    return (found if alpha == 1 else found * alpha).operand
+
+
+def _activated(node: Node, x: Expression) -> Expression:
+    """What the attribute `activation` names."""
+    name, numbers = node.text("activation"), node.numbers("activation_params") or ()
+    if not name:
+        return x
+    if name == "LeakyRelu" or name == "Clip" or name == "HardSigmoid":
+        if name == "LeakyRelu":
+            alpha = numbers[0] if numbers else node.number("activation_alpha", 0.01)
+            return (x < 0).choose(x * alpha, x)
+        low, high = (*numbers, 0.0, 1.0)[:2]
+        if name == "Clip":
+            return x.at_least(low).at_most(high)
+        return (x * low + high).unary(UnaryKind.RELU_0_TO_1)
+    kinds = {"Relu": UnaryKind.RELU, "Tanh": UnaryKind.TANH, "Sigmoid": UnaryKind.LOGISTIC}
+    if name not in kinds:
+        raise ModelError(f"activation is {name!r}, expected {', '.join(kinds)}, LeakyRelu, Clip or HardSigmoid")
+    return x.unary(kinds[name])
+
+
+def _with_activation(importer: Importer, *, added: int | None = None) -> Importer:
+    """Another operator, an operand added to what it gives, and an activation."""
+
+    def build(node: Node) -> int:
+        inputs = node.inputs if added is None else node.inputs[:added]
+        found = importer(evolve(node, inputs=inputs, version=_NEWEST))
+        if not isinstance(found, int):
+            raise ModelError("gives several results, expected one")
+        x = Expression(node.draft, found)
+        x = x + _operand(node, added) if added is not None and node.has(added) else x
+        return _activated(node, x).operand
+
+    return build
+
+
+def _of_sum(function: Callable[[Expression], Expression]) -> Importer:
+    """A function of the input and a bias, if there is one."""
+
+    def build(node: Node) -> int:
+        x = _operand(node, 0)
+        return function(x + _operand(node, 1) if node.has(1) else x).operand
+
+    return build
+
+
+def _quick_gelu(node: Node) -> int:
+    x = _operand(node, 0)
+    return (x * (x * node.number("alpha", 1.702)).unary(UnaryKind.LOGISTIC)).operand
+
+
+def _bias_add(node: Node) -> int:
+    return (_operand(node, 0) + _operand(node, 1) + _operand(node, 2)).operand
+
+
+def _skip(node: Node) -> tuple[int | None, ...]:
+    """The sum of input, skip and bias, normalised with beta; the fourth result is the sum."""
+    x = _operand(node, 0) + _operand(node, 1)
+    x = x + _operand(node, 4) if node.has(4) else x
+    found, mean, inverse = standardized(node.draft, x.operand, (x.rank - 1,), node.number("epsilon", 1e-12))
+    y = x.of(found) * _operand(node, 2)
+    y = y + _operand(node, 3) if node.has(3) else y
+    return y.operand, mean, inverse, x.operand
+
+
+def _skip_simplified(node: Node) -> tuple[int | None, ...]:
+    """The sum of input, skip and bias over the root of its mean square; the fourth result is the sum."""
+    x = _operand(node, 0) + _operand(node, 1)
+    x = x + _operand(node, 3) if node.has(3) else x
+    squares = x.of(mean_of(node.draft, (x * x).operand, (x.rank - 1,)))
+    inverse = (squares + node.number("epsilon", 1e-12)).unary(UnaryKind.RSQRT)
+    return (x * inverse * _operand(node, 2)).operand, None, inverse.operand, x.operand
+
+
+def _rotary(node: Node) -> int:
+    """Positions are one offset for all, or one for each token."""
+    d, x = node.draft, _operand(node, 0)
+    places, cos, sin = (_operand(node, at) for at in (1, 2, 3))
+    width = node.integer("rotary_embedding_dim")
+    flat = x.rank == 3
+    if flat:
+        features = x.known(2, "the input")
+        heads = node.integer("num_heads") or features // (width or 2 * cos.known(1, "a table"))
+        if heads < 1 or features % heads:
+            raise ModelError(f"{heads} heads do not fit {x.type}")
+        x = x.reshaped(x.size(0), x.size(1), heads, features // heads).transpose(0, 2, 1, 3)
+    if places.rank == 1:
+        places = places.reshape(1, 1) + x.size(2).count().reshape(1, None)
+    tables = [table.take(places, 0) for table in (cos, sin)]
+    if places.shape[0] == 1:
+        tables = [table.squeeze(0) for table in tables]
+    width = width or x.known(3, "the input")
+    y = rotary_embedding(x, tables[0], tables[1], width, interleaved=node.flag("interleaved"))
+    if not flat:
+        return y.operand
+    y = y.transpose(0, 2, 1, 3)
+    total = y.known(2, "the input") * y.known(3, "the input")
+    return Expression(d, y.operand).reshaped(y.size(0), y.size(1), total).operand
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "BiasAdd": _bias_add,
+    "BiasGelu": _of_sum(lambda x: x.unary(UnaryKind.GELU)),
+    "DequantizeLinear": as_standard(QUANTIZATION["", "DequantizeLinear"]),
+    "FastGelu": _of_sum(lambda x: x.unary(UnaryKind.GELU_TANH)),
+    "FusedConv": _with_activation(CONVOLUTIONS["", "Conv"], added=3),
+    "FusedGemm": _with_activation(PRODUCTS["", "Gemm"]),
+    "FusedMatMul": _fused_matmul,
+    "Gelu": as_standard(ACTIVATIONS["", "Gelu"]),
+    "LayerNormalization": as_standard(NORMALIZATIONS["", "LayerNormalization"]),
+    "QuantizeLinear": as_standard(QUANTIZATION["", "QuantizeLinear"]),
+    "QuickGelu": _quick_gelu,
+    "RotaryEmbedding": _rotary,
+    "SimplifiedLayerNormalization": as_standard(NORMALIZATIONS["", "RMSNormalization"]),
+    "SkipLayerNormalization": _skip,
+    "SkipSimplifiedLayerNormalization": _skip_simplified,
+    "TransposeMatMul": _fused_matmul,
+    "Trilu": as_standard(INDEXING["", "Trilu"]),
+}
+TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()} | {
+    ("", "SimplifiedLayerNormalization"): _IMPORTERS["SimplifiedLayerNormalization"]
+}
