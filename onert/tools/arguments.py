@@ -69,6 +69,12 @@ def parser() -> argparse.ArgumentParser:
         "--start", type=float, default=0.0, metavar="S", help="seconds of a sound before what is taken (default 0)"
     )
     data.add_argument("--seed", type=int, default=0, metavar="N", help="seed of random inputs (default 0)")
+    data.add_argument(
+        "--random-weights",
+        type=int,
+        metavar="SEED",
+        help="give a TNN structure random weights, the same for the same seed; no .tnnmodel is read",
+    )
     data.add_argument("--fixed_input", action="store_true", help="the same random inputs for every run")
     data.add_argument("--force_float", action="store_true", help="real numbers where tensors are quantised")
     data.add_argument("-d", "--dump", type=Path, metavar="FILE", help="write outputs to .npz or .h5")

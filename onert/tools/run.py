@@ -23,6 +23,7 @@ from onert.backend.tensor_names import offered, position_named
 from onert.compiler import Options
 from onert.exec.observers import MinMax, Observer, Profile, Trace
 from onert.ir import Array, BackendError, CompileError, ExecutionError, OnertWarning, dequantize, quantize
+from onert.ir.process import imports
 from onert.tools.reports import profiling
 from onert.tools.reports.answers import answer_lines, read_answers, read_labels
 from onert.tools.reports.measure import Measurements, phase_lines, write_report
@@ -39,6 +40,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return ended("onert_run", partial(_run, options), tracebacks=options.verbose_level >= 2, called=CALLED)
 
 
+def _loaded(options: argparse.Namespace) -> onert.Package:
+    """The model; a TNN structure with random weights where these are asked for."""
+    if options.random_weights is None:
+        return onert.load(options.model)
+    found: onert.Package = imports.module("onert.frontend.tnn").load(
+        options.model, random_weights=options.random_weights
+    )
+    return found
+
+
 def _run(options: argparse.Namespace) -> None:
     check(options)
     measured = Measurements()
@@ -49,7 +60,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.gpumem_poll:
         warnings.warn("-g shows nothing: no backend uses GPU memory", OnertWarning, stacklevel=1)
     with measured.phase("MODEL_LOAD"):
-        package = onert.load(options.model)
+        package = _loaded(options)
     asked = Options.from_environment(os.environ, **_choices(options))
     chosen = asked.with_config(package.config)
     if options.profile_backends or chosen.profiling:

@@ -207,3 +207,17 @@ def test_an_operation_s_name_that_is_wrong_in_the_environment_is_one_sentence(
     status, _, err = shell(FLOAT, "-v", 1)
     assert status == 0
     assert re.search(r"reference runs [1-9]\d* operations", err)
+
+
+def test_a_structure_without_weights_is_given_random_ones(shell: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "small.tnnproto"
+    lines = ("1 0 1 4206624770", "x 1 3 8 8", "", "y", "1", "Convolution c 1 1 x y 1 3 4 3 3 1 1 1 1 1 -1")
+    path.write_text("".join(f'"{line} ,"\n' for line in lines))
+    assert shell(path)[0] == 1
+    found = []
+    for seed in (0, 0, 1):
+        status, _, err = shell(path, "--random-weights", seed, "--dump", tmp_path / "out.h5")
+        assert status == 0, err
+        found.append(_outputs(str(tmp_path / "out.h5"))[0])
+    np.testing.assert_array_equal(found[0], found[1])
+    assert (found[0] != found[2]).any()
