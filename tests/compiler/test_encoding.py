@@ -69,7 +69,8 @@ def again(value: Any, records: Records = OWN, parts: Sequence[object] = ()) -> A
 
 def equal(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray):
-        return a.dtype == b.dtype and a.shape == b.shape and a.tolist() == b.tolist()
+        same = a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes()
+        return a.dtype == b.dtype and a.shape == b.shape and same
     if isinstance(a, tuple | list):
         return type(a) is type(b) and len(a) == len(b) and all(map(equal, a, b))
     return type(a) is type(b) and repr(a) == repr(b) and (a == b or a != a)  # NaN
