@@ -17,6 +17,8 @@ COMMANDS = {
     "inspect": "print what is in a model",
     "bundle": "compile models ahead of time into an object file, weights and a C header",
     "bench": "onert and other runtimes side by side",
+    "serve": "serve models over HTTP and gRPC in the Open Inference Protocol",
+    "host": "plan what a host of many models and devices needs",
     "cache": "list the cache of compiled code, or remove from it",
 }
 """The commands by the names of their modules here, and what each does; at a shell they are `onert_run` and so on."""

@@ -21,7 +21,7 @@ from onert.ir import OnertError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when done, 1 when the plan cannot be read or carried out, 2 for wrong usage."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         _simulate(options)
     except OnertError as error:
@@ -65,7 +65,7 @@ def _table(outcomes: Sequence[Outcome]) -> Table:
     return table
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(prog="onert_host", description="Plan what a host of onert needs.")
     out.add_argument("--version", action="version", version=f"onert {__version__}")
     commands = out.add_subparsers(dest="command", required=True)

@@ -21,7 +21,7 @@ _MEBI = 1 << 20
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when it was told to end, 1 when a model or a port could not be had, 2 for wrong usage."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="onert_serve: %(message)s")
     try:
         _serve(options)
@@ -92,7 +92,7 @@ def _config(options: argparse.Namespace) -> ServeConfig:
     )
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(
         prog="onert_serve",
         description="Serve models over HTTP and gRPC in the Open Inference Protocol. The page at / shows them at work.",
