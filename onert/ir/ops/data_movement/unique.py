@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from attrs import frozen
 
@@ -47,7 +49,7 @@ class UniqueSlices(Op):
         axis = 0 if self.axis is None else shapes.normalize_axis(self.axis, x.ndim)
         slices = x.reshape(-1) if self.axis is None else x
         rows = np.moveaxis(slices, axis, 0)
-        keys = rows.reshape(len(rows), -1)
+        keys = rows.reshape(len(rows), math.prod(rows.shape[1:]))
         places: dict[tuple[object, ...], int] = {}
         firsts: list[int] = []
         inverse = np.empty(len(rows), np.int64)
