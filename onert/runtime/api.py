@@ -5,11 +5,11 @@ from __future__ import annotations
 import copyreg
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from attrs import evolve, fields
+from attrs import evolve, fields, frozen
 
 from onert import compiler, frontend
 from onert.backend import Program
@@ -19,12 +19,25 @@ from onert.ir import CompileError, ModelError, Package
 from onert.ir.content import Content
 from onert.ir.process import imports
 
-from .origin import Origin
-
 if TYPE_CHECKING:
     from onert.compiler.settings.option_fields import OptionFields
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
+
+
+@frozen(eq=False)
+class Origin:
+    """A program's `specialize`, with the package and the options that it was compiled of.
+
+    A program is pickled as these two: unpickling compiles again, or finds the program in the cache.
+    """
+
+    specialized: Callable[[Mapping[int, tuple[int, ...]]], Program]
+    package: Package
+    options: Options
+
+    def __call__(self, shapes: Mapping[int, tuple[int, ...]]) -> Program:
+        return self.specialized(shapes)
 
 
 def load(source: Source) -> Package:

@@ -92,7 +92,7 @@ class ElsewhereFrame(Frame):
     @property
     def calls(self) -> Calls:
         if self.bound is None:
-            bound = self._bound_steps()
+            bound = tuple(self._bind(step) for step in self.routine.steps)
             plan = _in_turn(self.routine, bound, self._in_order)
             memories = [queue_of(memory) for memory in self.routine.memories.values()]
             self._queues = tuple(dict.fromkeys(q for q in (*plan.queues, *memories) if q is not None))

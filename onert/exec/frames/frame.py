@@ -211,17 +211,18 @@ class Frame:
     def calls(self) -> Calls:
         """The steps, bound to where the tensors lie now."""
         if self.bound is None:
-            bound = self._bound_steps()
+            bound = tuple(self._bind(step) for step in self.routine.steps)
             if self._watch is not None:
                 bound = self._watch(self.routine, self.tensors, bound)
             self.bound = bound
         return self.bound
 
-    def _bound_steps(self) -> Calls:
-        """The steps' kernels bound; those of other packages raise nothing but errors of this project's."""
-        own = all(step.backend in OWN for step in self.routine.steps)
-        bind = _bound if own else module("onert.exec.frames.guarded").bound
-        return tuple(bind(step, self.tensors, self._context) for step in self.routine.steps)
+    def _bind(self, step: Step) -> Callable[[], None]:
+        """What a step's kernel binds. Those of other packages are guarded; ours say the places of errors themselves."""
+        if step.backend in OWN:
+            return step.kernel.bind(self.tensors, self._context)
+        call: Callable[[], None] = module("onert.exec.frames.guarded").bound(step, self.tensors, self._context)
+        return call
 
     def update_state(self) -> None:
         """Give variables the values that this run computed for them, all at once; one that was updated in place has
@@ -265,10 +266,6 @@ class Frame:
 
     def _name(self) -> str:
         return f"'{self.routine.subgraph.name}'"
-
-
-def _bound(step: Step, tensors: Tensors, context: Context) -> Callable[[], None]:
-    return step.kernel.bind(tensors, context)
 
 
 def _free(allocated: list[tuple[Memory, Buffer]]) -> None:

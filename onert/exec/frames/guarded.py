@@ -8,19 +8,13 @@ from typing import Any
 from attrs import frozen
 
 from onert.backend import HasParts, Part, Step, Tensors
-from onert.backend.registry import OWN
 from onert.ir import BackendError, Context, ExecutionError, OnertError, RuleError
 
 Call = Callable[[], None]
 
 
 def bound(step: Step, tensors: Tensors, context: Context) -> Call:
-    """What a step's kernel binds; BackendError for what another package's kernel raises, now or when it runs.
-
-    This project's own kernels say the place themselves, and their calls are as they are.
-    """
-    if step.backend in OWN:
-        return step.kernel.bind(tensors, context)
+    """What another package's kernel binds; BackendError for what it raises, now or when it runs."""
     place = f"backend {step.backend!r}, {', '.join(str(operation) for operation in step.sequence.body)}"
     call: list[Call] = []
     Guarded(place, lambda: call.append(step.kernel.bind(tensors, context)))()
