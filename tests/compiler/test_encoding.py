@@ -73,6 +73,8 @@ def equal(a: Any, b: Any) -> bool:
         return a.dtype == b.dtype and a.shape == b.shape and same
     if isinstance(a, tuple | list):
         return type(a) is type(b) and len(a) == len(b) and all(map(equal, a, b))
+    if isinstance(a, frozenset):  # equal ones may print in another order
+        return isinstance(b, frozenset) and equal(sorted(a), sorted(b))
     return type(a) is type(b) and repr(a) == repr(b) and (a == b or a != a)  # NaN
 
 
