@@ -104,7 +104,7 @@ CONFIGS: dict[str, tuple[bytes, str]] = {
     "ranges": (b"MINMAX_DUMP=1", "MINMAX_DUMP, which only the user may set"),
     "graphs": (b"GRAPH_DOT_DUMP=2", "GRAPH_DOT_DUMP, which only the user may set"),
     "measured times": (b"USE_SCHEDULER=1", "USE_SCHEDULER, which only the user may set"),
-    "threads": (b"NUM_THREADS=1000000", "sets NUM_THREADS to more than 1024"),
+    "threads": (b"NUM_THREADS=1000000", "NUM_THREADS is 1000000, expected -1 or 1 to 1024"),
     "no key": (b"=1", "expected key=value"),
     "no text": (b"\xff\xfe\0", "is not UTF-8"),
     "a key of control characters": (b"\x1b[2J", "expected key=value"),

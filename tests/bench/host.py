@@ -10,9 +10,9 @@ What is compared is run in turn, in short rounds, and the median over the rounds
 
 from __future__ import annotations
 
+import argparse
 import json
 import socket
-import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -247,6 +247,8 @@ WAYS: dict[str, Callable[..., None]] = {
 }
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in WAYS:
-        sys.exit(__doc__)
-    WAYS[sys.argv[1]](*map(Path, sys.argv[2:]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("way", choices=WAYS, help="what is measured")
+    parser.add_argument("models", type=Path, nargs="*", metavar="MODEL")
+    chosen = parser.parse_args()
+    WAYS[chosen.way](*chosen.models)

@@ -10,6 +10,7 @@ connection that it keeps.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import socket
@@ -163,6 +164,8 @@ def main(model: Path, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    main(Path(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 1.0)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=Path, metavar="MODEL.onnx")
+    parser.add_argument("seconds", type=float, nargs="?", default=1.0, metavar="SECONDS", help="of a round (1)")
+    chosen = parser.parse_args()
+    main(chosen.model, chosen.seconds)

@@ -136,7 +136,7 @@ compiled = []
 compiler = lookup._compiler
 lookup._compiler = lambda: compiled.append(1) or compiler()
 package = packaged(graph(ADD, np.float32([float(sys.argv[1])] * 4)), graph(MUL))
-passes = frozenset({"FoldConstants", "RemoveIdentities", "no such pass", "nor this"})
+passes = frozenset({"fold_constants", "remove_identities", "merge_transposes", "fuse_padding"})
 options = dict(input_shapes=SHAPES, num_threads=1, op_backend={"MUL": "reference"}, disabled_passes=passes)
 program = onert.compile(package, **options)
 WRITERS.finish()

@@ -62,7 +62,7 @@ def _attribute(rng: random.Random, model: Any) -> None:
         case AttributeProto.INTS:
             found.ints.append(rng.choice(NUMBERS))
         case _:
-            found.type = rng.randrange(16)
+            found.type = rng.choice(AttributeProto.AttributeType.values())
 
 
 def _input(rng: random.Random, model: Any) -> None:

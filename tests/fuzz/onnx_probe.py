@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Sequence
 
 from fuzz.mutate_onnx import mutant
-from fuzz.probe import BYTES, SECONDS, attempt
+from fuzz.probe import BYTES, SECONDS, attempt, run_as_package
 from onnx_cases import cases
 from patience import Late
 
@@ -54,7 +54,8 @@ def main(arguments: Sequence[str]) -> None:
         print(seed, end=" ", flush=True)
         signal.alarm(SECONDS)
         try:
-            print(attempt(mutant(seed, models[seed % len(models)]), ("reference",) if seed % 4 else ()))
+            mutated = mutant(seed, models[seed % len(models)])
+            print(attempt(run_as_package, mutated, ("reference",) if seed % 4 else ()))
         except BaseException:  # whatever it is, it is the finding
             print("ESCAPED", repr(traceback.format_exc(limit=-3)))
         finally:

@@ -82,8 +82,17 @@ def test_a_process_without_an_output_ends_well(monkeypatch: pytest.MonkeyPatch) 
     assert ended("onert_x", _raises(BrokenPipeError())) == 1
 
 
+HEARS_INTERRUPTS = """
+import signal
+import sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts tests in the background ignores it
+from onert.tools.run import main
+sys.exit(main())
+"""
+
+
 def _started(*arguments: object, **given: object) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "onert.tools.run", str(DIGITS), *map(str, arguments)]
+    command = [sys.executable, "-c", HEARS_INTERRUPTS, str(DIGITS), *map(str, arguments)]
     return subprocess.Popen(command, stderr=subprocess.PIPE, **given)  # type: ignore[call-overload, no-any-return]
 
 
@@ -110,6 +119,9 @@ def test_an_interrupt_ends_a_run_with_130(tmp_path: Path) -> None:
     assert process.stderr.readline()  # what runs where: the runs are about to begin
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    try:
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert b"Traceback" not in err

@@ -84,6 +84,8 @@ class Interpolate(Op):
         require(plain, f"{self.interpolation.name} is not defined on elements of type {x.dtype.text}")
         in_order = tuple(sorted(set(self.axes))) == self.axes and all(0 <= a < x.rank for a in self.axes)
         require(in_order, f"axes are {list(self.axes)}, expected some of rank {x.rank} in their order")
+        fits = self.scales is None or len(self.scales) == len(self.axes)
+        require(fits, f"there are {len(self.scales or ())} scales for {len(self.axes)} axes")
         given = len(self.starts) == len(self.ends) == len(self.axes)
         if region is not None:
             require(region.dtype.is_float, f"the region is {region}, expected floats")
