@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from attrs import asdict
@@ -16,20 +16,13 @@ from onert import __version__
 from onert.host.simulation.model import Outcome
 from onert.host.simulation.plan import load_plan
 from onert.host.simulation.run import fewest_devices, run
-from onert.ir import OnertError
+
+from .exits import ended
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when done, 1 when the plan cannot be read or carried out, 2 for wrong usage."""
-    options = parser().parse_args(arguments)
-    try:
-        _simulate(options)
-    except OnertError as error:
-        print(f"onert_host: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return ended("onert_host", partial(_simulate, parser().parse_args(arguments)))
 
 
 def _simulate(options: argparse.Namespace) -> None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import logging
 import signal
-import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from threading import Event
 
 from onert import __version__
 from onert.host import BatchConfig, ConfigurationError, HostConfig, HostManager, load_devices
-from onert.ir import OnertError
 from onert.serve import ServeConfig, Server
 from onert.serve.repository import Loading
+
+from .exits import ended
 
 _MEBI = 1 << 20
 
@@ -23,14 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when it was told to end, 1 when a model or a port could not be had, 2 for wrong usage."""
     options = parser().parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="onert_serve: %(message)s")
-    try:
-        _serve(options)
-    except OnertError as error:
-        print(f"onert_serve: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return ended("onert_serve", partial(_serve, options))
 
 
 def _serve(options: argparse.Namespace) -> None:
