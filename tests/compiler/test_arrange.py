@@ -73,6 +73,7 @@ def test_what_needs_another_comes_after_it_and_threads_have_one_group_at_a_time(
         (diamond(1, 6), [10.0, 10.0], "there are no branches"),
         (diamond(3), [10.0, 4.9], "all threads on one group are better"),
         (diamond(3), [0.1, 0.1], "too little is saved"),
+        (diamond(3), [10.0, 5.8], "the region takes more than nine tenths of its time"),
     ],
     ids=lambda value: value.replace(" ", "-") if isinstance(value, str) else "",
 )

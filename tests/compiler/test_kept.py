@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 from shared_material import REPOSITORY, SHARED, needs_shared
 
 import onert
@@ -20,6 +21,7 @@ from onert.backend.cache import HEADER, Cache
 from onert.backend.writers import WRITERS, Writers
 from onert.compiler.program_cache import lookup as programs
 from onert.compiler.program_cache import serialize as kept
+from onert.compiler.scheduler.exec_time import ExecTimes, save
 from onert.exec.observers import Profile, Trace
 from onert.ir import Array, DType, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
@@ -288,9 +290,13 @@ def test_observers_see_the_same_of_a_program_that_was_found(tmp_path: Path, comp
     assert seen[0] == seen[1]
 
 
-def test_times_that_were_measured_and_files_for_people_keep_nothing(tmp_path: Path, compiled: Compiled) -> None:
+@pytest.mark.parametrize("option", [{"graph_dot_dump": 1}, {"use_scheduler": True}], ids=["files", "times"])
+def test_times_that_were_measured_and_files_for_people_keep_nothing(
+    option: dict[str, Any], tmp_path: Path, compiled: Compiled
+) -> None:
+    save(ExecTimes(), tmp_path / "exec_time.json")
     for count in (1, 2):
-        onert.compile(sum_with(1), graph_dot_dump=1, workspace_dir=str(tmp_path))
+        onert.compile(sum_with(1), workspace_dir=str(tmp_path), **option)
         assert compiled.count == count
 
 
@@ -322,6 +328,6 @@ def test_processes_at_the_same_time_give_the_same(directory: Path) -> None:
     command = [sys.executable, "-c", program, str(DIGITS[1])]
     for _ in range(2):
         running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-        assert len({each.communicate(timeout=120)[0] for each in running}) == 1
+        assert len({each.communicate(timeout=PATIENCE)[0] for each in running}) == 1
         assert all(each.returncode == 0 for each in running)
     assert not list(directory.glob(".new-*"))

@@ -116,19 +116,20 @@ def _same() -> Subgraph:
     return b.subgraph([b.input(ONE)])
 
 
-def test_calls_in_calls_are_not_followed_for_ever() -> None:
-    depth = 30
+@pytest.mark.parametrize(("calls", "depth"), [(1, 30), (2, 6)])
+def test_calls_in_calls_are_not_followed_for_ever(calls: int, depth: int) -> None:
     graphs = []
     for at in range(depth):
         b = Builder()
         condition, x = b.input(TensorType(DType.BOOL, ())), b.input(ONE)
-        last = at == depth - 1
-        graphs.append(b.subgraph([x if last else b.add(If(at + 1, at + 1, (ONE,)), condition, condition, x)]))
+        for _ in range(calls if at < depth - 1 else 0):
+            x = b.add(If(at + 1, at + 1, (ONE,)), condition, condition, x)
+        graphs.append(b.subgraph([x]))
     program = _program(graphs)
     execution = onert.Execution(program)
+    # Each graph would be there twice as often, for each call, as the one before it.
+    assert sum(_size(graph) for graph in (r.subgraph for r in program.routines)) <= calls * depth + 2 * MOST_REPEATED
     assert [int(r) for r in execution.run([np.bool_(True), np.int32(7)]).values()] == [7]
-    # Twice as many copies of each graph as of the one before it would be 2**30.
-    assert sum(_size(graph) for graph in (r.subgraph for r in program.routines)) <= depth + 2 * MOST_REPEATED
 
 
 def test_loops_stay_where_the_user_says_so() -> None:

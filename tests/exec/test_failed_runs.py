@@ -14,7 +14,7 @@ import onert
 from onert.ir import Array, DType, OnertError, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHandle
-from onert.ir.ops.data_movement.gather import Gather, GatherNd
+from onert.ir.ops.data_movement.gather import Gather, GatherNd, PutRow
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.slicing import Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
@@ -103,6 +103,34 @@ def test_a_failed_run_leaves_state_as_it_was(
             with pytest.raises(OnertError, match="9"):
                 run(failing.bad)
         np.testing.assert_array_equal(run(failing.good), done * ONES)
+
+
+def _cache() -> Package:
+    """A resource variable of which a run overwrites a row where it lies, and something that may fail afterwards."""
+    b = Builder()
+    x, at, index = b.input(ROW, "x"), *(b.input(TensorType(DType.INT32, (1,)), name) for name in ("at", "index"))
+    handle = b.add(VarHandle("", "cache"))
+    (before,) = b.add_many(ReadVariable((TensorType(DType.FLOAT32, (3, 4)),)), handle)
+    cache = b.add(PutRow(), before, x, at)
+    b.add_many(AssignVariable(), handle, cache)
+    rows = b.add(Binary(BinaryKind.ADD), cache, b.constant(np.float32(0.5)))
+    return Package((Subgraphs((b.subgraph([rows, b.add(Gather(1), rows, index)]),)),), "m")
+
+
+@pytest.mark.parametrize("backends", [(), ("reference",)], ids=["native", "reference"])
+@pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
+def test_who_shares_state_sees_nothing_of_a_run_that_failed(backends: tuple[str, ...], executor: str) -> None:
+    shared: dict[Any, Any] = {("variable", "", "cache"): np.zeros((3, 4), np.float32)}
+    program = onert.compile(_cache(), executor=executor, num_threads=1, backends=backends)
+    failing, other = (onert.Execution(program, state=shared) for _ in range(2))
+    expected = np.full((3, 4), 0.5, np.float32)
+    for value in (1, 2, 3):
+        expected[value % 3] = value + 0.5
+        given = [value * ONES, np.int32([value % 3])]
+        np.testing.assert_array_equal(next(iter(other.run([*given, np.int32([1])]).values())), expected)
+        with pytest.raises(OnertError, match="9"):
+            failing.run([7 * ONES, np.int32([(value + 1) % 3]), np.int32([9])])
+        np.testing.assert_array_equal(next(iter(other.run([*given, np.int32([1])]).values())), expected)
 
 
 @pytest.mark.parametrize("name", ["gather", "gather_nd"])  # of the slice no shape is known before the run

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from model_writer import Model
+from model_writer import CIRCLE, LiteRt, Model, schema
 
 import onert
 from onert.frontend.tflite_schema import sparse_tensors
@@ -132,3 +132,46 @@ def test_an_input_is_a_tensor_of_the_graph(index: int) -> None:
 def test_what_is_read_is_written() -> None:
     with pytest.raises(ModelError, match="is read, but nothing writes it"):
         onert.load(chained((1, 2)))
+
+
+# ---- state and quantisation that formats say in their own ways
+
+
+def test_a_second_layer_reads_what_the_first_left_in_the_variable_that_they_share() -> None:
+    rng = np.random.default_rng(0)
+    model = Model()
+    graph = model.graph()
+    x = graph.input(DType.FLOAT32, (1, 3))
+    state = graph.tensor(DType.FLOAT32, (1, 4))
+    graph.table.tensors[state].isVariable = True
+    options = ("RNNOptions", {"fusedActivationFunction": 4})
+    for _ in range(2):
+        weights = [graph.constant(rng.normal(size=s).astype(np.float32)) for s in ((4, 3), (4, 4), (4,))]
+        out = graph.tensor(DType.FLOAT32, (1, 4))
+        graph.operator("RNN", [x, *weights, state], [out], options)
+        graph.outputs(out)
+    content = model.done()
+    theirs, mine = LiteRt(content), onert.Execution(onert.compile(onert.load(content)))
+    for step in rng.normal(size=(3, 1, 3)).astype(np.float32):
+        for found, wanted in zip(mine.run([step]).values(), theirs(step), strict=True):
+            np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize(("tables", "kind"), [(schema, 2), (CIRCLE, 3)], ids=["tflite", "circle"])
+def test_scales_of_blocks_are_read_by_the_number_that_the_format_has_for_them(tables: Any, kind: int) -> None:
+    model = Model(tables)
+    graph = model.graph()
+    values = np.arange(-8, 8, dtype=np.int8).reshape(2, 8)
+    scales = np.float32([0.5, 0.25, 2, 1])
+    x, stored, by = graph.input(DType.FLOAT32, (2, 8)), graph.constant(values), graph.constant(scales)
+    details = schema.BlockwiseQuantizationT()
+    details.scales, details.zeroPoints, details.blockSize = by, -1, 4
+    found = tables.QuantizationParametersT()
+    found.detailsType, found.details = kind, details
+    graph.table.tensors[stored].quantization = found
+    whole, out = graph.tensor(DType.FLOAT32, (2, 8)), graph.tensor(DType.FLOAT32, (2, 8))
+    graph.operator("DEQUANTIZE", [stored], [whole], ("DequantizeOptions", {}))
+    graph.operator("ADD", [x, whole], [out], ("AddOptions", {}))
+    graph.outputs(out)
+    (result,) = onert.Execution(onert.compile(onert.load(model.done()))).run([np.zeros((2, 8), np.float32)]).values()
+    np.testing.assert_array_equal(result, values * np.repeat(scales, 4).reshape(2, 8))

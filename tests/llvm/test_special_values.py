@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from onert.ir import RuleError
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert_llvm.target.isa import Isa, runnable
 
-from .natively import by_meaning, why_not
+from .natively import by_meaning, natively, single, why_not
 from .special_values import Special, bind, difference, order_decides, positions, replacements, specials
 
 SPECIALS = specials()
@@ -46,6 +47,20 @@ def test_an_input_with_a_special_value(isa: Isa, special: Special) -> None:
                 continue
             for mine, theirs in zip(run(changed), expected, strict=True):
                 assert difference(mine, theirs) is None, f"{what}: {difference(mine, theirs)} differ"
+
+
+@pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize("kind", [Reduction.MAX, Reduction.MIN], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("axis", [1, 0], ids=["row", "column"])
+def test_a_long_row_or_column_is_nan_wherever_its_nan_lies(axis: int, kind: Reduction, isa: Isa) -> None:
+    """Whole blocks of registers, whole registers and a part of one, NaN in each place of all but the last."""
+    length = 3 * 4 * isa.f32 + isa.f32 + 3
+    x = np.random.default_rng(0).normal(size=(length + 1, length)).astype(np.float32)
+    np.fill_diagonal(x, np.nan)
+    subgraph, inputs = single(Reduce(kind), x if axis else np.ascontiguousarray(x.T), np.int32([axis]), constant=(1,))
+    (found,) = natively(subgraph, inputs, isa)
+    assert np.isnan(found[:-1]).all()
+    assert found[-1] == (x[-1].max() if kind is Reduction.MAX else x[-1].min())
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,25 @@
 
     python tests/mutation/run.py                 # the whole table, two at a time
     python tests/mutation/run.py ir compiler-3   # two packages' worth, or single faults
+    python tests/mutation/run.py --record        # and write down which test noticed each
 
 Each worker has its own copy of the tree, which comes first on the import path, and each fault its own empty cache, so
 nothing that the original compiled is found. A fault is noticed when pytest fails or takes longer than the limit. The
-chosen tests are run on an unchanged copy first: a test that fails there would notice everything.
+test that noticed it last time (`noticed.txt`) is run alone first, and those of the row where it is gone or passes. All
+tests that noticed something are run on unchanged copies at the end: one that fails there would notice everything.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,24 +29,31 @@ from queue import SimpleQueue
 from attrs import frozen
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from mutation.table import Fault, faults, summary
+from mutation.table import Fault, faults, noticed, record, summary
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 COPIED = ("onert", "backends", "tests", "docs", "nnpackage", "Makefile", "README.md", "pyproject.toml")
-PATIENCE = 60.0
+PATIENCE = 30.0
 """Seconds that tests wait for threads and processes before they fail."""
 LIMIT = 600.0
 """Seconds after which a run counts as failed."""
+ENDED_BY_PYTEST = (3, 4, 5)
+"""Statuses of an error of pytest's own, wrong usage (a test that is not there among it), and no tests at all."""
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
+_BEGUN = re.compile(r"^(tests/[^ :]+\.py::\S+)", re.MULTILINE)
 
 
 @frozen
 class Outcome:
-    """What became of one fault: `noticed` by a failing test or the limit, after so many seconds."""
+    """What became of one fault: `noticed` by a failing test or the limit, after so many seconds.
+
+    `by` is the test, empty where none can be told.
+    """
 
     fault: Fault
     noticed: bool
+    by: str
     seconds: float
-    report: str
 
 
 def copy_tree(target: Path) -> None:
@@ -83,8 +93,9 @@ def _pytest(tree: Path, arguments: Sequence[str], limit: float) -> tuple[int | N
             "ONERT_SHARED": str(shared),
             "ONERT_PATIENCE": str(PATIENCE),
         }
-        environment.pop("ONERT_CACHE_DIR", None)
-        options = ["-q", "-p", "no:cacheprovider", "--tb=line", "--hypothesis-profile=unshrunk"]
+        for name in ("ONERT_CACHE_DIR", "PYTHONDONTWRITEBYTECODE"):
+            environment.pop(name, None)
+        options = ["-v", "-p", "no:cacheprovider", "--tb=line", "--hypothesis-profile=unshrunk"]
         process = subprocess.Popen(
             [sys.executable, "-m", "pytest", *options, *arguments],
             cwd=tree,
@@ -121,14 +132,23 @@ def planted(tree: Path, fault: Fault) -> Iterator[None]:
         write(original)
 
 
-def attempt(tree: Path, fault: Fault, limit: float = LIMIT) -> Outcome:
-    """Plant a fault and run its tests; RuntimeError where no test ran at all."""
+def attempt(tree: Path, fault: Fault, first: str = "", limit: float = LIMIT) -> Outcome:
+    """Plant a fault and run one test, where it is given, then those of the row; RuntimeError where no test ran."""
     began = time.monotonic()
     with planted(tree, fault):
-        status, report = pytest(tree, fault.tests, limit)
-    if status in (3, 4, 5):  # an error of pytest's own, wrong usage, no tests; a signal or 2 is the fault's doing
+        status, report = pytest(tree, [first], limit) if first else (0, "")
+        if status in (0, *ENDED_BY_PYTEST):
+            status, report = pytest(tree, fault.tests, limit)
+    if status in ENDED_BY_PYTEST:  # a signal or 2 is the fault's doing
         raise RuntimeError(f"{fault.name}: pytest ended with status {status}:\n{report}")
-    return Outcome(fault, status != 0, time.monotonic() - began, report)
+    by = failed(report) if status != 0 else ""
+    return Outcome(fault, status != 0, by, time.monotonic() - began)
+
+
+def failed(report: str) -> str:
+    """The test that failed, or the one that was running where the process ended; empty where there is neither."""
+    found = _FAILED.findall(report)[:1] or _BEGUN.findall(report)[-1:]
+    return str(found[0]) if found else ""
 
 
 def baseline(tree: Path, tests: Sequence[str]) -> str:
@@ -137,8 +157,11 @@ def baseline(tree: Path, tests: Sequence[str]) -> str:
     return "" if status == 0 else report
 
 
-def run(chosen: Sequence[Fault], jobs: int, checked: bool = True) -> list[Outcome]:
-    """Every fault's outcome; RuntimeError where the tests fail without any fault."""
+def run(chosen: Sequence[Fault], jobs: int, before: Mapping[str, str], checked: bool = True) -> list[Outcome]:
+    """Every fault's outcome; RuntimeError where a test fails without any fault.
+
+    `before` has the tests that noticed faults before, by the faults' names.
+    """
     trees: SimpleQueue[Path] = SimpleQueue()
     with tempfile.TemporaryDirectory(prefix="onert-mutation-") as folder, ThreadPoolExecutor(jobs) as workers:
         for worker in range(jobs):
@@ -157,27 +180,30 @@ def run(chosen: Sequence[Fault], jobs: int, checked: bool = True) -> list[Outcom
         def one(fault: Fault) -> Outcome:
             tree = trees.get()
             try:
-                outcome = attempt(tree, fault)
+                outcome = attempt(tree, fault, before.get(fault.name, ""))
             finally:
                 trees.put(tree)
             verdict = "noticed " if outcome.noticed else "SURVIVED"
-            print(f"{verdict} {fault.name:<16} {outcome.seconds:6.1f} s  {fault.file}: {fault.breaks}", flush=True)
+            text = f"{verdict} {fault.name:<16} {outcome.seconds:6.1f} s  {fault.file}: {fault.breaks}"
+            print(text, outcome.by and f"({outcome.by})", flush=True)
             return outcome
 
+        outcomes = list(workers.map(one, chosen))
         if checked:
-            tests = sorted({test for fault in chosen for test in fault.tests})
+            tests = sorted({test for o in outcomes if o.noticed for test in ((o.by,) if o.by else o.fault.tests)})
             parts = [tests[start::jobs] for start in range(jobs) if tests[start::jobs]]
             for report in workers.map(check, parts):
                 if report:
                     raise RuntimeError(f"tests fail without any fault:\n{report}")
-        return list(workers.map(one, chosen))
+        return outcomes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="packages (ir) or faults (ir-3); all where none is named")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="how many at a time (2)")
-    parser.add_argument("--unchecked", action="store_true", help="do not run the tests without a fault first")
+    parser.add_argument("--unchecked", action="store_true", help="do not run the tests without a fault")
+    parser.add_argument("--record", action="store_true", help="write down which test noticed each fault")
     parser.add_argument("--allowed", type=float, default=0.05, help="the part that may survive (0.05)")
     parser.add_argument("--table", action="store_true", help="print what docs/conformance.md says of the table")
     options = parser.parse_args(arguments)
@@ -188,7 +214,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen:
         parser.error(f"no fault is called {' or '.join(options.names)}")
     began = time.monotonic()
-    outcomes = run(chosen, options.jobs, checked=not options.unchecked)
+    outcomes = run(chosen, options.jobs, noticed(), checked=not options.unchecked)
+    if options.record:
+        record({**noticed(), **{o.fault.name: o.by for o in outcomes}})
     survived = [outcome.fault for outcome in outcomes if not outcome.noticed]
     print(f"\n{len(outcomes)} faults, {len(survived)} survived, {time.monotonic() - began:.0f} s")
     for fault in survived:

@@ -120,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-n", "--count", type=int, default=60, help="how many changes to draw (60)")
     parser.add_argument("--seed", type=int, default=0, help="of the drawing (0)")
     options = parser.parse_args(arguments)
-    outcomes = run(drawn(options.folders, options.count, options.seed), options.jobs, checked=False)
+    outcomes = run(drawn(options.folders, options.count, options.seed), options.jobs, {}, checked=False)
     survived = [outcome.fault for outcome in outcomes if not outcome.noticed]
     print(f"\n{len(outcomes)} changes, {len(survived)} survived")
     for fault in survived:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from attrs import frozen
 
 FOLDER = Path(__file__).resolve().parent / "faults"
+NOTICED = FOLDER.parent / "noticed.txt"
+"""A line for each fault: its name, and the test that noticed it when that was last written down."""
 
 
 @frozen
@@ -48,6 +51,17 @@ def faults(folder: Path = FOLDER) -> tuple[Fault, ...]:
         for number, row in enumerate(rows, 1):
             found.append(Fault(path.stem, number, **{**row, "tests": tuple(row["tests"])}))
     return tuple(found)
+
+
+def noticed(path: Path = NOTICED) -> dict[str, str]:
+    """The test that noticed a fault, by the fault's name."""
+    return dict(line.split(" ", 1) for line in path.read_text(encoding="utf-8").splitlines())
+
+
+def record(by: Mapping[str, str], path: Path = NOTICED) -> None:
+    """Write down which test noticed which fault, in the order of the table; faults without one are left out."""
+    lines = [f"{fault.name} {by[fault.name]}\n" for fault in faults() if by.get(fault.name)]
+    path.write_text("".join(lines), encoding="utf-8")
 
 
 def summary(table: tuple[Fault, ...]) -> list[str]:

@@ -9,9 +9,9 @@ import pytest
 from attrs import evolve
 from shared_material import REPOSITORY
 
-from mutation.run import attempt, copy_tree
+from mutation.run import attempt, copy_tree, failed
 from mutation.sample import places
-from mutation.table import Fault, faults, summary
+from mutation.table import Fault, faults, noticed, record, summary
 
 FAULTS = faults()
 PACKAGES = {
@@ -55,14 +55,47 @@ def test_the_runner_tells_noticed_faults_from_others(tmp_path: Path) -> None:
     copy_tree(tmp_path)
     source = "onert/ir/quant.py"
     tests = ("tests/ir/test_numbers.py::test_halves_go_away_from_zero_and_nothing_else_does",)
-    noticed = Fault("", 1, source, "", ">= 0.5, np.sign(x), 0)", "> 0.5, np.sign(x), 0)", tests)
+    found = Fault("", 1, source, "", ">= 0.5, np.sign(x), 0)", "> 0.5, np.sign(x), 0)", tests)
     equal = Fault("", 2, source, "", ">= 0.5, np.sign(x), 0)", ">= 0.5, np.sign(x), 0.0)", tests)
     before = (tmp_path / source).read_bytes()
-    assert attempt(tmp_path, noticed).noticed
+    assert attempt(tmp_path, found).noticed
     assert (tmp_path / source).read_bytes() == before
-    assert not attempt(tmp_path, equal).noticed
+    assert not attempt(tmp_path, equal, first=tests[0]).noticed
+    again = attempt(tmp_path, evolve(found, tests=("tests/nowhere.py",)), first=tests[0])
+    assert again.noticed
+    assert again.by.startswith(tests[0])
     with pytest.raises(RuntimeError, match="pytest ended with status"):
-        attempt(tmp_path, evolve(noticed, tests=("tests/nowhere.py",)))
+        attempt(tmp_path, evolve(found, tests=("tests/nowhere.py",)), first="tests/nowhere.py::test_gone")
+
+
+REPORTS = {
+    "failed": (
+        "tests/a.py::test_b PASSED\nFAILED tests/a.py::test_c[1 x] - assert 1 == 2\n",
+        "tests/a.py::test_c[1 x]",
+    ),
+    "not imported": ("ERROR tests/a.py\n", "tests/a.py"),
+    "killed": ("tests/a.py::test_b PASSED\ntests/a.py::test_c[x] Fatal Python error", "tests/a.py::test_c[x]"),
+    "silent": ("out of memory\n", ""),
+}
+
+
+@pytest.mark.parametrize(("report", "test"), REPORTS.values(), ids=REPORTS)
+def test_the_report_tells_which_test_noticed(report: str, test: str) -> None:
+    assert failed(report) == test
+
+
+def test_what_is_written_down_of_tests_is_read_again_in_the_order_of_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "noticed.txt"
+    record({FAULTS[1].name: "tests/a.py::test_b[c d]", FAULTS[0].name: "tests/a.py", "gone": "tests/b.py"}, path)
+    assert list(noticed(path).items()) == [(FAULTS[0].name, "tests/a.py"), (FAULTS[1].name, "tests/a.py::test_b[c d]")]
+
+
+def test_what_noticed_faults_is_still_there() -> None:
+    names = {fault.name for fault in FAULTS}
+    for name, test in noticed().items():
+        path, _, function = test.partition("::")
+        assert name in names
+        assert f"def {function.partition('[')[0]}(" in (REPOSITORY / path).read_text(encoding="utf-8")
 
 
 def test_changes_drawn_at_random_are_single_and_valid_and_spare_annotations() -> None:

@@ -101,3 +101,14 @@ def test_leaky_results_are_litert_s(dtype: DType, alpha: float, draw: int) -> No
     x, op = _elements(rng, dtype, (5, 64)), LeakyRelu(alpha)
     types = _unsaturated(rng, op, [x], (TensorType(dtype, x.shape, _quantization(rng, dtype)),))
     _agree("LEAKY_RELU", op, ("LeakyReluOptions", {"alpha": alpha}), [x], types)
+
+
+@pytest.mark.parametrize("scales", [(0.0064, 0.00277, 0.00672), (0.00082, 0.00055, 0.0011), (0.0098, 0.0009, 0.03)])
+@pytest.mark.parametrize("kind", [BinaryKind.ADD, BinaryKind.SUB], ids=lambda kind: kind.name)
+def test_sums_of_16_bit_numbers_are_litert_s_near_ties_too(kind: BinaryKind, scales: tuple[float, ...]) -> None:
+    """Of a hundred thousand sums a few lie so near a half that the bits kept to the left decide."""
+    rng = np.random.default_rng(0)
+    code, op, dtype, options = _binary(kind, DType.INT16)
+    arrays = [rng.integers(-32768, 32768, 400_000).astype(np.int16) for _ in range(2)]
+    x, y, result = (TensorType(dtype, arrays[0].shape, Quantization((float(np.float32(s)),), (0,))) for s in scales)
+    _agree(code, op, options, arrays, CallTypes((x, y), (result,)))
