@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from patience import PATIENCE
+
 PROGRAM = """
 import sys
 import numpy as np
@@ -44,7 +46,7 @@ def run(cache: Path, *arguments: str) -> str:
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
     environment.pop("ONERT_CACHE_DIR", None)
     command = [sys.executable, "-c", PROGRAM, *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

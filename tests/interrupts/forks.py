@@ -20,11 +20,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+from patience import PATIENCE
 
 import onert
 
-SECONDS = 60
-"""Longer than a child takes on any machine; then it is stuck."""
 DIGITS = Path(__file__).parents[2] / "nnpackage" / "examples" / "digits_float"
 INPUT = np.zeros((1, 8, 8, 1), np.float32)
 
@@ -34,14 +33,14 @@ def work(executor: str) -> None:
     program = onert.compile(onert.load(DIGITS), executor=executor, num_threads=2)
     with onert.Execution(program) as execution:
         wanted = execution.run([INPUT])
-        execution.execute_async().result(SECONDS)
+        execution.execute_async().result(PATIENCE)
         for name, found in wanted.items():
             assert np.array_equal(execution.get_output(name), found)
 
 
 def child(cache: Path) -> None:
     """What a child does; it ends in here."""
-    faulthandler.dump_traceback_later(SECONDS, exit=True)
+    faulthandler.dump_traceback_later(PATIENCE, exit=True)
     status = 1
     try:
         os.environ["ONERT_CACHE_DIR"] = str(cache)
@@ -55,7 +54,7 @@ def child(cache: Path) -> None:
 
 def waited(number: int) -> bool:
     """Whether the child ends well; one that does not end is killed."""
-    end = time.monotonic() + 2 * SECONDS
+    end = time.monotonic() + 2 * PATIENCE
     while time.monotonic() < end:
         ended, status = os.waitpid(number, os.WNOHANG)
         if ended:
@@ -90,7 +89,7 @@ def main(arguments: Sequence[str]) -> None:
             well += waited(forked)
         over.set()
         for thread in threads:
-            thread.join(SECONDS)
+            thread.join(PATIENCE)
         print(well)
 
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from patience import PATIENCE
+
 import onert
 from interrupts.operations import SUBJECTS, Subject
 
 PROJECT = tuple(str(Path(onert.__file__).parents[1] / name) for name in ("onert", "backends"))
-SECONDS = 60
-"""Longer than an operation and its check take on any machine; then the process is stuck."""
 LATER = (0, 1, 2, 3, 5, 8, 13, 21, 34, 55)
 """Bytecodes between the first interrupt and the second; none for 0."""
 
@@ -96,7 +96,7 @@ def interrupt(subject: Subject, points: int) -> tuple[int, int]:
     step = max(total / points, 1.0)
     interrupted = 0
     for turn in range(int(total / step) + 1):
-        faulthandler.dump_traceback_later(SECONDS, exit=True)
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)
         at = 1 + int(turn * step)
         interrupted += Interrupter(at, LATER[turn % len(LATER)]).run(subject)
         try:

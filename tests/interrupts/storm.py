@@ -15,10 +15,9 @@ import sys
 import time
 from collections.abc import Sequence
 
-from interrupts.operations import SUBJECTS, Subject
+from patience import PATIENCE
 
-SECONDS = 60
-"""Longer than an operation and its check take on any machine; then the process is stuck."""
+from interrupts.operations import SUBJECTS, Subject
 
 
 class InterruptError(BaseException):
@@ -77,7 +76,7 @@ def interrupt(subject: Subject, count: int, dice: random.Random) -> tuple[int, i
     storm, seconds = Storm(), _seconds(subject)
     interrupted = attempts = 0
     while interrupted < count and attempts < 50 * count:
-        faulthandler.dump_traceback_later(SECONDS, exit=True)
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)
         interval = dice.choice((0.0, dice.uniform(2e-4, 1e-3)))
         try:
             hit = storm.run(subject, 1e-6 + dice.uniform(0.0, seconds), interval)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 PREPARED = """
 import faulthandler, os, sys, threading, time
@@ -15,7 +16,8 @@ import numpy as np
 import onert
 from onert.ir import ExecutionError
 from interrupts.operations import ONES, counter
-faulthandler.dump_traceback_later(60, exit=True)
+from patience import PATIENCE
+faulthandler.dump_traceback_later(PATIENCE, exit=True)
 program = onert.compile(counter(), backends=("reference",), num_threads=1)
 execution = onert.Execution(program)
 execution.set_input(0, ONES)
@@ -30,7 +32,7 @@ def again(future):
     execution.execute_async()
     execution.close()
     print(int(count()))
-execution.execute_async(again).result(30)
+execution.execute_async(again).result(PATIENCE)
 execution.close()
 """,
         "2",
@@ -38,10 +40,10 @@ execution.close()
     "by a callback that began one and waits for it": (
         """
 def again(future):
-    execution.execute_async().result(30)
+    execution.execute_async().result(PATIENCE)
     print(int(count()))
     execution.close()
-execution.execute_async(again).result(30)
+execution.execute_async(again).result(PATIENCE)
 execution.close()
 """,
         "2",
@@ -51,7 +53,7 @@ execution.close()
 execution.execute_async()
 threads = [threading.Thread(target=execution.close) for _ in range(4)]
 for thread in threads: thread.start()
-for thread in threads: thread.join(30)
+for thread in threads: thread.join(PATIENCE)
 execution.close()
 print(int(count()), any(thread.is_alive() for thread in threads))
 """,
@@ -72,7 +74,7 @@ closing.start()
 try:
     execution.cancel()
 finally:
-    closing.join(30); thread.join(30)
+    closing.join(PATIENCE); thread.join(PATIENCE)
 """,
         "True",
     ),
@@ -95,7 +97,7 @@ print(said[0])
         """
 future = execution.execute_async()
 del execution
-print(future.result(30))
+print(future.result(PATIENCE))
 """,
         "None",
     ),
@@ -111,20 +113,24 @@ print("ended")
     "in a child, the run having stayed with the parent": (
         """
 from onert.exec.observers import Observer
+begun, forked = threading.Event(), threading.Event()
 class Slow(Observer):
-    def begins(self, work, tensors): time.sleep(0.2)
+    def begins(self, work, tensors):
+        begun.set()
+        forked.wait()
 slow = onert.Execution(program, observers=(Slow(),))
 slow.set_input(0, ONES)
 future = slow.execute_async()
-time.sleep(0.1)
+begun.wait()
 child = os.fork()
+forked.set()
 if child == 0:
-    try: future.result(30)
+    try: future.result(PATIENCE)
     except ExecutionError as error: print("stayed with the process" in str(error), flush=True)
     slow.run([ONES])
     slow.close()
     os._exit(0)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), future.result(30))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), future.result(PATIENCE))
 """,
         "True\\n0 None",
     ),
@@ -156,7 +162,7 @@ def test_an_execution_is_closed(way: str, tmp_path: Path) -> None:
         env={**os.environ, "ONERT_CACHE_DIR": str(tmp_path)},  # `-c` looks for modules where it is started
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from shared_material import REPOSITORY
 
 PROBE = """
@@ -56,7 +57,7 @@ def test_what_is_wrong_with_llvm_is_told(tmp_path: Path, failure: str) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE,
         env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
     )
     assert done.returncode == 0, done.stderr

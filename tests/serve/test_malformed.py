@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 from patience import PATIENCE
 
 from onert.host import DeviceConfig, HostManager
@@ -25,16 +26,22 @@ LIMITS = ServeConfig(
     max_body=1 << 20,
     max_json=1 << 18,
     max_header=1 << 13,
-    header_timeout=0.2,
-    body_timeout=0.2,
 )
+HASTY = evolve(LIMITS, header_timeout=0.2, body_timeout=0.2)
 Make = Callable[[random.Random], bytes]
 
 
 @pytest.fixture(scope="module")
 def small() -> Iterator[Server]:
-    """A server that takes little and has no patience."""
+    """A server that takes little."""
     with HostManager([DeviceConfig(threads=1)]) as host, Server(host, {"digits": Path(DIGITS)}, LIMITS) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def hasty() -> Iterator[Server]:
+    """A server that has no patience."""
+    with HostManager([DeviceConfig(threads=1)]) as host, Server(host, {"digits": Path(DIGITS)}, HASTY) as made:
         yield made
 
 
@@ -239,8 +246,8 @@ SLOW = {
 
 
 @pytest.mark.parametrize("sent", SLOW.values(), ids=SLOW.keys())
-def test_slow_senders_are_told_and_sent_away(small: Server, sent: bytes) -> None:
-    ends = [socket.create_connection(("127.0.0.1", small.http_port), PATIENCE) for _ in range(20)]
+def test_slow_senders_are_told_and_sent_away(hasty: Server, sent: bytes) -> None:
+    ends = [socket.create_connection(("127.0.0.1", hasty.http_port), PATIENCE) for _ in range(20)]
     for end in ends:
         end.sendall(sent)
     for end in ends:
@@ -248,7 +255,9 @@ def test_slow_senders_are_told_and_sent_away(small: Server, sent: bytes) -> None
         assert (status, "did not arrive within 0.2 seconds" in json.loads(found)["error"]) == (408, True)
         assert end.recv(1) == b""
         end.close()
-    assert ask(small.http_port or 0, "GET", "/v2/health/ready")[0] == 200
+    while (status := ask(hasty.http_port or 0, "GET", "/v2/health/ready")[0]) == 408:
+        continue  # on a machine that is busy, this one was slow itself
+    assert status == 200
 
 
 def test_a_body_without_an_end_is_refused_as_soon_as_it_is_too_large(small: Server) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from shared_material import REPOSITORY
 
 from onert.ir import BackendError, CompileError, ExecutionError, ModelError, OptionError
@@ -120,7 +121,7 @@ def test_an_interrupt_ends_a_run_with_130(tmp_path: Path) -> None:
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     try:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
     assert process.returncode == 130
