@@ -155,3 +155,29 @@ def test_a_branch_that_is_impossible_is_refused_when_it_runs() -> None:
     assert y.shape == (2, 3)
     with pytest.raises(onert.ExecutionError, match="expected 1 to be squeezed"):
         run([np.zeros((2, 3), np.float32)])
+
+
+@pytest.mark.parametrize("size", [5, 6, 7])
+@pytest.mark.parametrize("margin", [0, 1])
+@pytest.mark.parametrize(("counted", "ceil"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_an_average_is_over_the_margins_that_count_and_no_further(
+    size: int, margin: int, counted: int, ceil: int
+) -> None:
+    """With `ceil_mode` a last window may reach beyond the margins; what lies there never counts."""
+    found = node(
+        "AveragePool",
+        kernel_shape=[3, 3],
+        strides=[2, 2],
+        pads=[margin] * 4,
+        count_include_pad=counted,
+        ceil_mode=ceil,
+    )
+    program = onert.compile(onert.load(model(found, shape=(1, 1, size, size), opset=19)))
+    x = np.random.default_rng(size).normal(size=(size, size)).astype(np.float32)
+    (y,) = onert.Execution(program).run([x[np.newaxis, np.newaxis]]).values()
+    whole = np.pad(x, margin)
+    there = np.ones_like(whole) if counted else np.pad(np.ones_like(x), margin)
+    starts = [s for s in range(0, len(whole), 2) if s + 3 <= len(whole) or (ceil and s < size + margin)]
+    starts = starts[: (-(-(len(whole) - 3) // 2) if ceil else (len(whole) - 3) // 2) + 1]
+    wanted = [[whole[a : a + 3, b : b + 3].sum() / there[a : a + 3, b : b + 3].sum() for b in starts] for a in starts]
+    np.testing.assert_allclose(y[0, 0], wanted, rtol=1e-5)

@@ -92,7 +92,7 @@ def test_a_request_is_answered_at_its_deadline_while_it_is_run(batch: BatchConfi
     told: SimpleQueue[Future[Any]] = SimpleQueue()
     with HostManager([device], ONE) as host:
         host.add_network("n", squares(), batch=batch)
-        late = host.run_network("n", [X], timeout=0.01, callback=told.put)
+        late = host.run_network("n", [X], timeout=0.5, callback=told.put)
         assert isinstance(late.exception(PATIENCE), DeadlineError)
         assert told.get(timeout=PATIENCE) is late
         following = host.run_network("n", [X])

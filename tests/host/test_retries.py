@@ -88,7 +88,7 @@ def test_a_run_is_not_begun_again_after_the_deadline() -> None:
     device.gate.clear()
     with HostManager([device]) as host:
         host.add_network("n", squares())
-        future = host.run_network("n", [X], timeout=0.01)
+        future = host.run_network("n", [X], timeout=0.5)
         assert device.begun() == "n"
         assert isinstance(future.exception(PATIENCE), TimeoutError)
         device.gate.set()
