@@ -70,21 +70,28 @@ def cbrt(k: Kernel, x: Val) -> Val:
 
 def atan2(k: Kernel, y: Val, x: Val) -> Val:
     """The angle of the point `(x, y)`, from -pi to pi; zeros and infinities have angles by their signs."""
-    tall, broad = y.call("fabs").cast(F64), x.call("fabs").cast(F64)
+    angle = first_quadrant_angle(y.call("fabs").cast(F64), x.call("fabs").cast(F64), 23)
+    left = x.bits(vec(I32, x.lanes)) < 0
+    angle = left.select(angle * -1.0 + math.pi, angle)
+    return x.unordered(y).select(x.like(math.nan), _signed_as(angle.cast(F32), y))
+
+
+def first_quadrant_angle(tall: Val, broad: Val, last: int) -> Val:
+    """The angle, up to half of pi, of a point whose coordinates are float64 and not negative.
+
+    `last` is the highest power of the series of the arc tangent, of arguments up to the tangent of an eighth of pi.
+    """
     steep = tall > broad
     small, large = steep.select(broad, tall), steep.select(tall, broad)
     ratio = small.eq(large).select(small.eq(0.0).select(small, small.like(1.0)), small / large)
     beyond = ratio > math.sqrt(2) - 1
     near = beyond.select((ratio - 1.0) / (ratio + 1.0), ratio)
     square = near * near
-    series = near.like(-1 / 23)
-    for place, odd in enumerate(range(21, 0, -2)):
-        series = series * square + (-1) ** place / odd
+    series = near.like((-1) ** (last // 2) / last)
+    for odd in range(last - 2, 0, -2):
+        series = series * square + (-1) ** (odd // 2) / odd
     angle = near * series + beyond.select(near.like(math.pi / 4), near.like(0.0))
-    angle = steep.select(angle * -1.0 + math.pi / 2, angle)
-    left = x.bits(vec(I32, x.lanes)) < 0
-    angle = left.select(angle * -1.0 + math.pi, angle)
-    return x.unordered(y).select(x.like(math.nan), _signed_as(angle.cast(F32), y))
+    return steep.select(angle * -1.0 + math.pi / 2, angle)
 
 
 def _log2(k: Kernel, size: Val) -> Val:

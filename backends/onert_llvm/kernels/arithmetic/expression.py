@@ -9,7 +9,9 @@ from attrs import frozen
 
 from onert.ir.value import Value
 from onert_llvm.irbuilder import F32, F64, I1, I8, I16, I32, I64, Kernel, Type, Val, View, intrinsic, vec
+from onert_llvm.irbuilder import double_angles as da
 from onert_llvm.irbuilder import double_math as dm
+from onert_llvm.irbuilder import double_powers as dp
 from onert_llvm.irbuilder import math as vm
 from onert_llvm.irbuilder import wide_math as wm
 from onert_llvm.irbuilder.text import constant
@@ -71,7 +73,7 @@ _MEMORY = {
 
 
 class Fn(Enum):
-    """A function of lanes: of float32, of integers, or of either; relations and logic give booleans.
+    """A function of lanes: of floats, of integers, or of either; relations and logic give booleans.
 
     `MIN` and `MAX` give the second where the first is not a number, `MINIMUM` and `MAXIMUM` not-a-number where either
     is none. `QUOTIENT` truncates and wraps; what it gives for a divisor of 0 says nothing. `NONZERO` and `NONNEGATIVE`
@@ -258,8 +260,15 @@ _UNSIGNED: dict[Fn, Callable[..., Val]] = {
 }
 """Functions of numbers without a sign that are other ones."""
 _DOUBLE: dict[Fn, Callable[..., Val]] = {
+    Fn.FMOD: dp.fmod,
+    Fn.POW: dp.power,
+    Fn.ATAN2: da.atan2,
     Fn.EXP: dm.exp,
     Fn.LOG: dm.log,
+    Fn.SIN: da.sin,
+    Fn.COS: da.cos,
+    Fn.ERF: dp.erf,
+    Fn.ELU: lambda k, a: (a < 0.0).select(dm.expm1(k, a), a),
     Fn.TANH: dm.tanh,
     Fn.LOGISTIC: dm.logistic,
     Fn.FLOOR: dm.floor,

@@ -15,6 +15,8 @@ from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Kin
 from onert_llvm.kernels.elementwise.elementwise import Reach
 from onert_llvm.lower.dtype_sets import KINDS
 
+from . import transcendental
+
 _REALS, _TRUTHS = (Kind.F32,), (Kind.BOOL,)
 _WHOLES = (Kind.I8, Kind.I16, Kind.I32, Kind.I64, Kind.U8, Kind.U16, Kind.U32, Kind.U64)
 _EXACT = (Kind.F32, Kind.F64)
@@ -39,43 +41,32 @@ def _square(x: Expr) -> Expr:
     return Apply(Fn.MUL, (x, x), x.kind)
 
 
-def _times(x: Expr, factor: float) -> Expr:
-    return Apply(Fn.MUL, (x, Const(factor)))
-
-
-def _plus(x: Expr, y: Expr) -> Expr:
-    return Apply(Fn.ADD, (x, y))
-
-
-def _gelu(x: Expr) -> Expr:
-    """x / 2 · (1 + erf(x / √2))."""
-    inside = _plus(Apply(Fn.ERF, (_times(x, 0.7071067811865476),)), Const(1.0))
-    return Apply(Fn.MUL, (_times(x, 0.5), inside))
-
-
-def _gelu_tanh(x: Expr) -> Expr:
-    """x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))."""
-    inside = Apply(Fn.MUL, (x, _plus(_times(_square(x), 0.044715 * 0.7978845608028654), Const(0.7978845608028654))))
-    return Apply(Fn.MUL, (_times(x, 0.5), _plus(Apply(Fn.TANH, (inside,)), Const(1.0))))
-
-
 UNARY: Mapping[UnaryKind, tuple[Callable[[Expr], Expr], tuple[Kind, ...]]] = {
     UnaryKind.ABS: (_unary(Fn.ABS), _NUMBERS),
     UnaryKind.NEG: (_unary(Fn.NEG), _NUMBERS),
     UnaryKind.SQUARE: (_square, _NUMBERS),
     UnaryKind.SIGN: (_unary(Fn.SIGN), _NUMBERS),
     UnaryKind.EXP: (_unary(Fn.EXP), _EXACT),
-    UnaryKind.ERF: (_unary(Fn.ERF), _REALS),
     UnaryKind.LOG: (_unary(Fn.LOG), _EXACT),
     UnaryKind.SQRT: (_unary(Fn.SQRT), _EXACT),
     UnaryKind.RSQRT: (_unary(Fn.RSQRT), _EXACT),
     UnaryKind.CBRT: (_unary(Fn.CBRT), _REALS),
-    UnaryKind.SIN: (_unary(Fn.SIN), _REALS),
-    UnaryKind.COS: (_unary(Fn.COS), _REALS),
+    UnaryKind.SIN: (_unary(Fn.SIN), _EXACT),
+    UnaryKind.COS: (_unary(Fn.COS), _EXACT),
+    UnaryKind.TAN: (transcendental.tan, _EXACT),
+    UnaryKind.ASIN: (transcendental.asin, _EXACT),
+    UnaryKind.ACOS: (transcendental.acos, _EXACT),
+    UnaryKind.ATAN: (transcendental.atan, _EXACT),
+    UnaryKind.SINH: (transcendental.sinh, _EXACT),
+    UnaryKind.COSH: (transcendental.cosh, _EXACT),
     UnaryKind.TANH: (_unary(Fn.TANH), _EXACT),
+    UnaryKind.ASINH: (transcendental.asinh, _EXACT),
+    UnaryKind.ACOSH: (transcendental.acosh, _EXACT),
+    UnaryKind.ATANH: (transcendental.atanh, _EXACT),
+    UnaryKind.SOFTPLUS: (transcendental.softplus, _EXACT),
     UnaryKind.LOGISTIC: (_unary(Fn.LOGISTIC), _EXACT),
-    UnaryKind.ERF: (_unary(Fn.ERF), _REALS),
-    UnaryKind.ELU: (_unary(Fn.ELU), _REALS),
+    UnaryKind.ERF: (_unary(Fn.ERF), _EXACT),
+    UnaryKind.ELU: (_unary(Fn.ELU), _EXACT),
     UnaryKind.HARD_SWISH: (hard_swish, _REALS),
     UnaryKind.RELU: (_clamped(0, None), _NUMBERS),
     UnaryKind.RELU6: (_clamped(0, 6), _NUMBERS),
@@ -83,9 +74,10 @@ UNARY: Mapping[UnaryKind, tuple[Callable[[Expr], Expr], tuple[Kind, ...]]] = {
     UnaryKind.RELU_0_TO_1: (_clamped(0, 1), _NUMBERS),
     UnaryKind.FLOOR: (_unary(Fn.FLOOR), _EXACT),
     UnaryKind.CEIL: (_unary(Fn.CEIL), _EXACT),
+    UnaryKind.TRUNC: (transcendental.trunc, _EXACT),
     UnaryKind.ROUND: (_unary(Fn.ROUND), _EXACT),
-    UnaryKind.GELU: (_gelu, _REALS),
-    UnaryKind.GELU_TANH: (_gelu_tanh, _REALS),
+    UnaryKind.GELU: (transcendental.gelu, _EXACT),
+    UnaryKind.GELU_TANH: (transcendental.gelu_tanh, _EXACT),
     UnaryKind.LOGICAL_NOT: (_unary(Fn.NOT), _TRUTHS),
 }
 
@@ -112,7 +104,7 @@ def _beyond(rest: Expr, y: Expr) -> Expr:
 def _floor_quotient(x: Expr, y: Expr) -> Expr:
     """The quotient rounded down: for integers the truncated one, less 1 where something is left of another sign."""
     if x.kind.is_float:
-        return Apply(Fn.FLOOR, (Apply(Fn.DIV, (x, y)),))
+        return Apply(Fn.FLOOR, (Apply(Fn.DIV, (x, y), x.kind),), x.kind)
     quotient, rest = _truncated(x, y)
     if x.kind.unsigned:
         return quotient
@@ -128,7 +120,7 @@ def _floor_rest(x: Expr, y: Expr) -> Expr:
 
 
 def _rest(x: Expr, y: Expr) -> Expr:
-    return Apply(Fn.FMOD, (x, y)) if x.kind.is_float else _truncated(x, y)[1]
+    return Apply(Fn.FMOD, (x, y), x.kind) if x.kind.is_float else _truncated(x, y)[1]
 
 
 def _divided(x: Expr, y: Expr) -> Expr:
@@ -157,11 +149,11 @@ BINARY: Mapping[BinaryKind, tuple[Callable[[Expr, Expr], Expr], tuple[Kind, ...]
     BinaryKind.SUB: (_binary(Fn.SUB), _NUMBERS),
     BinaryKind.MUL: (_binary(Fn.MUL), _NUMBERS),
     BinaryKind.DIV: (_divided, _NUMBERS),
-    BinaryKind.FLOOR_DIV: (_floor_quotient, (*_REALS, *_WHOLES)),
-    BinaryKind.FLOOR_MOD: (_floor_rest, (*_REALS, *_WHOLES)),
-    BinaryKind.REMAINDER: (_rest, (*_REALS, *_WHOLES)),
-    BinaryKind.POW: (_power, (*_REALS, *_WHOLES)),
-    BinaryKind.ATAN2: (_binary(Fn.ATAN2), _REALS),
+    BinaryKind.FLOOR_DIV: (_floor_quotient, _NUMBERS),
+    BinaryKind.FLOOR_MOD: (_floor_rest, _NUMBERS),
+    BinaryKind.REMAINDER: (_rest, _NUMBERS),
+    BinaryKind.POW: (_power, _NUMBERS),
+    BinaryKind.ATAN2: (_binary(Fn.ATAN2), _EXACT),
     BinaryKind.MAXIMUM: (_binary(Fn.MAXIMUM), _NUMBERS),
     BinaryKind.MINIMUM: (_binary(Fn.MINIMUM), _NUMBERS),
     BinaryKind.SQUARED_DIFFERENCE: (lambda x, y: _square(Apply(Fn.SUB, (x, y), x.kind)), _NUMBERS),

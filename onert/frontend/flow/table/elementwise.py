@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from onert.frontend.flow.emitter import Emitter, Node, Rule
 from onert.ir import DType
@@ -89,61 +89,12 @@ def _select(e: Emitter, condition: int, x: int) -> int:
     return e.add(Select(), e.truth(condition), x, e.like(x, 0))
 
 
-def _softplus(e: Emitter, x: int) -> int:
-    """`max(x, 0) + log(1 + exp(-|x|))`, which does not overflow."""
-    small = e.unary(UnaryKind.EXP, e.unary(UnaryKind.NEG, e.unary(UnaryKind.ABS, x)))
-    rest = e.unary(UnaryKind.LOG, e.binary(BinaryKind.ADD, small, e.like(x, 1)))
-    return e.binary(BinaryKind.ADD, e.unary(UnaryKind.RELU, x), rest)
-
-
 def _log_sigmoid(e: Emitter, x: int) -> int:
-    return e.unary(UnaryKind.NEG, _softplus(e, e.unary(UnaryKind.NEG, x)))
+    return e.unary(UnaryKind.NEG, e.unary(UnaryKind.SOFTPLUS, e.unary(UnaryKind.NEG, x)))
 
 
 def _softsign(e: Emitter, x: int) -> int:
     return e.binary(BinaryKind.DIV, x, e.binary(BinaryKind.ADD, e.unary(UnaryKind.ABS, x), e.like(x, 1)))
-
-
-_SPELT_OUT = (DType.FLOAT32, DType.FLOAT64)
-"""Floats for which some functions are said by others: native code has these and not those."""
-
-
-def _said_by(kind: UnaryKind, add: Callable[[Emitter, int], int], dtypes: Sequence[DType] = _SPELT_OUT) -> Function:
-    return 1, lambda e, x: add(e, x) if e.dtype(x) in dtypes else e.unary(kind, x)
-
-
-def _trunc(e: Emitter, x: int) -> int:
-    """`sign(x) · floor(|x|)`; integers as they are."""
-    if e.dtype(x).is_integer:
-        return e.add(Copy(), x)
-    whole = e.unary(UnaryKind.FLOOR, e.unary(UnaryKind.ABS, x))
-    return e.binary(BinaryKind.MUL, e.unary(UnaryKind.SIGN, x), whole)
-
-
-def _cosh(e: Emitter, x: int) -> int:
-    """`h²/2 + 1/(2h²)`, `h = exp(|x|/2)`, which is infinite only where the result is."""
-    h = e.unary(UnaryKind.EXP, e.binary(BinaryKind.MUL, e.unary(UnaryKind.ABS, x), e.like(x, 0.5)))
-    half = e.binary(BinaryKind.MUL, h, e.like(x, 0.5))
-    inverse = e.binary(BinaryKind.DIV, e.like(x, 0.5), e.binary(BinaryKind.MUL, h, h))
-    return e.binary(BinaryKind.ADD, e.binary(BinaryKind.MUL, half, h), inverse)
-
-
-def _sinh(e: Emitter, x: int) -> int:
-    """`tanh(x) · cosh(x)`, which is as precise near 0 as anywhere."""
-    return e.binary(BinaryKind.MUL, e.unary(UnaryKind.TANH, x), _cosh(e, x))
-
-
-def _tan(e: Emitter, x: int) -> int:
-    return e.binary(BinaryKind.DIV, e.unary(UnaryKind.SIN, x), e.unary(UnaryKind.COS, x))
-
-
-_COSH = _said_by(UnaryKind.COSH, _cosh)
-_SINH = _said_by(UnaryKind.SINH, _sinh)
-_TAN = _said_by(UnaryKind.TAN, _tan, (DType.FLOAT32,))
-
-
-def _inverse(function: Function) -> Function:
-    return 1, lambda e, x: e.reciprocal(function[1](e, x))
 
 
 FUNCTIONS: Mapping[str, Function] = {
@@ -164,12 +115,12 @@ FUNCTIONS: Mapping[str, Function] = {
     "Relu": _unary(UnaryKind.RELU),
     "Gelu": _unary(UnaryKind.GELU_TANH),
     "Softsign": (1, _softsign),
-    "Softplus": (1, _softplus),
+    "Softplus": _unary(UnaryKind.SOFTPLUS),
     "LogSigmoid": (1, _log_sigmoid),
     "Sin": _unary(UnaryKind.SIN),
     "Cos": _unary(UnaryKind.COS),
-    "Tan": _TAN,
-    "Cot": _inverse(_TAN),
+    "Tan": _unary(UnaryKind.TAN),
+    "Cot": _reciprocal_of(UnaryKind.TAN),
     "Sec": _reciprocal_of(UnaryKind.COS),
     "Csc": _reciprocal_of(UnaryKind.SIN),
     "Asin": _unary(UnaryKind.ASIN),
@@ -178,12 +129,12 @@ FUNCTIONS: Mapping[str, Function] = {
     "Acot": _of_reciprocal(UnaryKind.ATAN),
     "Asec": _of_reciprocal(UnaryKind.ACOS),
     "Acsc": _of_reciprocal(UnaryKind.ASIN),
-    "Sinh": _SINH,
-    "Cosh": _COSH,
+    "Sinh": _unary(UnaryKind.SINH),
+    "Cosh": _unary(UnaryKind.COSH),
     "Tanh": _unary(UnaryKind.TANH),
     "Coth": _reciprocal_of(UnaryKind.TANH),
-    "Sech": _inverse(_COSH),
-    "Csch": _inverse(_SINH),
+    "Sech": _reciprocal_of(UnaryKind.COSH),
+    "Csch": _reciprocal_of(UnaryKind.SINH),
     "Asinh": _unary(UnaryKind.ASINH),
     "Acosh": _unary(UnaryKind.ACOSH),
     "Atanh": _unary(UnaryKind.ATANH),
@@ -193,7 +144,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "Floor": _rounding(UnaryKind.FLOOR),
     "Ceil": _rounding(UnaryKind.CEIL),
     "Round": _rounding(UnaryKind.ROUND),
-    "Trunc": (1, _trunc),
+    "Trunc": _rounding(UnaryKind.TRUNC),
     "Add": _binary(BinaryKind.ADD),
     "Sub": _binary(BinaryKind.SUB),
     "Mul": _binary(BinaryKind.MUL),

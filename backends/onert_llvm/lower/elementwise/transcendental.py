@@ -1,0 +1,146 @@
+"""Functions of one element that are said by others: tangents, hyperbolic functions, and their inverses.
+
+Those that add what nearly cancels, or round several times, are computed in float64 and rounded once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Kind
+
+_HUGE = 2.0**28
+"""From here on the square of a number and 1 more than that are the same in float64."""
+
+
+def number(x: Expr, value: float) -> Const:
+    """A number of the kind of `x`."""
+    return Const(value, x.kind)
+
+
+def call(fn: Fn, *args: Expr) -> Expr:
+    """A function whose result is of the kind of its first argument."""
+    return Apply(fn, args, args[0].kind)
+
+
+def less(x: Expr, y: Expr) -> Expr:
+    return Apply(Fn.LT, (x, y), Kind.BOOL)
+
+
+def chosen(condition: Expr, x: Expr, y: Expr) -> Expr:
+    return Apply(Fn.SELECT, (condition, x, y), x.kind)
+
+
+def _in_float64(function: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
+    def found(x: Expr) -> Expr:
+        if x.kind is Kind.F64:
+            return function(x)
+        return Apply(Fn.CAST, (function(Apply(Fn.CAST, (x,), Kind.F64)),), x.kind)
+
+    return found
+
+
+def _odd(function: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
+    """A function of the size whose result has the sign of `x`; zeros as they are."""
+
+    def found(x: Expr) -> Expr:
+        size = function(call(Fn.ABS, x))
+        signed = chosen(less(x, number(x, 0.0)), call(Fn.NEG, size), size)
+        return chosen(Apply(Fn.EQ, (x, number(x, 0.0)), Kind.BOOL), x, signed)
+
+    return found
+
+
+def log1p(x: Expr) -> Expr:
+    """`log(1 + x)`: what the sum loses is added to its logarithm."""
+    one = number(x, 1.0)
+    total = call(Fn.ADD, x, one)
+    lost = call(Fn.DIV, call(Fn.SUB, x, call(Fn.SUB, total, one)), total)
+    finite = Apply(Fn.AND, (less(number(x, 0.0), total), less(total, number(x, math.inf))), Kind.BOOL)
+    return call(Fn.ADD, call(Fn.LOG, total), chosen(finite, lost, number(x, 0.0)))
+
+
+def tan(x: Expr) -> Expr:
+    return call(Fn.DIV, call(Fn.SIN, x), call(Fn.COS, x))
+
+
+def _complement(x: Expr) -> Expr:
+    """`sqrt(1 - x²)`, of factors that are exact where they nearly vanish."""
+    one = number(x, 1.0)
+    return call(Fn.SQRT, call(Fn.MUL, call(Fn.SUB, one, x), call(Fn.ADD, one, x)))
+
+
+def asin(x: Expr) -> Expr:
+    return call(Fn.ATAN2, x, _complement(x))
+
+
+def acos(x: Expr) -> Expr:
+    return call(Fn.ATAN2, _complement(x), x)
+
+
+def atan(x: Expr) -> Expr:
+    return call(Fn.ATAN2, x, number(x, 1.0))
+
+
+def _cosh(x: Expr) -> Expr:
+    """`h²/2 + 1/(2h²)`, `h = exp(|x|/2)`, which is infinite only where the result is."""
+    h = call(Fn.EXP, call(Fn.MUL, call(Fn.ABS, x), number(x, 0.5)))
+    half = call(Fn.MUL, call(Fn.MUL, h, number(x, 0.5)), h)
+    return call(Fn.ADD, half, call(Fn.DIV, number(x, 0.5), call(Fn.MUL, h, h)))
+
+
+def _asinh(x: Expr) -> Expr:
+    """`log(x + sqrt(x² + 1))` of a number that is not negative."""
+    one, square = number(x, 1.0), call(Fn.MUL, x, x)
+    root = call(Fn.SQRT, call(Fn.ADD, square, one))
+    near = log1p(call(Fn.ADD, x, call(Fn.DIV, square, call(Fn.ADD, root, one))))
+    return chosen(less(x, number(x, _HUGE)), near, _log_of_twice(x))
+
+
+def _acosh(x: Expr) -> Expr:
+    """`log(x + sqrt(x² - 1))`; the roots of both factors of the square are not numbers below 1."""
+    above = call(Fn.SUB, x, number(x, 1.0))
+    root = call(Fn.MUL, call(Fn.SQRT, above), call(Fn.SQRT, call(Fn.ADD, above, number(x, 2.0))))
+    return chosen(less(number(x, _HUGE), x), _log_of_twice(x), log1p(call(Fn.ADD, above, root)))
+
+
+def _log_of_twice(x: Expr) -> Expr:
+    return call(Fn.ADD, call(Fn.LOG, x), number(x, math.log(2)))
+
+
+def _atanh(x: Expr) -> Expr:
+    """`log((1 + x) / (1 - x)) / 2` of a number that is not negative."""
+    ratio = call(Fn.DIV, call(Fn.ADD, x, x), call(Fn.SUB, number(x, 1.0), x))
+    return call(Fn.MUL, log1p(ratio), number(x, 0.5))
+
+
+cosh = _in_float64(_cosh)
+sinh = _in_float64(lambda x: call(Fn.MUL, call(Fn.TANH, x), _cosh(x)))
+asinh = _in_float64(_odd(_asinh))
+acosh = _in_float64(_acosh)
+atanh = _in_float64(_odd(_atanh))
+
+
+def softplus(x: Expr) -> Expr:
+    """`max(x, 0) + log(1 + exp(-|x|))`, which does not overflow."""
+    rest = log1p(call(Fn.EXP, call(Fn.NEG, call(Fn.ABS, x))))
+    return call(Fn.ADD, call(Fn.MAXIMUM, x, number(x, 0.0)), rest)
+
+
+def trunc(x: Expr) -> Expr:
+    return chosen(less(x, number(x, 0.0)), call(Fn.CEIL, x), call(Fn.FLOOR, x))
+
+
+def gelu(x: Expr) -> Expr:
+    """x / 2 · (1 + erf(x / √2))."""
+    inside = call(Fn.ERF, call(Fn.MUL, x, number(x, math.sqrt(0.5))))
+    return call(Fn.MUL, call(Fn.MUL, x, number(x, 0.5)), call(Fn.ADD, inside, number(x, 1.0)))
+
+
+def gelu_tanh(x: Expr) -> Expr:
+    """x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))."""
+    scale = math.sqrt(2 / math.pi)
+    bent = call(Fn.ADD, call(Fn.MUL, call(Fn.MUL, x, x), number(x, 0.044715 * scale)), number(x, scale))
+    inside = call(Fn.TANH, call(Fn.MUL, x, bent))
+    return call(Fn.MUL, call(Fn.MUL, x, number(x, 0.5)), call(Fn.ADD, inside, number(x, 1.0)))
