@@ -171,6 +171,16 @@ class HostManager:
         network = self._network(name)
         return {placed.node.name: tuple(device.name for device in placed.devices) for placed in network.nodes}
 
+    def get_network_batching(self, name: str) -> BatchConfig | None:
+        """How requests for a network are run together; None where they are run one by one."""
+        batcher = self._network(name).batcher
+        found: BatchConfig | None = None if batcher is None else batcher.config
+        return found
+
+    def is_stateful(self, name: str) -> bool:
+        """Whether the requests of a sequence share state that a network keeps."""
+        return any(placed.stateful for placed in self._network(name).nodes)
+
     # ---- devices
 
     @property

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from onert.backend import TensorInfo
 from onert.ir import Array, DType
 
 from .errors import bad
@@ -39,6 +40,8 @@ NAMES = {
 }
 """The protocol's names of element types. Packed types are bytes in memory, and so here."""
 TYPES = {name: dtype for dtype, name in reversed(NAMES.items())}
+_UNKNOWN = -1
+"""The protocol's dimension of any size."""
 _LENGTH = Struct("<I")
 _SWAPPED = sys.byteorder == "big"
 
@@ -49,6 +52,11 @@ def name_of(dtype: DType) -> str:
     if found is None:
         raise bad(f"the protocol has no name for elements of type {dtype!r}")
     return found
+
+
+def dimensions(info: TensorInfo) -> list[int]:
+    """A tensor's shape as the protocol tells it."""
+    return [_UNKNOWN if d is None else d for d in info.open_shape]
 
 
 def from_bytes(place: str, datatype: str, shape: Sequence[int], data: Any) -> Array:

@@ -18,6 +18,7 @@ from .protocol import proto_form
 from .protocol.messages import SERVICE, message
 from .room import Room
 from .service import Service
+from .stream import Stream
 
 _LOGGER = logging.getLogger("onert.serve")
 _CODES = {
@@ -34,8 +35,9 @@ _MOST_TOLD = 4000
 Method = Callable[[Any], Awaitable[Any]]
 
 
-def rpc_server(service: Service, room: Room) -> grpc.aio.Server:
-    """A server with the protocol's methods, not started; to be made where its event loop runs."""
+def rpc_server(service: Service, room: Room, ending: asyncio.Event) -> grpc.aio.Server:
+    """A server with the protocol's methods, not started; to be made where its event loop runs. Streams end when it is
+    `ending`."""
     limits = room.limits
     server = grpc.aio.server(
         options=[
@@ -48,14 +50,21 @@ def rpc_server(service: Service, room: Room) -> grpc.aio.Server:
         maximum_concurrent_rpcs=limits.max_connections,
     )
     methods = Methods(service, room)
-    handlers = {
-        method.name: grpc.unary_unary_rpc_method_handler(
-            _answering(getattr(methods, method.name)),
-            request_deserializer=message(method.input_type.name).FromString,
-            response_serializer=message(method.output_type.name).SerializeToString,
-        )
-        for method in SERVICE.methods
-    }
+    handlers = {}
+    for method in SERVICE.methods:
+        forms = {
+            "request_deserializer": message(method.input_type.name).FromString,
+            "response_serializer": message(method.output_type.name).SerializeToString,
+        }
+        if method.server_streaming:
+
+            async def stream(requests: Any, context: Any) -> None:
+                await Stream(methods.ModelInfer, limits, ending).serve(requests, context)
+
+            handlers[method.name] = grpc.stream_stream_rpc_method_handler(stream, **forms)
+        else:
+            answer = _answering(getattr(methods, method.name))
+            handlers[method.name] = grpc.unary_unary_rpc_method_handler(answer, **forms)
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE.full_name, handlers),))
     return server
 
@@ -99,6 +108,10 @@ class Methods:
         return ParseDict(
             self._service.model_metadata(request.name, request.version), message("ModelMetadataResponse")()
         )
+
+    async def ModelConfig(self, request: Any) -> Any:  # noqa: N802
+        found = self._service.model_config(request.name, request.version)
+        return ParseDict({"config": found}, message("ModelConfigResponse")())
 
     async def ModelInfer(self, request: Any) -> Any:  # noqa: N802
         nbytes = request.ByteSize()

@@ -122,7 +122,7 @@ class Server:
         room = Room(self.config)
         try:
             if self.config.grpc_port is not None:
-                calls = rpc_server(self.service, room)
+                calls = rpc_server(self.service, room, self._ending)
                 self.grpc_port = _bind_calls(calls, self.config)
                 await calls.start()
             if bound is not None:

@@ -15,7 +15,8 @@ import onert
 from onert.backend import TensorInfo
 from onert.host import HostManager, NetworkStatistics
 
-from .datatypes import name_of
+from .configuration import configuration
+from .datatypes import dimensions, name_of
 from .errors import ServeError, bad
 from .inference import Answer, Asked, wishes
 from .repository import READY, Repository
@@ -26,6 +27,7 @@ VERSION = "1"
 """Of every model: a repository has one of each."""
 EXTENSIONS = (
     "binary_tensor_data",
+    "model_configuration",
     "model_repository",
     "model_repository(unload_dependents)",
     "parameters",
@@ -34,8 +36,6 @@ EXTENSIONS = (
     "statistics",
 )
 _LOGGER = logging.getLogger("onert.serve")
-_UNKNOWN = -1
-"""The protocol's dimension of any size."""
 
 
 class Service:
@@ -77,6 +77,11 @@ class Service:
             "inputs": [_described(info) for info, _ in dag.inputs],
             "outputs": [_described(info) for info, _ in dag.outputs],
         }
+
+    def model_config(self, name: str, version: str = "") -> dict[str, Any]:
+        """How a model is served; ServeError where there is none."""
+        self.require(name, version)
+        return {"name": name, "platform": PLATFORM, "backend": NAME, **configuration(self.host, name, int(VERSION))}
 
     def statistics(self, name: str = "", version: str = "") -> list[dict[str, Any]]:
         """The counts of one model, or of all."""
@@ -152,8 +157,7 @@ async def _result(future: Future[Any]) -> Any:
 
 
 def _described(info: TensorInfo) -> dict[str, Any]:
-    shape = [_UNKNOWN if d is None else d for d in info.open_shape]
-    return {"name": info.name, "datatype": name_of(info.dtype), "shape": shape}
+    return {"name": info.name, "datatype": name_of(info.dtype), "shape": dimensions(info)}
 
 
 def _chosen(name: str, infos: Sequence[TensorInfo], wanted: Sequence[str]) -> list[TensorInfo]:

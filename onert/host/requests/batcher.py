@@ -41,7 +41,7 @@ class Batcher:
         self._networks = dict(networks)
         self._stacked = stacked
         self._shapes = [info.shape for info, _ in networks[1].dag.inputs]
-        self._config = config
+        self.config = config
         self._most_running = most_running
         self._executor = executor
         self._finished = finished
@@ -93,11 +93,11 @@ class Batcher:
         if self._running >= self._most_running or not self._pending:
             return []
         oldest = 0.0
-        if self._config.max_delay > 0:
+        if self.config.max_delay > 0:
             oldest = min(request.begun for _, _, request in self._pending)
-        count = batch_size(len(self._pending), oldest, perf_counter(), self._config, hurries=self._hurries)
+        count = batch_size(len(self._pending), oldest, perf_counter(), self.config, hurries=self._hurries)
         if not count:
-            self._alarm.at(oldest + self._config.max_delay, self.look)
+            self._alarm.at(oldest + self.config.max_delay, self.look)
             return []
         self._running += 1
         return [heappop(self._pending)[2] for _ in range(count)]

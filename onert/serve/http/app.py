@@ -60,6 +60,7 @@ class Paths:
             found += [
                 Route(f"{model}/ready", self.model_ready, methods=["GET"]),
                 Route(f"{model}/stats", self.statistics, methods=["GET"]),
+                Route(f"{model}/config", self.model_config, methods=["GET"]),
                 Route(model, self.model_metadata, methods=["GET"]),
             ]
         found += [
@@ -130,6 +131,12 @@ class Paths:
         """`GET /v2/models/NAME[/versions/VERSION]`"""
         return JSONResponse(
             self._service.model_metadata(request.path_params["name"], request.path_params.get("version", ""))
+        )
+
+    async def model_config(self, request: Request) -> Response:
+        """`GET /v2/models/NAME[/versions/VERSION]/config`"""
+        return JSONResponse(
+            self._service.model_config(request.path_params["name"], request.path_params.get("version", ""))
         )
 
     async def statistics(self, request: Request) -> Response:

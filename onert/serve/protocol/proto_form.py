@@ -6,7 +6,7 @@ Source: Open Inference Protocol, "GRPC". Tensors are bytes in `raw_input_content
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from .json_form import checked_shape, refuse_classification
 from .messages import message
 
 _RESPONSE = message("ModelInferResponse")
+_STREAMED = message("ModelStreamInferResponse")
 _FIELDS = {
     "BOOL": "bool_contents",
     "INT8": "int_contents",
@@ -90,6 +91,26 @@ def parameters(given: Any) -> Mapping[str, Parameter]:
             raise bad(f"parameter {name[:200]!r} has no value")
         found[name] = getattr(value, which)
     return found
+
+
+def sequence_of(request: Any) -> Hashable:
+    """The model and the sequence that a request belongs to; None for one that stands for itself."""
+    if "sequence_id" not in request.parameters:
+        return None
+    value = request.parameters["sequence_id"]
+    which = value.WhichOneof("parameter_choice")
+    sequence = None if which is None else getattr(value, which)
+    return (request.model_name, sequence) if sequence else None
+
+
+def failed(request: Any, told: str) -> Any:
+    """What a stream says of a request that failed."""
+    return _STREAMED(error_message=told, infer_response=_RESPONSE(id=request.id, model_name=request.model_name))
+
+
+def streamed(response: Any) -> Any:
+    """An answer on a stream."""
+    return _STREAMED(infer_response=response)
 
 
 def written(answer: Answer, *, raw: bool) -> Any:

@@ -1,0 +1,264 @@
+"""Claims about streams of inferences over gRPC, and about what clients are told of a model's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from queue import SimpleQueue
+from shutil import copytree
+from threading import Event, Thread
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import pytest
+from host.gated import GatedDevice
+from patience import PATIENCE
+
+from onert.host import BatchConfig, DeviceConfig, HostManager
+from onert.ir import DType, Package, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.serve import ServeConfig, Server
+from onert.serve.protocol.messages import message
+from onert.serve.repository import READY, Loading, ModelState
+from serve.asking import IMAGE, SCORES, X, ask
+from serve.conftest import DIGITS
+from serve.test_http import wanted
+
+grpc = pytest.importorskip("grpc", reason="grpcio is not installed")
+triton = pytest.importorskip("tritonclient.grpc", reason="tritonclient is not installed")
+CALL = "/inference.GRPCInferenceService/ModelStreamInfer"
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    pause = Event()
+    end = monotonic() + PATIENCE
+    while not holds():
+        assert monotonic() < end
+        pause.wait(0.002)
+
+
+def given(x: np.ndarray[Any, Any] = X) -> Any:
+    made = triton.InferInput(IMAGE, list(x.shape), "INT8")
+    made.set_data_from_numpy(x)
+    return made
+
+
+def asked(id_: str = "", x: np.ndarray[Any, Any] = X, model: str = "digits") -> Any:
+    made = message("ModelInferRequest")(model_name=model, id=id_, raw_input_contents=[x.tobytes()])
+    made.inputs.add(name=IMAGE, datatype="INT8", shape=x.shape)
+    return made
+
+
+class Call:
+    """A stream whose requests the test gives one by one."""
+
+    def __init__(self, server: Server) -> None:
+        self._channel = grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}")
+        self._requests: SimpleQueue[Any] = SimpleQueue()
+        method = self._channel.stream_stream(
+            CALL,
+            request_serializer=lambda m: m.SerializeToString(),
+            response_deserializer=message("ModelStreamInferResponse").FromString,
+        )
+        self.answers = method(iter(self._requests.get, None), timeout=PATIENCE)
+
+    def send(self, *requests: Any) -> None:
+        for request in requests:
+            self._requests.put(request)
+
+    def end(self) -> None:
+        """Say that no more requests come."""
+        self._requests.put(None)
+
+    def __enter__(self) -> Call:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+        self._channel.close()
+
+
+def test_a_triton_client_is_answered_on_a_stream(server: Server) -> None:
+    got: SimpleQueue[Any] = SimpleQueue()
+    xs = [np.full_like(X, number) for number in range(8)]
+    with triton.InferenceServerClient(f"127.0.0.1:{server.grpc_port}") as client:
+        client.start_stream(callback=lambda result, error: got.put((result, error)))
+        for number, x in enumerate(xs):
+            client.async_stream_infer("digits", [given(x)], request_id=str(number))
+        found = [got.get(timeout=PATIENCE) for _ in xs]
+        client.stop_stream()
+    assert [error for _, error in found] == [None] * len(xs)
+    assert [result.get_response().id for result, _ in found] == [str(number) for number in range(len(xs))]
+    assert [result.as_numpy(SCORES).ravel().tolist() for result, _ in found] == [wanted(x) for x in xs]
+
+
+def test_a_request_that_fails_leaves_the_stream_as_it_is(server: Server) -> None:
+    with Call(server) as call:
+        call.send(asked("a"), asked("b", X[:, :4]), asked("c", model="other"), asked("d"))
+        call.end()
+        found = list(call.answers)
+    assert [each.infer_response.id for each in found] == ["a", "b", "c", "d"]
+    assert [bool(each.error_message) for each in found] == [False, True, True, False]
+    assert "expected [1, 8, 8, 1]" in found[1].error_message
+    assert found[2].error_message == "model 'other' is unknown"
+
+
+def test_requests_of_a_stream_are_run_at_a_time_and_answered_in_order(tmp_path: Path) -> None:
+    """The first waits on a device of its own while the second is answered elsewhere."""
+    held = GatedDevice("held")
+    config = ServeConfig(http_port=None, grpc_port=0)
+    with (
+        HostManager([held, DeviceConfig(name="free", threads=1)]) as host,
+        Server(host, {}, config, folder=tmp_path) as server,
+    ):
+        for name, device in (("slow", "held"), ("quick", "free")):
+            copytree(DIGITS, tmp_path / name)
+            host.set_available_devices([device])
+            server.repository.load(name)
+        with Call(server) as call:
+            call.send(asked("1", model="slow"), asked("2", model="quick"))
+            call.end()
+            assert held.begun() == "slow"
+            until(lambda: host.statistics().networks["quick"].requests_succeeded == 1)
+            held.gate.set()
+            assert [each.infer_response.id for each in call.answers] == ["1", "2"]
+
+
+def sums() -> Package:
+    """A network that adds up what it is given."""
+    b = Builder("sum")
+    x = b.input(TensorType(DType.FLOAT32, (1,)), "x")
+    total = b.variable(TensorType(DType.FLOAT32, (1,)), "total")
+    new = b.add(Binary(BinaryKind.ADD), x, total)
+    b.update(total, new)
+    return Package((b.model([new]),), "sum")
+
+
+@pytest.fixture(scope="module")
+def adding() -> Iterator[Server]:
+    """A server of a network with state, which no file has."""
+    with (
+        HostManager([DeviceConfig(threads=1)]) as host,
+        Server(host, {}, ServeConfig(http_port=0, grpc_port=0)) as server,
+    ):
+        host.add_network("sum", sums())
+        server.repository._states["sum"] = ModelState("sum", READY)
+        yield server
+
+
+def test_sequences_on_one_stream_keep_their_own_state_and_order(adding: Server) -> None:
+    """Two sequences at a time, each twice: the second time it begins anew while the first may still be run."""
+    got: SimpleQueue[Any] = SimpleQueue()
+    count = 10
+    x = triton.InferInput("x", [1], "FP32")
+    x.set_data_from_numpy(np.ones(1, np.float32))
+    with triton.InferenceServerClient(f"127.0.0.1:{adding.grpc_port}") as client:
+        client.start_stream(callback=lambda result, error: got.put((result, error)))
+        for _ in range(2):
+            for at in range(count):
+                for sequence in (5, "text"):
+                    client.async_stream_infer(
+                        "sum", [x], sequence_id=sequence, sequence_start=at == 0, sequence_end=at == count - 1
+                    )
+        found = [got.get(timeout=PATIENCE) for _ in range(4 * count)]
+        client.stop_stream()
+    assert [error for _, error in found] == [None] * len(found)
+    values = [float(result.as_numpy("output_0")[0]) for result, _ in found]
+    assert values == [float(at + 1) for at in range(count) for _ in range(2)] * 2
+
+
+def test_an_end_answers_what_a_stream_has_sent_and_ends_it() -> None:
+    device = GatedDevice()
+    with HostManager([device]) as host:
+        server = Server(host, {"digits": Path(DIGITS)}, ServeConfig(http_port=None, grpc_port=0))
+        server.start()
+        with Call(server) as call:
+            call.send(asked("last"))
+            device.begun()
+            ending = Thread(target=server.stop)
+            ending.start()
+            device.gate.set()
+            assert next(call.answers).infer_response.id == "last"
+            with pytest.raises(grpc.RpcError) as caught:
+                next(call.answers)
+            ending.join(PATIENCE)
+            assert not ending.is_alive()
+        assert (caught.value.code(), caught.value.details()) == (grpc.StatusCode.UNAVAILABLE, "the server ends")
+
+
+def test_a_stream_without_requests_is_ended() -> None:
+    limits = ServeConfig(http_port=None, grpc_port=0, keep_alive=0.2)
+    with (
+        HostManager([DeviceConfig(threads=1)]) as host,
+        Server(host, {"digits": Path(DIGITS)}, limits) as server,
+        Call(server) as call,
+    ):
+        call.send(asked("1"))
+        assert next(call.answers).infer_response.id == "1"
+        with pytest.raises(grpc.RpcError) as caught:
+            next(call.answers)
+        assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        assert caught.value.details() == "no request came within 0.2 seconds"
+
+
+def test_a_client_that_leaves_in_the_middle_of_a_stream_harms_nobody() -> None:
+    device = GatedDevice()
+    config = ServeConfig(http_port=None, grpc_port=0)
+    with HostManager([device]) as host, Server(host, {"digits": Path(DIGITS)}, config) as server:
+        call = Call(server)
+        call.send(*(asked(str(at)) for at in range(200)))
+        device.begun()
+        call.answers.cancel()
+        until(lambda: server.service.under_way == 0)
+        device.gate.set()
+        with Call(server) as other:
+            other.send(asked("still"))
+            assert next(other.answers).infer_response.id == "still"
+        until(lambda: host.statistics().active == 0)
+        assert host.statistics().queue_size == 0
+
+
+def test_a_stream_has_a_bound_of_requests_under_way() -> None:
+    """Whoever sends more is not read, and loses nothing."""
+    device = GatedDevice()
+    config = ServeConfig(http_port=None, grpc_port=0)
+    with HostManager([device]) as host, Server(host, {"digits": Path(DIGITS)}, config) as server, Call(server) as call:
+        call.send(*(asked(str(at)) for at in range(300)))
+        call.end()
+        most = 64 + 2  # those that wait to be answered, the one that is awaited, and one that was read
+        until(lambda: server.service.under_way == most)
+        device.gate.set()
+        assert [each.infer_response.id for each in call.answers] == [str(at) for at in range(300)]
+        counted = host.statistics().networks["digits"]
+        assert (counted.requests_succeeded, counted.requests_refused) == (300, 0)
+
+
+def test_clients_are_told_how_a_model_is_served(server: Server) -> None:
+    with triton.InferenceServerClient(f"127.0.0.1:{server.grpc_port}") as client:
+        config = client.get_model_config("digits").config
+    assert (config.name, config.platform, config.backend, config.max_batch_size) == ("digits", "onert", "onert", 0)
+    assert [(i.name, i.data_type, list(i.dims)) for i in config.input] == [(IMAGE, 6, [1, 8, 8, 1])]
+    assert [(o.name, o.data_type, list(o.dims)) for o in config.output] == [(SCORES, 6, [1, 10])]
+    assert [(g.name, g.count, g.kind) for g in config.instance_group] == [("digits", 1, 2)]
+    assert list(config.version_policy.specific.versions) == [1]
+    assert not config.HasField("dynamic_batching")
+    assert not config.HasField("sequence_batching")
+    status, found = ask(server.http_port or 0, "GET", "/v2/models/digits/versions/1/config")
+    assert (status, found["input"]) == (200, [{"name": IMAGE, "data_type": "TYPE_INT8", "dims": [1, 8, 8, 1]}])
+    assert ask(server.http_port or 0, "GET", "/v2/models/other/config")[0] == 404
+
+
+def test_clients_are_told_of_batches_and_sequences(adding: Server) -> None:
+    with triton.InferenceServerClient(f"127.0.0.1:{adding.grpc_port}") as client:
+        config = client.get_model_config("sum").config
+    assert config.sequence_batching.max_sequence_idle_microseconds == 300_000_000
+    loading = Loading(batch=BatchConfig(4, max_delay=0.002))
+    with (
+        HostManager([DeviceConfig(threads=1)]) as host,
+        Server(host, {"digits": Path(DIGITS)}, ServeConfig(http_port=0, grpc_port=None), loading=loading) as server,
+    ):
+        found = ask(server.http_port or 0, "GET", "/v2/models/digits/config")[1]
+    assert found["dynamic_batching"] == {"preferred_batch_size": [4], "max_queue_delay_microseconds": 2000}
