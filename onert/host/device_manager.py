@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from threading import Lock
 from typing import Any, ClassVar
 
@@ -244,6 +245,11 @@ class DeviceManager:
     def run_here(self, name: str, inputs: Sequence[Array], session: int | None = None) -> Result | None:
         """Run a function on the calling thread, which the device is lent; None where it is busy, or borrows none."""
         return None
+
+    def last_run(self, name: str) -> float:
+        """Seconds that the last run of a function took; infinite where that is unknown, or where the device borrows no
+        threads."""
+        return inf
 
     def stop(self) -> None:
         """End what is running, refuse what waits, and take nothing more. To stop twice does no harm."""

@@ -215,6 +215,7 @@ class HostManager:
         timeout: float | None = None,
         callback: Callback | None = None,
         sequence: Hashable = None,
+        lend: float = 0.0,
     ) -> Future[Outputs]:
         """Run a network; the future has the outputs by name, or the error, whatever it is.
 
@@ -224,6 +225,8 @@ class HostManager:
         `callback` is called with the future on a thread of the host's own, and may block: the request counts as being
         run until then. What is given to the future's `add_done_callback` may run on a device's thread, which waits
         meanwhile.
+        With `lend` the calling thread runs the network itself, if a device is idle that borrows threads and the last
+        run took no more than so many seconds: to hand a short run to another thread takes longer than the run.
         """
         begun = perf_counter()
         try:
@@ -236,7 +239,7 @@ class HostManager:
             request.callback = callback
             if sequence is not None:
                 request.session = self._dispatcher.sessions.of(network, sequence)
-            self._dispatcher.enter(request, here=False)
+            self._dispatcher.enter(request, here=lend > 0 and network.is_brief(lend))
         except (ExecutionError, HostError) as error:
             self._dispatcher.refused(network)
             return _failed(error, callback)

@@ -89,6 +89,13 @@ class Network:
         self.is_single = only is not None and (only.inputs, only.outputs) == (self.inputs, self.outputs)
         """Whether inputs and outputs are those of the only sub-network, in order."""
 
+    def is_brief(self, seconds: float) -> bool:
+        """Whether its last run took no longer, all sub-networks together, on the devices that were quickest."""
+        left = seconds
+        for node in self.nodes:
+            left -= min([device.last_run(node.functions[0]) for device in node.devices])
+        return left >= 0
+
     def checked(self, given: Mapping[str, Any] | Sequence[Any]) -> tuple[Array, ...]:
         """The inputs in order, given by name or in order; ExecutionError for one that is missing, unknown or unfit."""
         if isinstance(given, Mapping):

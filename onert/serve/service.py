@@ -35,6 +35,8 @@ EXTENSIONS = (
     "sequence",
     "statistics",
 )
+_LEND = 100e-6
+"""Seconds of a run that the event loop makes by itself: to tell a device's thread would take as long."""
 _LOGGER = logging.getLogger("onert.serve")
 
 
@@ -121,7 +123,7 @@ class Service:
         chosen = _chosen(name, infos, asked.outputs)
         timeout = min(self._timeout, wanted.timeout or self._timeout)
         future = self.host.run_network(
-            name, asked.inputs, priority=wanted.priority, timeout=timeout, sequence=wanted.sequence
+            name, asked.inputs, priority=wanted.priority, timeout=timeout, sequence=wanted.sequence, lend=_LEND
         )
         outputs = future.result() if future.done() else await _result(future)
         if wanted.ends and wanted.sequence is not None:

@@ -1,11 +1,16 @@
-"""`onert_serve` beside a plain FastAPI server over ONNX Runtime: requests a second, and latencies, of one ONNX model.
+"""`onert_serve` beside a plain FastAPI server over ONNX Runtime: requests a second, and latencies, of ONNX models.
 
     pip install fastapi
-    python tests/bench/serving.py MODEL.onnx [SECONDS]
+    python tests/bench/serving.py MODEL.onnx[:SHAPE] ... [--seconds 1] [--rounds 5] [--clients 1,2,4,8,16]
 
 Both are processes of their own with the same HTTP server (uvicorn, httptools, uvloop), take the input's bytes and give
 the outputs', and run the model on all processors, one thread a request. The same clients ask both in turn, each on a
-connection that it keeps.
+connection that it keeps; one thread plays all of them. SHAPE is the input's, such as 1,3,48,192; unknown dimensions
+are 1 without it.
+
+For each number of clients: requests a second, the 99th percentile of latencies, the processor time of the server for a
+request, the clients' share of a processor, and the ratio of requests a second. Below, for each of the other server's
+latencies, the most requests a second that onert_serve answers with a p99 that is no longer, by those of the other.
 """
 
 from __future__ import annotations
@@ -13,24 +18,22 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from threading import Thread
 
 import numpy as np
+from attrs import frozen
 
 import onert
-from onert.backend import TensorInfo
 
-CLIENTS = (1, 2, 4, 8, 16)
-ROUNDS = 5
 PEER = """
 import sys
 import numpy as np
@@ -65,10 +68,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def process(*command: str) -> Iterator[None]:
+def process(*command: str) -> Iterator[int]:
+    """A process that is ended at the end; its number."""
     made = subprocess.Popen([sys.executable, "-c", *command], stdout=subprocess.DEVNULL)
     try:
-        yield
+        yield made.pid
     finally:
         made.terminate()
         made.wait()
@@ -87,85 +91,188 @@ def connected(port: int) -> socket.socket:
     sys.exit(f"nobody listens on {port}")
 
 
+def await_ready(port: int) -> None:
+    """Wait until onert_serve has loaded its model."""
+    ready = b""
+    while not ready.startswith(b"HTTP/1.1 200"):
+        with connected(port) as end:
+            end.sendall(b"GET /v2/health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            ready = end.recv(1 << 16)
+        time.sleep(0.05)
+
+
 def posted(path: str, body: bytes, *headers: str) -> bytes:
     lines = [f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(body)}", *headers, "", ""]
     return "\r\n".join(lines).encode() + body
 
 
-def ours(info: TensorInfo, data: bytes) -> bytes:
+def ours(name: str, shape: Sequence[int], data: bytes) -> bytes:
     """An inference of ours, with bytes in both directions."""
-    given = {"name": info.name, "shape": info.shape, "datatype": "FP32", "parameters": {"binary_data_size": len(data)}}
+    given = {"name": name, "shape": shape, "datatype": "FP32", "parameters": {"binary_data_size": len(data)}}
     head = json.dumps({"inputs": [given], "parameters": {"binary_data_output": True}}).encode()
     return posted("/v2/models/model/infer", head + data, f"Inference-Header-Content-Length: {len(head)}")
 
 
-def exchange(end: socket.socket, message: bytes) -> bool:
-    """Send a request and read all of the answer; whether it is one."""
-    end.sendall(message)
-    found = b""
-    while True:
-        head, over, body = found.partition(b"\r\n\r\n")
-        if over and len(body) >= int(head.lower().split(b"\r\ncontent-length: ")[1].split(b"\r\n")[0]):
-            return head.startswith(b"HTTP/1.1 200")
-        found += end.recv(1 << 18)
+class Client:
+    """A connection with one request under way."""
+
+    def __init__(self, port: int, message: bytes) -> None:
+        self.end = connected(port)
+        self._message = message
+        self._found = b""
+        self.begun = 0.0
+
+    def send(self) -> None:
+        self.begun = time.perf_counter()
+        self.end.sendall(self._message)
+
+    def is_answered(self) -> bool:
+        """Read what is there; whether that is all of the answer."""
+        found = self.end.recv(1 << 18)
+        if not found:
+            sys.exit("the server closed a connection")
+        found = self._found + found if self._found else found
+        head = found.find(b"\r\n\r\n")
+        if head >= 0:
+            start = found.lower().find(b"\r\ncontent-length: ", 0, head + 2) + 18
+            if len(found) - head - 4 >= int(found[start : found.index(b"\r", start)]):
+                if not found.startswith(b"HTTP/1.1 200"):
+                    sys.exit(f"the server answered {found[:500]!r}")
+                self._found = b""
+                return True
+        self._found = found
+        return False
 
 
-def load(port: int, message: bytes, clients: int, seconds: float) -> list[float]:
-    """The latencies of all requests that so many clients make in that time."""
-    found: list[float] = []
-    end = time.perf_counter() + seconds
+def load(port: int, message: bytes, clients: int, seconds: float) -> tuple[list[float], float]:
+    """The latencies of all requests that so many clients make in that time, and how busy the clients were."""
+    taken: list[float] = []
+    poll = select.epoll()
+    by_number = {}
+    for _ in range(clients):
+        client = Client(port, message)
+        by_number[client.end.fileno()] = client
+        poll.register(client.end, select.EPOLLIN)
+    begun, used = time.perf_counter(), time.process_time()
+    over = begun + seconds
+    for client in by_number.values():
+        client.send()
+    under_way = clients
+    while under_way:
+        for number, _ in poll.poll():
+            client = by_number[number]
+            if client.is_answered():
+                now = time.perf_counter()
+                taken.append(now - client.begun)
+                if now < over:
+                    client.send()
+                else:
+                    under_way -= 1
+    share = (time.process_time() - used) / (time.perf_counter() - begun)
+    poll.close()
+    for client in by_number.values():
+        client.end.close()
+    return taken, share
 
-    def client() -> None:
-        with connected(port) as connection:
-            while (start := time.perf_counter()) < end:
-                assert exchange(connection, message)
-                found.append(time.perf_counter() - start)
 
-    threads = [Thread(target=client) for _ in range(clients)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return found
+def processor_time(pid: int) -> float:
+    """Seconds of all threads of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def main(model: Path, seconds: float) -> None:
+@frozen
+class Side:
+    """One of the servers."""
+
+    name: str
+    pid: int
+    port: int
+    message: bytes
+
+
+@frozen
+class Point:
+    """What a server did for a number of clients."""
+
+    rate: float
+    p99: float
+    used: float
+    """Microseconds of the server's processors for a request."""
+    share: float
+    """How busy the clients were."""
+
+
+def point(side: Side, clients: int, seconds: float) -> Point:
+    before = processor_time(side.pid)
+    taken, share = load(side.port, side.message, clients, seconds)
+    used = (processor_time(side.pid) - before) / len(taken) * 1e6
+    return Point(len(taken) / seconds, float(np.percentile(taken, 99)), used, share)
+
+
+def main(model: Path, shape: Sequence[int] | None, chosen: argparse.Namespace) -> None:
     program = onert.compile(onert.load(model))
     (info,) = program.inputs
-    shape = tuple(d or 1 for d in info.shape)
+    shape = shape or [d or 1 for d in info.open_shape]
     data = np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32).tobytes()
     devices = Path(tempfile.gettempdir(), f"onert-bench-devices-{os.getpid()}.toml")
     devices.write_text("[[device]]\nthreads = 1\n" * (os.cpu_count() or 1))
-    ports = {"onert_serve": free_port(), "FastAPI and ONNX Runtime": free_port()}
-    messages = {"onert_serve": ours(info, data), "FastAPI and ONNX Runtime": posted("/infer", data)}
-    port, peer = map(str, ports.values())
-    arguments = [f"model={model}", "--http-port", port, "--grpc-port", "-1", "--devices", str(devices), "--copies", "0"]
-    with process(OURS, *arguments), process(PEER, str(model), peer, ",".join(map(str, shape))):
-        for name in ports:
-            with connected(ports[name]) as end:
-                while not exchange(end, messages[name]):
-                    time.sleep(0.1)
-        for clients in CLIENTS:
-            rates: dict[str, list[float]] = {name: [] for name in ports}
-            tails: dict[str, list[float]] = {name: [] for name in ports}
-            for _ in range(ROUNDS):
-                for name in ports:
-                    taken = load(ports[name], messages[name], clients, seconds)
-                    rates[name].append(len(taken) / seconds)
-                    tails[name].append(float(np.percentile(taken, 99)))
-            for name in ports:
-                print(
-                    f"{clients:3} clients  {name:26} {median(rates[name]):9.1f} requests a second,"
-                    f" p99 {median(tails[name]) * 1e3:8.2f} ms"
-                )
-            one, other = rates.values()
-            print(f"{'':13}{median(a / b for a, b in zip(one, other, strict=True)):.2f} times as many")
+    one, other = free_port(), free_port()
+    arguments = [f"model={model}", "--http-port", str(one), "--grpc-port", "-1"]
+    arguments += ["--devices", str(devices), "--copies", "0"]
+    given = [str(model), str(other), ",".join(map(str, shape))]
+    with process(OURS, *arguments) as first, process(PEER, *given) as second:
+        sides = (
+            Side("onert_serve", first, one, ours(info.name, shape, data)),
+            Side("FastAPI and ONNX Runtime", second, other, posted("/infer", data)),
+        )
+        print(f"{model.name}, {len(data)} bytes a request")
+        await_ready(one)
+        for side in sides:
+            point(side, 2, 0.5)
+        compared([(clients, *measured(sides, clients, chosen)) for clients in map(int, chosen.clients.split(","))])
     devices.unlink()
+
+
+def measured(sides: Sequence[Side], clients: int, chosen: argparse.Namespace) -> list[Point]:
+    """The median round of each server, printed."""
+    rounds = [[point(side, clients, chosen.seconds) for side in sides] for _ in range(chosen.rounds)]
+    found = []
+    for at, side in enumerate(sides):
+        numbers = [[getattr(r[at], name) for r in rounds] for name in ("rate", "p99", "used", "share")]
+        mine = Point(*map(median, numbers))
+        found.append(mine)
+        print(
+            f"{clients:3} clients  {side.name:26} {mine.rate:9.1f} requests a second, p99 {mine.p99 * 1e3:8.2f} ms,"
+            f" {mine.used:7.1f} us of processors a request, clients {mine.share:4.0%} busy"
+        )
+    print(f"{'':13}{median(r[0].rate / r[1].rate for r in rounds):.2f} times as many", flush=True)
+    return found
+
+
+def compared(found: Sequence[tuple[int, Point, Point]]) -> None:
+    """Requests a second at equal p99."""
+    for clients, _, theirs in found:
+        most = max((mine.rate for _, mine, _ in found if mine.p99 <= theirs.p99), default=0.0)
+        print(
+            f"p99 of {theirs.p99 * 1e3:.2f} ms ({clients} clients of the other server): {most:.1f} requests a second"
+            f" over {theirs.rate:.1f}, {most / theirs.rate:.2f} times as many",
+            flush=True,
+        )
+
+
+def asked(text: str) -> tuple[Path, list[int] | None]:
+    """A model, and the shape of its input where that is given."""
+    place, _, shape = text.partition(":")
+    return Path(place), [int(each) for each in shape.split(",")] if shape else None
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", type=Path, metavar="MODEL.onnx")
-    parser.add_argument("seconds", type=float, nargs="?", default=1.0, metavar="SECONDS", help="of a round (1)")
-    chosen = parser.parse_args()
-    main(chosen.model, chosen.seconds)
+    parser.add_argument("models", type=asked, nargs="+", metavar="MODEL.onnx[:SHAPE]")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of a round (1)")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--clients", default="1,2,4,8,16")
+    arguments = parser.parse_args()
+    for model, shape in arguments.models:
+        main(model, shape, arguments)

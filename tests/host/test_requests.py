@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import Future, wait
 from queue import SimpleQueue
 from threading import Event, Thread, current_thread
@@ -13,7 +14,7 @@ from patience import PATIENCE
 
 import onert
 from host.gated import ONE, SQUARES, GatedDevice, X, output, squares
-from onert.host import BatchConfig, DeadlineError, HostConfig, HostManager
+from onert.host import BatchConfig, DeadlineError, DeviceConfig, HostConfig, HostManager
 
 # ---- inputs
 
@@ -202,3 +203,26 @@ def test_requests_for_several_networks_are_run_in_one_order() -> None:
         device.gate.set()
         assert wait(futures, PATIENCE).not_done == set()
         assert "".join(device.begun() for _ in futures) == "acbcba"
+
+
+def test_a_caller_that_lends_itself_has_the_answer_of_a_short_run_at_once() -> None:
+    with HostManager([DeviceConfig(threads=1)]) as host:
+        host.add_network("n", squares())
+        network = host._network("n")
+        assert not network.is_brief(60.0)  # nobody knows how long a run takes
+        host.run_network_blocking("n", [X])
+        assert network.is_brief(60.0)
+        assert not network.is_brief(0.0)
+        future = host.run_network("n", [X], lend=60.0, timeout=60.0)
+        assert future.done()
+        assert output(future.result()) == SQUARES
+
+
+def test_a_caller_is_not_lent_to_a_device_that_is_bound_or_elsewhere() -> None:
+    cores = sorted(os.sched_getaffinity(0))[:1]
+    bound = DeviceConfig(threads=1, cores=tuple(cores))
+    for device in (bound, GatedDevice(outputs=lambda _, inputs: [inputs[0] ** 2], is_open=True)):
+        with HostManager([device]) as host:
+            host.add_network("n", squares())
+            assert output(host.run_network("n", [X], lend=60.0).result(PATIENCE)) == SQUARES
+            assert host.devices[0].last_run("n") == float("inf")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from time import perf_counter_ns
+from math import inf
+from time import perf_counter, perf_counter_ns
 from typing import Any
 from weakref import finalize, ref
 
@@ -22,7 +23,7 @@ from .worker import Worker
 class _Loaded:
     """A function with memory to run in, and more of it for each session."""
 
-    __slots__ = ("_device", "_function", "_owner", "_run", "_sessions", "_traces", "execution", "stateful")
+    __slots__ = ("_device", "_function", "_owner", "_run", "_sessions", "_traces", "execution", "seconds", "stateful")
 
     def __init__(self, function: CompiledFunction, owner: CpuDevice) -> None:
         self.execution = Execution(function.program)
@@ -33,17 +34,23 @@ class _Loaded:
         self._device = owner.name
         self._traces = owner.traces
         self._sessions: dict[int, Execution] = {}
+        self.seconds = inf
+        """What the last run took."""
 
     def run(self, inputs: Sequence[Array], session: int | None = None) -> list[Array]:
         """The outputs, in order. State starts anew, unless it is a session's: who sent the last request is none of this
         one's business."""
         if self._traces:
             return self._recorded(inputs, session)
+        start = perf_counter()
         if session is not None:
-            return list(self._of(session).run(inputs).values())
-        if self.stateful:
-            self.execution.reset_variables()
-        return list(self._run(inputs).values())
+            found = list(self._of(session).run(inputs).values())
+        else:
+            if self.stateful:
+                self.execution.reset_variables()
+            found = list(self._run(inputs).values())
+        self.seconds = perf_counter() - start
+        return found
 
     def _recorded(self, inputs: Sequence[Array], session: int | None) -> list[Array]:
         execution = self.execution if session is None else self._of(session)
@@ -160,6 +167,10 @@ class CpuDevice(DeviceManager):
             return error
         finally:
             worker.give_back(turn)
+
+    def last_run(self, name: str) -> float:
+        found = None if self.config.cores else self._loaded.get(name)
+        return inf if found is None else found.seconds
 
     def _function(self, name: str) -> _Loaded:
         found = self._loaded.get(name)

@@ -52,14 +52,15 @@ class Dispatcher:
         removed meanwhile: the request is answered by nobody else then.
         """
         may_run, late = self._admission.enter(request)
-        if request.deadline is not None and isinstance(request, PromisedRequest):
-            self._deadlines.add(request)  # the sender of any other request waits no longer by itself
         if late:
             self._answer_late(late)
         if may_run:
             ended = self._begun(request, here=here)
             if ended is not None:
                 self._finished(request, ended)
+                return
+        if request.deadline is not None and isinstance(request, PromisedRequest):
+            self._deadlines.add(request)  # the sender of any other request waits no longer by itself
 
     def _begun(self, request: Request, *, here: bool) -> Result | None:
         """Have a request run; its result where it is over already."""

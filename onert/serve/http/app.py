@@ -1,9 +1,8 @@
-"""What each path answers: the protocol, metrics, and the page."""
+"""What each path answers but those of inferences: the protocol, metrics, and the page."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
@@ -12,24 +11,23 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from onert.ir import OnertError
-from onert.serve.errors import ServeError, bad, status_of
+from onert.serve.errors import bad
 from onert.serve.metrics import metrics, status
 from onert.serve.protocol import json_form
 from onert.serve.room import Room
 from onert.serve.service import Service
 
 from .body import Body
+from .failures import failure
 from .guard import Guard
+from .inferences import Inferences
 
-LENGTH = "inference-header-content-length"
-_LARGE = 1 << 16
-"""Bytes of JSON above which a thread reads or writes it, while others are served."""
 _PAGE = {
     "/": ("page.html", "text/html"),
     "/page.js": ("page.js", "text/javascript"),
@@ -39,7 +37,6 @@ _SAFE = {
     "content-security-policy": "default-src 'self'; img-src 'self' blob: data:; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
 }
-_LOGGER = logging.getLogger("onert.serve")
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -48,13 +45,11 @@ class Paths:
 
     def __init__(self, service: Service, room: Room) -> None:
         self._service = service
-        self._limits = room.limits
         self._room = room
 
     def routes(self) -> list[Route]:
-        """Every path; the one that is asked most comes first."""
-        found = [Route(f"/v2/models/{{name}}{version}/infer", self.infer, methods=["POST"]) for version in _VERSIONS]
-        found.append(Route("/v2/models/stats", self.statistics, methods=["GET"]))
+        """Every path but those of inferences."""
+        found = [Route("/v2/models/stats", self.statistics, methods=["GET"])]
         for version in _VERSIONS:
             model = f"/v2/models/{{name}}{version}"
             found += [
@@ -75,40 +70,6 @@ class Paths:
         ]
         found += [Route(path, partial(_page, *file), methods=["GET"]) for path, file in _PAGE.items()]
         return found
-
-    async def infer(self, request: Request) -> Response:
-        """`POST /v2/models/NAME[/versions/VERSION]/infer`"""
-        with self._service.accepted():
-            async with Body(request, self._room) as body:
-                length = self._json_length(request, len(body))
-                if length > _LARGE:
-                    asked, form = await asyncio.to_thread(json_form.read, body, length)
-                else:
-                    asked, form = json_form.read(body, length)
-                name, version = request.path_params["name"], request.path_params.get("version", "")
-                answer = await self._service.infer(name, version, asked)
-            nbytes = sum(array.nbytes for each, _, array in answer.outputs if not form.is_binary(each))
-            if nbytes > _LARGE:
-                pieces, head = await asyncio.to_thread(json_form.written, answer, form)
-            else:
-                pieces, head = json_form.written(answer, form)
-        if head is None:
-            return Response(pieces[0], media_type="application/json")
-        return Response(b"".join(pieces), headers={LENGTH: str(head)}, media_type="application/octet-stream")
-
-    def _json_length(self, request: Request, nbytes: int) -> int:
-        text = request.headers.get(LENGTH)
-        length = nbytes
-        if text is not None:
-            if not text.isascii() or not text.isdecimal() or len(text) > 18 or not 0 < int(text) <= nbytes:
-                raise bad(f"Inference-Header-Content-Length is {text[:100]!r}, and the body has {nbytes} bytes")
-            length = int(text)
-        if length > self._limits.max_json:
-            raise ServeError(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"the JSON has {length} bytes, expected {self._limits.max_json} at most; send tensors as bytes",
-            )
-        return length
 
     async def metadata(self, request: Request) -> Response:
         """`GET /v2`"""
@@ -146,7 +107,7 @@ class Paths:
 
     async def index(self, request: Request) -> Response:
         """`POST /v2/repository/index`"""
-        async with Body(request, self._room) as body:
+        async with Body(request.headers, request.receive, self._room) as body:
             wanted = json_form.parsed(body) if body else {}
         ready = wanted.get("ready", False)
         if not isinstance(ready, bool):
@@ -167,7 +128,7 @@ class Paths:
 
     async def _require_no_files(self, request: Request) -> None:
         """Models come from the server's folder alone, with its own settings."""
-        async with Body(request, self._room) as body:
+        async with Body(request.headers, request.receive, self._room) as body:
             wanted = json_form.parsed(body) if body else {}
         given = wanted.get("parameters", {})
         if not isinstance(given, dict) or given.keys() - {"unload_dependents"}:
@@ -194,30 +155,13 @@ async def _page(name: str, kind: str, request: Request) -> Response:
     return Response(text, media_type=kind, headers=_SAFE)
 
 
-def _refused(error: OnertError) -> Response:
-    found = status_of(error)
-    headers = {"retry-after": "1"} if found is HTTPStatus.SERVICE_UNAVAILABLE else None
-    return JSONResponse({"error": str(error)}, found, headers)
-
-
 async def _on_error(request: Request, error: Exception) -> Response:
-    if isinstance(error, OnertError):
-        return _refused(error)
-    if isinstance(error, HTTPException):
-        told = f"{request.method} {request.url.path[:200]}: {error.detail}"
-        return JSONResponse({"error": told}, error.status_code, error.headers)
-    if isinstance(error, ClientDisconnect):
-        return Response(status_code=HTTPStatus.BAD_REQUEST)  # to nobody
-    _LOGGER.exception("%s %s failed", request.method, request.url.path, exc_info=error)
-    return JSONResponse({"error": "the server failed; its log says how"}, HTTPStatus.INTERNAL_SERVER_ERROR)
+    return failure(request.method, request.url.path, error)
 
 
-def application(service: Service, room: Room) -> Starlette:
+def application(service: Service, room: Room) -> ASGIApp:
     """The application that uvicorn runs."""
     limits = room.limits
     kinds: tuple[Any, ...] = (OnertError, HTTPException, ClientDisconnect, Exception)
-    return Starlette(
-        routes=Paths(service, room).routes(),
-        middleware=[Middleware(Guard, host=limits.host, is_loopback=limits.is_loopback)],
-        exception_handlers=dict.fromkeys(kinds, _on_error),
-    )
+    others = Starlette(routes=Paths(service, room).routes(), exception_handlers=dict.fromkeys(kinds, _on_error))
+    return Guard(Inferences(others, service, room), host=limits.host, is_loopback=limits.is_loopback)

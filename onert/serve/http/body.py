@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from http import HTTPStatus
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
 
 from onert.serve.errors import ServeError, bad
 from onert.serve.room import Room
@@ -17,8 +19,9 @@ _GZIP, _ZLIB = 31, 15
 class Body:
     """The body of one request, with `async with` as long as it is needed."""
 
-    def __init__(self, request: Request, room: Room) -> None:
-        self._request = request
+    def __init__(self, headers: Mapping[str, str], receive: Receive, room: Room) -> None:
+        self._headers = headers
+        self._receive = receive
         self._room = room
         self._taken = 0
 
@@ -26,7 +29,7 @@ class Body:
         """The bytes, unpacked; ServeError where there are too many, or they are packed wrongly."""
         try:
             data = await self._read()
-            packing = self._request.headers.get("content-encoding", "identity").lower()
+            packing = self._headers.get("content-encoding", "identity").lower()
             return data if packing == "identity" else self._unpacked(data, packing)
         except BaseException:
             self._free()
@@ -49,7 +52,7 @@ class Body:
         self._take(announced)
         data = bytearray()
         while True:
-            message = await self._request.receive()
+            message = await self._receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
             data += message.get("body", b"")
@@ -60,7 +63,7 @@ class Body:
                 return data
 
     def _announced(self) -> int:
-        text = self._request.headers.get("content-length", "0")
+        text = self._headers.get("content-length", "0")
         if not text.isascii() or not text.isdecimal() or len(text) > 18:
             raise bad(f"Content-Length is {text[:100]!r}, expected a number of bytes")
         return int(text)

@@ -19,6 +19,7 @@ from onert.serve.datatypes import TYPES, from_bytes, from_list, to_bytes
 from onert.serve.errors import bad
 from onert.serve.inference import Answer, Asked, Parameter
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _MOST_TENSORS = 1000
 _MOST_DIMENSIONS = 32
 _MOST_ELEMENTS = 1 << 40
@@ -192,7 +193,7 @@ def written(answer: Answer, form: Form) -> tuple[list[bytes], int | None]:
     document: dict[str, Any] = {"model_name": answer.model, "model_version": answer.version, "outputs": outputs}
     if answer.id:
         document["id"] = answer.id
-    head = json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
+    head = _ENCODER.encode(document).encode()
     return [head, *pieces], len(head) if pieces else None
 
 
