@@ -7,6 +7,7 @@ from functools import cache
 from onert.ir import Op
 from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
+from onert.ir.ops.control_flow.refuse import Refuse
 from onert.ir.ops.data_movement.dense import SparseToDense
 from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, ScatterNd
@@ -41,6 +42,7 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     **dict.fromkeys(
         (DynamicUpdateSlice, HloDynamicSlice, HloDynamicUpdateSlice), (rule("data_movement.dynamic_slice"),)
     ),
+    Refuse: (rule("control_flow.refuse"),),
     Overwritten: (rule("data_movement.dynamic_slice", "lower_overwritten"),),
 }
 """The forms of each for different element types, the best first."""

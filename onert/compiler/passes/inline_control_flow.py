@@ -2,21 +2,22 @@
 
     y = While(x) {condition=1, body=2}   -->   y = Loop(x) {condition=subgraph ..., body=subgraph ...}
 
-What a `Call` runs takes its place. A backend then sees all that is run, with the shapes of this very call, and may run
-it as one. What stays a `While` or an `If` is run by the executor, subgraph by subgraph: a loop that may never end, so
-that it can be stopped; shapes that change from round to round; what keeps state.
+What a `Call` runs takes its place, and so does the branch of an `If` whose condition is known. A branch that is sure to
+refuse is made to refuse with results of the other's types. A backend then sees all that is run, with the shapes of this
+very call, and may run it as one. What stays a `While` or an `If` is run by the executor, subgraph by subgraph: a loop
+that may never end, so that it can be stopped; shapes that change from round to round; what keeps state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
 from attrs import evolve
 
 from onert.compiler.limits import WORK_OF_A_COMMAND, work_of_a_command
-from onert.compiler.rewrite.edit import Edit, compact, definer
+from onert.compiler.rewrite.edit import Edit, compact
 from onert.compiler.rewrite.effects import is_function
+from onert.compiler.rewrite.trip_counts import ends, trips
 from onert.ir import (
     CallTypes,
     Constant,
@@ -31,12 +32,11 @@ from onert.ir import (
     TensorType,
 )
 from onert.ir.analysis.model_inference import infer_alone
-from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.control_flow.control import Call, If, While
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
+from onert.ir.ops.control_flow.refuse import Refuse
+from onert.ir.ops.custom import declared
 from onert.ir.ops.data_movement.copy import Copy
-from onert.ir.ops.elementwise.binary import Binary, BinaryKind
-from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 
 EVEN_ROUNDS = 1000
 """With fewer rounds allowed, a loop in a loop is left to the executor: its rounds take long, and it counts them all."""
@@ -114,12 +114,15 @@ class _Enclosing:
         given = [t for t in types if t is not None and t.is_static and not t.dtype.is_handle]
         if len(given) != len(operation.inputs):
             return None
-        if isinstance(operation.op, Call):
+        settled = _settled_call(operation.op, given)
+        if settled is not None:
             try:
-                called = self.called(operation.op.subgraph, given)
+                called = self.specialized(settled, given[len(given) - len(self.model[settled].inputs) :])
             except (ModelError, RuleError):
                 return None
-            return None if called is None else infer_alone(_inlined(graph, at, called))
+            if called is None or not (_closed(called) or refusal(called)):
+                return None
+            return infer_alone(_inlined(graph, at, called))
         found = self.enclosed(operation, given)
         if found is None:
             return None
@@ -132,13 +135,27 @@ class _Enclosing:
             if isinstance(operation.op, While):
                 return self.loop(operation, given)
             assert isinstance(operation.op, If)
-            sides = [self.called(index, given[1:]) for index in operation.op.subgraphs]
+            sides = self.sides(operation.op, given[1:])
             ends = [[s.type(o) for o in s.outputs] for s in sides if s is not None]
             if len(ends) != 2 or _plain(ends[0]) != _plain(ends[1]):
                 return None
             return evolve(operation, op=Branch(*(own_outputs(s) for s in sides if s is not None)))
         except (ModelError, RuleError):
             return None  # whoever runs the operation says so, with its place
+
+    def sides(self, op: If, given: Sequence[TensorType]) -> list[Subgraph | None]:
+        """Both branches; one that is sure to refuse has results of the types of the other's."""
+        found = [self.specialized(index, given) for index in op.subgraphs]
+        refusals = [None if side is None else refusal(side) for side in found]
+        sides = [
+            None if side is None or refused is not None or not _closed(side) else side
+            for side, refused in zip(found, refusals, strict=True)
+        ]
+        for at, refused in enumerate(refusals):
+            other = sides[1 - at]
+            if refused is not None and other is not None:
+                sides[at] = _refusing_like(other, refused)
+        return sides
 
     def loop(self, operation: Operation, given: Sequence[TensorType]) -> Operation | None:
         op = operation.op
@@ -184,7 +201,14 @@ class _Enclosing:
     def called(
         self, index: int, given: Sequence[TensorType], fixed: Mapping[int, Constant] | None = None
     ) -> Subgraph | None:
-        """A subgraph for operands of these types, all in it known; None if something stays unknown.
+        """A subgraph for operands of these types, all in it known; None if something stays unknown."""
+        found = self.specialized(index, given, fixed)
+        return found if found is not None and _closed(found) else None
+
+    def specialized(
+        self, index: int, given: Sequence[TensorType], fixed: Mapping[int, Constant] | None = None
+    ) -> Subgraph | None:
+        """A subgraph for operands of these types; None if it takes others, or was asked for too often.
 
         `fixed` are the elements of some inputs, by position; they stay inputs that nothing reads.
         """
@@ -207,7 +231,7 @@ class _Enclosing:
             graph = self.graph(self.settle(_informed(graph.with_types(types), fixed)))
         finally:
             self.depth -= 1
-        return graph if _closed(graph) else None
+        return graph
 
 
 def _size(graph: Subgraph) -> int:
@@ -237,10 +261,35 @@ def _informed(graph: Subgraph, fixed: Mapping[int, Constant]) -> Subgraph:
     return edit.done()
 
 
+def _settled_call(op: Op, given: Sequence[TensorType]) -> int | None:
+    """The subgraph that an operation is sure to run once, on its last operands; None where that is not known."""
+    if isinstance(op, Call):
+        return op.subgraph
+    chosen = given[0].value if isinstance(op, If) and given else None
+    return None if chosen is None else op.subgraphs[0 if bool(chosen.reshape(-1)[0]) else 1]
+
+
+def refusal(graph: Subgraph) -> Operation | None:
+    """The operation that a run of a graph is sure to end with, if it does nothing but give results or refuse."""
+    if graph.state or not all(is_function(o) or isinstance(o.op, Loop | Branch) for o in graph.operations):
+        return None
+    return next((operation for operation in graph.operations if isinstance(operation.op, Refuse)), None)
+
+
+def _refusing_like(other: Subgraph, refused: Operation) -> Subgraph:
+    """A graph with the ends of another that does nothing but refuse."""
+    assert isinstance(refused.op, Refuse)
+    types = declared(tuple(other.type(o) for o in other.outputs))
+    inputs = tuple(Operand(t) for t in _plain([other.type(i) for i in other.inputs]))
+    outputs = tuple(range(len(inputs), len(inputs) + len(types)))
+    operation = Operation(evolve(refused.op, results=types), (), outputs, refused.location)
+    return Subgraph((*inputs, *map(Operand, types)), (operation,), tuple(range(len(inputs))), outputs)
+
+
 def _inlined(graph: Subgraph, at: int, called: Subgraph) -> Subgraph:
     """The graph with a call's operations in its stead."""
     operation, edit = graph.operations[at], Edit(graph)
-    number = dict(zip(called.inputs, operation.used, strict=True))
+    number = dict(zip(called.inputs, operation.used[len(operation.used) - len(called.inputs) :], strict=True))
     number |= {i: edit.operand(o) for i, o in enumerate(called.operands) if i not in number}
     edit.replace(
         at,
@@ -290,23 +339,6 @@ def own_outputs(graph: Subgraph, *, keep: bool = False) -> Subgraph:
     return compact(evolve(graph, operands=tuple(operands), operations=tuple(operations), outputs=tuple(outputs)))
 
 
-def ends(condition: Subgraph, body: Subgraph) -> bool:
-    """Whether a loop is sure to end: it goes on only while a counter, one more in each round, is below a bound that
-    stays as it is.
-    """
-    return next(_counters(condition, body), None) is not None
-
-
-def trips(condition: Subgraph, body: Subgraph, given: Sequence[TensorType]) -> int | None:
-    """The most rounds of a loop whose counter starts at a number that is known; None if it is not."""
-    found = []
-    for at, limit, step in _counters(condition, body):
-        start = given[at].value
-        if start is not None:
-            found.append(max(0, -((int(start.min(initial=limit)) - limit) // step)))
-    return min(found, default=None)
-
-
 def work_of_a_run(graph: Subgraph) -> int:
     """The additions, and what takes as long, of one run of a graph in which all is known, loops at their longest."""
     total = WORK_OF_A_COMMAND
@@ -319,65 +351,3 @@ def work_of_a_run(graph: Subgraph) -> int:
         else:
             total += work_of_a_command(op, graph.types(operation))
     return total
-
-
-def _counters(condition: Subgraph, body: Subgraph) -> Iterator[tuple[int, int, int]]:
-    """The counters of a loop: the position of each, the bound below which the loop goes on, and the step."""
-    waiting = [condition.outputs[0]]
-    seen: set[int] = set()
-    while waiting:
-        operand = waiting.pop()
-        made = None if operand in seen else definer(condition, operand)
-        seen.add(operand)
-        if made is not None and isinstance(made.op, Binary) and made.op.kind is BinaryKind.LOGICAL_AND:
-            waiting += made.used
-        elif made is not None and isinstance(made.op, Comparison):
-            found = _counter(condition, body, made)
-            if found is not None:
-                yield found
-
-
-def _counter(condition: Subgraph, body: Subgraph, compared: Operation) -> tuple[int, int, int] | None:
-    op: Op = compared.op
-    assert isinstance(op, Comparison)
-    counter, bound = compared.used
-    if op.kind is ComparisonKind.GREATER:
-        counter, bound = bound, counter
-    elif op.kind is not ComparisonKind.LESS:
-        return None
-    if counter not in condition.inputs:
-        return None
-    at = condition.inputs.index(counter)
-    limit = _limit(condition, body, bound)
-    step = _step(body, at)
-    if limit is None or step is None or step < 1:
-        return None
-    # A counter that comes to the bound does not pass the largest number on its way.
-    sure = step == 1 or limit + step <= np.iinfo(condition.type(counter).dtype.numpy).max
-    return (at, limit, step) if sure else None
-
-
-def _limit(condition: Subgraph, body: Subgraph, bound: int) -> int | None:
-    """The largest that a bound can be; None if it may change."""
-    data = condition.operands[bound].data
-    if data is not None:
-        return int(data.array.max())
-    if bound not in condition.inputs:
-        return None
-    at = condition.inputs.index(bound)
-    same = body.outputs[at] == body.inputs[at]
-    return int(np.iinfo(condition.type(bound).dtype.numpy).max) if same else None
-
-
-def _step(body: Subgraph, at: int) -> int | None:
-    """By how much an input grows in each round; None if it does something else, or is no integer."""
-    made = definer(body, body.outputs[at])
-    plain = made is not None and isinstance(made.op, Binary) and made.op.kind is BinaryKind.ADD
-    if made is None or not plain or not body.type(body.inputs[at]).dtype.is_integer:
-        return None
-    assert isinstance(made.op, Binary)
-    if made.op.activation is not Activation.NONE or body.inputs[at] not in made.used:
-        return None
-    others = [i for i in made.used if i != body.inputs[at]]
-    data = body.operands[others[0]].data if len(others) == 1 else None
-    return None if data is None or data.array.size != 1 else int(data.array.reshape(()))

@@ -1,0 +1,28 @@
+"""What must not be come to: it is reported, and the caller ends the run."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import I64, Kernel, Val
+
+
+@frozen
+class Report(Value):
+    """1 and 0 go to `report`. One work tile."""
+
+    @property
+    def name(self) -> str:
+        return "report"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("report",))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        report = task.view("report", I64, 1)
+        report[1].store(k.index(0))
+        report[0].store(k.index(1))

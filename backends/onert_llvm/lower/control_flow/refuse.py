@@ -1,0 +1,29 @@
+"""Refusals to a command that reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onert.ir import CallTypes
+from onert.ir.ops.control_flow.refuse import Refuse
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.control_flow.refuse import Report
+from onert_llvm.lower.command_builder import Lowering
+
+
+def why_not(op: Refuse, types: CallTypes) -> str | None:
+    """Why this backend does not refuse; None if it does."""
+    if any(t.dtype.is_handle for t in types.outputs):
+        return "a tensor holds no plain elements"
+    return None
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """The sentence becomes a check that is always broken; the results are never read."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, Refuse)
+    rule = op.sentence.replace("{", "{{").replace("}", "}}")
+    slots: dict[str, Slot] = {"report": lowering.check(at, rule)}
+    lowering.emit(at, Report(), slots, 1, (), operation.outputs)
