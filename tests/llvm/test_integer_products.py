@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.ir.ops.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multipliers
 from onert.ir.quant import round_half_away
@@ -30,6 +30,7 @@ from onert_llvm.schedule.weight_packing import (
     pack_reals,
     panel_bytes_int8,
     panels,
+    real_scaling,
     scaling,
     sum_bounds,
 )
@@ -304,19 +305,51 @@ def test_scaling_is_chosen_by_the_worst_column() -> None:
     assert scaling(np.array([100, 100]), (np.array([1 << 30, 0]), np.array([-4, 0])), 0) is Scaling.NARROW
 
 
+DOUBLES = pytest.mark.parametrize("doubles", [True, False], ids=["by floats", "by integers"])
+"""How real multipliers are applied: by float64, or by integers where a processor has no such floats."""
+
+
 @ISAS
-def test_what_lies_just_below_a_half_is_rounded_down(isa: Isa) -> None:
+@DOUBLES
+def test_what_lies_just_below_a_half_is_rounded_down(isa: Isa, doubles: bool) -> None:
+    isa = evolve(isa, doubles=doubles)
     below = [float(np.nextafter(h, 0)) for h in (0.5, 1.5, 2.5, 63.5)]
     reals = np.array([*below, *below, 0.5, 1.5, 2.5, 63.5, 0.5, 1.5, 2.5, 63.5])
     x = np.array([1] * 4 + [-1] * 4 + [1] * 4 + [-1] * 4)
-    found = _scaled(isa, Requantize(Scaling.REAL), pack_reals(np.zeros(16), reals, isa), x)
+    found = _scaled(isa, Requantize(real_scaling(isa)), pack_reals(np.zeros(16), reals, isa), x)
     assert found.tolist() == [0, 1, 2, 63, 0, -1, -2, -63, 1, 2, 3, 64, -1, -2, -3, -64]
 
 
 @ISAS
-def test_real_scaling_rounds_once_and_halves_away_from_zero(isa: Isa) -> None:
+@DOUBLES
+def test_real_scaling_rounds_once_and_halves_away_from_zero(isa: Isa, doubles: bool) -> None:
+    isa = evolve(isa, doubles=doubles)
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.integers(-(1 << 31), 1 << 31, 500) >> rng.integers(0, 31, 500), np.arange(-262, 262)])
     reals = np.concatenate([rng.uniform(0, 2, 500) ** 20, np.full(524, 0.5)])
-    found = _scaled(isa, Requantize(Scaling.REAL), pack_reals(np.zeros(1024), reals, isa), x, zero_point=-5)
+    found = _scaled(isa, Requantize(real_scaling(isa)), pack_reals(np.zeros(1024), reals, isa), x, zero_point=-5)
     np.testing.assert_array_equal(found, np.clip(round_half_away(x * reals) - 5, -128, 127))
+
+
+@ISAS
+@DOUBLES
+def test_products_that_float64_rounds_to_a_half_are_rounded_as_halves(isa: Isa, doubles: bool) -> None:
+    isa = evolve(isa, doubles=doubles)
+    rng = np.random.default_rng(1)
+    x = rng.integers(-(1 << 31), 1 << 31, 4096)
+    x[:4] = [-(1 << 31), (1 << 31) - 1, 1, -1]
+    near = (rng.integers(0, 127, 4096) + 0.5) / np.maximum(np.abs(x), 1)
+    reals = np.concatenate([near, np.nextafter(near, 0), np.nextafter(near, 1)])
+    x = np.tile(x, 3)
+    found = _scaled(isa, Requantize(real_scaling(isa)), pack_reals(np.zeros(len(x)), reals, isa), x)
+    np.testing.assert_array_equal(found, np.clip(round_half_away(x * reals), -128, 127))
+
+
+@ISAS
+@DOUBLES
+@pytest.mark.parametrize("real", [0.0, 2.0**-1022, 2.0**-44, 2.0**-43, 2.0**19, 2.0**20, 2.0**300])
+def test_real_multipliers_of_any_size_are_applied(isa: Isa, doubles: bool, real: float) -> None:
+    isa = evolve(isa, doubles=doubles)
+    x = np.array([0, 1, -1, 2, -3, 127, -128, (1 << 31) - 1, -(1 << 31), 5, -5, 9, 10, -11, 12, 13])
+    found = _scaled(isa, Requantize(real_scaling(isa)), pack_reals(np.zeros(16), np.full(16, real), isa), x)
+    np.testing.assert_array_equal(found, np.clip(round_half_away(np.clip(x * real, -1e9, 1e9)), -128, 127))

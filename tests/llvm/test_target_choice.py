@@ -6,14 +6,20 @@ import pytest
 
 from onert.ir import BackendError
 from onert_llvm.codegen.kernel_abi import KernelSpec, build
-from onert_llvm.codegen.llvm_codegen import compile_text
+from onert_llvm.codegen.llvm_codegen import assembly, compile_text
 from onert_llvm.kernels.contraction.gemm_int8 import GemmInt8
 from onert_llvm.kernels.contraction.register_tile import Tile, columns
+from onert_llvm.target import microcontrollers
 from onert_llvm.target import triple as target_choice
 from onert_llvm.target.isa import ISAS, Isa, runnable
 from onert_llvm.target.triple import Architecture, choose
 
-ARCHITECTURES = tuple(found for found in vars(target_choice).values() if isinstance(found, Architecture))
+ARCHITECTURES = tuple(
+    found
+    for module in (target_choice, microcontrollers)
+    for found in vars(module).values()
+    if isinstance(found, Architecture)
+)
 
 
 def _has_code(isa: Isa) -> bool:
@@ -42,6 +48,10 @@ def test_every_processor_and_feature_has_code(wanted: Architecture) -> None:
         ("arm-linux-gnueabihf", "armv7-unknown-linux-gnueabihf"),
         ("arm-none-linux-gnueabihf", "armv7-none-linux-gnueabihf"),
         ("thumbv7em-none-eabihf", "thumbv7em-unknown-none-eabihf"),
+        ("thumbv7em-none-eabi", "thumbv7em-unknown-none-eabi"),
+        ("arm-none-eabi", "thumbv6m-unknown-none-eabi"),
+        ("arm-none-eabihf", "thumbv7em-unknown-none-eabihf"),
+        ("riscv32imac-unknown-none-elf", "riscv32-unknown-none-elf"),
         ("wasm32-wasi", "wasm32-unknown-wasi"),
         ("wasm32-unknown-unknown", "wasm32-unknown-unknown"),
     ],
@@ -52,6 +62,32 @@ def test_triples_are_those_of_tool_chains(said: str, meant: str) -> None:
 
 def test_targets_go_by_their_names_too() -> None:
     assert all(choose(isa.name, None, None) == isa for isa in ISAS)
+
+
+@pytest.mark.parametrize(
+    ("triple", "cpu", "doubles", "floats"),
+    [
+        ("thumbv7em-none-eabihf", "cortex-m7", False, "vadd.f32"),
+        ("arm-none-eabihf", "cortex-m7", False, "vadd.f32"),
+        ("thumbv7em-none-eabi", "cortex-m7", False, "__aeabi_fadd"),
+        ("arm-none-eabi", "cortex-m55", False, "__aeabi_fadd"),
+        ("arm-none-eabi", "cortex-m3", False, "__aeabi_fadd"),
+        ("thumbv8.1m.main-none-eabihf", "cortex-m55", True, "vadd.f32"),
+    ],
+)
+def test_microcontrollers_use_the_units_that_they_are_sure_to_have(
+    triple: str, cpu: str, doubles: bool, floats: str
+) -> None:
+    isa = choose(triple, cpu, None)
+    text = (
+        "define float @sum(float %a, float %b) {\n  %c = fadd float %a, %b\n  ret float %c\n}\n"
+        "define double @wide(double %a, double %b) {\n  %c = fadd double %a, %b\n  ret double %c\n}\n"
+    )
+    code = assembly(text, isa)
+    assert floats in code
+    assert ("vadd.f64" in code) is doubles
+    assert "+strict-align" in isa.features
+    assert choose("thumbv7em-none-eabihf", "cortex-m7", "+fp64").doubles
 
 
 def test_nothing_said_is_the_least_processor_and_native_the_best() -> None:
@@ -66,7 +102,10 @@ def test_nothing_said_is_the_least_processor_and_native_the_best() -> None:
         ("", None, None),
         ("x86_64-windows", None, None),
         ("arm-linux-gnueabi", None, None),
-        ("thumbv6m-none-eabi", None, None),
+        ("thumbv6m-none-eabihf", None, None),
+        ("arm-none-eabihf", "cortex-m3", None),
+        ("arm-none-eabi", "cortex-a7", None),
+        ("thumbv7em-none-eabi", "cortex-m0", None),
         ("aarch64", "haswell", None),
         ("x86_64", None, "avx2"),
         ("x86_64", None, "+neon"),

@@ -120,11 +120,26 @@ def pack_columns(
     return _fields((start + (1 << 31), mantissas << 1, odd, *halves, right), isa)
 
 
+def real_scaling(isa: Isa) -> Scaling:
+    """How real multipliers are applied on a target."""
+    return Scaling.REAL if isa.doubles else Scaling.EXACT
+
+
 def pack_reals(bias: Array, reals: Array, isa: Isa, places: Array | None = None) -> Array:
     """The same where the multipliers are real: float64, n or one."""
-    wide = _placed(np.broadcast_to(reals, (len(bias),)).astype(np.float64), places, isa).view(np.int32)
-    halves = wide.reshape(-1, 2, isa.f32)
+    wide = _placed(np.broadcast_to(reals, (len(bias),)).astype(np.float64), places, isa)
+    if not isa.doubles:
+        return _fields((_placed(bias, places, isa), *_exact(wide)), isa)
+    halves = wide.view(np.int32).reshape(-1, 2, isa.f32)
     return _fields((_placed(bias, places, isa), halves[:, 0].reshape(-1), halves[:, 1].reshape(-1)), isa)
+
+
+def _exact(reals: Array) -> tuple[Array, ...]:
+    """Multipliers as `Scaling.EXACT` has them: what is beyond 2**19 takes any sum but 0 out of a byte's range, what is
+    below 2**-43 makes nothing of any."""
+    fraction, exponent = np.frexp(np.clip(reals, 0.0, 2.0**19))
+    mantissa = np.ldexp(fraction, 53).astype(np.int64)
+    return mantissa & 0xFFFFFFFF, mantissa >> 32, np.clip(21 - exponent, 1, 63)
 
 
 def _per_column(multipliers: Multipliers, n: int) -> tuple[Array, Array]:

@@ -31,7 +31,8 @@ class Isa(Value):
 
     `vector_bytes` is the width of a register, `registers` how many there are, `masks` whether loads and stores of part
     of a register cost one instruction, `fma` whether multiply-add rounds once, `dot` the instruction for integer
-    products, `abi` the convention for calls where a triple leaves a choice.
+    products, `abi` the convention for calls where a triple leaves a choice, `doubles` whether whole
+    registers of floats of 64 bits are computed by instructions.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Isa(Value):
     masks: bool
     dot: Dot
     abi: str = ""
+    doubles: bool = True
 
     @property
     def free_masks(self) -> bool:
@@ -57,7 +59,7 @@ class Isa(Value):
 
     @property
     def pointer_bytes(self) -> int:
-        return 4 if self.architecture.startswith(("arm", "thumb", "wasm32", "i")) else 8
+        return 4 if self.architecture.startswith(("arm", "thumb", "wasm32", "riscv32", "i")) else 8
 
     def lanes(self, bits: int) -> int:
         """How many elements of so many bits a register holds."""
@@ -71,8 +73,18 @@ class Isa(Value):
 
 _LINUX_X86, _LINUX_ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 _LINUX_X86_32 = "i686-unknown-linux-gnu"
-_LINUX_ARM32, _BARE_ARM32 = "armv7-unknown-linux-gnueabihf", "thumbv7em-unknown-none-eabihf"
+_LINUX_ARM32 = "armv7-unknown-linux-gnueabihf"
 _LINUX_RISCV, _WASM = "riscv64-unknown-linux-gnu", "wasm32-unknown-unknown"
+
+_V6M, _V7M, _V7EM = (f"thumb{version}-unknown-none-eabi" for version in ("v6m", "v7m", "v7em"))
+_V8M_BASE, _V8M, _V81M = (f"thumb{version}-unknown-none-eabi" for version in ("v8m.base", "v8m.main", "v8.1m.main"))
+_BARE_RISCV32 = "riscv32-unknown-none-elf"
+
+_ALIGNED = "+strict-align"
+"""No access to memory but at multiples of its size: firmware may have such accesses trapped (CCR.UNALIGN_TRP)."""
+
+_NO_UNIT = _ALIGNED + ",-fpregs"
+"""The same without the unit for floats, which firmware of this convention need not have switched on."""
 
 _WIDE = "-prefer-256-bit,-idivq-to-divl"
 """Whole registers; and divisions as they are, without a look whether both numbers are short: that is a good part of the
@@ -90,7 +102,18 @@ ISAS = (
     Isa("aarch64-dotprod", _LINUX_ARM, "generic", "+neon,+dotprod", 16, 32, True, False, Dot.SDOT),
     Isa("armv7", _LINUX_ARM32, "generic", "+neon", 16, 16, False, False, Dot.MADD),
     Isa("armv7-vfpv4", _LINUX_ARM32, "cortex-a7", "", 16, 16, True, False, Dot.MADD),
-    Isa("cortex-m4", _BARE_ARM32, "cortex-m4", "", 16, 8, True, False, Dot.MADD),
+    Isa("cortex-m0", _V6M, "cortex-m0", _ALIGNED, 16, 8, False, False, Dot.MADD, doubles=False),
+    Isa("cortex-m23", _V8M_BASE, "cortex-m23", _ALIGNED, 16, 8, False, False, Dot.MADD, doubles=False),
+    Isa("cortex-m3", _V7M, "cortex-m3", _ALIGNED, 16, 8, False, False, Dot.MADD, doubles=False),
+    Isa("cortex-m4-soft", _V7EM, "cortex-m4", _NO_UNIT, 16, 8, False, False, Dot.MADD, doubles=False),
+    Isa("cortex-m7-soft", _V7EM, "cortex-m7", _NO_UNIT, 16, 8, False, False, Dot.MADD, doubles=False),
+    Isa("cortex-m33-soft", _V8M, "cortex-m33", _NO_UNIT, 16, 8, False, False, Dot.MADD, doubles=False),
+    Isa("cortex-m55-soft", _V81M, "cortex-m55", _NO_UNIT, 16, 8, False, False, Dot.MADD, doubles=False),
+    Isa("cortex-m4", f"{_V7EM}hf", "cortex-m4", _ALIGNED, 16, 8, True, False, Dot.MADD, doubles=False),
+    Isa("cortex-m7", f"{_V7EM}hf", "cortex-m7", f"{_ALIGNED},-fp64", 16, 8, True, False, Dot.MADD, doubles=False),
+    Isa("cortex-m33", f"{_V8M}hf", "cortex-m33", _ALIGNED, 16, 8, True, False, Dot.MADD, doubles=False),
+    Isa("cortex-m55", f"{_V81M}hf", "cortex-m55", _ALIGNED, 16, 8, True, False, Dot.MADD, doubles=False),
+    Isa("rv32imc", _BARE_RISCV32, "generic-rv32", "+m,+c", 16, 8, False, False, Dot.MADD, "ilp32", False),
     Isa("riscv64", _LINUX_RISCV, "generic-rv64", "+m,+a,+f,+d,+c", 16, 8, True, False, Dot.MADD, "lp64d"),
     Isa("riscv64-v", _LINUX_RISCV, "generic-rv64", "+m,+a,+f,+d,+c,+v", 16, 32, True, True, Dot.MADD, "lp64d"),
     Isa("wasm32", _WASM, "generic", "+simd128", 16, 16, False, False, Dot.MADD),

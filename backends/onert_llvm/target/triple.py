@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from attrs import evolve, frozen
+from attrs import evolve
 
 from onert.ir import BackendError
-from onert.ir.value import Value
 
+from .architecture import Architecture
+from .architecture import like as _like
 from .isa import ISAS, Dot, Isa, runnable, target
+from .microcontrollers import bare_triple, microcontroller
 
 _SYSTEMS = frozenset({"linux", "none", "unknown", "elf", "freebsd", "netbsd", "openbsd", "wasi"})
-
-
-@frozen
-class Architecture(Value):
-    """What may be asked of one architecture.
-
-    `triple` stands for a name without a system. `processors` are LLVM's names with the target each is like, the first
-    the default; `gains` are features and what code may rely on with them; `others` are features that change nothing
-    but LLVM's choice of instructions, and may be taken away too.
-    """
-
-    triple: str
-    processors: Mapping[str, str]
-    gains: Mapping[str, Mapping[str, Any]]
-    others: frozenset[str]
-
-
-def _like(isa: str, names: str) -> dict[str, str]:
-    return dict.fromkeys(names.split(), isa)
 
 
 _AVX2 = {"vector_bytes": 32, "masks": True}
@@ -68,12 +48,6 @@ _ARM = Architecture(
     {"vfp4": {"fma": True}},
     frozenset(["hwdiv", "hwdiv-arm", "d32"]),
 )
-_CORTEX_M = Architecture(
-    "thumbv7em-unknown-none-eabihf",
-    _like("cortex-m4", "cortex-m4 cortex-m7 cortex-m33 cortex-m35p cortex-m55 cortex-m85"),
-    {},
-    frozenset({"dsp"}),
-)
 _RISCV = Architecture(
     "riscv64-unknown-linux-gnu",
     _like("riscv64", "generic-rv64 sifive-u54 sifive-u74 rocket-rv64")
@@ -100,7 +74,7 @@ def choose(triple: str | None, cpu: str | None, features: str | None) -> Isa:
         wanted = _architecture(isa.triple)
     else:
         named = next((isa for isa in ISAS if isa.name == triple), None)
-        full = named.triple if named else _normal(runnable()[0].triple if triple is None else triple)
+        full = named.triple if named else _normal(runnable()[0].triple if triple is None else bare_triple(triple, cpu))
         wanted = _architecture(full)
         isa = named if named and cpu is None else _processor(wanted, full, cpu)
     for feature in filter(None, (features or "").split(",")):
@@ -117,15 +91,16 @@ def _native(triple: str | None) -> Isa:
 
 def _architecture(triple: str) -> Architecture:
     first = triple.split("-", 1)[0]
-    if first.startswith("thumbv") and first[6:] in ("7em", "8m.main", "8.1m.main"):
-        return _CORTEX_M
+    small = microcontroller(triple)
+    if small is not None:
+        return small
     if first.startswith(("armv7", "thumbv7")) and first[-1] != "m":
         return _ARM
     found = {"x86_64": _X86, "i686": _X86_32, "aarch64": _AARCH64, "riscv64": _RISCV, "wasm32": _WASM}.get(first)
     if found is None:
         raise BackendError(
-            f"the target {triple!r} is for none of the architectures x86_64, i386, aarch64, armv7, thumbv7, thumbv7em, "
-            "thumbv8m.main, riscv64 and wasm32"
+            f"the target {triple!r} is for none of the architectures x86_64, i386, aarch64, armv7, thumbv7, thumbv6m, "
+            "thumbv7m, thumbv7em, thumbv8m.base, thumbv8m.main, riscv32, riscv64 and wasm32"
         )
     return found
 
@@ -133,6 +108,7 @@ def _architecture(triple: str) -> Architecture:
 _OTHER_NAMES = {
     "amd64": "x86_64", "arm64": "aarch64", "arm": "armv7", "armv7a": "armv7", "armv7l": "armv7",
     "i386": "i686", "i486": "i686", "i586": "i686", "x86": "i686",
+    "riscv32imc": "riscv32", "riscv32imac": "riscv32",
 }  # fmt: skip
 
 
@@ -149,7 +125,7 @@ def _normal(triple: str) -> str:
         raise BackendError(f"the target {triple!r} names no system, expected one like {architecture.triple}")
     if rest[1] not in _SYSTEMS:
         raise BackendError(f"the target {triple!r} is for the system {rest[1]!r}, expected linux, none or wasi")
-    if architecture in (_ARM, _CORTEX_M) and not rest[-1].endswith("hf"):
+    if architecture is _ARM and not rest[-1].endswith("hf"):
         raise BackendError(f"the target {triple!r} passes floats in integer registers, expected one that ends in hf")
     return "-".join((first, *rest))
 

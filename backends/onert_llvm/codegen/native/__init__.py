@@ -37,8 +37,10 @@ def support_texts(isa: Isa) -> tuple[str, ...]:
     """Modules with what the code generator calls for lack of an instruction, so that no library is needed for it."""
     if isa.pointer_bytes == 8 or isa.architecture == "wasm32":
         return ()
-    arm = isa.architecture.startswith(("arm", "thumb"))
-    return (_text("division_arm.ll" if arm else "division_64.ll"),)
+    if not isa.architecture.startswith(("arm", "thumb")):
+        return (_text("division_64.ll"),)
+    small = isa.architecture.startswith(("thumbv6m", "thumbv8m.base"))
+    return (_text("division_arm.ll"), *((_text("wide_armv6m.ll"),) if small else ()))
 
 
 def _text(name: str) -> str:

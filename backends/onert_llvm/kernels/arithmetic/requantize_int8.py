@@ -21,18 +21,21 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F64, I8, I32, I64, Kernel, Val, vec
+from onert_llvm.irbuilder.text import constant
 
 
 class Scaling(Enum):
     """How sums are multiplied, and what each register of columns finds in slot `columns`: 32 bits a lane, in order.
 
     `NARROW`: a fixed-point multiplier below 1/2 on sums so small that nothing overflows; the zero point is part of it.
-    `WIDE`: any fixed-point multiplier on any sum. `REAL`: a float64 multiplier, rounded once, halves away from zero.
+    `WIDE`: any fixed-point multiplier on any sum. `REAL`: a float64 multiplier, rounded once, halves away from zero;
+    `EXACT`: the same result in integers, for processors that do not compute with float64.
     """
 
     NARROW = ("bias", "even", "odd", "even_offset", "odd_offset", "right")
     WIDE = ("bias", "mantissa", "right", "left")
     REAL = ("bias", "first_half", "second_half")
+    EXACT = ("bias", "mantissa_low", "mantissa_high", "shift")
 
 
 @frozen
@@ -86,6 +89,8 @@ def scaled(how: Scaling, x: Val, lanes: dict[str, Val], rectified: bool = False)
     """The sums times the columns' multipliers, and the zero point where it is part of them."""
     if how is Scaling.NARROW:
         return _narrow(x, lanes, rectified)
+    if how is Scaling.EXACT:
+        return _exact(x, lanes)
     return _real(x, lanes) if how is Scaling.REAL else fixed(x, lanes)
 
 
@@ -139,6 +144,25 @@ def _real(x: Val, lanes: dict[str, Val]) -> Val:
         real = wide * lanes[name].bits(vec(F64, half))
         parts.append(nearest(real.clamp(-_BEYOND, _BEYOND)).cast(I32))
     return parts[0].shuffle(list(range(x.lanes)), parts[1])
+
+
+def _exact(x: Val, lanes: dict[str, Val]) -> Val:
+    """What `_real` gives, without floats.
+
+    A multiplier is a mantissa of 53 bits (the high 21 and the low 32 of them) over 2**(32 + shift). The product of the
+    magnitude has up to 84 bits; float64 keeps 53 of these, which matters only if what is rounded off carries into the
+    high part, to which a half is added then.
+    """
+    wide, sign = vec(I64, x.lanes), x >> 31
+    size = ((x ^ sign) - sign).cast(I64, signed=False)
+    low = size * lanes["mantissa_low"].cast(I64, signed=False)
+    high = size * lanes["mantissa_high"].cast(I64, signed=False) + low.lshr(32)
+    one = Val(x.b, constant(wide, 1))
+    dropped = (43 - high.leading_zeros().cast(I32)).max(0).cast(I64)
+    carry = ((low & 0xFFFFFFFF) + (one << dropped).lshr(1)).lshr(32)
+    shift = lanes["shift"].cast(I64)
+    whole = (high + carry + (one << (shift - 1))).lshr(shift).umin(1 << 30).cast(I32)
+    return (whole ^ sign) - sign
 
 
 BELOW_HALF = 0.49999997019767761

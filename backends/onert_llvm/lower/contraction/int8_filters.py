@@ -12,7 +12,7 @@ from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import BYTES
-from onert_llvm.schedule.weight_packing import folded_bias, pack_columns, pack_reals, scaling, sum_bounds
+from onert_llvm.schedule.weight_packing import folded_bias, pack_columns, pack_reals, real_scaling, scaling, sum_bounds
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
 
@@ -91,7 +91,7 @@ class Outputs:
         rectified = False
         if self.real:
             reals = filter_ratios(x, weight, result)
-            how = Scaling.REAL
+            how = real_scaling(isa)
             own = reals[part] if len(reals) > 1 else reals
             columns = lowering.later(lambda: pack_reals(folded(), own, isa, places))
         else:

@@ -14,7 +14,7 @@ from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of, mean_multi
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Access, Pointer, Slot
-from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
 from onert_llvm.kernels.reduction.pool import PoolInt8
 from onert_llvm.kernels.reduction.pool_int8 import WindowPoolInt8
 from onert_llvm.kernels.reduction.reduce_int8 import Ending, Gather, ReduceColumnsInt8, ReduceRowsInt8
@@ -23,7 +23,7 @@ from onert_llvm.lower.contraction.conv_geometry import Plane, counts, pooled_pla
 from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.cost_model import strip
-from onert_llvm.schedule.weight_packing import pack_columns, pack_reals, scaling
+from onert_llvm.schedule.weight_packing import pack_columns, pack_reals, real_scaling, scaling
 
 MOST_TAPS = 16
 """Elements of a window whose loads are all written out."""
@@ -181,7 +181,7 @@ def lower_reduction(lowering: Lowering, operations: Sequence[int]) -> None:
     isa = lowering.isa
     bias = np.full(isa.f32, -before.zero_point * block.count, np.int64)
     if op.kind is Reduction.SUM:
-        how = Scaling.REAL
+        how = real_scaling(isa)
         columns = pack_reals(bias, np.array([before.scale / after.scale]), isa)
     else:
         multiplier = mean_multiplier(before, after, block.count)

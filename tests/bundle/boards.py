@@ -1,0 +1,190 @@
+"""Boards without an operating system: start-up code of our own, linked with a bundle and run under QEMU's emulation."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import frozen
+from patience import PATIENCE
+
+from onert.bundle.description import Description, read
+from onert.bundle.variables import Role
+
+from .machines import HERE, call
+
+Array = np.ndarray[Any, Any]
+
+_AEABI = [
+    *(f"{t}{name}" for t in "fd" for name in ("add", "sub", "rsub", "mul", "div")),
+    *(f"{t}cmp{name}" for t in "fd" for name in ("eq", "lt", "le", "ge", "gt", "un")),
+    *(f"{t}2{to}" for t in "fd" for to in ("iz", "uiz", "lz", "ulz")),
+    *(f"{of}2{t}" for t in "fd" for of in ("i", "ui", "l", "ul")),
+    *("f2d", "d2f", "h2f", "f2h"),
+]
+_GCC = [
+    *(f"{name}{t}f3" for t in "sd" for name in ("add", "sub", "mul", "div")),
+    *(f"{name}{t}f2" for t in "sd" for name in ("eq", "ne", "ge", "lt", "le", "gt", "unord")),
+    *(f"{name}{t}f{to}i" for t in "sd" for to in "sd" for name in ("fix", "fixuns")),
+    *(f"{name}{of}i{t}f" for t in "sd" for of in "sd" for name in ("float", "floatun")),
+    *("extendsfdf2", "truncdfsf2", "extendhfsf2", "truncsfhf2"),
+]
+RUNTIME = {"arm": {f"__aeabi_{name}" for name in _AEABI}, "riscv": {f"__{name}" for name in _GCC}}
+"""What a processor's compiler brings for floats that the processor has no instructions for, as docs/bundles.md says."""
+
+
+@frozen
+class Board:
+    """A machine of QEMU's, the bundle's target for it, and where its memory lies (origin and kilobytes).
+
+    `tick` is how many nanoseconds SysTick takes for a count, which under -icount are instructions.
+    """
+
+    name: str
+    target: str
+    cpu: str | None
+    emulator: tuple[str, ...]
+    flags: tuple[str, ...]
+    flash: tuple[int, int]
+    ram: tuple[int, int]
+    tick: int = 40
+    features: str | None = None
+
+    @property
+    def family(self) -> str:
+        return "arm" if "arm" in self.emulator[0] else "riscv"
+
+    @property
+    def compiler(self) -> str:
+        return {"arm": "arm-none-eabi-gcc", "riscv": "riscv64-unknown-elf-gcc"}[self.family]
+
+    @property
+    def hard(self) -> bool:
+        """Whether it computes with floats."""
+        return self.target.endswith("hf")
+
+    @property
+    def missing(self) -> str | None:
+        """The first tool that is not installed."""
+        return next((tool for tool in (self.compiler, self.emulator[0]) if shutil.which(tool) is None), None)
+
+
+def _arm(machine: str) -> tuple[str, ...]:
+    return ("qemu-system-arm", "-machine", machine)
+
+
+def _cpu(name: str, hard: bool = False) -> tuple[str, ...]:
+    return (f"-mcpu={name}", "-mthumb", f"-mfloat-abi={'hard' if hard else 'soft'}")
+
+
+_MPS2 = ((0, 4096), (0x20000000, 4096))
+_BARE, _HARD = "arm-none-eabi", "arm-none-eabihf"
+_RISCV = ("qemu-system-riscv32", "-machine", "virt", "-bios", "none", "-cpu", "rv32,a=false,f=false,d=false")
+_RV32 = ("-march=rv32imc", "-mabi=ilp32", "-misa-spec=2.2")
+_AN505, _AN547 = ((0x10000000, 4096), (0x38000000, 4096)), ((0, 512), (0x21000000, 2048))
+_VIRT = ((0x80000000, 4096), (0x80400000, 4096))
+BOARDS = (
+    Board("m0", _BARE, "cortex-m0", _arm("microbit"), _cpu("cortex-m0"), (0, 256), (0x20000000, 16), 62),
+    Board("m3", _BARE, "cortex-m3", _arm("mps2-an385"), _cpu("cortex-m3"), *_MPS2),
+    Board("m4", _HARD, "cortex-m4", _arm("mps2-an386"), _cpu("cortex-m4", True), *_MPS2),
+    Board("m4-soft", _BARE, "cortex-m4", _arm("mps2-an386"), _cpu("cortex-m4"), *_MPS2),
+    Board("m7", _HARD, "cortex-m7", _arm("mps2-an500"), _cpu("cortex-m7", True), *_MPS2),
+    Board("m23", _BARE, "cortex-m23", _arm("mps2-an505"), _cpu("cortex-m23"), *_AN505, 50),
+    Board("m33", _HARD, "cortex-m33", _arm("mps2-an505"), _cpu("cortex-m33", True), *_AN505, 50),
+    Board("m55", _HARD, "cortex-m55", _arm("mps3-an547"), _cpu("cortex-m55", True), *_AN547, 31),
+    Board("rv32imc", "riscv32-none-elf", None, _RISCV, _RV32, *_VIRT),
+)
+
+
+def on(boards: Sequence[Board]) -> pytest.MarkDecorator:
+    """A test for each board, skipped where a tool is missing."""
+    found = [(b, pytest.mark.skipif(b.missing is not None, reason=f"{b.missing} is not installed")) for b in boards]
+    return pytest.mark.parametrize("board", [pytest.param(b, id=b.name, marks=mark) for b, mark in found])
+
+
+@frozen
+class Told:
+    """What a board says of a run: what the entry returned, instructions, bytes of stack, the outputs."""
+
+    code: int
+    instructions: int
+    stack: int
+    outputs: list[Array]
+
+
+_LAYOUT = """ENTRY({entry})
+MEMORY {{
+  flash (rx) : ORIGIN = {flash[0]:#x}, LENGTH = {flash[1]}K
+  ram (rwx) : ORIGIN = {ram[0]:#x}, LENGTH = {ram[1]}K
+}}
+SECTIONS {{
+  .text : {{ KEEP(*(.start)) *(.text*) *(.rodata*) *(.data.rel.ro*) *(.got*) *(.eh_frame*) }} > flash
+  .ARM.exidx : {{ *(.ARM.exidx*) }} > flash
+  .bss : {{ *(.bss*) *(.sbss*) *(COMMON) . = ALIGN(8); stack_low = .; }} > ram
+  .data : {{ *(.data*) *(.sdata*) }} > ram
+  stack_top = ORIGIN(ram) + LENGTH(ram);
+  ASSERT(SIZEOF(.data) == 0, "a bundle has no data that changes")
+  ASSERT(stack_top - stack_low >= 1024, "no room for a stack")
+}}
+"""
+
+
+def run(board: Board, folder: Path, inputs: Sequence[Array]) -> Told:
+    """Link the bundle in a folder into an image for the board and run it.
+
+    State begins as the bundle's reset leaves it.
+    """
+    (header,) = folder.glob("*.h")
+    description = read(header)
+    _given(description, inputs).tofile(folder / "given")
+    entry = "run" if board.family == "arm" else "_start"
+    (folder / "board.ld").write_text(_LAYOUT.format(entry=entry, flash=board.flash, ram=board.ram))
+    sizes = {
+        "UNIT": int(board.hard),
+        "MUTABLES": description.mutables,
+        "ACTIVATIONS": description.activations,
+        "NANOSECONDS": board.tick,
+    }
+    defines = [f"-D{name}={value}" for name, value in {"ENTRY": description.name, **sizes}.items()]
+    flags = ["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-fno-tree-loop-distribute-patterns"]
+    object_file = folder / f"{description.name}.o"
+    source = [*board.flags, *flags, *defines, f'-DWEIGHTS="{folder / description.name}.weights"', f"-I{folder}"]
+    call(board.compiler, *source, "-Wa,-I" + str(folder), "-c", HERE / "board.c", "-o", folder / "board.o")
+    linked = ["-nostdlib", "-static", "-T", folder / "board.ld", folder / "board.o", object_file, "-lgcc"]
+    call(board.compiler, *board.flags, *linked, "-o", folder / "image")
+    return _emulated(board, folder, description)
+
+
+def _emulated(board: Board, folder: Path, description: Description) -> Told:
+    quiet = ("-nographic", "-monitor", "none", "-serial", "none", "-icount", "shift=0")
+    hosting = ("-semihosting-config", "enable=on,target=native")
+    command = [*board.emulator, *quiet, *hosting, "-kernel", "image"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert done.returncode == 0, f"{board.name}: {done.returncode} {done.stderr}"
+    code, instructions, stack = np.fromfile(folder / "told", np.uint32).tolist()
+    made = np.fromfile(folder / "made", np.uint8)
+    outputs = []
+    for variable in description.variables:
+        if variable.role is Role.OUTPUT:
+            t = variable.info.type
+            raw = made[variable.offset : variable.offset + t.nbytes]
+            outputs.append(raw.view(t.dtype.numpy).reshape([d or 0 for d in t.shape]))
+    return Told(code, instructions, stack, outputs)
+
+
+def _given(description: Description, inputs: Sequence[Array]) -> Array:
+    """The mutables before a call."""
+    area = np.zeros(description.mutables, np.uint8)
+    given = [v for v in description.variables if v.role is Role.INPUT]
+    for variable, array in zip(given, inputs, strict=True):
+        area[variable.offset : variable.offset + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    for variable in description.variables:
+        if variable.role is Role.STATE:
+            t = variable.info.type
+            area[variable.offset : variable.offset + t.nbytes].view(t.dtype.numpy)[...] = t.cleared
+    return area
