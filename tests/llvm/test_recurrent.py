@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from cases.case import Case
 
 from onert.ir import DType, Quantization, TensorType
@@ -23,6 +24,13 @@ from .harness import Array
 from .natively import by_meaning, natively, same, subgraph_of, why_not
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+BY_STEPS = pytest.mark.parametrize(
+    "isa",
+    [*runnable(), *(evolve(isa, small=True) for isa in (runnable()[0], runnable()[-1]))],
+    ids=lambda isa: isa.name + " by steps" * isa.small,
+)
+"""Also where memory is short, so that inputs are multiplied step by step."""
+
 GATES = range(4)
 
 
@@ -58,7 +66,7 @@ def _floats(sizes: tuple[int, int, int, int, int], *parts: str, seed: int = 0, *
     return Case("", LSTM(**attributes), (some(*shape), *weights, some(batch, outputs), some(batch, cells), *norm))
 
 
-@ISAS
+@BY_STEPS
 @pytest.mark.parametrize(
     ("sizes", "parts", "attributes"),
     [
@@ -124,7 +132,7 @@ def _wide(
     return Case("", op, arrays, None, quantization, (h, h, _q(2.0**state)))
 
 
-@ISAS
+@BY_STEPS
 @pytest.mark.parametrize(
     ("sizes", "parts", "attributes"),
     [

@@ -32,7 +32,8 @@ class Isa(Value):
     `vector_bytes` is the width of a register, `registers` how many there are, `masks` whether loads and stores of part
     of a register cost one instruction, `fma` whether multiply-add rounds once, `dot` the instruction for integer
     products, `abi` the convention for calls where a triple leaves a choice, `doubles` whether whole
-    registers of floats of 64 bits are computed by instructions.
+    registers of floats of 64 bits are computed by instructions, `small` whether memory is counted in kilobytes, so that
+    what need not be kept for all steps at once is not.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Isa(Value):
     dot: Dot
     abi: str = ""
     doubles: bool = True
+    small: bool = False
 
     @property
     def free_masks(self) -> bool:
@@ -91,6 +93,12 @@ _WIDE = "-prefer-256-bit,-idivq-to-divl"
 code of kernels, which divide a few times in a work tile.
 """
 
+
+def _microcontroller(name: str, triple: str, cpu: str, features: str, abi: str = "") -> Isa:
+    fma = triple.endswith("hf")
+    return Isa(name, triple, cpu, features, 16, 8, fma, False, Dot.MADD, abi, doubles=False, small=True)
+
+
 ISAS = (
     Isa("x86-64", _LINUX_X86, "x86-64", "", 16, 16, False, False, Dot.MADD),
     Isa("x86-64-v3", _LINUX_X86, "x86-64-v3", "", 32, 16, True, True, Dot.MADD),
@@ -102,18 +110,18 @@ ISAS = (
     Isa("aarch64-dotprod", _LINUX_ARM, "generic", "+neon,+dotprod", 16, 32, True, False, Dot.SDOT),
     Isa("armv7", _LINUX_ARM32, "generic", "+neon", 16, 16, False, False, Dot.MADD),
     Isa("armv7-vfpv4", _LINUX_ARM32, "cortex-a7", "", 16, 16, True, False, Dot.MADD),
-    Isa("cortex-m0", _V6M, "cortex-m0", _ALIGNED, 16, 8, False, False, Dot.MADD, doubles=False),
-    Isa("cortex-m23", _V8M_BASE, "cortex-m23", _ALIGNED, 16, 8, False, False, Dot.MADD, doubles=False),
-    Isa("cortex-m3", _V7M, "cortex-m3", _ALIGNED, 16, 8, False, False, Dot.MADD, doubles=False),
-    Isa("cortex-m4-soft", _V7EM, "cortex-m4", _NO_UNIT, 16, 8, False, False, Dot.MADD, doubles=False),
-    Isa("cortex-m7-soft", _V7EM, "cortex-m7", _NO_UNIT, 16, 8, False, False, Dot.MADD, doubles=False),
-    Isa("cortex-m33-soft", _V8M, "cortex-m33", _NO_UNIT, 16, 8, False, False, Dot.MADD, doubles=False),
-    Isa("cortex-m55-soft", _V81M, "cortex-m55", _NO_UNIT, 16, 8, False, False, Dot.MADD, doubles=False),
-    Isa("cortex-m4", f"{_V7EM}hf", "cortex-m4", _ALIGNED, 16, 8, True, False, Dot.MADD, doubles=False),
-    Isa("cortex-m7", f"{_V7EM}hf", "cortex-m7", f"{_ALIGNED},-fp64", 16, 8, True, False, Dot.MADD, doubles=False),
-    Isa("cortex-m33", f"{_V8M}hf", "cortex-m33", _ALIGNED, 16, 8, True, False, Dot.MADD, doubles=False),
-    Isa("cortex-m55", f"{_V81M}hf", "cortex-m55", _ALIGNED, 16, 8, True, False, Dot.MADD, doubles=False),
-    Isa("rv32imc", _BARE_RISCV32, "generic-rv32", "+m,+c", 16, 8, False, False, Dot.MADD, "ilp32", False),
+    _microcontroller("cortex-m0", _V6M, "cortex-m0", _ALIGNED),
+    _microcontroller("cortex-m23", _V8M_BASE, "cortex-m23", _ALIGNED),
+    _microcontroller("cortex-m3", _V7M, "cortex-m3", _ALIGNED),
+    _microcontroller("cortex-m4-soft", _V7EM, "cortex-m4", _NO_UNIT),
+    _microcontroller("cortex-m7-soft", _V7EM, "cortex-m7", _NO_UNIT),
+    _microcontroller("cortex-m33-soft", _V8M, "cortex-m33", _NO_UNIT),
+    _microcontroller("cortex-m55-soft", _V81M, "cortex-m55", _NO_UNIT),
+    _microcontroller("cortex-m4", f"{_V7EM}hf", "cortex-m4", _ALIGNED),
+    _microcontroller("cortex-m7", f"{_V7EM}hf", "cortex-m7", f"{_ALIGNED},-fp64"),
+    _microcontroller("cortex-m33", f"{_V8M}hf", "cortex-m33", _ALIGNED),
+    _microcontroller("cortex-m55", f"{_V81M}hf", "cortex-m55", _ALIGNED),
+    _microcontroller("rv32imc", _BARE_RISCV32, "generic-rv32", "+m,+c", "ilp32"),
     Isa("riscv64", _LINUX_RISCV, "generic-rv64", "+m,+a,+f,+d,+c", 16, 8, True, False, Dot.MADD, "lp64d"),
     Isa("riscv64-v", _LINUX_RISCV, "generic-rv64", "+m,+a,+f,+d,+c,+v", 16, 32, True, True, Dot.MADD, "lp64d"),
     Isa("wasm32", _WASM, "generic", "+simd128", 16, 16, False, False, Dot.MADD),

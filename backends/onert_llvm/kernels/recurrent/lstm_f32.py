@@ -42,6 +42,9 @@ class LstmF32(Value):
 
     With `quantized` the weights are bytes, and all functions and sums are computed as TFLite does then; `rests` are the
     number of outputs and of cells modulo the target's group.
+
+    With `inputs` there is no `given`: the inputs `x`, rows of `depth` floats, are multiplied step by step, and
+    `input_bias` points to what their sums begin with, where there is such.
     """
 
     recurrent: Matrix
@@ -55,6 +58,7 @@ class LstmF32(Value):
     output_clip: bool = False
     quantized: Bytes | None = None
     rests: tuple[int, int] = (0, 0)
+    inputs: Matrix | None = None
 
     @property
     def name(self) -> str:
@@ -66,7 +70,11 @@ class LstmF32(Value):
 
     @property
     def layout(self) -> TaskLayout:
-        ends = ("given", "given_item", "given_step", "y", "y_item", "y_step", "h", "h_out", "c", "c_out")
+        ends = ("y", "y_item", "y_step", "h", "h_out", "c", "c_out")
+        given: tuple[str, ...] = ("given", "given_item", "given_step")
+        if self.inputs is not None:
+            bias = () if self.normalized else ("input_bias",)
+            given = ("x", "x_item", "x_step", "depth", *bias, *self.inputs.slots)
         sizes = ("steps", "cells", "padded", "outputs", "scratch", "room")
         extra = [f"peephole_{g}" for g in self.gates if self.peephole and g != CELL]
         extra += [f"{kind}_{g}" for g in self.gates for kind in ("norm", "bias") if self.normalized]
@@ -77,7 +85,7 @@ class LstmF32(Value):
             "cell_clip": self.cell_clip,
             "output_clip": self.output_clip,
         }
-        return TaskLayout((*ends, *sizes, *extra, *(n for n, there in flags.items() if there)))
+        return TaskLayout((*given, *ends, *sizes, *extra, *(n for n, there in flags.items() if there)))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with k.loop(end, begin) as item:
@@ -105,9 +113,10 @@ class _Item:
         state = task.view("c", F32, self.cells, 1)[self.item]
         each_register(k, self.cells, lambda at, mask: self.c[at].store(state[at].load(k.isa.f32, mask)))
         last = k.var(task.view("h", F32, self.outputs, 1)[self.item].address)
-        given, y = (task.view(n, F32, task.i64(f"{n}_item"), 1)[self.item] for n in ("given", "y"))
+        name = "given" if layer.inputs is None else "x"
+        given, y = (task.view(n, F32, task.i64(f"{n}_item"), 1)[self.item] for n in (name, "y"))
         with k.loop(task.i64("steps"), nonempty=True) as step:
-            row, out = after(given, step * task.i64("given_step")), after(y, step * task.i64("y_step"))
+            row, out = after(given, step * task.i64(f"{name}_step")), after(y, step * task.i64("y_step"))
             self._products(row, k.view(last.get(), F32, 1))
             if layer.projection is None:
                 self._cells(lambda at, value, mask: out[at].store(value, mask))
@@ -124,7 +133,10 @@ class _Item:
         each_register(self.k, width, lambda at, mask: target[at].store(source[at].load(lanes, mask), mask))
 
     def _products(self, given: View, h: View) -> None:
-        """All gates' sums."""
+        """All gates' sums; `given` is the inputs' part of them, or the inputs."""
+        if self.layer.inputs is not None:
+            self._add_inputs(self.layer.inputs, given)
+            given = self.sums
         self._times(
             self.layer.recurrent,
             h,
@@ -132,6 +144,15 @@ class _Item:
             lambda column: given[column].load(self.k.isa.f32),
             lambda column, total: self.sums[column].store(total),
         )
+
+    def _add_inputs(self, matrix: Matrix, x: View) -> None:
+        """The inputs' part of the sums."""
+        k, task, lanes = self.k, self.task, self.k.isa.f32
+
+        def start(column: Val) -> Val:
+            return k.zeros(F32, lanes) if self.layer.normalized else task.view("input_bias", F32, 1)[column].load(lanes)
+
+        times_f32(k, task, matrix, x, task.i64("depth"), start, lambda column, v: self.sums[column].store(v))
 
     def _times(
         self,

@@ -74,6 +74,9 @@ class LstmInt8(Value):
     `Scaling.WIDE` for the recurrent sums and for the outputs. A multiplier's slots are `NAME_mantissa`, `NAME_left` and
     `NAME_right`: `hidden` of the output's product before `hidden_zero`, `peephole_GATE_by` of a peephole's. The scale
     of the cell state is `2**exponent`. `rests` are the number of outputs and of cells modulo the target's group.
+
+    With `inputs` there is no `given`: the inputs `x`, rows of `depth` bytes, are multiplied step by step; `input_rest`
+    is that number modulo the target's group, and `input_columns` are those of `Scaling.WIDE`.
     """
 
     recurrent: Matrix
@@ -84,6 +87,8 @@ class LstmInt8(Value):
     projection: Matrix | None = None
     cell_clip: bool = False
     output_clip: bool = False
+    inputs: Matrix | None = None
+    input_rest: int = 0
 
     @property
     def name(self) -> str:
@@ -95,15 +100,20 @@ class LstmInt8(Value):
 
     @property
     def layout(self) -> TaskLayout:
-        ends = ("given", "given_item", "given_step", "y", "y_item", "y_step", "h", "h_out", "c", "c_out")
+        ends = ("y", "y_item", "y_step", "h", "h_out", "c", "c_out")
         sizes = ("steps", "cells", "padded", "outputs", "scratch", "room", "hidden_zero", "columns")
+        given: tuple[str, ...] = ("given", "given_item", "given_step")
+        if self.inputs is not None:
+            given = ("x", "x_item", "x_step", "depth", "input_columns", *self.inputs.slots)
         peeping = [f"peephole_{gate}" for gate in self.gates if self.peephole and gate != CELL]
         multipliers = ["hidden", *(f"{name}_by" for name in peeping)]
         extra = [f"{name}_{part}" for name in multipliers for part in ("mantissa", "left", "right")] + peeping
         if self.projection is not None:
             extra += [*self.projection.slots, "projection_columns", "output_zero"]
         flags = {"cell_clip": self.cell_clip, "output_clip": self.output_clip}
-        return TaskLayout((*ends, *sizes, *self.recurrent.slots, *extra, *(n for n, there in flags.items() if there)))
+        return TaskLayout(
+            (*given, *ends, *sizes, *self.recurrent.slots, *extra, *(n for n, there in flags.items() if there))
+        )
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with k.loop(end, begin) as item:
@@ -131,10 +141,11 @@ class _Item:
         state = task.view("c", I16, self.cells, 1)[self.item]
         each_register(k, self.cells, lambda at, m: self.c[at].store(state[at].load(lanes, m).cast(I32)))
         last = k.var(task.view("h", I8, self.outputs, 1)[self.item].address)
-        given = task.view("given", I32, task.i64("given_item"), 1)[self.item]
+        name, element = ("given", I32) if layer.inputs is None else ("x", I8)
+        given = task.view(name, element, task.i64(f"{name}_item"), 1)[self.item]
         y = task.view("y", I8, task.i64("y_item"), 1)[self.item]
         with k.loop(task.i64("steps"), nonempty=True) as step:
-            row, out = after(given, step * task.i64("given_step")), after(y, step * task.i64("y_step"))
+            row, out = after(given, step * task.i64(f"{name}_step")), after(y, step * task.i64("y_step"))
             self._products(row, k.view(last.get(), I8, 1))
             if layer.projection is None:
                 self._cells(lambda at, value, mask: out[at].store(value, mask))
@@ -153,8 +164,11 @@ class _Item:
         each_register(k, self.cells, lambda at, m: c_out[at].store(self.c[at].load(lanes).cast(I16), m))
 
     def _products(self, given: View, h: View) -> None:
-        """All gates' sums, in Q3 but for their peepholes."""
+        """All gates' sums, in Q3 but for their peepholes; `given` is the inputs' part of them, or the inputs."""
         k, task, lanes = self.k, self.task, self.k.isa.f32
+        if self.layer.inputs is not None:
+            self._add_inputs(self.layer.inputs, given)
+            given = self.sums
 
         def store(column: Val, total: Val) -> None:
             own = fixed(total, load_lanes(k, task, WIDE, column))
@@ -162,6 +176,18 @@ class _Item:
 
         depth = (self.outputs, self.layer.rests[0])
         times_int8(k, task, self.layer.recurrent, h, depth, lambda column: bias(k, task, WIDE, column), store)
+
+    def _add_inputs(self, matrix: Matrix, x: View) -> None:
+        """The inputs' part of the sums."""
+        k, task, slot = self.k, self.task, "input_columns"
+
+        def start(column: Val) -> Val:
+            return load_lanes(k, task, WIDE, column, slot)["bias"]
+
+        def store(column: Val, total: Val) -> None:
+            self.sums[column].store(saturated(fixed(total, load_lanes(k, task, WIDE, column, slot))))
+
+        times_int8(k, task, matrix, x, (task.i64("depth"), self.layer.input_rest), start, store)
 
     def _cells(self, store: Store) -> None:
         """The next state of every cell, and its bytes."""

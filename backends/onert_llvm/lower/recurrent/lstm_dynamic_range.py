@@ -58,6 +58,10 @@ class _Quantizing(Floats):
     def quantized(self) -> Bytes:
         return Bytes(self.asymmetric)
 
+    @property
+    def by_steps(self) -> bool:
+        return False  # rows of inputs are quantised together
+
     def given(
         self, at: int, x: int, found: Parts[Array], gates: Sequence[int], sizes: tuple[int, int]
     ) -> tuple[Access, ...]:

@@ -75,16 +75,30 @@ class Floats:
         """How vectors become bytes, where they do."""
         return None
 
+    @property
+    def by_steps(self) -> bool:
+        """Whether inputs are multiplied step by step."""
+        return self.lowering.isa.small
+
     def given(
         self, at: int, x: int, found: Parts[Array], gates: Sequence[int], sizes: tuple[int, int]
     ) -> tuple[Access, ...]:
         """The command for what depends on the inputs, in scratch memory; and memory of another size beside it."""
-        isa = self.lowering.isa
         given, room = self.lowering.scratch(*sizes)
-        bias = None if found.norm[3] is not None else side_by_side([needed(found.bias[i]) for i in gates], isa)
-        weights = side_by_side([needed(found.weights[i]).T for i in gates], isa)
-        rows_times(self.lowering, at, x, weights, bias, given)
+        rows_times(self.lowering, at, x, *self._inputs(found, gates), given)
         return given, room
+
+    def inputs(self, x: int, found: Parts[Array], gates: Sequence[int]) -> tuple[Matrix, dict[str, Slot]]:
+        """All gates' weights from the inputs, which the kernel of the steps multiplies itself."""
+        weights, bias = self._inputs(found, gates)
+        matrix, slots = matrix_f32(self.lowering, "weights", weights)
+        slots |= {"x": self.lowering.operand(x), "depth": len(weights)}
+        return matrix, slots | ({} if bias is None else {"input_bias": self.lowering.constant(bias)})
+
+    def _inputs(self, found: Parts[Array], gates: Sequence[int]) -> tuple[Array, Array | None]:
+        isa = self.lowering.isa
+        bias = None if found.norm[3] is not None else side_by_side([needed(found.bias[i]) for i in gates], isa)
+        return side_by_side([needed(found.weights[i]).T for i in gates], isa), bias
 
     def recurrent(self, found: Parts[Array], gates: Sequence[int]) -> tuple[Matrix, dict[str, Slot]]:
         """All gates' weights from the last output."""
@@ -114,14 +128,24 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Floats] = Fl
     own = (len(gates) + 2) * padded + whole(-(-max(outputs, cells) // 4), isa)
     multiplying = kind(lowering, op, lowering.subgraph.types(operation))
     rows = layout.batch * layout.steps * len(gates) * padded
-    given, room = multiplying.given(at, x, found, gates, (4 * rows, 4 * layout.batch * own))
-    algorithm, slots = _kernel(lowering, op, found, gates, multiplying)
-    y, h_out, c_out = operation.outputs
     width = len(gates) * padded
+    algorithm, slots = _kernel(lowering, op, found, gates, multiplying)
+    if multiplying.by_steps:
+        (room,) = touched = lowering.scratch(4 * layout.batch * own)
+        matrix, more = multiplying.inputs(x, found, gates)
+        algorithm = evolve(algorithm, inputs=matrix)
+        depth = lowering.shape(x)[-1]
+        slots |= more | {"x_item": layout.item * depth, "x_step": layout.step * depth}
+    else:
+        given, room = multiplying.given(at, x, found, gates, (4 * rows, 4 * layout.batch * own))
+        slots |= {
+            "given": given.pointer,
+            "given_item": layout.item * width,
+            "given_step": layout.step * width,
+        }
+        touched = (evolve(given, write=False), room)
+    y, h_out, c_out = operation.outputs
     slots |= {
-        "given": given.pointer,
-        "given_item": layout.item * width,
-        "given_step": layout.step * width,
         "y": lowering.operand(y),
         "y_item": layout.item * outputs,
         "y_step": layout.step * outputs,
@@ -136,9 +160,9 @@ def lower(lowering: Lowering, operations: Sequence[int], kind: type[Floats] = Fl
         "scratch": room.pointer,
         "room": own,
     }
-    touched: tuple[Access, ...] = (evolve(given, write=False), room)
     flops = 2 * layout.steps * layout.batch * width * outputs
-    lowering.emit(at, algorithm, own_slots(algorithm, slots), layout.batch, (h, c), (y, h_out, c_out), flops, touched)
+    reads = (x, h, c) if multiplying.by_steps else (h, c)
+    lowering.emit(at, algorithm, own_slots(algorithm, slots), layout.batch, reads, (y, h_out, c_out), flops, touched)
 
 
 def _kernel(

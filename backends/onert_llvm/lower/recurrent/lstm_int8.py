@@ -53,9 +53,15 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     isa, cells = lowering.isa, layer.cells
     padded, count = whole(cells, isa), len(layer.gates)
     width, room = count * padded, (count + 2) * padded
-    given, scratch = lowering.scratch(layout.batch * layout.steps * width * 4, layout.batch * room * 4)
-    layer.inputs(at, x, given)
+    rows = 0 if isa.small else layout.batch * layout.steps * width * 4
+    given, scratch = lowering.scratch(rows, layout.batch * room * 4)
     algorithm, slots = layer.kernel()
+    if isa.small:
+        algorithm, more = layer.by_steps(algorithm, x)
+        depth = lowering.shape(x)[-1]
+        slots |= more | {"x_item": layout.item * depth, "x_step": layout.step * depth}
+    else:
+        layer.inputs(at, x, given)
     y, h_out, c_out = operation.outputs
     outputs = lowering.shape(y)[-1]
     slots |= {
@@ -73,10 +79,11 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     }
     ends = {"y": y, "h": h, "c": c, "h_out": h_out, "c_out": c_out}
     slots |= {name: lowering.operand(i) for name, i in ends.items()}
-    touched = (evolve(given, write=False), scratch)
-    flops = 2 * layout.steps * layout.batch * width * outputs
     own = own_slots(algorithm, slots)
-    lowering.emit(at, algorithm, own, layout.batch, (h, c), (y, h_out, c_out), flops, touched)
+    flops = 2 * layout.steps * layout.batch * width * outputs
+    touched = (scratch,) if isa.small else (evolve(given, write=False), scratch)
+    reads = (x, h, c) if isa.small else (h, c)
+    lowering.emit(at, algorithm, own, layout.batch, reads, (y, h_out, c_out), flops, touched)
 
 
 class _Layer:
@@ -94,8 +101,7 @@ class _Layer:
     def inputs(self, at: int, x: int, target: Access) -> None:
         """The command for what depends on the inputs."""
         lowering, isa = self.lowering, self.lowering.isa
-        weights = side_by_side([needed(self.found.weights[i]).T for i in self.gates], isa)
-        bias = side_by_side([needed(self.found.bias[i]) for i in self.gates], isa)
+        weights, columns = self._inputs(x)
         depth, n = weights.shape
         m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
         tile = product_tile(m, n, depth, isa, integer=True)
@@ -106,10 +112,25 @@ class _Layer:
             "c": target.pointer,
             "k": depth,
             "lda": depth,
-            "columns": self._columns(weights, bias, lowering.type(x), self.kinds.weights),
+            "columns": columns,
         }
         algorithm = ScaledSums(tile, depth % GROUP[isa.dot])
         lowering.emit(at, algorithm, slots, product.tiles, (x,), (), 2 * m * n * depth, (target,))
+
+    def by_steps(self, algorithm: LstmInt8, x: int) -> tuple[LstmInt8, dict[str, Slot]]:
+        """The kernel with the inputs' part computed step by step, and its slots."""
+        lowering = self.lowering
+        weights, columns = self._inputs(x)
+        matrix, slots = matrix_int8(lowering, "weights", weights)
+        slots |= {"x": lowering.operand(x), "depth": len(weights), "input_columns": columns}
+        return evolve(algorithm, inputs=matrix, input_rest=len(weights) % GROUP[lowering.isa.dot]), slots
+
+    def _inputs(self, x: int) -> tuple[Array, Pointer]:
+        """The weights of the inputs, and their columns' parameters."""
+        isa = self.lowering.isa
+        weights = side_by_side([needed(self.found.weights[i]).T for i in self.gates], isa)
+        bias = side_by_side([needed(self.found.bias[i]) for i in self.gates], isa)
+        return weights, self._columns(weights, bias, self.lowering.type(x), self.kinds.weights)
 
     def _columns(
         self, weights: Array, bias: Array | None, source: TensorType, kinds: Sequence[TensorType | None]
