@@ -14,12 +14,13 @@ from onert_llvm.codegen.kernel_abi import KernelSpec, build
 from onert_llvm.codegen.llvm_codegen import assembly
 from onert_llvm.command.command import Lowered
 from onert_llvm.lower.command_builder import Each, Lowering, in_turn
+from onert_llvm.lower.elementwise import byte_chains
 from onert_llvm.lower.elementwise.op_to_expression import rule_of
 from onert_llvm.lower.rule import Rule
 from onert_llvm.rules.float_rules import ANY, COMMON, ELEMENT_WISE, FLOATS
 from onert_llvm.runtime.native_kernel import NativeKernel
 from onert_llvm.runtime.serialized_kernel import KeptKernel, kept
-from onert_llvm.target.isa import Isa, target
+from onert_llvm.target.isa import Isa, Lookup, target
 
 from .codegen import kernel_compiler
 from .rules import fusion_groups as fusion
@@ -38,7 +39,7 @@ def _rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     if kind in ANY:
         yield ANY[kind]
     if kind not in COMMON:
-        yield from imports.module("onert_llvm.rules.lazy_rules").rules(kind, why_not, rule, _groups)
+        yield from imports.module("onert_llvm.rules.lazy_rules").rules(kind, why_not, rule_of_group, _groups)
     yield from typed_rules.rules(op, types)
     yield from byte_rules.rules(op, types)
     yield FLOATS.get(kind, ELEMENT_WISE)
@@ -67,16 +68,25 @@ def read(operation: Operation, types: CallTypes) -> None:
         rule(operation.op, types).read()
 
 
-def fuse(sequence: Sequence) -> tuple[Group, ...]:
+def fuse(sequence: Sequence, settings: Settings) -> tuple[Group, ...]:
     """Which operations of a sequence run as one."""
-    return _groups(sequence.subgraph, sequence.operations)
+    return _groups(sequence.subgraph, sequence.operations, target(settings.target))
 
 
-def _groups(subgraph: Subgraph, operations: Operations[int]) -> tuple[Group, ...]:
+def _groups(subgraph: Subgraph, operations: Operations[int], isa: Isa) -> tuple[Group, ...]:
     rules = {at: rule(subgraph.operations[at].op, subgraph.types(subgraph.operations[at])) for at in operations}
     anchors = {at for at, found in rules.items() if found.anchor}
     chained = {at for at, found in rules.items() if found is ELEMENT_WISE and not _checks(subgraph, at)}
-    return fusion.groups(subgraph, operations, anchors, chained)
+    tabled = {at for at, found in rules.items() if found.tabled and isa.lookup is Lookup.PERMUTE}
+    return fusion.groups(subgraph, operations, anchors, chained, tabled)
+
+
+def rule_of_group(subgraph: Subgraph, operations: Operations[int]) -> Rule:
+    """The rule that a group is lowered by: its first operation's, unless all together are a function of one byte."""
+    if byte_chains.tabulates(subgraph, operations):
+        return byte_rules.CHAIN
+    first = subgraph.operations[operations[0]]
+    return rule(first.op, subgraph.types(first))
 
 
 def _checks(subgraph: Subgraph, at: int) -> bool:
@@ -131,7 +141,6 @@ def lowered(
     lowering = Lowering(sequence.subgraph, isa, settings)
     for group in sequence.groups:
         lowering.settle(group.threads)
-        first = sequence.subgraph.operations[group.operations[0]]
-        rule(first.op, sequence.subgraph.types(first)).lower(lowering, group.operations)
+        rule_of_group(sequence.subgraph, group.operations).lower(lowering, group.operations)
         begin(lowering.news())
     return lowering.done(each)

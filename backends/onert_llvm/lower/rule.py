@@ -21,12 +21,13 @@ class Rule(Value):
     """How operations of some kind and element types become commands.
 
     `why_not` gives the reason why one is not run. After an `anchor` a chain of element-wise operations may follow in
-    the same kernel.
+    the same kernel; results that are `tabled` may go through a table of bytes on their way to memory.
     """
 
     why_not: WhyNot
     lower: Lower
     anchor: bool = False
+    tabled: bool = False
 
     def read(self) -> None:
         """Have the module of what lowers read."""
@@ -51,6 +52,8 @@ class Named(Value):
         return self.function(*arguments)
 
 
-def rule(module: str, lower: str = "lower", why_not: str = "why_not", anchor: bool = False) -> Rule:
+def rule(
+    module: str, lower: str = "lower", why_not: str = "why_not", anchor: bool = False, tabled: bool = False
+) -> Rule:
     """The rule made of functions of a module: few models need more than a few modules."""
-    return Rule(Named(module, why_not), Named(module, lower), anchor)
+    return Rule(Named(module, why_not), Named(module, lower), anchor, tabled)

@@ -11,7 +11,7 @@ from onert.ir import CallTypes, Operation, Subgraph
 from onert.ir.ops.elementwise.binary import Binary, PRelu
 from onert.ir.shape import num_elements
 from onert_llvm.kernels.elementwise.elementwise import Reach
-from onert_llvm.lower.elementwise import op_to_expression
+from onert_llvm.lower.elementwise import byte_chains, op_to_expression
 from onert_llvm.lower.reduction import fused_row_reductions
 
 MOST_FUSED = 12
@@ -36,17 +36,25 @@ class _Open:
 
 
 def groups(
-    subgraph: Subgraph, operations: Sequence[int], anchors: Collection[int], chained: Collection[int]
+    subgraph: Subgraph,
+    operations: Sequence[int],
+    anchors: Collection[int],
+    chained: Collection[int],
+    tabled: Collection[int] = (),
 ) -> tuple[Group, ...]:
     """The groups of a sequence, each placed where its last operation stood.
 
     `anchors` may begin a group, `chained` are the element-wise operations that loops can chain. Such an operation joins
     the group that makes one of its inputs where nothing else reads that input and the shapes are the same; the input is
     then never stored. Where several read it, all of them join if what they make comes together again in one result, as
-    in `x * sigmoid(x)`. Chains around reductions of rows come first.
+    in `x * sigmoid(x)`. Functions of one byte, which may follow layers that are `tabled`, and chains around reductions
+    of rows come first.
     """
-    rows = fused_row_reductions.chains(subgraph, operations, chained)
-    found = [_Open(list(own), -1, anchored=False, closed=True) for own in rows]
+    rows = tuple(fused_row_reductions.chains(subgraph, operations, chained))
+    reduced = {at for own in rows for at in own}
+    rest = [at for at in operations if at not in reduced]
+    bytes_ = byte_chains.chains(subgraph, rest, tabled)
+    found = [_Open(list(own), -1, anchored=False, closed=True) for own in (*rows, *bytes_)]
     taken = {at for group in found for at in group.operations}
     making: dict[int, _Open] = {}
     position = {at: i for i, at in enumerate(operations)}

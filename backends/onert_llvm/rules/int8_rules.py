@@ -21,9 +21,9 @@ from onert.ir.ops.vision_audio.resize import ResizeBilinear
 from onert_llvm.lower.rule import Rule, rule
 
 BYTES: dict[type[Op], Rule] = {
-    Conv2D: rule("contraction.int8_conv_fc", "lower_convolution"),
-    DepthwiseConv2D: rule("contraction.int8_conv_fc", "lower_depthwise"),
-    FullyConnected: rule("contraction.int8_conv_fc", "lower_fully_connected"),
+    Conv2D: rule("contraction.int8_conv_fc", "lower_convolution", tabled=True),
+    DepthwiseConv2D: rule("contraction.int8_conv_fc", "lower_depthwise", tabled=True),
+    FullyConnected: rule("contraction.int8_conv_fc", "lower_fully_connected", tabled=True),
     TransposeConv2D: rule("contraction.spatial.int_transpose_conv"),
     Binary: rule("elementwise.int8_binary"),
     Pool2D: rule("reduction.int8_pool_reduce", "lower_pool", "why_no_pool"),
@@ -51,6 +51,9 @@ _IMAGES: dict[type[Op], Rule] = {
 """The same for several images, each of which is a command: nothing may follow in it."""
 
 _ELEMENTWISE: tuple[type[Op], ...] = (Unary, LeakyRelu, Binary, PRelu, Comparison, Quantize, Cast)
+CHAIN = rule("elementwise.byte_chains", "lower")
+"""For groups of operations that are a function of one byte together."""
+
 _TABLES = (
     rule("elementwise.int8_lookup_tables", "lower_map", "why_no_map"),
     rule("elementwise.int8_lookup_tables", "lower_pairs", "why_no_pairs"),

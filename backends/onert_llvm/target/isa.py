@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from enum import Enum
+from enum import Enum, IntEnum
 
 import numpy as np
 from attrs import frozen
@@ -25,6 +25,19 @@ class Dot(Enum):
     MADD = "pmaddwd"
 
 
+class Lookup(IntEnum):
+    """How many entries of a table of bytes one instruction looks up by the bytes of a register.
+
+    `PERMUTE` is AVX-512's vpermi2b, `TABLE` Arm's tbl with four registers, `SHUFFLE` x86's pshufb, which takes the same
+    sixteen in each 128 bits.
+    """
+
+    NONE = 0
+    SHUFFLE = 16
+    TABLE = 64
+    PERMUTE = 128
+
+
 @frozen
 class Isa(Value):
     """An instruction set.
@@ -33,7 +46,7 @@ class Isa(Value):
     of a register cost one instruction, `fma` whether multiply-add rounds once, `dot` the instruction for integer
     products, `abi` the convention for calls where a triple leaves a choice, `doubles` whether whole
     registers of floats of 64 bits are computed by instructions, `small` whether memory is counted in kilobytes, so that
-    what need not be kept for all steps at once is not.
+    what need not be kept for all steps at once is not, `lookup` what tables of bytes are read by.
     """
 
     name: str
@@ -48,6 +61,7 @@ class Isa(Value):
     abi: str = ""
     doubles: bool = True
     small: bool = False
+    lookup: Lookup = Lookup.NONE
 
     @property
     def free_masks(self) -> bool:
@@ -92,6 +106,9 @@ _WIDE = "-prefer-256-bit,-idivq-to-divl"
 """Whole registers; and divisions as they are, without a look whether both numbers are short: that is a good part of the
 code of kernels, which divide a few times in a work tile.
 """
+_VNNI = _WIDE + ",+avx512vnni"
+_VBMI = _VNNI + ",+avx512vbmi"
+_DOT = "+neon,+dotprod"
 
 
 def _microcontroller(name: str, triple: str, cpu: str, features: str, abi: str = "") -> Isa:
@@ -101,13 +118,14 @@ def _microcontroller(name: str, triple: str, cpu: str, features: str, abi: str =
 
 ISAS = (
     Isa("x86-64", _LINUX_X86, "x86-64", "", 16, 16, False, False, Dot.MADD),
-    Isa("x86-64-v3", _LINUX_X86, "x86-64-v3", "", 32, 16, True, True, Dot.MADD),
-    Isa("x86-64-v3-vnni", _LINUX_X86, "x86-64-v3", "+avxvnni", 32, 16, True, True, Dot.AVX_VNNI),
-    Isa("x86-64-v4", _LINUX_X86, "x86-64-v4", _WIDE, 64, 32, True, True, Dot.MADD),
-    Isa("x86-64-v4-vnni", _LINUX_X86, "x86-64-v4", _WIDE + ",+avx512vnni", 64, 32, True, True, Dot.VNNI),
+    Isa("x86-64-v3", _LINUX_X86, "x86-64-v3", "", 32, 16, True, True, Dot.MADD, lookup=Lookup.SHUFFLE),
+    Isa("x86-64-v3-vnni", _LINUX_X86, "x86-64-v3", "+avxvnni", 32, 16, True, True, Dot.AVX_VNNI, lookup=Lookup.SHUFFLE),
+    Isa("x86-64-v4", _LINUX_X86, "x86-64-v4", _WIDE, 64, 32, True, True, Dot.MADD, lookup=Lookup.SHUFFLE),
+    Isa("x86-64-v4-vnni", _LINUX_X86, "x86-64-v4", _VNNI, 64, 32, True, True, Dot.VNNI, lookup=Lookup.SHUFFLE),
+    Isa("x86-64-v4-vbmi", _LINUX_X86, "x86-64-v4", _VBMI, 64, 32, True, True, Dot.VNNI, lookup=Lookup.PERMUTE),
     Isa("i386", _LINUX_X86_32, "pentium4", "", 16, 8, False, False, Dot.MADD),
-    Isa("aarch64", _LINUX_ARM, "generic", "+neon", 16, 32, True, False, Dot.MADD),
-    Isa("aarch64-dotprod", _LINUX_ARM, "generic", "+neon,+dotprod", 16, 32, True, False, Dot.SDOT),
+    Isa("aarch64", _LINUX_ARM, "generic", "+neon", 16, 32, True, False, Dot.MADD, lookup=Lookup.TABLE),
+    Isa("aarch64-dotprod", _LINUX_ARM, "generic", _DOT, 16, 32, True, False, Dot.SDOT, lookup=Lookup.TABLE),
     Isa("armv7", _LINUX_ARM32, "generic", "+neon", 16, 16, False, False, Dot.MADD),
     Isa("armv7-vfpv4", _LINUX_ARM32, "cortex-a7", "", 16, 16, True, False, Dot.MADD),
     _microcontroller("cortex-m0", _V6M, "cortex-m0", _ALIGNED),
@@ -137,6 +155,7 @@ _NEEDS = {
     "x86-64-v3": ("X86_V3",),
     "x86-64-v4": ("X86_V4",),
     "x86-64-v4-vnni": ("X86_V4", "AVX512VNNI"),
+    "x86-64-v4-vbmi": ("X86_V4", "AVX512VNNI", "AVX512VBMI"),
     "aarch64": (),
     "aarch64-dotprod": ("ASIMDDP",),
 }

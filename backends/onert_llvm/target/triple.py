@@ -8,14 +8,14 @@ from onert.ir import BackendError
 
 from .architecture import Architecture
 from .architecture import like as _like
-from .isa import ISAS, Dot, Isa, runnable, target
+from .isa import ISAS, Dot, Isa, Lookup, runnable, target
 from .microcontrollers import bare_triple, microcontroller
 
 _SYSTEMS = frozenset({"linux", "none", "unknown", "elf", "freebsd", "netbsd", "openbsd", "wasi"})
 
 
-_AVX2 = {"vector_bytes": 32, "masks": True}
-_AVX512 = {"vector_bytes": 64, "masks": True, "registers": 32, "fma": True}
+_AVX2 = {"vector_bytes": 32, "masks": True, "lookup": Lookup.SHUFFLE}
+_AVX512 = {"vector_bytes": 64, "masks": True, "registers": 32, "fma": True, "lookup": Lookup.SHUFFLE}
 
 _X86 = Architecture(
     "x86_64-unknown-linux-gnu",
@@ -23,7 +23,8 @@ _X86 = Architecture(
     | _like("x86-64-v3", "x86-64-v3 haswell broadwell skylake znver1 znver2 znver3")
     | _like("x86-64-v3-vnni", "x86-64-v3-vnni alderlake raptorlake gracemont")
     | _like("x86-64-v4", "x86-64-v4 skylake-avx512")
-    | _like("x86-64-v4-vnni", "x86-64-v4-vnni cascadelake icelake-server sapphirerapids znver4 znver5"),
+    | _like("x86-64-v4-vnni", "x86-64-v4-vnni cascadelake")
+    | _like("x86-64-v4-vbmi", "x86-64-v4-vbmi icelake-server sapphirerapids znver4 znver5"),
     {"avx2": _AVX2, "fma": {"fma": True}, "avxvnni": {**_AVX2, "dot": Dot.AVX_VNNI}, "avx512bw": _AVX512},
     frozenset(["sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "lzcnt", "bmi", "bmi2", "f16c", "prefer-256-bit"]),
 )

@@ -14,6 +14,7 @@ below the zero point are clamped to it, the sign does not matter at all: without
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 
 from attrs import frozen
@@ -22,6 +23,8 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F64, I8, I32, I64, Kernel, Val, vec
 from onert_llvm.irbuilder.text import constant
+
+from .byte_table import loaded, looked_up
 
 
 class Scaling(Enum):
@@ -43,13 +46,15 @@ class Requantize(Value):
     """`scaling` says how; `clamped`: the results are bounded by more than their type.
 
     `weight_zero_point`: weights have a zero point, so that rows need their sums (slot `weight_zero`). `rectified`: no
-    result is below the zero point, which makes `NARROW` scaling cheaper.
+    result is below the zero point, which makes `NARROW` scaling cheaper. `tabled`: bytes are stored as what a table has
+    for them (slot `table`, `byte_table.stored_table`).
     """
 
     scaling: Scaling = Scaling.NARROW
     clamped: bool = False
     weight_zero_point: bool = False
     rectified: bool = False
+    tabled: bool = False
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -59,6 +64,7 @@ class Requantize(Value):
             *(() if self.scaling is Scaling.NARROW else ("zero_point",)),
             *(("low", "high") if self.clamped else ()),
             *(("weight_zero",) if self.weight_zero_point else ()),
+            *(("table",) if self.tabled else ()),
         )
 
 
@@ -179,3 +185,11 @@ def nearest(x: Val) -> Val:
 def as_byte(x: Val) -> Val:
     """The low bytes, which hold the whole value."""
     return x.cast(I8)
+
+
+def table(k: Kernel, task: Task, how: Requantize) -> Callable[[Val], Val]:
+    """What becomes of bytes before they are stored: what the task's table has for them, if there is one."""
+    if not how.tabled:
+        return lambda x: x
+    registers = loaded(k, task.view("table", I8, 1))
+    return lambda x: looked_up(k, registers, x)

@@ -13,7 +13,7 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, Var
-from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bias, load_lanes, stored
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bias, load_lanes, stored, table
 
 from .dynamic_quantization import Dynamic
 from .epilogue import row_windows
@@ -169,12 +169,12 @@ def _finish(k: Kernel, task: Task, block: Block, ending: _Ending, add_sums: Sums
     c = task.view("c", I8, task.i64("ldc"), 1)
 
     def column(j: int) -> Callable[[Row, Val], None]:
-        lanes = load_lanes(k, task, how, block.at(j))
+        lanes, final = load_lanes(k, task, how, block.at(j)), table(k, task, how)
 
         def write(row: Row, value: Val) -> None:
             total = value - row.more[0] if how.weight_zero_point else value
             byte = as_byte(stored(task, how, ending.signed, total, lanes))
-            row.place(c, j).store(byte, block.own(j))
+            row.place(c, j).store(final(byte), block.own(j))
 
         return write
 

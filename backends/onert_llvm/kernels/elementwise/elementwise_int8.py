@@ -11,6 +11,7 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, I32, I64, Kernel, Val, View
 from onert_llvm.irbuilder.math import nearest_even
+from onert_llvm.kernels.arithmetic.byte_table import loaded, looked_up
 from onert_llvm.kernels.arithmetic.requantize_int8 import (
     Requantize,
     Scaling,
@@ -20,6 +21,7 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import (
     scaled,
     stored,
 )
+from onert_llvm.target.isa import Lookup
 
 from . import broadcast_rows
 
@@ -201,7 +203,7 @@ class PairTable(Value):
 @frozen
 class MapBytes(Value):
     """`out = table[x]`: any function of one quantised element. Work tiles are rows of `width`, `x_step` and `out_step`
-    bytes apart; the table's first entry belongs to the byte 0, that of -1 is the last.
+    bytes apart; the table's first entry belongs to the byte 0, that of -1 is the last (`byte_table.stored_table`).
     """
 
     @property
@@ -213,6 +215,24 @@ class MapBytes(Value):
         return TaskLayout(("out", "out_step", "x", "x_step", "width", "table"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        if k.isa.lookup is Lookup.NONE:
+            self._one_by_one(k, task, begin, end)
+            return
+        lanes, width = k.isa.vector_bytes, task.i64("width")
+        whole = width - width % lanes
+        registers = loaded(k, task.view("table", I8, 1))
+        with k.loop(end, begin) as r:
+            x, out = (task.view(n, I8, task.i64(f"{n}_step"), 1)[r] for n in ("x", "out"))
+            with k.loop(whole, step=lanes) as at:
+                out[at].store(looked_up(k, registers, x[at].load(lanes)))
+            with k.when(whole < width):
+                if k.isa.free_masks:
+                    rest = k.mask(lanes, width - whole)
+                    out[whole].store(looked_up(k, registers, x[whole].load(lanes, rest)), rest)
+                else:
+                    _through(k, x.after(whole), out.after(whole), width - whole, lambda x: looked_up(k, registers, x))
+
+    def _one_by_one(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         table, width = task.view("table", I8, 1), task.i64("width")
         paired = width - width % 4
         with k.loop(end, begin) as r:
@@ -222,6 +242,17 @@ class MapBytes(Value):
                     out[at + i].store(table[_index(x[at + i])].load())
             with k.loop(width, paired) as at:
                 out[at].store(table[_index(x[at])].load())
+
+
+def _through(k: Kernel, x: View, out: View, count: Val, function: Callable[[Val], Val]) -> None:
+    """A function of a register on fewer bytes than it has: in memory of its own, so that none beyond is touched."""
+    lanes = k.isa.vector_bytes
+    room = k.view(k.scratch(I8, lanes), I8, 1)
+    with k.loop(count, nonempty=True) as at:
+        room[at].store(x[at].load())
+    room.store(function(room.load(lanes)))
+    with k.loop(count, nonempty=True) as at:
+        out[at].store(room[at].load())
 
 
 @frozen

@@ -71,8 +71,7 @@ def _cut(
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     """A convolution, group by group."""
-    (at,) = operations
-    for layer, geometry in groups(lowering, at, Parameters):
+    for layer, geometry in groups(lowering, operations, Parameters):
         convolve(lowering, layer, geometry)
 
 
@@ -101,8 +100,7 @@ def convolve(lowering: Lowering, layer: Layer[Parameters], geometry: Plane) -> N
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
     """A fully connected layer, whose sums TFLite scales by a real number."""
-    (at,) = operations
-    layer = layer_of(lowering, at, Parameters)
+    layer = layer_of(lowering, operations, Parameters)
     weights = layer.filter.values
     n, depth = weights.shape
     m = int(np.prod(lowering.shape(layer.source), dtype=np.int64)) // depth
@@ -116,7 +114,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     (at,) = operations
     op = lowering.operation(at).op
     assert isinstance(op, DepthwiseConv2D)
-    layer = layer_of(lowering, at, Parameters)
+    layer = layer_of(lowering, operations, Parameters)
     (*image, c), result = lowering.shape(layer.source), lowering.shape(layer.result)
     _, kh, kw, n = layer.filter.values.shape
     if c == 1:

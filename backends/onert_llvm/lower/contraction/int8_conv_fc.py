@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from attrs import evolve
@@ -20,6 +21,7 @@ from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.int8_microkernel import GROUP
 from onert_llvm.kernels.data_movement.repeat_channels import RepeatBytes
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.elementwise import byte_chains
 from onert_llvm.schedule.cost_model import Shape, fetching, registers_together
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise_int8
 
@@ -27,13 +29,19 @@ from . import int8_filters
 from .conv_geometry import Plane, plane
 from .int8_filters import Filter, Outputs
 from .int8_gemm import ByteProduct, byte_product
-from .quantized_layer import Layer, groups, layer_of, single_channel, why_no_form
+from .quantized_layer import Layer, MakeOutputs, groups, layer_of, single_channel, why_no_form
 from .sliding_window import sliding
 
 
 def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
     """Why this backend does not run the integer layer; None if it does."""
     return int8_filters.why_not(types) or why_no_form(op, types)
+
+
+def _outputs(lowering: Lowering, operations: Sequence[int]) -> MakeOutputs[Outputs]:
+    """The results of a layer that begins a group: functions of bytes follow it."""
+    table = byte_chains.table(lowering.subgraph, operations[1:]) if len(operations) > 1 else None
+    return partial(Outputs, table=table)
 
 
 def _cut(
@@ -50,8 +58,7 @@ def _cut(
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     """A convolution, group by group."""
-    (at,) = operations
-    for layer, geometry in groups(lowering, at, Outputs):
+    for layer, geometry in groups(lowering, operations, _outputs(lowering, operations)):
         convolve(lowering, layer, geometry)
 
 
@@ -81,8 +88,7 @@ def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
     """A fully connected layer, whose sums TFLite scales by a real number."""
-    (at,) = operations
-    layer = layer_of(lowering, at, Outputs)
+    layer = layer_of(lowering, operations, _outputs(lowering, operations))
     n, depth = layer.filter.values.shape
     m = int(np.prod(lowering.shape(layer.source), dtype=np.int64)) // depth
     cut, how = _cut(lowering, layer, m, layer.filter.ordered(layer.filter.values.T[None]), depth)
@@ -93,10 +99,9 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
 
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     """A depthwise convolution; that of a single channel is a plain one, one with a multiplier repeats its channels."""
-    (at,) = operations
-    op = lowering.operation(at).op
+    op = lowering.operation(operations[0]).op
     assert isinstance(op, DepthwiseConv2D)
-    layer = layer_of(lowering, at, Outputs)
+    layer = layer_of(lowering, operations, _outputs(lowering, operations))
     (*image, c), result = lowering.shape(layer.source), lowering.shape(layer.result)
     _, kh, kw, n = layer.filter.values.shape
     if c == 1:
@@ -121,7 +126,7 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
         "zero": layer.padding(lowering, n),
     }
     lowering.emit(
-        at,
+        operations[0],
         DepthwiseInt8(path, wide, layer.outputs.signed, how),
         slots,
         geometry.images * geometry.out[0],

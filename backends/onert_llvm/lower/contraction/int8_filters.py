@@ -9,6 +9,7 @@ from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.rescale import filter_multipliers, filter_ratios
 from onert_llvm.command.command import Slot
+from onert_llvm.kernels.arithmetic.byte_table import stored_table
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import BYTES
@@ -61,11 +62,15 @@ def stored(weight: TensorType) -> Filter:
 
 @frozen(eq=False)
 class Outputs:
-    """What the columns of some outputs need: types on both sides, the activation, whether TFLite rounds but once."""
+    """What the columns of some outputs need: types on both sides, the activation, whether TFLite rounds but once.
+
+    `table` is what is stored for each byte, if something follows.
+    """
 
     types: CallTypes
     activation: Activation
     real: bool = False
+    table: Array | None = None
 
     @property
     def signed(self) -> bool:
@@ -104,7 +109,10 @@ class Outputs:
                 lambda: pack_columns(how, folded(), pair, result.zero_point, isa, rectified, places)
             )
         slots |= {"columns": columns, "zero_point": result.zero_point}
-        kind = Requantize(how, (low, high) != result.dtype.limits, weights.zero != 0, rectified)
+        if self.table is not None:
+            slots["table"] = lowering.constant(stored_table(isa, self.table))
+        clamped, corrected = (low, high) != result.dtype.limits, weights.zero != 0
+        kind = Requantize(how, clamped, corrected, rectified, self.table is not None)
         return {name: slots[name] for name in kind.slots}, kind
 
     def _bias(self, part: slice | Array) -> Array | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -81,21 +81,24 @@ MakeOutputs = Callable[[CallTypes, Activation, bool], OutputsT]
 """From the types of input, filter and bias, the activation, and whether TFLite scales sums by a real number."""
 
 
-def layer_of(lowering: Lowering, at: int, make: MakeOutputs[OutputsT]) -> Layer[OutputsT]:
-    """A layer as the model has it, also in its filter's order."""
+def layer_of(lowering: Lowering, operations: Sequence[int], make: MakeOutputs[OutputsT]) -> Layer[OutputsT]:
+    """A layer as the model has it, also in its filter's order; its results are those of the last operation."""
+    at, result = operations[0], lowering.operation(operations[-1]).outputs[0]
     operation = lowering.operation(at)
     op = operation.op
     assert isinstance(op, Conv2D | DepthwiseConv2D | FullyConnected)
     outputs = make(lowering.subgraph.types(operation), op.activation, isinstance(op, FullyConnected))
     source, kernel = operation.used[:2]
-    return Layer(at, source, operation.outputs[0], outputs, stored(lowering.type(kernel)))
+    return Layer(at, source, result, outputs, stored(lowering.type(kernel)))
 
 
-def groups(lowering: Lowering, at: int, make: MakeOutputs[OutputsT]) -> Iterator[tuple[Layer[OutputsT], Plane]]:
+def groups(
+    lowering: Lowering, operations: Sequence[int], make: MakeOutputs[OutputsT]
+) -> Iterator[tuple[Layer[OutputsT], Plane]]:
     """The groups of a convolution, and the windows of all."""
-    op = lowering.operation(at).op
+    op = lowering.operation(operations[0]).op
     assert isinstance(op, Conv2D)
-    layer = layer_of(lowering, at, make)
+    layer = layer_of(lowering, operations, make)
     weights = layer.filter.values
     geometry = plane(op, lowering.shape(layer.source), weights.shape, lowering.shape(layer.result))
     n, inner = weights.shape[0], weights.shape[3]

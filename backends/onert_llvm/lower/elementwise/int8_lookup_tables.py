@@ -11,6 +11,7 @@ from onert.ir import Array, CallTypes, DType, Op, RuleError, TensorType, evaluat
 from onert.ir.ops.elementwise.binary import STORED, Binary
 from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Pointer, Slot
+from onert_llvm.kernels.arithmetic.byte_table import stored_table
 from onert_llvm.kernels.data_movement.row_copy import CopyRows
 from onert_llvm.kernels.elementwise.elementwise_int8 import OPERANDS, MapBytes, PairTable, ShiftBytes
 from onert_llvm.lower.command_builder import Lowering
@@ -19,7 +20,8 @@ from onert_llvm.lower.dtype_sets import BYTES
 from .broadcast import grid, why_no_grid
 from .float_elementwise import matrix
 
-_STORED = (DType.INT8, DType.UINT8, DType.BOOL)
+WHOLE_BYTES = (DType.INT8, DType.UINT8, DType.BOOL)
+"""What a table of bytes may hold."""
 
 
 def all_bytes(type_: TensorType) -> Array:
@@ -29,7 +31,7 @@ def all_bytes(type_: TensorType) -> Array:
 
 def why_no_map(op: Op, types: CallTypes) -> str | None:
     """Why an operation is no function of one byte; None if it is."""
-    if len(types.outputs) != 1 or types.output.dtype not in _STORED or 0 in types.output.shape:
+    if len(types.outputs) != 1 or types.output.dtype not in WHOLE_BYTES or 0 in types.output.shape:
         return "its results are not bytes"
     at = _variable(types)
     if at is None:
@@ -47,11 +49,12 @@ def _variable(types: CallTypes) -> int | None:
     if len(open_) != 1:
         return None
     found = types.input(open_[0])
-    fits = found.dtype in BYTES and found.shape == types.output.shape and _one_scale(found) and _one_scale(types.output)
+    fits = found.dtype in BYTES and found.shape == types.output.shape and one_scale(found) and one_scale(types.output)
     return open_[0] if fits else None
 
 
-def _one_scale(type_: TensorType) -> bool:
+def one_scale(type_: TensorType) -> bool:
+    """Whether every element of a tensor has the same meaning."""
     return type_.quantization is None or type_.quantization.per_tensor
 
 
@@ -106,7 +109,7 @@ def map_rows(lowering: Lowering, at: int, results: Array, source: Rows, target: 
         slots = {"x": source[1], "x_step": source[2], "out": target[1], "out_step": target[2], "width": width}
         shifts = np.array_equal(unsigned, all_bytes_from(by))
         algorithm = ShiftBytes() if shifts else MapBytes()
-        slots |= {"by": by} if shifts else {"table": lowering.constant(results)}
+        slots |= {"by": by} if shifts else {"table": lowering.constant(stored_table(lowering.isa, results))}
     lowering.emit(at, algorithm, slots, rows, (source[0],), (target[0],), rows * width)
 
 
@@ -117,9 +120,9 @@ def all_bytes_from(first: int) -> Array:
 
 def why_no_pairs(op: Op, types: CallTypes) -> str | None:
     """Why an operation is no function of two bytes; None if it is."""
-    if len(types.outputs) != 1 or types.output.dtype not in _STORED or 0 in types.output.shape:
+    if len(types.outputs) != 1 or types.output.dtype not in WHOLE_BYTES or 0 in types.output.shape:
         return "its results are not bytes"
-    if len(types.inputs) != 2 or any(t is None or t.dtype not in BYTES or not _one_scale(t) for t in types.inputs):
+    if len(types.inputs) != 2 or any(t is None or t.dtype not in BYTES or not one_scale(t) for t in types.inputs):
         return "it is not a function of two tensors of bytes"
     reason = why_no_grid(types)
     if reason is not None:

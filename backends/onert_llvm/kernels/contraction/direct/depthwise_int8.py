@@ -16,7 +16,15 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, View, vec
 from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS, packed, unpacked
-from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bias, load_lanes, stored, with_zero_point
+from onert_llvm.kernels.arithmetic.requantize_int8 import (
+    Requantize,
+    as_byte,
+    bias,
+    load_lanes,
+    stored,
+    table,
+    with_zero_point,
+)
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic
 from onert_llvm.kernels.contraction.epilogue import row_windows
 from onert_llvm.kernels.contraction.int8_microkernel import GROUP, dot, offset
@@ -60,9 +68,10 @@ class DepthwiseInt8(Value):
 
         def finish() -> Finish:
             lanes, target = load_lanes(k, task, how, c), task.view("c", I8, task.i64("ldc"), 1)
+            final = table(k, task, how)
 
             def store(totals: Sequence[Val], out: Val) -> None:
-                target[out, c].store(as_byte(stored(task, how, self.signed, totals[0], lanes)), mask)
+                target[out, c].store(final(as_byte(stored(task, how, self.signed, totals[0], lanes))), mask)
 
             return store
 
@@ -99,11 +108,11 @@ class DepthwiseInt8(Value):
 
         def finish() -> Finish:
             parameters = [load_lanes(k, task, how, at) for at in starts]
-            target = task.view("c", I8, task.i64("ldc"), 1)
+            target, final = task.view("c", I8, task.i64("ldc"), 1), table(k, task, how)
 
             def store(totals: Sequence[Val], out: Val) -> None:
                 values = [with_zero_point(task, how, x, p) for x, p in zip(totals, parameters, strict=True)]
-                target[out, c].store(packed(k, task, how.clamped, self.signed, values))
+                target[out, c].store(final(packed(k, task, how.clamped, self.signed, values)))
 
             return store
 

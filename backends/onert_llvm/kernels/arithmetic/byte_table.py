@@ -1,0 +1,89 @@
+"""Registers of bytes looked up in a table of 256.
+
+`vpermi2b` picks from 128 bytes by the low seven bits; of two such results the eighth bit decides. `tbl` gives 0 beyond
+its 64 bytes; the results of four, each given the bytes less what the tables before it hold, come together by an or.
+`pshufb` picks one of 16 by the low four bits, and gives 0 where the eighth bit is set. Its tables are the differences
+(exclusive or) from one sixteen to the next: those up to the sixteen that holds the byte add up to the result. That
+works for the 128 bytes from 0 on, and in the same way for those below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import Array
+from onert_llvm.irbuilder import I8, Kernel, Val, View, intrinsic, vec
+from onert_llvm.target.isa import Isa, Lookup
+
+BYTES = 256
+_BLOCK = 16
+_HALF = BYTES // 2
+_SHUFFLES = {32: "llvm.x86.avx2.pshuf.b", 64: "llvm.x86.avx512.pshuf.b.512"}
+
+
+def stored_table(isa: Isa, results: Array) -> Array:
+    """A table's results, in the order of the unsigned bytes, as the target's instructions want them in memory."""
+    values: Array = results.view(np.uint8)
+    if isa.lookup is not Lookup.SHUFFLE:
+        return values
+    blocks = values.reshape(2, -1, _BLOCK)
+    before = np.concatenate([np.zeros_like(blocks[:, :1]), blocks[:, :-1]], axis=1)
+    differences: Array = (blocks ^ before).reshape(-1)
+    return differences
+
+
+def loaded(k: Kernel, table: View) -> list[Val]:
+    """The registers of a stored table. Only for targets that have an instruction for it."""
+    if k.isa.lookup is Lookup.PERMUTE:
+        return [table[at].load(k.isa.vector_bytes) for at in range(0, BYTES, k.isa.vector_bytes)]
+    rows = [table[at].load(_BLOCK) for at in range(0, BYTES, _BLOCK)]
+    if k.isa.lookup is Lookup.TABLE:
+        return rows
+    spread = list(range(_BLOCK)) * (k.isa.vector_bytes // _BLOCK)
+    return [row.shuffle(spread) for row in rows]
+
+
+def looked_up(k: Kernel, registers: Sequence[Val], x: Val) -> Val:
+    """The results for bytes, of which there are at most a register's."""
+    width = k.isa.vector_bytes
+    whole = x if x.lanes == width else x.shuffle([min(i, x.lanes) for i in range(width)])
+    look_up = {Lookup.PERMUTE: _permuted, Lookup.TABLE: _tabled, Lookup.SHUFFLE: _shuffled}[k.isa.lookup]
+    found = look_up(k, registers, whole)
+    return found if x.lanes == width else found.shuffle(list(range(x.lanes)))
+
+
+def _permuted(k: Kernel, registers: Sequence[Val], x: Val) -> Val:
+    low, high = (
+        intrinsic(k.b, "llvm.x86.avx512.vpermi2var.qi.512", x.type, first, x, second)
+        for first, second in (registers[:2], registers[2:])
+    )
+    return (x < 0).select(high, low)
+
+
+def _tabled(k: Kernel, registers: Sequence[Val], x: Val) -> Val:
+    found = None
+    for at in range(0, len(registers), 4):
+        part = intrinsic(k.b, "llvm.aarch64.neon.tbl4.v16i8", x.type, *registers[at : at + 4], x - _signed(at * _BLOCK))
+        found = part if found is None else found | part
+    assert found is not None
+    return found
+
+
+def _signed(byte: int) -> int:
+    return byte - BYTES if byte >= _HALF else byte
+
+
+def _shuffled(k: Kernel, registers: Sequence[Val], x: Val) -> Val:
+    name, t = _SHUFFLES[k.isa.vector_bytes], vec(I8, x.lanes)
+    halves = []
+    for half, own in enumerate((registers[: len(registers) // 2], registers[len(registers) // 2 :])):
+        rest, found = x ^ -_HALF if half else x, None
+        for row in own:
+            part = intrinsic(k.b, name, t, row, rest)
+            found = part if found is None else found ^ part
+            rest = rest - _BLOCK
+        assert found is not None
+        halves.append(found)
+    return (x < 0).select(halves[1], halves[0])

@@ -1,0 +1,161 @@
+"""Element-wise operations that together are a function of one byte, as a table of its results.
+
+`x * sigmoid(x)` on bytes, `quantize(f(dequantize(x)))`, clamps and changes of scale: whatever lies between the byte and
+the result is neither stored nor computed for an element. Where the byte is what a layer makes, the table is the last
+thing that the layer does (`Rule.tabled`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from attrs import evolve
+
+from onert.ir import Array, CallTypes, Op, RuleError, Subgraph, TensorType, evaluate
+from onert.ir.ops.elementwise.binary import AddN, Binary, PRelu
+from onert.ir.ops.elementwise.comparison import Comparison
+from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.dtype_sets import BYTES
+
+from .float_elementwise import matrix
+from .int8_lookup_tables import WHOLE_BYTES, all_bytes, map_rows, one_scale
+
+_KINDS: tuple[type[Op], ...] = (
+    Unary,
+    LeakyRelu,
+    Binary,
+    AddN,
+    PRelu,
+    Comparison,
+    Select,
+    Quantize,
+    Dequantize,
+    Cast,
+)
+_MOST = 24
+"""Operations of a chain."""
+
+
+def chains(subgraph: Subgraph, operations: Sequence[int], layers: Collection[int]) -> Iterator[tuple[int, ...]]:
+    """The operations of each chain, in order; the first of them is one of `layers` where its results have no other use.
+
+    A chain that begins otherwise has at least two operations.
+    """
+    position = {at: i for i, at in enumerate(operations)}
+    free = {at for at in operations if _maps(subgraph, at)}
+    for last in reversed(operations):
+        if last not in free or subgraph.type(subgraph.operations[last].outputs[0]).dtype not in WHOLE_BYTES:
+            continue
+        found = _grown(subgraph, last, free, position)
+        if found is None:
+            continue
+        root = _root(subgraph, found)
+        made_by = subgraph.definitions.get(root)
+        private = root not in subgraph.kept and set(subgraph.uses[root]) <= set(found)
+        follows = made_by is not None and made_by in layers and made_by in position and private
+        if (follows or len(found) > 1) and _is_defined(subgraph, found):
+            free -= set(found)
+            yield (made_by, *found) if follows and made_by is not None else found
+
+
+def _maps(subgraph: Subgraph, at: int) -> bool:
+    """Whether an operation is a function of elements at one place, and of single constants."""
+    operation = subgraph.operations[at]
+    if not isinstance(operation.op, _KINDS) or len(operation.outputs) != 1:
+        return False
+    types = subgraph.types(operation)
+    given = [t for t in types.inputs if t is not None and not _is_number(t)]
+    same = all(t.shape == types.output.shape for t in given)
+    return bool(given) and same and 0 not in types.output.shape and all(map(one_scale, (*given, types.output)))
+
+
+def _is_number(type_: TensorType) -> bool:
+    return type_.value is not None and type_.value.size == 1
+
+
+def _reads(subgraph: Subgraph, members: Collection[int]) -> set[int]:
+    """The tensors that operations read and do not make, but for single constants."""
+    made = {o for at in members for o in subgraph.operations[at].outputs}
+    used = {i for at in members for i in subgraph.operations[at].used}
+    return {i for i in used - made if not _is_number(subgraph.operands[i].known)}
+
+
+def _grown(subgraph: Subgraph, last: int, free: Collection[int], position: Mapping[int, int]) -> tuple[int, ...] | None:
+    """The most operations that end in `last` and are a function of one byte; None if there are none."""
+    members, found = {last}, None
+    while True:
+        reads = _reads(subgraph, members)
+        if len(reads) == 1 and subgraph.type(min(reads)).dtype in BYTES:
+            found = tuple(sorted(members, key=position.__getitem__))
+        own = [i for i in reads if i not in subgraph.kept and members.issuperset(subgraph.uses[i])]
+        more = [subgraph.definitions[i] for i in own if subgraph.definitions.get(i) in free]
+        if not more or len(members) == _MOST:
+            break
+        members.add(max(more, key=position.__getitem__))
+    return found
+
+
+def _is_defined(subgraph: Subgraph, chain: Sequence[int]) -> bool:
+    """Whether the chain has a result for every byte: an element that breaks a rule is reported where it is computed."""
+    try:
+        table(subgraph, chain)
+    except RuleError:
+        return False
+    return True
+
+
+def _root(subgraph: Subgraph, chain: Sequence[int]) -> int:
+    (root,) = _reads(subgraph, chain)
+    return root
+
+
+def table(subgraph: Subgraph, chain: Sequence[int]) -> Array:
+    """The results of a chain for every byte, in the order of the unsigned ones; RuleError where one breaks a rule."""
+    root = _root(subgraph, chain)
+    values = {root: all_bytes(subgraph.type(root))}
+    for at in chain:
+        operation = subgraph.operations[at]
+        types = subgraph.types(operation)
+        given = [_given(i, t, values) for i, t in zip(operation.inputs, types.inputs, strict=True)]
+        known = tuple(
+            None if t is None or a is None else evolve(t, shape=a.shape, data=None)
+            for t, a in zip(types.inputs, given, strict=True)
+        )
+        result = evolve(types.output, shape=(len(values[root]),), data=None)
+        (values[operation.outputs[0]],) = evaluate(operation.op, given, CallTypes(known, (result,)))
+    return values[subgraph.operations[chain[-1]].outputs[0]]
+
+
+def _given(operand: int | None, type_: TensorType | None, values: Mapping[int, Array]) -> Array | None:
+    if operand is None or type_ is None:
+        return None
+    if operand in values:
+        return values[operand]
+    assert type_.value is not None
+    return type_.value.reshape(1)
+
+
+def tabulates(subgraph: Subgraph, operations: Sequence[int]) -> bool:
+    """Whether a group of operations is a chain that begins with no layer."""
+    if len(operations) < 2 or not all(_maps(subgraph, at) for at in operations):
+        return False
+    reads = _reads(subgraph, operations)
+    result = subgraph.operations[operations[-1]].outputs[0]
+    return len(reads) == 1 and subgraph.type(min(reads)).dtype in BYTES and subgraph.type(result).dtype in WHOLE_BYTES
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A chain that begins with no layer."""
+    root, target = _root(lowering.subgraph, operations), lowering.operation(operations[-1]).outputs[0]
+    rows, width = matrix(lowering.shape(target), flat=True)
+    map_rows(
+        lowering,
+        operations[-1],
+        table(lowering.subgraph, operations),
+        (root, lowering.operand(root), width),
+        (target, lowering.operand(target), width),
+        (rows, width),
+    )
