@@ -136,12 +136,18 @@ def memory_of(subgraph: Subgraph, backends: Sequence[Backend], arenas: Iterable[
     for operation, backend in zip(subgraph.operations, backends, strict=True):
         if backend.evaluates:
             found = subgraph.types(operation)
-            evaluated = max(evaluated, 2 * sum(_bytes(t) for t in (*found.inputs, *found.outputs) if t is not None))
+            own = sum(_widened(t) for t in (*found.inputs, *found.outputs) if t is not None)
+            evaluated = max(evaluated, 2 * own)
     return ends + variables + evaluated + sum(plan.size for plan in arenas)
 
 
 def _bytes(type_: TensorType) -> int:
     return type_.dtype.itemsize * _elements(type_)
+
+
+def _widened(type_: TensorType) -> int:
+    """The bytes of a tensor while NumPy computes with it: shorter elements are made 32 bits wide before."""
+    return max(type_.dtype.itemsize, 4) * _elements(type_)
 
 
 def _elements(type_: TensorType) -> int:

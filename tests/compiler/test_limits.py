@@ -10,7 +10,7 @@ from hostile.writer import Model, tensor
 
 import onert
 from onert.backend.evaluating import WORK_OF_A_ROUND, work_of_evaluating
-from onert.compiler.limits import MEMORY, WORK, Limits, limits, work_of_a_command
+from onert.compiler.limits import MEMORY, WORK, Limits, limits, memory_of, work_of_a_command
 from onert.compiler.options import Options
 from onert.compiler.passes.fold_constants import fold_constants
 from onert.ir import CallTypes, Constant, DType, Op, Subgraph, Subgraphs, TensorType
@@ -22,8 +22,11 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.layout import ReverseSequence
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.vision_audio.audio import AudioSpectrogram
 from onert.ir.ops.vision_audio.detection import NonMaxSuppression
+from onert_llvm.backend import Llvm
+from onert_reference.backend import Reference
 
 
 def typed(*shape: int, dtype: DType = DType.FLOAT32, value: object = None) -> TensorType:
@@ -80,6 +83,17 @@ def test_dimensions_that_are_not_known_count_as_one() -> None:
 
 def test_what_the_user_allows_is_allowed() -> None:
     assert allowed(adding((10,), (10,)), Options(max_memory=5, max_work=7)) == Limits(5, 7)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wide"), [(DType.INT8, 4), (DType.INT16, 4), (DType.FLOAT32, 4), (DType.INT64, 8)], ids=str
+)
+def test_what_numpy_computes_with_counts_as_wide_as_it_makes_it(dtype: DType, wide: int) -> None:
+    b = Builder()
+    graph = b.subgraph([b.add(Unary(UnaryKind.ABS), b.input(typed(1000, dtype=dtype)))])
+    ends, evaluated = 2 * 2 * 1000 * dtype.itemsize, 2 * 2 * 1000 * wide
+    assert memory_of(graph, [Reference()], ()) == ends + evaluated
+    assert memory_of(graph, [Llvm()], ()) == ends
 
 
 def sharing(tensors: int) -> Subgraphs:
