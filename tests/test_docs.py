@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from shared_material import REPOSITORY
 
-PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+PAGES = [REPOSITORY / "README.md", REPOSITORY / "SECURITY.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 SKETCHES = {"architecture.md"}  # shows the form of a declaration, with dots for bodies
@@ -21,6 +21,17 @@ LINKS = [
     for page in PAGES
     for target in dict.fromkeys(re.findall(r"\]\(([^)#]+)\)", _FENCED.sub("", page.read_text(encoding="utf-8"))))
     if "://" not in target
+]
+SOURCES = [
+    pytest.param(page, named, id=f"{page.name} {named}")
+    for page in PAGES
+    for named in dict.fromkeys(re.findall(r"`([\w./]+/[\w.]+\.(?:py|ll|toml))`", page.read_text(encoding="utf-8")))
+]
+"""Files that pages name; those of a package may be named from one of its folders on."""
+FILES = [
+    p.relative_to(REPOSITORY).as_posix()
+    for d in ("onert", "backends", "tests", "docs")
+    for p in (REPOSITORY / d).rglob("*")
 ]
 
 
@@ -37,3 +48,8 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page: Path, monkeypatch: pyt
 @pytest.mark.parametrize(("page", "target"), LINKS)
 def test_links_lead_somewhere(page: Path, target: str) -> None:
     assert (page.parent / target).exists()
+
+
+@pytest.mark.parametrize(("page", "named"), SOURCES)
+def test_files_that_pages_name_are_there(page: Path, named: str) -> None:
+    assert any(f"/{file}".endswith(f"/{named}") for file in FILES)
