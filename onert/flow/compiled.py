@@ -47,7 +47,8 @@ class Step:
 class Compiled:
     """A function that is compiled: its program, and where its tensors lie in an instance.
 
-    `assigned` names the variables that the last outputs of the program are assigned to; `references` are fields whose
+    `assigned` names the variables that the last outputs of the program are assigned to, `in_place` those of these
+    outputs that lie where their variables do; `references` are fields whose
     tensors lie elsewhere, each with whether the function reads it and whether it computes it; those `referred` are
     tensors of an instance, each with the variable that refers to it and the tensor's name there. `links` are the
     variables that connectors link to one, `steps` what is computed, in order; operations that do nothing are left out.
@@ -59,6 +60,7 @@ class Compiled:
     parameters: Parameters
     shared: Shared
     assigned: tuple[str, ...]
+    in_place: frozenset[int]
     references: Mapping[str, tuple[bool, bool]]
     referred: Mapping[str, tuple[str, str]]
     links: Mapping[str, tuple[str, ...]]

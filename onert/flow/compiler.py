@@ -28,6 +28,7 @@ from .cpu import target_of
 from .files import add, flow_file
 from .flow import Flow
 from .gradients import gradient
+from .in_place import in_place
 from .keys import Parameters
 from .layout import layout
 from .library import Library, standard_library
@@ -100,7 +101,8 @@ class Compiler:
         if tasks and self.options is None and not overrides.keys() & {"executor", "num_threads"}:
             overrides = {**overrides, "executor": "Parallel", "num_threads": min(available_cpus(), len(tasks) + 1)}
         program = runtime.compile(Package((model,), name=subgraph.name), self.options, **overrides)
-        plan = layout(program, shared.learnable)
+        overwriting = in_place(program, translation.assigned)
+        plan = layout(program, shared.learnable, overwriting)
         subgraph_inputs = {subgraph.operands[i].name for i in subgraph.inputs}
         referred, assigned = translation.referred, translation.assigned
         references = {
@@ -110,10 +112,20 @@ class Compiler:
         }
         steps = tuple(self._steps(graph, subgraph.name, program))
         links, profile = _links(graph), Profile() if self.profiling else None
-        return Cell(
-            Compiled(subgraph.name, program, plan, parameters, shared, assigned, references, referred, links, steps),
-            profile,
+        compiled = Compiled(
+            subgraph.name,
+            program,
+            plan,
+            parameters,
+            shared,
+            assigned,
+            overwriting,
+            references,
+            referred,
+            links,
+            steps,
         )
+        return Cell(compiled, profile)
 
     def _steps(self, graph: Graph, name: str, program: Program) -> Iterator[Step]:
         """The operations of a function that something is left of in its program."""

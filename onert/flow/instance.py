@@ -71,13 +71,18 @@ class Instance:
 
     def _bound(self) -> Calls:
         """What computes once: the native function alone where that is all there is to do."""
-        cell, calls = self._cell, self._frame.calls
-        graph, updates = cell.program.main.subgraph, []
+        cell, frame = self._cell, self._frame
+        graph, targets = cell.program.main.subgraph, []
         values = graph.outputs[len(graph.outputs) - len(cell.assigned) :]
         for name, operand in zip(cell.assigned, values, strict=True):
             target = cell.shared.arrays.get(name)
-            value = self._frame.tensors[operand].array
-            updates.append(partial(np.copyto, self._arrays[name] if target is None else target, value))
+            target = self._arrays[name] if target is None else target
+            if operand in cell.in_place:
+                frame.place(operand, target)
+            else:
+                targets.append((target, operand))
+        calls = frame.calls
+        updates = (partial(np.copyto, target, frame.tensors[operand].array) for target, operand in targets)
         return (*calls, *updates)
 
     def _with_references(self) -> None:

@@ -36,9 +36,10 @@ class Layout:
     size: int
 
 
-def layout(program: Program, shared: frozenset[str]) -> Layout:
-    """The layout for a program; its inputs that are `shared` lie elsewhere. CompileError for sizes that only a run
-    tells.
+def layout(program: Program, shared: frozenset[str], in_place: frozenset[int]) -> Layout:
+    """The layout for a program; its inputs that are `shared` and its outputs that are `in_place` lie elsewhere.
+
+    CompileError for sizes that only a run tells.
     """
     graph = program.main.subgraph
     found: list[Field] = []
@@ -48,7 +49,7 @@ def layout(program: Program, shared: frozenset[str]) -> Layout:
         type_ = described.type
         if not type_.is_static or type_.dtype.is_handle:
             raise CompileError(f"'{described.name}' is {type_}, expected numbers of a known shape in a cell")
-        if described.name in shared and at < len(graph.inputs):
+        if (described.name in shared and at < len(graph.inputs)) or operand in in_place:
             continue
         found.append(Field(described.name, operand, graph.type(operand), offset, operand))
         offset += type_.nbytes + -type_.nbytes % HOST.alignment

@@ -11,7 +11,7 @@ from onert.flow.graph import Function, Graph, Operation, Variable
 from onert.frontend.flow.table.elementwise import FUNCTIONS, RENAMED
 from onert.frontend.flow.table.reductions import KINDS
 
-from .rewriting import forget, remove, rewire
+from .rewriting import forget, is_assigned_between, remove, rewire
 
 
 @frozen(eq=False)
@@ -109,7 +109,7 @@ class Expressions:
             return False
         if sum(_count(c) for c in (*one.values(), *two.values())) > _MOST_CALLS:
             return False
-        return not _is_between(first, second, places)
+        return not (_is_between(first, second, places) or is_assigned_between(first, second))
 
     def _merge(self, flow: Graph, first: Operation, second: Operation) -> bool:
         """Let the second compute both; whether others read results of the first."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from onert.flow.graph import Graph, Operation, Variable
 
-from .rewriting import fuse, is_internal
+from .rewriting import fuse, is_assigned_between, is_internal
 
 _FUSED: Mapping[tuple[str, str], str] = {
     ("MatMul", "Add"): "MatMulAdd",
@@ -36,4 +36,4 @@ def _may_fuse(first: Operation, second: Operation, between: Variable) -> bool:
     """Whether nobody else reads what lies between, and adding the bias leaves its shape as it is."""
     same = first.func is second.func and first.attrs.get("task") == second.attrs.get("task")
     alone = is_internal(between, second) and not ({"nomerge"} & (first.attrs.keys() | second.attrs.keys()))
-    return same and alone and second.outputs[0].shape == between.shape
+    return same and alone and second.outputs[0].shape == between.shape and not is_assigned_between(first, second)

@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from onert.flow.graph import Graph, Operation, Variable
+from onert.frontend.flow.resolve import ASSIGNING
 
 
 def is_internal(variable: Variable, consumer: Operation) -> bool:
     """Whether an operation alone reads a variable, so that nobody misses it when it is gone."""
     return variable.consumers == [consumer] and not variable.output
+
+
+def is_assigned_between(first: Operation, second: Operation) -> bool:
+    """Whether a variable that the first reads gets another value between the two, so that the first cannot be computed
+    in the second's place.
+    """
+    assigning = [o for v in first.inputs for o in v.consumers if o.type in ASSIGNING and o.inputs[0] is v]
+    if not assigning or first.func is None:
+        return False
+    places = {operation: at for at, operation in enumerate(first.func.ops)}
+    low, high = sorted((places[first], places[second]))
+    return any(low < places.get(o, -1) < high for o in assigning)
 
 
 def detach(operation: Operation) -> None:

@@ -14,6 +14,8 @@ from .attributes import boolean, integer
 from .elements import constant_of
 from .file import Blob, Connector, FlowFile, Function, Operation, Variable, VariableFlag
 
+ASSIGNING = frozenset(("Assign", "AssignAdd", "AssignAddMatMul", "AssignAddScatter"))
+"""Types of operations that write to their first operand."""
 Elements = tuple[TensorType, Constant | None, str]
 Named = TypeVar("Named", Variable, Operation, Function, Connector, Blob)
 
@@ -60,7 +62,8 @@ class Graph:
     def ordered(self, function: Function) -> tuple[Operation, ...]:
         """The operations of a function as the file has them where that order is right, else in one that is.
 
-        ModelError where there is none.
+        What reads a variable that is assigned to stays on its side of the assignment where that can be. ModelError
+        where there is no order.
         """
         operations = [self.operations[name] for name in function.operations]
         position = {operation.name: at for at, operation in enumerate(operations)}
@@ -72,13 +75,47 @@ class Graph:
             }
             for operation in operations
         ]
-        if all(needed < at for at, before in enumerate(needs) for needed in before):
+        sides = [needed | others for needed, others in zip(needs, self._sides(operations), strict=True)]
+        if all(needed < at for at, before in enumerate(sides) for needed in before):
             return tuple(operations)
         try:
-            order = list(graphlib.TopologicalSorter(dict(enumerate(needs))).static_order())
-        except graphlib.CycleError as error:
-            raise ModelError(f"{place(operations[error.args[1][0]])}: its inputs depend on its own outputs") from error
+            order = _sorted(sides)
+        except graphlib.CycleError:  # the order of the file says nothing
+            try:
+                order = _sorted(needs)
+            except graphlib.CycleError as error:
+                where = place(operations[error.args[1][0]])
+                raise ModelError(f"{where}: its inputs depend on its own outputs") from error
         return tuple(operations[at] for at in order)
+
+    def _sides(self, operations: Sequence[Operation]) -> list[set[int]]:
+        """For each operation, by its place, those before it that read what it assigns to, or assign to what it reads.
+
+        What others among them imply is left out: there are no more than operands.
+        """
+        position = {operation.name: at for at, operation in enumerate(operations)}
+        found: list[set[int]] = [set() for _ in operations]
+        for name in dict.fromkeys(target for operation in operations for target in self._assigned(operation)):
+            since: set[int] = set()
+            last: set[int] = set()
+            for at in sorted({position[o.name] for o in self.consumers[name] if o.name in position}):
+                found[at] |= last
+                if name in self._assigned(operations[at]):
+                    found[at] |= since
+                    last, since = {at}, set()
+                else:
+                    since.add(at)
+        return found
+
+    def _assigned(self, operation: Operation) -> tuple[str, ...]:
+        """The variable that an operation assigns to."""
+        if operation.type not in ASSIGNING or not operation.inputs:
+            return ()
+        return (self.variables[operation.inputs[0]].name,)
+
+
+def _sorted(needs: Sequence[set[int]]) -> list[int]:
+    return list(graphlib.TopologicalSorter(dict(enumerate(needs))).static_order())
 
 
 def resolve(flow: FlowFile) -> Graph:

@@ -1,0 +1,73 @@
+"""Assignments that need no copy: results that may lie where the variable lies that they are assigned to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onert.backend import HOST, Program, Routine
+from onert.ir import Subgraph
+from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.elementwise.binary import AddN, Binary
+from onert.ir.ops.elementwise.comparison import Comparison
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import LeakyRelu, Unary
+
+_BY_ELEMENT = (AddN, Binary, Cast, Comparison, Copy, LeakyRelu, Select, Unary)
+"""Operations of which an element of the result is computed from the elements at its place, or from repeated ones."""
+
+
+def in_place(program: Program, assigned: Sequence[str]) -> frozenset[int]:
+    """Those of a program's last outputs, which are assigned to variables by name, that may overwrite the variables.
+
+    One may where nothing reads the variable, and where all that reads it leads element by element to the result: then
+    an element was read before it is overwritten, in whatever order and by how many threads operations run.
+    """
+    routine, graph = program.main, program.main.subgraph
+    inputs = {described.name: at for at, described in zip(graph.inputs, program.inputs, strict=True)}
+    results = graph.outputs[len(graph.outputs) - len(assigned) :]
+    return frozenset(
+        result
+        for name, result in zip(assigned, results, strict=True)
+        if graph.outputs.count(result) == 1 and _may_overwrite(routine, inputs.get(name), result)
+    )
+
+
+def _may_overwrite(routine: Routine, variable: int | None, result: int) -> bool:
+    graph = routine.subgraph
+    memory = routine.memories.get(result, HOST)
+    if result not in graph.definitions or result in routine.roots or memory.name != HOST.name:
+        return False
+    if variable is None or not graph.uses.get(variable):
+        return True
+    leading = _leading(graph, result)
+    made = {graph.operations[at].outputs[0] for at in leading}
+    given = {operand for at in leading for operand in graph.operations[at].used} - made
+    return (
+        graph.type(variable).shape == graph.type(result).shape
+        and leading.issuperset(graph.uses[variable])
+        and all(_is_stored(routine, operand) for operand in given)
+    )
+
+
+def _leading(graph: Subgraph, result: int) -> frozenset[int]:
+    """The operations by element, of the result's shape, from which nothing is computed but by way of the result."""
+    shape = graph.type(result).shape
+    found: set[int] = set()
+    for at in range(graph.definitions[result], -1, -1):
+        operation = graph.operations[at]
+        if not isinstance(operation.op, _BY_ELEMENT) or graph.type(operation.outputs[0]).shape != shape:
+            continue
+        (made,) = operation.outputs
+        readers = graph.uses.get(made, ())
+        if made == result or (readers and made not in graph.kept and found.issuperset(readers)):
+            found.add(at)
+    return frozenset(found)
+
+
+def _is_stored(routine: Routine, operand: int) -> bool:
+    """Whether an operand lies in memory, so that no kernel computes it and what follows it in one go."""
+    graph = routine.subgraph
+    if operand not in graph.definitions or operand in graph.outputs:
+        return True
+    return any(operand in plan.placements for plan in routine.arenas.values())

@@ -1,0 +1,145 @@
+"""Claims about assignments: a result lies where its variable does, unless something still reads what was there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import onert.flow as myelin
+from onert.frontend.flow.resolve import ASSIGNING
+from onert.frontend.flow.table.assignments import ASSIGNMENTS
+from onert.ir import Array
+
+RNG = np.random.default_rng(12)
+Build = Callable[[myelin.Builder, myelin.Variable, myelin.Variable], None]
+Meaning = Callable[[Array, Array], Array]
+N = 37
+
+
+def _assigned(value: Callable[[myelin.Builder, myelin.Variable, myelin.Variable], myelin.Variable]) -> Build:
+    def build(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
+        f.assign(w, value(f, w, x))
+
+    return build
+
+
+def _shown(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
+    """What is made of the old value for the new one is an output too."""
+    half = f.mul(w, 0.5)
+    half.output = True
+    f.assign(w, f.add(half, x))
+
+
+def _read_besides(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
+    f.assign(w, f.add(w, x))
+    f.assign(w, f.mul(w, f.sum(f.square(w))))
+
+
+def _twice(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
+    f.assign(w, f.add(w, x))
+    f.assign(w, f.mul(w, w))
+
+
+CASES: dict[str, tuple[Build, Meaning, bool]] = {
+    "a step": (_assigned(lambda f, w, x: f.sub(w, f.mul(x, 0.5))), lambda w, x: w - x / 2, True),
+    "another value": (_assigned(lambda f, w, x: f.matmul(x, f.t(x))), lambda w, x: x @ x.T, True),
+    "an input": (_assigned(lambda f, w, x: x), lambda w, x: x, True),
+    "a function of functions": (
+        _assigned(lambda f, w, x: f.mul(f.tanh(w), f.sigmoid(f.add(w, f.exp(x))))),
+        lambda w, x: np.tanh(w) / (1 + np.exp(-(w + np.exp(x)))),
+        True,
+    ),
+    "two steps": (_twice, lambda w, x: (w + x) ** 2, True),
+    "a sum of all": (_assigned(lambda f, w, x: f.add(w, f.sum(w))), lambda w, x: w + w.sum(), False),
+    "a step and a sum of all": (_read_besides, lambda w, x: (w + x) * ((w + x) ** 2).sum(), False),
+    "a transpose": (_assigned(lambda f, w, x: f.add(f.t(w), x)), lambda w, x: w.T + x, False),
+    "a product of itself": (_assigned(lambda f, w, x: f.matmul(w, x)), lambda w, x: w @ x, False),
+    "a row of itself": (
+        _assigned(lambda f, w, x: f.sub(w, f.slice(w, [0, 0], [1, N]))),
+        lambda w, x: w - w[:1],
+        False,
+    ),
+    "an output besides": (_shown, lambda w, x: w / 2 + x, False),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("case", CASES)
+def test_an_assignment_overwrites_what_nothing_reads_any_more(case: str, threads: int) -> None:
+    build, meaning, expected = CASES[case]
+    flow = myelin.Flow()
+    f = flow.define("f")
+    start, given = (RNG.uniform(-1, 1, (N, N)).astype("f4") for _ in range(2))
+    w = f.parameter("W", shape=[N, N], value=start)
+    x = f.var("x", shape=[N, N])
+    build(f, w, x)
+    net = myelin.Compiler(num_threads=threads).compile(flow)
+    cell = net.cell("f")
+    assert bool(cell.compiled.in_place) is expected
+    data = cell.instance()
+    if x in cell:
+        data[x] = given
+    wanted = start.astype("f8")
+    for _ in range(2):
+        data.compute()
+        wanted = meaning(wanted, given.astype("f8"))
+        scale = max(np.abs(wanted).max(), 1)
+        np.testing.assert_allclose(np.asarray(net[w]) / scale, wanted / scale, rtol=0, atol=2e-6)
+
+
+def test_what_is_overwritten_takes_no_memory_of_its_own() -> None:
+    flow = myelin.Flow()
+    f = flow.define("f")
+    w = f.parameter("W", shape=[1000])
+    f.assign(w, f.add(f.mul(w, 0.9), f.var("x", shape=[1000])))
+    data = myelin.Compiler(num_threads=1).compile(flow).cell("f").compiled
+    assert data.layout.size == 4032  # x alone
+
+
+def test_a_product_that_is_added_to_a_variable_reads_all_of_it_before_it_writes() -> None:
+    """Whether or not the sum is computed with the product in one go."""
+    flow = myelin.Flow()
+    f = flow.define("f")
+    start, a, b = (RNG.standard_normal(shape).astype("f4") for shape in ((40, 50), (40, 300), (300, 50)))
+    w = f.parameter("W", shape=[40, 50], value=start)
+    x, y = f.var("x", shape=[40, 300]), f.var("y", shape=[300, 50])
+    f.assign(w, f.add(w, f.matmul(x, y)))
+    net = myelin.Compiler(num_threads=2).compile(flow)
+    data = net.cell("f").instance()
+    data[x], data[y] = a, b
+    data.compute()
+    np.testing.assert_allclose(net[w], start + a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_operations_stay_on_their_side_of_an_assignment() -> None:
+    """Those that read one variable are merged, but not where it gets another value between them."""
+    flow = myelin.Flow()
+    f = flow.define("f")
+    w = f.parameter("W", shape=[4], value=np.arange(4, dtype="f4"))
+    f.neg(w, name="before")
+    product = f.matmul(f.reshape(w, [1, 4]), np.eye(4, dtype="f4"))
+    f.assign(w, f.add(w, 1.0))
+    f.neg(w, name="after")
+    f.add(product, f.reshape(w, [1, 4]), name="both")
+    data = myelin.Compiler(num_threads=1).compile(flow).cell("f").instance()
+    data.compute()
+    assert list(data["f/before"]) == [0, -1, -2, -3]
+    assert list(data["f/after"]) == [-1, -2, -3, -4]
+    assert list(data["f/both"]) == [1, 3, 5, 7]
+
+
+def test_an_assignment_that_stands_before_what_it_needs_comes_behind_it() -> None:
+    flow = myelin.Flow()
+    f = flow.define("f")
+    w = f.parameter("W", shape=[2], value=np.ones(2, "f4"))
+    f.assign(w, f.mul(w, 3.0))
+    f.func.ops.reverse()  # type: ignore[union-attr]
+    net = myelin.Compiler(num_threads=1).compile(flow)
+    net.cell("f").instance().compute()
+    assert list(net[w]) == [3, 3]
+
+
+def test_the_reader_of_files_knows_the_operations_that_assign() -> None:
+    assert ASSIGNMENTS.keys() == ASSIGNING
