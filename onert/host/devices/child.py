@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from collections.abc import Sequence
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
@@ -17,45 +19,11 @@ from onert.backend import HOST, Backend, Program
 from onert.backend.registry import find_backends
 from onert.compiler.program_cache.transport import received
 from onert.exec import Execution
-from onert.host.device_manager import is_stateful
+from onert.ir import Array
 
+from .executions import Executions
 from .sending import told
 from .shared import Channel, mapped, tensors
-
-
-class _Function:
-    """A program, and executions of it whose inputs and outputs lie in shared memory."""
-
-    def __init__(self, program: Program, area: int) -> None:
-        self.program = program
-        self._inputs, self._outputs = tensors(mapped(area), program)
-        self._sessions: dict[int, Execution] = {}
-        self._plain = self._made()
-        self._stateful = is_stateful(program)
-
-    def _made(self) -> Execution:
-        execution = Execution(self.program)
-        for at, array in enumerate(self._inputs):
-            execution.set_input(at, array)
-        for at, array in enumerate(self._outputs):
-            execution.set_output(at, array)
-        return execution
-
-    def run(self, session: int | None) -> None:
-        """Run once, on state that starts anew or on a session's."""
-        if session is None:
-            if self._stateful:
-                self._plain.reset_variables()
-            self._plain.execute()
-            return
-        execution = self._sessions.get(session)
-        if execution is None:
-            execution = self._sessions[session] = self._made()
-        execution.execute()
-
-    def end(self, session: int) -> None:
-        """Forget a session."""
-        self._sessions.pop(session, None)
 
 
 class Child:
@@ -63,7 +31,7 @@ class Child:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._functions: dict[str, _Function] = {}
+        self._functions: dict[str, Executions] = {}
 
     def serve(self) -> None:
         """Until the host says so, or is gone."""
@@ -87,7 +55,7 @@ class Child:
         what, name = message["do"], message["name"]
         if what == "run":
             start = perf_counter_ns()
-            self._functions[name].run(message["session"])
+            self._functions[name].of(message["session"]).execute()
             return {"start": start, "end": perf_counter_ns()}
         if what == "load":
             self._functions[name] = _loaded(files, message["backends"])
@@ -98,17 +66,28 @@ class Child:
         return {}
 
 
-def _loaded(files: list[int], names: list[str]) -> _Function:
+def _loaded(files: list[int], names: list[str]) -> Executions:
+    """A program, and executions of it whose inputs and outputs lie in shared memory."""
     payload, area = files
     try:
         shared = mapped(payload)
         own = HOST.allocate(shared.nbytes)
         np.copyto(own, shared)
         backends: tuple[Backend, ...] = find_backends(names)[0]
-        return _Function(received(own.data, backends), area)
+        program = received(own.data, backends)
+        return Executions(program, partial(_bound, *tensors(mapped(area), program)))
     finally:
         os.close(payload)
         os.close(area)
+
+
+def _bound(inputs: Sequence[Array], outputs: Sequence[Array], program: Program) -> Execution:
+    execution = Execution(program)
+    for at, array in enumerate(inputs):
+        execution.set_input(at, array)
+    for at, array in enumerate(outputs):
+        execution.set_output(at, array)
+    return execution
 
 
 def main(descriptor: str, cores: str) -> None:

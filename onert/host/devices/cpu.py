@@ -12,12 +12,13 @@ from weakref import finalize, ref
 
 from onert.exec import Execution
 from onert.host.device_config import DeviceConfig
-from onert.host.device_manager import CompiledFunction, DeviceManager, Done, Result
+from onert.host.device_manager import CompiledFunction, Result
 from onert.host.errors import ConfigurationError
 from onert.host.memory import program_memory
 from onert.ir import Array
 
 from .worker import Worker
+from .worker_device import Run, WorkerDevice
 
 
 class _Loaded:
@@ -97,7 +98,7 @@ class _Loaded:
         return found
 
 
-class CpuDevice(DeviceManager):
+class CpuDevice(WorkerDevice):
     """Runs functions one at a time on its thread, or on a caller's that lends itself while nothing waits.
 
     With `cores` its thread, and the kernels' threads that this one starts, are bound to these processors, and it
@@ -109,7 +110,6 @@ class CpuDevice(DeviceManager):
     def __init__(self, config: DeviceConfig, threads: int) -> None:
         super().__init__(config, threads)
         self._loaded: dict[str, _Loaded] = {}
-        self._worker: Worker | None = None
 
     def init(self) -> None:
         cores = self.config.cores
@@ -122,11 +122,6 @@ class CpuDevice(DeviceManager):
         self._worker = worker = Worker(self.name, partial(_bind, cores))
         finalize(self, worker.stop)
 
-    @property
-    def _thread(self) -> Worker:
-        assert self._worker is not None, "init is called before anything else"
-        return self._worker
-
     def _load(self, function: CompiledFunction) -> None:
         self._loaded[function.name] = _Loaded(function, self)
 
@@ -134,15 +129,6 @@ class CpuDevice(DeviceManager):
         found = self._loaded.pop(name, None)
         if found is not None:
             self._thread.alone(found.close)
-
-    @property
-    def load(self) -> int:
-        return self._thread.load
-
-    def run_function(
-        self, name: str, inputs: Sequence[Array], done: Done, priority: int = 0, session: int | None = None
-    ) -> int:
-        return self._thread.submit(priority, partial(self._function(name).run, inputs, session), done)
 
     def end_session(self, name: str, session: int) -> None:
         found = self._loaded.get(name)
@@ -155,18 +141,12 @@ class CpuDevice(DeviceManager):
     ) -> None:
         self._thread.submit(priority, partial(self._function(name).run_all, batch), done)
 
-    def run_here(self, name: str, inputs: Sequence[Array], session: int | None = None) -> Result | None:
-        function = self._function(name)
-        worker = self._thread
-        turn = None if self.config.cores else worker.borrow()
-        if turn is None:
-            return None
-        try:
-            return function.run(inputs, session)
-        except BaseException as error:  # the request's
-            return error
-        finally:
-            worker.give_back(turn)
+    @property
+    def _borrows(self) -> bool:
+        return not self.config.cores
+
+    def _run_of(self, name: str) -> Run:
+        return self._function(name).run
 
     def last_run(self, name: str) -> float:
         found = None if self.config.cores else self._loaded.get(name)

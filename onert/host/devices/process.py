@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
-from functools import partial
 from threading import Lock
 from typing import Any
 from weakref import finalize
@@ -17,11 +16,11 @@ import numpy as np
 
 from onert.backend.registry import find_backends
 from onert.host.device_config import DeviceConfig
-from onert.host.device_manager import CompiledFunction, DeviceManager, Done, Result
+from onert.host.device_manager import CompiledFunction
 from onert.host.errors import DeviceLostError
-from onert.host.memory import program_memory
 from onert.ir import Array, OnertError
 
+from .remote import RemoteDevice, Sent
 from .sending import pieces, raised
 from .shared import Channel, area_bytes, file_of, mapped, tensors
 from .worker import Worker
@@ -30,12 +29,12 @@ _PATIENCE = 5.0
 """Seconds in which a process that was told to stop does so."""
 
 
-class _Sent:
+class _Sent(Sent):
     """A function as the process has it: its program in a file, and the memory for its inputs and outputs."""
 
     def __init__(self, function: CompiledFunction) -> None:
+        super().__init__(function)
         backends = find_backends(function.options.backends)[0]
-        self.function = function
         self.backends = list(function.options.backends)
         self.area = file_of("onert-tensors", area_bytes(function.program))
         finalize(self, os.close, self.area)
@@ -47,9 +46,6 @@ class _Sent:
             whole[start : start + len(piece)] = np.frombuffer(piece, np.uint8)
             start += len(piece)
         self.inputs, self.outputs = tensors(mapped(self.area), function.program)
-        self.sessions: set[int] = set()
-        self.lost: set[int] = set()
-        """Sessions whose state went with a process that ended."""
 
 
 class _Process:
@@ -113,7 +109,7 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(os.path.abspath(p) for p in sys.path)}
 
 
-class ProcessDevice(DeviceManager):
+class ProcessDevice(RemoteDevice[_Sent]):
     """Runs functions in another process, one at a time. Inputs and outputs lie in memory that both share.
 
     Where the process ends in the middle of a run, that run fails with a DeviceLostError. The next finds a new process
@@ -123,11 +119,10 @@ class ProcessDevice(DeviceManager):
     """
 
     kind = "process"
+    place = "process"
 
     def __init__(self, config: DeviceConfig, threads: int) -> None:
         super().__init__(config, threads)
-        self._sent: dict[str, _Sent] = {}
-        self._worker: Worker | None = None
         self._processes: list[_Process] = []
         """The one that serves; none before the first, and after one that ended."""
         self._life = Lock()
@@ -138,11 +133,6 @@ class ProcessDevice(DeviceManager):
         self._worker = worker = Worker(self.name, lambda: None)
         self._process()
         finalize(self, _end, worker, self._processes)
-
-    @property
-    def _thread(self) -> Worker:
-        assert self._worker is not None, "init is called before anything else"
-        return self._worker
 
     @property
     def pid(self) -> int:
@@ -185,95 +175,44 @@ class ProcessDevice(DeviceManager):
             if process in self._processes:
                 self._processes.remove(process)
                 self.restarts += 1
-                for each in self._sent.values():
-                    each.lost |= each.sessions
-                    each.sessions.clear()
+                self._lose_sessions()
             return process.end()
 
-    def _load(self, function: CompiledFunction) -> None:
-        made = _Sent(function)
-        self._thread.alone(partial(self._load_now, function.name, made))
+    def _packed(self, function: CompiledFunction) -> _Sent:
+        return _Sent(function)
 
-    def _load_now(self, name: str, made: _Sent) -> None:
-        self._ask({"do": "load", "name": name, "backends": made.backends}, (made.payload, made.area))
-        self._sent[name] = made
+    def _give(self, name: str, sent: _Sent) -> None:
+        self._ask(*_loading(name, sent))
 
-    def _unload(self, name: str) -> None:
-        if self._sent.pop(name, None) is not None:
-            self._thread.alone(partial(self._tell, {"do": "unload", "name": name}))
-
-    def _tell(self, message: dict[str, Any]) -> None:
-        """Say something that a process that ended need not hear."""
+    def _tell(self, what: str, name: str, session: int | None = None) -> None:
         with self._life:
             processes = list(self._processes)
         for process in processes:
             try:
-                process.ask(message)
+                process.ask({"do": what, "name": name, "session": session})
             except EOFError:
                 self._lose(process)
 
-    @property
-    def load(self) -> int:
-        return self._thread.load
-
-    def run_function(
-        self, name: str, inputs: Sequence[Array], done: Done, priority: int = 0, session: int | None = None
-    ) -> int:
-        if name not in self._sent:
-            raise self._unknown(name)
-        return self._thread.submit(priority, partial(self._run, name, inputs, session), done)
-
-    def run_here(self, name: str, inputs: Sequence[Array], session: int | None = None) -> Result | None:
-        if name not in self._sent:
-            raise self._unknown(name)
-        turn = self._thread.borrow()
-        if turn is None:
-            return None
-        try:
-            return self._run(name, inputs, session)
-        except BaseException as error:  # the request's
-            return error
-        finally:
-            self._thread.give_back(turn)
-
-    def _run(self, name: str, inputs: Sequence[Array], session: int | None) -> list[Array]:
-        found = self._sent.get(name)
-        if found is None:
-            raise self._unknown(name)
-        if session is not None:
-            self._admit(found, session)
-        for target, array in zip(found.inputs, inputs, strict=True):
+    def _run_there(self, name: str, sent: _Sent, inputs: Sequence[Array], session: int | None) -> list[Array]:
+        for target, array in zip(sent.inputs, inputs, strict=True):
             np.copyto(target, array)
         answer = self._ask({"do": "run", "name": name, "session": session})
         for trace in self.traces:
             trace.ran_elsewhere(name, self.name, self._processes[0].pid, answer["start"], answer["end"])
-        return [array.copy() for array in found.outputs]
-
-    def _admit(self, found: _Sent, session: int) -> None:
-        name = found.function.name
-        if session in found.lost:
-            raise DeviceLostError(f"device {self.name!r}: the state of this sequence of {name!r} went with its process")
-        if session not in found.sessions:
-            memory = program_memory(found.function.program)
-            self.take_session(name, session, memory.total - memory.constants)
-            found.sessions.add(session)
-
-    def end_session(self, name: str, session: int) -> None:
-        found = self._sent.get(name)
-        if found is not None:
-            found.lost.discard(session)
-            if session in found.sessions:
-                found.sessions.discard(session)
-                self._thread.alone(partial(self._tell, {"do": "end", "name": name, "session": session}))
-            self.free_session(name, session)
+        return [array.copy() for array in sent.outputs]
 
     def stop(self) -> None:
         _end(self._thread, self._processes)
 
 
-def _send(process: _Process, name: str, each: _Sent) -> None:
+def _loading(name: str, sent: _Sent) -> tuple[dict[str, Any], tuple[int, int]]:
+    """What a process is told that is to have a function, and the files that go with it."""
+    return {"do": "load", "name": name, "backends": sent.backends}, (sent.payload, sent.area)
+
+
+def _send(process: _Process, name: str, sent: _Sent) -> None:
     try:
-        process.ask({"do": "load", "name": name, "backends": each.backends}, (each.payload, each.area))
+        process.ask(*_loading(name, sent))
     except EOFError as error:
         how = process.end()
         raise DeviceLostError(f"its process ended with {how} while it was given {name!r}") from error

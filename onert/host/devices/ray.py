@@ -9,7 +9,6 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from functools import partial
 from threading import Condition, Thread
 from time import monotonic, perf_counter_ns, sleep
 from typing import Any
@@ -22,12 +21,12 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from onert.backend.registry import find_backends
 from onert.host.device_config import DeviceConfig
-from onert.host.device_manager import CompiledFunction, DeviceManager, Done, Result
+from onert.host.device_manager import CompiledFunction
 from onert.host.errors import ConfigurationError, DeviceLostError
-from onert.host.memory import program_memory
 from onert.ir import Array
 
 from .ray_actor import RayActor
+from .remote import RemoteDevice, Sent
 from .sending import pieces, raised
 from .worker import Worker
 
@@ -40,22 +39,19 @@ _PAYLOADS: dict[tuple[str, int], tuple[Any, Any]] = {}
 """Programs in the object store, by cluster and program, as long as the program is there: replicas share them."""
 
 
-class _Sent:
-    """A function as nodes are given it, and its sessions."""
+class _Sent(Sent):
+    """A function as nodes are given it."""
 
     def __init__(self, function: CompiledFunction) -> None:
+        super().__init__(function)
         backends = find_backends(function.options.backends)[0]
         settings = function.options.settings
-        self.function = function
         self.payload = _payload(function)
         self.arguments = (
             list(function.options.backends),
             settings,
             {backend.name: backend.fingerprint(settings) for backend in backends},
         )
-        self.sessions: set[int] = set()
-        self.lost: set[int] = set()
-        """Sessions whose state went with a node."""
 
 
 def _payload(function: CompiledFunction) -> Any:
@@ -71,7 +67,7 @@ def _payload(function: CompiledFunction) -> Any:
     return found[1]
 
 
-class RayDevice(DeviceManager):
+class RayDevice(RemoteDevice[_Sent]):
     """Runs functions in an actor, one at a time, on a node that Ray chooses.
 
     Where the actor or its node is lost in the middle of a run, that run fails with a DeviceLostError, and another actor
@@ -84,11 +80,10 @@ class RayDevice(DeviceManager):
     """
 
     kind = "ray"
+    place = "node"
 
     def __init__(self, config: DeviceConfig, threads: int) -> None:
         super().__init__(config, threads)
-        self._sent: dict[str, _Sent] = {}
-        self._worker: Worker | None = None
         self._actors: list[Any] = []
         """The one that serves; none while another is started."""
         self._changed = Condition()
@@ -165,11 +160,6 @@ class RayDevice(DeviceManager):
         if answer:
             raise raised(answer)
 
-    @property
-    def _thread(self) -> Worker:
-        assert self._worker is not None, "init is called before anything else"
-        return self._worker
-
     # ---- loss
 
     def _actor(self) -> Any:
@@ -191,9 +181,7 @@ class RayDevice(DeviceManager):
             self._actors.remove(actor)
             self._lost_at = monotonic()
             self.restarts += 1
-            for each in self._sent.values():
-                each.lost |= each.sessions
-                each.sessions.clear()
+            self._lose_sessions()
         Thread(target=self._start_again, name=f"{self.name}-restart", daemon=True).start()
 
     def _start_again(self) -> None:
@@ -223,62 +211,35 @@ class RayDevice(DeviceManager):
 
     # ---- functions
 
-    def _load(self, function: CompiledFunction) -> None:
-        made = _Sent(function)
-        self._thread.alone(partial(self._load_now, function.name, made))
+    def _packed(self, function: CompiledFunction) -> _Sent:
+        return _Sent(function)
 
-    def _load_now(self, name: str, made: _Sent) -> None:
-        answer = self._ask(f"load {name!r}", "load", name, made.payload, *made.arguments)
+    def _give(self, name: str, sent: _Sent) -> None:
+        answer = self._ask(f"load {name!r}", "load", name, sent.payload, *sent.arguments)
         if answer:
             raise raised(answer)
-        self._sent[name] = made
 
-    def _unload(self, name: str) -> None:
-        if self._sent.pop(name, None) is not None:
-            self._thread.alone(partial(self._tell, "unload", name))
-
-    def _tell(self, method: str, *arguments: Any) -> None:
-        """Say something that an actor that is gone need not hear."""
+    def _tell(self, what: str, name: str, session: int | None = None) -> None:
+        arguments = (name,) if session is None else (name, session)
         with self._changed:
             actors = list(self._actors)
         for actor in actors:
             try:
-                ray.get(getattr(actor, method).remote(*arguments))
+                ray.get(getattr(actor, what).remote(*arguments))
             except RayError:
                 self._lose(actor)
 
     # ---- runs
 
     @property
+    def _borrows(self) -> bool:
+        return bool(self._actors)
+
+    @property
     def load(self) -> int:
-        return self._thread.load + (0 if self._actors else _LOST)
+        return super().load + (0 if self._actors else _LOST)
 
-    def run_function(
-        self, name: str, inputs: Sequence[Array], done: Done, priority: int = 0, session: int | None = None
-    ) -> int:
-        if name not in self._sent:
-            raise self._unknown(name)
-        return self._thread.submit(priority, partial(self._run, name, inputs, session), done)
-
-    def run_here(self, name: str, inputs: Sequence[Array], session: int | None = None) -> Result | None:
-        if name not in self._sent:
-            raise self._unknown(name)
-        turn = self._thread.borrow() if self._actors else None
-        if turn is None:
-            return None
-        try:
-            return self._run(name, inputs, session)
-        except BaseException as error:  # the request's
-            return error
-        finally:
-            self._thread.give_back(turn)
-
-    def _run(self, name: str, inputs: Sequence[Array], session: int | None) -> list[Array]:
-        found = self._sent.get(name)
-        if found is None:
-            raise self._unknown(name)
-        if session is not None:
-            self._admit(found, session)
+    def _run_there(self, name: str, sent: _Sent, inputs: Sequence[Array], session: int | None) -> list[Array]:
         start = perf_counter_ns()
         error, took, outputs = self._ask(f"run {name!r}", "run", name, session, *inputs)
         if error:
@@ -288,26 +249,6 @@ class RayDevice(DeviceManager):
             middle = (start + perf_counter_ns()) // 2
             trace.ran_elsewhere(name, self.name, self._pid, middle - took // 2, middle + took // 2)
         return [array.copy() for array in outputs]  # theirs lie in the object store, and are read-only
-
-    # ---- sequences
-
-    def _admit(self, found: _Sent, session: int) -> None:
-        name = found.function.name
-        if session in found.lost:
-            raise DeviceLostError(f"device {self.name!r}: the state of this sequence of {name!r} went with its node")
-        if session not in found.sessions:
-            memory = program_memory(found.function.program)
-            self.take_session(name, session, memory.total - memory.constants)
-            found.sessions.add(session)
-
-    def end_session(self, name: str, session: int) -> None:
-        found = self._sent.get(name)
-        if found is not None:
-            found.lost.discard(session)
-            if session in found.sessions:
-                found.sessions.discard(session)
-                self._thread.alone(partial(self._tell, "end", name, session))
-            self.free_session(name, session)
 
     def stop(self) -> None:
         with self._changed:
