@@ -42,16 +42,20 @@ def _simulate(options: argparse.Namespace) -> None:
     for each in found:
         used = ", ".join(f"{name} {share:.0%}" for name, share in each.utilisation.items())
         print(f"{each.name}: devices are busy {used}; the bottleneck is {each.bottleneck}")
+        if each.urgent_p99:
+            urgent = ", ".join(f"{priority}: {seconds * 1e3:.3f} ms" for priority, seconds in each.urgent_p99.items())
+            print(f"{each.name}: p99 by priority {urgent}")
 
 
 def _table(outcomes: Sequence[Outcome]) -> Table:
-    table = Table("network", "answered", "refused", "a second", "p50 ms", "p90 ms", "p99 ms", "longest ms")
+    table = Table("network", "answered", "refused", "late", "a second", "p50 ms", "p90 ms", "p99 ms", "longest ms")
     for each in outcomes:
         times = (each.latency_p50, each.latency_p90, each.latency_p99, each.latency_max)
         table.add_row(
             each.name,
             str(each.answered),
             str(each.refused),
+            str(each.late),
             f"{each.throughput:.1f}",
             *(f"{seconds * 1e3:.3f}" for seconds in times),
         )

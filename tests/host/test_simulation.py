@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from shared_material import REPOSITORY
 
 import onert
 from host.dividing import layers
 from onert.host import BatchConfig, ConfigurationError, DeviceConfig, HostConfig
 from onert.host.placement import Wanted
-from onert.host.simulation import Outcome, Station, Stream, Workload, events, fewest, simulate
+from onert.host.simulation import Outcome, Station, Stream, Workload, fewest, places, simulate
 from onert.host.simulation.constant import applies, worked_out
 from onert.host.simulation.events import Events
 from onert.host.simulation.networks import Link, Timing, described, workload
@@ -84,7 +85,7 @@ def test_many_devices_are_chosen_among_as_few_are(seed: int, monkeypatch: pytest
     arrivals = Stream(4.0, 2000, seed=seed).arrivals()
     found = Workload("n", (Station("n", tuple(range(6)), {1: tuple(times)}),), arrivals)
     few = by_events(found)
-    monkeypatch.setattr(events, "_FEW", 1)
+    monkeypatch.setattr(places, "_FEW", 1)
     assert by_events(found) == few
 
 
@@ -122,6 +123,82 @@ def test_batches_are_run_as_the_batcher_runs_them() -> None:
     made = by_events(patient)
     assert made.latency_max == pytest.approx(2.5)  # waits 1.0 for another, and then two run for 1.5
     assert made.latency_p50 == pytest.approx(2.0)
+
+
+def latencies(found: Workload, config: HostConfig = FREE) -> list[float | None]:
+    """Of each request; None for one that was refused or late."""
+    made = Events([found], config)
+    made.run()
+    return [None if np.isnan(end) else float(end) for end in made._works[0].ends - found.arrivals]
+
+
+def test_requests_of_lower_priority_are_run_first() -> None:
+    """In the host's queue, and among the runs that wait for a device."""
+    given = one(1.0, 1, [0.0] * 4, priorities=np.array([1, 2, 0, 1]))
+    order: list[float | None] = [1.0, 4.0, 2.0, 3.0]
+    assert latencies(given) == order
+    assert latencies(given, HostConfig(max_active_requests=1, max_queue_size=3)) == order
+    (found,) = simulate([given], FREE)
+    assert found.urgent_p99 == {0: 2.0, 1: pytest.approx(2.98), 2: 4.0}
+
+
+@pytest.mark.parametrize(("last", "counts"), [(1.28, (1, 3, 1)), (1.35, (1, 4, 0))], ids=["before", "after"])
+def test_a_request_that_is_late_leaves_the_queue(last: float, counts: tuple[int, int, int]) -> None:
+    """The third is late at 1.3 seconds, while the second is run; so there is room for one that comes after that. The
+    second is late too, and keeps the device until 2 seconds."""
+    bounded = HostConfig(max_active_requests=1, max_queue_size=2)
+    (found,) = simulate([one(1.0, 1, [0.0, 0.0, 0.1, 1.25, last], timeout=1.2)], bounded)
+    assert (found.answered, found.late, found.refused) == counts
+    assert found.latency_max == 1.0
+
+
+def test_no_further_part_is_begun_of_a_request_that_is_late() -> None:
+    stations = (Station("a", (0,), {1: (1.0,)}), Station("b", (1,), {1: (1.0,)}, parents=(0,)))
+    for timeout, busy, answered in ((0.5, 0.0, 0), (1.5, 0.5, 0), (2.5, 0.5, 1)):
+        (found,) = simulate([Workload("n", stations, np.zeros(1), timeout=timeout)], FREE)
+        assert (found.utilisation["b"], found.answered, found.late) == (busy, answered, 1 - answered)
+
+
+def test_requests_of_a_sequence_are_run_one_after_the_other() -> None:
+    assert latencies(one(1.0, 4, [0.0] * 3, sequences=np.array([7, 7, 7]))) == [1.0, 2.0, 3.0]
+    assert latencies(one(1.0, 4, [0.0] * 4, sequences=np.array([7, 8, 7, 8]))) == [1.0, 1.0, 2.0, 2.0]
+    batched = one(1.0, 4, [0.0] * 3, sequences=np.array([7, 7, 7]), batch=BatchConfig(max_size=8))
+    assert latencies(batched) == [1.0, 2.0, 3.0]
+    late = one(1.0, 4, [0.0] * 3, sequences=np.array([7, 7, 7]), timeout=1.5)
+    assert latencies(late) == [1.0, None, None]
+
+
+def test_the_state_of_a_sequence_stays_on_its_device() -> None:
+    """Of two devices the second is four times as slow: a sequence that began there stays."""
+    arrivals, sequences = [0.0, 0.0, 10.0, 20.0, 30.0], np.array([1, 2, 2, 1, 2])
+    for stateful, expected in ((True, [1.0, 4.0, 4.0, 1.0, 4.0]), (False, [1.0, 4.0, 1.0, 4.0, 1.0])):
+        station = Station("n", (0, 1), {1: (1.0,)}, factors=(1.0, 4.0), stateful=stateful)
+        assert latencies(Workload("n", (station,), np.array(arrivals), sequences=sequences)) == expected
+
+
+def test_there_are_no_more_sequences_than_the_host_takes() -> None:
+    given = one(1.0, 1, [0.0, 0.0, 20.0], sequences=np.array([1, 2, 3]))
+    bounded = HostConfig(max_active_requests=9, max_sequences=1, sequence_idle=5.0)
+    assert latencies(given, bounded) == [1.0, None, 1.0]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_request_is_answered_refused_or_late_once(seed: int) -> None:
+    plain = drawn(seed)
+    count = plain.arrivals.size
+    rng = np.random.default_rng(seed)
+    given = evolve(
+        plain,
+        priorities=rng.integers(0, 3, count),
+        timeout=float(rng.uniform(1.2, 4.0)) * sum(2 * each.seconds[1][0] + 0.3 for each in plain.stations),
+        sequences=rng.integers(0, 20, count) if seed % 2 else None,
+    )
+    bounded = HostConfig(max_active_requests=12, max_queue_size=20)
+    (found,) = simulate([given], bounded)
+    assert found.answered + found.refused + found.late == count
+    assert found.answered > 0
+    assert found.latency_max < given.timeout
+    assert simulate([given], bounded) == [found]
 
 
 def test_networks_on_the_same_devices_wait_for_one_another() -> None:
@@ -228,6 +305,19 @@ def test_a_recorded_trace_is_taken_as_it_is(tmp_path: Path) -> None:
     assert Stream(trace=tmp_path / "trace.txt").arrivals().tolist() == [0.0, 1.0, 2.5]
 
 
+def test_a_plan_may_have_priorities_timeouts_and_sequences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "plan.toml"
+    more = "requests = 2000\npriorities = [0, 5]\ntimeout = 0.05\nsequences = 100\n\n[host]\nmax_sequences = 99\n"
+    place.write_text(PLAN.replace("count = 8", "count = 4").replace("requests = 5000\n", more))
+    assert main(["simulate", str(place), "--json"]) == 0
+    (network,) = json.loads(capsys.readouterr().out)["networks"]
+    assert network["answered"] + network["late"] + network["refused"] == 2000
+    assert min(network["late"], network["refused"]) > 0
+    assert network["urgent_p99"]["0"] < network["urgent_p99"]["5"] <= 0.05
+    assert main(["simulate", str(place)]) == 0
+    assert "p99 by priority 0: " in capsys.readouterr().out
+
+
 WRONG = {
     "no file": (None, "cannot be read"),
     "no TOML": ("[[", "is not TOML"),
@@ -241,6 +331,10 @@ WRONG = {
     "no rate": (PLAN.replace("rate = 500.0", ""), "a stream has 5000 requests, 0 a second"),
     "times": (PLAN.replace("seconds = 0.01", "times = 'guessed'"), "times is 'guessed'"),
     "link": (PLAN.replace("latency = 0.001", "latency = -1"), "link: latency is -1"),
+    "priorities": (PLAN.replace("rate", "priorities = []\nrate"), r"priorities are \[\], expected a list"),
+    "priority": (PLAN.replace("rate", "priorities = [0.5]\nrate"), "a priority is 0.5, expected a whole number"),
+    "timeout": (PLAN.replace("rate", "timeout = 0\nrate"), "timeout is 0, expected a number from 1e-09"),
+    "sequences": (PLAN.replace("rate", "sequences = -1\nrate"), "sequences is -1"),
     "trace": (PLAN.replace("rate = 500.0", "trace = 'nix'"), "the trace cannot be read"),
 }
 

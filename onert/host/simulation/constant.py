@@ -23,8 +23,9 @@ from .model import Outcome, Station, Workload, outcome
 
 
 def applies(workloads: Sequence[Workload]) -> bool:
-    """Whether a simulation can be worked out so: one workload, no batches, and devices that have one station each."""
-    if len(workloads) != 1 or workloads[0].batch is not None:
+    """Whether a simulation can be worked out so: one workload, no batches, no order among requests but that of their
+    arrival, and devices that have one station each."""
+    if len(workloads) != 1 or workloads[0].batch is not None or not workloads[0].is_plain:
         return False
     stations = workloads[0].stations
     devices = [device for station in stations for device in station.devices]

@@ -1,117 +1,59 @@
 """A host under a virtual clock, event by event.
 
-It does what the host's admission, batcher, executor and devices do, by the same rules (`onert.host.rules`): requests
-are let in up to `max_active_requests`, wait in order up to `max_queue_size`, and are refused above that. Each device
-runs what it is given one at a time, in the order in which it was given.
+It does what the host's admission, batcher, sessions, executor and devices do, by the same rules (`onert.host.rules`):
+requests are let in up to `max_active_requests`, wait in order of priority up to `max_queue_size`, and are refused above
+that. One that is late leaves the queue, and keeps its place while it is run. Each device runs what it is given one at a
+time.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 
 import numpy as np
 
 from onert.host.host_config import HostConfig
-from onert.host.rules import batch_size, compiled_size, least_busy
+from onert.host.rules import batch_size, compiled_size
 from onert.ir import Array
 
-from .model import Outcome, Station, Workload, outcome
+from .model import Outcome, Workload, outcome
+from .places import Device, Place, Run, Session
 
-_FEW = 32
-"""Devices above which NumPy looks for the least busy."""
-_USED_BITS = 40
-
-
-class _Device:
-    """A device, and the runs that wait for it."""
-
-    __slots__ = ("is_busy", "load", "places", "waiting")
-
-    def __init__(self) -> None:
-        self.is_busy = False
-        self.load = 0
-        self.places: list[tuple[_Place, int]] = []
-        """The stations with so many devices that they keep loads in an array, and the device's place in it."""
-        self.waiting: deque[tuple[_Place, _Run, int]] = deque()
-
-    def change(self, load: int) -> None:
-        """Have one run more or less."""
-        self.load += load
-        for place, at in self.places:
-            place.keys[at] += load << _USED_BITS
-
-
-class _Run:
-    """Requests that are run together, and what they have still to pass: stations, and of each its parents."""
-
-    __slots__ = ("requests", "size", "stations_left", "waiting")
-
-    def __init__(self, requests: list[int], size: int, parents: Sequence[int]) -> None:
-        self.requests = requests
-        self.size = size
-        self.waiting = list(parents)
-        self.stations_left = len(parents)
-
-
-class _Place:
-    """A station at work."""
-
-    def __init__(self, work: _Work, at: int, station: Station, devices: Sequence[_Device]) -> None:
-        self.work = work
-        self.at = at
-        self.station = station
-        self.devices = [devices[number] for number in station.devices]
-        self.keys = np.zeros(len(self.devices), np.int64)
-        """Of many devices the load, and in the lower bits when each was chosen last."""
-        self.busy = 0.0
-        self._ticks = count(1)
-        self._used = [0] * len(self.devices)
-        self._are_many = len(self.devices) > _FEW
-        if self._are_many:
-            for number, device in enumerate(self.devices):
-                device.places.append((self, number))
-        self._samples = station.seconds
-        self._next = count()
-        self._factors = station.factors or (1.0,) * len(self.devices)
-
-    def choose(self) -> int:
-        """The device that the next run goes to, by the host's rule."""
-        if len(self.devices) == 1:
-            return 0
-        if self._are_many:
-            at = int(self.keys.argmin())
-            self.keys[at] = (self.devices[at].load << _USED_BITS) + next(self._ticks)
-            return at
-        at = least_busy([device.load for device in self.devices], self._used)
-        self._used[at] = next(self._ticks)
-        return at
-
-    def seconds(self, size: int, device: int) -> float:
-        """What the next run takes."""
-        samples = self._samples[size]
-        return float(samples[next(self._next) % len(samples)] * self._factors[device])
+_NEVER = float("inf")
 
 
 class _Work:
     """A workload at work."""
 
-    def __init__(self, workload: Workload, devices: Sequence[_Device]) -> None:
+    def __init__(self, workload: Workload, devices: Sequence[Device]) -> None:
         self.workload = workload
-        self.places = [_Place(self, at, station, devices) for at, station in enumerate(workload.stations)]
+        self.places = [Place(at, station, devices) for at, station in enumerate(workload.stations)]
         self.parents = [len(station.parents) for station in workload.stations]
         self.children: list[list[tuple[int, int]]] = [[] for _ in workload.stations]
         for child, station in enumerate(workload.stations):
             for which, parent in enumerate(station.parents):
                 self.children[parent].append((child, which))
         self.arrivals: list[float] = workload.arrivals.tolist()
+        self.priorities: list[int] = np.broadcast_to(workload.priorities, len(self.arrivals)).tolist()
+        self.sequences: list[int] | None = None if workload.sequences is None else workload.sequences.tolist()
         self.ends: Array = np.full(len(self.arrivals), np.nan)
         self.refused = 0
+        self.late = 0
         self.end = 0.0
-        self.pending: deque[int] = deque()
+        self.pending: list[tuple[int, int]] = []
+        """Priorities and numbers of requests that wait for a batch, a heap."""
         self.running = 0
+        self.sessions: dict[int, Session] = {}
+
+    def deadline(self, number: int) -> float:
+        """When a request is late."""
+        return self.arrivals[number] + self.workload.timeout
+
+    def session(self, number: int) -> Session | None:
+        """The sequence that a request belongs to, if it is known."""
+        return None if self.sequences is None else self.sessions.get(self.sequences[number])
 
 
 class Events:
@@ -119,13 +61,16 @@ class Events:
 
     def __init__(self, workloads: Sequence[Workload], config: HostConfig) -> None:
         numbers = [device for w in workloads for station in w.stations for device in station.devices]
-        devices = [_Device() for _ in range(max(numbers) + 1)]
+        devices = [Device() for _ in range(max(numbers) + 1)]
         self._config = config
         self._works = [_Work(each, devices) for each in workloads]
         self._heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
         self._numbers = count()
         self._active = 0
-        self._queue: deque[tuple[_Work, int]] = deque()
+        self._queue: list[tuple[int, int, _Work, int]] = []
+        """Priorities and numbers of waiting requests, a heap."""
+        self._soonest = _NEVER
+        """No request in the queue is late before."""
 
     def run(self) -> list[Outcome]:
         """The outcome of each workload."""
@@ -145,8 +90,8 @@ class Events:
 
     def _outcome(self, work: _Work) -> Outcome:
         latencies = work.ends - work.workload.arrivals
-        answered = latencies[~np.isnan(latencies)]
-        return outcome(work.workload, answered, work.refused, work.end, [place.busy for place in work.places])
+        busy = [place.busy for place in work.places]
+        return outcome(work.workload, latencies, work.refused, work.end, busy, late=work.late)
 
     def _at(self, when: float, call: Callable[..., None], *what: object) -> None:
         heappush(self._heap, (when, next(self._numbers), call, what))
@@ -158,95 +103,176 @@ class Events:
     # ---- what the admission does
 
     def _enter(self, work: _Work, number: int, now: float) -> None:
-        if self._active < self._config.max_active_requests:
+        if work.sequences is not None and not self._has_session(work, work.sequences[number], now):
+            work.refused += 1
+        elif self._active < self._config.max_active_requests:
             self._active += 1
             self._begin(work, number, now)
-        elif len(self._queue) < self._config.max_queue_size:
-            self._queue.append((work, number))
+        elif self._has_room(now):
+            heappush(self._queue, (work.priorities[number], next(self._numbers), work, number))
+            self._soonest = min(self._soonest, work.deadline(number))
         else:
             work.refused += 1
 
-    def _leave(self, work: _Work, run: _Run, now: float) -> None:
-        for number in run.requests:
+    def _has_room(self, now: float) -> bool:
+        """Whether one more may wait, when those have left that are late."""
+        if len(self._queue) >= self._config.max_queue_size and now >= self._soonest:
+            stays = []
+            for entry in self._queue:
+                if entry[2].deadline(entry[3]) > now:
+                    stays.append(entry)
+                else:
+                    entry[2].late += 1
+            self._queue = stays
+            heapify(stays)
+            self._soonest = min((work.deadline(number) for _, _, work, number in stays), default=_NEVER)
+        return len(self._queue) < self._config.max_queue_size
+
+    def _leave(self, work: _Work, number: int, now: float) -> None:
+        """A request was run: let the next one in."""
+        if now < work.deadline(number):
             work.ends[number] = now
-            self._active -= 1
-            if self._queue:
-                following, other = self._queue.popleft()
+        else:
+            work.late += 1
+        work.end = now
+        self._active -= 1
+        while self._queue:
+            _, _, following, other = heappop(self._queue)
+            if now < following.deadline(other):
                 self._active += 1
                 self._begin(following, other, now)
-        work.end = now
+                return
+            following.late += 1
+
+    # ---- what sessions do
+
+    def _has_session(self, work: _Work, sequence: int, now: float) -> bool:
+        """Whether there is a session for a sequence, or there may be one more."""
+        if sequence in work.sessions:
+            return True
+        if sum(len(each.sessions) for each in self._works) >= self._config.max_sequences:
+            for each in self._works:
+                idle = now - self._config.sequence_idle
+                each.sessions = {s: x for s, x in each.sessions.items() if x.is_busy or x.used > idle}
+        if sum(len(each.sessions) for each in self._works) >= self._config.max_sequences:
+            return False
+        work.sessions[sequence] = session = Session()
+        session.used = now
+        return True
+
+    def _follow(self, work: _Work, session: Session, now: float) -> None:
+        """Begin the next request of a sequence."""
+        session.used = now
+        while session.waiting:
+            number = session.waiting.popleft()
+            if now < work.deadline(number):
+                self._run(work, self._single(work, number, session), now)
+                return
+            self._at(now, self._leave, work, number)
+        session.is_busy = False
 
     # ---- what the batcher does
 
     def _begin(self, work: _Work, number: int, now: float) -> None:
-        if work.workload.batch is None:
-            self._run(work, [number], 1, now)
-            return
-        work.pending.append(number)
-        self._take(work, now)
+        session = work.session(number)
+        if session is not None and session.is_busy:
+            session.waiting.append(number)
+        elif session is not None or work.workload.batch is None:
+            if session is not None:
+                session.is_busy = True
+            self._run(work, self._single(work, number, session), now)
+        else:
+            heappush(work.pending, (work.priorities[number], number))
+            self._take(work, now)
+
+    def _single(self, work: _Work, number: int, session: Session | None) -> Run:
+        """A request that is run by itself."""
+        return Run(
+            [number],
+            1,
+            work.parents,
+            priority=work.priorities[number],
+            deadline=work.deadline(number),
+            session=session,
+        )
 
     def _take(self, work: _Work, now: float) -> None:
         config = work.workload.batch
         assert config is not None
         while work.pending and work.running < work.workload.instances:
-            oldest = work.arrivals[work.pending[0]]
+            oldest = work.arrivals[min(number for _, number in work.pending)] if config.max_delay > 0 else now
             wanted = batch_size(len(work.pending), oldest, now, config)
             if not wanted:
                 self._at(oldest + config.max_delay, self._take, work)
                 return
-            work.running += 1
-            requests = [work.pending.popleft() for _ in range(wanted)]
-            self._run(work, requests, compiled_size(wanted, work.workload.sizes), now)
+            taken = [heappop(work.pending)[1] for _ in range(wanted)]
+            timely = [number for number in taken if now < work.deadline(number)]
+            if timely:
+                work.running += 1
+                size = compiled_size(len(timely), work.workload.sizes)
+                self._run(work, Run(timely, size, work.parents, priority=work.priorities[timely[0]]), now)
+            for number in taken:
+                if now >= work.deadline(number):
+                    self._at(now, self._leave, work, number)
 
     # ---- what the executor and the devices do
 
-    def _run(self, work: _Work, requests: list[int], size: int, now: float) -> None:
-        run = _Run(requests, size, work.parents)
+    def _run(self, work: _Work, run: Run, now: float) -> None:
         for place in work.places:
             if not place.station.parents:
-                self._send(place, run, place.station.transfer(0), now)
+                self._send(work, place, run, place.station.transfer(0), now)
 
-    def _send(self, place: _Place, run: _Run, seconds: float, now: float) -> None:
+    def _send(self, work: _Work, place: Place, run: Run, seconds: float, now: float) -> None:
+        run.inflight += 1
         if seconds:
-            self._at(now + seconds, self._arrive, place, run)
+            self._at(now + seconds, self._arrive, work, place, run)
         else:
-            self._arrive(place, run, now)
+            self._arrive(work, place, run, now)
 
-    def _arrive(self, place: _Place, run: _Run, now: float) -> None:
+    def _arrive(self, work: _Work, place: Place, run: Run, now: float) -> None:
         """Results of a parent have arrived, or the request's inputs; the run begins when all have."""
         if run.waiting[place.at]:
             run.waiting[place.at] -= 1
             if run.waiting[place.at]:
+                self._settle(work, run, now)
                 return
-        at = place.choose()
+        at = place.device_for(run)
         device = place.devices[at]
         device.change(1)
         if device.is_busy:
-            device.waiting.append((place, run, at))
+            device.push(work, place, run, at)
         else:
-            self._start(place, run, at, now)
+            self._start(work, place, run, at, now)
 
-    def _start(self, place: _Place, run: _Run, at: int, now: float) -> None:
+    def _start(self, work: _Work, place: Place, run: Run, at: int, now: float) -> None:
         device = place.devices[at]
         device.is_busy = True
         seconds = place.seconds(run.size, at)
         place.busy += seconds
-        self._at(now + seconds, self._over, place, run, device)
+        self._at(now + seconds, self._over, work, place, run, device)
 
-    def _over(self, place: _Place, run: _Run, device: _Device, now: float) -> None:
+    def _over(self, work: _Work, place: Place, run: Run, device: Device, now: float) -> None:
         device.change(-1)
-        if device.waiting:
-            self._start(*device.waiting.popleft(), now)
+        following = device.pop()
+        if following is not None:
+            self._start(*following, now)
         else:
             device.is_busy = False
-        work = place.work
-        run.stations_left -= 1
-        if not run.stations_left:
-            if work.workload.batch is not None:
-                work.running -= 1
-                self._take(work, now)
-            self._leave(work, run, now)
+        if now < run.deadline:
+            for child, which in work.children[place.at]:
+                target = work.places[child]
+                self._send(work, target, run, target.station.transfer(which), now)
+        self._settle(work, run, now)
+
+    def _settle(self, work: _Work, run: Run, now: float) -> None:
+        """One of the run's stations or transfers is over; the run is when none is under way."""
+        run.inflight -= 1
+        if run.inflight:
             return
-        for child, which in work.children[place.at]:
-            target = work.places[child]
-            self._send(target, run, target.station.transfer(which), now)
+        if run.session is not None:
+            self._follow(work, run.session, now)
+        elif work.workload.batch is not None:
+            work.running -= 1
+            self._take(work, now)
+        for number in run.requests:
+            self._leave(work, number, now)

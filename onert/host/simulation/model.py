@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
 from onert.host.errors import ConfigurationError
 from onert.host.host_config import BatchConfig
@@ -27,6 +27,7 @@ class Station:
     - `factors`: for each device how many times as long a run takes there
     - `transfers`: seconds from the end of each parent, or for a station without one of the request, until its results
       have arrived
+    - `stateful`: whether all runs of a sequence go to one device
     """
 
     name: str
@@ -35,6 +36,7 @@ class Station:
     parents: tuple[int, ...] = ()
     factors: tuple[float, ...] = ()
     transfers: tuple[float, ...] = ()
+    stateful: bool = False
 
     def transfer(self, parent: int) -> float:
         """Seconds between the end of a parent, by its place among them, and its results' arrival."""
@@ -50,12 +52,16 @@ class Station:
 @frozen
 class Stream(Value):
     """Requests as they come: `requests` of them, at random with `rate` a second (a Poisson process), or when a recorded
-    `trace` says, one second of the clock a line."""
+    `trace` says, one second of the clock a line. Each has one of the `priorities`, and belongs to one of so many
+    `sequences` if there are any: which, is drawn with equal chances.
+    """
 
     rate: float = 0.0
     requests: int = 0
     trace: Path | None = None
     seed: int = 0
+    priorities: tuple[int, ...] = (0,)
+    sequences: int = 0
 
     def arrivals(self) -> Array:
         """The seconds at which requests come, in order. ConfigurationError where there are none, or too many."""
@@ -69,6 +75,18 @@ class Stream(Value):
         rng = np.random.default_rng(self.seed)
         found: Array = np.cumsum(rng.exponential(1 / self.rate, self.requests))
         return found
+
+    def drawn_priorities(self, count: int) -> Array | int:
+        """The priorities of so many requests."""
+        if len(self.priorities) == 1:
+            return self.priorities[0]
+        return np.random.default_rng((self.seed, 1)).choice(self.priorities, count)
+
+    def drawn_sequences(self, count: int) -> Array | None:
+        """The sequences of so many requests; None where there are none."""
+        if not self.sequences:
+            return None
+        return np.random.default_rng((self.seed, 2)).integers(0, self.sequences, count)
 
 
 def _recorded(place: Path) -> Array:
@@ -84,12 +102,25 @@ def _recorded(place: Path) -> Array:
 
 @frozen(eq=False)
 class Workload:
-    """A network on its devices, and when requests for it come."""
+    """A network on its devices, and when requests for it come.
+
+    - `priorities`: of all requests, or of each; lower ones are run first
+    - `timeout`: seconds after which a request is late
+    - `sequences`: the sequence that each request belongs to; those of one are run one after the other, not in batches
+    """
 
     name: str
     stations: tuple[Station, ...]
     arrivals: Array
     batch: BatchConfig | None = None
+    priorities: Array | int = 0
+    timeout: float = float("inf")
+    sequences: Array | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no request goes before another, is late, or waits for its sequence."""
+        return isinstance(self.priorities, int) and self.timeout == float("inf") and self.sequences is None
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -104,7 +135,11 @@ class Workload:
 
 @frozen
 class Outcome(Value):
-    """What came of a workload: counts, seconds of latency, and how busy each station was while there was work."""
+    """What came of a workload: counts, seconds of latency, and how busy each station was while there was work.
+
+    Requests that were `late` or refused have no latency. `urgent_p99` has the 99th percentile of each priority, if
+    there are several.
+    """
 
     name: str
     answered: int
@@ -116,6 +151,8 @@ class Outcome(Value):
     latency_p99: float
     latency_max: float
     utilisation: Mapping[str, float]
+    late: int = 0
+    urgent_p99: Mapping[int, float] = field(factory=dict)
 
     @property
     def bottleneck(self) -> str:
@@ -123,22 +160,34 @@ class Outcome(Value):
         return max(self.utilisation, key=lambda name: self.utilisation[name])
 
 
-def outcome(workload: Workload, latencies: Array, refused: int, end: float, busy: Sequence[float]) -> Outcome:
-    """The outcome of a workload that ended at `end`; `busy` are the seconds of all runs of each station."""
+def outcome(
+    workload: Workload, latencies: Array, refused: int, end: float, busy: Sequence[float], *, late: int = 0
+) -> Outcome:
+    """The outcome of a workload that ended at `end`. `latencies` are those of all requests, NaN for those that were not
+    answered; `busy` are the seconds of all runs of each station."""
     span = max(end - float(workload.arrivals[0]), 1e-12)
-    percentiles = np.percentile(latencies, [50, 90, 99]) if latencies.size else np.zeros(3)
+    is_answered = ~np.isnan(latencies)
+    answered = latencies[is_answered]
+    percentiles = np.percentile(answered, [50, 90, 99]) if answered.size else np.zeros(3)
+    by_priority: dict[int, float] = {}
+    if not isinstance(workload.priorities, int):
+        for priority in np.unique(workload.priorities).tolist():
+            own = latencies[is_answered & (workload.priorities == priority)]
+            by_priority[priority] = float(np.percentile(own, 99)) if own.size else 0.0
     return Outcome(
         name=workload.name,
-        answered=int(latencies.size),
+        answered=int(answered.size),
         refused=refused,
-        throughput=latencies.size / span,
-        latency_mean=float(latencies.mean()) if latencies.size else 0.0,
+        throughput=answered.size / span,
+        latency_mean=float(answered.mean()) if answered.size else 0.0,
         latency_p50=float(percentiles[0]),
         latency_p90=float(percentiles[1]),
         latency_p99=float(percentiles[2]),
-        latency_max=float(latencies.max()) if latencies.size else 0.0,
+        latency_max=float(answered.max()) if answered.size else 0.0,
         utilisation={
             station.name: seconds / (span * len(station.devices))
             for station, seconds in zip(workload.stations, busy, strict=True)
         },
+        late=late,
+        urgent_p99=by_priority,
     )

@@ -89,6 +89,9 @@ def workload(
     arrivals: Array,
     *,
     wanted: Wanted,
+    priorities: Array | int = 0,
+    timeout: float = float("inf"),
+    sequences: Array | None = None,
     batch: BatchConfig | None = None,
     timing: Timing | None = None,
     link: Link | None = None,
@@ -121,10 +124,11 @@ def workload(
                 parents=network.dag.parents[at],
                 factors=tuple(own[0].info.peak_compute / device.info.peak_compute for device in own),
                 transfers=_transfers(network, at, link, by_name),
+                stateful=node.stateful,
             )
         )
     assert instances(network) == sum(len(station.devices) for station in stations)
-    return Workload(name, tuple(stations), arrivals, batch)
+    return Workload(name, tuple(stations), arrivals, batch, priorities, timeout, sequences)
 
 
 def _of_size(

@@ -32,6 +32,7 @@ class PlannedNetwork(Value):
     copies: int | None = 1
     batch: BatchConfig | None = None
     timing: Timing = field(factory=Timing)
+    timeout: float = float("inf")
 
 
 @frozen
@@ -40,7 +41,7 @@ class Plan(Value):
 
     devices: tuple[DeviceConfig, ...]
     networks: tuple[PlannedNetwork, ...]
-    host: HostConfig = field(factory=lambda: HostConfig(max_active_requests=1 << 40, max_queue_size=0))
+    host: HostConfig = field(factory=lambda: HostConfig(1 << 40, 0, max_sequences=1 << 40))
     link: Link = field(factory=Link)
 
     def with_devices(self, count: int) -> Plan:
@@ -55,8 +56,9 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
 
     `[[device]]`: as in a file of devices, and `count` for several alike. `[[network]]`: `model`, `name`, `parts`,
     `copies` (0: as many as there are devices for), `batch`, `batch_delay`, `times` ("roofline" or "measured"),
-    `seconds`, `overhead`, and of its requests `rate` and `requests`, or `trace`, and `seed`. `[link]`: `latency`,
-    `bandwidth`. `[host]`: `max_active_requests`, `max_queue_size`. Times are seconds.
+    `seconds`, `overhead`, and of its requests `rate` and `requests`, or `trace`, `seed`, `priorities`, `timeout` and
+    `sequences`. `[link]`: `latency`, `bandwidth`. `[host]`: `max_active_requests`, `max_queue_size`, `max_sequences`,
+    `sequence_idle`. Times are seconds.
     """
     place = Path(path)
     try:
@@ -122,7 +124,7 @@ _COUNT = (0, 10**9)
 
 
 def _network(table: Mapping[str, Any], place: Path, where: str) -> PlannedNetwork:
-    _known(table, {"model", "name", "times", "trace", *_NUMBERS}, where)
+    _known(table, {"model", "name", "times", "trace", "priorities", *_NUMBERS}, where)
     given = {
         name: _number(table[name], f"{where}: {name}", *bounds, whole=whole)
         for name, (bounds, whole) in _NUMBERS.items()
@@ -147,6 +149,8 @@ def _network(table: Mapping[str, Any], place: Path, where: str) -> PlannedNetwor
             requests=int(given.get("requests", 0)),
             trace=place.parent / texts["trace"] if "trace" in texts else None,
             seed=int(given.get("seed", 0)),
+            priorities=_priorities(table.get("priorities", [0]), where),
+            sequences=int(given.get("sequences", 0)),
         ),
         parts=int(given["parts"]) if "parts" in given else None,
         copies=int(given.get("copies", 1)) or None,
@@ -156,7 +160,15 @@ def _network(table: Mapping[str, Any], place: Path, where: str) -> PlannedNetwor
             overhead=given.get("overhead", timing.overhead),
             seconds=given.get("seconds"),
         ),
+        timeout=given.get("timeout", float("inf")),
     )
+
+
+def _priorities(given: Any, where: str) -> tuple[int, ...]:
+    if not isinstance(given, list) or not given:
+        raise ConfigurationError(f"{where}: priorities are {given!r:.100}, expected a list of whole numbers")
+    bound = 1 << 31
+    return tuple(int(_number(each, f"{where}: a priority", -bound, bound, whole=True)) for each in given)
 
 
 _NUMBERS: dict[str, tuple[tuple[float, float], bool]] = {
@@ -169,15 +181,21 @@ _NUMBERS: dict[str, tuple[tuple[float, float], bool]] = {
     "rate": ((0.0, 1e9), False),
     "requests": (_COUNT, True),
     "seed": (_COUNT, True),
+    "sequences": (_COUNT, True),
+    "timeout": ((1e-9, 1e6), False),
 }
 
 
 def _host(table: Mapping[str, Any], place: str) -> HostConfig:
     """The bounds; where none is given requests do not wait for one another but at devices."""
-    _known(table, {"max_active_requests", "max_queue_size"}, place)
-    active = int(_number(table.get("max_active_requests", 1 << 40), f"{place}: max_active_requests", 1, 1 << 40))
-    waiting = int(_number(table.get("max_queue_size", 0), f"{place}: max_queue_size", 0, 1 << 40))
-    return HostConfig(max_active_requests=active, max_queue_size=waiting)
+    defaults = {"max_active_requests": 1 << 40, "max_queue_size": 0, "max_sequences": 1 << 40}
+    _known(table, {*defaults, "sequence_idle"}, place)
+    counts = {
+        name: int(_number(table.get(name, default), f"{place}: {name}", name == "max_active_requests", 1 << 40))
+        for name, default in defaults.items()
+    }
+    idle = _number(table.get("sequence_idle", HostConfig().sequence_idle), f"{place}: sequence_idle", *_SECONDS)
+    return HostConfig(**counts, sequence_idle=idle)
 
 
 def _link(table: Mapping[str, Any], place: str) -> Link:

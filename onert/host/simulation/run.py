@@ -20,18 +20,22 @@ def run(plan: Plan, packages: Sequence[Package] | None = None) -> list[Outcome]:
     """What comes of each network of a plan; errors of loading, dividing and placing."""
     devices = described(plan.devices)
     packages = loaded(plan) if packages is None else packages
+    comings = [network.stream.arrivals() for network in plan.networks]
     works = [
         workload(
             network.name,
             package,
             devices,
-            network.stream.arrivals(),
+            arrivals,
             wanted=Wanted(network.parts, None, network.copies),
             batch=network.batch,
             timing=network.timing,
             link=plan.link,
+            priorities=network.stream.drawn_priorities(arrivals.size),
+            timeout=network.timeout,
+            sequences=network.stream.drawn_sequences(arrivals.size),
         )
-        for network, package in zip(plan.networks, packages, strict=True)
+        for network, package, arrivals in zip(plan.networks, packages, comings, strict=True)
     ]
     return simulate(works, plan.host)
 

@@ -1,0 +1,133 @@
+"""Devices and stations at work, under a virtual clock."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from onert.host.rules import least_busy
+
+from .model import Station
+
+_FEW = 32
+"""Devices above which NumPy looks for the least busy."""
+_USED_BITS = 40
+
+
+class Device:
+    """A device, and the runs that wait for it: those of lower priority first, then in the order in which they came."""
+
+    __slots__ = ("_numbers", "_waiting", "is_busy", "load", "places")
+
+    def __init__(self) -> None:
+        self.is_busy = False
+        self.load = 0
+        self.places: list[tuple[Place, int]] = []
+        """The stations with so many devices that they keep loads in an array, and the device's place in it."""
+        self._waiting: list[tuple[int, int, Any, Place, Run, int]] = []
+        self._numbers = count()
+
+    def change(self, load: int) -> None:
+        """Have one run more or less."""
+        self.load += load
+        for place, at in self.places:
+            place.keys[at] += load << _USED_BITS
+
+    def push(self, work: Any, place: Place, run: Run, at: int) -> None:
+        """Have a run wait; `work` is what it belongs to."""
+        heappush(self._waiting, (run.priority, next(self._numbers), work, place, run, at))
+
+    def pop(self) -> tuple[Any, Place, Run, int] | None:
+        """The next run, if one waits."""
+        return heappop(self._waiting)[2:] if self._waiting else None
+
+
+class Session:
+    """A sequence of requests that are run one at a time, and where its state is."""
+
+    __slots__ = ("devices", "is_busy", "used", "waiting")
+
+    def __init__(self) -> None:
+        self.is_busy = False
+        self.used = 0.0
+        self.devices: dict[int, int] = {}
+        """The device of each station that keeps state, by its place among the station's."""
+        self.waiting: deque[int] = deque()
+
+
+class Run:
+    """Requests that are run together, and what they have still to pass: stations, and of each its parents.
+
+    After its `deadline` no further station is begun. `inflight` counts stations and transfers that are under way.
+    """
+
+    __slots__ = ("deadline", "inflight", "priority", "requests", "session", "size", "waiting")
+
+    def __init__(
+        self,
+        requests: list[int],
+        size: int,
+        parents: Sequence[int],
+        *,
+        priority: int = 0,
+        deadline: float = float("inf"),
+        session: Session | None = None,
+    ) -> None:
+        self.requests = requests
+        self.size = size
+        self.waiting = list(parents)
+        self.inflight = 0
+        self.priority = priority
+        self.deadline = deadline
+        self.session = session
+
+
+class Place:
+    """A station at work."""
+
+    def __init__(self, at: int, station: Station, devices: Sequence[Device]) -> None:
+        self.at = at
+        self.station = station
+        self.devices = [devices[number] for number in station.devices]
+        self.keys = np.zeros(len(self.devices), np.int64)
+        """Of many devices the load, and in the lower bits when each was chosen last."""
+        self.busy = 0.0
+        self._ticks = count(1)
+        self._used = [0] * len(self.devices)
+        self._are_many = len(self.devices) > _FEW
+        if self._are_many:
+            for number, device in enumerate(self.devices):
+                device.places.append((self, number))
+        self._samples = station.seconds
+        self._next = count()
+        self._factors = station.factors or (1.0,) * len(self.devices)
+
+    def device_for(self, run: Run) -> int:
+        """The device that a run goes to: the least busy, and on the state of a sequence the one that has it."""
+        if run.session is None or not self.station.stateful:
+            return self._choose()
+        found = run.session.devices.get(self.at)
+        if found is None:
+            found = run.session.devices[self.at] = self._choose()
+        return found
+
+    def _choose(self) -> int:
+        if len(self.devices) == 1:
+            return 0
+        if self._are_many:
+            at = int(self.keys.argmin())
+            self.keys[at] = (self.devices[at].load << _USED_BITS) + next(self._ticks)
+            return at
+        at = least_busy([device.load for device in self.devices], self._used)
+        self._used[at] = next(self._ticks)
+        return at
+
+    def seconds(self, size: int, device: int) -> float:
+        """What the next run takes."""
+        samples = self._samples[size]
+        return float(samples[next(self._next) % len(samples)] * self._factors[device])
