@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from heapq import heappop, heappush
+from itertools import count
 from threading import Lock
 
 import numpy as np
 import pytest
 from patience import PATIENCE
+from resident import current
 
 from host.dividing import layers
-from host.gated import GatedDevice, squares
+from host.gated import GatedDevice, output, squares
 from onert.host import BatchConfig, DeviceConfig, HostConfig, HostManager, RequestRefusedError
 from onert.ir import Array
 
 CLIENTS = 16
+BURST = 10
+"""Requests that a client sends before it waits; all clients' are more than are run and wait."""
 WIDTH = 4
 
 
@@ -50,10 +57,10 @@ def echoing(name: str) -> GatedDevice:
 
 
 @pytest.mark.parametrize(
-    "count", [pytest.param(4_000, id="4,000"), pytest.param(100_000, id="100,000", marks=pytest.mark.long)]
+    "requests", [pytest.param(4_000, id="4,000"), pytest.param(100_000, id="100,000", marks=pytest.mark.long)]
 )
 @pytest.mark.parametrize("batch", [None, BatchConfig(max_size=4), BatchConfig(max_size=4, stacked=False)])
-def test_every_request_is_answered_or_refused_once(count: int, batch: BatchConfig | None) -> None:
+def test_every_request_is_answered_or_refused_once(requests: int, batch: BatchConfig | None) -> None:
     """From 16 clients that do not wait for answers, on two devices, against a queue of 50."""
     tally = Tally()
     config = HostConfig(max_active_requests=8, max_queue_size=50)
@@ -61,7 +68,7 @@ def test_every_request_is_answered_or_refused_once(count: int, batch: BatchConfi
         host.add_network("n", layers(WIDTH, WIDTH), copies=2, batch=batch)
 
         def client(which: int) -> bool:
-            for number in range(which, count, CLIENTS):
+            for number in range(which, requests, CLIENTS):
                 x = np.full((1, WIDTH), number, np.float32)
                 future = host.run_network("n", [x], priority=which % 3)
                 future.add_done_callback(lambda f, number=number: tally.add(number, f))
@@ -73,10 +80,109 @@ def test_every_request_is_answered_or_refused_once(count: int, batch: BatchConfi
             assert all(threads.map(client, range(CLIENTS), timeout=PATIENCE))
         counted = host.statistics().networks["n"]
     assert tally.wrong == []
-    assert tally.told == Counter(range(count))
-    assert tally.answered + tally.refused == count
+    assert tally.told == Counter(range(requests))
+    assert tally.answered + tally.refused == requests
     assert tally.answered > 0
     assert counted.requests_refused == tally.refused
+
+
+class Order:
+    """What one device runs one at a time: when each request waited or was begun at the latest, and when each run began
+    and ended, as numbers of a counter."""
+
+    def __init__(self) -> None:
+        self._clock = count()
+        self.began: dict[int, int] = {}
+        self.ended: list[int] = []
+        self.entered: dict[int, int] = {}
+
+    def run(self, _: str, inputs: Sequence[Array]) -> list[Array]:
+        self.began[int(inputs[0].flat[0])] = next(self._clock)
+        found = [inputs[0].copy()]
+        self.ended.append(next(self._clock))
+        return found
+
+    def enter(self, number: int) -> None:
+        self.entered[number] = next(self._clock)
+
+
+@pytest.mark.parametrize(
+    "requests", [pytest.param(4_000, id="4,000"), pytest.param(100_000, id="100,000", marks=pytest.mark.long)]
+)
+def test_priorities_are_kept_whatever_the_load(requests: int) -> None:
+    """A request is chosen when the run before it is over: none that waited then and is more urgent is run later."""
+    order = Order()
+    config = HostConfig(max_active_requests=1, max_queue_size=50)
+    with HostManager([GatedDevice("one", order.run, is_open=True)], config) as host:
+        host.add_network("n", layers(WIDTH, WIDTH))
+
+        def client(which: int) -> bool:
+            for number in range(which, requests, CLIENTS):
+                future = host.run_network("n", [np.full((1, WIDTH), number, np.float32)], priority=number % 3)
+                if not isinstance(future.exception(0) if future.done() else None, RequestRefusedError):
+                    order.enter(number)
+                if number % 7 == 0:
+                    future.exception(PATIENCE)
+            return True
+
+        with ThreadPoolExecutor(CLIENTS) as threads:
+            assert all(threads.map(client, range(CLIENTS), timeout=PATIENCE))
+    chosen = sorted(order.began, key=order.began.__getitem__)
+    assert len(chosen) == len(order.ended) >= requests // 50
+    entered = sorted((order.entered[number], number) for number in chosen)
+    assert overtaken(chosen, entered, order.ended) == []
+
+
+def overtaken(chosen: Sequence[int], entered: Sequence[tuple[int, int]], ended: Sequence[int]) -> list[tuple[int, int]]:
+    """Requests that were run though a more urgent one waited, with that one. The first may be any: nothing waits."""
+    found = []
+    waiting: list[tuple[int, int]] = []
+    over: set[int] = set()
+    at = 0
+    for number, end in zip(chosen[1:], ended, strict=False):
+        over.add(chosen[len(over)])
+        while at < len(entered) and entered[at][0] < end:
+            heappush(waiting, (entered[at][1] % 3, entered[at][1]))
+            at += 1
+        while waiting and waiting[0][1] in over:
+            heappop(waiting)
+        if waiting and waiting[0][0] < number % 3:
+            found.append((number, waiting[0][1]))
+    return found
+
+
+@pytest.mark.long
+def test_a_hundred_thousand_requests_leave_memory_as_it_was() -> None:
+    """From 16 clients, for two processors, against a queue of 50: answered or refused, and nothing is kept of them."""
+    config = HostConfig(max_active_requests=8, max_queue_size=50)
+    with HostManager([DeviceConfig(threads=1), DeviceConfig(threads=1)], config) as host:
+        host.add_network("n", squares(), copies=2)
+
+        def client(requests: int) -> int:
+            refused = 0
+            for first in range(0, requests, BURST):
+                numbers = [number % 1000 for number in range(first, first + BURST)]
+                futures = [host.run_network("n", [np.full(3, number, np.float32)]) for number in numbers]
+                for number, future in zip(numbers, futures, strict=True):
+                    if isinstance(future.exception(PATIENCE), RequestRefusedError):
+                        refused += 1
+                    else:
+                        assert output(future.result()) == [float(number**2)] * 3
+            return refused
+
+        def ask(requests: int) -> int:
+            with ThreadPoolExecutor(CLIENTS) as threads:
+                return sum(threads.map(client, [requests // CLIENTS] * CLIENTS, timeout=10 * PATIENCE))
+
+        ask(16_000)
+        gc.collect()
+        before = current()
+        refused = ask(102_400)
+        gc.collect()
+        assert current() - before < 8 << 20
+        counted = host.statistics().networks["n"]
+        assert counted.requests_succeeded + counted.requests_refused == 118_400
+        assert counted.requests_refused >= refused > 0
 
 
 def test_memory_is_flat_whatever_number_of_requests_there_was() -> None:

@@ -261,6 +261,13 @@ def test_the_fewest_devices_are_found() -> None:
         fewest(lambda count: simulate([one(0.1, count, arrivals)], FREE)[0], 0.05)
 
 
+def test_devices_with_which_requests_are_late_are_not_enough() -> None:
+    """Those that are answered in time are quick whatever the number of devices."""
+    arrivals = np.zeros(8)
+    made = fewest(lambda count: simulate([one(1.0, count, arrivals, timeout=1.5)], FREE)[0], 2.0)
+    assert (made[0], made[1].late) == (8, 0)
+
+
 @pytest.mark.parametrize("needed", [1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 33, 60])
 def test_not_one_device_too_many_is_found(needed: int) -> None:
     one_run = one(1.0, 1, [0.0])

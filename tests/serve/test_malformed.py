@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 from patience import PATIENCE
+from resident import current
 
 from onert.host import DeviceConfig, HostManager
 from onert.serve import ServeConfig, Server
@@ -205,12 +206,6 @@ KINDS: list[Make] = [
 ]
 
 
-def resident() -> int:
-    """The bytes of this process's memory."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * 4096
-
-
 def refused(port: int, rng: random.Random, count: int) -> list[tuple[str, int, bytes]]:
     """Requests that did not get 4xx and a reason."""
     found = []
@@ -227,9 +222,9 @@ def test_a_thousand_wrong_requests_get_reasons_and_change_nothing(small: Server)
     assert port is not None
     rng = random.Random(0)
     assert refused(port, rng, 300) == []
-    before = resident()
+    before = current()
     assert refused(port, rng, 1000) == []
-    assert resident() - before < 16 << 20
+    assert current() - before < 16 << 20
     status, found = ask(port, "POST", INFER, right())
     assert (status, len(found["outputs"][0]["data"])) == (200, 10)
     assert small.service.under_way == 0

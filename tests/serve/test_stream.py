@@ -170,6 +170,26 @@ def test_sequences_on_one_stream_keep_their_own_state_and_order(adding: Server) 
     assert values == [float(at + 1) for at in range(count) for _ in range(2)] * 2
 
 
+def test_a_request_waits_for_the_one_before_it_in_its_sequence(tmp_path: Path) -> None:
+    """Another model's request, which was sent last, is accepted before it."""
+    device = GatedDevice()
+    config = ServeConfig(http_port=None, grpc_port=0)
+    with HostManager([device]) as host, Server(host, {}, config, folder=tmp_path) as server, Call(server) as call:
+        for name in ("kept", "other"):
+            copytree(DIGITS, tmp_path / name)
+            server.repository.load(name)
+        for id_ in ("1", "2", "3"):
+            request = asked(id_, model="kept")
+            request.parameters["sequence_id"].int64_param = 7
+            call.send(request)
+        call.send(asked("4", model="other"))
+        call.end()
+        until(lambda: host.statistics().networks["other"].requests_active == 1)
+        assert server.service.under_way == 2
+        device.gate.set()
+        assert [each.infer_response.id for each in call.answers] == ["1", "2", "3", "4"]
+
+
 def test_an_end_answers_what_a_stream_has_sent_and_ends_it() -> None:
     device = GatedDevice()
     with HostManager([device]) as host:
