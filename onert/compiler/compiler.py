@@ -34,6 +34,7 @@ from onert.ir.process.budget import Budget
 
 from .entry_signature import Entry, enter
 from .extension import load_extensions
+from .lengths import Lengths
 from .limits import STEPS, Limits, limits, spend_operations, steps
 from .options import Options, recordings
 from .pipeline import optimize, pass_names
@@ -42,8 +43,9 @@ from .routine import compile_routine
 if TYPE_CHECKING:
     from onert.compiler.scheduler.exec_time import ExecTimes
 
-KEPT_PROGRAMS = 8
-"""How many programs for other input shapes are kept, those asked for last."""
+KEPT_PROGRAMS, MOST_KEPT, KEPT_BYTES = 8, 32, 256 << 20
+"""How many programs for other input shapes are kept, those asked for last: so many of any model, and of a small one as
+many as take these bytes if they share no constant."""
 
 
 def compilation(
@@ -85,6 +87,9 @@ class Compilation:
         self.choices = choices(entry.subgraph, options, entry.model.subgraphs)
         self.measured = _measured(options) if options.use_scheduler else None
         self.programs: dict[tuple[tuple[Shape, Shape], ...], Program] = {}
+        self.lengths = Lengths(entry, options)
+        constants = sum(o.type.nbytes for graph in entry.model.subgraphs for o in graph.operands if o.is_constant)
+        self.kept = min(MOST_KEPT, max(KEPT_PROGRAMS, KEPT_BYTES // max(1, constants)))
 
     def first(self) -> Program:
         """The program for the input shapes of the options; CompileError, BackendError if it cannot be made."""
@@ -102,7 +107,7 @@ class Compilation:
         # interrupted, or in a child that is forked.
         program = self.programs.pop(entry.shapes, None) or self.compiled(entry, shapes)
         self.programs[entry.shapes] = program
-        for oldest in tuple(self.programs)[:-KEPT_PROGRAMS]:
+        for oldest in tuple(self.programs)[: -self.kept]:
             self.programs.pop(oldest, None)
         return program
 
@@ -115,6 +120,7 @@ class Compilation:
             backend.begin(self.options.settings)
         budget = steps(entry.model)
         allowed = limits(entry.model, entry.subgraph, self.entry.subgraph, self.options, self.backends)
+        inputs, entry = entry.inputs, self.lengths.simplified(entry)
         entry = evolve(entry, model=_prepared(entry, self.choices, self.options, self.backends, budget, allowed))
         routines, notes = self.routines(entry.model, entry.index, budget, allowed)
         if self.options.graph_dot_dump:
@@ -123,7 +129,7 @@ class Compilation:
             name=self.name,
             routines=routines,
             entry=entry.index,
-            inputs=entry.inputs,
+            inputs=inputs,
             outputs=entry.outputs,
             executor=self.options.executor,
             num_threads=self.options.num_threads,

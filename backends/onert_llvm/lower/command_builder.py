@@ -24,11 +24,14 @@ from onert_llvm.command.command import (
     all_commands,
     pieces,
 )
-from onert_llvm.kernels.contraction.register_tile import Tile
+from onert_llvm.kernels.contraction.register_tile import Columns, Tile
 from onert_llvm.runtime.aligned_memory import aligned
 from onert_llvm.schedule.cost_model import Shape, packed_tile
 from onert_llvm.target.isa import Isa
 
+from .shared_packing import shared
+
+Pack = Callable[[Array, Columns, Isa], Array]
 Each = Callable[[Sequence[Callable[[], Array]]], Iterable[Array]]
 """What calls functions, not necessarily one after the other, and gives their results in order."""
 
@@ -100,6 +103,12 @@ class Lowering:
         """The same for one that takes long to make: that waits until the last kernel is begun."""
         self._constants.append(array)
         return Pointer(Area.CONSTANT, len(self._constants) - 1)
+
+    def packed(self, weights: Array, columns: Columns, pack: Pack, isa: Isa | None = None) -> Pointer:
+        """Constant weights as kernels read them, shared with other programs that have them so."""
+        target = isa or self.isa
+        how = (pack, columns, target)
+        return self.later(lambda: shared(weights, how, lambda: pack(weights, columns, target)))
 
     def tile(self, code: Hashable, shape: Shape, isa: Isa | None = None) -> Tile:
         """The tile for a product with packed weights; products whose `code` is equal differ in nothing but the tile.

@@ -73,7 +73,7 @@ def product(lowering: Lowering, m: int, weights: Array, code: Hashable = None, t
     count = panels(n, tile.columns, lowering.isa)
     work = row_work(Shape(m, n, taps * depth), tile, count, taps * depth * 4, lowering.threads)
     slots: dict[str, Slot] = {
-        "b": lowering.later(lambda: pack_f32(weights, tile.columns, lowering.isa)),
+        "b": lowering.packed(weights, tile.columns, pack_f32),
         "m": m,
         "n": n,
         "mc": work.mc,

@@ -34,7 +34,7 @@ def byte_product(
     across = panels(n, tile.columns, isa)
     work = row_work(Shape(m, n, row_bytes, True), tile, across, row_bytes, lowering.threads)
     slots: dict[str, Slot] = {
-        "b": lowering.later(lambda: pack_int8(weights, tile.columns, isa)),
+        "b": lowering.packed(weights, tile.columns, pack_int8, isa),
         "m": m,
         "n": n,
         "mc": work.mc,
