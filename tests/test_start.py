@@ -65,10 +65,10 @@ def test_the_compiler_is_read_with_a_model_that_is_not_known(tmp_path: Path) -> 
     assert loaded == compiled
 
 
-def test_a_model_that_is_only_inspected_reads_no_compiler() -> None:
+def test_a_model_that_is_only_printed_reads_no_compiler() -> None:
     model = REPOSITORY / "nnpackage" / "examples" / "digits_int8" / "digits_int8.tflite"
     said = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "onert.tools.inspect", str(model)],
+        [sys.executable, "-X", "importtime", "-m", "onert.tools.inspect", str(model), "--text"],
         check=True,
         capture_output=True,
         text=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from onert.backend import Backend, Program, Routine
 from onert.backend.residents import Residents
 from onert.compiler.report.graphviz import dot, write_dots
 from onert.compiler.rewrite.effects import subgraph_effects
-from onert.compiler.scheduler.manual import Choices, choices, support, why_not
+from onert.compiler.scheduler.manual import choices, support, why_not
 from onert.compiler.state.resources import with_variables
 from onert.ir import (
     CallTypes,
@@ -43,15 +43,23 @@ from .routine import compile_routine
 if TYPE_CHECKING:
     from onert.compiler.scheduler.exec_time import ExecTimes
 
+WatchModel = Callable[[int, str, Subgraph], None]
+"""Is told the index of a subgraph, the name of a pass that changed it, and what it made of it."""
+
 KEPT_PROGRAMS, MOST_KEPT, KEPT_BYTES = 8, 32, 256 << 20
 """How many programs for other input shapes are kept, those asked for last: so many of any model, and of a small one as
 many as take these bytes if they share no constant."""
 
 
 def compilation(
-    package: Package, options: Options, backends: Sequence[Backend], residents: Residents | None = None
+    package: Package,
+    options: Options,
+    backends: Sequence[Backend],
+    residents: Residents | None = None,
+    watch: WatchModel | None = None,
 ) -> Compilation:
     """What makes the programs of a package on `backends`, loaded and in order of preference, which share `residents`.
+    `watch` sees what each pass makes of each subgraph.
 
     ModelError if the package's models do not fit together, CompileError for a signature or an input shape that the
     model does not have, and for passes or settings that nobody knows.
@@ -60,7 +68,7 @@ def compilation(
     entry = enter(link(package, linking), options.signature)
     shapes = entry.by_position(options.input_shapes)
     _require_known(options, backends)
-    return Compilation(package.name, entry, options, tuple(backends), shapes, residents or Residents())
+    return Compilation(package.name, entry, options, tuple(backends), shapes, residents or Residents(), watch)
 
 
 class Compilation:
@@ -77,7 +85,9 @@ class Compilation:
         backends: tuple[Backend, ...],
         shapes: Mapping[int, tuple[int, ...]],
         residents: Residents,
+        watch: WatchModel | None = None,
     ) -> None:
+        self.watch = watch
         self.shapes = shapes
         self.residents = residents
         self.name = name
@@ -121,7 +131,7 @@ class Compilation:
         budget = steps(entry.model)
         allowed = limits(entry.model, entry.subgraph, self.entry.subgraph, self.options, self.backends)
         inputs, entry = entry.inputs, self.lengths.simplified(entry)
-        entry = evolve(entry, model=_prepared(entry, self.choices, self.options, self.backends, budget, allowed))
+        entry = evolve(entry, model=_prepared(entry, self, budget, allowed))
         routines, notes = self.routines(entry.model, entry.index, budget, allowed)
         if self.options.graph_dot_dump:
             write_dots(Path(self.options.workspace_dir), _graphs(entry.model, routines, self.options.graph_dot_dump))
@@ -203,13 +213,12 @@ def _size(model: Subgraphs) -> int:
     return 20 * sum(len(graph.operands) + len(graph.operations) for graph in model.subgraphs)
 
 
-def _prepared(
-    entry: Entry, chosen: Choices, options: Options, backends: Sequence[Backend], budget: Budget, allowed: Limits
-) -> Subgraphs:
+def _prepared(entry: Entry, asked: Compilation, budget: Budget, allowed: Limits) -> Subgraphs:
     """The model with types inferred and passes run; CompileError if the input shapes do not suit an operation.
 
     Subgraphs that nothing runs any more are emptied.
     """
+    chosen, options, backends, watch = asked.choices, asked.options, asked.backends, asked.watch
     preferred = next((backend for backend in backends if not backend.single), None)
     extensions = load_extensions(options.extensions)
 
@@ -226,7 +235,10 @@ def _prepared(
             own = chosen if index == entry.index else evolve(chosen, by_location={})
             supports = partial(support, backends=backends, chosen=own)
             entered = index == entry.index
-            found[index] = optimize(model[index], options, model, runs, allowed.work, supports, extensions, entered)
+            told = None if watch is None else partial(watch, index)
+            found[index] = optimize(
+                model[index], options, model, runs, allowed.work, supports, extensions, entered, told
+            )
             called = {i for operation in found[index].operations for i in operation.op.subgraphs}
             waiting += sorted(called - found.keys())
         empty = Subgraph((), (), (), ())

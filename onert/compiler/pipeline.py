@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from onert.compiler.legalize.legalize import Supports, legalize
 from onert.compiler.passes.copy_outputs import copy_outputs
@@ -51,6 +51,9 @@ REQUIRED: tuple[Pass, ...] = (copy_outputs,)
 OF_ENTRIES: tuple[Pass, ...] = (update_in_place,)
 """Run behind those on the subgraph that is entered: a run that fails is undone as a whole."""
 
+Watch = Callable[[str, Subgraph], None]
+"""Is told the name of each pass that changed a subgraph, and what it made of it."""
+
 MOST_ROUNDS = 8  # real models settle in two or three; a bound for what passes do to each other on hostile ones
 
 
@@ -63,17 +66,18 @@ def optimize(
     supports: Supports | None = None,
     extensions: tuple[Extension, ...] = (),
     entered: bool = True,
+    watch: Watch | None = None,
 ) -> Subgraph:
     """The subgraph as it is lowered, `entered` by callers or by other subgraphs alone: equivalent, and what the
     required passes ensure holds.
 
     Operations are decomposed where `supports` says that this makes them native. Loops and branches that run subgraphs
     of the `model` come to hold them where that is possible, and a backend `runs` the result, in which loops take at
-    most as much `work` together as one run may.
+    most as much `work` together as one run may. `watch` sees each step of this, but not inside loops and branches.
     """
 
-    def prepared(graph: Subgraph) -> Subgraph:
-        graph = simplify(graph, options, extensions)
+    def prepared(graph: Subgraph, watch: Watch | None = None) -> Subgraph:
+        graph = simplify(graph, options, extensions, watch)
         if supports is None or legalize.__name__ in options.disabled_passes:
             return graph
         find = decompositions_with(extensions)
@@ -81,22 +85,37 @@ def optimize(
         if found is graph:
             return graph
         hold(legalize.__name__, "ensures", (WELL_FORMED,), found)
-        graph = simplify(infer_alone(found), options, extensions)
+        graph = infer_alone(found)
+        if watch is not None:
+            watch(legalize.__name__, graph)
+        graph = simplify(graph, options, extensions, watch)
         found = legalize(graph, supports, find)  # passes may have put together what no backend runs as one
         if found is graph:
             return graph
         hold(legalize.__name__, "ensures", (WELL_FORMED,), found)
-        return infer_alone(found)
+        found = infer_alone(found)
+        if watch is not None:
+            watch(legalize.__name__, found)
+        return found
 
-    subgraph = prepared(subgraph)
+    subgraph = prepared(subgraph, watch)
     if model is not None and runs is not None and options.optimize and enclose.__name__ not in options.disabled_passes:
         found = enclose(model, subgraph, lambda g: prepared(infer_alone(g)), runs, options.max_iterations, work)
         if found is not subgraph:
             hold(enclose.__name__, "ensures", (WELL_FORMED,), found)
+            if watch is not None:
+                watch(enclose.__name__, found)
         subgraph = found
     for each in (*REQUIRED, *(OF_ENTRIES if entered else ())):
-        subgraph = each(subgraph)
+        subgraph = _watched(each, subgraph, watch)
     return subgraph
+
+
+def _watched(each: Pass, subgraph: Subgraph, watch: Watch | None) -> Subgraph:
+    found = each(subgraph)
+    if watch is not None and found is not subgraph:
+        watch(each.name, found)
+    return found
 
 
 def pass_names(extensions: Sequence[Extension] = ()) -> tuple[str, ...]:
@@ -105,7 +124,9 @@ def pass_names(extensions: Sequence[Extension] = ()) -> tuple[str, ...]:
     return (*own, *(p.name for extension in extensions for p in extension.passes))
 
 
-def simplify(subgraph: Subgraph, options: Options, extensions: tuple[Extension, ...] = ()) -> Subgraph:
+def simplify(
+    subgraph: Subgraph, options: Options, extensions: tuple[Extension, ...] = (), watch: Watch | None = None
+) -> Subgraph:
     """The subgraph after the optional passes.
 
     After every pass that changes something the subgraph is checked, after every round its types are inferred anew:
@@ -116,7 +137,7 @@ def simplify(subgraph: Subgraph, options: Options, extensions: tuple[Extension, 
     for _ in range(MOST_ROUNDS):
         before = subgraph
         for each in passes:
-            subgraph = each(subgraph)
+            subgraph = _watched(each, subgraph, watch)
         if subgraph is before:
             break
         subgraph = infer_alone(subgraph)

@@ -14,7 +14,7 @@ from .exits import ended
 
 COMMANDS = {
     "run": "load, compile and run a model",
-    "inspect": "print what is in a model",
+    "inspect": "say what a model is and how it runs here",
     "bundle": "compile models ahead of time into an object file, weights and a C header",
     "bench": "onert and other runtimes side by side",
     "serve": "serve models over HTTP and gRPC in the Open Inference Protocol",

@@ -1,8 +1,10 @@
-"""`onert_inspect`: a model as text, its operations, the plan of its memory."""
+"""`onert_inspect`: what a model is, what runs where and how long that takes, as text and as a page."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -15,25 +17,47 @@ from rich.table import Table
 import onert
 from onert import frontend
 from onert.backend import Program
+from onert.compiler import Options
 from onert.compiler.report import tables
 from onert.compiler.report.memory_plan_svg import plan_svg
 from onert.ir import ExecutionError, Package
+from onert.ir.process import imports
 from onert.ir.text import text
 
 from .arguments import CALLED, backend_names, require_suffix
 from .exits import UsageError, ended
 
+CHOICES = ("executor", "num_threads", "signature", "backends")
+MOST_PORTS = 1 << 16
+
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(prog="onert_inspect", description="Print what is in a model.")
+    out = argparse.ArgumentParser(prog="onert_inspect", description="Say what a model is and how it runs here.")
     out.add_argument("--version", action="version", version=f"onert {onert.__version__}")
-    out.add_argument("model", metavar="MODEL", help=".tflite, .circle, or an nnpackage (directory or zip)")
+    out.add_argument("model", metavar="MODEL", help=".tflite, .circle, .onnx, .tnnproto, or a package")
+    out.add_argument("--text", action="store_true", help="the model as text, operation by operation, and nothing else")
     out.add_argument("--ops", action="store_true", help="the operations: what runs where, with types")
     out.add_argument("--plan", action="store_true", help="the memory plan: where each tensor lies")
     out.add_argument("--svg", type=Path, metavar="FILE", help="draw the memory plan: tensors over time and offset")
-    out.add_argument("--executor", metavar="NAME", help="Linear, Dataflow or Parallel")
-    out.add_argument("--signature", metavar="KEY", help="the signature to compile for --ops and --plan")
-    out.add_argument("--backends", metavar="A;B", help="backends by preference")
+    page = out.add_argument_group("report")
+    page.add_argument("--profile", action="store_true", help="run it on random inputs and time each operation")
+    page.add_argument(
+        "--html", type=Path, metavar="FILE", help="write a page: graph, passes, tensors, memory, time and roofline"
+    )
+    page.add_argument(
+        "--compare",
+        metavar="OTHER",
+        help="put another model beside it, or the same with other options: executor=Parallel,backends=builtin;llvm",
+    )
+    page.add_argument(
+        "--serve", nargs="?", type=int, const=0, metavar="PORT", help="show the page from here, on this machine alone"
+    )
+    page.add_argument("--json", action="store_true", help="print the report as one JSON object and nothing else")
+    compiling = out.add_argument_group("compiler")
+    compiling.add_argument("--executor", metavar="NAME", help="Linear, Dataflow or Parallel")
+    compiling.add_argument("--num_threads", type=int, metavar="N", help="threads (default: all this process may use)")
+    compiling.add_argument("--signature", metavar="KEY", help="the signature to compile for")
+    compiling.add_argument("--backends", metavar="A;B", help="backends by preference")
     out.add_argument("-v", "--verbose_level", type=int, default=0, metavar="N", help="2: tracebacks")
     return out
 
@@ -45,29 +69,88 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> None:
-    compiles = options.ops or options.plan or options.svg is not None
-    for name in ("executor", "signature", "backends"):
-        if getattr(options, name) is not None and not compiles:
-            raise UsageError(f"--{name} is given without --ops, --plan or --svg")
-    require_suffix(options.svg, "--svg", (".svg",))
-    backend_names(options.backends)
-    package = frontend.load(Path(options.model))  # and not the compiler
+    _check(options)
+    path = Path(options.model)
+    package = frontend.load(path)
     for note in package.notes:
         print(f"onert_inspect: note: {note}", file=sys.stderr)
-    if compiles:
-        _tables(options, package)
-    else:
+    if options.text:
         for model in package.models:
             print(text(model, constants=False), end="")
+    elif options.ops or options.plan or options.svg is not None:
+        _tables(options, package)
+    else:
+        _report(options, path, package)
+
+
+def _check(options: argparse.Namespace) -> None:
+    """UsageError for options that exclude one another, or are given in vain."""
+    require_suffix(options.svg, "--svg", (".svg",))
+    require_suffix(options.html, "--html", (".html", ".htm"))
+    backend_names(options.backends)
+    if options.num_threads is not None and options.num_threads < 1:
+        raise UsageError(f"--num_threads is {options.num_threads}, expected at least 1")
+    if options.serve is not None and not 0 <= options.serve < MOST_PORTS:
+        raise UsageError(f"--serve is {options.serve}, expected a port from 0 to {MOST_PORTS - 1}")
+    tables_ = [name for name in ("ops", "plan", "svg") if getattr(options, name)]
+    pages = [n for n in ("profile", "html", "compare", "json") if getattr(options, n)]
+    pages += ["serve"] if options.serve is not None else []
+    chosen = [name for name in CHOICES if getattr(options, name) is not None]
+    for one, others in (("text", (*tables_, *pages, *chosen)), *((name, pages) for name in tables_)):
+        if getattr(options, one) and others:
+            raise UsageError(f"--{one} and --{others[0]} are both given, expected one")
+    for one, other in (("json", "html"), ("json", "serve"), ("html", "serve")):
+        if getattr(options, one) and getattr(options, other) is not None:
+            raise UsageError(f"--{one} and --{other} are both given, expected one")
+
+
+def _choices(options: argparse.Namespace) -> dict[str, Any]:
+    """Compiler options that are given."""
+    found = {name: getattr(options, name) for name in CHOICES if getattr(options, name) is not None}
+    if options.backends is not None:
+        found["backends"] = backend_names(options.backends)
+    return found
+
+
+# ---- the report
+
+
+def _report(options: argparse.Namespace, path: Path, package: Package) -> None:
+    """By modules that only a report needs."""
+    chosen = Options.from_environment(os.environ, **_choices(options))
+    room = "onert.tools.model_report"
+    compare = imports.module(f"{room}.compare")
+    sides = [compare.Side(path, package, chosen)]
+    if options.compare is not None:
+        sides.append(compare.other(options.compare, sides[0]))
+    if options.serve is not None:
+        imports.module(f"{room}.live").serve(sides, port=options.serve, profile=options.profile)
+        return
+    reports = compare.reports(sides, profile=options.profile, graphs=options.html is not None or options.json)
+    if options.json:
+        print(json.dumps(reports[0] if len(reports) == 1 else reports, allow_nan=False))
+        return
+    summary, words = imports.module(f"{room}.summary"), imports.module(f"{room}.words")
+    lines = summary.summary_lines(reports[0]) if len(reports) == 1 else summary.side_by_side(reports)
+    if options.html is not None:
+        page: str = imports.module(f"{room}.document").document(reports)
+        _write(options.html, page)
+        lines.append(f"{summary.labelled('page')} {options.html}, {words.nbytes(len(page.encode()))}")
+    print("\n".join(lines))
+
+
+def _write(path: Path, words: str) -> None:
+    try:
+        path.write_text(words, encoding="utf-8")
+    except OSError as error:
+        raise ExecutionError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+# ---- tables
 
 
 def _tables(options: argparse.Namespace, package: Package) -> None:
-    chosen: dict[str, Any] = {"signature": options.signature}
-    if options.backends is not None:
-        chosen["backends"] = backend_names(options.backends)
-    if options.executor is not None:
-        chosen["executor"] = options.executor
-    program = onert.compile(package, **chosen)
+    program = onert.compile(package, **_choices(options))
     console = Console()
     if options.ops:
         _print(console, tables.operations_table(program.main))
@@ -84,10 +167,7 @@ def _draw(path: Path, program: Program) -> None:
     """A picture of the memory plan; with several memory spaces a file for each, named after it."""
     for name, plan in program.memory_plan.items():
         target = path if len(program.memory_plan) == 1 else path.with_stem(f"{path.stem}.{name}")
-        try:
-            target.write_text(plan_svg(program.main, plan, f"{program.name or 'model'}, {name}"), encoding="utf-8")
-        except OSError as error:
-            raise ExecutionError(f"{target} cannot be written: {error.strerror or error}") from error
+        _write(target, plan_svg(program.main, plan, f"{program.name or 'model'}, {name}"))
 
 
 def _print(console: Console, table: tables.Table) -> None:

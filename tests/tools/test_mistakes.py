@@ -99,7 +99,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     header = np.lib.format.header_data_from_array_1_0(np.zeros(1)) | {"shape": (1 << 50,)}
     with (here / "huge.npy").open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
-    for name in ("full.0", "full.npz", "full.svg"):
+    for name in ("full.0", "full.npz", "full.svg", "full.html"):
         (here / name).symlink_to("/dev/full")
     (here / "raw.0").write_text("words, and no more than words")
     return found

@@ -219,8 +219,8 @@ def test_the_version_is_printed(shell: Shell) -> None:
 
 @pytest.mark.parametrize(
     ("option", "says"),
-    [((), "subgraph "), (("--ops",), "FullyConnected"), (("--plan",), "bytes for")],
-    ids=["text", "operations", "memory"],
+    [((), "multiply-adds"), (("--text",), "subgraph "), (("--ops",), "FullyConnected"), (("--plan",), "bytes for")],
+    ids=["summary", "text", "operations", "memory"],
 )
 def test_a_model_can_be_inspected(capsys: pytest.CaptureFixture[str], option: tuple[str, ...], says: str) -> None:
     assert inspect.main([str(FLOAT), *option]) == 0

@@ -21,7 +21,7 @@ def plan_svg(routine: Routine, plan: ArenaPlan, title: str) -> str:
     Each bar is a tensor with its operand, type and place as a tooltip; those that share memory are one bar. The dashed
     line is the lower bound.
     """
-    tensors, alive = _bars(routine, plan)
+    tensors, alive = bars(routine, plan)
     moments = max((int(m) + 1 for m in alive.last), default=1)
     top = max(plan.size, plan.lower_bound, 1)
     across, up = (WIDTH - _LEFT - 10) / moments, (HEIGHT - _TOP - _BOTTOM) / top
@@ -58,8 +58,8 @@ def plan_svg(routine: Routine, plan: ArenaPlan, title: str) -> str:
     return "\n".join((*lines, "</svg>", ""))
 
 
-def _bars(routine: Routine, plan: ArenaPlan) -> tuple[list[list[int]], Lifetimes]:
-    """The operands that share each place, and when they are alive."""
+def bars(routine: Routine, plan: ArenaPlan) -> tuple[list[list[int]], Lifetimes]:
+    """The operands that share each place of a routine's arena, and the moments between which they are alive."""
     shared: dict[int, list[int]] = {}
     for operand, place in plan.placements.items():
         shared.setdefault(place.root, []).append(operand)

@@ -1,0 +1,98 @@
+"""Compiling a model under observation: the program, and each subgraph as it was after every pass that changed it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import field, frozen
+
+from onert.backend import Backend, Program
+from onert.backend.registry import load_backends
+from onert.compiler import Options
+from onert.compiler.compiler import compilation
+from onert.ir import OnertError, Package, Subgraph, Subgraphs
+from onert.ir.analysis.model_inference import infer_model
+from onert.ir.value import Value
+
+MOST_STAGES = 60
+"""Stages that are recorded of a subgraph; later ones are counted."""
+
+
+@frozen
+class Stage(Value):
+    """A subgraph after a pass, by the pass's name; "file" is what the model says."""
+
+    name: str
+    graph: Subgraph
+
+
+@frozen(eq=False)
+class Compiled:
+    """What became of a model. Where it cannot be compiled, `error` says why and there is no program.
+
+    `model` is the whole of the package as it is entered, its types inferred where they can be; `stages` are by the
+    index of a subgraph; `dropped` counts those past `MOST_STAGES`.
+    """
+
+    package: Package
+    options: Options
+    backends: tuple[Backend, ...]
+    model: Subgraphs
+    entry: int
+    stages: dict[int, list[Stage]]
+    program: Program | None
+    error: str = ""
+    dropped: int = 0
+    notes: tuple[str, ...] = field(default=())
+
+
+def compiled(package: Package, options: Options) -> Compiled:
+    """The package compiled with these options, and how.
+
+    What a model or the options have wrong ends in `error`, not in an exception: the rest of the report says what the
+    model is. BackendError where none of the backends can be loaded.
+    """
+    chosen = options.with_config(package.config)
+    backends = load_backends(chosen.backends)
+    stages: dict[int, list[Stage]] = {}
+    dropped: list[str] = []
+
+    def watch(index: int, name: str, graph: Subgraph) -> None:
+        known = stages.setdefault(index, [])
+        if len(known) < MOST_STAGES:
+            known.append(Stage(name, graph))
+        else:
+            dropped.append(name)
+
+    try:
+        made = compilation(package, chosen, backends, watch=watch)
+    except OnertError as error:
+        return Compiled(package, chosen, backends, package.model, 0, _of_files(package.model), None, str(error))
+    entry = made.entry.reshaped(made.shapes)
+    try:
+        model = infer_model(entry.model, entry.index)
+    except OnertError:
+        model = entry.model  # compiling says what is wrong
+    found = _of_files(entry.model)
+    program, said = _program(made.first)
+    for index, seen in stages.items():
+        found[index].extend(seen)
+    return Compiled(package, chosen, backends, model, entry.index, found, program, said, len(dropped))
+
+
+def _program(make: object) -> tuple[Program | None, str]:
+    """The program, or the sentence on why there is none."""
+    assert callable(make)
+    try:
+        return make(), ""
+    except OnertError as error:
+        return None, str(error)
+
+
+def _of_files(model: Subgraphs) -> dict[int, list[Stage]]:
+    return {index: [Stage("file", graph)] for index, graph in enumerate(model.subgraphs)}
+
+
+def names(backends: Sequence[Backend]) -> list[str]:
+    """The backends' names, in order of preference."""
+    return [backend.name for backend in backends]

@@ -1,0 +1,189 @@
+"""What a person asks of a model first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import prod
+from typing import Any
+
+from onert.backend import TensorInfo
+from onert.ir import DType, Quantization, Subgraph
+from onert.ir.analysis.cost import cost
+from onert.ir.op import Op
+
+from .compiling import Compiled
+from .pools import quantization
+
+PRODUCTS = ("contraction", "recurrent")
+"""Families of operations whose arithmetic is products that are summed up: half of it are multiply-adds."""
+
+
+def facts(found: Compiled) -> dict[str, Any]:
+    """A model's inputs, outputs, signatures, parameters, operations, multiply-adds and memory, and what runs where."""
+    graph = found.model[found.entry] if len(found.model) else Subgraph((), (), (), ())
+    program = found.program
+    inputs = _ends(graph, graph.inputs) if program is None else [_info(info) for info in program.inputs]
+    outputs = _ends(graph, graph.outputs) if program is None else [_info(info) for info in program.outputs]
+    return {
+        "inputs": inputs,
+        "outputs": outputs,
+        "signatures": _signatures(found),
+        "parameters": parameters(found.model.subgraphs),
+        "operations": _operations(found.model.subgraphs),
+        "arithmetic": arithmetic(found.model.subgraphs),
+        "memory": _memory(found),
+        "runs": _runs(found),
+    }
+
+
+def _info(info: TensorInfo) -> dict[str, Any]:
+    return {
+        "name": info.name,
+        "other_names": list(info.other_names),
+        "dtype": info.dtype.text,
+        "shape": list(info.open_shape),
+        "quantization": quantization(info.quantization),
+        "range": real_range(info.dtype, info.quantization),
+    }
+
+
+def _ends(graph: Subgraph, operands: Iterable[int]) -> list[dict[str, Any]]:
+    """The same for a model that could not be compiled."""
+    found = []
+    for at in operands:
+        operand = graph.operands[at]
+        type_ = operand.type
+        found.append(
+            {
+                "name": operand.name,
+                "other_names": [],
+                "dtype": type_.dtype.text,
+                "shape": list(operand.open_shape) if type_.ranked else None,
+                "quantization": quantization(type_.quantization),
+                "range": real_range(type_.dtype, type_.quantization),
+            }
+        )
+    return found
+
+
+def real_range(dtype: DType, q: Quantization | None) -> list[float] | None:
+    """The real numbers that a tensor can hold, where its element type bounds them."""
+    if not dtype.is_integer or dtype.bits > 16:
+        return None
+    low, high = dtype.limits
+    if q is None:
+        return [float(low), float(high)]
+    if not q.per_tensor:
+        return None
+    return [q.scale * (low - q.zero_point), q.scale * (high - q.zero_point)]
+
+
+def _signatures(found: Compiled) -> list[dict[str, Any]]:
+    return [
+        {
+            "key": signature.key,
+            "subgraph": signature.subgraph,
+            "inputs": [tensor.name for tensor in signature.inputs],
+            "outputs": [tensor.name for tensor in signature.outputs],
+            "entered": found.options.signature == signature.key,
+        }
+        for model in found.package.models
+        for signature in model.signatures
+    ]
+
+
+def parameters(graphs: Iterable[Subgraph]) -> dict[str, Any]:
+    """Elements and bytes of constants that several operands share counted once, by element type.
+
+    Numbers that say how operations work (axes, shapes: integers of 32 bits and more) are no parameters, unless they are
+    quantised, as biases are.
+    """
+    seen: set[object] = set()
+    by_type: dict[str, list[int]] = {}
+    for graph in graphs:
+        for operand in graph.operands:
+            constant = operand.data
+            if constant is None or not operand.type.is_static:
+                continue
+            key = constant.place or id(constant)
+            wide = operand.type.dtype.is_integer and operand.type.dtype.bits >= 32
+            if key in seen or operand.type.dtype.is_handle or (wide and operand.type.quantization is None):
+                continue
+            seen.add(key)
+            counted = by_type.setdefault(operand.type.dtype.text, [0, 0])
+            counted[0] += prod(d or 0 for d in operand.type.shape)
+            counted[1] += operand.type.nbytes
+    return {
+        "elements": sum(count for count, _ in by_type.values()),
+        "bytes": sum(nbytes for _, nbytes in by_type.values()),
+        "by_type": [[name, *counted] for name, counted in sorted(by_type.items(), key=lambda item: -item[1][1])],
+    }
+
+
+def _operations(graphs: Iterable[Subgraph]) -> dict[str, Any]:
+    kinds: dict[str, int] = {}
+    for graph in graphs:
+        for operation in graph.operations:
+            kinds[operation.op.label] = kinds.get(operation.op.label, 0) + 1
+    by_kind = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
+    return {"count": sum(kinds.values()), "by_kind": [list(item) for item in by_kind]}
+
+
+def arithmetic(graphs: Iterable[Subgraph]) -> dict[str, Any]:
+    """Multiply-adds of products that are summed up, and all other operations on numbers; those of a subgraph that is
+    called count once. `unknown` counts operations whose shapes only a run tells."""
+    products, others, unknown = 0, 0, 0
+    for graph in graphs:
+        for operation in graph.operations:
+            types = graph.types(operation)
+            if any(t is not None and not t.is_static for t in (*types.inputs, *types.outputs)):
+                unknown += 1
+                continue
+            flops = cost(operation.op, types).flops
+            if _multiplies(operation.op):
+                products += flops // 2
+            else:
+                others += flops
+    return {"multiply_adds": products, "others": others, "unknown": unknown}
+
+
+def _multiplies(op: Op) -> bool:
+    return any(f".ops.{family}." in type(op).__module__ for family in PRODUCTS)
+
+
+def _memory(found: Compiled) -> dict[str, Any] | None:
+    """Bytes of constants as they are compiled, and of the arenas by memory space."""
+    program = found.program
+    if program is None:
+        return None
+    arenas: dict[str, list[int]] = {}
+    for routine in program.routines:
+        for name, plan in routine.arenas.items():
+            sizes = arenas.setdefault(name, [0, 0])
+            sizes[0] += plan.size
+            sizes[1] += plan.lower_bound
+    ends = [t.type.nbytes for t in (*program.inputs, *program.outputs) if t.type.is_static]
+    return {
+        "constants": program.constant_bytes,
+        "arenas": {name: {"bytes": size, "lower_bound": bound} for name, (size, bound) in arenas.items()},
+        "inputs_and_outputs": sum(ends),
+        "open": any(d is None for info in (*program.inputs, *program.outputs) for d in info.shape),
+    }
+
+
+def _runs(found: Compiled) -> dict[str, Any] | None:
+    """How many operations and steps each backend has, and why operations are not on the first one."""
+    program = found.program
+    if program is None:
+        return None
+    steps: dict[str, int] = {}
+    for routine in program.routines:
+        for step in routine.steps:
+            steps[step.backend] = steps.get(step.backend, 0) + 1
+    operations: Mapping[str, int] = program.backends
+    return {
+        "executor": program.executor,
+        "threads": program.num_threads,
+        "backends": [{"name": name, "operations": operations[name], "steps": steps[name]} for name in operations],
+        "notes": [note for note in program.notes if " runs on " in note],
+    }

@@ -1,0 +1,112 @@
+"""What this machine can do at best: measured with products of matrices by our own kernels, and with copies.
+
+Source of the roofline: S. Williams, A. Waterman, D. Patterson, Roofline: An Insightful Visual Performance Model for
+Multicore Architectures, CACM 52(4), 2009.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import onert
+from onert.ir import Array, DType, OnertError, Package, Quantization, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+
+COPIED, HELD = 1 << 26, 1 << 17
+"""Bytes of the arrays that are copied: more than caches hold in all, and what a core's own cache holds."""
+SIDE = 384
+"""Rows, columns and depth of the product."""
+ROUNDS = 256
+"""Copies between which threads need not meet."""
+SECONDS = 0.08
+"""How long each is measured."""
+
+
+@cache
+def machine(threads: int) -> dict[str, Any]:
+    """Bytes a second that memory and caches move, reads and writes counted, and multiplications and additions a second
+    of float32 and int8 numbers, each the best of some rounds on `threads` threads, measured once in a process. A
+    peak that cannot be measured is left out."""
+    peaks = {}
+    for name, model in (("float32", _float_product()), ("int8", _stored_product())):
+        try:
+            peaks[name] = _peak(model, threads)
+        except OnertError:
+            continue
+    return {
+        "processor": _processor(),
+        "threads": threads,
+        "bytes_per_second": _bandwidth(threads, COPIED // threads, 1),
+        "cached_bytes_per_second": _bandwidth(threads, HELD, ROUNDS),
+        "flops_per_second": peaks,
+    }
+
+
+def _best(call: Callable[[], object]) -> float:
+    """Seconds of the fastest of the calls that fit in `SECONDS`, after one that does not count."""
+    call()
+    best, end = float("inf"), perf_counter() + SECONDS
+    while True:
+        start = perf_counter()
+        call()
+        done = perf_counter()
+        best = min(best, done - start)
+        if done >= end:
+            return max(best, 1e-9)
+
+
+def _bandwidth(threads: int, size: int, rounds: int) -> float:
+    """Each thread copies an array of its own so many times."""
+
+    def copy(pair: tuple[Array, Array]) -> None:
+        for _ in range(rounds):
+            np.copyto(*pair)
+
+    pairs = [(np.ones(size, np.uint8), np.ones(size, np.uint8)) for _ in range(threads)]
+    with ThreadPoolExecutor(threads) as pool:
+        best = _best(lambda: list(pool.map(copy, pairs)))
+    return 2 * size * threads * rounds / best
+
+
+def _peak(model: Subgraphs, threads: int) -> float:
+    program = onert.compile(Package((model,), "product"), num_threads=threads)
+    with onert.Execution(program) as execution:
+        info = program.inputs[0]
+        execution.set_input(0, np.ones([d or 1 for d in info.shape], info.dtype.numpy))
+        return 2 * SIDE**3 / _best(execution.execute)
+
+
+def _float_product() -> Subgraphs:
+    b = Builder("product")
+    x = b.input(TensorType(DType.FLOAT32, (SIDE, SIDE)), "x")
+    weight = b.constant(np.full((SIDE, SIDE), 0.5, np.float32))
+    return b.model([b.add(FullyConnected(), x, weight, None)])
+
+
+def _stored_product() -> Subgraphs:
+    b = Builder("product")
+    q = Quantization((0.5,), (0,))
+    x = b.input(TensorType(DType.INT8, (SIDE, SIDE), q), "x")
+    weight = b.constant(np.full((SIDE, SIDE), 3, np.int8), q)
+    return b.model([b.add(FullyConnected(), x, weight, None, quantization=(Quantization((64.0,), (0,)),))])
+
+
+def _processor() -> str:
+    """The processor's name as the system says it."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

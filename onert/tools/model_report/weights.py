@@ -1,0 +1,82 @@
+"""What the elements of constants are like: their range and a histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from onert.ir import Array, Constant, Operand, RuleError, dequantize
+
+from .pools import quantization
+
+BINS = 32
+SAMPLE = 1 << 16
+"""Elements that are looked at of a larger constant: every so manyth."""
+SHOWN = 16
+"""Elements of a small constant that are written."""
+
+
+def constants(found: Sequence[tuple[Constant, Operand]]) -> list[dict[str, Any]]:
+    """Each constant's type, bytes and quantisation, with what its elements are like where they are numbers."""
+    return [_told(constant.array, operand) for constant, operand in found]
+
+
+def _told(stored: Array, operand: Operand) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "name": operand.name,
+        "type": str(operand.type),
+        "elements": int(stored.size),
+        "bytes": int(operand.type.nbytes) if operand.type.is_static else int(stored.nbytes),
+        "quantization": quantization(operand.type.quantization),
+        "first": [_word(v) for v in stored.reshape(-1)[:SHOWN].tolist()] if stored.size <= SHOWN else [],
+    }
+    if stored.dtype.kind in "OSU" or operand.type.dtype.is_complex or not stored.size:
+        return told
+    return told | _numbers(_sampled(stored), stored, operand)
+
+
+def _word(value: object) -> str:
+    text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else f"{value}"
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+def _sampled(stored: Array) -> Array:
+    """The elements, or of many every so manyth."""
+    return stored.reshape(-1)[:: max(1, stored.size // SAMPLE)]
+
+
+def _numbers(sample: Array, stored: Array, operand: Operand) -> dict[str, Any]:
+    """Statistics of stored numbers, and of the real ones that they stand for where one scale is all they have."""
+    numbers = sample.astype(np.float64)
+    finite = numbers[np.isfinite(numbers)]
+    told: dict[str, Any] = {
+        "sampled": int(sample.size) if sample.size < stored.size else None,
+        "not_finite": int(numbers.size - finite.size),
+        "zeros": float(np.mean(numbers == 0)),
+    }
+    if not finite.size:
+        return told
+    low, high = float(finite.min()), float(finite.max())
+    whole = stored.dtype.kind in "iub" and high - low < BINS
+    bins = int(high - low) + 1 if whole else BINS
+    narrow = 1e-6 * max(abs(low), abs(high), 1e-30)  # a span that is too small for its numbers has no bins
+    edges = (low - 0.5, high + 0.5) if whole else (low, high) if high - low > narrow else (low - narrow, high + narrow)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isfinite(edges[1] - edges[0]):
+            return told | {"low": low, "high": high}
+        counts, _ = np.histogram(finite, bins, edges)
+        told |= {"mean": float(finite.mean()), "deviation": float(finite.std())}
+    q = operand.type.quantization
+    real: dict[str, float] = {}
+    if q is not None:
+        try:
+            values = dequantize(np.asarray([[low], [high]]), q) if q.per_tensor else None
+        except RuleError:
+            values = None
+        if values is not None:
+            real = {"real_low": float(values.min()), "real_high": float(values.max())}
+    histogram = {"from": edges[0], "to": edges[1], "counts": counts.tolist()}
+    finite_only = {k: v for k, v in told.items() if not isinstance(v, float) or np.isfinite(v)}
+    return finite_only | {"low": low, "high": high, "histogram": histogram} | real
