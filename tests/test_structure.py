@@ -62,7 +62,7 @@ MAY_IMPORT: dict[str, tuple[set[str], set[str]]] = {
             "onert.bundle",
             "onert.image",
         },
-        {"numpy", "attrs", "rich", "h5py", "PIL", "ai_edge_litert", "openvino", "onnxruntime"},
+        {"numpy", "attrs", "rich", "h5py", "PIL", "av", "soundfile", "ai_edge_litert", "openvino", "onnxruntime"},
     ),
     "onert_reference": ({"onert.ir", "onert.backend"}, {"numpy", "attrs"}),
     "onert_builtin": ({"onert.ir", "onert.backend"}, {"numpy", "attrs"}),
@@ -71,6 +71,8 @@ MAY_IMPORT: dict[str, tuple[set[str], set[str]]] = {
 HEAVY = {
     "h5py",
     "PIL",
+    "av",
+    "soundfile",
     "re2",
     "tensorflow",
     "ai_edge_litert",

@@ -12,8 +12,11 @@ from typing import Any
 
 from onert import __version__
 
+from .answers import TASKS
+from .drawing.drawing import WRITTEN
 from .exits import UsageError
-from .inputs import IMAGES, MAX_RATE, SOUNDS
+from .inputs import IMAGES, MAX_RATE, MODES, PIPED, SOUNDS, VIDEOS, Fit
+from .outputs import SAVED
 
 H5 = "h5"
 """What --shape_prepare and --shape_run say for the shapes of the arrays in --load."""
@@ -37,8 +40,10 @@ _LEAST = {
     "seed": 0,
     "run_delay": -1,
     "verbose_level": 0,
+    "batch": 1,
+    "limit": 1,
 }
-_DASHED = ("sample_rate",)
+_DASHED = ("sample_rate", "min_score")
 """Our own options of several words; ONE's have underscores."""
 
 
@@ -55,12 +60,27 @@ def parser() -> argparse.ArgumentParser:
     data.add_argument("-l", "--load", type=Path, metavar="FILE", help="inputs from .npz, .npy or .h5")
     data.add_argument("--load:raw", dest="load_raw", metavar="PREFIX", help="inputs from raw files PREFIX.0, ...")
     data.add_argument(
-        "--input", action="append", default=[], metavar="NAME=FILE", help="one input from a tensor, image or sound file"
+        "--input",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="an input from an image, a sound, a text or a tensor; of a folder, a video or several files one after the "
+        "other; - is standard input",
     )
+    data.add_argument("--text", action="append", default=[], metavar="[NAME=]TEXT", help="text for an input of strings")
+    data.add_argument("--batch", type=int, metavar="N", help="items that go through the model at once (default 1)")
+    data.add_argument("--limit", type=int, metavar="N", help="items that are run of a folder or a video (default 1000)")
     data.add_argument(
         "--image-mode",
-        choices=("0to1", "neg1to1", "0to255", "neg128to127"),
-        help="what pixels become (default: 0to255 for unsigned bytes, neg128to127 for signed, neg1to1 for floats)",
+        choices=tuple(MODES),
+        help="what pixels become (default: what the model's metadata says, else 0to255 for unsigned bytes, neg128to127 "
+        "for signed, 0to1 for grey floats, neg1to1 for others)",
+    )
+    data.add_argument(
+        "--resize",
+        choices=tuple(fit.value for fit in Fit),
+        help="how a picture of another shape goes into the input (default: letterbox where the model's metadata says "
+        "so, else stretch)",
     )
     data.add_argument(
         "--sample-rate", type=int, metavar="HZ", help="samples a second that the model takes: sounds are resampled"
@@ -77,11 +97,23 @@ def parser() -> argparse.ArgumentParser:
     )
     data.add_argument("--fixed_input", action="store_true", help="the same random inputs for every run")
     data.add_argument("--force_float", action="store_true", help="real numbers where tensors are quantised")
-    data.add_argument("-d", "--dump", type=Path, metavar="FILE", help="write outputs to .npz or .h5")
+    data.add_argument("-d", "--dump", type=Path, metavar="FILE", help="write outputs to .npz, .npy, .h5, .png or .wav")
     data.add_argument("--dump:raw", dest="dump_raw", metavar="PREFIX", help="write outputs to raw files PREFIX.0, ...")
     data.add_argument("--dump_input:raw", dest="dump_input_raw", metavar="PREFIX", help="write inputs to raw files")
     data.add_argument("--labels", type=Path, metavar="FILE", help="names of classes, one a line")
-    data.add_argument("--topk", type=int, metavar="N", help="print the N best classes (default 5 with --labels)")
+    data.add_argument(
+        "--topk", type=int, metavar="N", help="print the N best classes or detections (default: 5 classes)"
+    )
+    data.add_argument(
+        "--min-score", type=float, metavar="S", help="leave out what has a lower score (default 0.3 of boxes)"
+    )
+    data.add_argument("--task", choices=TASKS, help="what outputs are read as (default: what they are recognised as)")
+    data.add_argument(
+        "--show",
+        type=Path,
+        metavar="FILE",
+        help="draw what was found onto the picture; a folder, or a number behind the name, for several pictures",
+    )
     data.add_argument(
         "--output_sizes", metavar="S", help="[index, bytes, ...]: accepted for ONE's scripts; sizes are never needed"
     )
@@ -190,25 +222,34 @@ def check(options: argparse.Namespace) -> None:
             option = name.replace("_", "-") if name in _DASHED else name
             raise UsageError(f"--{option} is {value}, expected at least {low}")
     for item in options.input:
-        if not all(item.partition("=")):
-            raise UsageError(f"--input is {item!r}, expected NAME=FILE")
+        if item != PIPED and not all(item.partition("=")) and not os.path.exists(item):
+            raise UsageError(f"--input is {item!r}, expected NAME=FILE or a file that is there")
+    if options.input.count(PIPED) + sum(item.endswith(f"={PIPED}") for item in options.input) > 1:
+        raise UsageError("--input - is given twice, but there is one standard input")
+    if options.min_score is not None and not options.min_score >= 0:
+        raise UsageError(f"--min-score is {options.min_score}, expected at least 0")
+    if options.show is not None:
+        require_suffix(options.show if options.show.suffix else None, "--show", WRITTEN)
     if options.sample_rate is not None and options.sample_rate > MAX_RATE:
         raise UsageError(f"--sample-rate is {options.sample_rate}, expected at most {MAX_RATE}")
     if not options.start >= 0:
         raise UsageError(f"--start is {options.start}, expected at least 0")
     for given, option, suffixes, what in (
-        (options.image_mode is not None, "--image-mode", IMAGES, "an image"),
-        (options.sample_rate is not None, "--sample-rate", SOUNDS, "a sound"),
+        (options.image_mode is not None, "--image-mode", IMAGES | VIDEOS, "an image"),
+        (options.resize is not None, "--resize", IMAGES | VIDEOS, "an image"),
+        (options.show is not None, "--show", IMAGES | VIDEOS, "an image"),
+        (options.sample_rate is not None and options.dump is None, "--sample-rate", SOUNDS, "a sound"),
         (options.start != 0, "--start", SOUNDS, "a sound"),
+        (options.limit is not None, "--limit", IMAGES | VIDEOS | SOUNDS | {".npy", ".txt"}, "a file"),
     ):
-        if given and not any(item.lower().endswith(tuple(suffixes)) for item in options.input):
+        if given and not any(_may_be(item, suffixes) for item in options.input):
             raise UsageError(f"{option} is given without {what} in --input")
     if options.load is not None and options.load_raw is not None:
         raise UsageError("--load and --load:raw are both given, expected one")
     for name in ("shape_prepare", "shape_run"):
         if wants_h5(getattr(options, name)) and not is_h5(options.load):
             raise UsageError(f"--{name} is {H5}, expected --load with an .h5 file that has the shapes")
-    require_suffix(options.dump, "--dump", (".npz", ".h5", ".hdf5"))
+    require_suffix(options.dump, "--dump", SAVED)
     if options.output_shape is not None and options.dump is None:
         raise UsageError("--output_shape is given without --dump")
     _require_sizes(options.output_sizes)
@@ -219,6 +260,12 @@ def check(options: argparse.Namespace) -> None:
     for path, what in (("qpath", "quantize"), ("cpath", "codegen")):
         if getattr(options, path) is not None and getattr(options, what) is None:
             raise UsageError(f"--{path} is given without --{what}")
+
+
+def _may_be(item: str, suffixes: frozenset[str]) -> bool:
+    """Whether what --input names has one of these suffixes, or may have: a folder, standard input."""
+    path = item if os.path.exists(item) else item.rpartition("=")[2]
+    return path == PIPED or os.path.splitext(path)[1].lower() in suffixes or os.path.isdir(path)
 
 
 def _require_sizes(text: str | None) -> None:

@@ -18,13 +18,12 @@ import onert
 from onert.backend import TensorInfo
 from onert.compiler import Options
 from onert.exec.observers import ProfileRow
-from onert.ir import DType, ExecutionError, Operand, Package, Quantization, Subgraphs, TensorType
+from onert.ir import DType, Operand, Package, Quantization, Subgraphs, TensorType
 from onert.ir.ops.control_flow.control import Call
 from onert.runtime import measuring
 from onert.runtime.details import operand_details
 from onert.tools import contest, inputs
 from onert.tools.inputs import Reading
-from onert.tools.reports.answers import answer_lines, read_answers, top_classes
 from onert.tools.reports.measure import Measurements
 from onert.tools.reports.slowness import runs_slowly, slowness
 
@@ -64,8 +63,8 @@ def test_a_grey_image_has_one_channel_however_the_input_writes_it(tmp_path: Path
 @pytest.mark.parametrize(
     ("dtype", "mode", "black", "white"),
     [
-        (DType.UINT8, None, 0, 255), (DType.INT8, None, -128, 127), (DType.FLOAT32, None, -1, 1),
-        (DType.FLOAT32, "0to1", 0, 1), (DType.FLOAT32, "0to255", 0, 255), (DType.FLOAT32, "neg128to127", -128, 127),
+        (DType.UINT8, None, 0, 255), (DType.INT8, None, -128, 127), (DType.FLOAT32, None, 0, 1),
+        (DType.FLOAT32, "neg1to1", -1, 1), (DType.FLOAT32, "0to255", 0, 255), (DType.FLOAT32, "neg128to127", -128, 127),
         (DType.UINT8, "neg128to127", 0, 127), (DType.INT8, "0to255", 0, 127),
     ],
 )  # fmt: skip
@@ -167,54 +166,7 @@ def test_channels_may_come_before_the_height(tmp_path: Path, shape: tuple[int, .
     np.testing.assert_array_equal(found, np.moveaxis(pixels[..., : shape[-3]], 2, 0).reshape(shape))
 
 
-# ---- classes, times
-
-
-@pytest.mark.parametrize(
-    ("labels", "wanted"),
-    [
-        (["a", "b", "c"], ["c", "a"]), (["b", "c"], ["c", "background"]), ([], ["", ""]), (["a"], ["", "a"]),
-    ],
-)  # fmt: skip
-def test_labels_are_for_the_classes_from_the_back(labels: list[str], wanted: list[str]) -> None:
-    found = top_classes(info(DType.FLOAT32, 3), np.float32([0.3, 0.1, 0.6]), 2, labels)
-    assert [(row["class"], row["label"]) for row in found] == [(2, wanted[0]), (0, wanted[1])]
-
-
-def test_scores_are_real_numbers_and_the_first_of_equals_comes_first() -> None:
-    found = top_classes(info(DType.UINT8, 4, scale=0.25, zero=8), np.uint8([8, 12, 12, 10]), 3, [])
-    assert [(row["class"], row["score"]) for row in found] == [(1, 1.0), (2, 1.0), (3, 0.5)]
-
-
-DETECTED = [
-    np.float32([[[0, 0, 1, 1], [0, 0.5, 1, 1]]]),
-    np.float32([[1, 0]]),
-    np.float32([[0.4, 0.9]]),
-    np.float32([2]),
-]
-
-
-def _infos(outputs: list[np.ndarray]) -> list[TensorInfo]:
-    return [TensorInfo(f"out{at}", DType.FLOAT32, array.shape) for at, array in enumerate(outputs)]
-
-
-def test_a_detector_s_outputs_are_read_as_detections() -> None:
-    found = read_answers(_infos(DETECTED), DETECTED, None, ["cat", "dog"], "labels.txt")
-    assert [(row["label"], row["box"]) for row in found] == [("cat", [0, 0.5, 1, 1]), ("dog", [0, 0, 1, 1])]
-    assert answer_lines(found)[0] == "  1. 0.9000     0  cat  box 0.000 0.500 1.000 1.000"
-    assert len(read_answers(_infos(DETECTED), DETECTED, 1, [], "")) == 1
-    none = [*DETECTED[:3], np.float32([0])]
-    assert read_answers(_infos(none), none, None, [], "") == []
-    with pytest.raises(ExecutionError, match=r"labels.txt has 1 labels, but class 1 was detected"):
-        read_answers(_infos(DETECTED), DETECTED, None, ["cat"], "labels.txt")
-
-
-def test_each_vector_of_classes_is_shown_under_its_name() -> None:
-    outputs = [np.float32([[0.1, 0.9]]), np.zeros((1, 4, 4), np.float32), np.float32([0.2, 0.5, 0.3])]
-    found = read_answers(_infos(outputs), outputs, 1, [], "")
-    assert [(row["output"], row["class"]) for row in found] == [("out0", 1), ("out2", 1)]
-    assert answer_lines(found)[:2] == ["output 'out0':", "  1. 0.9000     1"]
-    assert [row["output"] for row in read_answers(_infos(outputs), outputs, 1, ["a", "b", "c"], "")] == ["out2"]
+# ---- times
 
 
 SLOWNESS = {

@@ -6,6 +6,7 @@ or the class of the error.
 
 from __future__ import annotations
 
+import os
 import shlex
 import tomllib
 import wave
@@ -87,7 +88,12 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (here / name).write_text("words, and no more than words")
     _sound(here / "sound.wav", 2, 8000, 80)
     _sound(here / "silent.wav", 2, 8000, 0)
-    _sound(here / "wide.wav", 3, 8000, 80)
+    _sound(here / "deep.wav", 4, 8000, 80)
+    content = bytearray((here / "deep.wav").read_bytes())
+    content[32:36] = (5).to_bytes(2, "little") + (40).to_bytes(2, "little")  # block and bits of a sample
+    (here / "deep.wav").write_bytes(content)
+    (here / "hollow").mkdir()
+    os.mkfifo(here / "pipe.png")
     _sound(here / "timeless.wav", 2, 0, 80)
     np.save(here / "zeros.npy", np.zeros((1, 8, 8, 1), np.float32))
     np.save(here / "ints.npy", np.zeros((1, 8, 8, 1), np.int32))

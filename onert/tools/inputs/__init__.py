@@ -1,23 +1,46 @@
-"""What a model is run on: files of tensors, images and sounds, or random numbers."""
+"""What a model is run on: files of tensors, images, videos, sounds and text, or random numbers."""
 
 from .arrays import archive, hdf5_shapes, random, raw, write_hdf5
-from .files import from_file
+from .feed import Feed, apart, batches, feed, one_of, together
+from .files import PIPED, Stream, from_file, stream
 from .given import Given, Reading
-from .images import IMAGES, image
-from .sounds import MAX_RATE, SOUNDS, sound
+from .images import MODES, image, plane_of
+from .pictures import IMAGES
+from .placing import Fit
+from .recordings import MAX_RATE, SOUNDS
+from .sounds import sound, takes_sound
+from .texts import TEXTS, takes_text, text
+from .videos import VIDEOS
 
 __all__ = [
     "IMAGES",
     "MAX_RATE",
+    "MODES",
+    "PIPED",
     "SOUNDS",
+    "TEXTS",
+    "VIDEOS",
+    "Feed",
+    "Fit",
     "Given",
     "Reading",
+    "Stream",
+    "apart",
     "archive",
+    "batches",
+    "feed",
     "from_file",
     "hdf5_shapes",
     "image",
+    "one_of",
+    "plane_of",
     "random",
     "raw",
     "sound",
+    "stream",
+    "takes_sound",
+    "takes_text",
+    "text",
+    "together",
     "write_hdf5",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -50,12 +51,21 @@ def random(info: TensorInfo, rng: np.random.Generator) -> Array:
 
 def numpy_file(path: Path) -> Array:
     """An array that NumPy saved; no pickled objects."""
+    return _numpy(path, str(path))
+
+
+def numpy_content(content: bytes, name: str) -> Array:
+    """The array in a content that NumPy wrote; no pickled objects."""
+    return _numpy(io.BytesIO(content), name)
+
+
+def _numpy(source: Path | io.BytesIO, name: str) -> Array:
     try:
-        found = np.load(path, allow_pickle=False)
+        found = np.load(source, allow_pickle=False)
     except _UNREADABLE as error:
-        raise ExecutionError(f"{path} cannot be read: {error}") from error
+        raise ExecutionError(f"{name} cannot be read: {error}") from error
     if not isinstance(found, np.ndarray):
-        raise ExecutionError(f"{path} holds several arrays, expected one")
+        raise ExecutionError(f"{name} holds several arrays, expected one")
     return found
 
 
@@ -121,12 +131,17 @@ def write_hdf5(path: Path, arrays: Sequence[Array]) -> None:
 
 def raw(path: Path, info: TensorInfo) -> Array:
     """Raw little-endian elements in row-major order, just as many as the shape says."""
-    shape = tuple(1 if d is None else d for d in info.shape)
     try:
         content = path.read_bytes()
     except OSError as error:
         raise ExecutionError(f"{path} cannot be read: {error.strerror or error}") from error
+    return raw_content(content, str(path), info)
+
+
+def raw_content(content: bytes, name: str, info: TensorInfo) -> Array:
+    """The elements that a content has, just as many as the shape says."""
+    shape = tuple(1 if d is None else d for d in info.shape)
     wanted = int(np.prod(shape, dtype=np.int64)) * info.dtype.itemsize
     if len(content) != wanted:
-        raise ExecutionError(f"{path} has {len(content)} bytes, input {info.name!r} takes {wanted}")
+        raise ExecutionError(f"{name} has {len(content)} bytes, input {info.name!r} takes {wanted}")
     return np.frombuffer(content, info.dtype.numpy).reshape(shape)

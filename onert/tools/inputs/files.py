@@ -1,25 +1,100 @@
-"""One input from a file of any kind that is read."""
+"""What files are as inputs, by their suffixes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from attrs import frozen
 
 from onert.backend import TensorInfo
 from onert.ir import ExecutionError
+from onert.ir.value import Value
 
 from .arrays import numpy_file, raw
+from .folders import files_in
 from .given import Given, Reading
-from .images import IMAGES, image
-from .sounds import SOUNDS, sound
+from .images import from_picture, image
+from .pictures import IMAGES
+from .piped import piped
+from .recordings import SOUNDS, record
+from .sounds import piece_count, seconds, sound, windows
+from .texts import MAX_TEXT, TEXTS, takes_text, text
+from .videos import VIDEOS, frame_count, frames
+
+PIPED = "-"
+"""What stands for standard input."""
+ARRAYS = frozenset({".npy"})
+KINDS = IMAGES | SOUNDS | ARRAYS | TEXTS
+"""Files of a folder that are read."""
+
+
+@frozen(eq=False)
+class Stream(Value):
+    """What an input is given, one after the other.
+
+    `count` is how many there are, None where only the end tells. `pieces` says that they are pieces of one sound, and
+    `continuous` that each begins where the one before it ends, so that a model's state goes on.
+    """
+
+    items: Iterator[Given]
+    count: int | None = 1
+    pieces: bool = False
+    continuous: bool = False
 
 
 def from_file(path: Path, info: TensorInfo, reading: Reading) -> Given:
-    """One input from a file: .npy, an image, a .wav, or raw elements. ExecutionError if it does not fit."""
-    if not path.is_file():
-        raise ExecutionError(f"{path} for input {info.name!r} is no file")
+    """One input from a file: .npy, an image, a sound, text, or raw elements. ExecutionError if it does not fit."""
+    _require_file(path, info)
     suffix = path.suffix.lower()
+    if takes_text(info) and suffix not in ARRAYS:
+        if path.stat().st_size > MAX_TEXT:
+            raise ExecutionError(f"{path} has {path.stat().st_size} bytes, expected text of at most {MAX_TEXT}")
+        return text(path.read_bytes(), str(path), info)
     if suffix in IMAGES:
         return image(path, info, reading)
     if suffix in SOUNDS:
         return sound(path, info, reading)
-    return Given(numpy_file(path) if suffix == ".npy" else raw(path, info), str(path))
+    return Given(numpy_file(path) if suffix in ARRAYS else raw(path, info), str(path))
+
+
+def stream(paths: Sequence[str], info: TensorInfo, reading: Reading) -> Stream:
+    """Files, folders, videos and standard input (`-`) as what an input is given, one after the other.
+
+    A sound that is longer than the input is cut into pieces unless its start is said. ExecutionError for what does not
+    fit, as soon as it is come to; for what is not there, at once.
+    """
+    found = [_one(path, info, reading) for path in paths]
+    if len(found) == 1:
+        return found[0]
+    counts = [each.count for each in found]
+    total = None if None in counts else sum(c for c in counts if c is not None)
+    return Stream((given for each in found for given in each.items), total)
+
+
+def _one(path: str, info: TensorInfo, reading: Reading) -> Stream:
+    if path == PIPED:
+        return Stream(iter([piped(info, reading)]))
+    place = Path(path)
+    if place.is_dir():
+        files = files_in(place, KINDS)
+        return Stream((from_file(file, info, reading) for file in files), len(files))
+    _require_file(place, info)
+    suffix = place.suffix.lower()
+    if suffix in VIDEOS:
+        pictures = (from_picture(picture, info, reading) for picture in frames(place))
+        return Stream(pictures, frame_count(place), continuous=True)
+    if suffix in SOUNDS and not reading.start and not takes_text(info):
+        recording = record(place, path)
+        length = seconds(recording, info, reading)
+        there = len(recording.samples) / recording.rate
+        if length is not None and there > length:
+            count = piece_count(recording, length)
+            return Stream(windows(recording, info, reading), count, pieces=True, continuous=True)
+    return Stream(iter([from_file(place, info, reading)]))
+
+
+def _require_file(path: Path, info: TensorInfo) -> None:
+    if not path.is_file():
+        what = ", which is a pipe; cat it into --input -" if path.is_fifo() else ""
+        raise ExecutionError(f"{path} for input {info.name!r} is no file{what}")

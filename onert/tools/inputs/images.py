@@ -5,61 +5,136 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from attrs import frozen
 
 from onert.backend import TensorInfo
 from onert.image import Conversion, Format, Layout
 from onert.ir import DType, ExecutionError
 from onert.ir import shape as shapes
+from onert.ir.value import Value
 
 from .given import Given, Reading
+from .pictures import Picture, decode, placed
+from .placing import Fit, place
 
-IMAGES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"})
-_MODES = {"0to1": (1 / 255, 0.0), "neg1to1": (2 / 255, -1.0), "0to255": (1.0, 0.0), "neg128to127": (1.0, -128.0)}
+MODES = {
+    "0to1": ((1 / 255,), (0.0,)),
+    "neg1to1": ((2 / 255,), (-1.0,)),
+    "0to255": ((1.0,), (0.0,)),
+    "neg128to127": ((1.0,), (-128.0,)),
+    "imagenet": (
+        tuple(1 / (255 * d) for d in (0.229, 0.224, 0.225)),
+        tuple(-m / d for m, d in zip((0.485, 0.456, 0.406), (0.229, 0.224, 0.225), strict=True)),
+    ),
+}
+"""What a pixel from 0 to 255 is multiplied with and what is added, for all channels or each. The last one subtracts the
+mean of ImageNet's pixels and divides by their deviation, as networks of torchvision and timm have it."""
+_WHOLE = ("0to255", "neg128to127")
 _CHANNELS = {1: Format.GRAY, 3: Format.RGB, 4: Format.RGBA}
+_STEP, _MOST = 32, 1280
+"""Where an input leaves height and width open, they are multiples of the first, and at most the second."""
+
+
+@frozen
+class Plane(Value):
+    """Height, width, channels and layout of an input that takes an image."""
+
+    height: int | None
+    width: int | None
+    channels: int
+    layout: Layout
 
 
 def image(path: Path, info: TensorInfo, reading: Reading) -> Given:
-    """An image resized (bilinear) to the input's height and width, its pixels as the mode says.
+    """An image file as an input (`from_picture`)."""
+    return from_picture(decode(path, str(path)), info, reading)
+
+
+def from_picture(picture: Picture, info: TensorInfo, reading: Reading) -> Given:
+    """A picture resized (bilinear) to the input's height and width, its pixels as the mode says.
 
     The input is `[1, height, width, channels]`, `[height, width, channels]`, `[1, height, width]`, `[height, width]` or
-    one of the first two with its channels before the height, channels being 1 (grey), 3 or 4. A quantised input takes
-    pixels as they are stored for the modes 0to255 and neg128to127, and for the others the numbers quantised.
-    ExecutionError for any other input, and for what is no image.
+    one of the first two with its channels before the height, channels being 1 (grey), 3 or 4. Height and width may be
+    open: they are then those of the reading, else multiples of 32 near the picture's. A quantised input takes pixels as
+    they are stored for the modes 0to255 and neg128to127, and for the others the numbers quantised. ExecutionError for
+    any other input.
     """
-    try:
-        from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 # optional
-    except ImportError as error:
-        raise ExecutionError("images need Pillow; pip install 'onert-toolkit[images]'") from error
-    height, width, channels, layout = _plane(path, info)
-    try:
-        with Image.open(path) as opened:
-            size = opened.size
-            decoded = opened.convert("L" if channels == 1 else _CHANNELS[channels].value)
-            pixels = np.asarray(decoded.resize((width, height), Image.Resampling.BILINEAR))
-    except (OSError, UnidentifiedImageError, ValueError, Image.DecompressionBombError) as error:
-        raise ExecutionError(f"{path} cannot be read as an image: {error}") from error
-    chosen = reading.image_mode or {DType.UINT8: "0to255", DType.INT8: "neg128to127"}.get(info.dtype, "neg1to1")
-    scale, offset = _MODES[chosen]
-    quantization = info.quantization if chosen in ("0to1", "neg1to1") else None
-    whole = (1, height, width, channels) if layout is Layout.NHWC else (1, channels, height, width)
-    plane = TensorInfo(info.name, info.dtype, whole, quantization)
-    tensor = Conversion(_CHANNELS[channels], scale, offset, layout).to_tensor(pixels, _CHANNELS[channels], plane)
-    resized = "" if size == (width, height) else f" resized from {size[0]}x{size[1]} to {width}x{height},"
-    return Given(tensor.reshape(tuple(d or 1 for d in info.shape)), f"{path},{resized} pixels as {chosen}")
+    plane = plane_of(info, reading.said.color)
+    if plane is None:
+        raise ExecutionError(
+            f"{picture.name} is an image, but input {info.name!r} has shape {shapes.text(info.shape)}, which is no "
+            "image's: one has a height, a width, and 1, 3 or 4 channels"
+        )
+    height, width = _size(picture, plane, reading)
+    placement = place(picture.size, (height, width), reading.fit)
+    pixels = placed(picture, placement, plane.channels)
+    scale, offset, mode = _numbers(info, plane.channels, reading)
+    quantization = None if mode in _WHOLE else info.quantization
+    whole = (1, height, width, plane.channels)
+    if plane.layout is Layout.NCHW:
+        whole = (1, plane.channels, height, width)
+    target = TensorInfo(info.name, info.dtype, whole, quantization)
+    format_ = _CHANNELS[plane.channels]
+    tensor = Conversion(format_, scale, offset, plane.layout).to_tensor(pixels, format_, target)
+    shape = tuple(d or 1 for d in info.open_shape) if None not in (plane.height, plane.width) else tensor.shape
+    said = [picture.name, *picture.said]
+    if picture.size != (height, width):
+        how = {
+            Fit.STRETCH: "",
+            Fit.LETTERBOX: ", its aspect kept and padded",
+            Fit.CROP: ", its aspect kept and cropped",
+        }
+        said.append(f"resized from {picture.size[1]}x{picture.size[0]} to {width}x{height}{how[reading.fit]}")
+    return Given(tensor.reshape(shape), f"{', '.join(said)}, pixels as {mode}", picture, placement)
 
 
-def _plane(path: Path, info: TensorInfo) -> tuple[int, int, int, Layout]:
-    """Height, width, channels and layout of an input that takes an image."""
-    dims = [d or 1 for d in info.shape]
-    if (len(dims) == 4 and dims[0] == 1) or (len(dims) == 3 and dims[0] == 1 and dims[2] not in _CHANNELS):
+def plane_of(info: TensorInfo, color: str = "") -> Plane | None:
+    """The plane of an input that takes images; None for others. `color` is what metadata says the input is."""
+    dims = list(info.open_shape)
+    is_batch = len(dims) == 4 or (len(dims) == 3 and dims[2] not in _CHANNELS)
+    if is_batch and dims[0] in (1, None):
         dims = dims[1:]
-    if len(dims) == 2 and dims[0] > 1:  # a single row is a vector
-        dims = [*dims, 1]
+    if len(dims) == 2 and dims[0] != 1:  # a single row is a vector
+        dims = [*dims, 1] if color or None not in dims else []
     if len(dims) == 3 and dims[2] in _CHANNELS:
-        return dims[0], dims[1], dims[2], Layout.NHWC
+        return Plane(dims[0], dims[1], dims[2] or 1, Layout.NHWC)
     if len(dims) == 3 and dims[0] in _CHANNELS:
-        return dims[1], dims[2], dims[0], Layout.NCHW
-    raise ExecutionError(
-        f"{path} is an image, but input {info.name!r} has shape {shapes.text(info.shape)}, which is no image's: "
-        "one has a height, a width, and 1, 3 or 4 channels"
-    )
+        return Plane(dims[1], dims[2], dims[0] or 1, Layout.NCHW)
+    return None
+
+
+def _size(picture: Picture, plane: Plane, reading: Reading) -> tuple[int, int]:
+    """Height and width that the picture is given."""
+    wanted = reading.image_size
+    if wanted is None:
+        shrink = min(1.0, _MOST / max(picture.size))
+        height, width = (max(_STEP, round(side * shrink / _STEP) * _STEP) for side in picture.size)
+        wanted = (height, width)
+    return plane.height or wanted[0], plane.width or wanted[1]
+
+
+def _numbers(info: TensorInfo, channels: int, reading: Reading) -> tuple[tuple[float, ...], tuple[float, ...], str]:
+    """What pixels are multiplied with, what is added, and what that is called."""
+    said = reading.said
+    if reading.image_mode is None and info.dtype.is_float and said.deviation:
+        means, deviations = np.broadcast_arrays(said.mean or (0.0,), said.deviation)
+        if len(deviations) in (1, channels):
+            scale = tuple((1 / deviations).tolist())
+            offset = tuple((-means / deviations).tolist())
+            return scale, offset, f"(p - {_text(means)}) / {_text(deviations)}, as the model's metadata says"
+    chosen = reading.image_mode or default_mode(info, channels)
+    scale, offset = MODES[chosen]
+    if channels not in (len(scale), 3) and len(scale) != 1:
+        raise ExecutionError(f"input {info.name!r} takes {channels} channels, expected 3 for pixels as {chosen}")
+    return scale, offset, chosen
+
+
+def default_mode(info: TensorInfo, channels: int) -> str:
+    """What pixels become where neither the user nor the model says it: grey reals are digits' mostly, from 0 to 1."""
+    whole = {DType.UINT8: "0to255", DType.INT8: "neg128to127"}.get(info.dtype)
+    return whole or ("0to1" if channels == 1 else "neg1to1")
+
+
+def _text(numbers: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:
+    found = [f"{n:g}" for n in numbers.tolist()]
+    return found[0] if len(set(found)) == 1 else f"[{', '.join(found)}]"

@@ -3,62 +3,92 @@
 from __future__ import annotations
 
 import math
-import wave
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from attrs import evolve
 
 from onert.backend import TensorInfo
 from onert.ir import Array, DType, ExecutionError, quantize
 from onert.ir import shape as shapes
 
 from .given import Given, Reading
-
-SOUNDS = frozenset({".wav"})
-MAX_RATE = 1_000_000
-"""The highest sample rate: resampling takes memory for a second of it."""
+from .recordings import Recording, record, resampled
 
 
 def sound(path: Path, info: TensorInfo, reading: Reading) -> Given:
-    """The first channel of a .wav file as numbers from -1 to 1, at the sample rate that the model takes.
+    """A sound file as an input (`from_recording`)."""
+    return from_recording(record(path, str(path)), info, reading)
+
+
+def from_recording(recording: Recording, info: TensorInfo, reading: Reading) -> Given:
+    """The first channel of a recording as numbers from -1 to 1, at the sample rate that the model takes.
 
     The input has one dimension of samples and others of 1. What does not fit is cut, from `reading.start` on, or
     followed by silence; an input of unknown length takes all. An int16 input takes samples as they are stored there.
     `source` says all that was done. ExecutionError for other inputs, and for what is no sound.
     """
-    shape = _samples_shape(path, info)
-    _require_elements(path, info)
-    rate, channels, samples = _read(path)
+    name, rate, channels, samples = recording.name, recording.rate, recording.channels, recording.samples
+    shape = _samples_shape(name, info)
+    _require_elements(name, info)
     done = []
     if channels > 1:
         done.append(f"the first of {channels} channels")
     start = round(reading.start * rate)
     if start >= len(samples):
         raise ExecutionError(
-            f"{path} is {len(samples) / rate:.3f} s long, expected a sound that goes on after the start, "
+            f"{name} is {len(samples) / rate:.3f} s long, expected a sound that goes on after the start, "
             f"{reading.start:g} s"
         )
     samples = samples[start:]
-    wanted = rate if reading.sample_rate is None else reading.sample_rate
+    said = reading.sample_rate or reading.said.sample_rate
+    wanted = said or rate
     count = math.ceil(len(samples) * wanted / rate) if -1 in shape else math.prod(shape)
-    if reading.sample_rate is None:
+    if said is None:
         done.append(f"at {rate} Hz as it is, for the model does not say its sample rate (--sample-rate does)")
     elif rate != wanted:
         done.append(f"resampled from {rate} to {wanted} Hz")
     there = len(samples) * wanted / rate
     part = samples[: math.ceil(count * rate / wanted)]
     part = part if rate == wanted else resampled(part, rate, wanted)
-    if reading.start or math.ceil(there) > count:
-        done.append(f"{min(count, len(part)) / wanted:.3f} of {there / wanted + reading.start:.3f} s")
+    if start or math.ceil(there) > count:
+        done.append(f"{min(count, len(part)) / wanted:.3f} of {there / wanted + start / rate:.3f} s")
     if start:
-        done.append(f"from {reading.start:g} s on")
+        done.append(f"from {start / rate:g} s on")
     if len(part) < count:
         done.append(f"{len(part)} samples and {count - len(part)} of silence")
     whole = np.pad(part[:count], (0, max(0, count - len(part)))).reshape(shape)
-    return Given(_stored(whole, info), ", ".join((str(path), *done)))
+    return Given(_stored(whole, info), ", ".join((name, *done)), is_sound=True)
 
 
-def _samples_shape(path: Path, info: TensorInfo) -> tuple[int, ...]:
+def windows(recording: Recording, info: TensorInfo, reading: Reading) -> Iterator[Given]:
+    """A recording in pieces as long as the input, one after the other; the last is followed by silence."""
+    length = seconds(recording, info, reading)
+    for number in range(1 if length is None else piece_count(recording, length)):
+        yield from_recording(recording, info, evolve(reading, start=number * (length or 0.0)))
+
+
+def piece_count(recording: Recording, length: float) -> int:
+    """How many pieces of `length` seconds a recording has, the last of which may be shorter."""
+    return max(1, math.ceil(len(recording.samples) / recording.rate / length - 1e-9))
+
+
+def seconds(recording: Recording, info: TensorInfo, reading: Reading) -> float | None:
+    """How long a sound the input takes; None where it takes any."""
+    shape = _samples_shape(recording.name, info)
+    rate = reading.sample_rate or reading.said.sample_rate or recording.rate
+    return None if -1 in shape else math.prod(shape) / rate
+
+
+def takes_sound(info: TensorInfo) -> bool:
+    """Whether an input has one dimension of samples."""
+    shape = info.open_shape
+    long = [d for d in shape if d != 1]
+    return len(long) == 1 and (info.dtype.is_float or info.dtype is DType.INT16 or info.quantization is not None)
+
+
+def _samples_shape(name: str, info: TensorInfo) -> tuple[int, ...]:
     """The shape with -1 for a number of samples that is not known."""
     shape = list(info.open_shape)
     unknown = [at for at, d in enumerate(shape) if d is None]
@@ -67,54 +97,20 @@ def _samples_shape(path: Path, info: TensorInfo) -> tuple[int, ...]:
         return tuple(-1 if at == unknown[-1] else 1 for at in range(len(shape)))
     if len(long) != 1:
         raise ExecutionError(
-            f"{path} is a sound, but input {info.name!r} has shape {shapes.text(info.shape)}, which is no sound's: one "
+            f"{name} is a sound, but input {info.name!r} has shape {shapes.text(info.shape)}, which is no sound's: one "
             "has a single dimension of samples"
         )
     return tuple(d or 1 for d in info.shape)
 
 
-def _require_elements(path: Path, info: TensorInfo) -> None:
+def _require_elements(name: str, info: TensorInfo) -> None:
     """ExecutionError unless samples can be said in the input's element type."""
     if info.dtype.is_float or info.dtype is DType.INT16 or (info.dtype.is_integer and info.quantization is not None):
         return
     raise ExecutionError(
-        f"{path} is a sound, but input {info.name!r} has elements of type {info.dtype.numpy}, expected real numbers, "
+        f"{name} is a sound, but input {info.name!r} has elements of type {info.dtype.numpy}, expected real numbers, "
         "int16 or quantised ones"
     )
-
-
-def _read(path: Path) -> tuple[int, int, Array]:
-    """The sample rate, the number of channels, and the first of these from -1 to 1."""
-    try:
-        with wave.open(str(path)) as file:
-            width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
-            frames = file.readframes(file.getnframes())
-    except (wave.Error, EOFError, OSError, RuntimeError) as error:
-        raise ExecutionError(f"{path} cannot be read as a sound: {error}") from error
-    if width not in (1, 2, 4):
-        raise ExecutionError(f"{path} has samples of {width} bytes, expected 1, 2 or 4")
-    if not 1 <= rate <= MAX_RATE:
-        raise ExecutionError(f"{path} has a sample rate of {rate} Hz, expected 1 to {MAX_RATE}")
-    frames = frames[: len(frames) - len(frames) % (width * channels)]
-    if not frames:
-        raise ExecutionError(f"{path} has no samples")
-    samples = np.frombuffer(frames, {1: "u1", 2: "<i2", 4: "<i4"}[width])
-    real = samples.astype(np.float32) / np.float32(1 << (8 * width - 1)) - np.float32(1 if width == 1 else 0)
-    mono = real.reshape(-1, channels)[:, 0]
-    return rate, channels, mono
-
-
-def resampled(samples: Array, rate: int, wanted: int) -> Array:
-    """The same sound at another rate: its spectrum with the frequencies that both rates can say."""
-    count = math.ceil(len(samples) * wanted / rate)
-    step = rate // math.gcd(rate, wanted)  # so many samples are a whole number at the other rate
-    padded = np.pad(samples, (0, -len(samples) % step))
-    total = len(padded) // step * (wanted // math.gcd(rate, wanted))
-    spectrum = np.fft.rfft(padded)
-    kept = min(len(spectrum), total // 2 + 1)
-    limited = np.zeros(total // 2 + 1, spectrum.dtype)
-    limited[:kept] = spectrum[:kept]
-    return (np.fft.irfft(limited, total)[:count] * (total / len(padded))).astype(np.float32)
 
 
 def _stored(real: Array, info: TensorInfo) -> Array:

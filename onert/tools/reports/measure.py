@@ -18,10 +18,14 @@ PHASES = {"MODEL_LOAD": "MODEL_LOAD", "COMPILE": "PREPARE", "EXECUTE": "EXECUTE"
 
 @define
 class Measurements:
-    """Milliseconds of loading, compiling and each counted run; kilobytes of memory after each phase."""
+    """Milliseconds of loading, compiling and each counted run; kilobytes of memory after each phase.
+
+    `batch` is how many items go through in one run.
+    """
 
     milliseconds: dict[str, float] = field(factory=dict)
     runs: list[float] = field(factory=list)
+    batch: int = 1
     memory: dict[str, dict[str, int]] = field(factory=dict)
 
     @contextmanager
@@ -33,15 +37,28 @@ class Measurements:
 
     @property
     def statistics(self) -> dict[str, float | int]:
-        """Mean, max, min and geometric mean over the runs, in milliseconds."""
+        """Mean, max, min, geometric mean and percentiles over the runs, in milliseconds; items a second."""
         geometric = math.exp(sum(math.log(max(t, 1e-9)) for t in self.runs) / len(self.runs))
         return {
             "mean": sum(self.runs) / len(self.runs),
             "max": max(self.runs),
             "min": min(self.runs),
             "geomean": geometric,
+            "median": percentile(self.runs, 50),
+            "p90": percentile(self.runs, 90),
+            "p99": percentile(self.runs, 99),
+            "per_second": self.batch * len(self.runs) / max(sum(self.runs), 1e-9) * 1e3,
             "runs": len(self.runs),
         }
+
+
+def percentile(values: Sequence[float], part: float) -> float:
+    """The value that `part` percent lie below, between its neighbours in proportion."""
+    ordered = sorted(values)
+    place = (len(ordered) - 1) * part / 100
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
 def memory_kib() -> dict[str, int]:
@@ -57,7 +74,7 @@ def memory_kib() -> dict[str, int]:
 
 
 def phase_lines(measured: Measurements, *, memory: bool) -> Iterator[str]:
-    """The block that ONE's tools print."""
+    """The block that ONE's tools print, percentiles behind their times where there were several runs."""
     yield "==================================="
     for phase in ("MODEL_LOAD", "COMPILE"):
         yield f"{PHASES[phase]:<12} takes {measured.milliseconds[phase]:.3f} ms"
@@ -66,6 +83,9 @@ def phase_lines(measured: Measurements, *, memory: bool) -> Iterator[str]:
     for key in ("mean", "max", "min", "geomean"):
         yield f"- {key.upper():<8}:  {statistics[key]:.3f} ms"
     yield "==================================="
+    if len(measured.runs) > 1:
+        times = ", ".join(f"{key} {statistics[key]:.3f} ms" for key in ("median", "p90", "p99"))
+        yield f"{times}, {statistics['per_second']:.1f} a second"
     if memory:
         for phase, name in PHASES.items():
             yield f"{name:<12} " + "  ".join(f"{k.upper()} {v} kb" for k, v in sorted(measured.memory[phase].items()))

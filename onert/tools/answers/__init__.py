@@ -1,0 +1,25 @@
+"""What outputs mean to people: classes, detections, points, areas, pictures."""
+
+from .classes import top_classes
+from .ends import Ends, Wanted, real_outputs
+from .found import TASKS, Answer, Found
+from .labels import Labels, read_labels
+from .lines import answer_lines
+from .placed import in_picture
+from .recognise import hint, recognise
+
+__all__ = [
+    "TASKS",
+    "Answer",
+    "Ends",
+    "Found",
+    "Labels",
+    "Wanted",
+    "answer_lines",
+    "hint",
+    "in_picture",
+    "read_labels",
+    "real_outputs",
+    "recognise",
+    "top_classes",
+]

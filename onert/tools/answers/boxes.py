@@ -1,0 +1,63 @@
+"""Boxes: how they are written, and which of those that overlap are kept."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onert.ir import Array
+
+IOU = 0.45
+"""Of two boxes of a class that share more of their union, the one of lower score is left out."""
+_CANDIDATES, _KEPT = 3000, 300
+_PARTS = 2.0
+"""Coordinates in parts of the plane are lower, those in pixels are not."""
+
+
+def corners(boxes: Array) -> Array:
+    """`[n, 4]` of middle x, middle y, width, height as top, left, bottom, right."""
+    x, y, width, height = np.moveaxis(boxes.astype(np.float64), -1, 0)
+    return np.stack([y - height / 2, x - width / 2, y + height / 2, x + width / 2], -1)
+
+
+def swapped(boxes: Array) -> Array:
+    """Left, top, right, bottom as top, left, bottom, right, and back."""
+    return boxes.astype(np.float64)[..., [1, 0, 3, 2]]
+
+
+def in_parts(boxes: Array, plane: tuple[int, int]) -> tuple[Array, str]:
+    """Boxes (top, left, bottom, right) in parts of the plane, and what they are in: pixels where they are large."""
+    finite = boxes[np.isfinite(boxes)]
+    if finite.size and np.abs(finite).max() > _PARTS:
+        height, width = plane
+        return boxes / np.array([height, width, height, width]), f"pixels of {width}x{height}"
+    return boxes, "parts of the picture"
+
+
+def suppressed(boxes: Array, scores: Array, classes: Array) -> list[int]:
+    """The positions of the boxes that are kept, the surest first: non-maximum suppression within each class."""
+    order = np.argsort(-scores, kind="stable")[:_CANDIDATES]
+    kept: list[int] = []
+    area = np.maximum(boxes[:, 2] - boxes[:, 0], 0) * np.maximum(boxes[:, 3] - boxes[:, 1], 0)
+    while len(order) and len(kept) < _KEPT:
+        best, rest = int(order[0]), order[1:]
+        kept.append(best)
+        top, left = (np.maximum(boxes[best, side], boxes[rest, side]) for side in (0, 1))
+        bottom, right = (np.minimum(boxes[best, side], boxes[rest, side]) for side in (2, 3))
+        shared = np.maximum(bottom - top, 0) * np.maximum(right - left, 0)
+        union = area[best] + area[rest] - shared
+        overlaps = (shared > IOU * union) & (classes[rest] == classes[best])
+        order = rest[~overlaps]
+    return kept
+
+
+def sigmoid(x: Array) -> Array:
+    """`1 / (1 + exp(-x))` without overflow."""
+    return np.asarray(0.5 * (1 + np.tanh(0.5 * x.astype(np.float64))))
+
+
+def as_scores(values: Array) -> tuple[Array, str]:
+    """Numbers from 0 to 1 as they are, others through a sigmoid; what was done."""
+    real = values.astype(np.float64)
+    if real.size and (real.min() < 0 or real.max() > 1):
+        return sigmoid(real), " through a sigmoid"
+    return real, ""

@@ -1,0 +1,70 @@
+"""What a model's outputs say, as values: classes, boxes, points, masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+from onert.ir import Array
+from onert.ir.value import Value
+
+Box = tuple[float, float, float, float]
+"""Top, left, bottom and right in parts of a picture."""
+Point = tuple[float, float, float]
+"""Down and right in parts of a picture, and a score from 0 to 1."""
+
+
+@frozen(eq=False)
+class Found(Value):
+    """One thing that was found.
+
+    - `index`, `label`: its class and what that is called, empty where nobody says it
+    - `score`: how sure the model is; of an area, its part of the picture
+    - `output`: the name of the output that says so
+    - `box`, `points`: where it is
+    - `mask`: which elements of the input's plane it covers, bool `[height, width]`
+    - `pixels`: how many elements of the output it covers
+    """
+
+    index: int
+    score: float
+    label: str = ""
+    output: str = ""
+    box: Box | None = None
+    points: tuple[Point, ...] = ()
+    mask: Array | None = None
+    pixels: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """What a script is told; masks stay out."""
+        out: dict[str, Any] = {"class": self.index, "score": self.score, "label": self.label, "output": self.output}
+        if self.box is not None:
+            out["box"] = [round(side, 4) for side in self.box]
+        if self.points:
+            out["points"] = [[round(n, 4) for n in point] for point in self.points]
+        if self.pixels is not None:
+            out["pixels"] = self.pixels
+        return out
+
+
+@frozen(eq=False)
+class Answer(Value):
+    """What outputs were read as.
+
+    - `task`: one of `TASKS`
+    - `said`: one sentence on how the outputs were read
+    - `found`: the surest first
+    - `classes`: the class of each element, int `[height, width]`, where the whole picture is divided into areas
+    - `picture`: uint8 `[height, width, 3]`, where the model makes a picture
+    """
+
+    task: str
+    said: str
+    found: tuple[Found, ...] = ()
+    classes: Array | None = None
+    picture: Array | None = None
+
+
+TASKS = ("classes", "detection", "segmentation", "keypoints", "image")
+"""What outputs may be read as."""

@@ -1,0 +1,217 @@
+"""Detectors whose outputs are the raw predictions at every place of some grids, in YOLO's manner.
+
+Sources: the exports of YOLOv5 and v7 (`[1, places, 5 + classes]`, three boxes a place, the first number behind the box
+being objectness), of YOLOv8 and later (`[1, 4 + classes, places]`, no objectness), of YOLOv6 and YOLOX (`[1, places,
+5 + classes]`, one box a place), their heads for poses (points behind the classes) and for masks (32 coefficients behind
+the classes, and an output of prototypes). Grids are those of strides 8, 16 and 32, and 64 in larger models.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import Array
+from onert.ir.value import Value
+
+from .boxes import IOU, as_scores, corners, sigmoid, suppressed
+from .ends import Ends
+from .found import Answer, Found, Point
+
+_STRIDES = ((8, 16, 32), (8, 16, 32, 64))
+_ANCHORS = 3
+_POINTS = 17
+
+
+@frozen(eq=False)
+class Head(Value):
+    """Predictions at all places, `rows` being `[places, numbers]`.
+
+    `classes` are as many numbers behind the box, and behind objectness where `objectness` says that it is there;
+    `points` numbers of a pose or `masks` coefficients follow. `centers` are the middles of places (x, y) and `strides`
+    the distance between them, both in pixels.
+    """
+
+    rows: Array
+    centers: Array
+    strides: Array
+    channels_first: bool
+    anchors: int
+    objectness: bool
+    classes: int
+    points: tuple[int, int] | None
+    masks: int
+
+
+def read_heads(ends: Ends) -> Answer | None:
+    """What a detector's predictions are; None where no output has as many places as the input's grids."""
+    if ends.plane is None:
+        return None
+    at = next((i for i, a in enumerate(ends.arrays) if _oriented(a, ends.plane) is not None), None)
+    if at is None:
+        return None
+    array = ends.arrays[at]
+    prototypes = next((a for i, a in enumerate(ends.arrays) if i != at and a.ndim == 4 and a.shape[0] == 1), None)
+    head = _head(array, ends, prototypes)
+    return None if head is None else _answer(head, ends, at, prototypes)
+
+
+def grid(plane: tuple[int, int], strides: tuple[int, ...], anchors: int) -> tuple[Array, Array]:
+    """Middles (x, y) of all places in pixels, and their strides, in the order in which heads write them."""
+    centers, sizes = [], []
+    for stride in strides:
+        rows, columns = (-(-side // stride) for side in plane)
+        y, x = np.mgrid[:rows, :columns]
+        level = (np.stack([x, y], -1).reshape(-1, 2) + 0.5) * stride
+        centers.append(np.tile(level, (anchors, 1)))
+        sizes.append(np.full(len(level) * anchors, float(stride)))
+    return np.concatenate(centers), np.concatenate(sizes)
+
+
+def _oriented(array: Array, plane: tuple[int, int]) -> tuple[Array, bool, tuple[int, ...], int] | None:
+    """Rows of predictions, whether they were columns, the strides and the boxes a place; None for other outputs."""
+    if array.dtype.kind != "f" or array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[0] != 1):
+        return None
+    flat = array.reshape(array.shape[-2:])
+    for strides in _STRIDES:
+        places = sum(-(-plane[0] // s) * -(-plane[1] // s) for s in strides)
+        for anchors in (1, _ANCHORS):
+            if flat.shape[1] == places * anchors and flat.shape[0] > 4:
+                return flat.T, True, strides, anchors
+            if flat.shape[0] == places * anchors and flat.shape[1] > 4:
+                return flat, False, strides, anchors
+    return None
+
+
+def _head(array: Array, ends: Ends, prototypes: Array | None) -> Head | None:
+    assert ends.plane is not None
+    oriented = _oriented(array, ends.plane)
+    assert oriented is not None
+    rows, first, strides, anchors = oriented
+    numbers = rows.shape[1] - 4
+    labels, said = len(ends.labels().names), ends.metadata
+    masks = 0
+    if prototypes is not None and ends.wanted.task != "detection":
+        masks = next((n for n in (prototypes.shape[1], prototypes.shape[3]) if n == 32 and numbers > n), 0)
+    points = said.keypoints if said.task == "pose" or ends.wanted.task == "keypoints" else None
+    if (
+        points is None
+        and ends.wanted.task in (None, "keypoints")
+        and not masks
+        and not labels
+        and first
+        and numbers == 1 + _POINTS * 3
+    ):
+        points = (_POINTS, 3)
+    extra = masks + (points[0] * points[1] if points else 0)
+    objectness = anchors == _ANCHORS or (not first and not extra)
+    if labels:  # what the numbers of labels and of numbers leave no doubt about
+        objectness = numbers - extra - labels == 1
+    classes = numbers - extra - objectness
+    if classes < 0 or (classes == 0 and not objectness) or (labels and classes != labels):
+        return None
+    centers, sizes = grid(ends.plane, strides, anchors)
+    return Head(rows, centers, sizes, first, anchors, objectness, classes, points, masks)
+
+
+def _boxes(head: Head, plane: tuple[int, int]) -> tuple[Array, str, float]:
+    """Top, left, bottom, right in parts of the plane, how they were written, and what a pixel is of coordinates.
+
+    The middles of boxes lie near their places on the whole. So it shows whether they are in pixels, in parts, or as
+    distances from their places in strides, sizes then being logarithms (YOLOX).
+    """
+    size = np.array([plane[1], plane[0]], np.float64)
+    raw = head.rows[:, :4].astype(np.float64)
+    middles = {
+        "pixels": raw[:, :2],
+        "parts": raw[:, :2] * size,
+        "grid": raw[:, :2] * head.strides[:, None] + head.centers - head.strides[:, None] / 2,
+    }
+    away = {
+        how: float(np.median(np.abs(middle - head.centers) / head.strides[:, None])) for how, middle in middles.items()
+    }
+    if float(np.abs(raw[:, :2]).max(initial=0)) <= 1.5:
+        away.pop("pixels")
+    else:
+        away.pop("parts")
+    how = min(away, key=lambda name: away[name])
+    if how == "grid":
+        with np.errstate(over="ignore"):
+            sizes = np.exp(np.minimum(raw[:, 2:], 20)) * head.strides[:, None]
+    else:
+        sizes = raw[:, 2:] * (size if how == "parts" else 1)
+    whole = corners(np.concatenate([middles[how], sizes], 1)) / np.array([*size[::-1], *size[::-1]])
+    words = {
+        "pixels": f"middle, width and height in pixels of {plane[1]}x{plane[0]}",
+        "parts": "middle, width and height in parts of the picture",
+        "grid": "distances from places of a grid and logarithms of sizes",
+    }
+    return whole, words[how], 1.0 if how == "parts" else 0.0
+
+
+def _answer(head: Head, ends: Ends, at: int, prototypes: Array | None) -> Answer:
+    assert ends.plane is not None
+    plane = ends.plane
+    boxes, written, in_parts = _boxes(head, plane)
+    start = 4 + head.objectness
+    values, how = as_scores(head.rows[:, 4 : start + head.classes])
+    scores = values[:, 1:] * values[:, :1] if head.objectness and head.classes else values
+    classes = np.argmax(scores, 1)
+    best = scores[np.arange(len(scores)), classes]
+    best = np.where(np.isfinite(boxes).all(1) & np.isfinite(best), best, -1.0)
+    least = max(ends.least(at), 1e-9)
+    chosen = np.flatnonzero(best >= least)
+    kept = [int(chosen[i]) for i in suppressed(boxes[chosen], best[chosen], classes[chosen])][: ends.wanted.count]
+    labels, name = ends.labels(), ends.infos[at].name
+    rest = head.rows[:, start + head.classes :].astype(np.float64)
+    found = [
+        Found(
+            int(classes[i]),
+            float(best[i]),
+            labels.of(int(classes[i])),
+            name,
+            (float(boxes[i][0]), float(boxes[i][1]), float(boxes[i][2]), float(boxes[i][3])),
+            _points(rest[i], head.points, plane, parts=bool(in_parts)),
+            _mask(rest[i], boxes[i], prototypes) if head.masks and prototypes is not None else None,
+        )
+        for i in kept
+    ]
+    task = "segmentation" if head.masks else "keypoints" if head.points else "detection"
+    parts = [
+        f"output {name!r} {list(ends.arrays[at].shape)} is read as a YOLO head of {len(head.rows)} predictions, "
+        f"{head.anchors} a place: boxes ({written})",
+        *(["objectness"] if head.objectness else []),
+        f"scores of {head.classes or 1} classes{how}",
+        *([f"{head.points[0]} points"] if head.points else []),
+        *([f"{head.masks} coefficients of masks"] if head.masks else []),
+    ]
+    return Answer(task, f"{', '.join(parts)}; overlaps above {IOU} are left out", tuple(found))
+
+
+def _points(numbers: Array, shape: tuple[int, int] | None, plane: tuple[int, int], *, parts: bool) -> tuple[Point, ...]:
+    """Points in parts of the plane, sure of all where no score is written."""
+    if shape is None:
+        return ()
+    height, width = (1, 1) if parts else plane
+    out = []
+    for row in numbers[: shape[0] * shape[1]].reshape(shape):
+        score = float(row[2]) if shape[1] > 2 else 1.0
+        out.append(
+            (
+                float(row[1]) / height,
+                float(row[0]) / width,
+                score if 0 <= score <= 1 else float(sigmoid(np.array(score))),
+            )
+        )
+    return tuple(out)
+
+
+def _mask(coefficients: Array, box: Array, prototypes: Array) -> Array:
+    """Which elements of the prototypes' plane a thing covers within its box."""
+    planes = prototypes[0] if prototypes.shape[1] == 32 else np.moveaxis(prototypes[0], -1, 0)
+    mask = np.tensordot(coefficients[: len(planes)], planes.astype(np.float64), 1) > 0
+    height, width = mask.shape
+    y, x = np.mgrid[:height, :width]
+    top, left, bottom, right = box * [height, width, height, width]
+    inside: Array = mask & (y + 0.5 >= top) & (y + 0.5 < bottom) & (x + 0.5 >= left) & (x + 0.5 < right)
+    return inside

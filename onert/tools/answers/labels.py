@@ -1,0 +1,45 @@
+"""Names of classes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attrs import frozen
+
+from onert.ir import ExecutionError
+from onert.ir.value import Value
+
+MAX_LABELS_FILE = 1 << 24
+METADATA = "the model's metadata"
+
+
+@frozen
+class Labels(Value):
+    """Names of the classes 0, 1, ..., and where they are from; there may be none."""
+
+    names: tuple[str, ...] = ()
+    place: str = METADATA
+
+    def of(self, index: int) -> str:
+        """The name of a class; empty where there are no names, ExecutionError where only this one has none."""
+        if not self.names:
+            return ""
+        if not 0 <= index < len(self.names):
+            raise ExecutionError(f"{self.place} has {len(self.names)} labels, but class {index} was detected")
+        return self.names[index]
+
+
+def read_labels(path: Path) -> Labels:
+    """Names, one a line; empty lines at the end are none."""
+    try:
+        if path.stat().st_size > MAX_LABELS_FILE:
+            raise ExecutionError(
+                f"{path} has {path.stat().st_size} bytes, expected labels of at most {MAX_LABELS_FILE}"
+            )
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExecutionError(f"{path} cannot be read as a file of labels: {error}") from error
+    names = tuple(line.strip() for line in text.rstrip().splitlines())
+    if names in ((), ("",)):
+        raise ExecutionError(f"{path} has no labels")
+    return Labels(names, str(path))

@@ -1,0 +1,135 @@
+"""Outputs that lie over the picture: areas of classes, a mask, or another picture."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onert.image import Layout
+from onert.ir import Array
+
+from .boxes import as_scores
+from .ends import Ends
+from .found import Answer, Found
+
+_MOST_CLASSES = 256
+_SMALLEST = 8
+"""Rows and columns of an output that lies over a picture, at least."""
+_HALF = 0.5
+
+
+def read_areas(ends: Ends) -> Answer | None:
+    """The class of each place of the picture, from scores of classes or from numbers of classes; None for others.
+
+    An output has as many rows and columns as the input, or a whole part of them, and channels last or first.
+    """
+    at = _over(ends)
+    if at is None:
+        return None
+    array, name = ends.arrays[at], ends.infos[at].name
+    scores, layout = _channels_last(array, ends)
+    if array.dtype.kind in "iu" and scores.shape[-1] == 1:
+        return _of_classes(ends, at, scores[..., 0].astype(np.int64), f"numbers of classes, {name!r}")
+    if scores.shape[-1] == 1:
+        return _of_mask(ends, at, scores[..., 0])
+    if not 2 <= scores.shape[-1] <= _MOST_CLASSES:
+        return None
+    return _of_classes(
+        ends, at, np.argmax(scores, -1), f"scores of {scores.shape[-1]} classes, channels {layout}, {name!r}"
+    )
+
+
+def read_picture(ends: Ends) -> Answer | None:
+    """A picture that the model makes of another: three channels of real numbers from 0 to 1, -1 to 1 or 0 to 255, or of
+    bytes; None for others."""
+    at = _over(ends)
+    if at is None:
+        return None
+    pixels, _ = _channels_last(ends.arrays[at], ends)
+    if pixels.shape[-1] != 3:
+        return None
+    real = np.nan_to_num(pixels.astype(np.float64))
+    low, high = float(real.min()), float(real.max())
+    if low < -0.05 and low >= -1.5 and high <= 1.5:
+        numbers, real = "-1 to 1", (real + 1) * 127.5
+    elif high <= 1.5:
+        numbers, real = "0 to 1", real * 255
+    else:
+        numbers = "0 to 255"
+    picture = np.clip(np.rint(real), 0, 255).astype(np.uint8)
+    said = (
+        f"output {ends.infos[at].name!r} {list(ends.arrays[at].shape)} is read as a picture with numbers from "
+        f"{numbers} (--task segmentation reads it as scores of 3 classes)"
+    )
+    return Answer("image", said, picture=picture)
+
+
+def _over(ends: Ends) -> int | None:
+    """The output that lies over the picture; None where none does, or several."""
+    if ends.plane is None:
+        return None
+    fitting = [at for at, array in enumerate(ends.arrays) if _layouts(array, ends.plane)]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _layouts(array: Array, plane: tuple[int, int]) -> list[tuple[Layout, tuple[int, int, int]]]:
+    """How an array may lie over a plane, and its rows, columns and channels then."""
+    dims = array.shape[1:] if array.ndim == 4 and array.shape[0] == 1 else array.shape
+    if len(dims) == 3 and dims[0] == 1 and _covers(dims[1:], plane):
+        return [(Layout.NCHW, (dims[1], dims[2], 1))]
+    if len(dims) == 2:
+        dims = (*dims, 1)
+    if len(dims) != 3:
+        return []
+    found = []
+    if _covers(dims[:2], plane):
+        found.append((Layout.NHWC, (dims[0], dims[1], dims[2])))
+    if _covers(dims[1:], plane):
+        found.append((Layout.NCHW, (dims[1], dims[2], dims[0])))
+    return found
+
+
+def _covers(dims: tuple[int, ...], plane: tuple[int, int]) -> bool:
+    """Whether rows and columns are as many as the input's, a whole part of them, or a whole multiple, both alike."""
+    rows, columns = dims
+    if min(rows, columns) < min(_SMALLEST, *plane):
+        return False
+    if plane[0] % rows == 0 and plane[1] % columns == 0 and plane[0] // rows == plane[1] // columns:
+        return True
+    if rows % plane[0] == 0 and columns % plane[1] == 0 and rows // plane[0] == columns // plane[1]:
+        return True
+    return (rows - 1) * (plane[1] - 1) == (columns - 1) * (plane[0] - 1) and (plane[0] - 1) % (rows - 1) == 0
+
+
+def _channels_last(array: Array, ends: Ends) -> tuple[Array, str]:
+    assert ends.plane is not None
+    layout, (rows, columns, channels) = _layouts(array, ends.plane)[0]
+    if layout is Layout.NHWC:
+        return array.reshape(rows, columns, channels), "last"
+    return np.moveaxis(array.reshape(channels, rows, columns), 0, -1), "first"
+
+
+def _of_classes(ends: Ends, at: int, classes: Array, what: str) -> Answer:
+    numbers, counts = np.unique(classes, return_counts=True)
+    labels = ends.labels(at).names
+    found = [
+        Found(
+            int(n), int(c) / classes.size, labels[n] if 0 <= n < len(labels) else "", ends.infos[at].name, pixels=int(c)
+        )
+        for n, c in zip(numbers.tolist(), counts.tolist(), strict=True)
+    ]
+    found.sort(key=lambda one: -(one.pixels or 0))
+    said = f"output {ends.infos[at].name!r} {list(ends.arrays[at].shape)} is read as areas of classes ({what})"
+    return Answer("segmentation", said, tuple(found[: ends.wanted.count]), classes)
+
+
+def _of_mask(ends: Ends, at: int, values: Array) -> Answer:
+    """The area where a mask is more likely than not."""
+    real, how = as_scores(values)
+    least = ends.wanted.score if ends.wanted.score is not None else _HALF
+    mask = real >= least
+    labels = ends.labels(at).names
+    name = ends.infos[at].name
+    count = int(mask.sum())
+    found = Found(1, count / mask.size, labels[0] if len(labels) == 1 else "", name, pixels=count)
+    said = f"output {name!r} {list(ends.arrays[at].shape)} is read as a mask{how}, of what is at least {least:g}"
+    return Answer("segmentation", said, (found,), mask.astype(np.int64))

@@ -1,0 +1,46 @@
+"""Points of bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .ends import Ends
+from .found import Answer, Found, Point
+
+BODY = 17
+"""The points of COCO's bodies: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles, left before right."""
+
+
+NAMES = (
+    "nose", "left eye", "right eye", "left ear", "right ear", "left shoulder", "right shoulder", "left elbow",
+    "right elbow", "left wrist", "right wrist", "left hip", "right hip", "left knee", "right knee", "left ankle",
+    "right ankle",
+)  # fmt: skip
+
+
+def read_poses(ends: Ends) -> Answer | None:
+    """MoveNet's outputs: `[1, bodies, 17, 3]` of down, right, score in parts of the picture, or `[1, bodies, 56]` with
+    the box (top, left, bottom, right) and its score behind; None for other outputs."""
+    if len(ends.arrays) != 1 or ends.arrays[0].dtype.kind != "f":
+        return None
+    array, name = ends.arrays[0].astype(np.float64), ends.infos[0].name
+    boxed = array.ndim == 3 and array.shape[0] == 1 and array.shape[2] == 3 * BODY + 5
+    if not boxed and not (array.ndim == 4 and array.shape[0] == 1 and array.shape[2:] == (BODY, 3)):
+        return None
+    labels = ends.labels(0)
+    found = []
+    for row in array[0].reshape(array.shape[1], -1):
+        if not np.isfinite(row).all():
+            continue
+        points: tuple[Point, ...] = tuple(
+            (float(y), float(x), float(s)) for y, x, s in row[: 3 * BODY].reshape(BODY, 3)
+        )
+        box = row[3 * BODY :].tolist()
+        score = box[4] if boxed else float(np.mean([s for _, _, s in points]))
+        if boxed and score < ends.least(0):
+            continue
+        corner = (box[0], box[1], box[2], box[3]) if boxed else None
+        found.append(Found(0, score, labels.names[0] if labels.names else "body", name, corner, points))
+    found.sort(key=lambda one: -one.score)
+    said = f"output {name!r} {list(array.shape)} is read as {BODY} points of bodies: down, right, score"
+    return Answer("keypoints", said, tuple(found[: ends.wanted.count]))

@@ -1,0 +1,153 @@
+"""Detectors that leave out overlaps themselves: outputs are what they found."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onert.frontend.metadata.model_metadata import Box as BoxSaid
+from onert.ir import Array
+
+from .boxes import corners, in_parts, swapped
+from .ends import Ends
+from .found import Answer, Found
+
+_MOST_ROWS = 4096
+
+
+def read_lists(ends: Ends) -> Answer | None:
+    """Boxes, classes, scores, with or without how many there are, each an output of its own; None for others.
+
+    TFLite's `TFLite_Detection_PostProcess` writes them in this order, other exporters in others: what an output is
+    shows by its shape and by its name, or by classes being whole numbers. Boxes that the metadata does not describe are
+    top, left, bottom, right; those of three outputs, as torchvision has them, left, top, right, bottom.
+    """
+    if len(ends.arrays) not in (3, 4):
+        return None
+    at = next(
+        (i for i, a in enumerate(ends.arrays) if a.ndim in (2, 3) and a.shape[-1] == 4 and a.dtype.kind == "f"), None
+    )
+    if at is None or (ends.arrays[at].ndim == 3 and ends.arrays[at].shape[0] != 1):
+        return None
+    boxes = ends.arrays[at].reshape(-1, 4)
+    columns = [i for i, a in enumerate(ends.arrays) if i != at and a.shape == ends.arrays[at].shape[:-1]]
+    counts = [i for i, a in enumerate(ends.arrays) if i != at and i not in columns and a.size == 1]
+    if len(ends.arrays) == 4 and len(columns) == 3 and len(boxes) == 1:  # a single detection: the count has its shape
+        columns, counts = columns[:2], columns[2:]
+    if len(columns) != 2 or len(columns) + len(counts) + 1 != len(ends.arrays):
+        return None
+    classes_at, scores_at = _told_apart(ends, *columns)
+    there = len(boxes) if not counts else min(max(int(ends.arrays[counts[0]].reshape(-1)[0]), 0), len(boxes))
+    said = ends.metadata.output(at).box
+    if said is None:
+        said = BoxSaid() if counts else None
+    corner, written = _corners(boxes[:there], said, ends.plane, top_first=bool(counts))
+    scores, classes = (ends.arrays[i].reshape(-1)[:there].astype(np.float64) for i in (scores_at, classes_at))
+    names = [repr(ends.infos[i].name) for i in (at, classes_at, scores_at)]
+    sentence = (
+        f"outputs {names[0]}, {names[1]} and {names[2]} are read as boxes ({written}), classes and scores of "
+        f"{there} detections"
+    )
+    return _answer(ends, (classes_at, scores_at, at), corner, classes, scores, sentence)
+
+
+def read_rows(ends: Ends) -> Answer | None:
+    """`[1, n, 6]`: left, top, right, bottom, score, class, or class and score changed; `[n, 7]`: the number of the
+    picture before. YOLOv10 and later, YOLOv7's exports with suppression inside, and PaddleDetection write these."""
+    if len(ends.arrays) > 2:
+        return None
+    array = ends.arrays[0]
+    if (
+        array.dtype.kind != "f"
+        or array.ndim not in (2, 3)
+        or array.shape[-1] not in (6, 7)
+        or array.size > 7 * _MOST_ROWS
+    ):
+        return None
+    if array.ndim == 3 and array.shape[0] != 1:
+        return None
+    rows = array.reshape(-1, array.shape[-1]).astype(np.float64)
+    box_at = (1, 2, 3, 4) if rows.shape[1] == 7 else (0, 1, 2, 3)
+    rest = [i for i in range(1 if rows.shape[1] == 7 else 0, rows.shape[1]) if i not in box_at]
+    kept = None
+    for boxes_at, (a, b) in ((box_at, rest), ((2, 3, 4, 5), (0, 1))) if rows.shape[1] == 6 else ((box_at, rest),):
+        for class_at, score_at in ((b, a), (a, b)):
+            if _are_classes(rows[:, class_at]) and _are_scores(rows[:, score_at]) and _ordered(rows[:, list(boxes_at)]):
+                kept = kept or (boxes_at, class_at, score_at)
+    if kept is None:
+        return None
+    boxes_at, class_at, score_at = kept
+    corner, written = _corners(rows[:, list(boxes_at)], None, ends.plane, top_first=False)
+    sentence = (
+        f"output {ends.infos[0].name!r} {list(array.shape)} is read as {len(rows)} detections: boxes ({written}) in "
+        f"columns {boxes_at[0]} to {boxes_at[3]}, scores in {score_at}, classes in {class_at}"
+    )
+    return _answer(ends, (0,), corner, rows[:, class_at], rows[:, score_at], sentence)
+
+
+def _told_apart(ends: Ends, first: int, second: int) -> tuple[int, int]:
+    """Which of two outputs has classes and which has scores."""
+    for words in (("class", "label", "categor"), ("score", "conf", "prob")):
+        named = [any(w in _name(ends, i) for w in words) for i in (first, second)]
+        if named[0] != named[1]:
+            is_first = named[0] == (words[0] == "class")
+            return (first, second) if is_first else (second, first)
+    whole = [_are_classes(ends.arrays[i].astype(np.float64)) for i in (first, second)]
+    return (second, first) if whole == [False, True] else (first, second)
+
+
+def _name(ends: Ends, at: int) -> str:
+    return f"{ends.infos[at].name} {ends.metadata.output(at).name}".lower()
+
+
+def _are_classes(numbers: Array) -> bool:
+    return bool((numbers == np.rint(numbers)).all() and (numbers >= -1).all())
+
+
+def _are_scores(numbers: Array) -> bool:
+    return bool(((numbers >= 0) & (numbers <= 1)).all())
+
+
+def _ordered(boxes: Array) -> bool:
+    return bool((boxes[:, 2] >= boxes[:, 0]).all() and (boxes[:, 3] >= boxes[:, 1]).all())
+
+
+def _corners(
+    boxes: Array, said: BoxSaid | None, plane: tuple[int, int] | None, *, top_first: bool
+) -> tuple[Array, str]:
+    """Top, left, bottom, right in parts of the plane, and how they were written."""
+    if said is None or said == BoxSaid():
+        corner = boxes.astype(np.float64) if top_first else swapped(boxes)
+        names = "top, left, bottom, right" if top_first else "left, top, right, bottom"
+    else:
+        ordered = boxes.astype(np.float64)[:, list(said.order)]
+        names = {"center": "middle, width, height", "upper_left": "left, top, width, height"}.get(
+            said.kind, "left, top, right, bottom"
+        )
+        if said.kind == "center":
+            corner = corners(ordered)
+        elif said.kind == "upper_left":
+            corner = swapped(np.concatenate([ordered[:, :2], ordered[:, :2] + ordered[:, 2:]], 1))
+        else:
+            corner = swapped(ordered)
+    if plane is None:
+        return corner, names
+    corner, unit = in_parts(corner, plane)
+    return corner, f"{names} in {unit}"
+
+
+def _answer(ends: Ends, at: tuple[int, ...], boxes: Array, classes: Array, scores: Array, sentence: str) -> Answer:
+    labels, least = ends.labels(*at), ends.least(*at)
+    order = [
+        i for i in np.argsort(-scores, kind="stable").tolist() if scores[i] >= least and np.isfinite(boxes[i]).all()
+    ]
+    found = [
+        Found(
+            int(classes[i]),
+            float(scores[i]),
+            labels.of(int(classes[i])),
+            ends.infos[at[-1]].name,
+            (float(boxes[i][0]), float(boxes[i][1]), float(boxes[i][2]), float(boxes[i][3])),
+        )
+        for i in order[: ends.wanted.count]
+    ]
+    return Answer("detection", sentence, tuple(found))

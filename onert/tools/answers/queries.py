@@ -1,0 +1,61 @@
+"""Detectors with an output of boxes and one of scores, a row each: DETR and its kin, YOLO-NAS, SSD without its end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .boxes import IOU, as_scores, corners, in_parts, suppressed, swapped
+from .ends import Ends
+from .found import Answer, Found
+
+_MOST_BEFORE = 0.02
+"""Boxes are corners where hardly any ends before it begins; middles and sizes written so would often."""
+
+
+def read_queries(ends: Ends) -> Answer | None:
+    """What `[1, n, 4]` boxes and `[1, n, classes]` scores say; None for other outputs.
+
+    Boxes are left, top, right, bottom, or middle, width and height, which shows by which of them end before they begin.
+    Scores that are no probabilities are logits; where they have a class more than there are labels, it is the last, of
+    what is nothing.
+    """
+    if ends.plane is None or len(ends.arrays) not in (2, 3):
+        return None
+    at = next((i for i, a in enumerate(ends.arrays) if a.ndim == 3 and a.shape[0] == 1 and a.shape[2] == 4), None)
+    if at is None:
+        return None
+    rows = ends.arrays[at].shape[1]
+    scores_at = next(
+        (i for i, a in enumerate(ends.arrays) if i != at and a.ndim == 3 and a.shape[:2] == (1, rows)), None
+    )
+    if scores_at is None or not all(ends.arrays[i].dtype.kind == "f" for i in (at, scores_at)):
+        return None
+    raw = ends.arrays[at][0]
+    before = float(np.mean((raw[:, 2] < raw[:, 0]) | (raw[:, 3] < raw[:, 1])))
+    boxes = swapped(raw) if before <= _MOST_BEFORE else corners(raw)
+    kind = "left, top, right, bottom" if before <= _MOST_BEFORE else "middle, width, height"
+    boxes, unit = in_parts(boxes, ends.plane)
+    values, how = as_scores(ends.arrays[scores_at][0])
+    labels = ends.labels(scores_at, at)
+    if len(labels.names) == values.shape[1] - 1:
+        values = values[:, :-1]
+    classes = np.argmax(values, 1)
+    best = values[np.arange(rows), classes]
+    chosen = np.flatnonzero((best >= ends.least(scores_at, at)) & np.isfinite(boxes).all(1))
+    kept = [int(chosen[i]) for i in suppressed(boxes[chosen], best[chosen], classes[chosen])]
+    found = [
+        Found(
+            int(classes[i]),
+            float(best[i]),
+            labels.of(int(classes[i])),
+            ends.infos[at].name,
+            (float(boxes[i][0]), float(boxes[i][1]), float(boxes[i][2]), float(boxes[i][3])),
+        )
+        for i in kept[: ends.wanted.count]
+    ]
+    names = [repr(ends.infos[i].name) for i in (at, scores_at)]
+    said = (
+        f"outputs {names[0]} and {names[1]} are read as {rows} boxes ({kind} in {unit}) and scores of "
+        f"{values.shape[1]} classes{how}; overlaps above {IOU} are left out"
+    )
+    return Answer("detection", said, tuple(found))

@@ -1,0 +1,48 @@
+"""Standard input as an input: what it is shows by its first bytes."""
+
+from __future__ import annotations
+
+import sys
+
+from onert.backend import TensorInfo
+from onert.ir import ExecutionError
+
+from .arrays import numpy_content, raw_content
+from .given import Given, Reading
+from .images import from_picture, plane_of
+from .pictures import decode
+from .recordings import record
+from .sounds import from_recording
+from .texts import takes_text, text
+
+NAME = "standard input"
+MAX_PIPED = 1 << 28
+"""Bytes that are read of standard input."""
+_PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"BM", b"GIF8", b"II*\0", b"MM\0*", b"P5", b"P6")
+
+
+def piped(info: TensorInfo, reading: Reading) -> Given:
+    """An image, a .wav, a .npy, text for an input of strings, else raw elements, from standard input."""
+    content = read_piped()
+    if takes_text(info):
+        return text(content, NAME, info)
+    if content.startswith(b"\x93NUMPY"):
+        return Given(numpy_content(content, NAME), NAME)
+    if content.startswith(b"RIFF") and content[8:12] == b"WAVE":
+        return from_recording(record(content, NAME), info, reading)
+    is_picture = content.startswith(_PICTURES) or (content.startswith(b"RIFF") and content[8:12] == b"WEBP")
+    if is_picture and plane_of(info, reading.said.color) is not None:
+        return from_picture(decode(content, NAME), info, reading)
+    return Given(raw_content(content, NAME, info), NAME)
+
+
+def read_piped() -> bytes:
+    """All of standard input; ExecutionError where there is none, or too much."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise ExecutionError("--input - reads standard input, which is a terminal; pipe a file into it")
+    content = sys.stdin.buffer.read(MAX_PIPED + 1)
+    if len(content) > MAX_PIPED:
+        raise ExecutionError(f"standard input has more than {MAX_PIPED} bytes, expected at most that many")
+    if not content:
+        raise ExecutionError("standard input is empty")
+    return content

@@ -1,0 +1,129 @@
+"""Outputs as files: arrays in .npz, .npy or .h5, pictures in .png, sounds in .wav."""
+
+from __future__ import annotations
+
+import wave
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import define, field
+
+from onert.backend import TensorInfo
+from onert.ir import Array, ExecutionError
+from onert.tools.inputs import write_hdf5
+from onert.tools.inputs.pictures import pillow
+
+SAVED = (".npz", ".npy", ".h5", ".hdf5", ".png", ".wav")
+"""Suffixes of files that outputs are written to."""
+MAX_KEPT = 1 << 31
+"""Bytes of outputs of several items that are kept until they are written."""
+_TALL = 1 << 14
+
+
+@define(eq=False)
+class Kept:
+    """The outputs of each item, until all are written together."""
+
+    items: list[list[Array]] = field(factory=list)
+    nbytes: int = 0
+
+    def add(self, outputs: Sequence[Array]) -> None:
+        """ExecutionError where too much would be kept."""
+        self.nbytes += sum(array.nbytes for array in outputs)
+        if self.nbytes > MAX_KEPT:
+            raise ExecutionError(
+                f"the outputs of {len(self.items) + 1} items take {self.nbytes} bytes, expected at most {MAX_KEPT} "
+                "with --dump; --limit takes fewer items"
+            )
+        self.items.append([np.array(array) for array in outputs])
+
+    def whole(self, infos: Sequence[TensorInfo]) -> list[Array]:
+        """One item's outputs as they are; those of several one after the other in a first dimension of their own."""
+        if len(self.items) == 1:
+            return self.items[0]
+        columns = list(zip(*self.items, strict=True))
+        for info, column in zip(infos, columns, strict=True):
+            found = sorted({array.shape for array in column})
+            if len(found) > 1:
+                raise ExecutionError(
+                    f"output {info.name!r} has shapes {' and '.join(str(list(s)) for s in found[:2])} for different "
+                    "items, expected one shape for all with --dump"
+                )
+        return [np.stack(column) for column in columns]
+
+
+def save(path: Path, infos: Sequence[TensorInfo], outputs: Sequence[Array], sample_rate: int | None) -> None:
+    """Write outputs as the suffix says; ExecutionError where they cannot be said so, or the file cannot be written."""
+    suffix = path.suffix.lower()
+    try:
+        if suffix in (".h5", ".hdf5"):
+            write_hdf5(path, outputs)
+        elif suffix == ".npy":
+            with path.open("wb") as file:
+                np.save(file, _only(path, infos, outputs, lambda array: True, "output"), allow_pickle=False)
+        elif suffix == ".png":
+            pillow().fromarray(_pixels(_only(path, infos, outputs, _is_picture, "picture"))).save(path)
+        elif suffix == ".wav":
+            _write_wave(path, _only(path, infos, outputs, _is_sound, "sound"), sample_rate)
+        else:
+            named: Mapping[str, Any] = {
+                info.name or str(i): array for i, (info, array) in enumerate(zip(infos, outputs, strict=True))
+            }
+            with path.open("wb") as file:
+                np.savez(file, **named)
+    except OSError as error:
+        raise ExecutionError(f"{error.filename or path} cannot be written: {error.strerror or error}") from error
+
+
+def _only(path: Path, infos: Sequence[TensorInfo], outputs: Sequence[Array], fits: Any, what: str) -> Array:
+    """The only output of a kind; ExecutionError where there is none, or several."""
+    found = [array for array in outputs if fits(array)]
+    if len(found) != 1 or found[0].dtype == object:
+        all_of = ", ".join(f"{i.name!r} {a.dtype}{list(a.shape)}" for i, a in zip(infos, outputs, strict=True))
+        raise ExecutionError(f"--dump {path} takes one {what}, but the outputs are {all_of}; .npz takes any")
+    return found[0]
+
+
+def _planes(array: Array) -> tuple[int, ...]:
+    dims = array.shape[1:] if array.ndim == 4 and array.shape[0] == 1 else array.shape
+    return tuple(dims[1:] if len(dims) == 3 and dims[0] == 1 and dims[2] not in (1, 3, 4) else dims)
+
+
+def _is_picture(array: Array) -> bool:
+    dims = _planes(array)
+    channels = dims[2] if len(dims) == 3 else 1
+    return len(dims) in (2, 3) and channels in (1, 3, 4) and 1 < dims[0] <= _TALL and 1 < dims[1] <= _TALL
+
+
+def _pixels(array: Array) -> Array:
+    """Bytes as they are, real numbers from 0 to 1, or from -1 to 1, as parts of 255."""
+    plane = array.reshape(_planes(array))
+    plane = plane[..., 0] if plane.ndim == 3 and plane.shape[2] == 1 else plane
+    if plane.dtype == np.uint8:
+        return plane
+    real = np.nan_to_num(plane.astype(np.float64))
+    if array.dtype.kind == "f":
+        low, high = float(real.min(initial=0)), float(real.max(initial=0))
+        real = (real + 1) * 127.5 if -1.5 <= low < -0.05 and high <= 1.5 else real * 255 if high <= 1.5 else real
+    pixels: Array = np.clip(np.rint(real), 0, 255).astype(np.uint8)
+    return pixels
+
+
+def _is_sound(array: Array) -> bool:
+    return array.size > 1 and max(array.shape) == array.size and array.dtype.kind in "fi"
+
+
+def _write_wave(path: Path, samples: Array, rate: int | None) -> None:
+    if rate is None:
+        raise ExecutionError(f"--dump {path} needs a sample rate; --sample-rate says it")
+    flat = samples.reshape(-1)
+    if flat.dtype != np.int16:
+        real = np.nan_to_num(flat.astype(np.float64))
+        flat = np.clip(np.rint(real * 32768), -32768, 32767).astype("<i2")
+    with path.open("wb") as file, wave.open(file) as out:
+        out.setnchannels(1)
+        out.setsampwidth(2)
+        out.setframerate(rate)
+        out.writeframes(flat.astype("<i2").tobytes())

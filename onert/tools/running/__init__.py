@@ -1,0 +1,1 @@
+"""What `onert_run` does between its arguments and its answers."""

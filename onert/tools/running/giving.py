@@ -1,0 +1,161 @@
+"""What the inputs are given: files that arguments name, random numbers otherwise."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from attrs import evolve
+
+import onert
+from onert.backend import TensorInfo
+from onert.backend.tensor_names import offered, position_named
+from onert.frontend.metadata import ModelMetadata
+from onert.ir import Array, ExecutionError, quantize
+from onert.tools import inputs
+from onert.tools.exits import UsageError
+
+
+def is_random(options: argparse.Namespace) -> bool:
+    """Whether every run may have random inputs of its own."""
+    given = options.input or options.load or options.load_raw or options.text
+    return not (options.fixed_input or given)
+
+
+def feed(options: argparse.Namespace, execution: onert.Execution, metadata: ModelMetadata) -> tuple[inputs.Feed, int]:
+    """What every input is given, and how many items go in at once.
+
+    Arrays of --load decide the shapes where nothing else does.
+    """
+    infos = execution.program.inputs
+    found: dict[int, inputs.Given] = {}
+    if options.load is not None:
+        arrays = inputs.archive(options.load, infos)
+        found = {i: inputs.Given(array, str(options.load)) for i, array in enumerate(arrays)}
+        if options.shape_prepare is None and options.shape_run is None:
+            for i, array in enumerate(arrays):
+                execution.set_input_shape(i, array.shape)
+            infos = execution.program.inputs
+    elif options.load_raw is not None:
+        for i, info in enumerate(infos):
+            path = Path(f"{options.load_raw}.{i}")
+            reading = _reading(options, metadata, i)
+            array_or_file = inputs.Given(inputs.raw(path, info), str(path)) if path.is_file() else None
+            found[i] = array_or_file or inputs.from_file(path, info, reading)
+    streams, batch = _streams(options, infos, metadata)
+    for text in options.text:
+        position, words = _named_text(text, infos)
+        if position in streams:
+            raise UsageError(f"--text gives input {infos[position].name!r}, which --input gives too")
+        streams[position] = inputs.Stream(iter([inputs.text(words.encode(), "--text", infos[position])]))
+    if options.force_float:
+        found = {i: evolve(one, array=_stored(infos[i], one.array)) for i, one in found.items()}
+    rng = np.random.default_rng(options.seed)
+    for i, info in enumerate(infos):
+        if i in streams:
+            if options.force_float:
+                items, info_of = streams[i].items, infos[i]
+                streams[i] = evolve(streams[i], items=(evolve(g, array=_stored(info_of, g.array)) for g in items))
+            continue
+        one = found.get(i) or inputs.Given(inputs.random(info, rng), f"random numbers, seed {options.seed}")
+        streams[i] = inputs.Stream(iter([one]))
+    return inputs.feed(streams, options.limit), batch
+
+
+def _streams(
+    options: argparse.Namespace, infos: Sequence[TensorInfo], metadata: ModelMetadata
+) -> tuple[dict[int, inputs.Stream], int]:
+    """The streams of --input by position, and how many items of the one with several go in at once."""
+    named: dict[int, str] = {}
+    unnamed: list[str] = []
+    for item in options.input:
+        name, equals, file = item.partition("=")
+        if not equals or (position_of(name, infos) is None and _is_there(item)):
+            unnamed.append(item)
+            continue
+        position = position_of(name, infos)
+        if position is None:
+            raise ExecutionError(f"there is no input {name!r}, expected one of {offered(infos)}")
+        if position in named:
+            raise UsageError(f"--input names input {infos[position].name!r} twice")
+        named[position] = file
+    given: dict[int, list[str]] = {position: [file] for position, file in named.items()}
+    if unnamed:
+        given[_taker(unnamed[0], infos, named)] = unnamed
+    streams: dict[int, inputs.Stream] = {}
+    batch = 1
+    for position, paths in given.items():
+        info = infos[position]
+        if options.shape_prepare is not None or options.shape_run is not None:
+            info = evolve(info, signature_shape=None)
+        is_several = position == max(given, key=lambda at: len(given[at]))
+        single, size = inputs.one_of(info, options.batch if is_several else None)
+        batch = max(batch, size)
+        streams[position] = inputs.stream(paths, single, _reading(options, metadata, position))
+    return streams, batch
+
+
+def _is_there(path: str) -> bool:
+    return path == inputs.PIPED or os.path.exists(path)
+
+
+def _taker(path: str, infos: Sequence[TensorInfo], named: dict[int, str]) -> int:
+    """The input that a file without a name is for: the only one, or the only one that takes such a file."""
+    free = [i for i in range(len(infos)) if i not in named]
+    suffix = Path(path).suffix.lower()
+    if len(free) > 1:
+        if suffix in inputs.SOUNDS:
+            free = [i for i in free if inputs.takes_sound(infos[i])]
+        elif suffix in inputs.TEXTS:
+            free = [i for i in free if inputs.takes_text(infos[i])]
+        elif suffix != ".npy":
+            free = [i for i in free if inputs.plane_of(infos[i]) is not None]
+    if len(free) != 1:
+        raise ExecutionError(f"{path} may be for any of inputs {offered(infos)}, expected --input NAME={path}")
+    return free[0]
+
+
+def _reading(options: argparse.Namespace, metadata: ModelMetadata, position: int) -> inputs.Reading:
+    """What the user and the metadata say of an input."""
+    fit = inputs.Fit(options.resize) if options.resize else None
+    exported = metadata.letterbox or bool(metadata.task)
+    return inputs.Reading(
+        options.image_mode or ("0to1" if exported else None),
+        options.sample_rate,
+        options.start,
+        fit or (inputs.Fit.LETTERBOX if metadata.letterbox else inputs.Fit.STRETCH),
+        metadata.image_size,
+        metadata.input(position),
+    )
+
+
+def position_of(name: str, infos: Sequence[TensorInfo]) -> int | None:
+    """An input by one of its names, or by its number; None if there is none."""
+    found = position_named(name, infos)
+    if found is None and name.isdecimal() and len(name) < 10 and int(name) < len(infos):
+        found = int(name)
+    return found
+
+
+def _named_text(item: str, infos: Sequence[TensorInfo]) -> tuple[int, str]:
+    """The input that --text is for, and the text: of `NAME=TEXT`, or all of it where one input takes text."""
+    name, equals, words = item.partition("=")
+    position = position_of(name, infos) if equals else None
+    if position is not None:
+        return position, words
+    takers = [i for i, info in enumerate(infos) if inputs.takes_text(info)]
+    if len(takers) != 1:
+        raise ExecutionError(
+            f"{len(takers)} inputs take text, expected one, or --text NAME=TEXT; the inputs are {offered(infos)}"
+        )
+    return takers[0], item
+
+
+def _stored(info: TensorInfo, array: Array) -> Array:
+    """Real numbers as a quantised input stores them."""
+    if info.quantization is None or array.dtype.kind != "f":
+        return array
+    return quantize(array, info.quantization, info.dtype)
