@@ -23,7 +23,7 @@ from .runtime import compile, load
 
 if TYPE_CHECKING:
     from .bundle import Bundle, load_bundle
-    from .runtime import Interpreter, SignatureRunner
+    from .runtime import Interpreter, SignatureRunner, cache
     from .runtime.session import (
         ExecutionMode,
         GraphOptimizationLevel,
@@ -70,6 +70,7 @@ __all__ = [
     "SignatureRunner",
     "TensorInfo",
     "bundle",
+    "cache",
     "compile",
     "custom_op",
     "disable_telemetry_events",
@@ -116,6 +117,7 @@ __getattr__ = later(
         "Interpreter": "onert.runtime",
         "SignatureRunner": "onert.runtime",
         "load_bundle": "onert.bundle",
+        "cache": "onert.runtime",
         **dict.fromkeys(_SESSION, "onert.runtime.session"),
     },
 )

@@ -1,8 +1,9 @@
 """A cache of compiled programs, code and packed weights on disk, keyed by content.
 
-Each entry is one file: magic, length and CRC-32 of the payload, payload at a 64-byte boundary. An entry is written to
-a temporary name and renamed, so that a reader sees all of it or nothing; one that is cut, changed or foreign is ignored
-and removed. Any number of processes may use one directory at once: the worst that a race costs is work done twice.
+Each entry is one file: magic, lengths of payload and label, CRC-32 of both, payload at a 64-byte boundary, and a label
+for people: what kind of entry it is, its name, and options, with tabs between. An entry is written to a temporary name
+and renamed, so that a reader sees all of it or nothing; one that is cut, changed or foreign is ignored and removed. Any
+number of processes may use one directory at once: the worst that a race costs is work done twice.
 An entry is read into memory of this process, not mapped, and checked there: whoever truncates or writes to its file
 later changes nothing.
 
@@ -14,6 +15,7 @@ for who can write to the directory can write to the user's programs as well.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import stat
@@ -28,9 +30,13 @@ from attrs import frozen
 from onert.ir.content import read_into, room
 from onert.ir.value import Value
 
-MAGIC = b"onert cache 3\n\0\0"
+MAGIC = b"onert cache 4\n\0\0"
 HEADER = 64
 DEFAULT_LIMIT = 512 << 20
+_LIMITS = "limits"
+"""The file of a directory's limits."""
+_FIELDS = struct.Struct("<QII")
+_LONGEST_LABEL = 1 << 12
 _KEPT_AFTER_EVICTION = 0.8  # leave room, so that not every store evicts
 _SMALL, _COUNTED = 256, 16
 """Of the entries under a 256th of the limit, one in 16 has the directory counted: that costs more the more is there."""
@@ -70,7 +76,7 @@ def sources(package: Path, memo: Cache | None = None) -> str:
         digest.update(content)
     newest = max((status[-1] for _, status in found), default=0)
     if newest < time.time_ns() - _SETTLED and _files(folder) == found:
-        memo.store(key, digest.digest())
+        memo.store(key, digest.digest(), label=f"digest\t{folder}")
     return digest.hexdigest()
 
 
@@ -115,12 +121,12 @@ def _own(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _header(payload: Iterable[bytes | memoryview]) -> bytes:
+def _header(payload: Iterable[bytes | memoryview], label: bytes | memoryview) -> bytes:
     length = checksum = 0
     for piece in payload:
         length += len(piece)
         checksum = zlib.crc32(piece, checksum)
-    return (MAGIC + struct.pack("<QI", length, checksum)).ljust(HEADER, b"\0")
+    return (MAGIC + _FIELDS.pack(length, zlib.crc32(label, checksum), len(label))).ljust(HEADER, b"\0")
 
 
 def _read(path: Path) -> memoryview:
@@ -153,11 +159,25 @@ class Entry(Value):
 
 
 @frozen
+class Limits(Value):
+    """How many bytes a directory's entries may take together, and for how many seconds one may lie unused.
+
+    None for `size` is DEFAULT_LIMIT, for `age` any time.
+    """
+
+    size: int | None = None
+    age: float | None = None
+
+
+@frozen
 class Cache(Value):
-    """Entries in a directory, at most `limit` bytes and for a while a sixteenth more: the longest unused go first."""
+    """Entries in a directory, at most `limit` bytes and for a while a sixteenth more: the longest unused go first.
+
+    Where `limit` is None it is that of the directory (`limits`).
+    """
 
     directory: Path
-    limit: int = DEFAULT_LIMIT
+    limit: int | None = None
 
     @staticmethod
     def key(*parts: bytes | memoryview | str) -> str:
@@ -178,33 +198,86 @@ class Cache(Value):
             found = _read(path)
         except (OSError, MemoryError):  # not there, not readable, not the user's own, or too large
             return None
-        payload = found[HEADER:]
-        if found[:HEADER] != _header((payload,)):
+        length = _FIELDS.unpack_from(found, len(MAGIC))[0] if len(found) >= HEADER else 0
+        payload, label = found[HEADER : HEADER + length], found[HEADER + length :]
+        if found[:HEADER] != _header((payload,), label):
             self._remove(path)
             return None
         with contextlib.suppress(OSError):  # a read-only cache serves as well
             os.utime(path)
         return payload
 
-    def store(self, key: str, *payload: bytes | memoryview) -> bool:
+    def store(self, key: str, *payload: bytes | memoryview, label: str = "") -> bool:
         """Keep the pieces of a payload one after the other; False where the directory cannot be written to, is not the
-        user's own, or the payload is over the limit."""
-        size = sum(map(len, payload)) + HEADER
-        if size > self.limit:
+        user's own, or the payload is over the limit. `label` is for people; what is too long of it is left out."""
+        words = label.encode(errors="replace") if len(label) <= _LONGEST_LABEL // 4 else b""
+        size, limit = sum(map(len, payload)) + HEADER + len(words), self._most(self.limits())
+        if size > limit:
             return False
         temporary = self.directory / f"{_UNFINISHED}{os.getpid()}-{os.urandom(8).hex()}"
         try:
             self.directory.mkdir(0o700, parents=True, exist_ok=True)
             if not _own(os.stat(self.directory)):
                 return False
-            _write(temporary, (_header(payload), *payload))
+            _write(temporary, (_header(payload, words), *payload, words))
             temporary.replace(self._path(key))
         except OSError:
             self._remove(temporary)
             return False
-        if size > self.limit // _SMALL or zlib.crc32(key.encode()) % _COUNTED == 0:
-            self._evict()
+        if size > limit // _SMALL or zlib.crc32(key.encode()) % _COUNTED == 0:
+            self.evict()
         return True
+
+    def label(self, key: str) -> str:
+        """What an entry was labelled; empty where it has no label or cannot be read. Only its ends are read, and not
+        checked: this is for people."""
+        try:
+            descriptor = os.open(self._path(key), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return ""
+        with open(descriptor, "rb") as file:
+            try:
+                head = file.read(HEADER)
+                if len(head) < HEADER or not head.startswith(MAGIC):
+                    return ""
+                length, _, count = _FIELDS.unpack_from(head, len(MAGIC))
+                if count > _LONGEST_LABEL or length > os.fstat(descriptor).st_size:
+                    return ""
+                file.seek(HEADER + length)
+                return file.read(count).decode(errors="replace")
+            except OSError:
+                return ""
+
+    def limits(self) -> Limits:
+        """The directory's limits, none where they were not set or cannot be read."""
+        try:
+            words = bytes(_read(self.directory / _LIMITS)[:_LONGEST_LABEL]).decode().split()
+            found = dict(zip(words[::2], map(float, words[1::2]), strict=True))
+        except (OSError, MemoryError, ValueError):
+            return Limits()
+        size, age = found.get("size"), found.get("age")
+        return Limits(
+            int(size) if size is not None and 0 <= size < 1 << 62 else None,
+            age if age is not None and age >= 0 else None,
+        )
+
+    def set_limits(self, limits: Limits) -> None:
+        """Set the directory's limits, and remove what is beyond them. OSError where it cannot be written to, or is not
+        the user's own."""
+        self.directory.mkdir(0o700, parents=True, exist_ok=True)
+        if not _own(os.stat(self.directory)):
+            raise PermissionError(errno.EPERM, "not a directory that only its user may write to", str(self.directory))
+        said = (("size", limits.size), ("age", limits.age))
+        temporary = self.directory / f"{_UNFINISHED}{os.getpid()}-{os.urandom(8).hex()}"
+        _write(temporary, ["".join(f"{name} {value}\n" for name, value in said if value is not None).encode()])
+        temporary.replace(self.directory / _LIMITS)
+        self.evict()
+
+    def _most(self, limits: Limits) -> int:
+        """How many bytes entries may take together."""
+        if self.limit is not None:
+            return self.limit
+        return DEFAULT_LIMIT if limits.size is None else limits.size
 
     def entries(self) -> list[Entry]:
         """What is there, the longest unused first."""
@@ -226,14 +299,23 @@ class Cache(Value):
                     status = item.stat()
                     yield Entry(item.name.removesuffix(".onert"), status.st_size, status.st_mtime)
 
-    def _evict(self) -> None:
+    def evict(self) -> None:
+        """Remove what is beyond the limits: entries that were too long unused, then the longest unused ones until four
+        fifths of what they may take are left."""
         self._sweep()
-        entries = self.entries()
+        limits, entries = self.limits(), self.entries()
+        if limits.age is not None:
+            oldest = time.time() - limits.age
+            for entry in entries:
+                if entry.used < oldest:
+                    self._remove(self._path(entry.key))
+            entries = [entry for entry in entries if entry.used >= oldest]
+        limit = self._most(limits)
         total = sum(e.size for e in entries)
-        if total <= self.limit:
+        if total <= limit:
             return
         for entry in entries:
-            if total <= self.limit * _KEPT_AFTER_EVICTION:
+            if total <= limit * _KEPT_AFTER_EVICTION:
                 break
             self._remove(self._path(entry.key))
             total -= entry.size

@@ -1,9 +1,10 @@
-"""`onert_cache`: look at the cache of compiled code, and remove from it."""
+"""`onert_cache`: look at the cache of compiled code, say how much of it is kept, and remove from it."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -11,23 +12,34 @@ from functools import partial
 from pathlib import Path
 
 from onert import __version__
-from onert.backend.cache import Cache, default_directory
 from onert.ir import ExecutionError
+from onert.ir.errors import printable
+from onert.runtime import cache
 
 from .exits import UsageError, ended
 
+_SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_AGES = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_ANY = "any"
+
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(prog="onert_cache", description="List the cache of compiled code, or remove from it.")
+    out = argparse.ArgumentParser(
+        prog="onert_cache", description="List the cache of compiled code, say how much is kept, or remove from it."
+    )
     out.add_argument(
         "--directory", type=Path, default=None, help="the cache (default: ONERT_CACHE_DIR or ~/.cache/onert)"
     )
     out.add_argument("--version", action="version", version=f"onert {__version__}")
     commands = out.add_subparsers(dest="command", required=True)
-    commands.add_parser("ls", help="list the entries, the longest unused first")
+    listing = commands.add_parser("ls", help="list programs, the longest unused first: model, options, size, last use")
+    listing.add_argument("--all", action="store_true", help="kernels and what else there is, too")
     removing = commands.add_parser("rm", help="remove entries whose keys begin with the given prefixes, or all")
     removing.add_argument("prefixes", nargs="*", metavar="KEY")
     removing.add_argument("--all", action="store_true", help="remove every entry")
+    limiting = commands.add_parser("limit", help="how much is kept; --size and --age set it, for every process")
+    limiting.add_argument("--size", metavar="BYTES", help="of all entries together: 256M, 2G (default 512M)")
+    limiting.add_argument("--age", metavar="TIME", help="that an entry may lie unused: 12h, 30d, any (default any)")
     return out
 
 
@@ -37,24 +49,78 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> None:
-    directory = options.directory or default_directory(os.environ)
-    if options.directory is not None:
-        os.scandir(directory).close()  # OSError unless it can be read
-    cache = Cache(directory)
-    entries = cache.entries()
-    if options.command == "ls":
-        for entry in entries:
+    place = options.directory or cache.directory()
+    if options.directory is not None and options.command != "limit":
+        os.scandir(place).close()  # OSError unless it can be read
+    if options.command == "limit":
+        _limit(options, place)
+    elif options.command == "ls":
+        _list(place, everything=options.all)
+    else:
+        _remove(options, place)
+
+
+def _list(place: Path, *, everything: bool) -> None:
+    found = cache.entries(place)
+    for entry in found:
+        if everything or entry.kind == "program":
             used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used))
-            print(f"{entry.key[:16]}  {entry.size:>10}  {used}")
-        print(f"{len(entries)} entries, {sum(e.size for e in entries)} bytes in {cache.directory}")
-        return
+            named = (
+                f"  {entry.name or 'a model in memory'}" if entry.kind == "program" else f"  ({entry.kind or 'mark'})"
+            )
+            print(
+                printable(
+                    f"{entry.key[:16]}  {_size(entry.size):>9}  {used}{named}  {'  '.join(entry.options)}"
+                ).rstrip()
+            )
+    programs = [entry for entry in found if entry.kind == "program"]
+    print(
+        f"{len(programs)} programs, {len(found)} entries, {_size(sum(e.size for e in found))} of "
+        f"{_size(cache.limits(place).size or 0)} in {place}"
+    )
+
+
+def _remove(options: argparse.Namespace, place: Path) -> None:
     if options.all == bool(options.prefixes):
         raise UsageError("rm wants either keys or --all")
+    keys = [entry.key for entry in cache.entries(place)]
     for prefix in options.prefixes:
-        if not any(entry.key.startswith(prefix) for entry in entries):
-            raise ExecutionError(f"no entry's key begins with {prefix!r} in {cache.directory}")
-    chosen = [e.key for e in entries if options.all or e.key.startswith(tuple(options.prefixes))]
-    print(f"{cache.remove(chosen)} entries removed")
+        if not any(key.startswith(prefix) for key in keys):
+            raise ExecutionError(f"no entry's key begins with {prefix!r} in {place}")
+    chosen = [key for key in keys if options.all or key.startswith(tuple(options.prefixes))]
+    print(f"{cache.remove(chosen, place)} entries removed")
+
+
+def _limit(options: argparse.Namespace, place: Path) -> None:
+    size = None if options.size is None else _number(options.size, "--size", _SIZES)
+    age = None if options.age is None else float("inf") if options.age == _ANY else _number(options.age, "--age", _AGES)
+    now = cache.limits(place) if size is None and age is None else cache.set_limits(size=size, age=age, place=place)
+    unused = "however long they are unused" if now.age is None else f"unused for at most {_age(now.age)}"
+    print(f"at most {_size(now.size or 0)}, {unused}, in {place}")
+
+
+def _number(text: str, option: str, units: dict[str, int]) -> int:
+    """`30d`, `256M` and the like; UsageError for anything else."""
+    found = re.fullmatch(r"(\d{1,15})([A-Za-z]?)", text)
+    if found is None or found[2] not in units:
+        offered = ", ".join(unit for unit in units if unit)
+        raise UsageError(f"{option} is {text!r}, expected a whole number, with one of {offered} behind it or nothing")
+    return int(found[1]) * units[found[2]]
+
+
+def _size(count: int) -> str:
+    for unit in ("TiB", "GiB", "MiB", "KiB"):
+        width = 1 << (10 * ("KiB", "MiB", "GiB", "TiB").index(unit) + 10)
+        if count >= width:
+            return f"{count / width:.1f} {unit}"
+    return f"{count} B"
+
+
+def _age(seconds: float) -> str:
+    for unit in ("w", "d", "h", "m"):
+        if seconds >= _AGES[unit] and seconds % _AGES[unit] == 0:
+            return f"{seconds / _AGES[unit]:g}{unit}"
+    return f"{seconds:g}s"
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ COMMANDS = {
     "bench": "onert and other runtimes side by side",
     "serve": "serve models over HTTP and gRPC in the Open Inference Protocol",
     "host": "plan what a host of many models and devices needs",
-    "cache": "list the cache of compiled code, or remove from it",
+    "cache": "list the cache of compiled code, say how much is kept, or remove from it",
 }
 """The commands by the names of their modules here, and what each does; at a shell they are `onert_run` and so on."""
 SHELLS = ("bash", "zsh", "fish")

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from patience import PATIENCE
+from shared_material import REPOSITORY
 
-from onert.backend.cache import HEADER, Cache, default_directory
+import onert
+from onert.backend.cache import DEFAULT_LIMIT, HEADER, Cache, Limits, default_directory
+from onert.backend.writers import WRITERS
 from onert.tools.cache import main
 
 
@@ -55,7 +59,7 @@ def test_the_longest_unused_entries_go_first(tmp_path: Path) -> None:
     left = {e.key for e in cache.entries()}
     assert keys[0] in left
     assert keys[1] not in left
-    assert sum(e.size for e in cache.entries()) <= cache.limit
+    assert sum(e.size for e in cache.entries()) <= (cache.limit or DEFAULT_LIMIT)
 
 
 def test_what_is_over_the_limit_is_not_kept(tmp_path: Path) -> None:
@@ -101,3 +105,90 @@ def test_the_tool_lists_and_removes(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["--directory", str(tmp_path), "rm", "--all"]) == 0
     assert cache.entries() == []
     assert main(["--directory", str(tmp_path), "rm"]) == 2
+
+
+# ---- labels and limits
+
+
+def test_a_label_is_kept_beside_the_payload(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    keys = [Cache.key(str(i)) for i in range(3)]
+    assert cache.store(keys[0], b"one", b"two", label="program\tmodel\tbackends=llvm")
+    assert cache.store(keys[1], b"payload")
+    assert cache.store(keys[2], b"payload", label="x" * 99_999)
+    assert [cache.label(key) for key in keys] == ["program\tmodel\tbackends=llvm", "", ""]
+    assert [cache.load(key) for key in keys] == [b"onetwo", b"payload", b"payload"]
+    assert cache.label("none") == ""
+    (tmp_path / f"{keys[0]}.onert").write_bytes(b"something else")
+    assert cache.label(keys[0]) == ""
+
+
+def test_a_label_that_was_changed_makes_the_entry_foreign(tmp_path: Path) -> None:
+    cache, key = Cache(tmp_path), Cache.key("x")
+    cache.store(key, b"payload", label="name")
+    path = tmp_path / f"{key}.onert"
+    path.write_bytes(path.read_bytes()[:-1] + b"E")
+    assert cache.load(key) is None
+
+
+def test_limits_of_a_directory_hold_for_whoever_writes(tmp_path: Path) -> None:
+    entry = 1000 + HEADER
+    for age in range(4):
+        key = Cache.key(str(age))
+        Cache(tmp_path).store(key, bytes(1000))
+        used = time.time() - 100 * (age + 1)
+        os.utime(tmp_path / f"{key}.onert", (used, used))
+    Cache(tmp_path).set_limits(Limits(10 * entry, 250))
+    assert {e.key for e in Cache(tmp_path).entries()} == {Cache.key("0"), Cache.key("1")}
+    Cache(tmp_path).set_limits(Limits(2 * entry, None))
+    for new in range(4):
+        assert Cache(tmp_path).store(Cache.key(f"new {new}"), bytes(1000))
+    assert sum(e.size for e in Cache(tmp_path).entries()) <= 2 * entry
+    assert not Cache(tmp_path).store(Cache.key("large"), bytes(3 * entry))
+    assert Cache(tmp_path).limits() == Limits(2 * entry, None)
+
+
+@pytest.mark.parametrize("words", ["size many", "size", "size -1 age -5", "size 1e400", "\0" * 10, "age nan", ""])
+def test_limits_that_cannot_be_read_are_none(tmp_path: Path, words: str) -> None:
+    (tmp_path / "limits").write_text(words)
+    assert Cache(tmp_path).limits() == Limits()
+    assert Cache(tmp_path).store(Cache.key("x"), b"y")
+
+
+def test_programs_are_listed_with_their_models_and_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path))
+    package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_float")
+    monkeypatch.setattr("onert.compiler.program_cache.lookup.WORTH_KEEPING", 0.0)
+    onert.compile(package, executor="Dataflow")
+    WRITERS.finish()
+    (program,) = [entry for entry in onert.cache.entries() if entry.kind == "program"]
+    assert (program.name, program.options[1:]) == ("digits_float", ("executor='Dataflow'",))
+    assert program.options[0].startswith("backends=llvm")
+    assert main(["ls"]) == 0
+    assert f"digits_float  {program.options[0]}  executor='Dataflow'" in capsys.readouterr().out
+    assert main(["ls", "--all"]) == 0
+    assert "(code)" in capsys.readouterr().out
+    assert onert.cache.directory() == tmp_path
+    assert onert.cache.remove([program.key]) == 1
+    assert onert.cache.remove() > 0
+    assert onert.cache.entries() == []
+
+
+def test_limits_are_set_in_python_and_at_the_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ONERT_CACHE_DIR", str(tmp_path / "new"))
+    assert onert.cache.limits() == Limits(512 << 20, None)
+    assert main(["limit", "--size", "64M", "--age", "30d"]) == 0
+    assert capsys.readouterr().out == f"at most 64.0 MiB, unused for at most 30d, in {tmp_path / 'new'}\n"
+    assert onert.cache.limits() == Limits(64 << 20, 30 * 86400.0)
+    assert onert.cache.set_limits(size=1 << 30, age=float("inf")) == Limits(1 << 30, None)
+    assert main(["limit"]) == 0
+    assert "at most 1.0 GiB, however long they are unused" in capsys.readouterr().out
+    with pytest.raises(onert.ExecutionError, match="size is -1, expected at least 0"):
+        onert.cache.set_limits(size=-1)
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(onert.ExecutionError, match="file cannot be written to: "):
+        onert.cache.set_limits(size=1, place=tmp_path / "file")

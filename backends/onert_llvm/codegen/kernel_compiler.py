@@ -162,7 +162,7 @@ def _emitted(text: str, isa: Isa) -> bytes:
 
 def _stored(key: str, made: bytes, store: Cache | None) -> bytes:
     if store is not None:
-        store.store(key, made)
+        store.store(key, made, label="code\tkernels")
     return made
 
 

@@ -92,6 +92,13 @@ def _options(options: Options) -> Mapping[str, str]:
     return {name: repr(sorted(value) if isinstance(value, frozenset) else value) for name, value in found.items()}
 
 
+def label(package: Package, options: Options, backends: Sequence[Backend]) -> str:
+    """What people call a program, with tabs between: its package, the backends, and options that are not the usual."""
+    usual, chosen = _options(Options()), _options(options)
+    others = [f"{name}={value}" for name, value in chosen.items() if value != usual[name]]
+    return "\t".join(("program", package.name, f"backends={';'.join(b.name for b in backends)}", *others))
+
+
 def structure(value: object, constants: Sequence[Constant]) -> str:
     """A digest of a value, and the types of `constants` without their elements.
 

@@ -45,7 +45,7 @@ class ProgramEntry:
 
     `key` reads all of the package. `outline` is a key of some of it: an empty entry of that key says that a program for
     such a package was stored, so that nobody reads all of a package that is new. `also` are the keys of other empty
-    entries that go with the program.
+    entries that go with the program. `label` says what the program is for people who look at the cache.
     """
 
     cache: Cache
@@ -55,6 +55,7 @@ class ProgramEntry:
     backends: Mapping[str, Backend]
     records: Records
     also: Callable[[], Iterable[str]] = tuple
+    label: Callable[[], str] = str
 
     def load(self, specialize: Specialize) -> Program | None:
         """The program, where it is there; `specialize` becomes what it has of that name. An entry that is not usable is
@@ -93,7 +94,7 @@ class ProgramEntry:
             pieces = pack((bare, kernels), self.records, self.parts)
         except EncodeError:
             return
-        if self.cache.store(self.key(), *pieces):
+        if self.cache.store(self.key(), *pieces, label=self.label()):
             for key in (self.outline, *self.also()):
                 self.cache.store(key)
 
@@ -127,16 +128,16 @@ def program_entry(package: Package, options: Options, backends: Sequence[Backend
         return None
     if components is None:
         return None
-    outline = keys.joined(components)
+    outline, label = keys.joined(components), partial(keys.label, package, options, backends)
     place, by_name, records = Cache(default_directory(os.environ)), {b.name: b for b in backends}, Records(backends)
     if content is not None:
         key = cache(lambda: keys.joined({**components, "digest": content.digest}))
         return ProgramEntry(
-            place, outline, key, LaterParts(content), by_name, records, lambda: keys.well_formed(content)
+            place, outline, key, LaterParts(content), by_name, records, lambda: keys.well_formed(content), label
         )
     key = cache(lambda: keys.joined({**components, "elements": keys.elements(constants)}))
     operands = (part for operand in keys.operands_of(package.models) for part in (operand.type, operand))
-    return ProgramEntry(place, outline, key, Parts((*constants, *operands)), by_name, records)
+    return ProgramEntry(place, outline, key, Parts((*constants, *operands)), by_name, records, label=label)
 
 
 def known(package: Package) -> bool:

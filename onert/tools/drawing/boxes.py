@@ -20,7 +20,7 @@ def draw_boxes(canvas: Canvas, found: tuple[Found, ...]) -> list[tuple[Color | N
     unnamed = [
         one
         for one, place in places
-        if len(boxed) > _LABELLED or not canvas.label(place, f"{name_of(one)} {one.score:.2f}", color_of(one.index))
+        if len(boxed) > _LABELLED or not canvas.label(place, name_of(one), f"{one.score:.2f}", color_of(one.index))
     ]
     classes = {one.index: one for one in unnamed}
     counts = {index: sum(one.index == index for one in boxed) for index in classes}

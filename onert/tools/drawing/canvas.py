@@ -78,11 +78,12 @@ class Canvas:
                 pen.rectangle((left + stroke, top + stroke, right - stroke, bottom - stroke), outline=edge)
         pen.rectangle(box, outline=color, width=stroke)
 
-    def label(self, box: Rectangle, words: str, color: Color) -> bool:
-        """Words on a colour at a box: above it, in it or below it, where they cover no other label; whether they fit
-        anywhere."""
+    def label(self, box: Rectangle, name: str, score: str, color: Color) -> bool:
+        """A name and a score on a colour at a box: above it, in it or below it, where they cover no other label;
+        whether they fit anywhere. A name that would take more than a third of the picture is cut."""
         font, gap = self.font(), max(2, self.size // 5)
-        words = shortened(words, font, self.width - 2 * gap)
+        room = max(self.width // 3, min(self.width, 12 * self.size)) - font.getlength(f" {score}") - 2 * gap
+        words = f"{shortened(name, font, round(room))} {score}"
         wide, high = round(font.getlength(words)) + 2 * gap, round(self.size * 1.35)
         left = min(max(box[0], 0), max(self.width - wide, 0))
         tops = [box[1] - high, box[1], box[3] - high, box[3]]

@@ -1,0 +1,88 @@
+"""The cache of compiled programs: what is in it, and how much of it is kept.
+
+`onert.compile` finds programs here that it made before. Any number of processes may share a directory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from onert.backend.cache import DEFAULT_LIMIT, Cache, Limits, default_directory
+from onert.ir import ExecutionError
+from onert.ir.value import Value
+
+__all__ = ["CacheEntry", "Limits", "directory", "entries", "limits", "remove", "set_limits"]
+
+
+@frozen
+class CacheEntry(Value):
+    """An entry of the cache.
+
+    - `key`: its name there
+    - `kind`: "program", "code" (kernels that programs share), "digest" (of this package's files), or empty for what
+      only says that something is known
+    - `name`: the model's name
+    - `options`: the backends, and options other than the defaults, each `name=value`
+    - `size`: bytes
+    - `used`: when it was last used, in seconds since the epoch
+    """
+
+    key: str
+    kind: str
+    name: str
+    options: tuple[str, ...]
+    size: int
+    used: float
+
+
+def directory() -> Path:
+    """Where programs are cached: `ONERT_CACHE_DIR`, else `onert` in the user's cache directory."""
+    return default_directory(os.environ)
+
+
+def entries(place: Path | None = None) -> list[CacheEntry]:
+    """What is in the cache, or in another directory, the longest unused first."""
+    cache = _cache(place)
+    found = []
+    for entry in cache.entries():
+        kind, name, *options = [*cache.label(entry.key).split("\t"), "", ""][:64]
+        found.append(CacheEntry(entry.key, kind, name, tuple(filter(None, options)), entry.size, entry.used))
+    return found
+
+
+def remove(keys: Sequence[str] | None = None, place: Path | None = None) -> int:
+    """Remove the entries of these keys, all without; how many were removed. A removed program is compiled again."""
+    return _cache(place).remove(None if keys is None else list(keys))
+
+
+def limits(place: Path | None = None) -> Limits:
+    """How much is kept: bytes of all entries together, and seconds that one may lie unused, None for any time."""
+    found = _cache(place).limits()
+    return Limits(DEFAULT_LIMIT if found.size is None else found.size, found.age)
+
+
+def set_limits(*, size: int | None = None, age: float | None = None, place: Path | None = None) -> Limits:
+    """Set how much is kept, from now on and for every process: what is beyond it is removed now and at every write.
+
+    None leaves a limit as it is. `age` may be infinite. ExecutionError for other numbers than from 0 on, and where the
+    directory cannot be written to.
+    """
+    for name, value in (("size", size), ("age", age)):
+        if value is not None and not value >= 0:
+            raise ExecutionError(f"{name} is {value}, expected at least 0")
+    cache = _cache(place)
+    now = cache.limits()
+    wanted = Limits(now.size if size is None else size, now.age if age is None else age)
+    try:
+        cache.set_limits(Limits(wanted.size, None if wanted.age == float("inf") else wanted.age))
+    except OSError as error:
+        raise ExecutionError(f"{cache.directory} cannot be written to: {error.strerror or error}") from error
+    return limits(place)
+
+
+def _cache(place: Path | None) -> Cache:
+    return Cache(directory() if place is None else place)
