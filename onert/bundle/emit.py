@@ -96,7 +96,7 @@ def _written(programs: Mapping[str, Program], directory: Path, wanted: Request, 
     if not isinstance(backend, EmitsObject):
         raise CompileError(f"backend {backend.name} makes no object files")
     options = Options(num_threads=wanted.threads)
-    planned = plan(programs, backend, options)
+    planned = plan(programs, backend, options, wanted.overlap)
     static, dynamic = wanted.api is not Api.DYNAMIC, wanted.api is not Api.STATIC
     blueprint = _blueprint(name, planned, wanted, dynamic)
     made = backend.emit_object(blueprint, options.settings)

@@ -121,7 +121,8 @@ def header(name: str, plan: Plan, made: ObjectCode, *, dynamic: bool) -> str:
 
 
 def _comment(name: str, plan: Plan, made: ObjectCode) -> Iterator[str]:
-    live = plan.live_bytes / made.activation_bytes if made.activation_bytes else 1.0
+    room = plan.mutable_bytes if plan.overlap else made.activation_bytes
+    live = plan.live_bytes / room if room else 1.0
     yield f"/* Bundle {name} for {made.target}, made by onert."
     yield " *"
     yield f" * Memory areas, each at a multiple of {ALIGNMENT} bytes:"
@@ -129,6 +130,8 @@ def _comment(name: str, plan: Plan, made: ObjectCode) -> Iterator[str]:
     yield f" *   mutables {plan.mutable_bytes} bytes"
     yield f" *   activations {made.activation_bytes} bytes"
     yield f" * Activations allocation efficiency: {live:.4f}"
+    if plan.overlap:
+        yield " * A call overwrites inputs: they share memory with outputs and what lies between."
     for entry in plan.entries:
         yield " *"
         yield f" * Entry point {entry.symbol}:"

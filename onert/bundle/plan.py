@@ -15,13 +15,15 @@ from onert.compiler.state.resources import with_variables
 from onert.ir import CompileError, Subgraph, Subgraphs
 from onert.ir.value import Value
 
+from .overlap import together
 from .state import require_begun, undoing, with_beginnings
 from .variables import ALIGNMENT, Role, Variable
 
 
 @frozen
 class Plan(Value):
-    """Entry points with one layout of mutables: all inputs, then all outputs, then all state.
+    """Entry points with one layout of mutables: all inputs, then all outputs, then all state; with `overlap` first what
+    inputs and outputs share with all between them.
 
     `activation_bytes` is the largest arena of all; `live_bytes` the most that is alive in it at one time.
     """
@@ -31,31 +33,38 @@ class Plan(Value):
     mutable_bytes: int
     activation_bytes: int
     live_bytes: int
+    overlap: bool = False
 
 
 @frozen
 class _Draft(Value):
-    """An entry point whose variables have no place yet; `roots` are operands that lie where others do, and which."""
+    """An entry point whose variables have no place yet; `roots` are operands that lie where others do, and which.
+
+    `joint` bytes of mutables hold what inputs and outputs share with all between them.
+    """
 
     entry: EntryPoint
     operands: tuple[tuple[int, Role, TensorInfo], ...]
     roots: Mapping[int, int]
     arena: int
     live: int
+    joint: int
 
 
-def plan(programs: Mapping[str, Program], backend: Backend, options: Options) -> Plan:
+def plan(programs: Mapping[str, Program], backend: Backend, options: Options, overlap: bool = False) -> Plan:
     """The plan of programs by the symbols of their entry points, for a backend that runs all of each.
+
+    With `overlap` inputs and outputs share memory with one another and with all between them.
 
     CompileError if a shape is not known, and with every operation that the backend does not run.
     """
-    drafts = [_draft(symbol, program, backend, options) for symbol, program in programs.items()]
+    drafts = [_draft(symbol, program, backend, options, overlap) for symbol, program in programs.items()]
     require_begun({draft.entry.symbol: draft.entry.subgraph for draft in drafts})
     variables: list[Variable] = []
     places: list[dict[int, Place]] = [dict(draft.entry.places) for draft in drafts]
     shared = _shared_names(drafts)
     resources: dict[Hashable, tuple[Place, TensorInfo]] = {}
-    end = 0
+    end = max(draft.joint for draft in drafts)
     for role in Role:
         for draft, own in zip(drafts, places, strict=True):
             for operand, info in _in_role(draft, role):
@@ -77,6 +86,7 @@ def plan(programs: Mapping[str, Program], backend: Backend, options: Options) ->
         end,
         max(draft.arena for draft in drafts),
         max(draft.live for draft in drafts),
+        overlap,
     )
 
 
@@ -106,7 +116,7 @@ def _shared_names(drafts: Sequence[_Draft]) -> frozenset[str]:
     return frozenset(name for name, symbols in owners.items() if len(symbols) > 1)
 
 
-def _draft(symbol: str, program: Program, backend: Backend, options: Options) -> _Draft:
+def _draft(symbol: str, program: Program, backend: Backend, options: Options, overlap: bool) -> _Draft:
     model = Subgraphs(tuple(routine.subgraph for routine in program.routines))
     try:
         graph, beginnings = with_beginnings(with_variables(program.main.subgraph, model))
@@ -121,9 +131,15 @@ def _draft(symbol: str, program: Program, backend: Backend, options: Options) ->
     if reasons:
         raise CompileError(f"{symbol} cannot be bundled: {'; '.join(reasons)}")
     arena = next(iter(planned.arenas.values()), None)
-    placements = {} if arena is None else arena.placements
-    places = {operand: Place(Region.ACTIVATIONS, p.offset) for operand, p in placements.items()}
-    size, live = (0, 0) if arena is None else (arena.size, arena.lower_bound)
+    size = live = joint = 0
+    places: dict[int, Place] = {}
+    if overlap:
+        shared = together(planned, options.planner)
+        joint, live = shared.size, shared.live
+        places = {operand: Place(Region.MUTABLES, offset) for operand, offset in shared.offsets.items()}
+    elif arena is not None:
+        size, live = arena.size, arena.lower_bound
+        places = {operand: Place(Region.ACTIVATIONS, p.offset) for operand, p in arena.placements.items()}
     for operand in graph.lasting:
         size = -(-size // ALIGNMENT) * ALIGNMENT
         places[operand] = Place(Region.ACTIVATIONS, size)
@@ -131,7 +147,7 @@ def _draft(symbol: str, program: Program, backend: Backend, options: Options) ->
     undone, undo, roots = undoing(planned, backend, options.settings)
     sequences = tuple(part.sequence for part in planned.parts)
     entry = EntryPoint(symbol, undone, sequences, places, undo, beginnings)
-    return _Draft(entry, operands, roots, size, live)
+    return _Draft(entry, operands, roots, size, live, joint)
 
 
 def _operands(

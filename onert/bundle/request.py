@@ -27,6 +27,7 @@ def bundle(
     shapes: Mapping[int | str, Sequence[int]] | None = None,
     signatures: Sequence[str] = (),
     threads: int = 1,
+    overlap: bool = False,
     save_asm: bool = False,
     save_ir: bool = False,
 ) -> Files:
@@ -37,6 +38,8 @@ def bundle(
     name or position. `target` is a triple ("aarch64-linux-gnu") or one of onert's target names, `cpu` a processor
     ("native" for this machine's), `features` like "+avx2,+fma"; without them code for the least processor of this
     machine's architecture. With more than one thread the object starts a pool of its own.
+    With `overlap` inputs and outputs share memory with one another and with all between them, so that a run overwrites
+    its inputs.
 
     CompileError, one sentence, for what cannot be bundled; BackendError for an unknown target. Nothing is left behind
     where it fails.
@@ -52,6 +55,7 @@ def bundle(
         shapes=shapes,
         signatures=signatures,
         threads=threads,
+        overlap=overlap,
         save_asm=save_asm,
         save_ir=save_ir,
     )

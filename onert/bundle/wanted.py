@@ -49,6 +49,7 @@ class Request(Value):
     shapes: Mapping[int | str, tuple[int, ...]] = field(factory=dict)
     signatures: tuple[str, ...] = ()
     threads: int = 1
+    overlap: bool = False
 
 
 def request(
@@ -63,6 +64,7 @@ def request(
     shapes: Mapping[int | str, Sequence[int]] | None,
     signatures: Sequence[str],
     threads: int,
+    overlap: bool,
     save_asm: bool,
     save_ir: bool,
 ) -> Request:
@@ -83,4 +85,5 @@ def request(
         {k: tuple(int(d) for d in v) for k, v in (shapes or {}).items()},
         tuple(signatures),
         threads,
+        overlap,
     )

@@ -63,6 +63,9 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
     models = ("pic", "static")
     code.add_argument("--relocation", "-relocation-model", choices=models, default="pic", help="(default: pic)")
     code.add_argument("--threads", type=int, default=1, metavar="N", help="threads that share a run (default: 1)")
+    code.add_argument(
+        "--overlap", action="store_true", help="less memory: inputs share theirs with what follows, and are overwritten"
+    )
     code.add_argument("--save-asm", "-llvm-save-asm", action="store_true", help="keep the code as assembler text too")
     code.add_argument("--save-ir", action="store_true", help="keep the code as LLVM's text too")
     glow_options.add(out)
@@ -128,6 +131,7 @@ def _bundle(options: argparse.Namespace) -> Files:
         shapes=given,
         signatures=options.signature,
         threads=options.threads,
+        overlap=options.overlap,
         save_asm=options.save_asm,
         save_ir=options.save_ir,
     )

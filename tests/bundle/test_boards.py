@@ -15,6 +15,7 @@ from onert.ir import Package
 from . import toys
 from .boards import BOARDS, RUNTIME, Board, on, run
 from .machines import call
+from .small_models import SMALL
 
 DOUBLES = frozenset({"arm-ml-zoo/ds_cnn_quantized"})
 """Models of 16-bit integers, whose sums take doubles: these come from the compiler where a processor has none."""
@@ -49,6 +50,14 @@ def test_a_quantised_model_runs(tmp_path: Path, board: Board) -> None:
 @on(BOARDS)
 def test_a_network_of_floats_runs(tmp_path: Path, board: Board) -> None:
     _runs_alike(toys.network(), board, tmp_path)
+
+
+@pytest.mark.long
+@on([board for board in BOARDS if board.ram[1] > 16])
+@pytest.mark.parametrize("name", SMALL)
+def test_small_quantised_models_run(tmp_path: Path, board: Board, name: str) -> None:
+    (tmp_path / "given.tflite").write_bytes(SMALL[name]())
+    _runs_alike(onert.load(tmp_path / "given.tflite"), board, tmp_path)
 
 
 @pytest.mark.long
