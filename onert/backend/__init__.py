@@ -24,7 +24,20 @@ from .program import Program, Routine, Step, TensorInfo
 from .tensor import Tensor, Tensors
 
 if TYPE_CHECKING:
-    from .emission import Beginning, Blueprint, CodeTarget, EntryPoint, ObjectCode, Place, Region, Symbol
+    from .emission import (
+        Beginning,
+        Blueprint,
+        Code,
+        CodeTarget,
+        EntryPoint,
+        Footprint,
+        Layer,
+        ObjectCode,
+        Place,
+        Region,
+        Symbol,
+        Version,
+    )
     from .evaluating import EvaluatingKernel
     from .queue import Enqueues, Event, Queue, queue_of
 
@@ -38,16 +51,19 @@ __all__ = [
     "Blueprint",
     "Buffer",
     "ChannelsFirstMemory",
+    "Code",
     "CodeTarget",
     "EmitsObject",
     "Enqueues",
     "EntryPoint",
     "EvaluatingKernel",
     "Event",
+    "Footprint",
     "Group",
     "HasParts",
     "HostMemory",
     "Kernel",
+    "Layer",
     "Memory",
     "ObjectCode",
     "OwnLayout",
@@ -66,13 +82,27 @@ __all__ = [
     "Tensor",
     "TensorInfo",
     "Tensors",
+    "Version",
     "has_own_layout",
     "queue_of",
     "require_room",
     "tensor_bytes",
 ]
 
-_OF_EMISSION = ("Beginning", "Blueprint", "CodeTarget", "EntryPoint", "ObjectCode", "Place", "Region", "Symbol")
+_OF_EMISSION = (
+    "Beginning",
+    "Blueprint",
+    "Code",
+    "CodeTarget",
+    "EntryPoint",
+    "Footprint",
+    "Layer",
+    "ObjectCode",
+    "Place",
+    "Region",
+    "Symbol",
+    "Version",
+)
 __getattr__ = later(
     __name__,
     {

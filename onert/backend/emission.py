@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import Enum, IntEnum
 
 from attrs import field, frozen
 
@@ -19,6 +19,18 @@ class Region(Enum):
     CONSTANTS = "constants"
     MUTABLES = "mutables"
     ACTIVATIONS = "activations"
+
+
+class Code(IntEnum):
+    """What entry points return beside 0 and the numbers of rules that elements broke.
+
+    `CONTENT`: the constants are not those that the object was made with. Of an entry that runs layer by layer: `MORE`,
+    it has not come to the end; `NO_LAYER`, there is no layer of that number.
+    """
+
+    CONTENT = -1
+    MORE = -2
+    NO_LAYER = -3
 
 
 @frozen
@@ -73,7 +85,8 @@ class EntryPoint(Value):
 class CodeTarget(Value):
     """What code is made for: the words of a user, None if nothing was said.
 
-    `relocation` is "pic" or "static".
+    `cpu` may name several processors, separated by commas, or be "multi": the object then has a version of its code for
+    each, and takes the most able that the processor runs. `relocation` is "pic" or "static".
     """
 
     triple: str | None = None
@@ -90,6 +103,10 @@ class Blueprint(Value):
     `mutable_bytes`; what the entries' operands take of activations is `activation_bytes`. With `configuration` the
     object also defines `NAME_config`: sizes, alignment and the table of all symbols, as `docs/bundles.md` lays them
     out. `listings` names those wanted beside the code: "asm", "ir".
+
+    `steps` asks for entries that run layer by layer too (`symbol_step`), `hook` for calls of `NAME_hook(layer, ended)`
+    around layers, `embedded` for the constants in the object, as `NAME_weights`. With `footprint` it is found out what
+    the code takes of flash and stack.
     """
 
     name: str
@@ -101,6 +118,41 @@ class Blueprint(Value):
     alignment: int = 64
     configuration: bool = True
     listings: frozenset[str] = field(default=frozenset())
+    steps: bool = False
+    hook: bool = False
+    embedded: bool = False
+    footprint: bool = False
+
+
+@frozen
+class Layer(Value):
+    """A part of an entry point's run: `operation` is the first it computes, by its index in the subgraph.
+
+    `kernels` are the symbols of the functions that compute it in the object's first version, and `constants` the bytes
+    of constants that it reads there.
+    """
+
+    entry: str
+    operation: int
+    kernels: tuple[str, ...]
+    constants: int
+
+
+@frozen
+class Version(Value):
+    """A version of an object's code: the processor it is for, and the bytes of constants that it reads."""
+
+    target: str
+    constants: int
+
+
+@frozen
+class Footprint(Value):
+    """Bytes of an object's code and read-only data, and the most that a call of an entry point takes of the stack, what
+    the C library takes of it not counted."""
+
+    flash: int
+    stack: int
 
 
 @frozen
@@ -109,7 +161,10 @@ class ObjectCode(Value):
 
     `symbols` are the blueprint's and those of constants; `activation_bytes` includes the backend's own scratch memory.
     `target` names what the code runs on. Entries return n for the n-th of `errors`, a sentence with N for the
-    element that broke the rule. `functions` are global functions beside the entries that it defines.
+    element that broke the rule. `functions` are global functions beside the entries that it defines. `content` are 16
+    bytes that only this object, its constants and its header have in common; they end the constants. `layers` are those
+    of all entries in order, `versions` the versions of the code, the least able processor's first.
+    `notes` are sentences about the choice of processor.
     """
 
     code: bytes
@@ -120,3 +175,8 @@ class ObjectCode(Value):
     errors: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     listings: Mapping[str, str] = field(factory=dict)
+    content: bytes = b""
+    layers: tuple[Layer, ...] = ()
+    versions: tuple[Version, ...] = ()
+    footprint: Footprint | None = None
+    notes: tuple[str, ...] = ()

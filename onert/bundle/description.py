@@ -17,6 +17,7 @@ from .variables import Role, Variable
 
 _SIZE = re.compile(r"^ \*   (constants|mutables|activations) (\d+) bytes", re.MULTILINE)
 _ALIGNMENT = re.compile(r"^ \* Memory areas, each at a multiple of (\d+) bytes", re.MULTILINE)
+_CONTENT = re.compile(r"^ \* Content: ([0-9a-f]{32})$", re.MULTILINE)
 _TARGET = re.compile(r"^/\* Bundle (\w+) for (\S+), made by onert\.$", re.MULTILINE)
 _ERROR = re.compile(r'^ \*   (\d+): ("(?:[^"\\]|\\.)*")$', re.MULTILINE)
 _ENTRY = re.compile(r"^ \* Entry point (\w+):$", re.MULTILINE)
@@ -31,7 +32,8 @@ _VARIABLE = re.compile(
 class Description(Value):
     """A bundle as its header describes it.
 
-    Bytes of the memory areas, the variables of each entry point, and what error codes mean (with N for the element).
+    Bytes of the memory areas, the bytes that object, weights and header have in common, the variables of each entry
+    point, and what error codes mean (with N for the element).
     """
 
     name: str
@@ -40,6 +42,7 @@ class Description(Value):
     mutables: int
     activations: int
     alignment: int
+    content: bytes
     variables: tuple[Variable, ...]
     errors: Mapping[int, str]
 
@@ -55,15 +58,16 @@ def read(path: Path) -> Description:
     except (OSError, UnicodeDecodeError) as error:
         raise ExecutionError(f"{path} cannot be read: {error}") from error
     text = text.partition("\n */")[0]
-    first, alignment = _TARGET.search(text), _ALIGNMENT.search(text)
+    first, alignment, content = _TARGET.search(text), _ALIGNMENT.search(text), _CONTENT.search(text)
     sizes = {kind: int(size) for kind, size in _SIZE.findall(text)}
-    if first is None or alignment is None or len(sizes) != 3:
+    if first is None or alignment is None or content is None or len(sizes) != 3:
         raise ExecutionError(f"{path} is not the header of a bundle")
     return Description(
         first[1],
         first[2],
         **sizes,
         alignment=int(alignment[1]),
+        content=bytes.fromhex(content[1]),
         variables=variables(text),
         errors={int(code): json.loads(message) for code, message in _ERROR.findall(text)},
     )

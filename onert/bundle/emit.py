@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from attrs import evolve
@@ -14,7 +14,9 @@ from onert.backend.tensor_names import offered, position_named
 from onert.compiler.options import Options
 from onert.ir import CompileError, OptionError, Package
 
-from .header import AREAS, header, initializer
+from .header import header, initializer
+from .layers import facts
+from .macros import AREAS
 from .names import apart, identifier, symbol, why_taken
 from .plan import Plan, plan
 from .variables import ALIGNMENT
@@ -22,6 +24,9 @@ from .wanted import Api, Files, Request, Source
 from .write import write_all
 
 BACKEND = "llvm"
+
+_PARTS = ("config", "reset", "stop", "verify", "content_id", "weights", "hook", "version")
+"""What a bundle has beside its entry points, by the ends of their names."""
 
 
 def write(source: Source | Mapping[str, Source], directory: Path, wanted: Request) -> Files:
@@ -96,16 +101,18 @@ def _written(programs: Mapping[str, Program], directory: Path, wanted: Request, 
     if not isinstance(backend, EmitsObject):
         raise CompileError(f"backend {backend.name} makes no object files")
     options = Options(num_threads=wanted.threads)
-    planned = plan(programs, backend, options, wanted.overlap)
+    planned = plan(programs, backend, options, wanted.overlap, share=wanted.share)
     static, dynamic = wanted.api is not Api.DYNAMIC, wanted.api is not Api.STATIC
     blueprint = _blueprint(name, planned, wanted, dynamic)
     made = backend.emit_object(blueprint, options.settings)
+    layers = tuple(facts(planned, made.layers))
+    named = layers if wanted.steps or wanted.instrument else ()
     contents: dict[str, bytes] = {
         "o": made.code,
-        "weights": made.constants,
-        "h": header(name, planned, made, dynamic=dynamic).encode(),
+        **({} if wanted.embed_weights else {"weights": made.constants}),
+        "h": header(name, planned, made, blueprint, named).encode(),
     }
-    if static:
+    if static and not wanted.embed_weights:
         contents["weights.bin"] = made.constants
         contents["weights.txt"] = initializer(made.constants).encode()
     suffixes = {"asm": "s", "ir": "ll"}
@@ -118,13 +125,18 @@ def _written(programs: Mapping[str, Program], directory: Path, wanted: Request, 
         planned.mutable_bytes,
         made.activation_bytes,
         made.target,
+        made.versions,
+        layers,
+        made.footprint,
+        made.notes,
     )
 
 
-def _require_apart(name: str, entries: Iterable[str]) -> None:
+def _require_apart(name: str, entries: Collection[str]) -> None:
     """CompileError if an entry point is called as something else in the object or in the header."""
-    own = {f"{name}_{what}": f"the bundle's {what}" for what in ("config", "reset", "stop")}
+    own = {f"{name}_{what}": f"the bundle's {what}" for what in _PARTS}
     own |= {f"{name.upper()}_{what}": "a macro" for what in (*(f"{area}_MEM_SIZE" for area in AREAS), "MEM_ALIGN")}
+    own |= {f"{entry}_step": f"the entry point {entry} that runs layer by layer" for entry in entries}
     for entry in entries:
         if entry in own:
             raise OptionError("entry", f"is {entry!r}, which is what {own[entry]} is called")
@@ -134,11 +146,15 @@ def _blueprint(name: str, planned: Plan, wanted: Request, configuration: bool) -
     return Blueprint(
         name,
         planned.entries,
-        tuple(variable.symbol for variable in planned.variables),
+        tuple(dict.fromkeys(variable.symbol for variable in planned.variables)),
         planned.mutable_bytes,
         planned.activation_bytes,
         wanted.target,
         ALIGNMENT,
         configuration,
         wanted.listings,
+        wanted.steps,
+        wanted.instrument,
+        wanted.embed_weights,
+        wanted.report,
     )

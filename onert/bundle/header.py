@@ -2,47 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-import numpy as np
+from onert.backend import Blueprint, ObjectCode
 
-from onert.backend import ObjectCode
-from onert.ir import DType
-
-from .names import apart, identifier
+from .declarations import functions
+from .macros import describe, macros, quoted
 from .plan import Plan
-from .variables import ALIGNMENT, Role, Variable
-
-C_TYPES = {
-    DType.FLOAT32: "float",
-    DType.FLOAT64: "double",
-    DType.INT8: "int8_t",
-    DType.INT4: "int8_t",
-    DType.INT2: "int8_t",
-    DType.INT16: "int16_t",
-    DType.INT32: "int32_t",
-    DType.INT64: "int64_t",
-    DType.UINT8: "uint8_t",
-    DType.UINT4: "uint8_t",
-    DType.UINT2: "uint8_t",
-    DType.UINT16: "uint16_t",
-    DType.UINT32: "uint32_t",
-    DType.UINT64: "uint64_t",
-    DType.BOOL: "uint8_t",
-    DType.FLOAT16: "uint16_t",
-    DType.BFLOAT16: "uint16_t",
-    DType.FLOAT8_E4M3FN: "uint8_t",
-    DType.FLOAT8_E5M2: "uint8_t",
-    DType.FLOAT8_E4M3FNUZ: "uint8_t",
-    DType.FLOAT8_E5M2FNUZ: "uint8_t",
-    DType.FLOAT8_E8M0FNU: "uint8_t",
-    DType.FLOAT4_E2M1FN: "uint8_t",
-}
-"""C's type for an element; floats that C does not have are kept as unsigned integers of their size."""
-
-AREAS = ("CONSTANT", "MUTABLE", "ACTIVATIONS")
-"""What macros call the memory areas."""
+from .variables import ALIGNMENT
+from .wanted import LayerFacts
 
 _COMMON = """\
 #ifndef _GLOW_BUNDLE_COMMON_DEFS
@@ -102,18 +70,16 @@ static inline const SymbolTableEntry *bundle_find_symbol(const BundleConfig *con
 """
 
 
-def header(name: str, plan: Plan, made: ObjectCode, *, dynamic: bool) -> str:
-    """The text; `dynamic` where the object defines `NAME_config`."""
+def header(name: str, plan: Plan, made: ObjectCode, blueprint: Blueprint, layers: Sequence[LayerFacts] = ()) -> str:
+    """The text; `layers` are named if the caller has to do with them."""
     upper = name.upper()
     parts = [
         "\n".join(_comment(name, plan, made)),
         f"#ifndef _GLOW_BUNDLE_{upper}_H\n#define _GLOW_BUNDLE_{upper}_H\n\n#include <stddef.h>\n#include <stdint.h>\n",
         _COMMON,
-        "\n".join(_macros(upper, plan, made)),
+        "\n".join(macros(name, plan, made, blueprint, layers)),
         '#ifdef __cplusplus\nextern "C" {\n#endif\n',
-        *_functions(plan, made),
-        *_reset(name, plan),
-        *([f"/* Sizes and symbols. */\nextern const BundleConfig {name}_config;\n"] if dynamic else []),
+        *functions(name, plan, made, blueprint),
         "#ifdef __cplusplus\n}\n#endif\n",
         "#endif\n",
     ]
@@ -132,6 +98,7 @@ def _comment(name: str, plan: Plan, made: ObjectCode) -> Iterator[str]:
     yield f" * Activations allocation efficiency: {live:.4f}"
     if plan.overlap:
         yield " * A call overwrites inputs: they share memory with outputs and what lies between."
+    yield f" * Content: {made.content.hex()}"
     for entry in plan.entries:
         yield " *"
         yield f" * Entry point {entry.symbol}:"
@@ -142,105 +109,8 @@ def _comment(name: str, plan: Plan, made: ObjectCode) -> Iterator[str]:
         yield " *"
         yield " * Error codes, for an element N that breaks a rule:"
     for code, message in enumerate(made.errors, 1):
-        yield f" *   {code}: {_quoted(message)}"
+        yield f" *   {code}: {quoted(message)}"
     yield " */"
-
-
-def _quoted(text: str) -> str:
-    """In double quotes, as JSON; nothing in it begins or ends a comment."""
-    return json.dumps(text).replace("*/", "*\\/").replace("/*", "\\/*")
-
-
-def describe(variable: Variable) -> str:
-    """One line with all there is to know of a variable, which `description.variables` reads again.
-
-    `input "x" i8[1, 4] scale 0.5 zero point -3: 4 elements, 4 bytes at 64, also "serving_default_x:0"`
-    """
-    info = variable.info
-    q = info.quantization
-    scale = f" scale {q.scale!r} zero point {q.zero_point}" if q is not None and q.per_tensor else ""
-    others = ", ".join(map(_quoted, info.other_names))
-    return (
-        f"{variable.role.value} {_quoted(info.name)} {info.type}{scale}: {variable.symbol.elements} elements, "
-        f"{info.type.nbytes} bytes at {variable.offset}{', also ' if others else ''}{others}"
-    )
-
-
-def _macros(upper: str, plan: Plan, made: ObjectCode) -> Iterator[str]:
-    taken = {f"{upper}_{area}_MEM_SIZE" for area in AREAS} | {f"{upper}_MEM_ALIGN"}
-    rows: list[tuple[str, str] | str] = [
-        "/* Bytes of the memory areas, and what they start at a multiple of. */",
-        (f"{upper}_CONSTANT_MEM_SIZE", str(len(made.constants))),
-        (f"{upper}_MUTABLE_MEM_SIZE", str(plan.mutable_bytes)),
-        (f"{upper}_ACTIVATIONS_MEM_SIZE", str(made.activation_bytes)),
-        (f"{upper}_MEM_ALIGN", str(ALIGNMENT)),
-    ]
-    for variable in plan.variables:
-        facts = _facts(variable)
-        base = f"{upper}_{identifier(variable.info.name)}"
-        while any(base + suffix in taken for suffix in facts):
-            base = apart(base, {base, *taken})
-        taken |= {base + suffix for suffix in facts}
-        rows.append(f"\n/* {describe(variable)} */")
-        rows += [(base + suffix, value) for suffix, value in facts.items()]
-    width = max(len(row[0]) for row in rows if isinstance(row, tuple))
-    for row in rows:
-        yield row if isinstance(row, str) else f"#define {row[0]:<{width}} {row[1]}"
-    yield ""
-
-
-def _facts(variable: Variable) -> dict[str, str]:
-    """The macros of a variable by suffix; the bare one is its offset in mutables."""
-    info = variable.info
-    facts = {
-        "": str(variable.offset),
-        "_SIZE": str(variable.symbol.elements),
-        "_BYTES": str(info.type.nbytes),
-        "_RANK": str(len(info.shape)),
-        "_SHAPE": "{" + (", ".join(map(str, info.shape)) or "1") + "}",
-    }
-    if info.dtype in C_TYPES:
-        facts["_TYPE"] = C_TYPES[info.dtype]
-    q = info.quantization
-    if q is not None and q.per_tensor:
-        facts |= {
-            "_SCALE": f"{q.scale!r}f" if "." in repr(q.scale) else f"{q.scale:.17e}f",
-            "_ZERO_POINT": str(q.zero_point),
-        }
-    return facts
-
-
-def _functions(plan: Plan, made: ObjectCode) -> Iterator[str]:
-    for entry in plan.entries:
-        yield (
-            "/* Runs the model once over memory areas that the caller allocates; returns GLOW_SUCCESS or an error\n"
-            " * code. Calls with mutables and activations of their own may run at once.\n */\n"
-            f"int {entry.symbol}(uint8_t *constantWeightVars, uint8_t *mutableWeightVars, uint8_t *activations);\n"
-        )
-    for function in made.functions:
-        yield (
-            "/* Ends this bundle's threads; the next call of an entry point starts them again. */\n"
-            f"void {function}(void);\n"
-        )
-
-
-def _reset(name: str, plan: Plan) -> Iterator[str]:
-    """A function that lets all state begin anew, where there is any."""
-    state = [variable for variable in plan.variables if variable.role is Role.STATE]
-    if not state:
-        return
-    yield "/* Lets all state begin anew; to be called before the first run. */"
-    yield f"static inline void {name}_reset(uint8_t *mutableWeightVars) {{"
-    yield "  size_t i;"
-    for variable in state:
-        first, nbytes = variable.offset, variable.info.type.nbytes
-        cleared = np.full(1, variable.info.type.cleared, variable.info.dtype.numpy).tobytes()
-        values = ", ".join(str(byte) for byte in cleared)
-        yield f"  for (i = 0; i < {nbytes}; ++i) {{"
-        yield f"    static const uint8_t element[] = {{{values}}};"
-        yield f"    mutableWeightVars[{first} + i] = element[i % {len(cleared)}];"
-        yield "  }"
-    yield "}\n"
 
 
 def initializer(constants: bytes) -> str:

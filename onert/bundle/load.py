@@ -142,14 +142,35 @@ def load_bundle(directory: str | os.PathLike[str], name: str | None = None) -> B
         found = ", ".join(header.stem for header in headers) or "none"
         raise ExecutionError(f"{folder} holds the bundles {found}, expected one, or a name to choose by")
     description = read(headers[0])
-    weights = _content(folder / f"{description.name}.weights")
+    name = description.name
+    library = _library(folder / f"{name}.o")
+    held = _bytes(library, f"{name}_content_id", len(description.content))
+    if held != description.content:
+        raise ExecutionError(f"{name}.o and {name}.h were not made together: the object's content is {_hex(held)}")
+    weights = _bytes(library, f"{name}_weights", description.constants) or _content(folder / f"{name}.weights")
     if len(weights) != description.constants:
         raise ExecutionError(
-            f"{description.name}.weights has {len(weights)} bytes, expected {description.constants} as the header says"
+            f"{name}.weights has {len(weights)} bytes, expected {description.constants} as the header says"
+        )
+    if weights[-len(held) :] != held:
+        raise ExecutionError(
+            f"{name}.weights and {name}.o were not made together: its content is {_hex(weights[-16:])}"
         )
     constants = HOST.allocate(max(len(weights), 1))
     constants[: len(weights)] = np.frombuffer(weights, np.uint8)
-    return Bundle(description, _library(folder / f"{description.name}.o"), constants)
+    return Bundle(description, library, constants)
+
+
+def _hex(content: bytes) -> str:
+    return content.hex() or "not said"
+
+
+def _bytes(library: ctypes.CDLL, symbol: str, size: int) -> bytes:
+    """So many bytes of an object's data; none where it has no such symbol."""
+    try:
+        return bytes((ctypes.c_uint8 * size).in_dll(library, symbol))
+    except ValueError:
+        return b""
 
 
 def _content(path: Path) -> bytes:

@@ -51,18 +51,19 @@ class _Draft(Value):
     joint: int
 
 
-def plan(programs: Mapping[str, Program], backend: Backend, options: Options, overlap: bool = False) -> Plan:
+def plan(
+    programs: Mapping[str, Program], backend: Backend, options: Options, overlap: bool = False, *, share: bool = False
+) -> Plan:
     """The plan of programs by the symbols of their entry points, for a backend that runs all of each.
 
-    With `overlap` inputs and outputs share memory with one another and with all between them.
-
-    CompileError if a shape is not known, and with every operation that the backend does not run.
+    With `overlap` inputs and outputs share memory with one another and with all between them. With `share` variables of
+    several entry points that have one name and one type are one. CompileError if a shape is not known, and with every
+    operation that the backend does not run.
     """
     drafts = [_draft(symbol, program, backend, options, overlap) for symbol, program in programs.items()]
     require_begun({draft.entry.symbol: draft.entry.subgraph for draft in drafts})
-    variables: list[Variable] = []
     places: list[dict[int, Place]] = [dict(draft.entry.places) for draft in drafts]
-    shared = _shared_names(drafts)
+    placed: list[_Placed] = []
     resources: dict[Hashable, tuple[Place, TensorInfo]] = {}
     end = max(draft.joint for draft in drafts)
     for role in Role:
@@ -70,19 +71,22 @@ def plan(programs: Mapping[str, Program], backend: Backend, options: Options, ov
             for operand, info in _in_role(draft, role):
                 resource = draft.entry.subgraph.operands[operand].resource
                 known = None if resource is None else resources.get(resource.key)
+                alike = _alike(draft, info, placed) if share and operand not in own else None
                 if known is not None:
                     own[operand] = _shared(known, info)
+                elif alike is not None:
+                    own[operand] = alike
                 elif operand not in own:
                     own[operand] = Place(Region.MUTABLES, end)
                     end += -(-info.type.nbytes // ALIGNMENT) * ALIGNMENT
                 if resource is not None:
                     resources[resource.key] = own[operand], info
-                variables.append(_variable(draft, role, info, own[operand].offset, shared))
+                placed.append((draft.entry.symbol, role, info, own[operand]))
     for draft, own in zip(drafts, places, strict=True):
         own |= {operand: own[root] for operand, root in draft.roots.items()}
     return Plan(
         tuple(evolve(draft.entry, places=own) for draft, own in zip(drafts, places, strict=True)),
-        tuple(variables),
+        tuple(_variables(placed, share)),
         end,
         max(draft.arena for draft in drafts),
         max(draft.live for draft in drafts),
@@ -102,18 +106,34 @@ def _in_role(draft: _Draft, wanted: Role) -> Iterator[tuple[int, TensorInfo]]:
     return ((operand, info) for operand, role, info in draft.operands if role is wanted)
 
 
-def _variable(draft: _Draft, role: Role, info: TensorInfo, offset: int, shared: frozenset[str]) -> Variable:
-    name = f"{draft.entry.symbol}/{info.name}" if info.name in shared else info.name
-    return Variable(draft.entry.symbol, role, evolve(info, name=name), offset)
+_Placed = tuple[str, Role, TensorInfo, Place]
+"""A variable: its entry point, its role, what is known of it and where it lies."""
 
 
-def _shared_names(drafts: Sequence[_Draft]) -> frozenset[str]:
-    """The names that variables of more than one entry point have: there the entry point's name goes before them."""
-    owners: dict[str, set[str]] = {}
-    for draft in drafts:
-        for _, _, info in draft.operands:
-            owners.setdefault(info.name, set()).add(draft.entry.symbol)
-    return frozenset(name for name, symbols in owners.items() if len(symbols) > 1)
+def _alike(draft: _Draft, info: TensorInfo, placed: Iterable[_Placed]) -> Place | None:
+    """Where a variable of another entry point lies that has the name and the type of this one; None if there is none,
+    or if the entry point has something else there."""
+    own = {place for symbol, _, _, place in placed if symbol == draft.entry.symbol}
+    kind = (info.name, info.dtype, info.shape, info.quantization)
+    return next(
+        (
+            place
+            for _, _, other, place in placed
+            if place not in own and (other.name, other.dtype, other.shape, other.quantization) == kind
+        ),
+        None,
+    )
+
+
+def _variables(placed: Sequence[_Placed], share: bool) -> Iterator[Variable]:
+    """The variables by names that tell them apart: where several entry points have one name, that of the entry point
+    goes before it, unless they share what it stands for."""
+    owners: dict[str, set[Hashable]] = {}
+    for symbol, _, info, place in placed:
+        owners.setdefault(info.name, set()).add(place if share else symbol)
+    for symbol, role, info, place in placed:
+        name = f"{symbol}/{info.name}" if len(owners[info.name]) > 1 else info.name
+        yield Variable(symbol, role, evolve(info, name=name), place.offset)
 
 
 def _draft(symbol: str, program: Program, backend: Backend, options: Options, overlap: bool) -> _Draft:

@@ -30,16 +30,26 @@ def bundle(
     overlap: bool = False,
     save_asm: bool = False,
     save_ir: bool = False,
+    embed_weights: bool = False,
+    steps: bool = False,
+    instrument: bool = False,
+    share: bool = False,
+    report: bool = False,
 ) -> Files:
     """Write a program, or what a package compiles to, as a bundle into a directory, which is made where it is missing.
 
     Several programs or packages by the names of their entry points, or several `signatures` of one package, make a
     bundle with as many entry points that share constants. `shapes` are those of inputs that the model leaves open, by
     name or position. `target` is a triple ("aarch64-linux-gnu") or one of onert's target names, `cpu` a processor
-    ("native" for this machine's), `features` like "+avx2,+fma"; without them code for the least processor of this
-    machine's architecture. With more than one thread the object starts a pool of its own.
-    With `overlap` inputs and outputs share memory with one another and with all between them, so that a run overwrites
-    its inputs.
+    ("native" for this machine's), several with commas between, or "multi": then the code has a version for each, and
+    the first call takes the most able that the processor runs. `features` are like "+avx2,+fma". Without any of them
+    the code is "multi" if there is a choice, else for the least processor. With more than one thread the object starts
+    a pool of its own.
+
+    `embed_weights` puts the constants into the object, `steps` adds entry points that run layer by layer, `instrument`
+    calls of a hook around layers. With `share` inputs and outputs of several entry points that have one name and one
+    type are one. With `overlap` inputs and outputs share memory with one another and with all between them, so that a
+    run overwrites its inputs. With `report` it is found out what the code takes of flash and stack (`Files.footprint`).
 
     CompileError, one sentence, for what cannot be bundled; BackendError for an unknown target. Nothing is left behind
     where it fails.
@@ -58,6 +68,11 @@ def bundle(
         overlap=overlap,
         save_asm=save_asm,
         save_ir=save_ir,
+        embed_weights=embed_weights,
+        steps=steps,
+        instrument=instrument,
+        share=share,
+        report=report,
     )
     files: Files = imports.module("onert.bundle.emit").write(source, Path(directory), wanted)
     return files

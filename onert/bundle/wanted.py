@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from onert.backend import CodeTarget, Program
+from onert.backend import CodeTarget, Footprint, Program, Version
 from onert.ir import OptionError, Package
 from onert.ir.process.cpus import MAX_THREADS
 from onert.ir.value import Value
@@ -23,8 +23,29 @@ class Api(Enum):
 
 
 @frozen
+class LayerFacts(Value):
+    """A layer of an entry point: what it computes and is called, and what it costs.
+
+    `multiply_adds` is 0 for operations that are no products. `constants` are the bytes that it reads of these,
+    `results` the bytes that its first operation gives, `kernels` the functions that compute it.
+    """
+
+    entry: str
+    operation: str
+    name: str
+    multiply_adds: int
+    constants: int
+    results: int
+    kernels: tuple[str, ...]
+
+
+@frozen
 class Files(Value):
-    """A bundle that was written: its files by suffix ("o", "weights", "h" ...), sizes in bytes, and what it runs on."""
+    """A bundle that was written: its files by suffix ("o", "weights", "h" ...), sizes in bytes, and what it runs on.
+
+    `versions` are those of its code, with the bytes of constants that each reads; `layers` the parts of a run; `notes`
+    are sentences about the choice of processor.
+    """
 
     name: str
     paths: Mapping[str, Path]
@@ -32,6 +53,10 @@ class Files(Value):
     mutables: int
     activations: int
     target: str
+    versions: tuple[Version, ...] = ()
+    layers: tuple[LayerFacts, ...] = ()
+    footprint: Footprint | None = None
+    notes: tuple[str, ...] = ()
 
 
 Source = Program | Package
@@ -50,6 +75,11 @@ class Request(Value):
     signatures: tuple[str, ...] = ()
     threads: int = 1
     overlap: bool = False
+    embed_weights: bool = False
+    steps: bool = False
+    instrument: bool = False
+    share: bool = False
+    report: bool = False
 
 
 def request(
@@ -67,6 +97,11 @@ def request(
     overlap: bool,
     save_asm: bool,
     save_ir: bool,
+    embed_weights: bool,
+    steps: bool,
+    instrument: bool,
+    share: bool,
+    report: bool,
 ) -> Request:
     """What was asked of `bundle`; CompileError if it cannot be asked for."""
     if relocation not in ("pic", "static"):
@@ -86,4 +121,9 @@ def request(
         tuple(signatures),
         threads,
         overlap,
+        embed_weights,
+        steps,
+        instrument,
+        share,
+        report,
     )

@@ -16,6 +16,7 @@ from onert.bundle.names import apart, symbol
 from . import glow_options
 from .arguments import shapes
 from .exits import UsageError, ended
+from .reports import bundle_report
 
 
 def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.ArgumentParser:
@@ -57,7 +58,11 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
         "--target", "-target", metavar="TRIPLE", help="such as aarch64-linux-gnu (default: this machine's)"
     )
     code.add_argument(
-        "--cpu", "-mcpu", metavar="C", help="LLVM's name of a processor, or native (default: the least able)"
+        "--cpu",
+        "-mcpu",
+        metavar="C",
+        help="LLVM's name of a processor, native, or several with commas between: the code has a version for each "
+        "(default: multi, such as x86-64,x86-64-v3,x86-64-v4-vnni; where there is no choice the least able)",
     )
     code.add_argument("--features", metavar="F", help="such as +avx2,+fma")
     models = ("pic", "static")
@@ -66,9 +71,14 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
     code.add_argument(
         "--overlap", action="store_true", help="less memory: inputs share theirs with what follows, and are overwritten"
     )
+    code.add_argument("--steps", action="store_true", help="entry points NAME_step that run layer by layer, too")
+    code.add_argument("--instrument", action="store_true", help="call NAME_hook before and after each layer")
+    code.add_argument("--embed-weights", action="store_true", help="the weights in the object, as NAME_weights")
+    code.add_argument("--share", action="store_true", help="one memory for what several entries call alike")
     code.add_argument("--save-asm", "-llvm-save-asm", action="store_true", help="keep the code as assembler text too")
     code.add_argument("--save-ir", action="store_true", help="keep the code as LLVM's text too")
     glow_options.add(out)
+    out.add_argument("--report", action="store_true", help="print flash, RAM, stack and multiply-adds, layer by layer")
     out.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     out.add_argument("-v", "--verbose_level", type=int, default=0, metavar="N", help="2: tracebacks")
     return out
@@ -98,7 +108,9 @@ def _run(tool: str, options: argparse.Namespace) -> None:
     for note in glow_options.notes(options):
         print(f"{tool}: {note}", file=sys.stderr)
     files = _bundle(options)
-    print(_json(files) if options.json else _text(files))
+    for note in files.notes if options.cpu != "native" else ():
+        print(f"{tool}: {note}", file=sys.stderr)
+    print(_json(files) if options.json else _text(files, options.report))
 
 
 def _bundle(options: argparse.Namespace) -> Files:
@@ -134,6 +146,11 @@ def _bundle(options: argparse.Namespace) -> Files:
         overlap=options.overlap,
         save_asm=options.save_asm,
         save_ir=options.save_ir,
+        embed_weights=options.embed_weights,
+        steps=options.steps,
+        instrument=options.instrument,
+        share=options.share,
+        report=options.report,
     )
 
 
@@ -145,18 +162,21 @@ def _entries(models: Sequence[str]) -> list[str]:
     return found
 
 
-def _text(files: Files) -> str:
+def _text(files: Files, report: bool) -> str:
     lines = [f"{files.name} for {files.target}"]
     lines += [f"  {path}  {path.stat().st_size} bytes" for path in files.paths.values()]
     lines.append(
         f"  memory: constants {files.constants}, mutables {files.mutables}, activations {files.activations} bytes"
     )
-    return "\n".join(lines)
+    if len(files.versions) > 1:
+        lines += [f"  for {v.target}: reads {v.constants} bytes of constants" for v in files.versions]
+    return "\n".join([*lines, *(bundle_report.lines(files) if report else ())])
 
 
 def _json(files: Files) -> str:
     return json.dumps(
         {
+            **(bundle_report.values(files) if files.footprint is not None else {}),
             "name": files.name,
             "target": files.target,
             "files": {suffix: str(path) for suffix, path in files.paths.items()},

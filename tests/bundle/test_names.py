@@ -74,8 +74,8 @@ def test_two_entry_points_of_one_name_are_refused(
     assert capsys.readouterr().err == "onert_bundle: --entry gives 'a' twice, expected names that differ\n"
     assert main([*models, "-o", str(tmp_path / "out"), "--json"]) == 0
     text = Path(json.loads(capsys.readouterr().out)["files"]["h"]).read_text()
-    assert "int two(uint8_t" in text
-    assert "int two__1(uint8_t" in text
+    assert "int two(const uint8_t" in text
+    assert "int two__1(const uint8_t" in text
 
 
 @pytest.fixture

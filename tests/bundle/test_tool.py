@@ -23,7 +23,7 @@ def test_it_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main([LENET, "-o", str(tmp_path), "--api", "both", *code]) == 0
     said = capsys.readouterr()
     assert said.out.startswith("lenet_mnist for x86-64-v3\n")
-    assert said.err == ""
+    assert said.err.startswith("onert_bundle: on the best processors code for x86-64-v3 alone takes up to 8 times ")
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".bin", ".h", ".ll", ".o", ".s", ".txt", ".weights"]
     assert "ymm" in (tmp_path / "lenet_mnist.s").read_text()
 
@@ -31,7 +31,7 @@ def test_it_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_its_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([DIGITS, "-o", str(tmp_path), "--name", "d", "--target", "aarch64-linux-gnu", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert (said["name"], said["target"]) == ("d", "aarch64")
+    assert (said["name"], said["target"]) == ("d", "aarch64,aarch64-dotprod")
     assert Path(said["files"]["weights"]).stat().st_size == said["memory"]["constants"]
 
 

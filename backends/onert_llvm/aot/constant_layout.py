@@ -15,17 +15,27 @@ _SMALL = 256
 
 _ALIGNMENT, _SMALL_ALIGNMENT = 64, 16
 
-Key = tuple[int, int, str, int]
-"""The numbers of an entry point and one of its sequences, an area of memory, and the number of an array in it."""
+Key = tuple[int, int, int, str, int]
+"""The numbers of a version of the code, an entry point and one of its sequences, an area of memory, and the number of
+an array in it."""
+
+CONTENT_BYTES = 16
+"""All constants end with so many bytes that say which object they belong to."""
 
 
 @frozen(eq=False)
 class Constants:
-    """The bytes of all constants, where each array lies in them, and their names."""
+    """The bytes of all constants, where each array lies in them, and their names.
+
+    There is room at their end for what says which object they belong to. `sizes` are the bytes of arrays by where they
+    start, `read` how many bytes each version reads.
+    """
 
     data: bytes
     offsets: Mapping[Key, int]
     symbols: tuple[Symbol, ...]
+    sizes: Mapping[int, int]
+    read: Mapping[int, int]
 
 
 def lay_out(arrays: Iterable[tuple[Key, str, Array]]) -> Constants:
@@ -38,7 +48,7 @@ def lay_out(arrays: Iterable[tuple[Key, str, Array]]) -> Constants:
     contents = [array.tobytes() for _, _, array in given]
     place = _places(dict.fromkeys(contents))
     size = max((place[c] + len(c) for c in contents), default=0)
-    data = bytearray(-(-size // _ALIGNMENT) * _ALIGNMENT)
+    data = bytearray(-(-(size + CONTENT_BYTES) // _ALIGNMENT) * _ALIGNMENT)
     for content, offset in place.items():
         data[offset : offset + len(content)] = content
     offsets = {key: place[content] for (key, _, _), content in zip(given, contents, strict=True)}
@@ -46,7 +56,14 @@ def lay_out(arrays: Iterable[tuple[Key, str, Array]]) -> Constants:
         (name, place[content]): Symbol(name, Place(Region.CONSTANTS, place[content]), array.size)
         for (_, name, array), content in zip(given, contents, strict=True)
     }
-    return Constants(bytes(data), offsets, tuple(sorted(_named_apart(symbols.values()), key=lambda s: s.place.offset)))
+    named = tuple(sorted(_named_apart(symbols.values()), key=lambda s: s.place.offset))
+    own: dict[int, set[bytes]] = {}
+    for (key, _, _), content in zip(given, contents, strict=True):
+        own.setdefault(key[0], set()).add(content)
+    sizes: dict[int, int] = {}
+    for content, offset in place.items():
+        sizes[offset] = max(len(content), sizes.get(offset, 0))
+    return Constants(bytes(data), offsets, named, sizes, {at: sum(map(len, some)) for at, some in own.items()})
 
 
 def _places(contents: Iterable[bytes]) -> dict[bytes, int]:

@@ -8,102 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import frozen
 from llvmlite import ir
 
-from onert.backend import EntryPoint, Place, Region
-from onert.ir.value import Value
+from onert.backend import Code, EntryPoint, Place, Region
 from onert_llvm.command.command import REPORT_BYTES
 
-
-@frozen
-class Report(Value):
-    """So many bytes into the reports of checks, which lie on the stack while an entry runs."""
-
-    offset: int
-
-
-Slots = tuple[int | Place | Report, ...]
-
-
-@frozen
-class Bound(Value):
-    """A command with all that is known of its task: the kernel's symbol, 64 bits or a place for each slot, tiles.
-
-    `pieces` and `sync` are for threads that share it: as in `codegen/native/pool.ll`.
-    """
-
-    symbol: str
-    slots: Slots
-    tiles: int
-    pieces: int
-    sync: bool
-
-    def shared_bytes(self, threads: int) -> int:
-        """What it takes of memory that threads share: a row of the program, their shares, and its task."""
-        return _ROW + _SHARE * threads + -(-8 * len(self.slots) // 16) * 16
-
-
-@frozen
-class BoundLoop(Value):
-    """`condition`, and as long as the byte at `goes_on` is set then, `body` and `condition` again.
-
-    It ends when a check that reports to one of `reports` is found broken. With a bound there are so many rounds at the
-    most; 1 and their number go to its report where it would go on.
-    """
-
-    goes_on: Place | Report
-    condition: tuple[Run, ...]
-    body: tuple[Run, ...]
-    reports: tuple[Report, ...]
-    bound: tuple[int, Place | Report] | None
-
-
-@frozen
-class BoundBranch(Value):
-    """`then` where the byte at `condition` is set, else `otherwise`."""
-
-    condition: Place | Report
-    then: tuple[Run, ...]
-    otherwise: tuple[Run, ...]
-
-
-Run = Bound | BoundLoop | BoundBranch
-
-
-@frozen
-class Begun(Value):
-    """A variable, which takes so many bytes of what it begins with while the byte at `started` is 0."""
-
-    started: Place
-    variable: Place
-    initial: Place
-    nbytes: int
-
-
-def program_bytes(commands: Sequence[Run], threads: int) -> int:
-    """What commands take of memory that threads share: rows, the count of their runs, shares and tasks.
-
-    Loops and branches take none: one thread runs them.
-    """
-    return _ROW + sum(command.shared_bytes(threads) for command in commands if isinstance(command, Bound))
-
-
-def most_slots(commands: Sequence[Run]) -> int:
-    """The slots of the largest task of all commands."""
-    found = 1
-    for command in commands:
-        if isinstance(command, Bound):
-            found = max(found, len(command.slots))
-        elif isinstance(command, BoundLoop):
-            found = max(found, most_slots(command.condition), most_slots(command.body))
-        else:
-            found = max(found, most_slots(command.then), most_slots(command.otherwise))
-    return found
-
-
-_ROW, _SHARE = 64, 64
-"""Bytes of a command in a program, and of one thread's share: `Command` and `Share` of `codegen/native/pool.ll`."""
+from .bound import ROW, SHARE, Body, Bound, BoundBranch, BoundLoop, Report, Run, Slots, most_slots
 
 I8, I32, I64, PTR, VOID = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.VoidType()
 
@@ -116,61 +26,111 @@ _WORDS = REPORT_BYTES // 8
 class Entries:
     """The entry points of a module, and the templates that they share.
 
-    With `shared`, an offset in activations, threads share the commands, whose program is made there at each run.
+    With `shared`, an offset in activations, threads share the commands, whose program is made there at each run. A
+    `hook` is called before and after each layer, with its number and 0 or 1.
     """
 
-    def __init__(self, module: ir.Module, shared: int | None, threads: int) -> None:
+    def __init__(
+        self, module: ir.Module, shared: int | None = None, threads: int = 1, hook: ir.Function | None = None
+    ) -> None:
         self._module = module
+        self._hook = hook
         self._threads = threads
         self._shared = shared
         self._templates: dict[Slots, ir.GlobalVariable] = {}
         self._copy = _define_copy(module)
 
-    def define(
-        self,
-        entry: EntryPoint,
-        commands: Sequence[Run],
-        checks: int,
-        first_code: int,
-        undo: Sequence[Run],
-        beginnings: Sequence[Begun],
-    ) -> None:
-        """`int symbol(uint8_t *constants, uint8_t *mutables, uint8_t *activations)`.
+    def define(self, body: Body) -> ir.Function:
+        """`int symbol(const uint8_t *constants, uint8_t *mutables, uint8_t *activations)`.
 
-        The first of so many `checks` that is broken makes it return `first_code` and more for later ones, and leave
-        state as it was, once `undo` has run; else it returns 0. Variables begin as `beginnings` say.
+        The first check that is broken makes it return its code and leave state as it was, once `undo` has run; else it
+        returns 0. Variables begin as `beginnings` say.
         """
-        function = ir.Function(self._module, ir.FunctionType(I32, [PTR] * 3), entry.symbol)
+        function, bases, b = self._begun(body.symbol, 0)
+        reports = _on_stack(b, _WORDS * len(body.codes)) if body.codes else None
+        bases = {**bases, Report: reports}
+        task = _on_stack(b, most_slots((*body.commands, *body.undo)))
+        self._begin(b, body, bases)
+        for number, layer in enumerate(body.layers):
+            self._layer(b, task, number, layer, bases)
+        b.ret(self._end(b, task, body, bases))
+        return function
+
+    def define_step(self, body: Body, reports: Place) -> ir.Function:
+        """`int symbol(const uint8_t *constants, uint8_t *mutables, uint8_t *activations, uint32_t *layer)`.
+
+        Runs the layer of that number and counts it up, returning `Code.MORE`; with the last one it ends as the entry
+        does and counts from 0 again. What checks find lies at `reports` meanwhile. A number that no layer has becomes 0
+        and `Code.NO_LAYER` is returned.
+        """
+        function, bases, b = self._begun(f"{body.symbol}.step", 1)
+        at = function.args[len(Region)]
+        bases = {**bases, Report: _address(b, bases, reports)}
+        task = _on_stack(b, most_slots((*body.commands, *body.undo)))
+        beyond = function.append_basic_block("beyond")
+        switch = b.switch(b.load(at, typ=I32, align=4), beyond)
+        for number, layer in enumerate(body.layers or ((),)):
+            block = function.append_basic_block("layer")
+            switch.add_case(I32(number), block)
+            b.position_at_end(block)
+            if number == 0:
+                self._begin(b, body, bases)
+            self._layer(b, task, number, layer, bases)
+            if number + 1 < len(body.layers):
+                b.store(I32(number + 1), at, align=4)
+                b.ret(I32(Code.MORE.value))
+            else:
+                b.store(I32(0), at, align=4)
+                b.ret(self._end(b, task, body, bases))
+        b.position_at_end(beyond)
+        b.store(I32(0), at, align=4)
+        b.ret(I32(Code.NO_LAYER.value))
+        return function
+
+    def _begun(self, symbol: str, more: int) -> tuple[ir.Function, Bases, ir.IRBuilder]:
+        """A function of the three regions and so many pointers more."""
+        function = ir.Function(self._module, ir.FunctionType(I32, [PTR] * (len(Region) + more)), symbol)
         function.attributes.add("nounwind")
-        regions = dict(zip(Region, function.args, strict=True))
+        function.linkage = "internal"
+        regions = dict(zip(Region, function.args, strict=False))
         for region, argument in regions.items():
             argument.name = region.value
-        b = ir.IRBuilder(function.append_basic_block("entry"))
-        reports = _on_stack(b, _WORDS * checks) if checks else None
-        for word in range(_WORDS * checks):
-            b.store(I64(0), b.gep(reports, [I32(word)], source_etype=I64), align=8)
-        bases = {**regions, Report: reports}
-        task = _on_stack(b, most_slots((*commands, *undo)))
-        for each in beginnings:
+        return function, regions, ir.IRBuilder(function.append_basic_block("entry"))
+
+    def _begin(self, b: ir.IRBuilder, body: Body, bases: Bases) -> None:
+        """No check is broken yet, and variables have what they begin with."""
+        for word in range(_WORDS * len(body.codes)):
+            b.store(I64(0), b.gep(bases[Report], [I32(word)], source_etype=I64), align=8)
+        for each in body.beginnings:
             with b.if_then(b.not_(_is_set(b, bases, each.started)), likely=False):
                 b.call(
                     self._copy, [_address(b, bases, each.variable), _address(b, bases, each.initial), I64(each.nbytes)]
                 )
                 b.store(I8(1), _address(b, bases, each.started), align=1)
-        self._run(b, task, commands, bases)
+
+    def _layer(self, b: ir.IRBuilder, task: ir.Value, number: int, layer: Sequence[Run], bases: Bases) -> None:
+        """The commands of a layer, between two calls of the hook if there is one."""
+        if self._hook is not None:
+            b.call(self._hook, [I32(number), I32(0)])
+        self._run(b, task, layer, bases)
+        if self._hook is not None:
+            b.call(self._hook, [I32(number), I32(1)])
+
+    def _end(self, b: ir.IRBuilder, task: ir.Value, body: Body, bases: Bases) -> ir.Value:
+        """Let state advance unless a check is broken; the code that says which."""
         code: ir.Value = I32(0)
-        for check in reversed(range(checks)):
-            broken = b.load(b.gep(reports, [I32(_WORDS * check)], source_etype=I64), typ=I64, align=8)
-            code = b.select(b.icmp_unsigned("!=", broken, I64(0)), I32(first_code + check), code)
-        if checks and (entry.subgraph.state or undo):
+        for check, broken_code in reversed(tuple(enumerate(body.codes))):
+            broken = b.load(b.gep(bases[Report], [I32(_WORDS * check)], source_etype=I64), typ=I64, align=8)
+            code = b.select(b.icmp_unsigned("!=", broken, I64(0)), I32(broken_code), code)
+        if body.codes and (body.entry.subgraph.state or body.undo):
             with b.if_else(b.icmp_unsigned("==", code, I32(0)), likely=True) as (whole, failed):
                 with whole:
-                    self._advance(b, entry, bases)
+                    self._advance(b, body.entry, bases)
                 with failed:
-                    self._run(b, task, undo, bases)
+                    self._run(b, task, body.undo, bases)
         else:
-            self._advance(b, entry, bases)
-        b.ret(code)
+            self._advance(b, body.entry, bases)
+        return code
 
     def _run(self, b: ir.IRBuilder, task: ir.Value, commands: Sequence[Run], bases: Bases) -> None:
         if self._shared is None:
@@ -253,16 +213,16 @@ class Entries:
         if not commands:
             return
         program = _address(b, bases, Place(Region.ACTIVATIONS, self._shared or 0))
-        at = _ROW * (len(commands) + 1)
-        runs = b.gep(program, [I64(_ROW * len(commands))], source_etype=I8)
+        at = ROW * (len(commands) + 1)
+        runs = b.gep(program, [I64(ROW * len(commands))], source_etype=I8)
         for number, command in enumerate(commands):
             shares = b.gep(program, [I64(at)], source_etype=I8)
-            task = b.gep(shares, [I64(_SHARE * self._threads)], source_etype=I8)
-            at += command.shared_bytes(self._threads) - _ROW
+            task = b.gep(shares, [I64(SHARE * self._threads)], source_etype=I8)
+            at += command.shared_bytes(self._threads) - ROW
             self._fill(b, task, command.slots, bases)
             numbers = (I64(command.tiles), I64(command.pieces), I64(int(command.sync)))
             for word, value in enumerate((self._kernel(command.symbol), task, *numbers, shares, runs, I64(0))):
-                b.store(value, b.gep(program, [I64(_ROW // 8 * number + word)], source_etype=I64), align=8)
+                b.store(value, b.gep(program, [I64(ROW // 8 * number + word)], source_etype=I64), align=8)
         together = self._declared("onert.together", [PTR, I64])
         b.call(together, [program, I64(len(commands))])
 

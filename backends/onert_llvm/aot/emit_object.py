@@ -2,77 +2,148 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 
 from attrs import frozen
 from llvmlite import ir
 
-from onert.backend import Blueprint, EntryPoint, ObjectCode, Place, Region
+from onert.backend import Blueprint, EntryPoint, Footprint, ObjectCode, Place, Region, Version
 from onert.ir import Array
+from onert_llvm.codegen.footprint import loaded_bytes, stack_bytes
 from onert_llvm.codegen.kernel_abi import build
 from onert_llvm.codegen.llvm_codegen import link
-from onert_llvm.codegen.native import pool_text, run_text, support_texts, together_text
+from onert_llvm.codegen.native import cpuid_text, pool_text, run_text, support_texts, together_text
 from onert_llvm.command.command import REPORT_BYTES, Area, Command, Lowered, Pointer, all_commands
 from onert_llvm.command.task_layout import slot_bits
 from onert_llvm.command.waiting import barriers
 from onert_llvm.kernels.control_flow.loop_branch import RUN_BRANCH, RUN_LOOP
 from onert_llvm.runtime.native_kernel import is_idle
 from onert_llvm.target.isa import Isa
+from onert_llvm.target.versions import notes
 
-from .constant_layout import Constants, Key, lay_out
-from .emit_entry import Begun, Bound, BoundBranch, BoundLoop, Entries, Report, Run, program_bytes
-from .emit_symbol_table import define_configuration
+from .bound import Begun, Body, Bound, BoundBranch, BoundLoop, Report, Run, program_bytes
+from .constant_layout import CONTENT_BYTES, Constants, Key, lay_out
+from .emit_data import content_text, define_configuration, define_weights
+from .emit_entry import Entries
+from .emit_public import Public, define_hook
+from .layers import LayerKey, described, layered, merged, numbered
+
+Versions = Mapping[Isa, Sequence[Sequence[Lowered]]]
+"""For each target, the least able first: what each sequence of each entry was lowered to, those that undo behind the
+others."""
 
 
-def emit(blueprint: Blueprint, isa: Isa, lowered: Sequence[Sequence[Lowered]], threads: int = 1) -> ObjectCode:
-    """The object of a blueprint, given what each sequence of each of its entries was lowered to, those that undo
-    behind the others."""
+def emit(blueprint: Blueprint, versions: Versions, threads: int = 1) -> ObjectCode:
+    """The object of a blueprint, with a version of its code for each target."""
+    isas, isa = tuple(versions), next(iter(versions))
     arena = _aligned(blueprint.activation_bytes, blueprint.alignment)
     parts = [
-        _Part((number, at), entry, part, arena, sum(len(other.checks) for other in sequences[:at]))
+        _Part((version, number, at), entry, part, arena, sum(len(other.checks) for other in sequences[:at]))
+        for version, lowered in enumerate(versions.values())
         for number, (entry, sequences) in enumerate(zip(blueprint.entries, lowered, strict=True))
         for at, part in enumerate(sequences)
     ]
     constants = lay_out(array for part in parts for array in part.arrays())
-    own = [[part for part in parts if part.key[0] == number] for number in range(len(blueprint.entries))]
-    commands = [[command for part in some if not part.undoes for command in part.bound(constants)] for some in own]
-    undo = [[command for part in some if part.undoes for command in part.bound(constants)] for some in own]
+    errors, bodies, layers = _bodies(blueprint, len(isas), parts, constants)
     scratch = max((part.lowered.scratch for part in parts), default=0)
-    activation_bytes = arena + scratch if scratch else blueprint.activation_bytes
+    end = arena + scratch if scratch else blueprint.activation_bytes
+    reports, most = _aligned(end, blueprint.alignment), max(len(body.codes) for body in bodies)
+    if blueprint.steps and most:
+        end = reports + REPORT_BYTES * most
     shared = None
     if threads > 1:
-        shared = _aligned(activation_bytes, blueprint.alignment)
-        activation_bytes = shared + max(program_bytes(some, threads) for some in (*commands, *undo))
-    symbols = (*blueprint.symbols, *constants.symbols)
+        shared = _aligned(end, blueprint.alignment)
+        end = shared + max(program_bytes(some, threads) for body in bodies for some in (body.commands, body.undo))
     module = ir.Module(blueprint.name)
     module.triple = isa.triple
-    entries = Entries(module, shared, threads)
-    errors: list[str] = []
-    for entry, some, run, undone in zip(blueprint.entries, own, commands, undo, strict=True):
-        checks = [check.sentence("N") for part in some for check in part.lowered.checks]
-        begun = [
-            Begun(
-                entry.places[beginning.started],
-                entry.places[beginning.variable],
-                some[0].constant(constants, beginning.initial),
-                entry.subgraph.type(beginning.variable).nbytes,
-            )
-            for beginning in entry.beginnings
-        ]
-        entries.define(entry, run, len(checks), len(errors) + 1, undone, begun)
-        errors += checks
+    hook = define_hook(module, f"{blueprint.name}_hook") if blueprint.hook else None
+    entries = Entries(module, shared, threads, hook)
+    functions = {}
+    for entry in blueprint.entries:
+        own = [body for body in bodies if body.entry.symbol == entry.symbol]
+        functions[entry.symbol] = [entries.define(body) for body in own]
+        if blueprint.steps:
+            place = Place(Region.ACTIVATIONS, reports)
+            functions[f"{entry.symbol}_step"] = [entries.define_step(body, place) for body in own]
+    symbols = (*blueprint.symbols, *constants.symbols)
     if blueprint.configuration:
-        define_configuration(module, isa, blueprint, symbols, len(constants.data), activation_bytes)
-    called = (pair for part in parts for pair in part.lowered.specs.items())
-    specs = {symbol: spec for symbol, spec in called if spec.algorithm.name not in (RUN_LOOP, RUN_BRANCH)}
-    texts = [str(module), *(str(build(spec)) for spec in specs.values()), *support_texts(isa)]
-    functions: tuple[str, ...] = ()
+        define_configuration(module, isa, blueprint, symbols, len(constants.data), end)
+    texts = [*_kernels(parts, several=len(isas) > 1), *support_texts(isa)]
+    if len(isas) > 1 and isa.architecture == "x86_64":
+        texts.append(cpuid_text())
+    more = [f"{blueprint.name}_version"] if len(isas) > 1 else []
+    if blueprint.hook:
+        more.append(f"{blueprint.name}_hook")
     if threads > 1:
         texts += [run_text(), pool_text(isa), together_text(blueprint.name, threads)]
-        functions = (f"{blueprint.name}_stop",)
-    exported = {f"{blueprint.name}_config", *functions, *(entry.symbol for entry in blueprint.entries)}
-    code, listings = link(texts, isa, exported, blueprint.target.relocation, blueprint.listings)
-    return ObjectCode(code, constants.data, symbols, activation_bytes, isa.name, tuple(errors), functions, listings)
+        more.append(f"{blueprint.name}_stop")
+    digest = sha256(b"\0".join((str(module).encode(), *(text.encode() for text in texts), constants.data)))
+    content, content_id = digest.digest()[:CONTENT_BYTES], f"{blueprint.name}_content_id"
+    data = constants.data[:-CONTENT_BYTES] + content
+    texts.append(content_text(content_id, content))
+    public = Public(module, isas, content_id, len(data), f"{blueprint.name}_version")
+    for symbol, some in functions.items():
+        public.define(symbol, some)
+    exported = {f"{blueprint.name}_config", content_id, *more, *functions}
+    if blueprint.embedded:
+        exported.add(define_weights(module, f"{blueprint.name}_weights", data, blueprint.alignment))
+    wanted = blueprint.listings | ({"asm"} if blueprint.footprint else set())
+    code, listings = link([str(module), *texts], isa, exported, blueprint.target.relocation, wanted)
+    footprint = None
+    if blueprint.footprint:
+        footprint = Footprint(loaded_bytes(code), stack_bytes(listings["asm"], isa, set(functions), threads > 1))
+    return ObjectCode(
+        code,
+        data,
+        symbols,
+        end,
+        ",".join(version.name for version in isas),
+        tuple(errors),
+        tuple(more),
+        {kind: text for kind, text in listings.items() if kind in blueprint.listings},
+        content,
+        tuple(described(bodies, layers, constants)),
+        tuple(Version(version.name, constants.read.get(at, 0)) for at, version in enumerate(isas)),
+        footprint,
+        tuple(notes(isas)),
+    )
+
+
+def _bodies(
+    blueprint: Blueprint, versions: int, parts: Sequence[_Part], constants: Constants
+) -> tuple[list[str], list[Body], list[list[LayerKey]]]:
+    """The sentences of all checks, what each entry runs, version after version, and the layers of each entry."""
+    errors: list[str] = []
+    bodies, layers = [], []
+    for number, entry in enumerate(blueprint.entries):
+        own = [[part for part in parts if part.key[:2] == (version, number)] for version in range(versions)]
+        codes = numbered([[c.sentence("N") for part in some for c in part.lowered.checks] for some in own], errors)
+        runs = [layered((part.key[2], part.bound(constants)) for part in some if not part.undoes) for some in own]
+        order = merged(runs)
+        layers.append(order)
+        for version, some in enumerate(own):
+            begun = tuple(
+                Begun(
+                    entry.places[beginning.started],
+                    entry.places[beginning.variable],
+                    some[0].constant(constants, beginning.initial),
+                    entry.subgraph.type(beginning.variable).nbytes,
+                )
+                for beginning in entry.beginnings
+            )
+            own_layers = tuple(tuple(runs[version].get(layer, ())) for layer in order)
+            undo = tuple(run for part in some if part.undoes for _, run in part.bound(constants))
+            bodies.append(Body(f"{entry.symbol}.{version}", entry, own_layers, codes[version], undo, begun))
+    return errors, bodies, layers
+
+
+def _kernels(parts: Iterable[_Part], *, several: bool) -> Iterator[str]:
+    """The modules of the kernels that commands call, each once."""
+    called = {symbol: spec for part in parts for symbol, spec in part.lowered.specs.items()}
+    for spec in called.values():
+        if spec.algorithm.name not in (RUN_LOOP, RUN_BRANCH):
+            yield str(build(spec, own_target=several))
 
 
 def _aligned(nbytes: int, alignment: int) -> int:
@@ -83,10 +154,11 @@ def _aligned(nbytes: int, alignment: int) -> int:
 class _Part:
     """One sequence of an entry.
 
-    `scratch` is where its scratch memory begins in activations, `check` the number of its first check in the entry.
+    `key` are the numbers of the version, the entry and the sequence. `scratch` is where its scratch memory begins in
+    activations, `check` the number of its first check in the entry.
     """
 
-    key: tuple[int, int]
+    key: tuple[int, int, int]
     entry: EntryPoint
     lowered: Lowered
     scratch: int
@@ -95,7 +167,7 @@ class _Part:
     @property
     def undoes(self) -> bool:
         """Whether it runs only when the entry fails."""
-        return self.key[1] >= len(self.entry.sequences)
+        return self.key[2] >= len(self.entry.sequences)
 
     def constant(self, constants: Constants, operand: int) -> Place:
         """Where a constant of the model lies that `arrays` gave."""
@@ -105,7 +177,7 @@ class _Part:
         """The arrays that commands read: constants of the model under their own names, packed ones under their use.
         Those that variables begin with come with the first part."""
         operands = self.entry.subgraph.operands
-        for beginning in self.entry.beginnings if self.key[1] == 0 else ():
+        for beginning in self.entry.beginnings if self.key[2] == 0 else ():
             data = operands[beginning.initial].data
             assert data is not None
             name = f"{operands[beginning.variable].name}/initial"
@@ -123,8 +195,9 @@ class _Part:
                     if data is not None:
                         yield self._key(value), operands[value.index].name or f"tensor {value.index}", data.array
 
-    def bound(self, constants: Constants) -> Iterator[Run]:
-        """The commands with a place for every pointer, without those that copy memory onto itself."""
+    def bound(self, constants: Constants) -> Iterator[tuple[int, Run]]:
+        """The commands with a place for every pointer, without those that copy memory onto itself; each behind the
+        operation that it is of."""
 
         def place(pointer: Pointer) -> Place | Report:
             if pointer.area is Area.REPORT:
@@ -160,13 +233,14 @@ class _Part:
                 return BoundBranch(places["condition"], programs[0], programs[1])
             values = (command.slots[name] for name in names)
             slots = tuple(place(v) if isinstance(v, Pointer) else slot_bits(v) for v in values)
-            return Bound(command.spec.symbol, slots, command.tiles, command.pieces, sync)
+            ahead = names.index("ahead") if "ahead" in names else None
+            return Bound(command.spec.symbol, slots, command.tiles, command.pieces, sync, ahead)
 
         commands = [command for command in self.lowered.commands if not is_idle(command, place)]
-        first = self.key[1] > 0  # of a later sequence: it waits for all of those before
+        first = self.key[2] > 0  # of a later sequence: it waits for all of those before
         for command, clash in zip(commands, barriers(commands, address), strict=True):
             sync, first = clash or first, False
-            yield run(command, sync)
+            yield command.operation, run(command, sync)
 
     def _key(self, pointer: Pointer) -> Key:
         return (*self.key, pointer.area.value, pointer.index)

@@ -87,9 +87,14 @@ class KernelSpec(Value):
         return self.algorithm.layout
 
 
-def build(spec: KernelSpec) -> Module:
-    """The module that defines the kernel's symbol and nothing else that is exported."""
-    module = Module(spec.symbol, spec.isa.triple)
+def build(spec: KernelSpec, own_target: bool = False) -> Module:
+    """The module that defines the kernel's symbol and nothing else that is exported.
+
+    With `own_target` its functions say what processor they are for, so that code for several lies in one object.
+    """
+    isa = spec.isa
+    target = f'"target-cpu"="{isa.cpu}" "target-features"="{isa.features}"' if own_target else ""
+    module = Module(spec.symbol, isa.triple, target)
     k = Kernel(module, spec.symbol, {"task": PTR, "begin": I64, "end": I64}, spec.isa)
     spec.algorithm.emit(k, Task(k, spec.layout), k.arg("begin"), k.arg("end"))
     k.finish()

@@ -64,10 +64,11 @@ class Block:
 
 
 class Module:
-    """Functions, and what they need of others."""
+    """Functions, which have the same `attributes`, and what they need of others."""
 
-    def __init__(self, name: str, triple: str) -> None:
+    def __init__(self, name: str, triple: str, attributes: str = "") -> None:
         self.name = name
+        self.attributes = attributes
         self._triple = triple
         self._declared: dict[str, str] = {}
         self._functions: list[Builder] = []
@@ -105,7 +106,8 @@ class Builder:
         parameters = ", ".join(map(str, self.arguments.values()))
         blocks = "\n".join(map(str, self._blocks))
         aligned = f" alignstack({self.alignment})" if self.alignment else ""
-        return f'define void @"{self.name}"({parameters}) nounwind{aligned}\n{{\n{blocks}\n}}'
+        attributes = f" {self.module.attributes}" if self.module.attributes else ""
+        return f'define void @"{self.name}"({parameters}) nounwind{attributes}{aligned}\n{{\n{blocks}\n}}'
 
     # ---- where
 

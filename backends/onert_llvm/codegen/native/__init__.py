@@ -33,6 +33,11 @@ def together_text(name: str, threads: int) -> str:
     return _text("together.ll").replace("@THREADS@", str(threads)).replace("@NAME@", name)
 
 
+def cpuid_text() -> str:
+    """`cpuid.ll`, for x86-64."""
+    return _text("cpuid.ll")
+
+
 def support_texts(isa: Isa) -> tuple[str, ...]:
     """Modules with what the code generator calls for lack of an instruction, so that no library is needed for it."""
     if isa.pointer_bytes == 8 or isa.architecture == "wasm32":

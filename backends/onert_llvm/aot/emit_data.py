@@ -1,4 +1,5 @@
-"""The configuration of a bundle as data in its object: sizes, and the table of symbols.
+"""Data in a bundle's object: its configuration (sizes, and the table of symbols), what it has in common with the files
+beside it, and its weights where they are to lie in it.
 
 struct SymbolTableEntry { const char *name; size_t offset; size_t size; char kind; };
 struct BundleConfig { size_t constantWeightVarsMemSize, mutableWeightVarsMemSize, activationsMemSize, alignment,
@@ -39,6 +40,19 @@ def define_configuration(
     sizes = (constants, blueprint.mutable_bytes, activations, blueprint.alignment, len(rows))
     whole = ir.LiteralStructType([*[size] * len(sizes), PTR])
     _constant(module, f"{blueprint.name}_config", ir.Constant(whole, [*map(size, sizes), table]))
+
+
+def content_text(symbol: str, content: bytes) -> str:
+    """A module with the bytes that the object has in common with its constants and header."""
+    data = "".join(f"\\{byte:02x}" for byte in content)
+    return f'@"{symbol}" = constant [{len(content)} x i8] c"{data}", align 8\n'
+
+
+def define_weights(module: ir.Module, symbol: str, data: bytes, alignment: int) -> str:
+    """All constants in the object; their symbol."""
+    found = _constant(module, symbol, ir.Constant(ir.ArrayType(I8, len(data)), bytearray(data)))
+    found.align = alignment
+    return symbol
 
 
 def _text(module: ir.Module, label: str, text: str) -> ir.GlobalVariable:

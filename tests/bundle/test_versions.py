@@ -1,0 +1,153 @@
+"""Objects with several versions of their code: one is chosen by the first call, for the processor that it runs on."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from patience import PATIENCE
+from shared_material import REPOSITORY
+
+import onert
+from onert.ir import Package
+from onert_llvm.target.isa import runnable
+from onert_llvm.target.versions import MULTI, NEEDS, instructions, versions
+
+from . import toys
+from .machines import HOST, Machine, compile_program, defined, needs_compiler, run, undefined
+
+X86 = runnable()[0].architecture == "x86_64"
+ALL_X86 = ",".join(name for name in NEEDS if name.startswith("x86-64"))
+
+
+@pytest.mark.parametrize(
+    ("triple", "cpu", "features", "names"),
+    [
+        ("x86_64-linux-gnu", None, None, MULTI["x86_64"]),
+        ("x86_64-linux-gnu", "multi", None, MULTI["x86_64"]),
+        ("aarch64-linux-gnu", None, None, MULTI["aarch64"]),
+        ("x86_64-linux-gnu", "x86-64-v4,x86-64", None, ("x86-64", "x86-64-v4")),
+        ("x86_64-linux-gnu", "x86-64-v3,x86-64-v3", None, ("x86-64-v3",)),
+        ("x86_64-linux-gnu", "x86-64", None, ("x86-64",)),
+        ("x86_64-linux-gnu", None, "+avx2", ("x86-64+avx2",)),
+        ("x86-64", None, None, ("x86-64",)),
+        ("aarch64-none-elf", None, None, ("aarch64",)),
+        ("riscv64-linux-gnu", None, None, ("riscv64",)),
+        ("thumbv7em-none-eabihf", None, None, ("cortex-m4",)),
+    ],
+)
+def test_versions_are_those_asked_for_from_the_least_able_on(
+    triple: str, cpu: str | None, features: str | None, names: tuple[str, ...]
+) -> None:
+    assert tuple(isa.name for isa in versions(triple, cpu, features)) == names
+
+
+@pytest.mark.parametrize(
+    ("triple", "cpu", "features", "said"),
+    [
+        ("riscv64-linux-gnu", "multi", None, "onert has one kind of code for riscv64, expected one of x86_64, aarch64"),
+        ("aarch64-none-elf", "multi", None, "only Linux tells a program what its processor has"),
+        (
+            "x86_64",
+            "x86-64,haswell",
+            None,
+            "can tell the processor 'haswell' from others, expected some of x86-64, x86-64-v3",
+        ),
+        ("x86_64", "x86-64,x86-64-v3", "+avx2", r"the features '+avx2' are given with the processors"),
+        ("x86_64", "x86-64,pentium", None, "the processor 'pentium' is not known"),
+    ],
+)
+def test_what_cannot_be_told_apart_is_one_sentence(triple: str, cpu: str, features: str | None, said: str) -> None:
+    with pytest.raises(onert.BackendError) as raised:
+        versions(triple, cpu, features)
+    assert said in str(raised.value)
+
+
+def test_only_the_most_able_processor_costs_nothing() -> None:
+    costs = [instructions(isa) for isa in versions("x86_64", ALL_X86, None)]
+    assert costs == [(16, 8), (8, 2), (2, 2), (4, 1), (1, 1)]
+
+
+_QEMU = ("qemu-x86_64", "-cpu")
+_ON = {
+    "qemu64": ("qemu64", 0),
+    "Nehalem": ("Nehalem", 0),
+    "AVX2, but the system does not save its registers": ("max,-xsave", 0),
+    "AVX2 without FMA": ("max,-fma", 0),
+    "Haswell": ("Haswell", 1),
+    "max": ("max", 1),
+}
+"""Processors of QEMU's, which has no AVX-512, and the number of the version that runs there."""
+
+
+@needs_compiler
+@pytest.mark.skipif(not X86, reason="the machine is no x86-64")
+@pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed")
+@pytest.mark.parametrize("name", _ON)
+def test_one_object_runs_on_processors_of_every_kind(tmp_path: Path, name: str) -> None:
+    cpu, number = _ON[name]
+    package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_int8")
+    onert.bundle(package, tmp_path, name="net")
+    machine = Machine("emulated", HOST.target, ("gcc", "-static"), (*_QEMU, cpu))
+    inputs = toys.random_inputs(onert.compile(package, num_threads=1).inputs)
+    code, (found,) = run(machine, tmp_path, inputs)
+    assert code == 0
+    toys.require_close(found, *toys.reference(package, inputs))
+    assert _version(tmp_path, machine) == number
+
+
+def _version(folder: Path, machine: Machine) -> int:
+    """The number of the version that a program finds, asked by many threads at once."""
+    source = folder / "version.c"
+    source.write_text(
+        "#include <pthread.h>\n"
+        "static void *ask(void *found) { *(int *)found = net_version(); return 0; }\n"
+        "int main(void) {\n"
+        "  pthread_t threads[8]; int found[8], i, first = -1;\n"
+        "  static const char *const names[NET_VERSIONS] = NET_VERSION_NAMES;\n"
+        "  for (i = 0; i < 8; ++i) pthread_create(&threads[i], 0, ask, &found[i]);\n"
+        "  for (i = 0; i < 8; ++i) pthread_join(threads[i], 0);\n"
+        "  for (i = 0; i < 8; ++i) first = i == 0 || found[i] == first ? found[i] : 99;\n"
+        "  return first >= NET_VERSIONS || names[first][0] == 0 ? 99 : first;\n"
+        "}\n"
+    )
+    compile_program(machine, folder, "net", source, folder / "version", "-lpthread")
+    return subprocess.run([*machine.runner, folder / "version"], check=False, timeout=PATIENCE).returncode
+
+
+@needs_compiler
+def test_the_most_able_version_runs_here(tmp_path: Path) -> None:
+    files = onert.bundle(toys.network(), tmp_path)
+    names = [isa.name for isa in runnable()]
+    wanted = max(at for at, version in enumerate(files.versions) if version.target in names)
+    assert _version(tmp_path, HOST) == wanted
+    assert files.target == ",".join(version.target for version in files.versions)
+
+
+@needs_compiler
+@pytest.mark.parametrize("package", [toys.network(), toys.lookup(), toys.counter()], ids=lambda p: p.name)
+def test_every_version_gives_the_reference_results(tmp_path: Path, package: Package) -> None:
+    for isa in runnable():
+        onert.bundle(package, tmp_path / isa.name, cpu=f"{runnable()[0].name},{isa.name}")
+        loaded = onert.load_bundle(tmp_path / isa.name)
+        inputs = [np.array([0, 4, 2, 2], np.int32)] if package.name == "lookup" else toys.random_inputs(loaded.inputs())
+        for found, wanted in zip(loaded.run(inputs).values(), toys.reference(package, inputs), strict=True):
+            toys.require_close(found, wanted)
+
+
+def test_versions_share_equal_constants_and_say_what_they_read(tmp_path: Path) -> None:
+    alone = onert.bundle(toys.lookup(), tmp_path / "alone", target="x86_64", cpu="x86-64")
+    both = onert.bundle(toys.lookup(), tmp_path / "both", target="x86_64", cpu="x86-64,x86-64-v3")
+    assert both.constants == alone.constants
+    assert [version.constants for version in both.versions] == [alone.versions[0].constants] * 2
+    packed = onert.bundle(toys.network(), tmp_path / "packed", target="x86_64", cpu="x86-64,x86-64-v4")
+    assert packed.constants < sum(version.constants for version in packed.versions) + 1024
+
+
+def test_other_machines_than_linux_ask_nothing_of_a_library(tmp_path: Path) -> None:
+    files = onert.bundle(toys.network(), tmp_path, target="x86_64-none-elf", cpu="multi")
+    assert undefined(HOST, files.paths["o"]) <= {"floorf", "ceilf", "rintf"}
+    assert "net_version" in defined(HOST, files.paths["o"])
