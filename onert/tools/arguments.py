@@ -17,10 +17,10 @@ from .drawing.drawing import WRITTEN
 from .exits import UsageError
 from .inputs import IMAGES, MAX_RATE, MODES, PIPED, SOUNDS, VIDEOS, Fit
 from .outputs import SAVED
+from .quantize import KINDS
 
 H5 = "h5"
 """What --shape_prepare and --shape_run say for the shapes of the arrays in --load."""
-QUANTIZATIONS = ("uint8", "int16", "int8_wo", "int16_wo")
 CODEGEN = "llvm-gen"
 CALLED = {
     "backends": "--backends",
@@ -143,9 +143,14 @@ def parser() -> argparse.ArgumentParser:
     compiling.add_argument("--executor", metavar="NAME", help="Linear, Dataflow or Parallel")
     compiling.add_argument("--num_threads", type=int, metavar="N", help="threads (default: all this process may use)")
     compiling.add_argument(
-        "-q", "--quantize", choices=QUANTIZATIONS, help="refused: onert runs quantised models and does not make them"
+        "-q",
+        "--quantize",
+        choices=KINDS,
+        help="round weights to integers in a file of its own, and run that (uint8 and int16 are refused)",
     )
-    compiling.add_argument("--qpath", metavar="FILE", help="where -q would write")
+    compiling.add_argument(
+        "--qpath", type=Path, metavar="FILE", help="where -q writes (default: MODEL.TYPE.tflite or .circle)"
+    )
     compiling.add_argument(
         "-c",
         "--codegen",

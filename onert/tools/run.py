@@ -25,12 +25,13 @@ from onert.ir import Array, ExecutionError, OnertWarning
 from .arguments import CALLED, check, parser, shapes
 from .exits import ended
 from .outputs import Kept, printed_inputs, printed_outputs, save
+from .quantize import quantized_file
 from .reports import profiling
 from .reports.measure import Measurements, phase_lines, write_report
 from .reports.progress import Progress
 from .reports.slowness import runs_slowly, slowness
 from .running.answering import Answers, as_json, lines_of
-from .running.choosing import choices, generated, loaded, refuse_quantization, shapes_to_run
+from .running.choosing import choices, generated, loaded, shapes_to_run
 from .running.giving import feed
 from .running.rounds import Outcome, outcomes, record_ranges
 
@@ -46,7 +47,9 @@ def _run(options: argparse.Namespace) -> None:
     measured = Measurements()
     messages: list[str] = []
     say = messages.append if options.json else print
-    refuse_quantization(options)
+    if options.quantize is not None:
+        options.model = quantized_file(Path(options.model), options.quantize, options.qpath)
+        say(f"the model with {options.quantize} weights is written to {options.model}")
     if options.gpumem_poll:
         warnings.warn("-g shows nothing: no backend uses GPU memory", OnertWarning, stacklevel=1)
     with Progress(shown=not options.json or sys.stdout.isatty()) as progress:

@@ -159,6 +159,21 @@ def test_code_is_generated_ahead_of_time_as_well(shell: Shell, adder: Path, give
     assert "output 0 'tensor2' float32[2, 3]" in out
 
 
+@pytest.mark.parametrize("kind", ["int8_wo", "int16_wo"])
+@pytest.mark.parametrize("given", [(), ("--qpath", "q.tflite")], ids=["default", "given"])
+def test_weights_are_quantised_and_the_model_runs_with_them(shell: Shell, kind: str, given: tuple[str, ...]) -> None:
+    shutil.copy(MODEL, "m.tflite")
+    np.savez("x.npz", image=np.random.default_rng(0).uniform(0, 1, (1, 8, 8, 1)).astype(np.float32))
+    for name, more in (("float", ()), ("integers", ("-q", kind, *given))):
+        status, out, err = shell("m.tflite", *more, "--load", "x.npz", "--dump", f"{name}.npz")
+        assert status == 0, err
+    path = Path(given[1]) if given else Path(f"m.{kind}.tflite")
+    assert f"is written to {path}" in out
+    assert path.stat().st_size < MODEL.stat().st_size
+    plain, rounded = (next(iter(np.load(f"{name}.npz").values())) for name in ("float", "integers"))
+    assert 0 < np.abs(plain - rounded).max() < 0.02
+
+
 FAILURES: dict[str, tuple[tuple[object, ...], int, str]] = {
     "no model": ((), 2, "no model given, expected one of MODEL, --nnpackage, --modelfile"),
     "two models": ((FLOAT, "--modelfile", MODEL), 2, "MODEL and --modelfile given, expected one of"),
@@ -166,9 +181,16 @@ FAILURES: dict[str, tuple[tuple[object, ...], int, str]] = {
     "a package as a model file": (("--modelfile", FLOAT), 2, "a package; expected a model file"),
     "no such package": (("--nnpackage", "nothing"), 1, "nothing"),
     **{
-        f"quantise to {kind}": ((FLOAT, "-q", kind, "--qpath", "q.circle"), 1, f"-q {kind} asks for a quantised model")
-        for kind in ("uint8", "int16", "int8_wo", "int16_wo")
+        f"quantise to {kind}": (
+            (MODEL, "-q", kind, "--qpath", "q.circle"),
+            1,
+            f"-q {kind} asks for integers everywhere",
+        )
+        for kind in ("uint8", "int16")
     },
+    "quantise a package": ((FLOAT, "-q", "int8_wo"), 1, "expected a .tflite or .circle file"),
+    "quantise what is no model": (("x.tflite", "-q", "int8_wo"), 1, "x.tflite: cannot be read"),
+    "quantise to nowhere": ((MODEL, "-q", "int8_wo", "--qpath", "no/q.circle"), 1, "no/q.circle cannot be written"),
     "quantise to something else": ((FLOAT, "-q", "int4"), 2, "invalid choice: 'int4'"),
     "a path without -q": ((FLOAT, "--qpath", "q.circle"), 2, "--qpath is given without --quantize"),
     "a path without -c": ((FLOAT, "--cpath", "code"), 2, "--cpath is given without --codegen"),

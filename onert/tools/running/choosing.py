@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import onert
-from onert.ir import BackendError, CompileError
+from onert.ir import BackendError
 from onert.ir.process import imports
 from onert.tools import inputs
 from onert.tools.arguments import CODEGEN, backend_names, shapes, wants_h5
@@ -21,15 +21,6 @@ def loaded(options: argparse.Namespace) -> onert.Package:
         options.model, random_weights=options.random_weights
     )
     return found
-
-
-def refuse_quantization(options: argparse.Namespace) -> None:
-    """CompileError where a quantised model is asked for."""
-    if options.quantize is not None:
-        raise CompileError(
-            f"-q {options.quantize} asks for a quantised model, but onert runs quantised models and does not make "
-            "them; quantise the file with ONE's or LiteRT's tools and run the result"
-        )
 
 
 def generated(options: argparse.Namespace, package: onert.Package) -> str:

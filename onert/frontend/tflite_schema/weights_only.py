@@ -1,0 +1,230 @@
+"""Float weights of a TFLite or circle file as integers, in a file of the same format.
+
+What ONE's quantiser calls `int8_wo` and `int16_wo`: weights are symmetric, everything else stays. Int8 weights have a
+scale for each output channel, and their layer quantises its input as it runs (LiteRT's dynamic range). No runtime has a
+layer of float inputs and int16 weights, so these are dequantised before it, by one scale: LiteRT dequantises int16 so.
+
+The file is read and written as the package circle-schema does. That knows no newer operators' options, and would leave
+them out without a word: the result is read again, and must be the same model but for these weights.
+"""
+
+from __future__ import annotations
+
+import importlib
+import struct
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import Array, ModelError, Operation, Subgraph, Subgraphs
+
+from .model import read_package
+from .schema_listing import NEWEST
+
+CHANNELS: Mapping[str, int] = {"FULLY_CONNECTED": 0, "CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "TRANSPOSE_CONV": 0}
+"""Layers whose second operand are their weights, and the dimension of these that output channels have."""
+BITS = (8, 16)
+_UNREADABLE = (struct.error, IndexError, TypeError, ValueError, AttributeError, RecursionError, MemoryError)
+"""What circle-schema's classes raise where bytes are not those of a model."""
+
+
+def quantized(content: bytes, bits: int) -> bytes:
+    """The file with int8 or int16 weights (`bits`) for float32 ones of the layers in `CHANNELS`.
+
+    Weights that are not constant, sparse, not finite or of a layout of their own stay. ModelError if no weights are
+    left to quantise, if the file is malformed, or if it has what circle-schema cannot write.
+    """
+    before, _ = read_package(memoryview(content), None)
+    try:
+        model = _schema("Model").ModelT.InitFromPackedBuf(content, 0)
+        changes = [change for at in range(len(model.subgraphs)) for change in _Graph(model, at, bits).quantize()]
+        if not changes:
+            raise ModelError(f"no layer has float weights that are constant: {', '.join(CHANNELS)} were looked for")
+        _drop_unused_buffers(model)
+        written = _packed(model, content[4:8])
+    except _UNREADABLE as error:
+        raise ModelError(f"the model cannot be written again: {error}") from error
+    after, _ = read_package(memoryview(written), None)
+    _require_same(before, after, changes)
+    return written
+
+
+def rounded(weights: Array, axis: int | None, bits: int) -> tuple[Array, Array]:
+    """Integers for floats and a float32 scale for each place along the axis, or one for all: the largest magnitude
+    becomes the largest number, halves go away from zero, and where all are zeros the scale is 1."""
+    largest = (1 << bits - 1) - 1
+    others = tuple(i for i in range(weights.ndim) if i != axis)
+    scales = (np.abs(weights).max(axis=others, initial=0).astype(np.float64) / largest).astype(np.float32).reshape(-1)
+    scales[scales == 0] = 1
+    shape = [-1 if i == axis else 1 for i in range(weights.ndim)]
+    real = weights.astype(np.float64) / scales.reshape(shape)
+    found = np.clip(np.copysign(np.floor(np.abs(real) + 0.5), real), -largest, largest)
+    return found.astype(f"int{bits}"), scales
+
+
+@frozen
+class Change:
+    """A layer's weights in a subgraph, before and now, and how many tensors the subgraph had."""
+
+    subgraph: int
+    before: int
+    after: int
+    tensors: int
+
+
+class _Graph:
+    """A subgraph whose weights are quantised; operators that dequantise come first."""
+
+    def __init__(self, model: Any, at: int, bits: int) -> None:
+        self._model = model
+        self._at = at
+        self._bits = bits
+        self._graph = model.subgraphs[at]
+        self._made: dict[tuple[int, int], int] = {}
+        self._first: list[Any] = []
+
+    def quantize(self) -> list[Change]:
+        """Change the subgraph; what was changed."""
+        layers = list(self._layers())
+        uses = Counter(i for operator in self._graph.operators for i in operator.inputs)
+        uses.update(self._graph.outputs)
+        uses.subtract(operator.inputs[1] for operator, _ in layers)
+        found, tensors = [], len(self._graph.tensors)
+        for operator, axis in layers:
+            before = int(operator.inputs[1])
+            if (before, axis) not in self._made:
+                last = uses[before] == 0 and all(tensor != before for tensor, _ in self._made)
+                self._made[before, axis] = self._weights(before, axis, keep=not last)
+            operator.inputs = np.array(operator.inputs)
+            operator.inputs[1] = self._made[before, axis]
+            found.append(Change(self._at, before, self._made[before, axis], tensors))
+        self._graph.operators = [*self._first, *self._graph.operators]
+        return found
+
+    def _layers(self) -> Iterator[tuple[Any, int]]:
+        builtin = _schema("BuiltinOperator").BuiltinOperator
+        axes = {getattr(builtin, name): axis for name, axis in CHANNELS.items()}
+        for operator in self._graph.operators:
+            code = self._model.operatorCodes[operator.opcodeIndex]
+            axis = axes.get(max(code.builtinCode, code.deprecatedBuiltinCode))
+            if axis is None or len(operator.inputs) < 2 or _has_own_layout(operator):
+                continue
+            if self._is_float(int(operator.inputs[1]), axis):
+                yield operator, axis
+
+    def _is_float(self, index: int, axis: int) -> bool:
+        tensor = self._graph.tensors[index]
+        plain = tensor.type == _schema("TensorType").TensorType.FLOAT32 and tensor.sparsity is None
+        shape = () if tensor.shape is None else tensor.shape
+        if not plain or tensor.isVariable or len(shape) <= axis:
+            return False
+        data = self._model.buffers[tensor.buffer].data
+        array = None if data is None else np.frombuffer(np.asarray(data, np.uint8).tobytes(), np.float32)
+        return array is not None and array.size == int(np.prod(shape)) > 0 and bool(np.isfinite(array).all())
+
+    def _weights(self, index: int, axis: int, *, keep: bool) -> int:
+        """The tensor that a layer reads for its weights; the old one becomes the new one unless it is to be kept."""
+        tensor = self._graph.tensors[index]
+        raw = np.asarray(self._model.buffers[tensor.buffer].data, np.uint8).tobytes()
+        own = axis if self._bits == 8 else None
+        integers, scales = rounded(np.frombuffer(raw, np.float32).reshape(tensor.shape), own, self._bits)
+        buffer, quantization = _schema("Buffer").BufferT(), _schema("QuantizationParameters").QuantizationParametersT()
+        buffer.data = np.frombuffer(integers.tobytes(), np.uint8)
+        quantization.scale, quantization.zeroPoint = scales, np.zeros(len(scales), np.int64)
+        quantization.quantizedDimension = axis
+        name = tensor.name
+        if keep:
+            tensor, shape = _schema("Tensor").TensorT(), tensor.shape
+            tensor.shape, tensor.name = shape, name + b":quantised"
+            index = self._add(tensor)
+        tensor.type = getattr(_schema("TensorType").TensorType, f"INT{self._bits}")
+        tensor.quantization, tensor.buffer = quantization, len(self._model.buffers)
+        self._model.buffers.append(buffer)
+        return index if self._bits == 8 else self._dequantized(index, tensor, name)
+
+    def _dequantized(self, index: int, stored: Any, name: bytes) -> int:
+        tensor, operator = _schema("Tensor").TensorT(), _schema("Operator").OperatorT()
+        tensor.shape, tensor.name, tensor.buffer = stored.shape, name + b":dequantised", 0
+        found = self._add(tensor)
+        operator.inputs, operator.outputs = [index], [found]
+        operator.opcodeIndex = self._dequantize()
+        self._first.append(operator)
+        return found
+
+    def _dequantize(self) -> int:
+        code = _schema("OperatorCode").OperatorCodeT()
+        code.builtinCode = code.deprecatedBuiltinCode = _schema("BuiltinOperator").BuiltinOperator.DEQUANTIZE
+        code.version = 5
+        self._model.operatorCodes.append(code)
+        return len(self._model.operatorCodes) - 1
+
+    def _add(self, tensor: Any) -> int:
+        self._graph.tensors.append(tensor)
+        return len(self._graph.tensors) - 1
+
+
+def _has_own_layout(operator: Any) -> bool:
+    """Whether the weights are shuffled."""
+    return bool(getattr(operator.builtinOptions, "weightsFormat", 0))
+
+
+def _drop_unused_buffers(model: Any) -> None:
+    """The content of buffers that nothing refers to any more; buffers keep their numbers."""
+    used = {tensor.buffer for graph in model.subgraphs for tensor in graph.tensors}
+    used |= {metadata.buffer for metadata in model.metadata or ()}
+    used |= set() if model.metadataBuffer is None else set(model.metadataBuffer)
+    for number, buffer in enumerate(model.buffers):
+        if number not in used:
+            buffer.data = None
+
+
+def _packed(model: Any, identifier: bytes) -> bytes:
+    flatbuffers = importlib.import_module("flatbuffers")
+    builder = flatbuffers.Builder(1 << 16)
+    builder.Finish(model.Pack(builder), identifier)
+    return bytes(builder.Output())
+
+
+def _require_same(before: Subgraphs, after: Subgraphs, changes: Sequence[Change]) -> None:
+    """ModelError unless the models differ in the weights of these layers alone."""
+    same = len(before.subgraphs) == len(after.subgraphs) and before.signatures == after.signatures
+    for at, (old, new) in enumerate(zip(before.subgraphs, after.subgraphs, strict=False)):
+        same = same and _is_same(old, new, [c for c in changes if c.subgraph == at])
+    if not same:
+        raise ModelError("the model cannot be written again: it has what circle-schema does not know")
+
+
+def _is_same(old: Subgraph, new: Subgraph, changes: Sequence[Change]) -> bool:
+    """Whether subgraphs are the same but for these weights. Operands that a file's tensors are not follow them."""
+    tensors = min((c.tensors for c in changes), default=len(old.operands))
+    more = len(new.operands) - len(old.operands)
+
+    def now(index: int | None) -> int | None:
+        return index if index is None or index < tensors else index + more
+
+    def is_same(a: Operation, b: Operation) -> bool:
+        ends = list(zip_longest(map(now, a.inputs), b.inputs))
+        layers = all(x == y or (x, y) in exchanged for x, y in ends)
+        return a.op == b.op and layers and list(map(now, a.outputs)) == list(b.outputs)
+
+    exchanged = {(c.before, c.after) for c in changes}
+    made, gone = ({c.after for c in changes}, {c.before for c in changes})
+    kept = [operation for operation in new.operations if made.isdisjoint(operation.outputs)]
+    return (
+        len(kept) == len(old.operations)
+        and all(map(is_same, old.operations, kept))
+        and all(o == new.operands[now(i) or 0] for i, o in enumerate(old.operands) if i not in gone)
+        and (list(map(now, old.inputs)), list(map(now, old.outputs))) == (list(new.inputs), list(new.outputs))
+        and [(now(s.variable), now(s.source)) for s in old.state] == [(s.variable, s.source) for s in new.state]
+    )
+
+
+@cache
+def _schema(name: str) -> Any:
+    """A module of circle-schema's newest version."""
+    return importlib.import_module(f"{NEWEST}.{name}")
