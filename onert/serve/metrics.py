@@ -92,6 +92,7 @@ def status(service: Service) -> dict[str, Any]:
                 "refused": counted.requests_refused,
                 "active": counted.requests_active,
                 "waiting": counted.requests_waiting,
+                "mean": counted.latency_mean,
                 "p50": counted.latency_p50,
                 "p99": counted.latency_p99,
                 "devices": service.host.get_device_partition_mapping(each["name"]),

@@ -50,6 +50,7 @@ def test_the_page_shows_load_as_it_changes(browser: Browser, server: Server) -> 
     assert browser.wait(f"Number(document.querySelector('{row}').textContent) >= {before + 3}")
     assert float(cells(browser, "models")[9]) > 0
     assert browser.wait("document.querySelector('#rate polyline').getAttribute('points').length > 0")
+    assert browser.wait("latencies.some(latency => latency > 0) && latencies.at(-1) === 0")  # and nothing since
 
 
 def test_an_image_that_is_sent_gets_its_answer(browser: Browser, server: Server, tmp_path: Path) -> None:

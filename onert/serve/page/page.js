@@ -4,7 +4,7 @@ const PERIOD = 1000; // milliseconds between two looks
 const POINTS = 60;
 const rates = [];
 const latencies = [];
-let before = null; // answered requests and time of the last look
+let before = null; // of the last look: answered requests, their seconds in all, and when it was
 let known = ""; // the models that the form lists
 
 const at = (id) => document.getElementById(id);
@@ -74,9 +74,16 @@ function show(status) {
   at("devices").tBodies[0].replaceWith(devices);
 
   const ready = status.models.filter((m) => m.state === "READY");
-  const now = { time: performance.now(), answered: ready.reduce((sum, m) => sum + m.succeeded, 0) };
-  if (before) note(rates, Math.max(0, (now.answered - before.answered) * 1000 / (now.time - before.time)));
-  note(latencies, Math.max(0, ...ready.map((m) => m.p99 * 1000)));
+  const now = {
+    time: performance.now(),
+    answered: ready.reduce((sum, m) => sum + m.succeeded, 0),
+    seconds: ready.reduce((sum, m) => sum + m.succeeded * m.mean, 0),
+  };
+  if (before) {
+    const answered = Math.max(0, now.answered - before.answered);
+    note(rates, answered * 1000 / (now.time - before.time));
+    note(latencies, answered ? Math.max(0, now.seconds - before.seconds) * 1000 / answered : 0);
+  }
   before = now;
   chart("rate", rates, 1);
   chart("latency", latencies, 2);
