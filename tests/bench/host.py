@@ -2,7 +2,7 @@
 
     python tests/bench/host.py costs             # a request over a bare execution, and one over HTTP over that
     python tests/bench/host.py devices MODEL     # two devices over one: two replicas, and two parts
-    python tests/bench/host.py batches MODEL     # requests run together over one by one
+    python tests/bench/host.py batches MODEL ... # requests run together over one by one, at equal p99
     python tests/bench/host.py simulation MODEL  # two devices and a stream of requests, measured and simulated
 
 What is compared is run in turn, in short rounds, and the median over the rounds is printed with the ratio's.
@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from threading import Semaphore, Thread
 from typing import Any
 
 import numpy as np
@@ -32,6 +35,8 @@ from onert.serve import ServeConfig, Server
 
 DIGITS = Path(__file__).resolve().parent.parent.parent / "nnpackage" / "examples" / "digits_int8"
 ROUNDS = 30
+SECONDS = 0.2
+"""Of a round of requests that are kept under way."""
 FREE = HostConfig(max_active_requests=1 << 20, max_queue_size=1 << 20)
 
 
@@ -125,36 +130,104 @@ def throughput(host: HostManager, name: str, inputs: Sequence[Array], requests: 
 
 
 def devices(model: Path) -> None:
-    """Two devices of one thread each, as replicas and as a pipeline, over one."""
+    """Two devices of one thread each, as replicas and as a pipeline, over one; beside two threads over one that know of
+    no host, which is what the machine has."""
     package = onert.load(model)
-    inputs = inputs_of(onert.compile(package, num_threads=1))
+    program = onert.compile(package, num_threads=1)
+    inputs = inputs_of(program)
+    executions = [onert.Execution(program) for _ in range(2)]
+    ways: dict[str, Callable[[], float]] = {
+        "one thread": lambda: bare(executions[:1], inputs, 40),
+        "two threads": lambda: bare(executions, inputs, 40),
+    }
     with HostManager([DeviceConfig(threads=1, cores=(at,)) for at in range(2)], FREE) as host:
         host.add_network("one", package)
         host.add_network("replicas", package, copies=2)
         host.add_network("pipeline", package, parts=2, profile=True)
-        compare(["one", "replicas", "pipeline"], lambda name: throughput(host, name, inputs, 40))
+        for name in ("one", "replicas", "pipeline"):
+            ways[f"{name} on the host"] = partial(throughput, host, name, inputs, 40)
+        found = compare(ways)
+    most = ratio(found["two threads"], found["one thread"])
+    for name in ("replicas", "pipeline"):
+        mine = ratio(found[f"{name} on the host"], found["one on the host"])
+        print(f"{name}: {mine:.2f} times one device, {mine / most:.0%} of what two threads make of one")
 
 
-def batches(model: Path) -> None:
-    """Requests of one device that are run together, over one by one."""
-    package = onert.load(model)
-    inputs = inputs_of(onert.compile(package, num_threads=1))
-    with HostManager([DeviceConfig(threads=1)], FREE) as host:
-        host.add_network("one by one", package)
-        for size in (8, 32):
-            dag = host.add_network(f"up to {size}", package, batch=BatchConfig(max_size=size))
-            print(*dag.notes)
-        compare(["one by one", "up to 8", "up to 32"], lambda name: throughput(host, name, inputs, 512))
+def bare(executions: Sequence[onert.Execution], inputs: Sequence[Array], requests: int) -> float:
+    """Runs a second of executions on as many threads, each bound to a processor."""
+
+    def work(at: int) -> None:
+        os.sched_setaffinity(0, (at,))
+        for _ in range(requests // len(executions)):
+            executions[at].run(inputs)
+
+    threads = [Thread(target=work, args=[at]) for at in range(len(executions))]
+    start = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return requests / (time.perf_counter() - start)
 
 
-def compare(names: Sequence[str], rate: Callable[[str], float]) -> None:
-    found: dict[str, list[float]] = {name: [] for name in names}
+def batches(*models: Path) -> None:
+    """Requests of one device that are run together, over one by one: for each number of requests under way the rate and
+    the p99 of both; and the most requests a second of both whose p99 is within a bound."""
+    for model in models:
+        package = onert.load(model)
+        inputs = inputs_of(onert.compile(package, num_threads=1))
+        with HostManager([DeviceConfig(threads=1)], FREE) as host:
+            host.add_network("one by one", package)
+            dag = host.add_network("together", package, batch=BatchConfig(max_size=64))
+            print(model.name, *dag.notes)
+            found: dict[str, list[tuple[float, float]]] = {"one by one": [], "together": []}
+            for under_way in (1, 4, 16, 64, 128):
+                for name, points in found.items():
+                    rounds = [kept(host, name, inputs, under_way) for _ in range(5)]
+                    points.append((median(r[0] for r in rounds), median(r[1] for r in rounds)))
+                    rate, p99 = points[-1]
+                    print(f"{under_way:4} under way  {name:12} {rate:10.1f} requests a second, p99 {p99 * 1e3:7.3f} ms")
+        for bound in (0.001, 0.002, 0.005, 0.01):
+            rates = [max((rate for rate, p99 in points if p99 <= bound), default=0.0) for points in found.values()]
+            if min(rates) > 0:
+                print(
+                    f"p99 within {bound * 1e3:g} ms: {rates[1]:.1f} over {rates[0]:.1f}, {rates[1] / rates[0]:.2f} times"
+                )
+
+
+def kept(host: HostManager, name: str, inputs: Sequence[Array], under_way: int) -> tuple[float, float]:
+    """Requests a second and the p99 of their latencies, if so many are kept under way for some time."""
+    room = Semaphore(under_way)
+    taken: list[float] = []
+
+    def done(begun: float, _: Future[Any]) -> None:
+        taken.append(time.perf_counter() - begun)
+        room.release()
+
+    start = time.perf_counter()
+    while time.perf_counter() - start < SECONDS:
+        room.acquire()
+        host.run_network(name, inputs).add_done_callback(partial(done, time.perf_counter()))
+    for _ in range(under_way):
+        room.acquire()
+    return len(taken) / (time.perf_counter() - start), float(np.percentile(taken, 99))
+
+
+def compare(ways: Mapping[str, Callable[[], float]]) -> dict[str, list[float]]:
+    """The rates of several ways, round by round; printed over the first."""
+    found: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(ROUNDS // 2):
-        for name in names:
-            found[name].append(rate(name))
+        for name, way in ways.items():
+            found[name].append(way())
+    first = next(iter(found.values()))
     for name, rates in found.items():
-        ratio = median(a / b for a, b in zip(rates, found[names[0]], strict=True))
-        print(f"{name:12} {median(rates):10.1f} requests a second, {ratio:.2f} times as many")
+        print(f"{name:22} {median(rates):10.1f} requests a second, {ratio(rates, first):.2f} times as many")
+    return found
+
+
+def ratio(rates: Sequence[float], others: Sequence[float]) -> float:
+    """The median of one way's rates by another's, round by round."""
+    return median(a / b for a, b in zip(rates, others, strict=True))
 
 
 def simulation(model: Path) -> None:
