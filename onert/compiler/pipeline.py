@@ -18,6 +18,7 @@ from onert.compiler.passes.layout.merge_reshapes import merge_reshapes
 from onert.compiler.passes.layout.merge_transposes import merge_transposes
 from onert.compiler.passes.layout.move_transposes import move_transposes
 from onert.compiler.passes.merge_duplicates import merge_duplicates
+from onert.compiler.passes.pick_rows import pick_rows
 from onert.compiler.passes.remove_dead import remove_dead
 from onert.compiler.passes.remove_identities import remove_identities
 from onert.compiler.passes.update_in_place import update_in_place
@@ -39,6 +40,7 @@ OPTIONAL: tuple[Pass, ...] = (
     merge_duplicates,
     fuse_padding,
     fold_scales,
+    pick_rows,
     fuse_activation,
     put_rows,
     remove_dead,
