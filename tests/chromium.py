@@ -31,7 +31,8 @@ class Chromium:
     """
 
     def __init__(self, folder: Path) -> None:
-        assert PROGRAM is not None
+        if PROGRAM is None:
+            raise RuntimeError(REASON)
         self.errors: list[str] = []
         self.requests: list[str] = []
         self._number = 0
@@ -120,7 +121,7 @@ class Chromium:
         self.call("Page.navigate", url=url)
         while not self._loaded:
             self._next(PATIENCE)
-        self.wait("document.documentElement.dataset.ready === 'yes'")
+        self.wait("document.documentElement?.dataset.ready === 'yes'")
 
     def run(self, script: str) -> Any:
         """The value of an expression in the page, promises awaited. RuntimeError where it throws."""

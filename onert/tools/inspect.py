@@ -24,7 +24,7 @@ from onert.ir import ExecutionError, Package
 from onert.ir.process import imports
 from onert.ir.text import text
 
-from .arguments import CALLED, backend_names, require_suffix
+from .arguments import CALLED, backend_names, require_suffix, shapes, wants_h5
 from .exits import UsageError, ended
 
 CHOICES = ("executor", "num_threads", "signature", "backends")
@@ -56,6 +56,7 @@ def parser() -> argparse.ArgumentParser:
     compiling = out.add_argument_group("compiler")
     compiling.add_argument("--executor", metavar="NAME", help="Linear, Dataflow or Parallel")
     compiling.add_argument("--num_threads", type=int, metavar="N", help="threads (default: all this process may use)")
+    compiling.add_argument("--shape_prepare", metavar="S", help="input shapes to compile for: [index, [dims], ...]")
     compiling.add_argument("--signature", metavar="KEY", help="the signature to compile for")
     compiling.add_argument("--backends", metavar="A;B", help="backends by preference")
     out.add_argument("-v", "--verbose_level", type=int, default=0, metavar="N", help="2: tracebacks")
@@ -88,6 +89,8 @@ def _check(options: argparse.Namespace) -> None:
     require_suffix(options.svg, "--svg", (".svg",))
     require_suffix(options.html, "--html", (".html", ".htm"))
     backend_names(options.backends)
+    if wants_h5(options.shape_prepare):
+        raise UsageError("--shape_prepare is h5, expected [index, [dims], ...]")
     if options.num_threads is not None and options.num_threads < 1:
         raise UsageError(f"--num_threads is {options.num_threads}, expected at least 1")
     if options.serve is not None and not 0 <= options.serve < MOST_PORTS:
@@ -95,7 +98,7 @@ def _check(options: argparse.Namespace) -> None:
     tables_ = [name for name in ("ops", "plan", "svg") if getattr(options, name)]
     pages = [n for n in ("profile", "html", "compare", "json") if getattr(options, n)]
     pages += ["serve"] if options.serve is not None else []
-    chosen = [name for name in CHOICES if getattr(options, name) is not None]
+    chosen = [name for name in (*CHOICES, "shape_prepare") if getattr(options, name) is not None]
     for one, others in (("text", (*tables_, *pages, *chosen)), *((name, pages) for name in tables_)):
         if getattr(options, one) and others:
             raise UsageError(f"--{one} and --{others[0]} are both given, expected one")
@@ -109,6 +112,8 @@ def _choices(options: argparse.Namespace) -> dict[str, Any]:
     found = {name: getattr(options, name) for name in CHOICES if getattr(options, name) is not None}
     if options.backends is not None:
         found["backends"] = backend_names(options.backends)
+    if options.shape_prepare is not None:
+        found["input_shapes"] = shapes(options.shape_prepare, "--shape_prepare")
     return found
 
 

@@ -18,6 +18,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from onert.ir.errors import printable
+
 STYLES = ("page.css", "panels.css")
 SCRIPTS = (
     "vendor/dagre.min.js",
@@ -45,10 +47,9 @@ def document(reports: Sequence[dict[str, Any]], *, live: str = "") -> str:
     this path."""
     style = "\n".join(map(_text, STYLES))
     script = "\n".join(map(_text, SCRIPTS))
+    names = dict.fromkeys(report["model"]["name"] or "model" for report in reports)
     return Template(_text("page.html")).substitute(
-        title=escape(
-            " and ".join(dict.fromkeys(report["model"]["name"] or "model" for report in reports)) + " - onert"
-        ),
+        title=escape(printable(f"{' and '.join(names)} - onert")),
         policy=policy(style, script, live=bool(live)),
         style=style,
         script=script,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import prod
+from math import isfinite, prod
 from typing import Any
 
 from onert.backend import TensorInfo
@@ -75,7 +75,8 @@ def real_range(dtype: DType, q: Quantization | None) -> list[float] | None:
         return [float(low), float(high)]
     if not q.per_tensor:
         return None
-    return [q.scale * (low - q.zero_point), q.scale * (high - q.zero_point)]
+    ends = [q.scale * (low - q.zero_point), q.scale * (high - q.zero_point)]
+    return ends if all(map(isfinite, ends)) else None
 
 
 def _signatures(found: Compiled) -> list[dict[str, Any]]:

@@ -12,6 +12,8 @@ from onert.ir import Array, Constant, Operand, RuleError, dequantize
 from .pools import quantization
 
 BINS = 32
+EXACT = 1 << 50
+"""Integers below this have halves between them as float64."""
 SAMPLE = 1 << 16
 """Elements that are looked at of a larger constant: every so manyth."""
 SHOWN = 16
@@ -59,14 +61,15 @@ def _numbers(sample: Array, stored: Array, operand: Operand) -> dict[str, Any]:
     if not finite.size:
         return told
     low, high = float(finite.min()), float(finite.max())
-    whole = stored.dtype.kind in "iub" and high - low < BINS
+    whole = stored.dtype.kind in "iub" and high - low < BINS and max(abs(low), abs(high)) < EXACT
     bins = int(high - low) + 1 if whole else BINS
     narrow = 1e-6 * max(abs(low), abs(high), 1e-30)  # a span that is too small for its numbers has no bins
     edges = (low - 0.5, high + 0.5) if whole else (low, high) if high - low > narrow else (low - narrow, high + narrow)
     with np.errstate(over="ignore", invalid="ignore"):
         if not np.isfinite(edges[1] - edges[0]):
             return told | {"low": low, "high": high}
-        counts, _ = np.histogram(finite, bins, edges)
+        places = np.minimum((finite - edges[0]) / (edges[1] - edges[0]) * bins, bins - 1).astype(np.int64)
+        counts = np.bincount(places, minlength=bins)
         told |= {"mean": float(finite.mean()), "deviation": float(finite.std())}
     q = operand.type.quantization
     real: dict[str, float] = {}
@@ -78,5 +81,5 @@ def _numbers(sample: Array, stored: Array, operand: Operand) -> dict[str, Any]:
         if values is not None:
             real = {"real_low": float(values.min()), "real_high": float(values.max())}
     histogram = {"from": edges[0], "to": edges[1], "counts": counts.tolist()}
-    finite_only = {k: v for k, v in told.items() if not isinstance(v, float) or np.isfinite(v)}
-    return finite_only | {"low": low, "high": high, "histogram": histogram} | real
+    told |= {"low": low, "high": high, "histogram": histogram, **real}
+    return {key: value for key, value in told.items() if not isinstance(value, float) or np.isfinite(value)}

@@ -22,8 +22,8 @@ def nbytes(number: float) -> str:
 def microseconds(number: float) -> str:
     """A time: in us, ms or s."""
     for limit, divisor, unit in ((1e3, 1, "us"), (1e6, 1e3, "ms")):
-        if number < limit:
-            return f"{number / divisor:.3g} {unit}" if number < limit * 0.9995 else f"{limit / divisor:.0f} {unit}"
+        if number < limit * 0.9995:
+            return f"{number / divisor:.3g} {unit}"
     return f"{number / 1e6:.3g} s"
 
 

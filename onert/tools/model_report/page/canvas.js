@@ -44,9 +44,9 @@ const graphCanvas = (box, { onselect, onfold, colour }) => {
     const busy = edges.filter((e) => e.box[3] >= seen[1] && e.box[1] <= seen[3] && e.box[2] >= seen[0] && e.box[0] <= seen[2]);
     const plain = busy.filter((e) => !touches(e));
     stroke(c, plain.filter((e) => !e.long), colours.edge, 1.1, 1);
-    stroke(c, plain.filter((e) => e.long), colours.edge, 1, 0.3);
+    if (view.k >= FAR) stubs(c, plain.filter((e) => e.long));
     stroke(c, busy.filter(touches), colours.accent, 2, 1);
-    if (near && view.k > 0.7) for (const e of busy) if (!e.long) labelEdge(c, e);
+    if (near) labels(c, busy);
     for (const n of nodes) {
       const [x, y] = bounds(n);
       if (y > seen[3] || y + n.h < seen[1] || x > seen[2] || x + n.w < seen[0]) continue;
@@ -87,13 +87,34 @@ const graphCanvas = (box, { onselect, onfold, colour }) => {
       if (Math.abs(x1 - x2) < 0.5) c.lineTo(x2, y2); else c.bezierCurveTo(x1, y1 + bend, x2, y2 - bend, x2, y2);
     }
   };
-  const labelEdge = (c, e) => {
-    const line = e.line, [x1, y1] = line[0], [x2, y2] = line[line.length - 1];
-    if (y2 - y1 < 20 || e.from.kind === "input" || e.to.kind === "output" || !e.from.scene) return;
-    const t = lookups(e.from.scene.report).tensor(e.from.scene.graph, e.tensors[0]);
-    const words = e.tensors.length > 1 ? `${e.tensors.length} tensors` : t.type;
-    if (e.from.line === words && y2 - y1 < 40) return; // said by the block above
-    text(c, words, (x1 + x2) / 2 + 6, (y1 + y2) / 2, { colour: colours.soft, size: 10 });
+  // What folded groups make; a single operation says it itself.
+  const labels = (c, edges) => {
+    const said = new Set();
+    for (const e of edges) {
+      if (e.from.kind !== "group" || e.from.open || said.has(e.from)) continue;
+      said.add(e.from);
+      const [x, y] = e.line[0], t = lookups(e.from.scene.report).tensor(e.from.scene.graph, e.tensors[0]);
+      text(c, t.type, x + 6, y + 10, { colour: colours.soft, size: 10 });
+    }
+  };
+  // Edges over many blocks begin and end as stubs, and are drawn whole where one of their ends is selected.
+  const stubs = (c, edges) => {
+    const leaving = new Map();
+    c.strokeStyle = c.fillStyle = colours.edge;
+    c.lineWidth = 1.1;
+    c.beginPath();
+    for (const e of edges) {
+      const [x1, y1] = e.line[0], [x2, y2] = e.line[e.line.length - 1];
+      leaving.set(e.from, (leaving.get(e.from) || 0) + 1);
+      c.moveTo(x1 + 8, y1); c.quadraticCurveTo(x1 + 10, y1 + 10, x1 + 22, y1 + 12);
+      c.moveTo(x2 - 22, y2 - 14); c.quadraticCurveTo(x2 - 8, y2 - 13, x2 - 5, y2);
+    }
+    c.stroke();
+    c.beginPath();
+    for (const e of edges) for (const [x, y] of [[e.line[0][0] + 23, e.line[0][1] + 12], [e.line[e.line.length - 1][0] - 23, e.line[e.line.length - 1][1] - 14]]) { c.moveTo(x + 2.4, y); c.arc(x, y, 2.4, 0, 7); }
+    c.fill();
+    if (view.k < NEAR) return;
+    for (const [from, many] of leaving) text(c, many > 1 ? `to ${many} below` : "far below", from.ax + 30, from.ay + from.h / 2 + 12, { colour: colours.soft, size: 10 });
   };
   const drawNode = (c, n, x, y) => {
     const far = view.k < FAR, isEnd = n.kind === "input" || n.kind === "output";
@@ -198,7 +219,8 @@ const graphCanvas = (box, { onselect, onfold, colour }) => {
     const first = found.nodes.filter((n) => n.y < found.nodes[0].y + 900);
     const wide = Math.max(...first.map((n) => n.x + n.w / 2)) - Math.min(...first.map((n) => n.x - n.w / 2));
     view.k = Math.max(0.6, Math.min(1, (w - 120) / wide, h / 300));
-    const middle = (Math.max(...first.map((n) => n.x + n.w / 2)) + Math.min(...first.map((n) => n.x - n.w / 2))) / 2;
+    const edges = [Math.max(...first.map((n) => n.x + n.w / 2)), Math.min(...first.map((n) => n.x - n.w / 2))];
+    const middle = wide * view.k < w ? (edges[0] + edges[1]) / 2 : found.nodes[0].x;
     view.x = (w - (w > 420 ? MAP : 0)) / 2 - middle * view.k;
     view.y = 24;
     redraw();

@@ -2,6 +2,7 @@
 // long row of blocks with few tensors from one to the next. So a graph is cut where few edges cross, dagre lays out each
 // piece, and pieces are stacked. Blocks that look alike are laid out once.
 const ROW = 26, COLUMN = 18, LONG = 18, LEAST = 4, MOST = 30, PADDING = 12, HEADER = 24;
+const STRAY = 200; // how far a piece may lie beside the middle so that an edge into it is straight
 const measure = (() => {
   let context = null;
   const known = new Map();
@@ -142,7 +143,8 @@ function* layout(scene, { nodes, edges }, folded, path = "") {
     const piece = pieces[at], found = placePiece(piece, inner[at]);
     const own = new Map(piece.map((n, i) => [n, found.points[i]]));
     const joins = between[at].filter((e) => pieceOf.get(e.from) === at - 1 || between[at].length === 1);
-    const shift = joins.length ? joins.reduce((s, e) => s + e.from.x - own.get(e.to)[0], 0) / joins.length : -found.w / 2;
+    const straight = joins.reduce((s, e) => s + e.from.x - own.get(e.to)[0], 0) / (joins.length || 1);
+    const shift = joins.length && Math.abs(straight + found.w / 2) <= STRAY ? straight : -found.w / 2;
     piece.forEach((n) => { const p = own.get(n); n.x = p[0] + shift; n.y = p[1] + y; });
     inner[at].forEach((e, i) => { e.bends = (found.bends[i] || []).map(([bx, by]) => [bx + shift, by + y]); });
     least = Math.min(least, shift);

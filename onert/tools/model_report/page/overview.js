@@ -95,8 +95,8 @@ const signatures = (facts, model) => {
 const comparison = (reports) => {
   const [a, b] = reports.map(overviewRows), names = [...new Set([...a, ...b].map(([what]) => what))];
   const rows = names.map((what) => [what, ...[a, b].map((rows_) => (rows_.find(([w]) => w === what) || [])[1] || "—")]);
-  const options = [...new Set(reports.flatMap((r) => Object.keys(r.options)))].filter((k) => reports[0].options[k] !== reports[1].options[k]);
-  rows.push(...options.map((k) => [k.replaceAll("_", " "), ...reports.map((r) => r.options[k] || "default")]));
+  const options = [...new Set(reports.flatMap((r) => Object.keys(r.options)))].filter((k) => k !== "executor" && k !== "num_threads" && reports[0].options[k] !== reports[1].options[k]);
+  rows.push(...options.map((k) => [`Option ${k.replaceAll("_", " ")}`, ...reports.map((r) => r.options[k] || "default")]));
   const body = rows.map(([what, x, y]) => el("tr", { class: x === y ? "" : "differs" }, el("th", { scope: "row" }, what), el("td", {}, x), el("td", {}, y), el("td", {}, x === y ? "" : "differs")));
   return card("Side by side", el("div", { class: "table" }, el("table", {}, el("thead", {}, el("tr", {}, el("th", {}), reports.map((r, at) => el("th", { scope: "col" }, sideName(reports, at))), el("th", {}))), el("tbody", {}, body))), timesBeside(reports));
 };

@@ -23,12 +23,12 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 
 COPIED, HELD = 1 << 26, 1 << 17
 """Bytes of the arrays that are copied: more than caches hold in all, and what a core's own cache holds."""
-SIDE = 384
+SIDE = 256
 """Rows, columns and depth of the product."""
 ROUNDS = 256
 """Copies between which threads need not meet."""
-SECONDS = 0.08
-"""How long each is measured."""
+SECONDS, LEAST = 0.08, 12
+"""How long each is measured, and how often at least: a machine that is busy gives some rounds no rest."""
 
 
 @cache
@@ -52,16 +52,15 @@ def machine(threads: int) -> dict[str, Any]:
 
 
 def _best(call: Callable[[], object]) -> float:
-    """Seconds of the fastest of the calls that fit in `SECONDS`, after one that does not count."""
+    """Seconds of the fastest of some calls, after one that does not count."""
     call()
-    best, end = float("inf"), perf_counter() + SECONDS
-    while True:
+    times: list[float] = []
+    end = perf_counter() + SECONDS
+    while len(times) < LEAST or perf_counter() < end:
         start = perf_counter()
         call()
-        done = perf_counter()
-        best = min(best, done - start)
-        if done >= end:
-            return max(best, 1e-9)
+        times.append(perf_counter() - start)
+    return max(min(times), 1e-9)
 
 
 def _bandwidth(threads: int, size: int, rounds: int) -> float:
