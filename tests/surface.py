@@ -63,7 +63,8 @@ def value(module: str, name: str) -> Any:
 
 def _line(module: str, name: str) -> str:
     found = value(module, name)
-    described = inspect.getdoc(found) if callable(found) and not _is_alias(found) else None
+    has_words = inspect.ismodule(found) or (callable(found) and not _is_alias(found))
+    described = inspect.getdoc(found) if has_words else None
     what = f"| `{name}` | {described.splitlines()[0] if described else ''} |"
     return what.replace("|  |", "| |")
 
