@@ -62,7 +62,8 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
         "-mcpu",
         metavar="C",
         help="LLVM's name of a processor, native, or several with commas between: the code has a version for each "
-        "(default: multi, such as x86-64,x86-64-v3,x86-64-v4-vnni; where there is no choice the least able)",
+        "(default: multi, such as x86-64,x86-64-v3,x86-64-v4-vnni,x86-64-v4-vbmi; the least able where there is no "
+        "choice)",
     )
     code.add_argument("--features", metavar="F", help="such as +avx2,+fma")
     models = ("pic", "static")

@@ -33,6 +33,7 @@ _X86: Mapping[str, Sequence[tuple[tuple[int, int, str], Sequence[int]]]] = {
     "v4": (((0x7, 0, "ebx"), (16, 17, 28, 30, 31)),),  # AVX512F, DQ, CD, BW, VL
     "avxvnni": (((0x7, 1, "eax"), (4,)),),
     "avx512vnni": (((0x7, 0, "ecx"), (11,)),),
+    "avx512vbmi": (((0x7, 0, "ecx"), (1,)),),
 }
 """What cpuid says, by leaf, subleaf and register, of a processor that has what a version needs: bits that are set.
 From the x86-64 psABI's levels and the manuals of Intel and AMD."""

@@ -17,13 +17,14 @@ NEEDS = {
     "x86-64-v3-vnni": ("v3", "avxvnni"),
     "x86-64-v4": ("v3", "v4"),
     "x86-64-v4-vnni": ("v3", "v4", "avx512vnni"),
+    "x86-64-v4-vbmi": ("v3", "v4", "avx512vnni", "avx512vbmi"),
     "aarch64": (),
     "aarch64-dotprod": ("dotprod",),
 }
 """The targets whose code an object may have beside others, and what a program asks the processor before it runs it."""
 
 MULTI = {
-    "x86_64": ("x86-64", "x86-64-v3", "x86-64-v4-vnni"),
+    "x86_64": ("x86-64", "x86-64-v3", "x86-64-v4-vnni", "x86-64-v4-vbmi"),
     "aarch64": ("aarch64", "aarch64-dotprod"),
 }
 """What "multi" is: the processors that most differ. Every other version would cost its weights again."""
