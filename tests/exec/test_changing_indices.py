@@ -7,7 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import onert
+from onert.ir import Array, DType, Package, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.custom import Python
 
 SCRIPT = Path(__file__).with_name("changing.py")
 
@@ -34,3 +40,21 @@ def test_many_indices_may_change_while_they_are_used() -> None:
 @pytest.mark.long
 def test_integer_operands_of_every_case_may_change() -> None:
     assert _programs("200") > 400
+
+
+def test_what_an_operation_is_given_is_not_the_callers_memory_where_it_may_be_indices() -> None:
+    seen: list[Array] = []
+
+    def looked_at(indices: Array, elements: Array, *, options: bytes) -> Array:
+        seen.extend((indices, elements))
+        return elements
+
+    row, two = TensorType(DType.FLOAT32, (4,)), TensorType(DType.INT32, (2,))
+    b = Builder()
+    y = b.add(Python("Look", looked_at, results=(row,)), b.input(two, "indices"), b.input(row, "elements"))
+    execution = onert.Execution(onert.compile(Package((Subgraphs((b.subgraph([y]),)),), "m"), backends=("reference",)))
+    given = [np.int32([1, 2]), np.ones(4, np.float32)]
+    for position, array in enumerate(given):
+        execution.set_input(position, array)
+    execution.execute()
+    assert [np.shares_memory(a, b) for a, b in zip(given, seen, strict=True)] == [False, True]

@@ -17,7 +17,13 @@ from .natively import by_meaning, check, natively, single
 
 ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
 SHAPES = [(1, 4, 6, 3), (2, 5, 7, 19)]
-WINDOWS = [(2, 2, Padding.VALID, 2, 2), (3, 2, Padding.SAME, 2, 1), (5, 9, Padding.SAME, 3, 4)]
+WINDOWS = [
+    (2, 2, Padding.VALID, 2, 2),
+    (3, 2, Padding.SAME, 2, 1),
+    (5, 9, Padding.SAME, 3, 4),
+    (2, 2, Padding.VALID, 3, 4),
+]
+"""In the last one strides are longer than windows, so that going back begins outside of the picture."""
 
 
 def _pictures(shape: tuple[int, ...], seed: int = 0) -> Array:

@@ -10,12 +10,16 @@ import pytest
 from branchy_models import PACKAGES
 
 import onert
+from onert.backend import Settings
 from onert.exec.observers import Profile
+from onert.ir.builder import Builder
 from onert_llvm.command.command import Access, Area, Callee, Command, Pointer
 from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.command.waiting import barriers, waits
+from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.runtime import native_kernel
 from onert_llvm.runtime import thread_pool as threads
+from onert_llvm.target.isa import runnable
 
 NOTHING = Callee("nothing", "nothing", TaskLayout(()))
 
@@ -86,6 +90,16 @@ def test_two_commands_are_ordered_where_one_writes_what_the_other_touches_and_th
     for at, meet in enumerate(barriers(commands, address)):
         last = at if meet else last
         assert before[at].isdisjoint(range(last, at))
+
+
+def test_threads_side_by_side_have_scratch_memory_of_their_own() -> None:
+    found = Lowering(Builder().subgraph([]), runnable()[0], Settings(num_threads=3))
+    lanes = []
+    for home in (None, (0, 1), (1, 2), (0, 1), None):
+        found.settle(home)
+        (access,) = found.scratch(64)
+        lanes.append(access.pointer.index)
+    assert lanes == [0, 1, 2, 1, 0]
 
 
 # ---- run natively

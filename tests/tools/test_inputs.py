@@ -158,6 +158,13 @@ def test_whole_samples_go_where_the_input_has_16_bits(tmp_path: Path) -> None:
     assert inputs.sound(file, info(DType.INT16, 3), Reading()).array.tolist() == [-32768, -3, 32767]
 
 
+def test_a_picture_of_one_row_keeps_it(tmp_path: Path) -> None:
+    pixels = np.arange(15, dtype=np.uint8).reshape(1, 5, 3) * 17
+    Image.fromarray(pixels).save(tmp_path / "row.png")
+    found = inputs.image(tmp_path / "row.png", info(DType.UINT8, 1, 5, 3), Reading()).array
+    np.testing.assert_array_equal(found, pixels)
+
+
 @pytest.mark.parametrize("shape", [(1, 3, 2, 5), (3, 2, 5), (1, 1, 2, 5)])
 def test_channels_may_come_before_the_height(tmp_path: Path, shape: tuple[int, ...]) -> None:
     pixels = np.arange(30, dtype=np.uint8).reshape(2, 5, 3)
