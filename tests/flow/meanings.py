@@ -7,28 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
 
+from flow.extracted_meanings import extracted
+from flow.meaning import Meaning, case, drawn, whole
 from onert.frontend.flow.file import FlowFile, Function, Operation, Variable, encode
 from onert.ir import Array
-
-RNG = np.random.default_rng(15)
-
-
-@frozen(eq=False)
-class Meaning:
-    """An operation with operands and the results that NumPy gives; some of the operands are constants."""
-
-    name: str
-    type: str
-    inputs: tuple[Array, ...]
-    expected: tuple[Array, ...]
-    attributes: Mapping[str, str] = field(factory=dict)
-    constants: frozenset[int] = frozenset()
-    tolerance: float = 1e-5
-
-    def __str__(self) -> str:
-        return f"{self.type} {self.name}".strip()
 
 
 def variable(name: str, array: Array, data: bool = False) -> Variable:
@@ -58,22 +41,6 @@ def given(meanings: Sequence[Meaning]) -> dict[str, Array]:
         for i, x in enumerate(meaning.inputs)
         if i not in meaning.constants
     }
-
-
-def case(type_: str, inputs: Any, expected: Any, name: str = "", /, **more: Any) -> Meaning:
-    """A case; attributes are given as their text."""
-    constants, tolerance = frozenset(more.pop("constants", ())), more.pop("tolerance", 1e-5)
-    given = tuple(map(np.asarray, inputs))
-    results = tuple(map(np.asarray, expected if isinstance(expected, tuple | list) else (expected,)))
-    return Meaning(name, type_, given, results, more, constants, tolerance)
-
-
-def _f(*shape: int, low: float = -4, high: float = 4, dtype: str = "float32") -> Array:
-    return RNG.uniform(low, high, shape).astype(dtype)
-
-
-def _i(*values: int, dtype: str = "int32") -> Array:
-    return np.array(values, dtype)
 
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -155,20 +122,20 @@ def _elementwise() -> list[Meaning]:
     found = []
     for name, (function, (low, high)) in UNARY.items():
         for dtype in ("float32", "float64"):
-            x = _f(3, 5, low=low, high=high, dtype=dtype)
+            x = drawn(3, 5, low=low, high=high, dtype=dtype)
             if name == "Not":
                 x[0] = 0
             expected = np.asarray(function(x.astype("float64"))).astype(dtype)
             found.append(case(name, [x], expected, dtype))
     for name in INTEGER_UNARY:
-        x = _i(-3, 0, 7, dtype="int16")
+        x = whole(-3, 0, 7, dtype="int16")
         found.append(case(name, [x], np.asarray(UNARY[name][0](x)).astype("int16"), "int16"))
     for name, pair in BINARY.items():
         for dtype in ("float32", "float64", "int8", "int16", "int32", "int64"):
-            x, y = _f(4, 3, dtype=dtype), _f(3, low=1, dtype=dtype)
+            x, y = drawn(4, 3, dtype=dtype), drawn(3, low=1, dtype=dtype)
             x[0] = 2
             found.append(case(name, [x, y], np.asarray(pair(x, y)).astype(dtype), dtype))
-    x, condition = _f(2, 3), _f(2, 3).round()
+    x, condition = drawn(2, 3), drawn(2, 3).round()
     return [
         *found,
         _pow(),
@@ -185,17 +152,17 @@ def _elementwise() -> list[Meaning]:
 
 
 def _pow() -> Meaning:
-    x = _f(5, low=0.1)
+    x = drawn(5, low=0.1)
     return case("Pow", [x, np.float32(1.5)], np.power(x, np.float32(1.5)))
 
 
 def _cast(name: str, source: str, target: str) -> Meaning:
-    x = _f(6, low=-90, high=90, dtype=source)
+    x = drawn(6, low=-90, high=90, dtype=source)
     return case(name, [x], x.astype(target), f"to {target}")
 
 
 def _reductions() -> list[Meaning]:
-    x, truth = _f(3, 4, 2), (_f(3, 4, 2) > 0).astype("f4")
+    x, truth = drawn(3, 4, 2), (drawn(3, 4, 2) > 0).astype("f4")
     functions = {"Sum": np.sum, "Product": np.prod, "Max": np.max, "Min": np.min}
     found = []
     for axis in (None, 0, 1, -1):
@@ -216,7 +183,7 @@ def _reductions() -> list[Meaning]:
     return [
         *found,
         case("Count", [truth], np.int32(truth.sum()), "as int32"),
-        case("Sum", [_i(1, 2, 3, dtype="int8")], np.int8(6), "of int8"),
+        case("Sum", [whole(1, 2, 3, dtype="int8")], np.int8(6), "of int8"),
         case("SoftMax", [x], e / e.sum(), "of all"),
         case("SoftMax", [x[:1, 0]], np.exp(x[:1, 0]) / np.exp(x[:1, 0]).sum(), "of a row"),
         case("SoftMax", [x], along / along.sum(1, keepdims=True), "along 1", axis="1"),
@@ -239,12 +206,12 @@ def _along(x: Array, axis: int) -> Array:
 
 
 def _products() -> list[Meaning]:
-    x, y, bias = _f(3, 5), _f(5, 4), _f(4)
+    x, y, bias = drawn(3, 5), drawn(5, 4), drawn(4)
     found = [case("MatMul", [x, y], x @ y)]
     for dtype in ("float64", "int8", "int16", "int32", "int64"):
-        a, b = _f(3, 5, dtype=dtype), _f(5, 4, dtype=dtype)
+        a, b = drawn(3, 5, dtype=dtype), drawn(5, 4, dtype=dtype)
         found.append(case("MatMul", [a, b], a @ b, dtype))
-    batch_a, batch_b = _f(2, 3, 5), _f(2, 5, 4)
+    batch_a, batch_b = drawn(2, 3, 5), drawn(2, 5, 4)
     found.append(case("MatMul", [batch_a, batch_b], batch_a @ batch_b, "in batches"))
     for text in ("a", "b", "c", "ab", "bc", "abc"):
         a, b = (x.T if "a" in text else x).copy(), (y.T if "b" in text else y).copy()
@@ -255,7 +222,7 @@ def _products() -> list[Meaning]:
         *found,
         case("MatMulAdd", [x, y, bias], x @ y + bias, "given"),
         case("MatMulAdd", [x, y, bias], x @ y + bias, "constant", constants=(1, 2)),
-        case("MatMulAdd", [x, y, _f(3, 1) * 0 + 2], x @ y + 2, "a bias for each row", constants=(1, 2)),
+        case("MatMulAdd", [x, y, drawn(3, 1) * 0 + 2], x @ y + 2, "a bias for each row", constants=(1, 2)),
         case("MatMulRelu", [x, y], np.maximum(x @ y, 0), "given"),
         case("MatMulRelu", [x, y], np.maximum(x @ y, 0), "constant", constants=(1,)),
         case("MatMulAddRelu", [x, y, bias], relu, "given"),
@@ -266,14 +233,14 @@ def _products() -> list[Meaning]:
 
 
 def _arrays() -> list[Meaning]:
-    x, cut = _f(2, 3, 4), _f(3, 5)
+    x, cut = drawn(2, 3, 4), drawn(3, 5)
     grown = np.zeros((4, 5), "f4")
     grown[:3] = cut
     axis = np.int32(1)
     return [
         case("Transpose", [x], x.T.copy(), "reversed"),
         case("Transpose", [x], x.transpose(1, 0, 2).copy(), "permuted", perm="[1, 0, 2]"),
-        case("Reshape", [x, _i(4, 6)], x.reshape(4, 6), constants=(1,)),
+        case("Reshape", [x, whole(4, 6)], x.reshape(4, 6), constants=(1,)),
         case("Reshape", [x], x.reshape(6, 4), "as declared"),
         case("Squeeze", [x[:1]], x[0]),
         case("ExpandDims", [x], x[:, None]),
@@ -281,13 +248,15 @@ def _arrays() -> list[Meaning]:
         case("Concat", [x, axis], x, "of one", constants=(1,), N="1"),
         case("Split", [x, np.int32(3), axis], tuple(np.split(x, 3, 1)), constants=(1, 2)),
         case("Split", [x, np.int32(2)], tuple(np.split(x, 2)), "along the first", constants=(1,)),
-        case("Slice", [x, _i(0, 1, 2), _i(2, 1, 2)], x[:, 1:2, 2:4], constants=(1, 2)),
+        case("Slice", [x, whole(0, 1, 2), whole(2, 1, 2)], x[:, 1:2, 2:4], constants=(1, 2)),
         case("Resize", [cut], cut[:2, :4], "smaller", shape="[2,4]"),
         case("Resize", [cut], grown, "larger"),
         case("Resize", [cut], cut, "as it is", shape="[3, 5]"),
         case("Broadcast", [cut[:1]], np.broadcast_to(cut[:1], (3, 5)).copy()),
-        case("Broadcast", [cut[0], _i(2, 5)], np.broadcast_to(cut[0], (2, 5)).copy(), "to an operand", constants=(1,)),
-        case("Shape", [x], _i(2, 3, 4)),
+        case(
+            "Broadcast", [cut[0], whole(2, 5)], np.broadcast_to(cut[0], (2, 5)).copy(), "to an operand", constants=(1,)
+        ),
+        case("Shape", [x], whole(2, 3, 4)),
         case("Size", [x], np.int32(24)),
         case("Rank", [x], np.int32(3)),
         case("Rank", [x], np.int64(3), "as int64"),
@@ -295,17 +264,17 @@ def _arrays() -> list[Meaning]:
 
 
 def _gathers() -> list[Meaning]:
-    table, cube = _f(6, 3), _f(2, 3, 4)
+    table, cube = drawn(6, 3), drawn(2, 3, 4)
     rows = np.array([[1], [5], [0], [1]], "i4")
     pairs = np.array([[1, 2], [0, 0]], "i4")
     some = np.array([[2], [-1], [4]], "i4")
     bags = np.array([[[1], [2], [-1]], [[0], [0], [5]], [[-1], [-1], [-1]]], "i4")
-    oov = _f(3)
+    oov = drawn(3)
     pooled = table[bags[..., 0]] * (bags != -1)
     largest = np.where(bags != -1, table[bags[..., 0]], -np.inf).max(1)
     largest[2] = 0
     scattered = np.zeros((6, 3), "f4")
-    values = _f(4, 3)
+    values = drawn(4, 3)
     np.add.at(scattered, rows[:, 0], values)
     bagged = np.zeros((6, 3), "f4")
     for bag, value in zip(bags, values, strict=False):
@@ -314,8 +283,8 @@ def _gathers() -> list[Meaning]:
     return [
         case("Gather", [table, np.int32(4)], table[4], "one row"),
         case("Gather", [table, rows], table[rows[:, 0]], "rows"),
-        case("Gather", [table, _i(3, 1)], table[[3, 1]], "rows of a list"),
-        case("Gather", [cube, _i(1, 2)], cube[1, 2], "one index of two dimensions"),
+        case("Gather", [table, whole(3, 1)], table[[3, 1]], "rows of a list"),
+        case("Gather", [cube, whole(1, 2)], cube[1, 2], "one index of two dimensions"),
         case("Gather", [cube, pairs], cube[pairs[:, 0], pairs[:, 1]], "of two dimensions"),
         case("Gather", [table, some, oov], np.stack([table[2], oov, table[4]]), "with a row for negative ones"),
         case("Gather", [table, np.int32(-1), oov], oov, "one, negative"),
@@ -325,14 +294,14 @@ def _gathers() -> list[Meaning]:
         case("GatherMax", [table, bags], largest, "in batches", batch="1"),
         case("Scatter", [rows, values], scattered, "", tolerance=1e-6),
         case("Scatter", [bags, values[:3]], bagged, "pooled", batch="1", pooled="1"),
-        case("OneHot", [_i(3, 0)], marks, depth="5"),
-        case("OneHot", [_i(3, 0, dtype="int8")], marks, "of int8", depth="5"),
-        case("OneHot", [_i(3, 0), oov], marks[..., None] * oov, "with a value", depth="5"),
+        case("OneHot", [whole(3, 0)], marks, depth="5"),
+        case("OneHot", [whole(3, 0, dtype="int8")], marks, "of int8", depth="5"),
+        case("OneHot", [whole(3, 0), oov], marks[..., None] * oov, "with a value", depth="5"),
     ]
 
 
 def _recipes() -> list[Meaning]:
-    x, y, z = _f(2, 4), _f(2, 4), np.float32(0.25)
+    x, y, z = drawn(2, 4), drawn(2, 4), np.float32(0.25)
     e = np.exp(x - z)
     sigmoid = 1 / (1 + np.exp(-(x + y)))
     return [
@@ -353,5 +322,6 @@ FAMILIES: Mapping[str, Sequence[Meaning]] = {
     "arrays": _arrays(),
     "gathers": _gathers(),
     "recipes": _recipes(),
+    "extracted": extracted(),
 }
 MEANINGS = tuple(meaning for family in FAMILIES.values() for meaning in family)

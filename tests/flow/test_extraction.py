@@ -91,6 +91,96 @@ def test_an_extracted_function_computes_what_tensorflow_does(name: str) -> None:
     np.testing.assert_allclose(found, function(tf.constant(x)).numpy(), rtol=1e-5, atol=1e-6)
 
 
+def _loop(x: Any) -> Any:
+    return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.tanh(y) * tf.cast(i + 1, tf.float32)), (0, x))[1]
+
+
+@tf.function
+def _called(x: Any) -> Any:
+    return tf.nn.relu(x - 0.5) * 2.0
+
+
+@tf.function
+def _outer(x: Any) -> Any:
+    return _called(x) @ WEIGHT
+
+
+CALLS: dict[str, Body] = {
+    "a function": lambda x: _called(x) + _called(x + 1.0),
+    "a function in a function": lambda x: _outer(x) + 1.0,
+    "a loop": _loop,
+    "a branch": lambda x: tf.cond(tf.constant(2) > 1, lambda: x * 2.0, lambda: x),
+    "a list of steps": lambda x: tf.scan(lambda a, row: a * 0.5 + row, x, tf.zeros([4])),
+    "a part": lambda x: x[1:, -2] + x[:2, 1, tf.newaxis][0],
+    "rows apart and together": lambda x: tf.stack(tf.unstack(x, axis=1)[::-1], axis=0),
+    "uneven parts": lambda x: tf.concat(tf.split(x, [1, 3], 1)[::-1], 1),
+    "from the end": lambda x: tf.reverse(x, [0, 1]),
+    "margins": lambda x: tf.pad(x, [[1, 0], [0, 2]], constant_values=3.0),
+    "zeros and ones": lambda x: x + tf.zeros_like(x) + tf.ones_like(x) + tf.fill([3, 1], 0.5),
+    "a sum of several": lambda x: tf.add_n([x, x, x]),
+    "an equation": lambda x: tf.einsum("ab,cb->ca", x, WEIGHT.T.copy()),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_is_called_is_put_in(name: str) -> None:
+    """Functions where they are called, loops round by round, and lists of tensors item by item."""
+    function = tf.function(CALLS[name]).get_concrete_function(tf.TensorSpec([3, 4], name="x"))
+    x = RNG.random((3, 4)).astype("f4")
+    flow = myelin.Flow()
+    Extractor(function, flow).add(flow.func("f"))
+    found = computed(flow, "f", {"x:0": x}, function.outputs[0].name)
+    np.testing.assert_allclose(found, function(tf.constant(x)).numpy(), rtol=1e-5, atol=1e-6)
+
+
+def _layers() -> dict[str, tuple[list[Any], tuple[int, ...]]]:
+    made = tf.keras.layers
+    return {
+        "dense": ([made.Dense(8, activation="relu"), made.BatchNormalization(), made.Dense(3, "softmax")], (4,)),
+        "convolutions": (
+            [
+                made.Conv2D(4, 3, activation="relu"),
+                made.MaxPooling2D(),
+                made.BatchNormalization(),
+                made.DepthwiseConv2D(3, padding="same"),
+                made.AveragePooling2D(2, strides=1),
+                made.Flatten(),
+                made.Dense(3, "softmax"),
+            ],
+            (8, 8, 1),
+        ),
+        "LSTM": ([made.LSTM(6), made.Dense(3, "softmax")], (5, 4)),
+        "both ways": ([made.Bidirectional(made.GRU(4, return_sequences=True)), made.LSTM(3)], (3, 4)),
+    }
+
+
+@pytest.mark.parametrize("batch", [1, None])
+@pytest.mark.parametrize("name", ["dense", "convolutions", "LSTM", "both ways"])
+def test_a_model_of_keras_computes_the_same(name: str, batch: int | None, tmp_path: Path) -> None:
+    layers, shape = _layers()[name]
+    model = tf.keras.Sequential([tf.keras.Input(shape), *layers])
+    function = tf.function(lambda x: model(x, training=False)).get_concrete_function(
+        tf.TensorSpec((batch, *shape), name="x")
+    )
+    flow, loaded = myelin.Flow(), myelin.Flow()
+    Extractor(function, flow).add(flow.func("model"))
+    flow.save(tmp_path / "model.flow")
+    loaded.load(tmp_path / "model.flow")
+    x = RNG.random((1, *shape)).astype("f4")
+    found = computed(loaded, "model", {"x:0": x}, function.outputs[0].name)
+    np.testing.assert_allclose(found, function(tf.constant(x)).numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_loop_by_what_is_fed_is_refused() -> None:
+    def body(x: Any) -> Any:
+        return tf.while_loop(lambda y: tf.reduce_sum(y) < 10.0, lambda y: (y * 2.0,), (x,))[0]
+
+    function = tf.function(body).get_concrete_function(tf.TensorSpec([3], name="x"))
+    flow = myelin.Flow()
+    with pytest.raises(ModelError, match=r"whether 'while' goes on depends on what is fed, expected a constant"):
+        Extractor(function, flow).add(flow.func("f"))
+
+
 def test_variables_of_a_concrete_function_are_constants_by_their_captured_values() -> None:
     weight = tf.Variable(WEIGHT, name="weight")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pkgutil
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
 import cases
 import numpy as np
 import pytest
+from attrs import evolve
 from cases.case import Case
 from shared_material import REPOSITORY, SHARED, needs_shared
 
@@ -18,9 +19,16 @@ import onert
 import onert.flow as myelin
 from onert.flow.convert.repeats import RULES as REPEATS
 from onert.flow.convert.translations import RULES
-from onert.ir import Array, CompileError, ExecutionError, ModelError, OnertError, Package
+from onert.ir import Array, CompileError, DType, ExecutionError, ModelError, OnertError, Package, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.data_movement.slicing import StridedSlice
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.data_movement.slicing import Slice, StridedSlice
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+from onert.ir.ops.reduction.softmax import Softmax
 
 
 def through_a_file(flow: myelin.Flow, folder: Path) -> myelin.Network:
@@ -175,3 +183,58 @@ def test_operations_compute_the_same_as_flows(part: int) -> None:
     for mine, theirs in zip(found, expected.values(), strict=True):
         assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-4)
+
+
+def with_open_batch(operators: Callable[[Builder, int], int]) -> Package:
+    """A model whose input leaves its batch open."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 6)), "x")
+    result = operators(b, x)
+    model = b.model([result])
+    graph = model.primary
+    at = graph.inputs[0]
+    operands = list(graph.operands)
+    operands[at] = evolve(operands[at], signature_shape=(None, 6))
+    operands[graph.outputs[0]] = evolve(operands[graph.outputs[0]], name="y")
+    return Package((evolve(model, subgraphs=(evolve(graph, operands=tuple(operands)),)),))
+
+
+def _layer(b: Builder, x: int) -> int:
+    weight = b.constant(np.arange(24, dtype="f4").reshape(4, 6) / 24)
+    return b.add(Softmax(), b.add(FullyConnected(Activation.RELU), x, weight, b.constant(np.ones(4, "f4"))))
+
+
+OPEN: dict[str, tuple[Callable[[Builder, int], int], Sequence[int]]] = {
+    "a layer": (_layer, [-1, 4]),
+    "another shape": (lambda b, x: b.add(Reshape((-1, 2, 3)), x), [-1, 2, 3]),
+    "a function": (lambda b, x: b.add(Unary(UnaryKind.TANH), b.add(Binary(BinaryKind.ADD), x, x)), [-1, 6]),
+    "a part": (lambda b, x: b.add(Slice(), x, b.constant(_i(0, 2)), b.constant(_i(-1, 3))), [-1, 3]),
+    "a sum of all": (lambda b, x: b.add(Reduce(Reduction.SUM), x, b.constant(_i(0, 1))), []),
+    "a mean over what is open": (lambda b, x: b.add(Reduce(Reduction.MEAN, True), x, b.constant(_i(0))), [1, 6]),
+}
+
+
+def _i(*numbers: int) -> Array:
+    return np.array(numbers, "i4")
+
+
+@pytest.mark.parametrize("case", OPEN)
+def test_an_open_batch_stays_open(case: str, tmp_path: Path) -> None:
+    operators, expected = OPEN[case]
+    package = with_open_batch(operators)
+    flow = myelin.from_package(package)
+    (x,) = (v for v in flow.vars.values() if v.input)
+    (y,) = (v for v in flow.vars.values() if v.output)
+    is_open = not case.startswith("a mean")
+    assert (x.shape, y.shape) == ([-1 if is_open else 1, 6], expected)
+    assert check(package, tmp_path) == 1
+    flow.save(tmp_path / "open.flow")
+    loaded = onert.load(tmp_path / "open.flow")
+    (described,) = onert.compile(loaded, num_threads=1).inputs
+    assert described.open_shape == (None if is_open else 1, 6)
+    if is_open:
+        given = np.random.default_rng(5).random((3, 6)).astype("f4")
+        (found,) = onert.Execution(onert.compile(loaded, num_threads=1)).run({described.name: given}).values()
+        program = onert.compile(package, num_threads=1)
+        (wanted,) = onert.Execution(program).run({program.inputs[0].name: given}).values()
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)

@@ -108,7 +108,8 @@ class Arrays(Core):
         if not -rank <= axis < rank or any(p.rank() != rank for p in parts):
             raise ModelError(f"shapes {[p.shape for p in parts]} are to be joined along axis {axis}")
         at = axis % rank
-        shape = [*parts[0].shape[:at], sum(p.shape[at] for p in parts), *parts[0].shape[at + 1 :]]
+        sizes = [p.shape[at] for p in parts]
+        shape = [*parts[0].shape[:at], -1 if -1 in sizes else sum(sizes), *parts[0].shape[at + 1 :]]
         result = self.made("Concat", [*parts, self.const(at, DT_INT32)], name, shape)
         assert result.producer is not None
         result.producer.add_attr("N", len(parts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -81,7 +82,10 @@ class Reductions(Elementwise):
         """The mean."""
         x = self.value(x)
         at = self._axis(x, axis)
-        count = x.elements() if at is None else x.shape[at]
+        sizes = x.shape if at is None else [x.shape[at]]
+        if -1 in sizes:
+            raise ModelError(f"'{x.name}' {x.shape} has no mean over a size that is not known")
+        count = math.prod(sizes)
         return self.div(self.sum(x, axis, keepdims), self.const(count, x.type), name)
 
     def variance(

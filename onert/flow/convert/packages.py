@@ -4,30 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attrs import evolve
+
 from onert.flow.builder import Builder
 from onert.flow.flow import Flow
 from onert.flow.graph import Variable
 from onert.ir import CompileError, Constant, ModelError, Operation, Package, RuleError, Signature, Subgraph
-from onert.ir import shape as shapes
+from onert.ir.analysis.inference import infer_subgraph
 
 from .repeats import RULES as REPEATS
-from .translations import RULES, Given, name_of
+from .translations import RULES, Given, name_of, sizes_of
 
 
 def from_package(package: Package) -> Flow:
     """The flow of a package's first model: a function for each signature, or one for its primary subgraph.
 
-    CompileError that lists all operations that flows have no operations for.
+    Sizes of inputs that the model leaves open are -1 where flows have what follows from them, else those that the
+    model begins with. CompileError that lists all operations that flows have no operations for.
     """
     model = package.model
-    flow, missing = Flow(), []
     signatures = model.signatures or (_unsigned(model.primary, package.name),)
-    for signature in signatures:
-        function = _Function(flow, signature, model[signature.subgraph])
-        missing += function.missing if not function.build() else []
+    graphs = [model[signature.subgraph] for signature in signatures]
+    opened = list(map(_opened, graphs))
+    if opened != graphs:
+        flow, missing = _converted(signatures, opened)
+        if not missing:
+            return flow
+    flow, missing = _converted(signatures, graphs)
     if missing:
         raise CompileError(f"flows have no operations for {', '.join(dict.fromkeys(missing))}")
     return flow
+
+
+def _converted(signatures: Sequence[Signature], graphs: Sequence[Subgraph]) -> tuple[Flow, list[str]]:
+    """A flow with a function for each graph, and what is missing for it."""
+    flow, missing = Flow(), []
+    for signature, graph in zip(signatures, graphs, strict=True):
+        function = _Function(flow, signature, graph)
+        missing += function.missing if not function.build() else []
+    return flow, missing
+
+
+def _opened(graph: Subgraph) -> Subgraph:
+    """The subgraph with the sizes open that the model leaves open, and all that follows; itself where that is none."""
+    inputs = {i for i in graph.inputs if graph.operands[i].signature_shape is not None}
+    if not inputs:
+        return graph
+    operands = []
+    for at, operand in enumerate(graph.operands):
+        if at in inputs:
+            operand = evolve(operand, type=operand.type.with_shape(operand.open_shape), signature_shape=None)
+        elif at in graph.definitions and operand.type.ranked:
+            operand = evolve(operand, type=operand.type.with_shape((None,) * operand.type.rank))
+        operands.append(operand)
+    try:
+        return infer_subgraph(evolve(graph, operands=tuple(operands)))
+    except (ModelError, RuleError):
+        return graph
 
 
 def _unsigned(subgraph: Subgraph, name: str) -> Signature:
@@ -76,7 +109,7 @@ class _Function:
         type_ = self._subgraph.type(operand)
         if type_.quantization is not None:
             raise RuleError("quantised tensors")
-        return name_of(type_.dtype), shapes.static(type_.shape)
+        return name_of(type_.dtype), sizes_of(type_.shape)
 
     def _variable(self, operand: int) -> Variable:
         found = self._variables.get(operand)

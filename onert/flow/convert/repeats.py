@@ -32,6 +32,8 @@ def _margin(g: Given, x: Variable, axis: int, size: int, element: float) -> Vari
     if size < 0:
         raise RuleError(f"a margin of {size}")
     shape = [*x.shape[:axis], size, *x.shape[axis + 1 :]]
+    if size and -1 in shape:
+        raise RuleError("a margin beside an axis whose size is open")
     return g.f.const(np.full(shape, element, g.types.output.dtype.numpy)) if size else None
 
 

@@ -11,7 +11,7 @@ from attrs import frozen
 from onert.flow.builder import Builder
 from onert.flow.graph import Variable
 from onert.frontend.flow.elements import DTYPES
-from onert.ir import Array, CallTypes, DType, Op, RuleError
+from onert.ir import Array, CallTypes, DType, Op, RuleError, Shape
 from onert.ir import shape as shapes
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.fully_connected import FullyConnected
@@ -47,8 +47,13 @@ class Given:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the first result."""
+        """The shape of the first result; RuleError where a size is open."""
         return shapes.static(self.types.output.shape)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape of the first result, -1 where it is open."""
+        return sizes_of(self.types.output.shape)
 
     @property
     def dtype(self) -> str:
@@ -67,7 +72,7 @@ class Given:
 
     def add(self, optype: str, *operands: Variable, **attributes: Any) -> Variable:
         """An operation of a flow whose result is the first result's."""
-        result = self.f.made(optype, operands, None, self.shape, self.dtype)
+        result = self.f.made(optype, operands, None, self.sizes, self.dtype)
         assert result.producer is not None
         for name, value in attributes.items():
             result.producer.add_attr(name, value)
@@ -88,6 +93,13 @@ class Given:
 
 
 Rule = Callable[[Given, Any], Sequence[Variable]]
+
+
+def sizes_of(shape: Shape) -> tuple[int, ...]:
+    """A shape as flows have it, -1 where it is open; RuleError where more than one size is."""
+    if shape.count(None) > 1:
+        raise RuleError(f"the shape {shapes.text(shape)}, of which more than one size is open")
+    return tuple(-1 if size is None else size for size in shape)
 
 
 def name_of(dtype: DType) -> str:
@@ -198,7 +210,7 @@ def _copy(g: Given, op: Op) -> Sequence[Variable]:
 
 
 def _reshaped(g: Given, op: Op) -> Sequence[Variable]:
-    return (g.f.reshape(g[0], g.shape),)
+    return (g.f.reshape(g[0], g.sizes),)
 
 
 def _fully_connected(g: Given, op: FullyConnected) -> Sequence[Variable]:
@@ -211,12 +223,14 @@ def _fully_connected(g: Given, op: FullyConnected) -> Sequence[Variable]:
     if g.has(2):
         found = f.add(found, g[2])
     found = g.activated(found, op.activation)
-    return (found if tuple(found.shape) == g.shape else f.reshape(found, g.shape),)
+    return (found if tuple(found.shape) == g.sizes else f.reshape(found, g.sizes),)
 
 
 def _matmul(g: Given, op: BatchMatMul) -> Sequence[Variable]:
     """Flows multiply batches of one shape: shorter and broadcast ones are made that."""
-    batch = g.shape[:-2]
+    batch = g.sizes[:-2]
+    if -1 in batch and any(tuple(v.shape[:-2]) != batch for v in (g[0], g[1])):
+        raise RuleError("batches of which one is open and another is not")
     x, y = (v if tuple(v.shape[:-2]) == batch else g.f.broadcast(v, [*batch, *v.shape[-2:]]) for v in (g[0], g[1]))
     adjoint = {"transpose_a": op.adjoint_x, "transpose_b": op.adjoint_y}
     return (g.add("MatMul", x, y, **{name: True for name, given in adjoint.items() if given}),)
@@ -268,7 +282,7 @@ def _concat(g: Given, op: Concat) -> Sequence[Variable]:
 
 
 def _pack(g: Given, op: Pack) -> Sequence[Variable]:
-    axis = shapes.normalize_axis(op.axis, len(g.shape))
+    axis = shapes.normalize_axis(op.axis, len(g.sizes))
     parts = [g.f.expand_dims(g[i], axis) for i in range(len(g.inputs))]
     return (g.f.concat(parts, axis=axis),)
 
@@ -281,9 +295,11 @@ def _split_v(g: Given, op: SplitV) -> Sequence[Variable]:
     x, axis = g[0], shapes.normalize_axis(int(g.elements(2).reshape(-1)[0]), g[0].rank())
     found, start = [], 0
     for type_ in g.types.outputs:
-        sizes = list(shapes.static(type_.shape))
+        sizes = list(sizes_of(type_.shape))
         begin = [0] * x.rank()
         begin[axis] = start
+        if sizes[axis] < 0:
+            raise RuleError("parts of an axis whose size is open")
         start += sizes[axis]
         found.append(g.f.slice(x, begin, sizes))
     return found
@@ -291,7 +307,7 @@ def _split_v(g: Given, op: SplitV) -> Sequence[Variable]:
 
 def _unpack(g: Given, op: Unpack) -> Sequence[Variable]:
     parts = g.f.split(g[0], op.count, shapes.normalize_axis(op.axis, g[0].rank()))
-    return [g.f.reshape(part, g.shape) for part in parts]
+    return [g.f.reshape(part, g.sizes) for part in parts]
 
 
 def _slice(g: Given, op: Slice) -> Sequence[Variable]:
@@ -305,6 +321,12 @@ def _strided_slice(g: Given, op: StridedSlice) -> Sequence[Variable]:
     x, begin, size = g[0], [], []
     for axis, length in enumerate(x.shape):
         named = axis < len(g.elements(1))
+        if length < 0:
+            if named and not op.begin_mask & op.end_mask & ~op.shrink_axis_mask >> axis & 1:
+                raise RuleError("a part of an axis whose size is open")
+            begin.append(0)
+            size.append(-1)
+            continue
         first = int(g.elements(1)[axis]) if named and not op.begin_mask >> axis & 1 else 0
         start = min(max(first + length if first < 0 else first, 0), length)
         last = int(g.elements(2)[axis]) if named and not op.end_mask >> axis & 1 else length
@@ -312,7 +334,7 @@ def _strided_slice(g: Given, op: StridedSlice) -> Sequence[Variable]:
         begin.append(start)
         size.append(1 if op.shrink_axis_mask >> axis & 1 else max(end - start, 0))
     found = g.f.slice(x, begin, size)
-    return (found if tuple(found.shape) == g.shape else g.f.reshape(found, g.shape),)
+    return (found if tuple(found.shape) == g.sizes else g.f.reshape(found, g.sizes),)
 
 
 def _gather(g: Given, op: Gather) -> Sequence[Variable]:
@@ -328,7 +350,7 @@ def _gather(g: Given, op: Gather) -> Sequence[Variable]:
 def _gather_nd(g: Given, op: GatherNd) -> Sequence[Variable]:
     if g[1].rank() < 2:
         found = g.f.gather(g[0], g.f.reshape(g[1], [1, *g[1].shape]))
-        return (g.f.reshape(found, g.shape),)
+        return (g.f.reshape(found, g.sizes),)
     return (g.f.gather(g[0], g[1]),)
 
 

@@ -2,35 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-import numpy as np
-from attrs import frozen
+from collections.abc import Mapping
 
 from onert.flow.builder import Builder
-from onert.flow.graph import Variable
 
-
-@frozen(eq=False)
-class Node:
-    """An operation of a graph: its operands as variables, its attributes, and the shapes of its results."""
-
-    type: str
-    name: str
-    inputs: Sequence[Variable]
-    attributes: Mapping[str, Any]
-    shapes: Sequence[Sequence[int]]
-
-    def constant(self, position: int) -> list[int] | None:
-        """The elements of an operand of integers; None where they are computed."""
-        data = self.inputs[position].data
-        return None if data is None else [int(i) for i in np.asarray(data).reshape(-1)]
-
-
-Result = Variable | tuple[Variable, ...] | None
-Rule = Callable[[Builder, Node], Result]
-"""Adds an operation whose results are called as those of the node; None where flows have none for it."""
+from .node import Node, Result, Rule
+from .parts import PARTS
 
 
 def _called(optype: str) -> Rule:
@@ -133,10 +110,10 @@ def _slice(f: Builder, node: Node) -> Result:
 def _gather(f: Builder, node: Node) -> Result:
     """Rows by number: the indices of flows have a last dimension that counts the dimensions they name."""
     axis, params, indices = node.constant(2), node.inputs[0], node.inputs[1]
-    if axis is None or axis[0] or node.attributes.get("batch_dims") or -1 in indices.shape:
+    if axis is None or axis[0] or node.attributes.get("batch_dims"):
         return None
     if indices.rank():
-        indices = f.reshape(indices, [*indices.shape, 1])
+        indices = f.expand_dims(indices, indices.rank())
     return f.gather(params, indices, name=node.name)
 
 
@@ -161,7 +138,6 @@ _SAME = (
 )
 _OTHERS = {
     "AddV2": "Add",
-    "BiasAdd": "Add",
     "RealDiv": "Div",
     "Round": "Round",
     "Rint": "Round",
@@ -177,6 +153,7 @@ _OTHERS = {
 }
 
 RULES: Mapping[str, Rule] = {
+    **PARTS,
     **{name: _called(name) for name in _SAME},
     **{name: _called(optype) for name, optype in _OTHERS.items()},
     "MatMul": _product("transpose_a", "transpose_b"),

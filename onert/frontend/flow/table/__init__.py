@@ -8,6 +8,7 @@ from onert.frontend.flow.emitter import Rule
 
 from .arrays import RULES as ARRAYS
 from .elementwise import RULES as ELEMENTWISE
+from .extracted import RULES as EXTRACTED
 from .gathers import RULES as GATHERS
 from .products import RULES as PRODUCTS
 from .recipes import RULES as RECIPES
@@ -20,5 +21,6 @@ TABLE: Mapping[str, Rule] = {
     **ARRAYS,
     **GATHERS,
     **RECIPES,
+    **EXTRACTED,
 }
 """What the names of types mean; what is missing here has no meaning in the IR."""
