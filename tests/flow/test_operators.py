@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import onert.flow as myelin
+from flow.composed_operators import COMPOSED
 from flow.operators import NUMBERS, OPERATORS, SIZES, Operator, inputs, is_alike
 from onert.ir import Array
 
@@ -45,7 +46,7 @@ def chunks(dtypes: Sequence[str]) -> list[Any]:
     """For each element type the operators that have it, in chunks."""
     found = []
     for dtype in dtypes:
-        operators = [operator for operator in OPERATORS if dtype in operator.dtypes]
+        operators = [operator for operator in (*OPERATORS, *COMPOSED) if dtype in operator.dtypes]
         for at in range(0, len(operators), CHUNK):
             chunk = operators[at : at + CHUNK]
             found.append(pytest.param(chunk, dtype, id=f"{dtype}, {chunk[0]} to {chunk[-1]}"))
@@ -73,8 +74,8 @@ def test_an_operation_computes_it_for_every_size_and_type(operators: Sequence[Op
 
 
 def test_every_method_for_an_operation_is_tried() -> None:
-    tried = {operator.name.split(" ")[0] for operator in OPERATORS}
+    tried = {operator.name.split(" ")[0] for operator in (*OPERATORS, *COMPOSED)}
     core = {"var", "rename", "cnx", "const", "array", "opname", "varname", "rawop", "op", "value", "result", "made"}
-    core |= {"begun", "reduce", "pooling_gather", "parameter", "ref", "assign", "assign_add_scatter"}
+    core |= {"begun", "reduce", "pooling_gather", "parameter", "ref"}
     methods = {name for name in dir(myelin.Builder) if not name.startswith("_")}
     assert methods - core == tried
