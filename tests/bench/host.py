@@ -190,9 +190,8 @@ def batches(*models: Path) -> None:
         for bound in (0.001, 0.002, 0.005, 0.01):
             rates = [max((rate for rate, p99 in points if p99 <= bound), default=0.0) for points in found.values()]
             if min(rates) > 0:
-                print(
-                    f"p99 within {bound * 1e3:g} ms: {rates[1]:.1f} over {rates[0]:.1f}, {rates[1] / rates[0]:.2f} times"
-                )
+                one, other = rates
+                print(f"p99 within {bound * 1e3:g} ms: {other:.1f} over {one:.1f}, {other / one:.2f} times as many")
 
 
 def kept(host: HostManager, name: str, inputs: Sequence[Array], under_way: int) -> tuple[float, float]:

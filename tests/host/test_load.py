@@ -194,6 +194,7 @@ def test_memory_is_flat_whatever_number_of_requests_there_was() -> None:
             for _ in range(count):
                 host.run_network_blocking("n", [x])
                 host.run_network("n", [x]).result(PATIENCE)
+            gc.collect()
             return tracemalloc.get_traced_memory()[0]
 
         tracemalloc.start()

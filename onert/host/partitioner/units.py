@@ -73,7 +73,8 @@ def unit_graph(program: Program, *, grouped: bool = True) -> UnitGraph:
     """The units of a compiled network. Without `grouped`, fusion groups may be divided.
 
     Together are operations that share state or keep an order because of it, and those between which a tensor passes
-    whose size or elements no buffer can be made for before the run.
+    whose size or elements no buffer can be made for before the run. A network whose inputs have sizes that only a run
+    tells is one unit: it is compiled anew for the shapes of each request, and its parts would be compiled differently.
     """
     graph, number = _without_permutes(program.main.subgraph)
     others = tuple(routine.subgraph for routine in program.routines)
@@ -83,6 +84,8 @@ def unit_graph(program: Program, *, grouped: bool = True) -> UnitGraph:
             own = [number[at] for at in group.operations if at in number]
             groups += [own] if grouped else [[at] for at in own]
     groups = [group for group in groups if group]
+    if grouped and not all(graph.type(operand).is_static for operand in graph.inputs):
+        groups = [sorted(at for group in groups for at in group)]
     return UnitGraph(graph, others, _acyclic(graph, _merged(groups, _bound(graph, program, others))))
 
 
