@@ -21,6 +21,7 @@ from onert.host.partitioner.units import components, unit_graph
 from onert.ir import DType, Package, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
@@ -246,3 +247,17 @@ def test_state_and_what_hangs_between_stay_together() -> None:
     assert [len(unit) for unit in graph.units] == [3, 1]
     dag = partitioner(kinds(GREAT, GREAT)).partition("n", package, parts=2).dag
     assert [len(node.package.model.primary.state) for node in dag.nodes] == [1, 0]
+
+
+def test_a_network_whose_inputs_have_unknown_sizes_stays_whole() -> None:
+    """Even what is known of a shape, which another part could compute, stays."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (None, 4)), "x")
+    shape = b.add(ShapeOf(), x)
+    end = b.add(Unary(UnaryKind.EXP), x)
+    package = Package((b.model([b.add(Reshape(), end, shape)]),))
+    graph = unit_graph(compiled(package))
+    assert len(graph.subgraph.operations) > 1
+    assert [sorted(unit) for unit in graph.units] == [list(range(len(graph.subgraph.operations)))]
+    with pytest.raises(PartitionError, match="groups of operations that are not divided"):
+        partitioner(kinds(GREAT, GREAT)).partition("n", package, parts=2)
