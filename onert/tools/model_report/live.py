@@ -160,10 +160,17 @@ class _Answers(BaseHTTPRequestHandler):
         """Nothing: what goes wrong is said in the page."""
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Nothing: a browser that leaves early is no error of the server's."""
+
+
 def server(room: Room, port: int) -> ThreadingHTTPServer:
     """A server of the room's page on this machine; port 0 is any that is free. ExecutionError where there is none."""
     try:
-        return ThreadingHTTPServer((ADDRESS, port), type("Answers", (_Answers,), {"room": room}))
+        return _Server((ADDRESS, port), type("Answers", (_Answers,), {"room": room}))
     except OSError as error:
         raise ExecutionError(f"port {port} cannot be listened on: {error.strerror or error}") from error
 
@@ -172,6 +179,5 @@ def serve(sides: Sequence[Side], *, port: int, profile: bool) -> None:
     """Serve until interrupted."""
     room = Room(sides, profile=profile)
     with server(room, port) as listening:
-        listening.daemon_threads = True
         print(f"http://{ADDRESS}:{listening.server_address[1]}{room.path} (end with Ctrl-C)", flush=True)
         listening.serve_forever()
