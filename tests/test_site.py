@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import screenshots
 from shared_material import REPOSITORY
 
 import onert
@@ -30,6 +31,11 @@ def test_every_link_leads_to_a_file(page: Path) -> None:
     text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     links = [link.partition("#")[0] for link in _LINK.findall(text) if "://" not in link]
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_page_of_screenshots_is_what_its_command_writes() -> None:
+    assert (DOCS / "screenshots.md").read_text(encoding="utf-8") == screenshots.page()
+    assert all((DOCS / "pictures" / f"{each.name}.png").is_file() for each in screenshots.PICTURES)
 
 
 def test_every_page_is_listed() -> None:

@@ -46,7 +46,7 @@ def _word(value: object) -> str:
 
 def _sampled(stored: Array) -> Array:
     """The elements, or of many every so manyth."""
-    return stored.reshape(-1)[:: max(1, stored.size // SAMPLE)]
+    return stored.reshape(-1)[:: max(1, -(-stored.size // SAMPLE))]
 
 
 def _numbers(sample: Array, stored: Array, operand: Operand) -> dict[str, Any]:

@@ -55,7 +55,7 @@ const tensorLine = (report, graph, at) => {
 // A small histogram of a constant's elements, with its ends.
 const histogram = (constant) => {
   if (!constant) return null;
-  if (!constant.histogram) return constant.first.length ? el("div", { class: "soft" }, constant.first.join(", ")) : null;
+  if (!constant.histogram || constant.first.length) return constant.first.length ? el("div", { class: "soft" }, constant.first.join(", ")) : null;
   const { counts } = constant.histogram, most = Math.max(...counts, 1);
   const bars = el("div", { class: "bins", role: "img", "aria-label": `Histogram from ${shown(constant.low)} to ${shown(constant.high)}` });
   for (const count of counts) { const b = el("i"); b.style.height = `${count ? Math.max(4, 100 * count / most) : 0}%`; bars.append(b); }

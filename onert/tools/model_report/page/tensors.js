@@ -40,7 +40,7 @@ const tensorDetail = (report, r, side) => {
     ["Type", r.t.type], ["Bytes", bytes(r.t.bytes)], ["Role", r.role], q && ["Quantisation", quantised(q)], many, q && q.count > 1 && ["Zero points", q.zero_points.map(shown).join(", ") + (q.count > q.zero_points.length ? ", …" : "")],
     c && c.low != null && ["Range", `${shown(c.low)} to ${shown(c.high)}`], c && c.real_low != null && ["As real numbers", `${shown(c.real_low)} to ${shown(c.real_high)}`],
     c && c.mean != null && ["Mean, deviation", `${shown(c.mean)}, ${shown(c.deviation)}`], c && c.zeros > 0 && ["Zeros", percent(c.zeros)], c && c.not_finite > 0 && ["Not finite", String(c.not_finite)],
-    c && c.sampled && ["Looked at", `every so manyth, ${c.sampled.toLocaleString("en")} of ${c.elements.toLocaleString("en")}`],
+    c && c.sampled && ["A sample of", `${c.sampled.toLocaleString("en")} of ${c.elements.toLocaleString("en")}`],
   ]), c ? el("div", { class: "tall" }, histogram(c)) : null,
   r.made != null ? button("Show what makes it", "", () => tell("go", { side, index: r.index, at: r.made })) : null].filter(Boolean);
 };

@@ -36,8 +36,8 @@ const timingPanel = (report, side) => {
 const timeline = (report, pieces, go) => {
   const profile = report.profile, box = el("div", { class: "chart" }), view = { from: 0, to: 1 }, L = 92, R = 14, LANE = 34, T = 24;
   const end = Math.max(profile.observed_us, ...profile.slices.map((s) => s[2] + s[3]), 1e-3);
-  const lanes = Math.max(1, profile.threads.length), hosted = profile.memory.filter((s) => s[0] === "host"), samples = hosted.map((s) => [s[1] - hosted[0][1], s[2]]);
-  const memoryEnd = samples.length ? Math.max(samples[samples.length - 1][0], 1e-3) : 1, tall = samples.length ? 84 : 0;
+  const lanes = Math.max(1, profile.threads.length), samples = profile.memory.filter((s) => s[0] === "host").map((s) => [s[1], s[2]]);
+  const tall = samples.length ? 84 : 0;
   const height = T + lanes * LANE + tall + 8;
   let hovered = null;
   const chart = canvasIn(box, height, (c, w) => {
@@ -56,7 +56,7 @@ const timeline = (report, pieces, go) => {
     c.globalAlpha = 1;
     if (tall) {
       const most = Math.max(...samples.map((s) => s[1]), 1), ground = height - 10, y = (v) => ground - (v / most) * (tall - 22);
-      stepArea(c, samples.map(([t, v]) => [t / memoryEnd * end, v]), end, x, y, ground, css("--accent"));
+      stepArea(c, samples, end, x, y, ground, css("--accent"));
       c.restore();
       text(c, "memory", L - 8, ground - tall / 2 + 4, { align: "right" });
       text(c, bytes(most), L - 8, ground - tall + 22, { align: "right", size: 10 });

@@ -26,11 +26,15 @@ WATCHED = 5
 MOST_SLICES = 20_000
 
 
+_Slice = tuple[Work, int, int, int]
+"""A piece, its thread, and when it began and ended in nanoseconds."""
+
+
 class Slices(Observer):
     """Every piece of every run, with its thread, as it was run."""
 
     def __init__(self) -> None:
-        self.runs: list[list[tuple[Work, int, int, int]]] = []
+        self.runs: list[list[_Slice]] = []
         self.spans: list[tuple[int, int]] = []
         self.threads: dict[int, str] = {}
         self._turns = Turns()
@@ -59,7 +63,7 @@ def measured(program: Program, seed: int = 0) -> dict[str, Any]:
     try:
         times = _times(program, rng)
         slices, memory = Slices(), MemoryTimeline()
-        _observed(program, rng, slices, memory)
+        watched = _observed(program, rng, slices, memory)
     except OnertError as error:
         return {"error": str(error)}
     ordered = sorted(times)
@@ -70,7 +74,7 @@ def measured(program: Program, seed: int = 0) -> dict[str, Any]:
         "p90_us": ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))],
         "seed": seed,
         **_pieces(program, slices),
-        "memory": _samples(slices, memory),
+        "memory": _samples(slices, watched, memory),
     }
 
 
@@ -97,7 +101,8 @@ def _times(program: Program, rng: np.random.Generator) -> list[float]:
     return found
 
 
-def _observed(program: Program, rng: np.random.Generator, slices: Slices, memory: MemoryTimeline) -> None:
+def _observed(program: Program, rng: np.random.Generator, slices: Slices, memory: MemoryTimeline) -> list[_Slice]:
+    """Some runs of which pieces are timed, and one more of which memory is: its pieces."""
     with _execution(program, rng, slices) as execution:
         for _ in range(WATCHED + 1):
             execution.execute()
@@ -107,15 +112,14 @@ def _observed(program: Program, rng: np.random.Generator, slices: Slices, memory
         execution.execute()
         memory.samples.clear()
         execution.execute()
-    memory_span = slices.spans[-1]
+    watched = slices.runs[-1]
     slices.runs, slices.spans = kept
-    slices.spans.append(memory_span)
+    return watched
 
 
 def _pieces(program: Program, slices: Slices) -> dict[str, Any]:
     """Pieces with their times, and one run's slices: those of the run that took the median time."""
-    spans = slices.spans[: len(slices.runs)]
-    middle = sorted(range(len(spans)), key=lambda at: spans[at][1] - spans[at][0])[len(spans) // 2]
+    spans, middle = slices.spans, _middle(slices)
     index = {id(routine): at for at, routine in enumerate(program.routines)}
     order: dict[tuple[int, tuple[int, ...]], int] = {}
     works: list[Work] = []
@@ -157,7 +161,24 @@ def _pieces(program: Program, slices: Slices) -> dict[str, Any]:
     }
 
 
-def _samples(slices: Slices, memory: MemoryTimeline) -> list[list[Any]]:
-    """Bytes in use over time, in microseconds from the beginning of the run that was watched for it."""
-    zero = slices.spans[-1][0]
-    return [[sample.space, (sample.time - zero) / 1e3, sample.nbytes] for sample in memory.samples]
+def _middle(slices: Slices) -> int:
+    """The run that took the median time."""
+    spans = slices.spans
+    return sorted(range(len(spans)), key=lambda at: spans[at][1] - spans[at][0])[len(spans) // 2]
+
+
+def _samples(slices: Slices, watched: list[_Slice], memory: MemoryTimeline) -> list[list[Any]]:
+    """Bytes in use over time, in microseconds from the beginning of the run whose slices are told.
+
+    They are of another run; where both ran the same pieces, times are moved to those of that one's pieces.
+    """
+    run, zero = slices.runs[_middle(slices)], slices.spans[_middle(slices)][0]
+    times = np.array([sample.time for sample in memory.samples], np.float64)
+    theirs = sorted(time for piece in watched for time in piece[2:])
+    own = sorted(time for piece in run for time in piece[2:])
+    if theirs and len(theirs) == len(own):
+        times = np.interp(times, theirs, own)
+    elif len(times):
+        times = times - times[0] + zero
+    moved = ((times - zero) / 1e3).tolist()
+    return [[sample.space, time, sample.nbytes] for sample, time in zip(memory.samples, moved, strict=True)]
