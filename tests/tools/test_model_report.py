@@ -7,6 +7,7 @@ import re
 from base64 import b64decode
 from collections.abc import Iterator
 from gzip import decompress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,24 @@ def test_the_page_is_the_same_for_the_same_report_and_asks_for_nothing(digits: d
     assert "default-src 'none'" in page
     assert "connect-src 'none'" in page
     assert not re.search(r"<(?:script|link|img)[^>]*\s(?:src|href)=|@import|sourceMappingURL|unsafe-", page)
+
+
+PAGE = REPOSITORY / "onert" / "tools" / "model_report" / "page"
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in PAGE.iterdir() if p.is_file()))
+def test_files_of_the_page_are_short(name: str) -> None:
+    assert len((PAGE / name).read_text(encoding="utf-8").splitlines()) <= 400
+
+
+def test_libraries_of_others_are_as_they_were_published_and_have_their_licence() -> None:
+    listed = (PAGE / "vendor" / "README.md").read_text(encoding="utf-8")
+    scripts = sorted((PAGE / "vendor").glob("*.js"))
+    assert scripts
+    for script in scripts:
+        assert f"`{sha256(script.read_bytes()).hexdigest()}`" in listed
+        licence = script.with_name(script.name.replace(".min.js", ".LICENSE.txt")).read_text(encoding="utf-8")
+        assert licence.strip() in document([])
 
 
 def test_two_reports_stand_side_by_side(digits: dict[str, Any]) -> None:
