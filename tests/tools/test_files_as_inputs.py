@@ -114,9 +114,7 @@ def _bomb(width: int, height: int) -> bytes:
     "content", [_bomb(50_000, 50_000), _bomb(2_000_000, 1000), _bomb(100, 100), b"\x89PNG\r\n\x1a\n"]
 )
 def test_a_picture_that_claims_more_than_there_is_is_refused(content: bytes) -> None:
-    with pytest.raises(
-        ExecutionError, match=r"^x.png (has \d+ x \d+ pixels, expected at most|cannot be read as an image)"
-    ):
+    with pytest.raises(ExecutionError, match=r"^x.png (has .* pixels, expected at most|cannot be read as an image)"):
         decode(content, "x.png")
 
 

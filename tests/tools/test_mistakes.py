@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import shlex
+import struct
 import tomllib
 import wave
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,6 +94,13 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     content = bytearray((here / "deep.wav").read_bytes())
     content[32:36] = (5).to_bytes(2, "little") + (40).to_bytes(2, "little")  # block and bits of a sample
     (here / "deep.wav").write_bytes(content)
+    for name in ("text.mp4", "text.flac"):
+        (here / name).write_text("words, and no more than words")
+    bomb = bytearray((here / "picture.png").read_bytes())
+    bomb[16:24] = struct.pack(">2I", 50_000, 50_000)
+    bomb[29:33] = struct.pack(">I", zlib.crc32(bomb[12:29]))
+    (here / "bomb.png").write_bytes(bomb)
+    np.save(here / "zeros10.npy", np.zeros((1, 10), np.float32))
     (here / "hollow").mkdir()
     os.mkfifo(here / "pipe.png")
     _sound(here / "timeless.wav", 2, 0, 80)

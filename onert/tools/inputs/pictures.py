@@ -78,13 +78,11 @@ def decode(source: Path | bytes, name: str) -> Picture:
             opened.load()
             upright, turned = _upright(opened)
             pixels = _pixels(upright)
-    except ExecutionError:
+    except (ExecutionError, MemoryError):
         raise
-    except (OSError, ValueError, TypeError, SyntaxError, EOFError, IndexError, KeyError, OverflowError) as error:
-        raise ExecutionError(f"{name} cannot be read as an image: {error}") from error
-    except Exception as error:  # a decoder's own kind, struct.error or zlib.error
-        if isinstance(error, MemoryError):
-            raise
+    except image_type.DecompressionBombError as error:
+        raise ExecutionError(f"{name} has more than {MAX_PIXELS} pixels, expected at most that many") from error
+    except Exception as error:  # decoders raise errors of all kinds for what is damaged
         raise ExecutionError(f"{name} cannot be read as an image: {error}") from error
     said = (*((f"the first of {count} pictures",) if count > 1 else ()), *turned)
     return Picture(name, pixels, said)

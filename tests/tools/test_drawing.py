@@ -1,0 +1,164 @@
+"""Claims about what is drawn: everything has its place, whatever the picture."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onert.ir import ExecutionError
+from onert.tools.answers import Answer, Found
+from onert.tools.drawing import drawn, write_picture
+from onert.tools.drawing.canvas import LARGEST, SMALLEST, Canvas, shortened
+from onert.tools.drawing.palette import color_of, ink_on
+from onert.tools.reports import progress
+from onert.tools.reports.progress import Progress
+
+GREY = 128
+
+
+def grey(height: int, width: int) -> np.ndarray[Any, Any]:
+    return np.full((height, width, 3), GREY, np.uint8)
+
+
+def boxes(count: int) -> Answer:
+    rng = np.random.default_rng(count)
+    found = []
+    for index in range(count):
+        top, left = rng.uniform(0, 0.8, 2)
+        found.append(Found(index % 5, 0.9, f"class {index % 5}", "o", (top, left, top + 0.2, left + 0.2)))
+    return Answer("detection", "", tuple(found))
+
+
+@pytest.mark.parametrize("size", [(600, 1200), (2, 900), (900, 2), (1, 1), (28, 28), (5000, 300)])
+@pytest.mark.parametrize("count", [0, 3, 60])
+def test_boxes_are_drawn_on_pictures_of_every_shape(size: tuple[int, int], count: int) -> None:
+    image = drawn(boxes(count), grey(*size))
+    assert max(image.size) <= LARGEST + 2000
+    assert max(image.size) >= SMALLEST
+    pixels = np.asarray(image.convert("RGB")).reshape(-1, 3)
+    colors = {tuple(color) for color in np.unique(pixels[:: max(1, len(pixels) // 400_000)], axis=0).tolist()}
+    if count and min(size) > 2:
+        assert color_of(0) in colors
+
+
+def test_a_box_lies_where_it_was_found() -> None:
+    answer = Answer("detection", "", (Found(3, 0.9, "", "o", (0.25, 0.5, 0.75, 1.0)),))
+    pixels = np.asarray(drawn(answer, grey(800, 800)))
+    rows, columns = np.nonzero((pixels == color_of(3)).all(-1))
+    below = columns > 700  # beside the label
+    assert (rows[below].min(), rows[below].max()) == pytest.approx((200, 599), abs=2)
+    assert (columns.min(), columns.max()) == pytest.approx((400, 799), abs=2)
+
+
+def test_labels_cover_no_other_and_those_without_room_stand_in_a_legend() -> None:
+    canvas = Canvas.of(grey(600, 600))
+    places = [canvas.label((100, 300, 150, 350), f"name {at}", "0.50", color_of(at)) for at in range(8)]
+    assert places == sorted(places, reverse=True)
+    assert 0 < sum(places) < 8
+    for at, one in enumerate(canvas.labels):
+        for other in canvas.labels[:at]:
+            assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+    before = canvas.height
+    canvas.legend([(color_of(7), "name 7: 1")])
+    assert canvas.height > before
+
+
+def test_names_are_cut_and_scores_are_not() -> None:
+    font = Canvas.of(grey(600, 600)).font()
+    assert shortened("short", font, 500) == "short"
+    assert shortened("word " * 100, font, 100).endswith("...")
+    assert font.getlength(shortened("word " * 100, font, 100)) <= 100
+
+
+@pytest.mark.parametrize("index", range(40))
+def test_what_is_written_on_a_colour_stands_out_from_it(index: int) -> None:
+    color = color_of(index)
+    ink = ink_on(color)
+    weights = (0.299, 0.587, 0.114)
+    apart = abs(sum(w * (a - b) for w, a, b in zip(weights, color, ink, strict=True)))
+    assert apart > 80
+    assert len({color_of(at) for at in range(index + 1)}) == index + 1
+
+
+def test_areas_are_transparent_and_the_background_stays() -> None:
+    classes = np.zeros((20, 20), np.int64)
+    classes[:, 10:] = 2
+    found = (Found(0, 0.5, "", "o", pixels=200), Found(2, 0.5, "cat", "o", pixels=200))
+    pixels = np.asarray(drawn(Answer("segmentation", "", found, classes), grey(640, 640)))
+    assert pixels[300, 100].tolist() == [GREY] * 3
+    mixed = [(GREY + part) // 2 for part in color_of(2)]
+    np.testing.assert_allclose(pixels[300, 500], mixed, atol=1)
+
+
+def test_masks_and_bodies_are_drawn_where_they_are() -> None:
+    mask = np.zeros((16, 16), bool)
+    mask[4:8, 4:8] = True
+    points = tuple((0.8, 0.1 + 0.05 * at, 0.9 if at else 0.1) for at in range(17))
+    answer = Answer("segmentation", "", (Found(1, 0.9, "", "o", mask=mask, points=points),))
+    pixels = np.asarray(drawn(answer, grey(640, 640))).astype(int)
+    changed = np.abs(pixels - GREY).max(-1) > 5
+    assert changed[240, 240]
+    assert not changed[100, 100]
+    assert changed[512, 128]
+    assert not changed[505:520, 50:64].any()  # the point that the model is not sure of
+
+
+def test_classes_stand_below_the_picture() -> None:
+    answer = Answer("classes", "", (Found(3, 0.9, "three", "o"), Found(8, 0.1, "eight", "o")))
+    image = drawn(answer, grey(640, 640))
+    assert image.width == 640
+    assert image.height > 640
+    assert (np.asarray(image)[:640] == GREY).all()
+
+
+def test_a_picture_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    image = drawn(boxes(1), grey(640, 640))
+    with pytest.raises(ExecutionError, match=re.escape(f"{tmp_path / 'none/x.png'} cannot be written: No such file")):
+        write_picture(image, tmp_path / "none" / "x.png")
+
+
+# ---- progress
+
+
+class _Terminal:
+    """Stands for standard error."""
+
+    def __init__(self, *, terminal: bool) -> None:
+        self.words: list[str] = []
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+    def write(self, words: str) -> int:
+        self.words.append(words)
+        return len(words)
+
+    def flush(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("terminal", "after"), [(True, 0.0), (True, 60.0), (False, 0.0)])
+def test_progress_is_shown_at_a_terminal_after_a_while(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool, after: float
+) -> None:
+    error = _Terminal(terminal=terminal)
+    monkeypatch.setattr(sys, "stderr", error)
+    monkeypatch.setattr(progress, "AFTER", after)
+    monkeypatch.setenv("TERM", "xterm")
+    with Progress() as shown:
+        shown.phase("compiling")
+        if shown._timer is not None and not after:
+            shown._timer.join()
+        shown.phase("running", 3)
+        shown.advance()
+        if shown._bar is not None:
+            shown._bar.refresh()
+    said = "".join(error.words)
+    assert ("1/3" in said) == (terminal and not after)
+    assert bool(said) == (terminal and not after)
