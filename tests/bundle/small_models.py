@@ -133,6 +133,9 @@ SMALL: dict[str, Callable[[], bytes]] = {
         Network((1, 12, 12, 3), 4).conv(16).residual(16).residual(9).pool("AVERAGE", 6).dense(4).done()
     ),
     "dense": _dense,
+    "multiplier": lambda: (
+        Network((1, 16, 16, 5), 5).depthwise(5, 2, multiplier=3).conv(6, 1).depthwise(3, 1, 1).dense(3).done()
+    ),
     "wide input": lambda: Network((1, 48, 48, 3), 6).conv(4, 3, 2).conv(8, 3, 2).conv(8, 3, 1).dense(2).done(),
     "wide output": lambda: Network((1, 8), 7).dense(16, 1).dense(3000).done(),
 }

@@ -14,11 +14,15 @@ from onert.ir import Package
 
 from . import toys
 from .boards import BOARDS, RUNTIME, Board, on, run
+from .instructions import counted
 from .machines import call
 from .small_models import SMALL
 
 DOUBLES = frozenset({"arm-ml-zoo/ds_cnn_quantized"})
 """Models of 16-bit integers, whose sums take doubles: these come from the compiler where a processor has none."""
+
+MOST = dict.fromkeys(("m4", "m7", "m33", "m55"), 7_600_000)
+"""What `kws_ref_model` takes on a Cortex-M4 by CMSIS-NN's kernels in TFLite Micro."""
 
 FOREIGN = (
     "mlperf-tiny/kws_ref_model",
@@ -66,6 +70,13 @@ def test_small_quantised_models_run(tmp_path: Path, board: Board, name: str) -> 
 @pytest.mark.parametrize("name", FOREIGN, ids=lambda n: n.partition("/")[2])
 def test_models_of_others_run(tmp_path: Path, board: Board, name: str) -> None:
     _runs_alike(onert.load(SHARED / "models" / f"{name}.tflite"), board, tmp_path, name in DOUBLES)
+
+
+@pytest.mark.long
+@needs_shared
+@on([board for board in BOARDS if board.name in MOST])
+def test_keywords_take_no_more_instructions_than_with_cmsis(tmp_path: Path, board: Board) -> None:
+    assert counted(SHARED / "models" / "mlperf-tiny/kws_ref_model.tflite", board, tmp_path)[0] <= MOST[board.name]
 
 
 @on(BOARDS)

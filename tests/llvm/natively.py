@@ -17,6 +17,7 @@ from onert.compiler.legalize.legalize import Support, legalize
 from onert.ir import CallTypes, Op, Operation, Subgraph, TensorType, evaluate
 from onert.ir.analysis.model_inference import infer_alone
 from onert.ir.builder import Builder
+from onert_llvm import compile as generation
 from onert_llvm.backend import Llvm
 from onert_llvm.lower import command_builder
 from onert_llvm.runtime import native_kernel
@@ -89,7 +90,7 @@ def natively(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int
             continue
         elements = operand.data.array if operand.data is not None else given.get(index, _garbage(type_))
         tensors[index] = Tensor(type_, guarded(np.asarray(elements), at_end=index % 2 == 0))
-    with patch.object(command_builder, "aligned", _fenced):
+    with patch.object(command_builder, "aligned", _fenced), patch.object(generation, "target", lambda _name: isa):
         kernel = BACKEND.generate(sequence, settings)
     with patch.object(native_kernel, "zeros", lambda count, dtype: guarded(np.zeros(count, dtype))):
         call = kernel.bind(Tensors(tensors), NOTHING)

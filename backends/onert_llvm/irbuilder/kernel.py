@@ -178,6 +178,30 @@ class Kernel:
                 continue
             outer.set(var, final if nonempty else self._join(initial.type, (initial, before), (final, latch)))
 
+    @contextmanager
+    def times(self, count: Val) -> Iterator[None]:
+        """What is inside so often, at least once; counted down in the count's own type, which may have 32 bits."""
+        before = self.b.block
+        body, done = self.b.append_block("loop"), self.b.append_block("done")
+        self.b.branch(body)
+        outer = self.scope
+        self.scope = _Scope(self.b, outer, body, before)
+        self.b.block = body
+        left = self.b.phi(count.type)
+        left.add_incoming(count.v, before)
+        yield
+        fewer = self.b.binary("add", left, integer(count.type, -1))
+        inner, latch = self.scope, self.b.block
+        left.add_incoming(fewer, latch)
+        self.b.branch_if(self.b.compare("icmp ne", fewer, integer(count.type, 0)), body, done)
+        self.scope = outer
+        self.b.block = done
+        for var, (_, phi) in inner.entered.items():
+            final = inner.values[var]
+            phi.add_incoming(final, latch)
+            if final is not phi:
+                outer.set(var, final)
+
     def _opaque(self, counter: Value) -> Value:
         """The counter of a loop as something that LLVM's loop strength reduction does not recognise.
 

@@ -87,7 +87,7 @@ def panel_bytes_int8(taps: int, depth: int, columns: Columns, isa: Isa) -> int:
 
 def scaling(bounds: Array, multipliers: Multipliers, zero_point: int) -> Scaling:
     """How fixed-point multipliers may be applied to sums of magnitude `bounds[n]` at most."""
-    _, shifts = _per_column(multipliers, len(bounds))
+    _, shifts = per_column(multipliers, len(bounds))
     right = np.clip(-shifts, 0, 31)
     reach = bounds.astype(np.int64) + 1 + (1 << np.maximum(right - 1, 0)) + ((abs(zero_point) + 1) << right)
     narrow = shifts.max(initial=-1) < 0 and reach.max(initial=0) < 1 << 31
@@ -108,7 +108,7 @@ def pack_columns(
     `bias[n]` is that of the accumulators (see `folded_bias`), `rectified` as in `Requantize`; `places` says which
     column is in which lane, if not all in order.
     """
-    mantissas, shifts = (_placed(m, places, isa) for m in _per_column(multipliers, len(bias)))
+    mantissas, shifts = (_placed(m, places, isa) for m in per_column(multipliers, len(bias)))
     start = _placed(bias, places, isa)
     if how is Scaling.WIDE:
         return _fields((start, mantissas, np.maximum(-shifts, 0), np.maximum(shifts, 0)), isa)
@@ -129,12 +129,12 @@ def pack_reals(bias: Array, reals: Array, isa: Isa, places: Array | None = None)
     """The same where the multipliers are real: float64, n or one."""
     wide = _placed(np.broadcast_to(reals, (len(bias),)).astype(np.float64), places, isa)
     if not isa.doubles:
-        return _fields((_placed(bias, places, isa), *_exact(wide)), isa)
+        return _fields((_placed(bias, places, isa), *exact_fields(wide)), isa)
     halves = wide.view(np.int32).reshape(-1, 2, isa.f32)
     return _fields((_placed(bias, places, isa), halves[:, 0].reshape(-1), halves[:, 1].reshape(-1)), isa)
 
 
-def _exact(reals: Array) -> tuple[Array, ...]:
+def exact_fields(reals: Array) -> tuple[Array, ...]:
     """Multipliers as `Scaling.EXACT` has them: what is beyond 2**19 takes any sum but 0 out of a byte's range, what is
     below 2**-43 makes nothing of any."""
     fraction, exponent = np.frexp(np.clip(reals, 0.0, 2.0**19))
@@ -142,7 +142,7 @@ def _exact(reals: Array) -> tuple[Array, ...]:
     return mantissa & 0xFFFFFFFF, mantissa >> 32, np.clip(21 - exponent, 1, 63)
 
 
-def _per_column(multipliers: Multipliers, n: int) -> tuple[Array, Array]:
+def per_column(multipliers: Multipliers, n: int) -> tuple[Array, Array]:
     """Mantissas and shifts of n columns; a multiplier of 0 may have any shift."""
     mantissas, shifts = (np.broadcast_to(np.asarray(m, np.int64), (n,)) for m in multipliers)
     return mantissas, np.where(mantissas == 0, -1, shifts)

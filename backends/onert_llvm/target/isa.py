@@ -38,6 +38,16 @@ class Lookup(IntEnum):
     PERMUTE = 128
 
 
+class Products(Enum):
+    """How processors whose registers hold a word multiply bytes: one by one, by twos in halves of words, or by Helium's
+    sixteens.
+    """
+
+    BYTES = "mla"
+    SMLAD = "smlad"
+    HELIUM = "vmladava"
+
+
 @frozen
 class Isa(Value):
     """An instruction set.
@@ -46,7 +56,8 @@ class Isa(Value):
     of a register cost one instruction, `fma` whether multiply-add rounds once, `dot` the instruction for integer
     products, `abi` the convention for calls where a triple leaves a choice, `doubles` whether whole
     registers of floats of 64 bits are computed by instructions, `small` whether memory is counted in kilobytes, so that
-    what need not be kept for all steps at once is not, `lookup` what tables of bytes are read by.
+    what need not be kept for all steps at once is not, `products` how such processors multiply bytes, `lookup` what
+    tables of bytes are read by.
     """
 
     name: str
@@ -61,6 +72,7 @@ class Isa(Value):
     abi: str = ""
     doubles: bool = True
     small: bool = False
+    products: Products | None = None
     lookup: Lookup = Lookup.NONE
 
     @property
@@ -111,9 +123,9 @@ _VBMI = _VNNI + ",+avx512vbmi"
 _DOT = "+neon,+dotprod"
 
 
-def _microcontroller(name: str, triple: str, cpu: str, features: str, abi: str = "") -> Isa:
+def _microcontroller(name: str, triple: str, cpu: str, features: str, products: Products, abi: str = "") -> Isa:
     fma = triple.endswith("hf")
-    return Isa(name, triple, cpu, features, 16, 8, fma, False, Dot.MADD, abi, doubles=False, small=True)
+    return Isa(name, triple, cpu, features, 16, 8, fma, False, Dot.MADD, abi, False, True, products)
 
 
 ISAS = (
@@ -128,18 +140,18 @@ ISAS = (
     Isa("aarch64-dotprod", _LINUX_ARM, "generic", _DOT, 16, 32, True, False, Dot.SDOT, lookup=Lookup.TABLE),
     Isa("armv7", _LINUX_ARM32, "generic", "+neon", 16, 16, False, False, Dot.MADD),
     Isa("armv7-vfpv4", _LINUX_ARM32, "cortex-a7", "", 16, 16, True, False, Dot.MADD),
-    _microcontroller("cortex-m0", _V6M, "cortex-m0", _ALIGNED),
-    _microcontroller("cortex-m23", _V8M_BASE, "cortex-m23", _ALIGNED),
-    _microcontroller("cortex-m3", _V7M, "cortex-m3", _ALIGNED),
-    _microcontroller("cortex-m4-soft", _V7EM, "cortex-m4", _NO_UNIT),
-    _microcontroller("cortex-m7-soft", _V7EM, "cortex-m7", _NO_UNIT),
-    _microcontroller("cortex-m33-soft", _V8M, "cortex-m33", _NO_UNIT),
-    _microcontroller("cortex-m55-soft", _V81M, "cortex-m55", _NO_UNIT),
-    _microcontroller("cortex-m4", f"{_V7EM}hf", "cortex-m4", _ALIGNED),
-    _microcontroller("cortex-m7", f"{_V7EM}hf", "cortex-m7", f"{_ALIGNED},-fp64"),
-    _microcontroller("cortex-m33", f"{_V8M}hf", "cortex-m33", _ALIGNED),
-    _microcontroller("cortex-m55", f"{_V81M}hf", "cortex-m55", _ALIGNED),
-    _microcontroller("rv32imc", _BARE_RISCV32, "generic-rv32", "+m,+c", "ilp32"),
+    _microcontroller("cortex-m0", _V6M, "cortex-m0", _ALIGNED, Products.BYTES),
+    _microcontroller("cortex-m23", _V8M_BASE, "cortex-m23", _ALIGNED, Products.BYTES),
+    _microcontroller("cortex-m3", _V7M, "cortex-m3", _ALIGNED, Products.BYTES),
+    _microcontroller("cortex-m4-soft", _V7EM, "cortex-m4", _NO_UNIT, Products.SMLAD),
+    _microcontroller("cortex-m7-soft", _V7EM, "cortex-m7", _NO_UNIT, Products.SMLAD),
+    _microcontroller("cortex-m33-soft", _V8M, "cortex-m33", _NO_UNIT, Products.SMLAD),
+    _microcontroller("cortex-m55-soft", _V81M, "cortex-m55", _NO_UNIT, Products.SMLAD),
+    _microcontroller("cortex-m4", f"{_V7EM}hf", "cortex-m4", _ALIGNED, Products.SMLAD),
+    _microcontroller("cortex-m7", f"{_V7EM}hf", "cortex-m7", f"{_ALIGNED},-fp64", Products.SMLAD),
+    _microcontroller("cortex-m33", f"{_V8M}hf", "cortex-m33", _ALIGNED, Products.SMLAD),
+    _microcontroller("cortex-m55", f"{_V81M}hf", "cortex-m55", _ALIGNED, Products.HELIUM),
+    _microcontroller("rv32imc", _BARE_RISCV32, "generic-rv32", "+m,+c", Products.BYTES, "ilp32"),
     Isa("riscv64", _LINUX_RISCV, "generic-rv64", "+m,+a,+f,+d,+c", 16, 8, True, False, Dot.MADD, "lp64d"),
     Isa("riscv64-v", _LINUX_RISCV, "generic-rv64", "+m,+a,+f,+d,+c,+v", 16, 32, True, True, Dot.MADD, "lp64d"),
     Isa("wasm32", _WASM, "generic", "+simd128", 16, 16, False, False, Dot.MADD),

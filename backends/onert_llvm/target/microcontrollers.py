@@ -5,6 +5,7 @@ from __future__ import annotations
 from onert.ir import BackendError
 
 from .architecture import Architecture, like
+from .isa import Products
 
 _TUNING = frozenset({"strict-align"})
 _HARD = (
@@ -14,6 +15,7 @@ _HARD = (
     | like("cortex-m55", "cortex-m55 cortex-m85")
 )
 _SOFT = {name: f"{isa}-soft" for name, isa in _HARD.items()}
+_NO_PAIRS = {"dsp": {"products": Products.BYTES}}
 _DOUBLES = {"fp64": {"doubles": True}}
 
 ARMV6M = Architecture(
@@ -21,8 +23,8 @@ ARMV6M = Architecture(
 )
 ARMV7M = Architecture("thumbv7m-unknown-none-eabi", like("cortex-m3", "cortex-m3"), {}, _TUNING)
 ARMV8M_BASE = Architecture("thumbv8m.base-unknown-none-eabi", like("cortex-m23", "cortex-m23"), {}, frozenset())
-CORTEX_M = Architecture("thumbv7em-unknown-none-eabihf", _HARD, _DOUBLES, _TUNING | {"dsp"})
-CORTEX_M_SOFT = Architecture("thumbv7em-unknown-none-eabi", _SOFT, {}, _TUNING | {"dsp"})
+CORTEX_M = Architecture("thumbv7em-unknown-none-eabihf", _HARD, _DOUBLES, _TUNING | {"dsp"}, _NO_PAIRS)
+CORTEX_M_SOFT = Architecture("thumbv7em-unknown-none-eabi", _SOFT, {}, _TUNING | {"dsp"}, _NO_PAIRS)
 RISCV32 = Architecture(
     "riscv32-unknown-none-elf",
     like("rv32imc", "generic-rv32 sifive-e20 sifive-e21 sifive-e31"),

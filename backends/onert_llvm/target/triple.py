@@ -152,7 +152,7 @@ def _with_feature(wanted: Architecture, isa: Isa, feature: str) -> Isa:
         )
     if sign == "-" and name in wanted.gains:
         raise BackendError(f"the feature {name!r} cannot be taken from {isa.name}, expected a lesser processor")
-    gained = wanted.gains.get(name, {})
+    gained = (wanted.gains if sign == "+" else wanted.losses).get(name, {})
     features = ",".join(filter(None, (isa.features, feature)))
     if gained.get("vector_bytes", 0) == 64:
         features += ",-prefer-256-bit"

@@ -96,7 +96,7 @@ def scaled(how: Scaling, x: Val, lanes: dict[str, Val], rectified: bool = False)
     if how is Scaling.NARROW:
         return _narrow(x, lanes, rectified)
     if how is Scaling.EXACT:
-        return _exact(x, lanes)
+        return exact(x, lanes)
     return _real(x, lanes) if how is Scaling.REAL else fixed(x, lanes)
 
 
@@ -152,7 +152,7 @@ def _real(x: Val, lanes: dict[str, Val]) -> Val:
     return parts[0].shuffle(list(range(x.lanes)), parts[1])
 
 
-def _exact(x: Val, lanes: dict[str, Val]) -> Val:
+def exact(x: Val, lanes: dict[str, Val]) -> Val:
     """What `_real` gives, without floats.
 
     A multiplier is a mantissa of 53 bits (the high 21 and the low 32 of them) over 2**(32 + shift). The product of the

@@ -31,6 +31,7 @@ from .int8_filters import Filter, Outputs
 from .int8_gemm import ByteProduct, byte_product
 from .quantized_layer import Layer, MakeOutputs, groups, layer_of, single_channel, why_no_form
 from .sliding_window import sliding
+from .small import layers
 
 
 def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> str | None:
@@ -64,6 +65,9 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
 
 def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None:
     """A plain product, copied windows, or windows gathered tap by tap."""
+    if layers.fits(lowering, layer):
+        layers.convolve(lowering, layer, geometry)
+        return
     kh, kw, c, n = layer.filter.values.shape
     patched = geometry.patched(c)
     shape = (1, kh * kw * c, n) if patched else (kh * kw, c, n)
@@ -91,6 +95,9 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     layer = layer_of(lowering, operations, _outputs(lowering, operations))
     n, depth = layer.filter.values.shape
     m = int(np.prod(lowering.shape(layer.source), dtype=np.int64)) // depth
+    if layers.fits(lowering, layer):
+        layers.fully_connected(lowering, layer, m)
+        return
     cut, how = _cut(lowering, layer, m, layer.filter.ordered(layer.filter.values.T[None]), depth)
     slots = cut.slots | {"a": layer.input(lowering), "k": depth, "lda": depth}
     algorithm = GemmInt8(fetching(cut.tile, lowering.isa), depth % GROUP[lowering.isa.dot], layer.outputs.signed, how)
@@ -106,6 +113,9 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     _, kh, kw, n = layer.filter.values.shape
     if c == 1:
         convolve(lowering, *single_channel(lowering, layer, op))
+        return
+    if layers.fits(lowering, layer):
+        layers.depthwise(lowering, layer, plane(op, (*image, c), (1, kh, kw, n), result), n // c)
         return
     geometry = plane(op, (*image, n), (1, kh, kw, n), result)
     path, picture = sliding(geometry, lowering.isa)

@@ -85,7 +85,7 @@ class Outputs:
         `places` says which of them is in which lane, if not all in order.
         """
         x, weight, result = self.types.input(0), self.types.input(1), self.types.output
-        bias = self._bias(part)
+        bias = self.bias(part)
         signed, isa = self.signed, lowering.isa
 
         def folded() -> Array:
@@ -115,6 +115,7 @@ class Outputs:
         kind = Requantize(how, clamped, corrected, rectified, self.table is not None)
         return {name: slots[name] for name in kind.slots}, kind
 
-    def _bias(self, part: slice | Array) -> Array | None:
+    def bias(self, part: slice | Array) -> Array | None:
+        """The bias of the outputs `part`, where there is one."""
         bias = self.types.inputs[2] if len(self.types.inputs) > 2 else None
         return None if bias is None or bias.value is None else bias.value.reshape(-1)[part]

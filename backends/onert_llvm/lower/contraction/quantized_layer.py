@@ -71,9 +71,17 @@ class Layer(Generic[OutputsT]):
         x = lowering.type(self.source)
         return lowering.constant(np.full(channels, x.zero_point, x.dtype.numpy))
 
-    def emit(self, lowering: Lowering, algorithm: Algorithm, slots: dict[str, Slot], tiles: int, flops: int) -> None:
-        """The command that makes the results."""
-        writes, rooms = ((self.result,), ()) if self.room is None else ((), (self.room,))
+    def emit(
+        self,
+        lowering: Lowering,
+        algorithm: Algorithm,
+        slots: dict[str, Slot],
+        tiles: int,
+        flops: int,
+        more: tuple[Access, ...] = (),
+    ) -> None:
+        """The command that makes the results; `more` is other memory that it uses."""
+        writes, rooms = ((self.result,), more) if self.room is None else ((), (self.room, *more))
         lowering.emit(self.operation, algorithm, slots, tiles, (self.source,), writes, flops, rooms)
 
 

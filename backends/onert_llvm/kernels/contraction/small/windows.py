@@ -1,0 +1,53 @@
+"""Windows over a picture, copied together so that their bytes follow one another."""
+
+from __future__ import annotations
+
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import I8, I32, Kernel, Type, Val, Var
+
+
+def number(task: Task, name: str) -> Val:
+    """A slot's number in 32 bits."""
+    return task.i64(name).cast(I32)
+
+
+def copy(k: Kernel, source: Val, target: Var, nbytes: Val, words: bool) -> None:
+    """Copy bytes to where `target` is, which moves on; by `words` where both sides and the number are multiples."""
+    element: Type = I32 if words else I8
+    at = k.var(source)
+    with k.times(nbytes.lshr(2) if words else nbytes):
+        k.view(target.get(), element, 1).store(k.view(at.get(), element, 1).load())
+        at.set(k.view(at.get(), element, 1)[1].address)
+        target.set(k.view(target.get(), element, 1)[1].address)
+
+
+def origin(k: Kernel, task: Task, pixel: Val) -> tuple[Val, Val, Val]:
+    """Row and column at which the window of an output pixel begins, which may be negative, and its image's bytes."""
+    across = pixel // number(task, "out_w")
+    x = pixel - across * number(task, "out_w")
+    image = across // number(task, "out_h")
+    y = across - image * number(task, "out_h")
+    return (
+        y * number(task, "stride_h") - number(task, "pad_h"),
+        x * number(task, "stride_w") - number(task, "pad_w"),
+        image * number(task, "image"),
+    )
+
+
+def gather(k: Kernel, task: Task, pixel: Val, target: Val, words: bool) -> None:
+    """Copy the window of an output pixel, tap by tap `k` bytes; outside of the picture they are those of `zero`."""
+    y, x, image = origin(k, task, pixel)
+    to = k.var(target)
+    source = k.view(k.view(task.ptr("input"), I8, 1)[image].address, I8, 1)
+    zero = task.ptr("zero")
+    down, right, channels = k.var(y), k.var(x), number(task, "channels")
+    with k.times(number(task, "kernel_h")):
+        right.set(x)
+        line = k.view(source[down.get() * number(task, "row")].address, I8, 1)
+        inside = down.get().ult(number(task, "in_h"))
+        with k.times(number(task, "kernel_w")):
+            there = inside & right.get().ult(number(task, "in_w"))
+            place = line[right.get() * number(task, "pixel")]
+            copy(k, there.select(place.address, zero), to, channels, words)
+            right.set(right.get() + number(task, "dilation_w"))
+        down.set(down.get() + number(task, "dilation_h"))

@@ -1,0 +1,1 @@
+"""Layers of bytes on processors whose registers hold a word."""

@@ -1,0 +1,35 @@
+"""What is generated for processors whose registers hold a word, run here: products one by one, steps one by one.
+
+What takes their own instructions runs under emulation (`tests/bundle/test_boards.py`).
+"""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+from cases.case import Case
+
+from onert.ir import DType
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert_llvm.target.isa import Products, runnable
+
+from .natively import by_meaning, natively, same, subgraph_of
+from .test_cases import VARIANTS
+
+SMALL = evolve(runnable()[0], doubles=False, small=True, products=Products.BYTES)
+BYTES = (DType.INT8, DType.UINT8)
+LAYERS = [
+    variant
+    for variant in VARIANTS
+    if isinstance(variant[1].op, Conv2D | DepthwiseConv2D | FullyConnected)
+    and variant[1].input_types(known=False)[0].dtype in BYTES  # type: ignore[union-attr]
+]
+
+
+@pytest.mark.parametrize(("name", "case", "constant"), LAYERS, ids=[v[0] for v in LAYERS])
+def test_layers_of_bytes(name: str, case: Case, constant: tuple[int, ...]) -> None:
+    subgraph = subgraph_of(case, constant)
+    inputs = [a for i, a in enumerate(case.inputs) if a is not None and i not in constant]
+    same(natively(subgraph, inputs, SMALL), by_meaning(subgraph, inputs))
