@@ -11,7 +11,7 @@ from onert_llvm.kernels.contraction.gemm_int8 import GemmInt8
 from onert_llvm.kernels.contraction.register_tile import Tile, columns
 from onert_llvm.target import microcontrollers
 from onert_llvm.target import triple as target_choice
-from onert_llvm.target.isa import ISAS, Isa, runnable
+from onert_llvm.target.isa import ISAS, Isa, Products, runnable
 from onert_llvm.target.triple import Architecture, choose
 
 ARCHITECTURES = tuple(
@@ -88,6 +88,15 @@ def test_microcontrollers_use_the_units_that_they_are_sure_to_have(
     assert ("vadd.f64" in code) is doubles
     assert "+strict-align" in isa.features
     assert choose("thumbv7em-none-eabihf", "cortex-m7", "+fp64").doubles
+
+
+def test_products_by_twos_are_for_processors_that_have_them() -> None:
+    assert choose("thumbv8m.main-none-eabihf", "cortex-m33", None).products is Products.SMLAD
+    assert choose("thumbv8m.main-none-eabihf", "cortex-m33", "-dsp").products is Products.BYTES
+    assert choose("thumbv8.1m.main-none-eabihf", "cortex-m55", None).products is Products.HELIUM
+    assert choose("thumbv8.1m.main-none-eabi", "cortex-m55", None).products is Products.SMLAD
+    assert choose("arm-none-eabi", "cortex-m3", None).products is Products.BYTES
+    assert choose("armv7-linux-gnueabihf", None, None).products is None
 
 
 def test_nothing_said_is_the_least_processor_and_native_the_best() -> None:
