@@ -20,7 +20,11 @@ _COMMON = """\
 #define GLOW_SUCCESS 0
 
 /* An array that starts at a multiple of so many bytes. */
+#ifdef _MSC_VER
+#define GLOW_MEM_ALIGN(size) __declspec(align(size))
+#else
 #define GLOW_MEM_ALIGN(size) __attribute__((aligned(size)))
+#endif
 
 /* The address of a variable in a memory area. */
 #define GLOW_GET_ADDR(area, offset) (((uint8_t *)(area)) + (offset))

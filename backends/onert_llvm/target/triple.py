@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from attrs import evolve
 
 from onert.ir import BackendError
@@ -11,7 +13,9 @@ from .architecture import like as _like
 from .isa import ISAS, Dot, Isa, Lookup, runnable, target
 from .microcontrollers import bare_triple, microcontroller
 
-_SYSTEMS = frozenset({"linux", "none", "unknown", "elf", "freebsd", "netbsd", "openbsd", "wasi"})
+_SYSTEMS = frozenset({"linux", "none", "unknown", "elf", "freebsd", "netbsd", "openbsd", "wasi", "windows"})
+_APPLE = re.compile(r"(darwin|macosx?)[0-9.]*")
+"""macOS, with or without its version."""
 
 
 _AVX2 = {"vector_bytes": 32, "masks": True, "lookup": Lookup.SHUFFLE}
@@ -120,19 +124,31 @@ def _normal(triple: str) -> str:
     architecture = _architecture(first)
     if not rest:
         return first + "-" + architecture.triple.split("-", 1)[1]
+    if rest[-1] == "mingw32":  # as GCC calls it
+        rest = ["w64", "windows", "gnu"]
+    if rest[0] == "windows":
+        rest = ["pc", *rest]
+    if _APPLE.fullmatch(rest[0]):
+        rest = ["apple", *rest]
     if rest[0] in _SYSTEMS and not (len(rest) > 1 and rest[1] in _SYSTEMS):
         rest = ["unknown", *rest]
     if len(rest) < 2:
         raise BackendError(f"the target {triple!r} names no system, expected one like {architecture.triple}")
-    if rest[1] not in _SYSTEMS:
-        raise BackendError(f"the target {triple!r} is for the system {rest[1]!r}, expected linux, none or wasi")
+    if rest[1] not in _SYSTEMS and not _APPLE.fullmatch(rest[1]):
+        known = "linux, none, wasi, windows or macos"
+        raise BackendError(f"the target {triple!r} is for the system {rest[1]!r}, expected {known}")
+    if (rest[1] == "windows" or _APPLE.fullmatch(rest[1])) and architecture not in (_X86, _AARCH64):
+        raise BackendError(f"the target {triple!r} is for {rest[1]}, expected x86_64 or aarch64 for that")
+    if rest[1] == "windows" and rest[2:] not in (["gnu"], ["msvc"]):
+        raise BackendError(f"the target {triple!r} does not say which tools link it, expected gnu or msvc at its end")
     if architecture is _ARM and not rest[-1].endswith("hf"):
         raise BackendError(f"the target {triple!r} passes floats in integer registers, expected one that ends in hf")
     return "-".join((first, *rest))
 
 
 def _processor(wanted: Architecture, triple: str, cpu: str | None) -> Isa:
-    chosen = next(iter(wanted.processors)) if cpu is None else cpu
+    least = "apple-m1" if wanted is _AARCH64 and "-apple-" in triple else next(iter(wanted.processors))
+    chosen = least if cpu is None else cpu
     if chosen not in wanted.processors:
         known = ", ".join(wanted.processors)
         raise BackendError(f"the processor {chosen!r} is not known for {triple}, expected one of {known}")
