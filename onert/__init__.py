@@ -117,7 +117,7 @@ __getattr__ = later(
         "Interpreter": "onert.runtime",
         "SignatureRunner": "onert.runtime",
         "load_bundle": "onert.bundle",
-        "cache": "onert.runtime",
+        "cache": "onert.runtime.cache",
         **dict.fromkeys(_SESSION, "onert.runtime.session"),
     },
 )

@@ -9,11 +9,15 @@ from . import imports
 
 
 def later(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
-    """A module's `__getattr__` that takes names from the modules that `places` says."""
+    """A module's `__getattr__` that takes names from the modules that `places` says.
+
+    The last part of a module's own name stands for the module.
+    """
 
     def get(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(imports.module(places[name]), name)
+        found = imports.module(places[name])
+        return found if places[name].endswith(f".{name}") else getattr(found, name)
 
     return get
