@@ -19,6 +19,14 @@ from .exits import UsageError, ended
 from .reports import bundle_report
 
 
+class _CMakeFolder(argparse.Action):
+    """Prints the folder of `onertConfig.cmake` and ends the command."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(Path(onert.__file__).parent / "bundle" / "cmake")
+        parser.exit()
+
+
 def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.ArgumentParser:
     """The options of the command; `api` is the default of --api."""
     out = argparse.ArgumentParser(
@@ -35,6 +43,9 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
         help="what files and symbols are called (default: the model's file name)",
     )
     out.add_argument("--version", action="version", version=f"onert {onert.__version__}")
+    out.add_argument(
+        "--cmake-dir", action=_CMakeFolder, nargs=0, help="print where CMake finds the package onert, and end"
+    )
     out.add_argument(
         "--entry",
         "-main-entry-name",

@@ -319,7 +319,7 @@ def test_signatures_are_entry_points(tmp_path: Path) -> None:
 
 BAD: list[tuple[str, Callable[[Path], Any]]] = [
     ("is for none of the architectures", lambda p: onert.bundle(toys.network(), p, target="pdp11")),
-    ("for the system 'haiku'", lambda p: onert.bundle(toys.network(), p, target="x86_64-unknown-haiku")),
+    ("for the system 'haiku'", lambda p: onert.bundle(toys.network(), p, target="x86_64-pc-haiku")),
     ("expected gnu or msvc at its end", lambda p: onert.bundle(toys.network(), p, target="x86_64-pc-windows")),
     ("expected x86_64 or aarch64", lambda p: onert.bundle(toys.network(), p, target="riscv64-apple-darwin")),
     ("threads are for Linux", lambda p: onert.bundle(toys.network(), p, target="x86_64-w64-mingw32", threads=2)),
