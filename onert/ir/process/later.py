@@ -11,13 +11,14 @@ from . import imports
 def later(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
     """A module's `__getattr__` that takes names from the modules that `places` says.
 
-    The last part of a module's own name stands for the module.
+    The last part of a module's own name stands for the module, unless it has something of that name.
     """
 
     def get(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         found = imports.module(places[name])
-        return found if places[name].endswith(f".{name}") else getattr(found, name)
+        itself = places[name].endswith(f".{name}") and not hasattr(found, name)
+        return found if itself else getattr(found, name)
 
     return get
