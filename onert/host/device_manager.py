@@ -45,6 +45,12 @@ class CompiledFunction:
         """Whether a run leaves something behind for the next one."""
         return is_stateful(self.program)
 
+    @property
+    def steady(self) -> bool:
+        """Whether every run takes about as long: no size depends on what is given, and no loop on elements."""
+        sizes = (size for info in self.program.inputs for size in info.open_shape)
+        return None not in sizes and not any(routine.metered for routine in self.program.routines)
+
 
 def is_stateful(program: Program) -> bool:
     """Whether a run of a program leaves something behind for the next one."""
@@ -247,8 +253,8 @@ class DeviceManager:
         return None
 
     def last_run(self, name: str) -> float:
-        """Seconds that the last run of a function took; infinite where that is unknown, or where the device borrows no
-        threads."""
+        """Seconds that the last run of a function took; infinite where that tells nothing of the next one, or where the
+        device borrows no threads."""
         return inf
 
     def stop(self) -> None:

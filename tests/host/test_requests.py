@@ -15,6 +15,9 @@ from patience import PATIENCE
 import onert
 from host.gated import ONE, SQUARES, GatedDevice, X, output, squares
 from onert.host import BatchConfig, DeadlineError, DeviceConfig, HostConfig, HostManager
+from onert.ir import DType, Package, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 
 # ---- inputs
 
@@ -226,3 +229,14 @@ def test_a_caller_is_not_lent_to_a_device_that_is_bound_or_elsewhere() -> None:
             host.add_network("n", squares())
             assert output(host.run_network("n", [X], lend=60.0).result(PATIENCE)) == SQUARES
             assert host.devices[0].last_run("n") == float("inf")
+
+
+def test_a_caller_is_not_lent_where_the_time_of_a_run_depends_on_what_is_given() -> None:
+    b = Builder("open")
+    x = b.input(TensorType(DType.FLOAT32, (None, 2)), "x")
+    package = Package((b.model([b.add(Binary(BinaryKind.MUL), x, x)]),), "open")
+    with HostManager([DeviceConfig(threads=1)]) as host:
+        host.add_network("n", package)
+        host.run_network_blocking("n", [np.ones((3, 2), np.float32)])
+        assert host.devices[0].last_run("n") == float("inf")
+        assert not host._network("n").is_brief(60.0)

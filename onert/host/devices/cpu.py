@@ -24,11 +24,23 @@ from .worker_device import Run, WorkerDevice
 class _Loaded:
     """A function with memory to run in, and more of it for each session."""
 
-    __slots__ = ("_device", "_function", "_owner", "_run", "_sessions", "_traces", "execution", "seconds", "stateful")
+    __slots__ = (
+        "_device",
+        "_function",
+        "_owner",
+        "_run",
+        "_sessions",
+        "_traces",
+        "execution",
+        "seconds",
+        "stateful",
+        "steady",
+    )
 
     def __init__(self, function: CompiledFunction, owner: CpuDevice) -> None:
         self.execution = Execution(function.program)
         self.stateful = function.stateful
+        self.steady = function.steady
         self._run = self.execution.run
         self._function = function
         self._owner = ref(owner)
@@ -150,7 +162,7 @@ class CpuDevice(WorkerDevice):
 
     def last_run(self, name: str) -> float:
         found = None if self.config.cores else self._loaded.get(name)
-        return inf if found is None else found.seconds
+        return found.seconds if found is not None and found.steady else inf
 
     def _function(self, name: str) -> _Loaded:
         found = self._loaded.get(name)
