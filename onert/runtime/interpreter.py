@@ -14,6 +14,7 @@ import numpy as np
 from attrs import evolve
 
 from onert import compiler
+from onert.backend import Program
 from onert.backend.registry import load_backends
 from onert.compiler import Options
 from onert.exec import Execution
@@ -182,6 +183,8 @@ class _Runner:
         }
         self._allocated: dict[int, tuple[int, ...]] | None = None
         self._execution: Execution | None = None
+        self._compiled: Program | None = None
+        """For the shapes that were allocated first; it makes those for others."""
         self._watching: Execution | None = None
         self._watched: Mapping[int, int] = {}
         self._held: dict[int, Array] = {}
@@ -229,14 +232,21 @@ class _Runner:
         for execution in self._executions:
             execution.set_input(position, array)
 
-    def _program(self, package: Package, *, optimize: bool) -> Any:
+    def _program(self, package: Package, *, optimize: bool) -> Program:
+        given = {position: self._shapes[i] for position, i in enumerate(self.graph.inputs)}
+        if optimize and self._compiled is not None:
+            return self._compiled.specialize(given)
         options = Options(
             num_threads=self._owner._threads,
             optimize=optimize,
             signature=self._key,
-            input_shapes={position: self._shapes[i] for position, i in enumerate(self.graph.inputs)},
+            input_shapes={position: given[position] for position in given},
         )
-        return compiler.compile(package, options, load_backends(options.with_config(package.config).backends))
+        backends = load_backends(options.with_config(package.config).backends)
+        program: Program = compiler.compile(package, options, backends)
+        if optimize:
+            self._compiled = program
+        return program
 
     @property
     def _executions(self) -> tuple[Execution, ...]:

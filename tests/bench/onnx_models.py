@@ -1,16 +1,20 @@
-"""ONNX models beside ONNX Runtime, round by round, as a table in Markdown.
+"""ONNX models beside ONNX Runtime and OpenVINO, round by round, as a table in Markdown.
 
-    python tests/bench/onnx_models.py [--threads 1,2] [--rounds 40] [--seconds 20] [NAME ...]
+    python tests/bench/onnx_models.py [--threads 1,2] [--rounds 40] [--seconds 20] [--lengths] [NAME ...]
 
 Without a name: every shared model of `test_onnx_models`, at the shapes given there, and `MORE`. A name chooses the
-models whose file name contains it. Ratios are the median over the rounds, as `onert_bench` gives them.
+models whose file name contains it. Ratios are the median over the rounds, as `onert_bench` gives them; the last column
+is that of the faster peer. A peer that does not read a model has no figure.
+
+With `--lengths`: the first result after a new length, and a repeated one, of models with an open dimension.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from math import exp, log
 from pathlib import Path
 from typing import Any
@@ -19,7 +23,7 @@ import numpy as np
 
 import onert
 from onert.tools.contest import Contestant, contest
-from onert.tools.peers import onnxruntime
+from onert.tools.peers import PeerError, Prepared, onnxruntime, openvino
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "conformance"))
@@ -43,8 +47,8 @@ def rows(names: list[str]) -> Iterator[tuple[str, Shapes]]:
             yield name, {key: LARGER.get(key, shape) for key, shape in shapes.items()}
 
 
-def compared(path: Path, shapes: Shapes, threads: int, rounds: int, seconds: float) -> tuple[float, float, float]:
-    """Milliseconds of onert and of ONNX Runtime, and how many times onert is faster."""
+def compared(path: Path, shapes: Shapes, threads: int, rounds: int, seconds: float) -> list[tuple[float, float]]:
+    """Milliseconds of onert and of each peer, and how many times onert is faster; 0 for a peer that has none."""
     import onnxruntime as ort
 
     ort.set_default_logger_severity(3)
@@ -52,12 +56,58 @@ def compared(path: Path, shapes: Shapes, threads: int, rounds: int, seconds: flo
     if not shapes:
         shapes = {i.name: tuple(d if isinstance(d, int) else 1 for d in i.shape) for i in session.get_inputs()}
     inputs = inputs_of(session, shapes)
-    peer = onnxruntime(path, list(inputs.values()), threads)
     given = {name: array.shape for name, array in inputs.items()}
     execution = onert.Execution(onert.compile(onert.load(path), input_shapes=given, num_threads=threads))
-    contestants = [Contestant("onert", lambda: execution.run(inputs)), Contestant("ONNX Runtime", peer.call)]
-    mine, theirs = contest(contestants, rounds=rounds, budget_seconds=seconds)
-    return mine.minimum * 1e3, theirs.minimum * 1e3, mine.ratio(theirs)
+    peers = [_prepared(peer, path, list(inputs.values()), threads) for peer in (onnxruntime, openvino)]
+    calls = [Contestant(str(at), peer.call) for at, peer in enumerate(peers) if peer is not None]
+    first = Contestant("onert", lambda: execution.run(inputs))
+    mine, *theirs = contest([first, *calls], rounds=rounds, budget_seconds=seconds)
+    waiting = iter(theirs)
+    found = [None if peer is None else next(waiting) for peer in peers]
+    return [(mine.minimum * 1e3, 1.0), *((0, 0) if f is None else (f.minimum * 1e3, mine.ratio(f)) for f in found)]
+
+
+def _prepared(peer: Callable[..., Prepared], path: Path, inputs: list[Any], threads: int) -> Prepared | None:
+    try:
+        found = peer(path, inputs, threads)
+        found.call()
+    except (PeerError, RuntimeError, TypeError):
+        return None
+    return found
+
+
+LENGTHS: list[tuple[str, str, Callable[[int], tuple[int, ...]]]] = [
+    ("faster_whisper-1.2.1__silero_vad_v6", "input", lambda n: (n, 576)),
+    ("magika-1.0.3__model", "bytes", lambda n: (n, 2048)),
+    ("openwakeword-0.4.0__embedding_model", "input_1", lambda n: (n, 76, 32, 1)),
+    ("openwakeword-0.4.0__hey_mycroft_v0.1", "input_1", lambda n: (n, 16, 96)),
+    ("openwakeword-0.4.0__melspectrogram", "input", lambda n: (1, 16000 + 160 * n)),
+    ("rapidocr-3.10.0__ch_ppocr_mobile_v2.0_cls_mobile", "x", lambda n: (1, 3, 48, 96 + 32 * n)),
+    ("nudenet-3.4.2__320n", "images", lambda n: (1, 3, 160, 128 + 32 * n)),
+    ("silero_vad-6.2.3__silero_vad_16k_sequence", "input", lambda n: (n, 576)),
+]
+"""Models, the input with an open dimension, and its shape for a length."""
+
+
+def lengths(names: list[str], count: int = 24) -> None:
+    """The medians over so many new lengths, of which as many were seen before."""
+    print("| model | first result after a new length ms | repeated ms |\n|---|---:|---:|")
+    for name, changed, shape in LENGTHS:
+        path = MODELS / f"{name}.onnx"
+        if not path.is_file() or (names and not any(wanted in name for wanted in names)):
+            continue
+        execution = onert.Execution(onert.compile(onert.load(path), num_threads=1))
+        infos = execution.program.inputs
+        first, again = [], []
+        for n in range(2, 2 + 2 * count):
+            shapes = {i.name: shape(n) if i.name == changed else tuple(d or 1 for d in i.shape) for i in infos}
+            inputs = {i.name: np.ones(shapes[i.name], i.type.dtype.numpy) for i in infos}
+            for times in (first, again):
+                start = time.perf_counter()
+                execution.run(inputs)
+                times.append(1e3 * (time.perf_counter() - start))
+        medians = (float(np.median(times[count:])) for times in (first, again))
+        print(f"| {name.partition('__')[2]} | {' | '.join(f'{m:.2f}' for m in medians)} |", flush=True)
 
 
 def main() -> None:
@@ -66,17 +116,24 @@ def main() -> None:
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--lengths", action="store_true")
     chosen = parser.parse_args()
-    print("| model | threads | onert ms | ONNX Runtime ms | faster by |\n|---|---:|---:|---:|---:|")
+    if chosen.lengths:
+        lengths(chosen.names)
+        return
+    columns = "onert ms | ONNX Runtime ms | faster by | OpenVINO ms | faster by | than the faster"
+    print(f"| model | threads | {columns} |\n|---|{'---:|' * 7}")
     ratios: dict[int, list[float]] = {}
     for name, shapes in rows(chosen.names):
         path = MODELS / f"{name}.onnx"
         if not path.is_file():
             continue
         for threads in map(int, chosen.threads.split(",")):
-            mine, theirs, ratio = compared(path, shapes, threads, chosen.rounds, chosen.seconds)
-            ratios.setdefault(threads, []).append(ratio)
-            print(f"| {name.partition('__')[2]} | {threads} | {mine:.3f} | {theirs:.3f} | {ratio:.2f} |", flush=True)
+            (mine, _), *peers = compared(path, shapes, threads, chosen.rounds, chosen.seconds)
+            lowest = min(ratio for _, ratio in peers if ratio)
+            ratios.setdefault(threads, []).append(lowest)
+            cells = " | ".join(f"{ms:.3f} | {ratio:.2f}" if ratio else "- | -" for ms, ratio in peers)
+            print(f"| {name.partition('__')[2]} | {threads} | {mine:.3f} | {cells} | {lowest:.2f} |", flush=True)
     for threads, found in ratios.items():
         mean = exp(float(np.mean([log(r) for r in found])))
         print(f"\n{threads} threads: geometric mean {mean:.2f}, lowest {min(found):.2f}")

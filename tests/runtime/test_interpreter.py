@@ -18,6 +18,7 @@ from shared_material import REPOSITORY, SHARED, needs_shared
 
 import onert
 from onert.ir import Array, CallTypes, DType, TensorType
+from onert.runtime import interpreter as interpreters
 
 FLOAT, INT8 = (next((REPOSITORY / "nnpackage/examples" / d).glob("*.tflite")) for d in ("digits_float", "digits_int8"))
 BOTH = (onert.Interpreter, litert.interpreter.Interpreter)
@@ -81,6 +82,27 @@ def test_details_are_the_same(file: Path) -> None:
     for x, y in zip(mine.get_tensor_details(), theirs.get_tensor_details(), strict=False):
         _same_details(x, y)
     assert mine.get_signature_list() == theirs.get_signature_list()
+
+
+def test_the_model_is_compiled_once_for_all_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, compiled = onert.Interpreter(model_content=_ADD), []
+    compile_ = interpreters.compiler.compile
+
+    def counted(*given: Any) -> Any:
+        compiled.append(given)
+        return compile_(*given)
+
+    monkeypatch.setattr(interpreters.compiler, "compile", counted)
+    for rows in (1, 2, 5, 2, 3):
+        for detail in made.get_input_details():
+            made.resize_tensor_input(detail["index"], [rows, 3])
+        made.allocate_tensors()
+        for detail in made.get_input_details():
+            made.set_tensor(detail["index"], np.full((rows, 3), rows, np.float32))
+        made.invoke()
+        found = made.get_tensor(made.get_output_details()[0]["index"])
+        np.testing.assert_array_equal(found, np.full((rows, 3), 2 * rows, np.float32))
+    assert len(compiled) == 1
 
 
 def test_inputs_can_be_resized_and_resized_back(interpreter: Any) -> None:

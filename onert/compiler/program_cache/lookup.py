@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from time import perf_counter
 from typing import Any
+
+from attrs import evolve
 
 from onert.backend import Backend, Program
 from onert.backend.holders import Holders
@@ -16,6 +18,8 @@ from onert.ir import Package
 from onert.ir.process import imports
 
 from .serialize import known, program_entry
+
+Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
 
 WORTH_KEEPING = 0.03
 """Seconds of compiling and of getting ready for it from which on a program is kept: finding it saves no fewer."""
@@ -34,7 +38,7 @@ def compile(package: Package, options: Options, backends: Sequence[Backend]) -> 
     if place is not None:
         hold = _UNCOLLECTED.hold()
         with hold.ended(), hold.ended(), hold:
-            found = place.load(lambda shapes: compilation().specialize(shapes))
+            found = place.load(_uncollected(lambda shapes: compilation().specialize(shapes)))
         if found is not None:
             later.append(found.residents)
             return found
@@ -45,7 +49,18 @@ def compile(package: Package, options: Options, backends: Sequence[Backend]) -> 
     spent = perf_counter() - start + (0.0 if package.content is None else package.content.preparation)
     if place is not None and spent >= WORTH_KEEPING:
         place.store(program)
-    return program
+    return evolve(program, specialize=_uncollected(program.specialize))
+
+
+def _uncollected(specialize: Specialize) -> Specialize:
+    """What makes programs for other shapes, with no search for reference cycles meanwhile."""
+
+    def specialized(shapes: Mapping[int, tuple[int, ...]]) -> Program:
+        hold = _UNCOLLECTED.hold()
+        with hold.ended(), hold.ended(), hold:
+            return specialize(shapes)
+
+    return specialized
 
 
 def expect(package: Package) -> None:
