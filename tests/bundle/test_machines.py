@@ -24,6 +24,7 @@ LIBRARIES = {
     "memcpy",
     "memset",
     "memmove",
+    "getauxval",
 }
 """What an object may expect of the linker, libc and libm."""
 

@@ -94,7 +94,7 @@ def notes(isas: Sequence[Isa]) -> Iterator[str]:
 def instructions(isa: Isa) -> tuple[float, float]:
     """What a target alone costs: how many times the vector instructions of the most able target of its architecture it
     takes for products of bytes, and for products of floats."""
-    others = [other for other in ISAS if other.architecture == isa.architecture]
+    others = [isa, *(other for other in ISAS if other.architecture == isa.architecture)]
     return max(map(_bytes, others)) / _bytes(isa), max(map(_floats, others)) / _floats(isa)
 
 
