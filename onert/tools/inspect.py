@@ -20,7 +20,7 @@ from onert.backend import Program
 from onert.compiler import Options
 from onert.compiler.report import tables
 from onert.compiler.report.memory_plan_svg import plan_svg
-from onert.ir import ExecutionError, Package
+from onert.ir import CompileError, ExecutionError, Package
 from onert.ir.process import imports
 from onert.ir.text import text
 
@@ -35,6 +35,12 @@ def parser() -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(prog="onert_inspect", description="Say what a model is and how it runs here.")
     out.add_argument("--version", action="version", version=f"onert {onert.__version__}")
     out.add_argument("model", metavar="MODEL", help=".tflite, .circle, .onnx, .tnnproto, or a package")
+    out.add_argument(
+        "--random-weights",
+        type=int,
+        metavar="SEED",
+        help="give a TNN structure random weights, the same for the same seed",
+    )
     out.add_argument("--text", action="store_true", help="the model as text, operation by operation, and nothing else")
     out.add_argument("--ops", action="store_true", help="the operations: what runs where, with types")
     out.add_argument("--plan", action="store_true", help="the memory plan: where each tensor lies")
@@ -72,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> None:
     _check(options)
     path = Path(options.model)
-    package = frontend.load(path)
+    package = _loaded(options, path)
     for note in package.notes:
         print(f"onert_inspect: note: {note}", file=sys.stderr)
     if options.text:
@@ -82,6 +88,14 @@ def _run(options: argparse.Namespace) -> None:
         _tables(options, package)
     else:
         _report(options, path, package)
+
+
+def _loaded(options: argparse.Namespace, path: Path) -> Package:
+    """The model; a TNN structure with random weights where these are asked for."""
+    if options.random_weights is None:
+        return frontend.load(path)
+    found: Package = imports.module("onert.frontend.tnn").load(path, random_weights=options.random_weights)
+    return found
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -132,6 +146,14 @@ def _report(options: argparse.Namespace, path: Path, package: Package) -> None:
         imports.module(f"{room}.live").serve(sides, port=options.serve, profile=options.profile)
         return
     reports = compare.reports(sides, profile=options.profile, graphs=options.html is not None or options.json)
+    _print_report(options, reports, room)
+    for report in reports:
+        if report["error"]:  # what is known of the model has been said
+            raise CompileError(report["error"])
+
+
+def _print_report(options: argparse.Namespace, reports: list[dict[str, Any]], room: str) -> None:
+    """The reports as one object, or as lines and, where it is asked for, as a page."""
     if options.json:
         print(json.dumps(reports[0] if len(reports) == 1 else reports, allow_nan=False))
         return

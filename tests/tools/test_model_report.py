@@ -146,6 +146,32 @@ def test_models_of_every_format_are_reported(name: str) -> None:
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
+def test_a_structure_is_reported_with_random_weights(capsys: pytest.CaptureFixture[str]) -> None:
+    path = SHARED / "models" / "tnn" / "darrenyao87-chinese-ocr-angle_net.tnnproto"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    assert inspect.main([str(path), "--random-weights", "3", "--num_threads", "1"]) == 0
+    assert "angle_net: TNN" in capsys.readouterr().out
+
+
+def test_shapes_that_the_model_leaves_open_can_be_given(capsys: pytest.CaptureFixture[str]) -> None:
+    path = SHARED / "models" / "onnx" / "openwakeword-0.4.0__melspectrogram.onnx"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    assert inspect.main([str(path), "--shape_prepare", "[0,[1,1280]]", "--num_threads", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "[1, 1280]" in said
+    assert "shapes that only a run knows" not in said
+
+
+def test_a_model_that_does_not_compile_is_described_and_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    assert inspect.main([str(DIGITS), "--shape_prepare", "[0,[3,8,8,1]]"]) == 1
+    said = capsys.readouterr()
+    assert "not compiled" in said.out
+    assert "parameters" in said.out
+    assert said.err.startswith("onert_inspect: ")
+
+
 @pytest.mark.parametrize(
     ("array", "quantization", "wanted"),
     [

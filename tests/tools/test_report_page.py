@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from chromium import PROGRAM, REASON, Chromium
 from report_models import HOSTILE, MACHINE, impossible, network, nothing
-from shared_material import REPOSITORY
+from shared_material import REPOSITORY, SHARED
 
 from onert import frontend
 from onert.compiler import Options
@@ -177,6 +177,28 @@ def test_groups_fold_and_unfold(browser: Chromium, pages: dict[str, str]) -> Non
     browser.key("e")
     browser.wait(f"{VIEW}.found.nodes.every((n) => !n.open)")
     assert browser.run(f"{VIEW}.found.h") == tall
+
+
+def test_bodies_of_loops_and_branches_unfold_where_they_are_called(
+    browser: Chromium, pages: dict[str, str], tmp_path: Path
+) -> None:
+    path = SHARED / "models" / "generated-keras" / "cf_while_cond_fp32.tflite"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    page = tmp_path / "page.html"
+    page.write_text(document([report(path, frontend.load(path), Options(num_threads=1), profile=False)]), "utf-8")
+    opened(browser, page.as_uri())
+    shown(browser, "graph")
+    browser.run("document.querySelector('.stage').click()")
+    browser.wait("document.querySelector('.stage.now').textContent.startsWith('As in the file')")
+    browser.run(f"{VIEW}.canvas.focus()")
+    for title in ("While", "If"):
+        browser.run(f"{VIEW}.select({VIEW}.node((n) => n.title === '{title}'), {{ go: true }})")
+        browser.key("Enter")
+        browser.wait(f"{VIEW}.node((n) => n.title === '{title}').inner")
+    assert browser.run(f"{VIEW}.node((n) => n.depth === 1 && n.title === 'FullyConnected') !== undefined")
+    assert browser.run("document.querySelectorAll('[aria-label=Subgraph] option').length") == 5
+    assert browser.errors == []
 
 
 def test_stages_of_the_compiler_are_gone_through(browser: Chromium, pages: dict[str, str]) -> None:

@@ -92,6 +92,7 @@ const graphPanel = (report, side) => {
       return el("li", {}, el("button", { class: at === stage ? "stage now" : "stage", "aria-current": at === stage ? "step" : null, onclick: () => open(index, at) }, el("span", {}, stageTitle(s.name)), el("b", {}, graph.operations.length)));
     }));
     run(how);
+    legendNow();
     detail.replaceChildren(...detailOf(report, null, {}));
   }
   // Goes to an operation of a subgraph as it is compiled, or as the file has it where it was not.
@@ -117,7 +118,6 @@ const graphPanel = (report, side) => {
     e.preventDefault();
   });
   open(index, stage);
-  legendNow();
   listen((what) => { if (what === "theme" && node.isConnected) legendNow(); });
   return { node, go, view, show() { view.redraw(); } };
 };
