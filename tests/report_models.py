@@ -66,12 +66,13 @@ def network(name: str = "network", word: str = "") -> Package:
 
 
 def impossible(word: str = "") -> Package:
-    """A model that nothing compiles: it reads past the end of its shapes."""
+    """A model that nothing compiles: an operation has an operand too many."""
     b = Builder(f"main{word}")
     x = b.input(TensorType(DType.FLOAT32, (1, 16)), f"x{word}")
-    y = b.add(Unary(UnaryKind.RELU), x)
+    y = b.add(Binary(BinaryKind.ADD), b.add(Unary(UnaryKind.RELU), x), b.constant(np.ones(16, np.float32), name="ones"))
     model = b.model([y])
-    graph = evolve(model[0], operations=(evolve(model[0].operations[0], inputs=(x, x), location=f"operation 0{word}"),))
+    wrong = evolve(model[0].operations[0], inputs=(x, x), location=f"operation 0{word}")
+    graph = evolve(model[0], operations=(wrong, *model[0].operations[1:]))
     return Package((Subgraphs((graph,)),), f"impossible{word}")
 
 

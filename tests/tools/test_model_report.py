@@ -130,6 +130,7 @@ def test_what_does_not_compile_is_described_with_the_reason() -> None:
     found = told(impossible(), profile=True)
     assert found["error"]
     assert found["estimate"] is found["profile"] is None
+    assert [(c["elements"], "histogram" in c) for c in found["constants"]] == [(16, False)]
     said = "\n".join(summary_lines(found))
     assert "not compiled" in said
     assert "'x' f32[1, 16]" in said

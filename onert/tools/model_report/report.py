@@ -138,6 +138,7 @@ def _graphs(found: Compiled) -> dict[str, Any]:
     return {
         "subgraphs": subgraphs,
         "graphs": graphs.data,
-        "constants": constants(graphs.constants),
+        # Compiling holds what a model declares to its limits; one that it refuses may declare anything.
+        "constants": constants(graphs.constants, read=found.program is not None),
         "stages_left_out": found.dropped,
     }

@@ -20,9 +20,26 @@ SHOWN = 16
 """Elements of a small constant that are written."""
 
 
-def constants(found: Sequence[tuple[Constant, Operand]]) -> list[dict[str, Any]]:
-    """Each constant's type, bytes and quantisation, with what its elements are like where they are numbers."""
-    return [_told(constant.array, operand) for constant, operand in found]
+def constants(found: Sequence[tuple[Constant, Operand]], *, read: bool = True) -> list[dict[str, Any]]:
+    """Each constant's type, bytes and quantisation, with what its elements are like where they are numbers.
+
+    Elements that are packed or sparse in the file take memory when they are read: `read` says whether they are.
+    """
+    return [_told(constant.array, operand) if read else _declared(operand) for constant, operand in found]
+
+
+def _declared(operand: Operand) -> dict[str, Any]:
+    """What is known of a constant without its elements."""
+    type_ = operand.type
+    nbytes = type_.nbytes if type_.is_static else 0
+    return {
+        "name": operand.name,
+        "type": str(type_),
+        "elements": nbytes // max(type_.dtype.itemsize, 1),
+        "bytes": nbytes,
+        "quantization": quantization(type_.quantization),
+        "first": [],
+    }
 
 
 def _told(stored: Array, operand: Operand) -> dict[str, Any]:
