@@ -37,6 +37,8 @@ PATIENCE = 30.0
 """Seconds that tests wait for threads and processes before they fail."""
 LIMIT = 600.0
 """Seconds after which a run counts as failed."""
+ALONE = 90.0
+"""Likewise for a test by itself, which takes a few seconds; a fault may let native code spin for ever."""
 ENDED_BY_PYTEST = (3, 4, 5)
 """Statuses of an error of pytest's own, wrong usage (a test that is not there among it), and no tests at all."""
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
@@ -136,7 +138,7 @@ def attempt(tree: Path, fault: Fault, first: str = "", limit: float = LIMIT) -> 
     """Plant a fault and run one test, where it is given, then those of the row; RuntimeError where no test ran."""
     began = time.monotonic()
     with planted(tree, fault):
-        status, report = pytest(tree, [first], limit) if first else (0, "")
+        status, report = pytest(tree, [first], min(limit, ALONE)) if first else (0, "")
         if status in (0, *ENDED_BY_PYTEST):
             status, report = pytest(tree, fault.tests, limit)
     if status in ENDED_BY_PYTEST:  # a signal or 2 is the fault's doing
