@@ -37,7 +37,7 @@ PATIENCE = 30.0
 """Seconds that tests wait for threads and processes before they fail."""
 LIMIT = 600.0
 """Seconds after which a run counts as failed."""
-ALONE = 90.0
+ALONE = 200.0
 """Likewise for a test by itself, which takes a few seconds; a fault may let native code spin for ever."""
 ENDED_BY_PYTEST = (3, 4, 5)
 """Statuses of an error of pytest's own, wrong usage (a test that is not there among it), and no tests at all."""
