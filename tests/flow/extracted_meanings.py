@@ -11,7 +11,7 @@ from onert.ir import Array
 def extracted() -> list[Meaning]:
     x, filters, own = drawn(2, 5, 6, 3), drawn(3, 2, 3, 4), drawn(2, 2, 3, 2)
     largest = x[:, :4, :].reshape(2, 2, 2, 3, 2, 3).max((2, 4))
-    mean = x[:, :4, :].reshape(2, 2, 2, 3, 2, 3).mean((2, 4))
+    mean = x[:, :4, :].reshape(2, 2, 2, 2, 3, 3).mean((2, 4))
     padded = np.pad(x, ((0, 0), (1, 1), (0, 1), (0, 0)))
     plane = {"strides": "1,2,2,1", "padding": "VALID"}
     return [
@@ -32,7 +32,7 @@ def extracted() -> list[Meaning]:
         case("Pad", [x[0], whole(0, 0, 1, 2, 0, 1).reshape(3, 2)], np.pad(x[0], ((0, 0), (1, 2), (0, 1)))),
         case("PadV2", [x[0, 0], whole(1, 0, 0, 2).reshape(2, 2), np.float32(7)], _sevens(x[0, 0])),
         case("Fill", [whole(2, 3), np.float32(0.5)], np.full((2, 3), 0.5, "f4")),
-        case("AvgPool", [x], mean, ksize="1,2,2,1", data_format="NHWC", **plane),
+        case("AvgPool", [x], mean, ksize="1,2,3,1", strides="1,2,3,1", padding="VALID", data_format="NHWC"),
     ]
 
 

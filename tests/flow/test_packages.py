@@ -238,3 +238,17 @@ def test_an_open_batch_stays_open(case: str, tmp_path: Path) -> None:
         program = onert.compile(package, num_threads=1)
         (wanted,) = onert.Execution(program).run({program.inputs[0].name: given}).values()
         np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+@needs_shared
+@pytest.mark.long
+def test_every_shared_float_model_of_operations_that_flows_have_computes_the_same(tmp_path: Path) -> None:
+    compared = 0
+    for path in sorted((SHARED / "models").rglob("*.tflite")):
+        try:
+            package = onert.load(path)
+            flow = myelin.from_package(package)
+        except (CompileError, ModelError):
+            continue
+        compared += check(package, tmp_path) if flow.ops else 0
+    assert compared >= 2
