@@ -15,7 +15,6 @@ for who can write to the directory can write to the user's programs as well.
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
 import stat
@@ -266,7 +265,7 @@ class Cache(Value):
         the user's own."""
         self.directory.mkdir(0o700, parents=True, exist_ok=True)
         if not _own(os.stat(self.directory)):
-            raise PermissionError(errno.EPERM, "not a directory that only its user may write to", str(self.directory))
+            raise PermissionError("it is not a directory that only its user may write to")
         said = (("size", limits.size), ("age", limits.age))
         temporary = self.directory / f"{_UNFINISHED}{os.getpid()}-{os.urandom(8).hex()}"
         _write(temporary, ["".join(f"{name} {value}\n" for name, value in said if value is not None).encode()])
