@@ -13,6 +13,7 @@ from onert.ir import Array
 from onert_llvm.codegen.footprint import loaded_bytes, stack_bytes
 from onert_llvm.codegen.kernel_abi import build
 from onert_llvm.codegen.llvm_codegen import link
+from onert_llvm.codegen.masked_calls import as_calls
 from onert_llvm.codegen.native import cpuid_text, pool_text, run_text, support_texts, together_text
 from onert_llvm.command.command import REPORT_BYTES, Area, Command, Lowered, Pointer, all_commands
 from onert_llvm.command.task_layout import slot_bits
@@ -70,6 +71,8 @@ def emit(blueprint: Blueprint, versions: Versions, threads: int = 1) -> ObjectCo
     if blueprint.configuration:
         define_configuration(module, isa, blueprint, symbols, len(constants.data), end)
     texts = [*_kernels(parts, several=len(isas) > 1), *support_texts(isa)]
+    if isa.architecture == "wasm32":
+        texts = as_calls(texts)
     if len(isas) > 1 and isa.architecture == "x86_64":
         texts.append(cpuid_text())
     more = [f"{blueprint.name}_version"] if len(isas) > 1 else []
