@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from bundle import toys
+
+import onert
+from onert_llvm.codegen.llvm_codegen import compile_text
 from onert_llvm.codegen.masked_calls import as_calls
 from onert_llvm.target.triple import choose
 
@@ -21,5 +27,17 @@ def test_each_type_is_defined_once() -> None:
     assert "llvm.masked" not in first + second
     assert defined.count("define ") == 2
     isa = choose("wasm32", None, None)
-    direct = [body for body in bodies if "call" in body and "@llvm.masked" in body.partition("\ndeclare")[0]]
-    assert all("@onert.masked." in body.partition("(")[0] for body in direct)
+    assert all(compile_text(text, isa).startswith(b"\0asm") for text in (first, second, defined))
+
+
+def test_what_has_no_masks_stays_as_it_is() -> None:
+    assert as_calls(["define void @f() {\n  ret void\n}\n"]) == ["define void @f() {\n  ret void\n}\n"]
+
+
+def test_kernels_of_a_bundle_call_them(tmp_path: Path) -> None:
+    onert.bundle(toys.network(), tmp_path, target="wasm32", save_ir=True)
+    bodies = [body.partition("\n}")[0] for body in (tmp_path / "net.ll").read_text().split("\ndefine ")[1:]]
+    callers = [body for body in bodies if "@onert.masked.load" in body.partition("{")[2]]
+    direct = [body for body in bodies if "@llvm.masked." in body]
+    assert callers
+    assert all("@onert.masked." in body.partition("{")[0] for body in direct)
