@@ -96,7 +96,10 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
     return out
 
 
-CALLED = {name: f"--{name}" for name in ("api", "cpu", "entry", "features", "name", "relocation", "target", "threads")}
+CALLED = {
+    name: f"--{name}"
+    for name in ("api", "cpu", "entry", "features", "name", "overlap", "relocation", "target", "threads")
+}
 """What options of the library are called here."""
 
 

@@ -87,3 +87,8 @@ def test_entry_points_share_one_memory(tmp_path: Path) -> None:
         (found,) = loaded.run([x], entry).values()
         toys.require_close(found, *toys.reference(package, [x], signature=key))
     assert files.mutables == 2 * 64
+
+
+def test_it_is_not_asked_for_together_with_shared_variables(tmp_path: Path) -> None:
+    with pytest.raises(onert.OnertError, match="overlap"):
+        onert.bundle(toys.halves(), tmp_path, signatures=("encode", "decode:0"), overlap=True, share=True)
