@@ -47,7 +47,7 @@ class Llvm(Backend):
         return most
 
     def fuse(self, sequence: Sequence, settings: Settings) -> tuple[Group, ...]:
-        groups: tuple[Group, ...] = _compile().fuse(sequence, settings)
+        groups: tuple[Group, ...] = _compile().fuse(sequence)
         return groups
 
     def generate(self, sequence: Sequence, settings: Settings) -> Kernel:

@@ -14,13 +14,13 @@ from onert_llvm.codegen.kernel_abi import KernelSpec, build
 from onert_llvm.codegen.llvm_codegen import assembly
 from onert_llvm.command.command import Lowered
 from onert_llvm.lower.command_builder import Each, Lowering, in_turn
-from onert_llvm.lower.elementwise import byte_chains
+from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.lower.elementwise.op_to_expression import rule_of
 from onert_llvm.lower.rule import Rule
 from onert_llvm.rules.float_rules import ANY, COMMON, ELEMENT_WISE, FLOATS
 from onert_llvm.runtime.native_kernel import NativeKernel
 from onert_llvm.runtime.serialized_kernel import KeptKernel, kept
-from onert_llvm.target.isa import Isa, Lookup, target
+from onert_llvm.target.isa import Isa, target
 
 from .codegen import kernel_compiler
 from .rules import fusion_groups as fusion
@@ -68,24 +68,26 @@ def read(operation: Operation, types: CallTypes) -> None:
         rule(operation.op, types).read()
 
 
-def fuse(sequence: Sequence, settings: Settings) -> tuple[Group, ...]:
-    """Which operations of a sequence run as one."""
-    return _groups(sequence.subgraph, sequence.operations, target(settings.target))
+def fuse(sequence: Sequence) -> tuple[Group, ...]:
+    """Which operations of a sequence run as one, whatever the target is: a bundle may be for several."""
+    return _groups(sequence.subgraph, sequence.operations)
 
 
-def _groups(subgraph: Subgraph, operations: Operations[int], isa: Isa) -> tuple[Group, ...]:
+def _groups(subgraph: Subgraph, operations: Operations[int]) -> tuple[Group, ...]:
     rules = {at: rule(subgraph.operations[at].op, subgraph.types(subgraph.operations[at])) for at in operations}
     anchors = {at for at, found in rules.items() if found.anchor}
     chained = {at for at, found in rules.items() if found is ELEMENT_WISE and not _checks(subgraph, at)}
-    tabled = {at for at, found in rules.items() if found.tabled and isa.lookup is Lookup.PERMUTE}
+    tabled = {at for at, found in rules.items() if found.tabled}
     return fusion.groups(subgraph, operations, anchors, chained, tabled)
 
 
 def rule_of_group(subgraph: Subgraph, operations: Operations[int]) -> Rule:
     """The rule that a group is lowered by: its first operation's, unless all together are a function of one byte."""
-    if byte_chains.tabulates(subgraph, operations):
-        return byte_rules.CHAIN
     first = subgraph.operations[operations[0]]
+    if len(operations) > 1 and any(subgraph.type(i).dtype in BYTES for i in first.used):
+        tabulates: bool = imports.module("onert_llvm.lower.elementwise.byte_chains").tabulates(subgraph, operations)
+        if tabulates:
+            return byte_rules.CHAIN
     return rule(first.op, subgraph.types(first))
 
 

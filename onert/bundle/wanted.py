@@ -111,6 +111,8 @@ def request(
         raise OptionError("api", f"is {api!r}, expected one of {', '.join(known)}")
     if not 1 <= threads <= MAX_THREADS:
         raise OptionError("threads", f"is {threads}, expected 1 to {MAX_THREADS}")
+    if overlap and share:
+        raise OptionError("overlap", "is asked for together with share, expected one of the two")
     return Request(
         name,
         entry,

@@ -102,7 +102,7 @@ def test_data_beyond_the_elements_is_ignored_with_a_note() -> None:
 def test_tools_know_flow_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "layer.flow"
     path.write_bytes(raw(layer()))
-    assert inspect.main([str(path)]) == 0
+    assert inspect.main([str(path), "--text"]) == 0
     assert "operation 'f/product' MatMul" in capsys.readouterr().out
     assert run.main([str(path), "--signature", "half"]) in (0, None)
 

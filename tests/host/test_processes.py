@@ -55,7 +55,7 @@ def test_a_process_gives_what_an_execution_gives(host: HostManager) -> None:
     package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_int8")
     program = onert.compile(package, num_threads=1)
     host.add_network("digits", package)
-    inputs = inputs_of(program)
+    inputs = inputs_of(program, {})
     want = bits(onert.Execution(program).run(inputs))
     for _ in range(3):
         assert bits(host.run_network_blocking("digits", inputs)) == want
@@ -68,7 +68,7 @@ def test_a_process_gives_what_an_execution_gives(host: HostManager) -> None:
 def test_shared_models_run_in_processes_too(name: str) -> None:
     package = onert.load(Path(SHARED / "models" / f"{name}.tflite"))
     program = onert.compile(package, num_threads=1)
-    inputs = inputs_of(program)
+    inputs = inputs_of(program, {})
     with HostManager([PROCESS, DeviceConfig(kind="process", threads=1, name="other")]) as host:
         host.add_network("n", package, parts=2)
         assert bits(host.run_network("n", inputs).result(PATIENCE)) == bits(onert.Execution(program).run(inputs))

@@ -48,7 +48,7 @@ def cluster() -> Iterator[Any]:
 def test_nodes_give_what_an_execution_gives(cluster: Any) -> None:
     package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_int8")
     program = onert.compile(package, num_threads=1)
-    inputs = inputs_of(program)
+    inputs = inputs_of(program, {})
     want = bits(onert.Execution(program).run(inputs))
     with HostManager(TWO) as host:
         host.add_network("copies", package, copies=2)

@@ -173,7 +173,7 @@ class Store:
     def load(self, key: str) -> bytes | None:
         return self.kept.get(key)
 
-    def store(self, key: str, made: bytes) -> bool:
+    def store(self, key: str, made: bytes, label: str = "") -> bool:
         self.kept[key] = made
         return True
 

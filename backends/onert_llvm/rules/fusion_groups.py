@@ -9,9 +9,11 @@ from attrs import define, field
 from onert.backend import Group
 from onert.ir import CallTypes, Operation, Subgraph
 from onert.ir.ops.elementwise.binary import Binary, PRelu
+from onert.ir.process import imports
 from onert.ir.shape import num_elements
 from onert_llvm.kernels.elementwise.elementwise import Reach
-from onert_llvm.lower.elementwise import byte_chains, op_to_expression
+from onert_llvm.lower.dtype_sets import BYTES
+from onert_llvm.lower.elementwise import op_to_expression
 from onert_llvm.lower.reduction import fused_row_reductions
 
 MOST_FUSED = 12
@@ -53,8 +55,8 @@ def groups(
     rows = tuple(fused_row_reductions.chains(subgraph, operations, chained))
     reduced = {at for own in rows for at in own}
     rest = [at for at in operations if at not in reduced]
-    bytes_ = byte_chains.chains(subgraph, rest, tabled)
-    found = [_Open(list(own), -1, anchored=False, closed=True) for own in (*rows, *bytes_)]
+    chains = (*rows, *_byte_chains(subgraph, rest, tabled))
+    found = [_Open(list(own), -1, anchored=False, closed=True) for own in chains]
     taken = {at for group in found for at in group.operations}
     making: dict[int, _Open] = {}
     position = {at: i for i, at in enumerate(operations)}
@@ -82,6 +84,14 @@ def groups(
         )
         for g in found
     )
+
+
+def _byte_chains(subgraph: Subgraph, operations: Sequence[int], tabled: Collection[int]) -> tuple[tuple[int, ...], ...]:
+    """The functions of one byte. What finds them is read where there are bytes."""
+    read = {i for at in operations for i in subgraph.operations[at].used}
+    if all(subgraph.type(i).dtype not in BYTES for i in read):
+        return ()
+    return tuple(imports.module("onert_llvm.lower.elementwise.byte_chains").chains(subgraph, operations, tabled))
 
 
 def _joined(subgraph: Subgraph, at: int, operation: Operation, making: dict[int, _Open]) -> _Open | None:

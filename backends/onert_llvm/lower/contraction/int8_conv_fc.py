@@ -22,8 +22,10 @@ from onert_llvm.kernels.contraction.int8_microkernel import GROUP
 from onert_llvm.kernels.data_movement.repeat_channels import RepeatBytes
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise import byte_chains
+from onert_llvm.lower.rule import Lower
 from onert_llvm.schedule.cost_model import Shape, fetching, registers_together
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise_int8
+from onert_llvm.target.isa import Lookup
 
 from . import int8_filters
 from .conv_geometry import Plane, plane
@@ -39,10 +41,26 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected, types: CallTypes) -> 
     return int8_filters.why_not(types) or why_no_form(op, types)
 
 
+def _with_chain(lower: Lower) -> Lower:
+    """A layer, and then the functions of its bytes that follow in its group, where they are no part of it."""
+
+    def both(lowering: Lowering, operations: Sequence[int]) -> None:
+        lower(lowering, operations)
+        if len(operations) > 1 and not _looks_up(lowering):
+            byte_chains.follow(lowering, operations[1:])
+
+    return both
+
+
+def _looks_up(lowering: Lowering) -> bool:
+    """Whether layers look up tables as they store: where that is a few instructions for a register."""
+    return lowering.isa.lookup is Lookup.PERMUTE
+
+
 def _outputs(lowering: Lowering, operations: Sequence[int]) -> MakeOutputs[Outputs]:
-    """The results of a layer that begins a group: functions of bytes follow it."""
-    table = byte_chains.table(lowering.subgraph, operations[1:]) if len(operations) > 1 else None
-    return partial(Outputs, table=table)
+    """The results of a layer, with the table of the functions of bytes that follow if it looks them up."""
+    chain = operations[1:] if _looks_up(lowering) else ()
+    return partial(Outputs, table=byte_chains.table(lowering.subgraph, chain) if chain else None)
 
 
 def _cut(
@@ -57,6 +75,7 @@ def _cut(
     return evolve(product, slots=product.slots | columns | layer.target(lowering)), how
 
 
+@_with_chain
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     """A convolution, group by group."""
     for layer, geometry in groups(lowering, operations, _outputs(lowering, operations)):
@@ -90,6 +109,7 @@ def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None
     layer.emit(lowering, algorithm, slots, cut.tiles, 2 * geometry.rows * kh * kw * c * n)
 
 
+@_with_chain
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
     """A fully connected layer, whose sums TFLite scales by a real number."""
     layer = layer_of(lowering, operations, _outputs(lowering, operations))
@@ -104,6 +124,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     layer.emit(lowering, algorithm, slots, cut.tiles, 2 * m * depth * n)
 
 
+@_with_chain
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     """A depthwise convolution; that of a single channel is a plain one, one with a multiplier repeats its channels."""
     op = lowering.operation(operations[0]).op

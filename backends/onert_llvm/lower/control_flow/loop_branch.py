@@ -17,7 +17,6 @@ from onert_llvm.kernels.control_flow.loop_branch import RunBranch, RunLoop
 from onert_llvm.kernels.data_movement.row_copy import CopyRows
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.rule import Rule
-from onert_llvm.target.isa import Isa
 
 _ALIGNMENT = 64
 _PIECE = 1 << 14
@@ -26,7 +25,7 @@ _PIECE = 1 << 14
 Commands = tuple[Command, ...]
 Why = Callable[[Operation, CallTypes], str | None]
 Find = Callable[[Subgraph, Sequence[int]], Rule]
-Fuse = Callable[[Subgraph, Sequence[int], Isa], tuple[Group, ...]]
+Fuse = Callable[[Subgraph, Sequence[int]], tuple[Group, ...]]
 
 
 @frozen
@@ -66,7 +65,7 @@ class Enclosed(Value):
                     lowering.add(command)
         reports = lowering.reports
         condition = Held(self, lowering, op.condition, dict(zip(op.condition.inputs, states, strict=True)))
-        body = Held(self, lowering, op.body, _in_place(self, op.body, states, lowering.isa))
+        body = Held(self, lowering, op.body, _in_place(self, op.body, states))
         tested, round_ = condition.commands(at), body.commands(at)
         round_ += tuple(self._advance(lowering, at, op.body, body.places, states))
         (room,) = lowering.scratch(max(condition.size, body.size))
@@ -135,11 +134,11 @@ def copies(lowering: Lowering, at: int, source: Pointer, target: Pointer, nbytes
         done += rows * width
 
 
-def _in_place(enclosed: Enclosed, body: Subgraph, states: Sequence[Pointer], isa: Isa) -> dict[int, Pointer]:
+def _in_place(enclosed: Enclosed, body: Subgraph, states: Sequence[Pointer]) -> dict[int, Pointer]:
     """Where a loop's body finds its inputs, and those of its outputs that may lie there too: nothing reads the input
     when, or after, the output is made; or a part of it is all that changes.
     """
-    groups = enclosed.fuse(body, range(len(body.operations)), isa)
+    groups = enclosed.fuse(body, range(len(body.operations)))
     when = {at: number for number, group in enumerate(groups) for at in group.operations}
     places = dict(zip(body.inputs, states, strict=True))
     for given, result, state in zip(body.inputs, body.outputs, states, strict=True):
@@ -197,7 +196,7 @@ class Held:
     def _lowered(self) -> Lowered:
         """The commands on the graph's own operands, which come to have their places."""
         graph = self.graph
-        groups = self.enclosed.fuse(graph, range(len(graph.operations)), self.lowering.isa)
+        groups = self.enclosed.fuse(graph, range(len(graph.operations)))
         self._place(groups)
         inner = Lowering(graph, self.lowering.isa, Settings(num_threads=self.lowering.threads))
         for group in groups:

@@ -1,8 +1,9 @@
 """Element-wise operations that together are a function of one byte, as a table of its results.
 
 `x * sigmoid(x)` on bytes, `quantize(f(dequantize(x)))`, clamps and changes of scale: whatever lies between the byte and
-the result is neither stored nor computed for an element. Where the byte is what a layer makes, the table is the last
-thing that the layer does (`Rule.tabled`).
+the result is neither stored nor computed for an element. Where the byte is what a layer makes (`Rule.tabled`), the
+table is the last thing that the layer does if the target has an instruction for it; otherwise it follows in the same
+memory.
 """
 
 from __future__ import annotations
@@ -149,13 +150,22 @@ def tabulates(subgraph: Subgraph, operations: Sequence[int]) -> bool:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """A chain that begins with no layer."""
-    root, target = _root(lowering.subgraph, operations), lowering.operation(operations[-1]).outputs[0]
+    _map(lowering, operations, _root(lowering.subgraph, operations))
+
+
+def follow(lowering: Lowering, chain: Sequence[int]) -> None:
+    """A chain behind a layer whose bytes lie where the chain's results shall be."""
+    _map(lowering, chain, lowering.operation(chain[-1]).outputs[0])
+
+
+def _map(lowering: Lowering, chain: Sequence[int], source: int) -> None:
+    target = lowering.operation(chain[-1]).outputs[0]
     rows, width = matrix(lowering.shape(target), flat=True)
     map_rows(
         lowering,
-        operations[-1],
-        table(lowering.subgraph, operations),
-        (root, lowering.operand(root), width),
+        chain[-1],
+        table(lowering.subgraph, chain),
+        (source, lowering.operand(source), width),
         (target, lowering.operand(target), width),
         (rows, width),
     )
