@@ -16,13 +16,18 @@ from attrs import frozen
 from chromium import PROGRAM, REASON, Chromium
 from shared_material import REPOSITORY, SHARED
 
-from onert.tools import inspect
+from onert.tools import inspect, run
 
 FOLDER = REPOSITORY / "docs" / "pictures"
 PAGE = REPOSITORY / "docs" / "screenshots.md"
 WIDTH, HEIGHT = 1280, 800
 MODEL = SHARED / "models" / "google-coral" / "tf2_mobilenet_v2_1.0_224_ptq.tflite"
 BRANCHED = SHARED / "models" / "generated-keras" / "bert_small_4l_256h_s128_fp32.tflite"
+DETECTOR = SHARED / "models" / "tf-examples" / "detect.tflite"
+SEGMENTER = SHARED / "models" / "tf-examples" / "deeplabv3_257_mv_gpu.tflite"
+NAMES = SHARED / "data" / "labels" / "coco_labels.txt"
+PERSON = SHARED / "data" / "coral" / "grace_hopper.bmp"
+"""A portrait in the public domain."""
 
 
 @frozen
@@ -108,6 +113,18 @@ PICTURES = (
         "Weights",
         "Types, quantisation and histograms of all constants.",
         report_page(MODEL, "tensors", script="document.querySelector('tr.link').click()"),
+    ),
+    Picture(
+        "detection",
+        "Detections",
+        "`onert_run detect.tflite --input photo.bmp --show out.png` reads a detector's outputs and draws them.",
+        by_command(run.main, str(DETECTOR), "--input", str(PERSON), "--labels", str(NAMES), "--show", "{}"),
+    ),
+    Picture(
+        "segmentation",
+        "Areas",
+        "The same for a network that gives each pixel a class.",
+        by_command(run.main, str(SEGMENTER), "--input", str(PERSON), "--show", "{}"),
     ),
     Picture(
         "beside",

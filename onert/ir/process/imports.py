@@ -11,7 +11,7 @@ import sys
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Iterable
 from contextlib import suppress
-from threading import current_thread, main_thread
+from threading import get_ident, main_thread
 from types import ModuleType
 
 from .forks import Section
@@ -25,7 +25,7 @@ def module(name: str) -> ModuleType:
     found = _there(name)
     if found is not None:
         return found
-    if current_thread() is main_thread() and name.partition(".")[0] in _OWN:
+    if get_ident() == main_thread().ident and name.partition(".")[0] in _OWN:
         return _in_another_thread(name)
     return _imported(name)
 
@@ -34,7 +34,7 @@ def ahead(names: Iterable[str]) -> None:
     """Import the project's own modules of these names that are not there yet, all in one thread: to start one for each
     takes longer than some of them do. What is wrong with one is told to whoever asks for it next."""
     missing = [name for name in names if _there(name) is None and name.partition(".")[0] in _OWN]
-    if len(missing) > 1 and current_thread() is main_thread():
+    if len(missing) > 1 and get_ident() == main_thread().ident:
         _wait_for(_Ahead(missing))
 
 
