@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from attrs import evolve
-
-from onert.ir import Array, CallTypes, Op, RuleError, Subgraph, TensorType, evaluate
+from onert.ir import Array, Op, RuleError, Subgraph, TensorType
 from onert.ir.ops.elementwise.binary import AddN, Binary, PRelu
 from onert.ir.ops.elementwise.comparison import Comparison
 from onert.ir.ops.elementwise.convert import Cast, Dequantize, Quantize
@@ -22,7 +20,7 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import BYTES
 
 from .float_elementwise import matrix
-from .int8_lookup_tables import WHOLE_BYTES, all_bytes, map_rows, one_scale
+from .int8_lookup_tables import WHOLE_BYTES, all_bytes, map_rows, one_scale, results
 
 _KINDS: tuple[type[Op], ...] = (
     Unary,
@@ -121,12 +119,7 @@ def table(subgraph: Subgraph, chain: Sequence[int]) -> Array:
         operation = subgraph.operations[at]
         types = subgraph.types(operation)
         given = [_given(i, t, values) for i, t in zip(operation.inputs, types.inputs, strict=True)]
-        known = tuple(
-            None if t is None or a is None else evolve(t, shape=a.shape, data=None)
-            for t, a in zip(types.inputs, given, strict=True)
-        )
-        result = evolve(types.output, shape=(len(values[root]),), data=None)
-        (values[operation.outputs[0]],) = evaluate(operation.op, given, CallTypes(known, (result,)))
+        values[operation.outputs[0]] = results(operation.op, types, given)
     return values[subgraph.operations[chain[-1]].outputs[0]]
 
 

@@ -64,11 +64,16 @@ def table(op: Op, types: CallTypes, at: int) -> Array:
     for i, t in enumerate(types.inputs):
         value = None if t is None else t.value
         inputs.append(all_bytes(types.input(at)) if i == at else None if value is None else value.reshape(1))
-    found = [
+    return results(op, types, inputs)
+
+
+def results(op: Op, types: CallTypes, inputs: Sequence[Array | None]) -> Array:
+    """The results of an operation for every byte: each operand is 256 elements, or one that is constant, or absent."""
+    given = tuple(
         None if t is None or a is None else evolve(t, shape=a.shape, data=None)
         for t, a in zip(types.inputs, inputs, strict=True)
-    ]
-    (out,) = evaluate(op, inputs, CallTypes(tuple(found), (evolve(types.output, shape=(256,), data=None),)))
+    )
+    (out,) = evaluate(op, inputs, CallTypes(given, (evolve(types.output, shape=(256,), data=None),)))
     return out
 
 

@@ -15,7 +15,7 @@ from onert_llvm.target.isa import Products
 
 from .requantize import FIELDS, OneByOne, fields_of
 from .steps import halves
-from .windows import number, origin
+from .windows import each_tap, number
 
 TOGETHER = 4
 """Channels of a group: their bytes are a word."""
@@ -75,22 +75,11 @@ class SmallDepthwise(Value):
 
     def _see(self, k: Kernel, task: Task, pixel: Val) -> None:
         """Put down where the pixels of a window are."""
-        y, x, image = origin(k, task, pixel)
-        source = k.view(k.view(task.ptr("input"), I8, 1)[image].address, I8, 1)
-        zero, place = task.ptr("zero"), k.var(task.ptr("room"))
-        down, right = k.var(y), k.var(x)
-        with k.times(number(task, "kernel_h")):
-            right.set(x)
-            line = k.view(source[down.get() * number(task, "row")].address, I8, 1)
-            inside = down.get().ult(number(task, "in_h"))
-            with k.times(number(task, "kernel_w")):
-                there = inside & right.get().ult(number(task, "in_w"))
-                found = there.select(line[right.get() * number(task, "pixel")].address, zero)
-                here = k.view(place.get(), PTR, 1)
-                here.store(found, align=4)
-                place.set(here[1].address)
-                right.set(right.get() + number(task, "dilation_w"))
-            down.set(down.get() + number(task, "dilation_h"))
+        place = k.var(task.ptr("room"))
+        with each_tap(k, task, pixel) as source:
+            here = k.view(place.get(), PTR, 1)
+            here.store(source, align=4)
+            place.set(here[1].address)
 
 
 class _Channels:

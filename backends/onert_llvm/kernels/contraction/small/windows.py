@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import I8, I32, Kernel, Type, Val, Var
 
@@ -34,20 +37,26 @@ def origin(k: Kernel, task: Task, pixel: Val) -> tuple[Val, Val, Val]:
     )
 
 
-def gather(k: Kernel, task: Task, pixel: Val, target: Val, words: bool) -> None:
-    """Copy the window of an output pixel, tap by tap `k` bytes; outside of the picture they are those of `zero`."""
+@contextmanager
+def each_tap(k: Kernel, task: Task, pixel: Val) -> Iterator[Val]:
+    """Loop over the window of an output pixel: where each tap's bytes are, those of `zero` outside of the picture."""
     y, x, image = origin(k, task, pixel)
-    to = k.var(target)
     source = k.view(k.view(task.ptr("input"), I8, 1)[image].address, I8, 1)
     zero = task.ptr("zero")
-    down, right, channels = k.var(y), k.var(x), number(task, "channels")
+    down, right = k.var(y), k.var(x)
     with k.times(number(task, "kernel_h")):
         right.set(x)
         line = k.view(source[down.get() * number(task, "row")].address, I8, 1)
         inside = down.get().ult(number(task, "in_h"))
         with k.times(number(task, "kernel_w")):
             there = inside & right.get().ult(number(task, "in_w"))
-            place = line[right.get() * number(task, "pixel")]
-            copy(k, there.select(place.address, zero), to, channels, words)
+            yield there.select(line[right.get() * number(task, "pixel")].address, zero)
             right.set(right.get() + number(task, "dilation_w"))
         down.set(down.get() + number(task, "dilation_h"))
+
+
+def gather(k: Kernel, task: Task, pixel: Val, target: Val, words: bool) -> None:
+    """Copy the window of an output pixel, tap by tap `k` bytes."""
+    to, channels = k.var(target), number(task, "channels")
+    with each_tap(k, task, pixel) as source:
+        copy(k, source, to, channels, words)
