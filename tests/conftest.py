@@ -7,6 +7,7 @@ the test themselves where nothing is raised.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Generator
 from functools import wraps
 from typing import Any
@@ -35,6 +36,9 @@ CHECKING = (
 
 pytest.register_assert_rewrite(*CHECKING)
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell that starts the suite in the background has it ignore interrupts, and so would all that tests interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("unshrunk", phases=(Phase.explicit, Phase.generate), database=None)
 """For who only asks whether a test fails: the smallest example takes long to find."""

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from chromium import PROGRAM, REASON, Chromium
+from patience import PATIENCE
 from report_models import MACHINE
 from shared_material import REPOSITORY
 
@@ -36,7 +37,7 @@ class Served:
     def ask(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, str]:
-        connection = http.client.HTTPConnection(ADDRESS, self.port, timeout=60)
+        connection = http.client.HTTPConnection(ADDRESS, self.port, timeout=PATIENCE)
         try:
             connection.request(method, path, body, dict(headers or {}))
             answer = connection.getresponse()
@@ -152,8 +153,11 @@ def test_an_interrupt_ends_the_server() -> None:
     model = REPOSITORY / "nnpackage" / "examples" / "digits_float"
     command = [sys.executable, "-m", "onert.tools.inspect", str(model), "--serve"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith(f"http://{ADDRESS}:")
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith(f"http://{ADDRESS}:")
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
     assert (out, err, process.returncode) == ("", "", 130)
