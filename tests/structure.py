@@ -8,9 +8,11 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from attrs import frozen
 from shared_material import REPOSITORY
 
 _DOTTED = re.compile(r"onert(?:_\w+)?(?:\.\w+)+")
+_QUOTED = re.compile(rf"[\"']{_DOTTED.pattern}[\"']")
 
 
 def written(*folders: str) -> list[Path]:
@@ -47,10 +49,37 @@ def absolute(node: ast.ImportFrom, path: Path) -> str:
     return ".".join([*parts[:keep], *([node.module] if node.module else [])])
 
 
+@frozen(eq=False)
+class Source:
+    """What a file says of itself and of others: its text, its docstring, its import statements, each with whether it is
+    inside of a function, and the strings that look like names of the product's modules.
+    """
+
+    text: str
+    docstring: str | None
+    imports: tuple[tuple[ast.Import | ast.ImportFrom, bool], ...]
+    names: frozenset[str]
+
+
 @cache
-def tree(path: Path) -> ast.Module:
-    """A file, parsed."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+def source(path: Path) -> Source:
+    """A file, read once. Its syntax tree is not kept: those of all files are a million objects."""
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    imports = ((n, inside) for n, inside in _statements(tree, False) if isinstance(n, ast.Import | ast.ImportFrom))
+    names: frozenset[str] = frozenset()
+    if _QUOTED.search(text):
+        strings = (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+        names = frozenset(filter(_DOTTED.fullmatch, strings))
+    return Source(text, ast.get_docstring(tree), tuple(imports), names)
+
+
+def _statements(node: ast.AST, inside: bool) -> Iterator[tuple[ast.AST, bool]]:
+    """What is written in a node, expressions left out, and whether that is inside of a function."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield child, inside
+            yield from _statements(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 @cache
@@ -59,7 +88,7 @@ def exported(package: str) -> Mapping[str, str]:
     path = modules()[package]
     if path.name != "__init__.py":
         return {}
-    nodes = [node for node in ast.walk(tree(path)) if isinstance(node, ast.ImportFrom)]
+    nodes = [node for node, _ in source(path).imports if isinstance(node, ast.ImportFrom)]
     return {alias.asname or alias.name: absolute(node, path) for node in nodes for alias in node.names}
 
 
@@ -76,14 +105,12 @@ def _defining(base: str, name: str) -> str:
 def dependencies(module: str) -> frozenset[str]:
     """The product's modules that a module imports: at its top, for its types, or later, by a name in a string."""
     path = modules()[module]
-    found: set[str] = set()
-    for node in ast.walk(tree(path)):
+    found = set(source(path).names)
+    for node, _ in source(path).imports:
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             found.update(_defining(absolute(node, path), alias.name) for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _DOTTED.fullmatch(node.value):
-            found.add(node.value)
     return frozenset(found & modules().keys()) - {module}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from shared_material import REPOSITORY
-from structure import absolute, circles, module_of, modules, siblings, sources, tree, written
+from structure import absolute, circles, module_of, modules, siblings, source, sources, written
 
 from onert.ir import OPS
 
@@ -97,26 +97,16 @@ def package_of(module: str) -> str | None:
 
 def imports(path: Path) -> Iterator[tuple[str, bool]]:
     """Absolute names of what a file imports, and whether that happens inside of a function."""
-    inside = {id(n) for f in ast.walk(tree(path)) if isinstance(f, ast.FunctionDef) for n in ast.walk(f)}
-    for node in ast.walk(tree(path)):
+    for node, inside in source(path).imports:
         if isinstance(node, ast.Import):
             for name in node.names:
-                yield name.name, id(node) in inside
-        elif isinstance(node, ast.ImportFrom):
+                yield name.name, inside
+        else:
             base = absolute(node, path)
-            yield base, id(node) in inside
+            yield base, inside
             if base == "onert":
                 for name in node.names:
-                    yield f"onert.{name.name}", id(node) in inside
-
-
-@pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(REPOSITORY)))
-def test_imports_descend(path: Path) -> None:
-    module = module_of(path)
-    package = package_of(module)
-    assert package is not None or module in ("onert", "onert.__main__")
-    assert [name for name, inside in imports(path) if inside and not {name.split(".")[0], name} & HEAVY] == []
-    assert [name for name, _ in imports(path) if package is not None and not may_import(package, name)] == []
+                    yield f"onert.{name.name}", inside
 
 
 def may_import(package: str, name: str) -> bool:
@@ -129,9 +119,22 @@ def may_import(package: str, name: str) -> bool:
     return top in sys.stdlib_module_names or top in others
 
 
-@pytest.mark.parametrize("path", all_written(), ids=lambda p: str(p.relative_to(REPOSITORY)))
-def test_files_are_short(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+@pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_a_file_imports_what_lies_below_says_what_it_is_about_and_leaves_nothing_for_later(path: Path) -> None:
+    package = package_of(module_of(path))
+    found = list(imports(path))
+    assert package is not None or module_of(path) in ("onert", "onert.__main__")
+    assert [name for name, inside in found if inside and not {name.split(".")[0], name} & HEAVY] == []
+    assert [name for name, _ in found if package is not None and not may_import(package, name)] == []
+    assert path.stem not in AVOIDED
+    assert source(path).docstring
+    assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", source(path).text)
+    assert not re.search(r"[\"'(]/(work|home|root|tmp)/", source(path).text)
+
+
+def test_files_are_short() -> None:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in all_written()}
+    assert {path: count for path, count in lengths.items() if count > MAX_LINES} == {}
 
 
 FOLDERS = sorted({path.parent for path in sources()} - {REPOSITORY / "backends"})
@@ -154,21 +157,8 @@ def test_circles_are_found() -> None:
     assert list(circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d"}})) == [("b", "c"), ("d",)]
 
 
-@pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(REPOSITORY)))
-def test_names_say_something(path: Path) -> None:
-    assert path.stem not in AVOIDED
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), "a module says what it is about"
-
-
 @pytest.mark.parametrize("name", sorted(n for n, op in OPS.items() if op.__module__.startswith("onert.")))
 def test_every_operation_has_a_page(name: str) -> None:
     doc = OPS[name].__doc__
     assert doc is not None
     assert len(doc.split()) >= 5
-
-
-@pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(REPOSITORY)))
-def test_nothing_is_left_for_later(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", text)
-    assert not re.search(r"[\"'(]/(work|home|root|tmp)/", text)
