@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from onert.backend import HOST, Program, Routine
 from onert.ir import Subgraph
 from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.element_indices import ScatterSlices
 from onert.ir.ops.elementwise.binary import AddN, Binary
 from onert.ir.ops.elementwise.comparison import Comparison
 from onert.ir.ops.elementwise.convert import Cast
@@ -21,7 +22,8 @@ def in_place(program: Program, assigned: Sequence[str]) -> frozenset[int]:
     """Those of a program's last outputs, which are assigned to variables by name, that may overwrite the variables.
 
     One may where nothing reads the variable, and where all that reads it leads element by element to the result: then
-    an element was read before it is overwritten, in whatever order and by how many threads operations run.
+    an element was read before it is overwritten, in whatever order and by how many threads operations run. So may a
+    variable to which slices are put or added, if all else that reads it is done when that begins.
     """
     routine, graph = program.main, program.main.subgraph
     inputs = {described.name: at for at, described in zip(graph.inputs, program.inputs, strict=True)}
@@ -40,6 +42,8 @@ def _may_overwrite(routine: Routine, variable: int | None, result: int) -> bool:
         return False
     if variable is None or not graph.uses.get(variable):
         return True
+    if isinstance(graph.operations[graph.definitions[result]].op, ScatterSlices):
+        return _is_put_into(routine, variable, graph.definitions[result])
     leading = _leading(graph, result)
     made = {graph.operations[at].outputs[0] for at in leading}
     given = {operand for at in leading for operand in graph.operations[at].used} - made
@@ -48,6 +52,26 @@ def _may_overwrite(routine: Routine, variable: int | None, result: int) -> bool:
         and leading.issuperset(graph.uses[variable])
         and all(_is_stored(routine, operand) for operand in given)
     )
+
+
+def _is_put_into(routine: Routine, variable: int, scatter: int) -> bool:
+    """Whether slices are put into a variable, and nothing reads it but what the slices and their indices are made of.
+
+    These lie in memory, so what reads the variable for them has ended; a view of it would not have.
+    """
+    graph = routine.subgraph
+    x, *rest = graph.operations[scatter].used
+    if x != variable or variable in rest or not all(_is_stored(routine, operand) for operand in rest):
+        return False
+    before: set[int] = set()
+    waiting = [graph.definitions[operand] for operand in rest if operand in graph.definitions]
+    while waiting:
+        at = waiting.pop()
+        if at not in before:
+            before.add(at)
+            waiting += [graph.definitions[i] for i in graph.operations[at].used if i in graph.definitions]
+    readers = [at for at in graph.uses[variable] if at != scatter]
+    return all(at in before and not graph.operations[at].op.shares for at in readers)
 
 
 def _leading(graph: Subgraph, result: int) -> frozenset[int]:

@@ -10,7 +10,7 @@ import pytest
 import onert.flow as myelin
 from onert.frontend.flow.resolve import ASSIGNING
 from onert.frontend.flow.table.assignments import ASSIGNMENTS
-from onert.ir import Array
+from onert.ir import Array, ExecutionError
 
 RNG = np.random.default_rng(12)
 Build = Callable[[myelin.Builder, myelin.Variable, myelin.Variable], None]
@@ -143,3 +143,124 @@ def test_an_assignment_that_stands_before_what_it_needs_comes_behind_it() -> Non
 
 def test_the_reader_of_files_knows_the_operations_that_assign() -> None:
     assert ASSIGNMENTS.keys() == ASSIGNING
+
+
+ROWS = np.array([[3], [5], [-1], [3]], "i4")
+Rows = Callable[[myelin.Builder, myelin.Variable, myelin.Variable], None]
+
+
+def _added(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
+    f.assign_add_scatter(w, f.const(ROWS), x)
+
+
+def _of_its_own(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
+    f.assign_add_scatter(w, f.const(ROWS), f.mul(f.gather(w, f.const(abs(ROWS))), x))
+
+
+def _scattered_first(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
+    f.assign(w, f.add(f.scatter(f.const(ROWS), x, w.shape), w))
+
+
+def _twice_added(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
+    _added(f, w, x)
+    f.assign_add_scatter(w, f.const(ROWS[:2]), f.sum(x, 0), batch=0, pooled=True)
+
+
+def _read_behind(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
+    f.neg(w, name="before")
+    _added(f, w, x)
+
+
+def _by_a_view(f: myelin.Builder, w: myelin.Variable, x: myelin.Variable) -> None:
+    places = np.concatenate([np.zeros_like(ROWS), abs(ROWS)], 1)
+    f.assign_add_scatter(w, f.const(ROWS), f.gather(f.reshape(w, [1, N, 4]), f.const(places)))
+
+
+def _plus(*rows: tuple[int, float]) -> Meaning:
+    def meaning(w: Array, x: Array) -> Array:
+        found = w.copy()
+        for at, row in enumerate((3, 5, 0, 3)):
+            found[row] += x[at] * (at != 2)
+        for row, factor in rows:
+            found[row] += factor * x.sum(0)
+        return found
+
+    return meaning
+
+
+def _plus_own(w: Array, x: Array) -> Array:
+    found = w.copy()
+    for at in (0, 1, 3):
+        found[ROWS[at, 0]] += w[ROWS[at, 0]] * x[at]
+    return found
+
+
+ADDED: dict[str, tuple[Rows, Meaning, bool]] = {
+    "rows": (_added, _plus(), True),
+    "rows made of the variable's": (_of_its_own, _plus_own, True),
+    "scattered rows in a sum": (_scattered_first, _plus(), True),
+    "rows of two operations": (_twice_added, _plus((3, 1), (5, 1)), True),
+    "a variable that something else reads": (_read_behind, _plus(), False),
+    "rows of a view": (_by_a_view, lambda w, x: _plus_own(w, np.ones_like(x)), False),
+}
+
+
+@pytest.mark.parametrize("case", ADDED)
+def test_rows_are_added_where_the_variable_lies(case: str) -> None:
+    """With no tensor of its size in between, unless something else reads it."""
+    build, meaning, expected = ADDED[case]
+    flow = myelin.Flow()
+    f = flow.define("f")
+    start, given = RNG.uniform(-1, 1, (N, 4)).astype("f4"), RNG.uniform(-1, 1, (4, 4)).astype("f4")
+    w, x = f.parameter("W", shape=[N, 4], value=start), f.var("x", shape=[4, 4])
+    build(f, w, x)
+    net = myelin.Compiler(num_threads=1).compile(flow)
+    cell = net.cell("f")
+    assert [step.kernel for step in cell.compiled.steps][-1] == "AssignAddScatter"
+    assert bool(cell.compiled.in_place) is expected
+    assert any(field.type.nbytes >= start.nbytes for field in cell.compiled.layout.fields.values()) is not expected
+    data = cell.instance()
+    if x in cell:
+        data[x] = given
+    wanted = start.astype("f8")
+    for _ in range(2):
+        data.compute()
+        wanted = meaning(wanted, given.astype("f8"))
+    np.testing.assert_allclose(np.asarray(net[w]), wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_an_index_outside_of_a_variable_is_an_error() -> None:
+    flow = myelin.Flow()
+    f = flow.define("f")
+    w, rows = f.parameter("W", shape=[N, 4]), f.var("rows", "int32", [1, 1])
+    f.assign_add_scatter(w, rows, np.ones((1, 4), "f4"))
+    net = myelin.Compiler(num_threads=1).compile(flow)
+    data = net.cell("f").instance()
+    data[rows] = N
+    with pytest.raises(ExecutionError, match=f"index {N} is outside of dimension 0 of {N}"):
+        data.compute()
+    assert not np.asarray(net[w]).any()
+
+
+def test_what_an_embedding_learns_is_added_up_row_by_row() -> None:
+    """Rows that two operations read meet in one tensor, and nothing else of the table's size is made."""
+    flow = myelin.Flow()
+    f = flow.define("f")
+    start = RNG.standard_normal((1000, 3)).astype("f4")
+    table = f.parameter("table", shape=[1000, 3], value=start)
+    one, bag = f.var("one", "int32", [4, 1]), f.var("bag", "int32", [3, 1])
+    f.add(f.sum(f.square(f.gather(table, one))), f.sum(f.square(f.gather_sum(table, bag))), name="loss")
+    f.func.backprop = True  # type: ignore[union-attr]
+    net = myelin.Compiler(num_threads=1).compile(flow)
+    data, back = net.cell("f").instance(), net.cell("gradients/f").instance()
+    ones, bags = np.array([3, 5, 3, 9], "i4"), np.array([3, 7, 8], "i4")
+    data[one], data[bag] = ones[:, None], bags[:, None]
+    data.compute()
+    back["gradients/f/primal"], back["gradients/f/d_loss:0"] = data, 1.0
+    back.compute()
+    expected = np.zeros((1000, 3))
+    np.add.at(expected, ones, 2 * start[ones])
+    np.add.at(expected, bags, 2 * start[bags].sum(0))
+    np.testing.assert_allclose(np.asarray(back["gradients/f/d_table"]), expected, rtol=1e-5)
+    fields = net.cell("gradients/f").compiled.layout.fields
+    assert [name for name, field in fields.items() if field.type.nbytes >= start.nbytes] == ["gradients/f/d_table"]

@@ -9,6 +9,7 @@ import pytest
 
 from onert.ir import DType, ExecutionError, Op
 from onert.ir.ops.data_movement.dense import SparseToDense
+from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
 from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, ScatterNd
 from onert.ir.ops.reduction.scan import CumSum
@@ -56,6 +57,17 @@ def test_updates_are_added_up_where_indices_meet(isa: Isa, dtype: Any, wide: Any
 def test_slices_of_any_depth_are_added_up(isa: Isa, shape: tuple[int, ...], depth: int) -> None:
     updates = _draw(np.float32, 9, *shape[depth:])
     check(*single(ScatterNd(), _indices(shape[:depth], 9), updates, np.array(shape), constant=(2,)), isa, threads=2)
+
+
+@ISAS
+@pytest.mark.parametrize("combination", Combination, ids=lambda c: c.value)
+def test_slices_are_combined_with_what_is_there(isa: Isa, combination: Combination) -> None:
+    extreme = combination in (Combination.MAX, Combination.MIN)  # native code passes over what is not a number
+    for dtype in (np.int8, np.uint64) if extreme else (np.float32, np.int8, np.uint64):
+        for shape, depth in SHAPES[:3]:
+            x, updates = _draw(dtype, *shape), _draw(dtype, 9, *shape[depth:], seed=1)
+            with np.errstate(over="ignore"):
+                check(*single(ScatterSlices(combination), x, _indices(shape[:depth], 9), updates), isa, threads=2)
 
 
 @ISAS

@@ -9,6 +9,7 @@ from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.ops.control_flow.refuse import Refuse
 from onert.ir.ops.data_movement.dense import SparseToDense
+from onert.ir.ops.data_movement.element_indices import ScatterSlices
 from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, ScatterNd
 from onert.ir.ops.data_movement.part_update import Overwritten
@@ -37,6 +38,7 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     MaxUnpool2D: (rule("reduction.indexed_pool", "lower_inverse"),),
     NonMaxSuppression: (rule("vision_audio.suppression"),),
     ScatterNd: (rule("data_movement.scatter"),),
+    ScatterSlices: (rule("data_movement.scatter", "lower_combined", "why_not_combined"),),
     SparseToDense: (rule("data_movement.scatter", "lower_sparse"),),
     **dict.fromkeys((SegmentSum, UnsortedSegment), (rule("data_movement.scatter", "lower_segments"),)),
     **dict.fromkeys(

@@ -11,6 +11,7 @@ from .composites import expand_softmax
 from .expressions import Expressions
 from .library import Kernel, Library
 from .products import fuse_products
+from .updates import add_rows_in_place, join_added_rows
 
 
 def standard_library() -> Library:
@@ -24,4 +25,6 @@ def standard_library() -> Library:
     library.transformer(Expressions())
     library.transformer(fuse_products)
     library.transformer(expand_softmax)
+    library.transformer(join_added_rows)
+    library.transformer(add_rows_in_place)
     return library

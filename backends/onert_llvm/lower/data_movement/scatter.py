@@ -8,6 +8,7 @@ import numpy as np
 
 from onert.ir import Array, CallTypes, DType, Op
 from onert.ir.ops.data_movement.dense import SparseToDense
+from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
 from onert.ir.ops.data_movement.gather import ScatterNd
 from onert.ir.ops.reduction.segment import SegmentReduction, SegmentSum, UnsortedSegment
 from onert_llvm.command.command import Pointer, Slot
@@ -17,6 +18,8 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS
 from onert_llvm.lower.strided_copy import move, operand, side
 
+from . import movement
+
 _PIECE = 1 << 10
 """Elements of each slice in a work tile."""
 
@@ -25,6 +28,13 @@ _JOINS: Mapping[SegmentReduction, Join] = {
     SegmentReduction.PROD: Join.MUL,
     SegmentReduction.MAX: Join.MAX,
     SegmentReduction.MIN: Join.MIN,
+}
+_COMBINED: Mapping[Combination, Join] = {
+    Combination.REPLACE: Join.PUT,
+    Combination.ADD: Join.ADD,
+    Combination.MUL: Join.MUL,
+    Combination.MAX: Join.MAX,
+    Combination.MIN: Join.MIN,
 }
 _STORED = {1: Kind.U8, 2: Kind.U16, 4: Kind.U32, 8: Kind.U64}
 """Elements that are moved as they are, by their size."""
@@ -38,9 +48,36 @@ def why_not(op: Op, types: CallTypes) -> str | None:
     if indices.dtype not in (DType.INT32, DType.INT64):
         return f"indices of {indices.dtype.text} have no native form"
     dtype = types.output.dtype
-    if isinstance(op, SparseToDense):
+    if isinstance(op, SparseToDense) or (isinstance(op, ScatterSlices) and op.combination is Combination.REPLACE):
         return None if dtype.itemsize in _STORED else "elements of this size have no native form"
     return None if dtype in KINDS else "elements of this type have no native form"
+
+
+def why_not_combined(op: ScatterSlices, types: CallTypes) -> str | None:
+    """Why this backend does not combine slices so; None if it does."""
+    given = (types.input(0), types.input(2), types.output)
+    if any(t.quantization != given[0].quantization for t in given):
+        return "elements are quantised in several ways"
+    if op.combination is not Combination.REPLACE:
+        if given[0].dtype is DType.BOOL or given[0].quantization is not None:
+            return "elements of this type are combined in a way of their own"
+        if given[0].dtype.is_float and op.combination in (Combination.MAX, Combination.MIN):
+            return "native code passes over what is not a number"
+    return why_not(op, types)
+
+
+def lower_combined(lowering: Lowering, operations: Sequence[int]) -> None:
+    """All elements as they are, then slices combined with those that are there."""
+    (at,) = operations
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, ScatterSlices)
+    x, indices, updates = operation.used
+    movement.copy(lowering, at)
+    dtype = lowering.type(x).dtype
+    kind = _STORED[dtype.itemsize] if op.combination is Combination.REPLACE else KINDS[dtype]
+    depth = lowering.shape(indices)[-1]
+    _emit(lowering, at, _COMBINED[op.combination], kind, (indices, updates), lowering.shape(x), depth)
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from onert.frontend.flow.emitter import Emitter, Node, Rule
+from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
 from onert.ir.ops.elementwise.binary import BinaryKind
 
-from .gathers import scattered
+from .gathers import placed
 from .products import product
 
 
@@ -28,10 +29,10 @@ def _assign_add_matmul(e: Emitter, node: Node) -> int:
 
 
 def _assign_add_scatter(e: Emitter, node: Node) -> int:
-    """Rows added where indices name."""
+    """Rows added where indices name; the others are not touched."""
     node.require_inputs(3)
     target, indices, value = node.inputs
-    return e.binary(BinaryKind.ADD, target, scattered(e, node, indices, value, e.shape(target)))
+    return e.add(ScatterSlices(Combination.ADD), target, *placed(e, node, indices, value, e.shape(target)))
 
 
 ASSIGNMENTS: Mapping[str, Rule] = {

@@ -91,10 +91,11 @@ def _pooled(kind: Reduction) -> Rule:
     return rule
 
 
-def scattered(e: Emitter, node: Node, indices: int, value: int, shape: tuple[int, ...]) -> int:
-    """Zeros of a shape, with rows added where indices name; a negative index names none.
+def placed(e: Emitter, node: Node, indices: int, value: int, shape: tuple[int, ...]) -> tuple[int, int]:
+    """Indices into a tensor of a shape, none of them negative, and the row that is added at each.
 
-    With the attribute `pooled`, the rows that the indices of one batch name all get the same value.
+    A negative index names nothing: it is 0, and its row zeros. With the attribute `pooled`, the rows that the indices
+    of one batch name all get the same value.
     """
     rank = e.rank(indices)
     if rank == 0:
@@ -111,12 +112,15 @@ def scattered(e: Emitter, node: Node, indices: int, value: int, shape: tuple[int
         value = e.add(BroadcastTo(), value, e.indices(rows))
     inside, missing = _held(e, indices, by_number=False)
     wide = e.reshape(missing, (*e.shape(missing), *(1,) * (len(rows) - e.rank(missing))))
-    return e.add(ScatterNd(), inside, e.add(Select(), wide, e.like(value, 0), value), e.indices(shape))
+    return inside, e.add(Select(), wide, e.like(value, 0), value)
 
 
 def _scatter(e: Emitter, node: Node) -> int:
-    node.require_inputs(2, 3)
-    return scattered(e, node, node.inputs[0], node.inputs[1], shapes.static(node.result.shape))
+    """Zeros of the declared shape, with rows added where indices name."""
+    node.require_inputs(2)
+    indices, value = node.inputs
+    shape = shapes.static(node.result.shape)
+    return e.add(ScatterNd(), *placed(e, node, indices, value, shape), e.indices(shape))
 
 
 def _one_hot(e: Emitter, node: Node) -> int:

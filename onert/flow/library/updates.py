@@ -1,0 +1,167 @@
+"""Scattered rows that are added to a variable, without a tensor of its size that is zeros but for these rows."""
+
+from __future__ import annotations
+
+from onert.flow.builder import Builder
+from onert.flow.graph import Function, Graph, Operation, Variable
+from onert.frontend.flow.attributes import boolean, integer
+
+from .rewriting import detach, forget, is_assigned_between, is_internal, remove, rewire
+
+
+def add_rows_in_place(flow: Graph) -> bool:
+    """Rows are added where they belong.
+
+    AssignAdd(w, Scatter(i, v))          -->  AssignAddScatter(w, i, v)
+    Assign(w, Add(w, Scatter(i, v)))     -->  AssignAddScatter(w, i, v)
+    AssignAdd(w, Add(Scatter(i, v), y))  -->  AssignAddScatter(w, i, v); AssignAdd(w, y)
+    """
+    changed = False
+    for operation in list(flow.ops.values()):
+        if operation.func is None or len(operation.inputs) != 2 or operation.type not in ("AssignAdd", "Assign"):
+            continue
+        target, value = operation.inputs
+        total = _sum(value, operation)
+        if operation.type == "AssignAdd" and _is_scattered(value, operation, target):
+            _put(flow, operation, value)
+        elif operation.type == "AssignAdd" and total is not None and _may_split(total, operation):
+            _split(flow, operation, total)
+        elif operation.type == "Assign" and total is not None and _is_scattered(_other(total, target), total, target):
+            _put(flow, operation, _other(total, target))
+        else:
+            continue
+        changed = True
+    return changed
+
+
+def _sum(value: Variable, reader: Operation) -> Operation | None:
+    """The operation that adds two tensors up to a variable, which nothing but `reader` uses; None if there is none."""
+    total = value.producer
+    if total is None or total.type != "Add" or total.func is not reader.func or len(set(total.inputs)) != 2:
+        return None
+    return total if is_internal(value, reader) and not is_assigned_between(total, reader) else None
+
+
+def _other(total: Operation, target: Variable) -> Variable:
+    """What is added to `target`; `target` itself where it takes no part."""
+    others = [v for v in total.inputs if v is not target]
+    return others[0] if len(others) == 1 else target
+
+
+def _is_scattered(value: Variable, reader: Operation, target: Variable) -> bool:
+    """Whether a variable consists of scattered rows of which nothing but `reader` makes anything."""
+    scatter = value.producer
+    if scatter is None or scatter.type != "Scatter" or len(scatter.inputs) != 2 or scatter.func is not reader.func:
+        return False
+    fits = list(value.shape) == list(target.shape) and value.type == target.type.removeprefix("&")
+    return fits and is_internal(value, reader) and not is_assigned_between(scatter, reader)
+
+
+def _put(flow: Graph, operation: Operation, value: Variable) -> None:
+    """Let an operation that assigns add the rows of which a variable consists."""
+    (target, assigned), scatter = operation.inputs, value.producer
+    assert scatter is not None
+    rows, outputs = list(scatter.inputs), list(operation.outputs)
+    detach(operation)
+    if assigned is not value:
+        assert assigned.producer is not None
+        remove(flow, assigned.producer)
+    remove(flow, scatter)
+    rewire(operation, "AssignAddScatter", [target, *rows], outputs)
+    operation.attrs = {**operation.attrs, **scatter.attrs}
+    forget(flow, [assigned, value])
+
+
+def _may_split(total: Operation, operation: Operation) -> bool:
+    """Whether the terms of a sum may be added one after the other, and one of them is scattered rows.
+
+    What else reads the variable might have to stand before both.
+    """
+    target = operation.inputs[0]
+    readers = [o for o in target.consumers if o.func is operation.func]
+    shapes = {tuple(v.shape) for v in (target, *total.inputs)}
+    scattered = any(_is_scattered(v, total, target) for v in total.inputs)
+    return scattered and readers == [operation] and len(shapes) == 1 and not operation.outputs
+
+
+def _split(flow: Graph, operation: Operation, total: Operation) -> None:
+    """Let one operation add the first term of a sum, and the one that added the sum its second term."""
+    (target, value), (first, second), function = operation.inputs, total.inputs, operation.func
+    assert function is not None
+    remove(flow, total)
+    rewire(operation, "AssignAdd", [target, second], ())
+    forget(flow, [value])
+    name = f"{operation.name}/first"
+    while name in flow.ops:
+        name += "_"
+    before = flow.op(name)
+    before.attrs = dict(operation.attrs)
+    rewire(before, "AssignAdd", [target, first], ())
+    before.func = function
+    function.ops.insert(function.ops.index(operation), before)
+
+
+def join_added_rows(flow: Graph) -> bool:
+    """Rows for one variable are added by one operation, which so needs no copy of it in between.
+
+    AssignAddScatter(w, i, v); AssignAddScatter(w, j, u)  -->  AssignAddScatter(w, Concat(i, j), Concat(v, u))
+    """
+    changed = False
+    for function in flow.funcs.values():
+        adding: dict[Variable, list[Operation]] = {}
+        for operation in function.ops:
+            if operation.type == "AssignAddScatter" and len(operation.inputs) == 3 and not operation.outputs:
+                adding.setdefault(operation.inputs[0], []).append(operation)
+        for target, operations in adding.items():
+            if _may_join(function, target, operations):
+                _join(flow, function, operations)
+                changed = True
+    return changed
+
+
+def _may_join(function: Function, target: Variable, operations: list[Operation]) -> bool:
+    """Whether operations are all that reads a variable, and name its rows by indices of one form."""
+    readers = {o for o in target.consumers if o.func is function}
+    forms = {(_depth(o.inputs[1]), o.inputs[1].type, o.inputs[2].type, o.attrs.get("task")) for o in operations}
+    known = all(v.shape_defined() for o in operations for v in o.inputs)
+    last = operations[-1]
+    moved = any(is_assigned_between(o, last) for o in operations[:-1])
+    return len(operations) > 1 and readers == set(operations) and len(forms) == 1 and known and not moved
+
+
+def _depth(indices: Variable) -> int:
+    """How many dimensions an index names."""
+    return indices.shape[-1] if indices.shape else 1
+
+
+def _join(flow: Graph, function: Function, operations: list[Operation]) -> None:
+    """Let the last operation add all rows."""
+    target, last, count = operations[0].inputs[0], operations[-1], len(function.ops)
+    f = Builder(flow, function)
+    parts = [_rows(f, operation) for operation in operations]
+    indices, rows = (f.concat(list(side), axis=0) for side in zip(*parts, strict=True))
+    made = function.ops[count:]
+    del function.ops[count:]
+    for operation in operations[:-1]:
+        remove(flow, operation)
+    rewire(last, "AssignAddScatter", [target, indices, rows], ())
+    last.attrs = {name: value for name, value in last.attrs.items() if name not in ("batch", "pooled")}
+    at = function.ops.index(last)
+    function.ops[at:at] = made
+
+
+def _rows(f: Builder, operation: Operation) -> tuple[Variable, Variable]:
+    """The indices of an operation as [rows, depth], and a row of the variable for each."""
+    target, indices, value = operation.inputs
+    depth = _depth(indices)
+    places, row = indices.shape[:-1], target.shape[depth:]
+    wide = [*places, *row]
+    if boolean(operation.attrs.get("pooled", "0")):
+        lead = value.shape[: integer(operation.attrs.get("batch", "0"))]
+        value = f.reshape(value, [*lead, *(1,) * (len(places) - len(lead)), *row])
+    if list(value.shape) != wide:
+        value = f.broadcast(value, wide)
+    count = 1
+    for size in places:
+        count *= size
+    return f.reshape(indices, [count, depth]), f.reshape(value, [count, *row])
