@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import onert
@@ -26,15 +27,19 @@ _ARENA = 64 << 20
 _REPORT = f"""
 import sys
 from tflite_micro import runtime
-runtime.Interpreter.from_file(sys.argv[1], arena_size={_ARENA}).print_allocations()
+for number, path in enumerate(sys.argv[1:]):
+    print(f"model {{number}}", flush=True)
+    runtime.Interpreter.from_file(path, arena_size={_ARENA}).print_allocations()
 """
 
 
-def theirs(model: Path) -> int | None:
-    """The bytes of the arena; None for a model that does not run there."""
-    done = subprocess.run([sys.executable, "-c", _REPORT, str(model)], capture_output=True, text=True, check=False)
-    found = re.search(r"Arena allocation total (\d+) bytes", done.stdout + done.stderr)
-    return int(found.group(1)) if found else None
+def theirs(models: Sequence[Path]) -> list[int | None]:
+    """The bytes of each model's arena; None for one that does not run there, and those behind it."""
+    command = [sys.executable, "-u", "-c", _REPORT, *map(str, models)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    said = re.split(r"^model \d+$", done.stdout, flags=re.MULTILINE)[1:]
+    found = [re.search(r"Arena allocation total (\d+) bytes", text) for text in said]
+    return [int(match.group(1)) if match else None for match in found] + [None] * (len(models) - len(found))
 
 
 def ours(model: Path, target: str = TARGET, overlap: bool = False) -> int:
@@ -58,7 +63,7 @@ def main() -> int:
                 models[-1].write_bytes(make())
         for model in models:
             apart, together = (ours(model, options.target, overlap) for overlap in (False, True))
-            print(f"| {model.stem} | {apart} | {together} | {theirs(model) or '-'} |", flush=True)
+            print(f"| {model.stem} | {apart} | {together} | {theirs([model])[0] or '-'} |", flush=True)
     return 0
 
 

@@ -1,14 +1,16 @@
-/* The start of a program on a bare board: runs the bundle once on what is linked in, and sends back what it made.
+/* The start of a program on a bare board: runs entries of the bundle once each on what is linked in, and sends back what
+ * they made.
  *
- * No library: vector table, stack, and semihosting for the results. Compiled with -include NAME.h -DENTRY=NAME
- * -DCONSTANTS=... -DMUTABLES=... -DACTIVATIONS=... (sizes). The file "made" gets the mutables, the file "told" three
- * words: what the entry returned, instructions that it took (0 where the board cannot count), bytes of stack.
+ * No library: vector table, stack, and semihosting for the results. Compiled with -include NAME.h -DENTRIES=A,B,...
+ * -DCOUNT=... (of entries) -DMUTABLES=... -DACTIVATIONS=... (sizes). The file "made" gets the mutables, the file "told"
+ * three words for each entry: what it returned, instructions that it took (0 where the board cannot count), bytes of stack.
  */
 #include <stdint.h>
 
 extern uint8_t constants[], given[], stack_low[], stack_top[];
-extern int ENTRY(uint8_t *, uint8_t *, uint8_t *);
 
+static int (*const entries[COUNT])(const uint8_t *, uint8_t *, uint8_t *) = {ENTRIES};
+static uint32_t told[COUNT][3];
 static uint8_t mutables[MUTABLES + 1] __attribute__((aligned(64)));
 static uint8_t activations[ACTIVATIONS + 1] __attribute__((aligned(64)));
 
@@ -74,20 +76,25 @@ static void send(const char *name, uintptr_t length, const void *from, uintptr_t
 
 void fault(void) { leave(FAULT); }
 
-void run(void) {
-  uint32_t told[3];
-  volatile uint32_t *word;
+static void __attribute__((noinline)) one(uint32_t number) {
+  volatile uint32_t *word, *below = (volatile uint32_t *)__builtin_frame_address(0) - 64;
   uintptr_t at;
-  prepare();
-  for (at = 0; at != MUTABLES; ++at) mutables[at] = given[at];
   for (at = 0; at != ACTIVATIONS; ++at) activations[at] = 0xAA; /* an entry expects nothing of them */
-  for (word = (uint32_t *)stack_low; (uintptr_t)word < (uintptr_t)&told - 256; ++word) *word = PAINT;
+  for (word = (uint32_t *)stack_low; word < below; ++word) *word = PAINT;
   begin_count();
-  told[0] = (uint32_t)ENTRY(constants, mutables, activations);
-  told[1] = counted();
+  told[number][0] = (uint32_t)entries[number](constants, mutables, activations);
+  told[number][1] = counted();
   for (word = (uint32_t *)stack_low; *word == PAINT; ++word) {
   }
-  told[2] = (uint32_t)((uintptr_t)stack_top - (uintptr_t)word);
+  told[number][2] = (uint32_t)((uintptr_t)stack_top - (uintptr_t)word);
+}
+
+void run(void) {
+  uintptr_t at;
+  uint32_t number;
+  prepare();
+  for (at = 0; at != MUTABLES; ++at) mutables[at] = given[at];
+  for (number = 0; number != COUNT; ++number) one(number);
   send("made", 4, mutables, MUTABLES);
   send("told", 4, told, sizeof told);
   leave(0);

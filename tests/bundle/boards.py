@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,8 @@ from attrs import frozen
 from patience import PATIENCE
 
 from onert.bundle.description import Description, read
-from onert.bundle.variables import Role
 
-from .machines import HERE, call
+from .machines import HERE, after, before, call
 
 Array = np.ndarray[Any, Any]
 
@@ -134,57 +133,40 @@ SECTIONS {{
 """
 
 
-def run(board: Board, folder: Path, inputs: Sequence[Array]) -> Told:
-    """Link the bundle in a folder into an image for the board and run it.
+def run(board: Board, folder: Path, inputs: Mapping[str, Sequence[Array]]) -> dict[str, Told]:
+    """Link the bundle in a folder into an image for the board, which runs entries one after the other.
 
     State begins as the bundle's reset leaves it.
     """
     (header,) = folder.glob("*.h")
     description = read(header)
-    _given(description, inputs).tofile(folder / "given")
-    entry = "run" if board.family == "arm" else "_start"
-    (folder / "board.ld").write_text(_LAYOUT.format(entry=entry, flash=board.flash, ram=board.ram))
-    sizes = {
+    before(description, inputs).tofile(folder / "given")
+    start = "run" if board.family == "arm" else "_start"
+    (folder / "board.ld").write_text(_LAYOUT.format(entry=start, flash=board.flash, ram=board.ram))
+    facts = {
+        "ENTRIES": ",".join(inputs),
+        "COUNT": len(inputs),
         "UNIT": int(board.hard),
         "MUTABLES": description.mutables,
         "ACTIVATIONS": description.activations,
         "NANOSECONDS": board.tick,
     }
-    defines = [f"-D{name}={value}" for name, value in {"ENTRY": description.name, **sizes}.items()]
+    defines = [f"-D{name}={value}" for name, value in facts.items()]
     flags = ["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-fno-tree-loop-distribute-patterns"]
     object_file = folder / f"{description.name}.o"
-    source = [*board.flags, *flags, *defines, f'-DWEIGHTS="{folder / description.name}.weights"', f"-I{folder}"]
+    source = [*board.flags, *flags, *defines, f'-DWEIGHTS="{folder / description.name}.weights"', "-include", header]
     call(board.compiler, *source, "-Wa,-I" + str(folder), "-c", HERE / "board.c", "-o", folder / "board.o")
     linked = ["-nostdlib", "-static", "-T", folder / "board.ld", folder / "board.o", object_file, "-lgcc"]
     call(board.compiler, *board.flags, *linked, "-o", folder / "image")
-    return _emulated(board, folder, description)
+    return _emulated(board, folder, description, list(inputs))
 
 
-def _emulated(board: Board, folder: Path, description: Description) -> Told:
+def _emulated(board: Board, folder: Path, description: Description, entries: Sequence[str]) -> dict[str, Told]:
     quiet = ("-nographic", "-monitor", "none", "-serial", "none", "-icount", "shift=0")
     hosting = ("-semihosting-config", "enable=on,target=native")
     command = [*board.emulator, *quiet, *hosting, "-kernel", "image"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0, f"{board.name}: {done.returncode} {done.stderr}"
-    code, instructions, stack = np.fromfile(folder / "told", np.uint32).tolist()
+    told = np.fromfile(folder / "told", np.uint32).reshape(-1, 3).tolist()
     made = np.fromfile(folder / "made", np.uint8)
-    outputs = []
-    for variable in description.variables:
-        if variable.role is Role.OUTPUT:
-            t = variable.info.type
-            raw = made[variable.offset : variable.offset + t.nbytes]
-            outputs.append(raw.view(t.dtype.numpy).reshape([d or 0 for d in t.shape]))
-    return Told(code, instructions, stack, outputs)
-
-
-def _given(description: Description, inputs: Sequence[Array]) -> Array:
-    """The mutables before a call."""
-    area = np.zeros(description.mutables, np.uint8)
-    given = [v for v in description.variables if v.role is Role.INPUT]
-    for variable, array in zip(given, inputs, strict=True):
-        area[variable.offset : variable.offset + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    for variable in description.variables:
-        if variable.role is Role.STATE:
-            t = variable.info.type
-            area[variable.offset : variable.offset + t.nbytes].view(t.dtype.numpy)[...] = t.cleared
-    return area
+    return {entry: Told(*facts, after(description, made, entry)) for entry, facts in zip(entries, told, strict=True)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 from attrs import frozen
 from patience import PATIENCE
 
-from onert.bundle.description import read
+from onert.bundle.description import Description, read
 from onert.bundle.variables import Role
 
 HERE = Path(__file__).parent
@@ -68,51 +68,83 @@ def _on(machines: Sequence[Machine]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("machine", [pytest.param(m, id=m.name, marks=mark) for m, mark in found])
 
 
-every_machine = _on(MACHINES)
-every_sound_machine = _on([m for m in MACHINES if m.name != "riscv64-v"])
+SOUND = tuple(m for m in MACHINES if m.name != "riscv64-v")
 """Those that run any code: QEMU 7.2 aborts in its own translator (decode_save_opc) on some of RISC-V's vector code."""
+
+every_machine = _on(MACHINES)
+every_sound_machine = _on(SOUND)
 
 needs_compiler = pytest.mark.skipif(HOST.missing is not None, reason="gcc is not installed")
 
 
-def run(machine: Machine, folder: Path, inputs: Sequence[Array]) -> tuple[int, list[Array]]:
-    """Link the bundle in a folder into a program for the machine and run it: its exit status, and the outputs.
+@frozen
+class Linked:
+    """A bundle in a folder as a program for a machine: the command before what follows for one run."""
 
-    State begins as the bundle's reset leaves it.
-    """
-    (header,) = folder.glob("*.h")
-    description = read(header)
+    folder: Path
+    description: Description
+    command: tuple[str, ...]
+
+    def run(self, inputs: Sequence[Array], entry: str | None = None) -> tuple[int, list[Array]]:
+        """The exit status of an entry, which is what it returns, and its outputs. State begins as reset leaves it."""
+        entry = entry or self.description.entries[0]
+        before(self.description, {entry: inputs}).tofile(self.folder / "given")
+        files = [
+            str(self.folder / f"{self.description.name}.weights"),
+            *(str(self.folder / x) for x in ("given", "made")),
+        ]
+        chosen = str(self.description.entries.index(entry))
+        code = subprocess.run(
+            [*self.command, *files, "1", chosen], check=False, timeout=PATIENCE, stdout=subprocess.DEVNULL
+        )
+        return code.returncode, after(self.description, np.fromfile(self.folder / "made", np.uint8), entry)
+
+
+def run(machine: Machine, folder: Path, inputs: Sequence[Array]) -> tuple[int, list[Array]]:
+    """Link the bundle in a folder into a program for the machine and run it: its exit status, and the outputs."""
+    return linked(machine, folder).run(inputs)
+
+
+def before(description: Description, inputs: Mapping[str, Sequence[Array]]) -> Array:
+    """The mutables before a call: inputs of entries, and state as the bundle's reset leaves it."""
     area = np.zeros(description.mutables, np.uint8)
-    given = [v for v in description.variables if v.role is Role.INPUT]
-    for variable, array in zip(given, inputs, strict=True):
-        area[variable.offset : variable.offset + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    for entry, arrays in inputs.items():
+        given = [v for v in description.variables if v.role is Role.INPUT and v.entry == entry]
+        for variable, array in zip(given, arrays, strict=True):
+            raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            area[variable.offset : variable.offset + array.nbytes] = raw
     for variable in description.variables:
         if variable.role is Role.STATE:
             t = variable.info.type
             area[variable.offset : variable.offset + t.nbytes].view(t.dtype.numpy)[...] = t.cleared
-    area.tofile(folder / "given")
-    command = [*machine.runner, *_linked(machine, folder, description.name)]
-    files = [str(folder / f"{description.name}.weights"), str(folder / "given"), str(folder / "made")]
-    code = subprocess.run([*command, *files], check=False, timeout=PATIENCE).returncode
-    made = np.fromfile(folder / "made", np.uint8)
+    return area
+
+
+def after(description: Description, made: Array, entry: str) -> list[Array]:
+    """An entry's outputs in the mutables after a call."""
     outputs = []
     for variable in description.variables:
-        if variable.role is Role.OUTPUT:
+        if variable.role is Role.OUTPUT and variable.entry == entry:
             t = variable.info.type
             raw = made[variable.offset : variable.offset + t.nbytes]
             outputs.append(raw.view(t.dtype.numpy).reshape([d or 0 for d in t.shape]))
-    return code, outputs
+    return outputs
 
 
-def _linked(machine: Machine, folder: Path, name: str) -> list[str]:
-    """The program, and its arguments before those of files."""
+def linked(machine: Machine, folder: Path) -> Linked:
+    """The bundle in a folder as a program for the machine."""
+    (header,) = folder.glob("*.h")
+    description = read(header)
+    name = description.name
     if machine.target == "wasm32":
         module = folder / f"{name}.wasm"
-        exports = [f"--export={symbol}" for symbol in (name, f"{name}_config", "__heap_base")]
+        exports = [f"--export={symbol}" for symbol in (*description.entries, f"{name}_config", "__heap_base")]
         call("wasm-ld", "--no-entry", *exports, folder / f"{name}.o", "-o", module)
-        return [str(HERE / "run.mjs"), str(module), name]
-    compile_program(machine, folder, name, HERE / "run.c", folder / "run")
-    return [str(folder / "run")]
+        names = ",".join(description.entries)
+        return Linked(folder, description, (*machine.runner, str(HERE / "run.mjs"), str(module), name, names))
+    entries = "-DENTRIES=" + ",".join(description.entries)
+    compile_program(machine, folder, name, HERE / "run.c", folder / "run", entries)
+    return Linked(folder, description, (*machine.runner, str(folder / "run")))
 
 
 def compile_program(machine: Machine, folder: Path, name: str, source: Path, program: Path, *more: str) -> None:

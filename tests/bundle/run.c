@@ -1,12 +1,18 @@
-/* Runs a bundle once over files: run WEIGHTS MUTABLES_IN MUTABLES_OUT [TIMES]. Exit status: what the entry returned.
+/* Runs a bundle once over files: run WEIGHTS MUTABLES_IN MUTABLES_OUT [TIMES [NUMBER]]. Exit status: what the entry returned.
  *
- * Compiled with -include NAME.h -DCONFIG=NAME_config -DENTRY=NAME. With TIMES the entry is called so often, and the
- * least time of a call in microseconds goes to standard output.
+ * Compiled with -include NAME.h -DCONFIG=NAME_config -DENTRY=NAME, or -DENTRIES=A,B,... of which NUMBER says which is
+ * run. With TIMES it is called so often, and the least time of a call in microseconds goes to standard output.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#ifndef ENTRIES
+#define ENTRIES ENTRY
+#endif
+
+static int (*const entries[])(const uint8_t *, uint8_t *, uint8_t *) = {ENTRIES};
 
 static uint8_t *area(size_t size) {
   uint8_t *raw = (uint8_t *)calloc(1, size + 64);
@@ -23,10 +29,11 @@ static void fill(uint8_t *target, size_t size, const char *path) {
 int main(int argc, char **argv) {
   uint8_t *constants, *mutables, *activations;
   FILE *out;
-  int code = 0, i, times;
+  int code = 0, i, times, entry;
   double best = 1e30;
   if (argc < 4) return 100;
   times = argc > 4 ? atoi(argv[4]) : 1;
+  entry = argc > 5 ? atoi(argv[5]) : 0;
   constants = area(CONFIG.constantWeightVarsMemSize);
   mutables = area(CONFIG.mutableWeightVarsMemSize);
   activations = area(CONFIG.activationsMemSize);
@@ -37,7 +44,7 @@ int main(int argc, char **argv) {
     struct timespec start, stop;
     double took;
     clock_gettime(CLOCK_MONOTONIC, &start);
-    code = ENTRY(constants, mutables, activations);
+    code = entries[entry](constants, mutables, activations);
     clock_gettime(CLOCK_MONOTONIC, &stop);
     took = (double)(stop.tv_sec - start.tv_sec) * 1e6 + (double)(stop.tv_nsec - start.tv_nsec) / 1e3;
     if (took < best) best = took;

@@ -1,12 +1,13 @@
-// Runs a bundle for wasm32 once over files: node run.mjs MODULE ENTRY WEIGHTS MUTABLES_IN MUTABLES_OUT.
+// Runs a bundle for wasm32 once over files:
+// node run.mjs MODULE NAME ENTRY,... WEIGHTS MUTABLES_IN MUTABLES_OUT TIMES NUMBER, the last being that of the entry.
 // Sizes come from NAME_config in the module's memory: five 32-bit numbers. Exit status: what the entry returned.
 import { readFileSync, writeFileSync } from "node:fs";
 import { argv, exit } from "node:process";
 
-const [, , path, entry, weights, given, made] = argv;
+const [, , path, name, entries, weights, given, made, , number] = argv;
 const { instance } = await WebAssembly.instantiate(readFileSync(path), {});
 const { memory, __heap_base: heap, ...exported } = instance.exports;
-const config = new Uint32Array(memory.buffer, exported[`${entry}_config`].value, 5);
+const config = new Uint32Array(memory.buffer, exported[`${name}_config`].value, 5);
 const [constants, mutables, activations, alignment] = config;
 const up = (n) => Math.ceil(n / alignment) * alignment;
 const first = up(heap.value);
@@ -17,6 +18,6 @@ if (need > 0) memory.grow(need);
 const bytes = new Uint8Array(memory.buffer);
 bytes.set(readFileSync(weights), first);
 bytes.set(readFileSync(given), second);
-const code = exported[entry](first, second, third);
+const code = exported[entries.split(",")[number]](first, second, third);
 writeFileSync(made, bytes.subarray(second, second + mutables));
 exit(code);

@@ -3,6 +3,7 @@ docs/bundles.md names."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -34,34 +35,39 @@ FOREIGN = (
 )
 
 
-def _runs_alike(package: Package, board: Board, folder: Path, doubles: bool = False) -> None:
-    files = onert.bundle(package, folder, name="model", target=board.target, cpu=board.cpu)
-    program = onert.compile(package, backends=("reference",), num_threads=1)
-    inputs = toys.random_inputs(program.inputs)
-    told = run(board, folder, inputs)
-    assert told.code == 0
-    for found, wanted in zip(told.outputs, onert.Execution(program).run(inputs).values(), strict=True):
-        toys.require_close(found, wanted)
+BROKEN = [np.array([4, 3, 2, 9], np.int32)]
+"""Indices of which one is outside of the table of `toys.lookup`."""
+
+
+def _require_alike(models: Mapping[str, Package], board: Board, folder: Path, doubles: bool = False) -> None:
+    """The models, in one image for the board, give the reference results; the last one, `lookup`, an error code."""
+    bundled = {**models, "lookup": toys.lookup()}
+    files = onert.bundle(bundled, folder, name="image", target=board.target, cpu=board.cpu)
+    asked = {name: toys.asked(package) for name, package in models.items()}
+    told = run(board, folder, {**{name: inputs for name, (inputs, _) in asked.items()}, "lookup": BROKEN})
+    assert {name: result.code for name, result in told.items()} == {**dict.fromkeys(models, 0), "lookup": 1}
+    for name, (_, outputs) in asked.items():
+        for found, wanted in zip(told[name].outputs, outputs, strict=True):
+            toys.require_close(found, wanted)
     undefined = set(call(board.compiler.replace("gcc", "nm"), "-u", files.paths["o"]).split()) - {"U"}
     assert undefined <= (RUNTIME[board.family] if doubles or not board.hard else set())
 
 
 @on(BOARDS)
-def test_a_quantised_model_runs(tmp_path: Path, board: Board) -> None:
-    _runs_alike(onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_int8"), board, tmp_path)
-
-
-@on(BOARDS)
-def test_a_network_of_floats_runs(tmp_path: Path, board: Board) -> None:
-    _runs_alike(toys.network(), board, tmp_path)
+def test_models_run_and_a_broken_rule_is_an_error_code(tmp_path: Path, board: Board) -> None:
+    digits = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_int8")
+    _require_alike({"digits": digits, "net": toys.network()}, board, tmp_path)
 
 
 @pytest.mark.long
 @on([board for board in BOARDS if board.ram[1] > 16])
-@pytest.mark.parametrize("name", SMALL)
-def test_small_quantised_models_run(tmp_path: Path, board: Board, name: str) -> None:
-    (tmp_path / "given.tflite").write_bytes(SMALL[name]())
-    _runs_alike(onert.load(tmp_path / "given.tflite"), board, tmp_path)
+def test_small_quantised_models_run(tmp_path: Path, board: Board) -> None:
+    models = {}
+    for name, make in SMALL.items():
+        path = tmp_path / f"{name}.tflite"
+        path.write_bytes(make())
+        models[name.replace(" ", "_")] = onert.load(path)
+    _require_alike(models, board, tmp_path)
 
 
 @pytest.mark.long
@@ -69,7 +75,8 @@ def test_small_quantised_models_run(tmp_path: Path, board: Board, name: str) -> 
 @on([board for board in BOARDS if board.ram[1] > 16])
 @pytest.mark.parametrize("name", FOREIGN, ids=lambda n: n.partition("/")[2])
 def test_models_of_others_run(tmp_path: Path, board: Board, name: str) -> None:
-    _runs_alike(onert.load(SHARED / "models" / f"{name}.tflite"), board, tmp_path, name in DOUBLES)
+    model = onert.load(SHARED / "models" / f"{name}.tflite")
+    _require_alike({"model": model}, board, tmp_path, name in DOUBLES)
 
 
 @pytest.mark.long
@@ -77,9 +84,3 @@ def test_models_of_others_run(tmp_path: Path, board: Board, name: str) -> None:
 @on([board for board in BOARDS if board.name in MOST])
 def test_keywords_take_no_more_instructions_than_with_cmsis(tmp_path: Path, board: Board) -> None:
     assert counted(SHARED / "models" / "mlperf-tiny/kws_ref_model.tflite", board, tmp_path)[0] <= MOST[board.name]
-
-
-@on(BOARDS)
-def test_a_broken_rule_is_an_error_code(tmp_path: Path, board: Board) -> None:
-    onert.bundle(toys.lookup(), tmp_path, target=board.target, cpu=board.cpu)
-    assert run(board, tmp_path, [np.array([4, 3, 2, 9], np.int32)]).code == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -98,27 +97,6 @@ def test_nothing_else_is_visible_and_only_libraries_of_c_are_needed(tmp_path: Pa
     files = onert.bundle(toys.network(), tmp_path)
     assert defined(HOST, files.paths["o"]) == {"net", "net_config", "net_content_id", "net_version"}
     assert undefined(HOST, files.paths["o"]) <= {"floorf", "ceilf", "rintf"}
-
-
-@pytest.mark.parametrize("api", ["static", "dynamic", "both"])
-@pytest.mark.parametrize(
-    "compiler",
-    [
-        ("gcc", "-std=c99", "-xc"),
-        ("gcc", "-std=c11", "-xc"),
-        ("g++", "-std=c++11", "-xc++"),
-        ("g++", "-std=c++20", "-xc++"),
-    ],
-    ids=lambda c: c[1][5:],
-)
-def test_the_header_is_c_and_cpp(tmp_path: Path, api: str, compiler: tuple[str, ...]) -> None:
-    if shutil.which(compiler[0]) is None:
-        pytest.skip(f"{compiler[0]} is not installed")
-    for package in (toys.network("Odd */ name ö\n"), toys.counter(), toys.lookup()):
-        files = onert.bundle(package, tmp_path, api=api)
-        source = tmp_path / "main.c"
-        source.write_text(f'#include "{files.name}.h"\n#include "{files.name}.h"\nint main(void) {{ return 0; }}\n')
-        call(*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c", source, "-o", tmp_path / "main.o")
 
 
 def test_a_program_finds_its_way_by_macros_alone(tmp_path: Path) -> None:

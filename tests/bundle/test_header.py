@@ -52,20 +52,29 @@ def _macro(package: onert.Package, variable: str, taken: set[str]) -> str:
     return name
 
 
-@pytest.mark.parametrize(
-    "compiler", [("gcc", "-std=c99", "-xc"), ("g++", "-std=c++17", "-xc++")], ids=lambda c: c[1][5:]
-)
+def _headers(folder: Path, target: str | None) -> Path:
+    """A file that includes, twice each, the headers of bundles with and without all that a bundle may have."""
+    options = {"steps": True, "instrument": True, "embed_weights": True}
+    interfaces = {"both": options, "static": {}, "dynamic": {"threads": 2} if target is None else {}}
+    lines = []
+    for number, package in enumerate((toys.network("Odd */ name ö\n"), toys.lookup(), toys.counter(), _odd())):
+        for api, more in interfaces.items():
+            cpu = "native" if target is None else None
+            files = onert.bundle(package, folder, name=f"{api}_{number}", api=api, target=target, cpu=cpu, **more)  # type: ignore[arg-type]
+            lines += [f'#include "{files.name}.h"'] * 2
+    onert.bundle(toys.network(), folder, name="versions", target="x86_64-linux-gnu")
+    source = folder / "main.c"
+    source.write_text("\n".join([*lines, '#include "versions.h"', "int main(void) { return 0; }", ""]))
+    return source
+
+
 @pytest.mark.parametrize("target", [None, "i386-linux-gnu"])
-def test_the_header_compiles_strictly(tmp_path: Path, compiler: tuple[str, ...], target: str | None) -> None:
-    if shutil.which(compiler[0]) is None:
-        pytest.skip(f"{compiler[0]} is not installed")
-    for package in (toys.network("Odd */ name ö\n"), toys.lookup(), _odd()):
-        options = {"steps": True, "instrument": True, "embed_weights": True}
-        for api, more in (("both", options), ("static", {}), ("dynamic", {"threads": 2} if target is None else {})):
-            files = onert.bundle(package, tmp_path, api=api, target=target, **more)  # type: ignore[arg-type]
-            source = tmp_path / "main.c"
-            source.write_text(f'#include "{files.name}.h"\n#include "{files.name}.h"\nint main(void) {{ return 0; }}\n')
-            call(*compiler, *STRICT, "-c", source, "-o", tmp_path / "main.o")
+def test_the_header_compiles_strictly(tmp_path: Path, target: str | None) -> None:
+    source = _headers(tmp_path, target)
+    for standard in ("c99", "c11", "c++11", "c++17", "c++20"):
+        compiler, language = ("g++", "-xc++") if "++" in standard else ("gcc", "-xc")
+        if shutil.which(compiler) is not None:
+            call(compiler, f"-std={standard}", language, *STRICT, "-c", source, "-o", tmp_path / "main.o")
 
 
 @pytest.mark.parametrize("name", ["odd", "net", "digits"])

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shared_material import REPOSITORY
 
 import onert
 
 from . import toys
-from .machines import Machine, call, every_machine, run, undefined
+from .machines import SOUND, Machine, call, every_machine, linked, undefined
 
 MICRO = Machine("cortex-m", "thumbv7em-none-eabihf", ("arm-linux-gnueabihf-gcc",), ())
+SHIPPED = {name: onert.load(REPOSITORY / "nnpackage" / "examples" / name) for name in ("digits_float", "digits_int8")}
 LIBRARIES = {
     "_GLOBAL_OFFSET_TABLE_",
     "floorf",
@@ -29,25 +31,26 @@ LIBRARIES = {
 """What an object may expect of the linker, libc and libm."""
 
 
+LENT = np.array([4, 3, 2, 0], np.int32)
+OUTSIDE = np.array([4, 3, 2, 9], np.int32)
+
+
 @every_machine
-def test_a_network_gives_the_reference_results(tmp_path: Path, machine: Machine) -> None:
-    package = toys.network()
-    files = onert.bundle(package, tmp_path, target=machine.target, cpu=machine.cpu)
-    inputs = toys.random_inputs(onert.compile(package, num_threads=1).inputs)
-    code, outputs = run(machine, tmp_path, inputs)
-    assert code == 0
-    toys.require_close(*outputs, *toys.reference(package, inputs))
+def test_an_object_of_several_models_gives_the_reference_results(tmp_path: Path, machine: Machine) -> None:
+    models = {"net": toys.network(), "lookup": toys.lookup(), **SHIPPED}
+    files = onert.bundle(models, tmp_path, name="all", target=machine.target, cpu=machine.cpu)
     if machine.target != "wasm32":
         assert undefined(machine, files.paths["o"]) <= LIBRARIES
-
-
-@every_machine
-def test_a_bad_index_is_an_error_code(tmp_path: Path, machine: Machine) -> None:
-    onert.bundle(toys.lookup(), tmp_path, target=machine.target, cpu=machine.cpu)
-    assert run(machine, tmp_path, [np.array([4, 3, 2, 9], np.int32)])[0] == 1
-    code, (found,) = run(machine, tmp_path, [np.array([4, 3, 2, 0], np.int32)])
-    assert code == 0
-    toys.require_close(found, *toys.reference(toys.lookup(), [np.array([4, 3, 2, 0], np.int32)]))
+    program = linked(machine, tmp_path)
+    assert program.run([OUTSIDE], "lookup")[0] == 1
+    for entry, package in models.items():
+        if entry in SHIPPED and machine not in SOUND:
+            continue
+        inputs, wanted = ([LENT], toys.reference(package, [LENT])) if entry == "lookup" else toys.asked(package)
+        code, outputs = program.run(inputs, entry)
+        assert code == 0, entry
+        for found, right in zip(outputs, wanted, strict=True):
+            toys.require_close(found, right)
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -24,23 +25,23 @@ FOREIGN = (
 )
 
 
-def _is_no_larger(model: Path) -> None:
-    arena = theirs(model)
-    assert arena is not None
-    apart = ours(model)
-    assert apart <= arena
-    assert ours(model, overlap=True) <= apart
+def _none_is_larger(models: Sequence[Path]) -> None:
+    for model, arena in zip(models, theirs(models), strict=True):
+        assert arena is not None, model.stem
+        apart = ours(model)
+        assert apart <= arena, model.stem
+        assert ours(model, overlap=True) <= apart, model.stem
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_small_models_take_no_more_than_an_arena(tmp_path: Path, name: str) -> None:
-    model = tmp_path / "model.tflite"
-    model.write_bytes(SMALL[name]())
-    _is_no_larger(model)
+def test_small_models_take_no_more_than_an_arena(tmp_path: Path) -> None:
+    models = [tmp_path / f"{name}.tflite" for name in SMALL]
+    for model, make in zip(models, SMALL.values(), strict=True):
+        model.write_bytes(make())
+    _none_is_larger(models)
 
 
 @pytest.mark.long
 @needs_shared
 @pytest.mark.parametrize("name", FOREIGN, ids=lambda n: n.partition("/")[2])
 def test_models_of_others_take_no_more_than_an_arena(name: str) -> None:
-    _is_no_larger(SHARED / "models" / f"{name}.tflite")
+    _none_is_larger([SHARED / "models" / f"{name}.tflite"])

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from shared_material import REPOSITORY, SHARED, needs_shared
+from shared_material import SHARED, needs_shared
 
 import onert
+from onert.ir import Package
 
 from . import toys
-from .machines import Machine, every_sound_machine, run, undefined
+from .machines import HOST, Machine, every_sound_machine, needs_compiler, run, undefined
 from .test_machines import LIBRARIES
 
-OWN = ("digits_float", "digits_int8")
-FOREIGN = (
+Array = np.ndarray[Any, Any]
+
+LIGHT = ("mlperf-tiny/kws_ref_model", "tflite-micro/trained_lstm", "generated-keras/cf_while_cond_fp32")
+"""Models that every machine runs in little time."""
+HEAVY = (
     "google-coral/mobilenet_v1_0.5_160_quant",
-    "mlperf-tiny/kws_ref_model",
     "mediapipe-git/face_landmark",
-    "tflite-micro/trained_lstm",
-    "generated-keras/cf_while_cond_fp32",
     "ocr_tflite/ocr_dr",
     "arm-ml-zoo/ds_cnn_quantized",
     "tflite-support/yamnet_audio_classifier_with_metadata",
@@ -28,27 +32,41 @@ FOREIGN = (
 )
 
 
-def _runs_alike(model: Path, machine: Machine, folder: Path) -> None:
-    package = onert.load(model)
-    files = onert.bundle(package, folder, name="model", target=machine.target, cpu=machine.cpu)
-    program = onert.compile(package, backends=("reference",), num_threads=1)
-    inputs = toys.random_inputs(program.inputs)
+@cache
+def _asked(name: str) -> tuple[Package, list[Array], list[Array]]:
+    """A model, inputs and what the reference backend makes of them."""
+    package = onert.load(SHARED / "models" / f"{name}.tflite")
+    return package, *toys.asked(package)
+
+
+def _runs_alike(name: str, machine: Machine, folder: Path, cpu: str | None) -> None:
+    package, inputs, wanted = _asked(name)
+    files = onert.bundle(package, folder, name="model", target=machine.target, cpu=cpu)
     code, outputs = run(machine, folder, inputs)
     assert code == 0
-    for found, wanted in zip(outputs, onert.Execution(program).run(inputs).values(), strict=True):
-        toys.require_close(found, wanted)
+    for found, right in zip(outputs, wanted, strict=True):
+        toys.require_close(found, right)
     if machine.target != "wasm32":
         assert undefined(machine, files.paths["o"]) <= LIBRARIES
 
 
+@needs_shared
 @every_sound_machine
-@pytest.mark.parametrize("name", OWN)
-def test_the_shipped_packages_run_on_every_machine(tmp_path: Path, machine: Machine, name: str) -> None:
-    _runs_alike(REPOSITORY / "nnpackage" / "examples" / name, machine, tmp_path)
+@pytest.mark.parametrize("name", LIGHT, ids=lambda n: n.partition("/")[2])
+def test_models_of_others_run_on_every_machine(tmp_path: Path, machine: Machine, name: str) -> None:
+    _runs_alike(name, machine, tmp_path, machine.cpu)
 
 
 @needs_shared
+@needs_compiler
+@pytest.mark.parametrize("name", HEAVY, ids=lambda n: n.partition("/")[2])
+def test_larger_models_of_others_run_here(tmp_path: Path, name: str) -> None:
+    _runs_alike(name, HOST, tmp_path, "native")
+
+
+@pytest.mark.long
+@needs_shared
 @every_sound_machine
-@pytest.mark.parametrize("name", FOREIGN, ids=lambda n: n.partition("/")[2])
-def test_models_of_others_run_on_every_machine(tmp_path: Path, machine: Machine, name: str) -> None:
-    _runs_alike(SHARED / "models" / f"{name}.tflite", machine, tmp_path)
+@pytest.mark.parametrize("name", HEAVY, ids=lambda n: n.partition("/")[2])
+def test_larger_models_of_others_run_on_every_machine(tmp_path: Path, machine: Machine, name: str) -> None:
+    _runs_alike(name, machine, tmp_path, machine.cpu)

@@ -196,13 +196,11 @@ def test_entries_share_what_they_call_alike_if_asked(tmp_path: Path) -> None:
     assert "CODER_encode_code" not in text
 
 
-@pytest.mark.parametrize("target", [None, "thumbv7em-none-eabihf", "wasm32", "riscv64-linux-gnu", "aarch64-none-elf"])
+@pytest.mark.parametrize("target", [None, "thumbv6m-none-eabi", "wasm32", "riscv64-linux-gnu", "aarch64-none-elf"])
 def test_a_report_says_what_the_bundle_takes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str | None
 ) -> None:
     more = [] if target is None else ["--target", target]
-    assert main([str(DIGITS), "-o", str(tmp_path), "--report", *more]) == 0
-    lines = capsys.readouterr().out.splitlines()
     assert main([str(DIGITS), "-o", str(tmp_path), "--report", "--json", *more]) == 0
     said = json.loads(capsys.readouterr().out)
     operations = {layer["operation"]: layer for layer in said["layers"]}
@@ -213,6 +211,14 @@ def test_a_report_says_what_the_bundle_takes(
     assert said["flash"]["constants"] == (tmp_path / "digits_int8.weights").stat().st_size
     assert 4_000 < said["flash"]["code"] <= (tmp_path / "digits_int8.o").stat().st_size
     assert 100 < said["stack"] < 32_000
+
+
+def test_a_report_in_words_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = ["--target", "thumbv7em-none-eabihf"]
+    assert main([str(DIGITS), "-o", str(tmp_path), "--report", *more]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert main([str(DIGITS), "-o", str(tmp_path), "--report", "--json", *more]) == 0
+    said = json.loads(capsys.readouterr().out)
     (total,) = (line for line in lines if "flash:" in line)
     assert re.search(r"\d+", total)[0] == str(sum(said["flash"].values()))  # type: ignore[index]
     rows = [line.split()[-4:] for line in lines[-len(said["layers"]) :]]

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from attrs import evolve
 from patience import PATIENCE
 from shared_material import REPOSITORY
 
 import onert
-from onert.ir import Package
 from onert_llvm.target.isa import runnable
 from onert_llvm.target.versions import MULTI, NEEDS, instructions, versions
 
 from . import toys
-from .machines import HOST, Machine, compile_program, defined, needs_compiler, run, undefined
+from .machines import HOST, Machine, compile_program, defined, linked, needs_compiler, undefined
 
 X86 = runnable()[0].architecture == "x86_64"
 ALL_X86 = ",".join(name for name in NEEDS if name.startswith("x86-64"))
@@ -71,6 +72,7 @@ def test_only_the_most_able_processor_costs_nothing() -> None:
     assert costs == [(16, 8), (8, 2), (2, 2), (4, 1), (1, 1), (1, 1)]
 
 
+RANGE = np.array([0, 4, 2, 2], np.int32)
 _QEMU = ("qemu-x86_64", "-cpu")
 _ON = {
     "qemu64": ("qemu64", 0),
@@ -86,21 +88,22 @@ _ON = {
 @needs_compiler
 @pytest.mark.skipif(not X86, reason="the machine is no x86-64")
 @pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="qemu-x86_64 is not installed")
-@pytest.mark.parametrize("name", _ON)
-def test_one_object_runs_on_processors_of_every_kind(tmp_path: Path, name: str) -> None:
-    cpu, number = _ON[name]
+def test_one_object_runs_on_processors_of_every_kind(tmp_path: Path) -> None:
     package = onert.load(REPOSITORY / "nnpackage" / "examples" / "digits_int8")
     onert.bundle(package, tmp_path, name="net")
-    machine = Machine("emulated", HOST.target, ("gcc", "-static"), (*_QEMU, cpu))
-    inputs = toys.random_inputs(onert.compile(package, num_threads=1).inputs)
-    code, (found,) = run(machine, tmp_path, inputs)
-    assert code == 0
-    toys.require_close(found, *toys.reference(package, inputs))
-    assert _version(tmp_path, machine) == number
+    machine = Machine("emulated", HOST.target, ("gcc", "-static"), _QEMU)
+    program = linked(machine, tmp_path)
+    asks = _asks(tmp_path, machine)
+    inputs, wanted = toys.asked(package)
+    for name, (cpu, number) in _ON.items():
+        code, (found,) = evolve(program, command=(*_QEMU, cpu, *program.command[len(_QEMU) :])).run(inputs)
+        assert code == 0, name
+        toys.require_close(found, *wanted)
+        assert _said([*_QEMU, cpu, asks]) == number, name
 
 
-def _version(folder: Path, machine: Machine) -> int:
-    """The number of the version that a program finds, asked by many threads at once."""
+def _asks(folder: Path, machine: Machine) -> Path:
+    """A program whose exit status is the number of the version that runs, asked by many threads at once."""
     source = folder / "version.c"
     source.write_text(
         "#include <pthread.h>\n"
@@ -115,7 +118,11 @@ def _version(folder: Path, machine: Machine) -> int:
         "}\n"
     )
     compile_program(machine, folder, "net", source, folder / "version", "-lpthread")
-    return subprocess.run([*machine.runner, folder / "version"], check=False, timeout=PATIENCE).returncode
+    return folder / "version"
+
+
+def _said(command: Sequence[str | Path]) -> int:
+    return subprocess.run(command, check=False, timeout=PATIENCE).returncode
 
 
 @needs_compiler
@@ -123,19 +130,23 @@ def test_the_most_able_version_runs_here(tmp_path: Path) -> None:
     files = onert.bundle(toys.network(), tmp_path)
     names = [isa.name for isa in runnable()]
     wanted = max(at for at, version in enumerate(files.versions) if version.target in names)
-    assert _version(tmp_path, HOST) == wanted
+    assert _said([_asks(tmp_path, HOST)]) == wanted
     assert files.target == ",".join(version.target for version in files.versions)
 
 
 @needs_compiler
-@pytest.mark.parametrize("package", [toys.network(), toys.lookup(), toys.counter()], ids=lambda p: p.name)
-def test_every_version_gives_the_reference_results(tmp_path: Path, package: Package) -> None:
+def test_every_version_gives_the_reference_results(tmp_path: Path) -> None:
+    models = {package.name: package for package in (toys.network(), toys.lookup(), toys.counter())}
+    asked = {
+        name: ([RANGE], toys.reference(package, [RANGE])) if name == "lookup" else toys.asked(package)
+        for name, package in models.items()
+    }
     for isa in runnable():
-        onert.bundle(package, tmp_path / isa.name, cpu=f"{runnable()[0].name},{isa.name}")
+        onert.bundle(models, tmp_path / isa.name, name="all", cpu=f"{runnable()[0].name},{isa.name}")
         loaded = onert.load_bundle(tmp_path / isa.name)
-        inputs = [np.array([0, 4, 2, 2], np.int32)] if package.name == "lookup" else toys.random_inputs(loaded.inputs())
-        for found, wanted in zip(loaded.run(inputs).values(), toys.reference(package, inputs), strict=True):
-            toys.require_close(found, wanted)
+        for name, (inputs, outputs) in asked.items():
+            for found, wanted in zip(loaded.run(inputs, name).values(), outputs, strict=True):
+                toys.require_close(found, wanted)
 
 
 def test_versions_share_equal_constants_and_say_what_they_read(tmp_path: Path) -> None:

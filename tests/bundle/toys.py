@@ -71,6 +71,13 @@ def reference(source: Package, inputs: list[Array], **options: Any) -> list[Arra
     return list(onert.Execution(program).run(inputs).values())
 
 
+def asked(package: Package) -> tuple[list[Array], list[Array]]:
+    """Any inputs, and what the reference backend makes of them."""
+    program = onert.compile(package, backends=("reference",), num_threads=1)
+    inputs = random_inputs(program.inputs)
+    return inputs, list(onert.Execution(program).run(inputs).values())
+
+
 def random_inputs(infos: tuple[onert.TensorInfo, ...], seed: int = 0) -> list[Array]:
     """Any bytes for integers, -1 to 1 for floats."""
     rng = np.random.default_rng(seed)
