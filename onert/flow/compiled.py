@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from onert.backend import Program
 from onert.ir import Array, TensorType
@@ -17,11 +17,15 @@ from .layout import Field, Layout
 
 @frozen(eq=False)
 class Shared:
-    """Tensors that all instances share: elements by the names of variables, and those that can be changed."""
+    """Tensors that all instances share: elements by the names of variables, and those that can be changed.
+
+    `initial` names the distributions of the numbers with which variables are to begin.
+    """
 
     arrays: Mapping[str, Array]
     types: Mapping[str, TensorType]
     learnable: frozenset[str]
+    initial: Mapping[str, str] = field(factory=dict)
 
 
 @frozen

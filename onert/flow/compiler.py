@@ -22,6 +22,7 @@ from onert.ir import Array, CompileError, Package, Subgraphs, TensorType
 from onert.ir.ops.custom import Unsupported
 from onert.ir.process.cpus import available_cpus
 
+from .builder.initial import ATTRIBUTE
 from .cell import Cell
 from .compiled import Compiled, Shared, Step
 from .cpu import target_of
@@ -188,6 +189,7 @@ def _shared(graph: Graph) -> Shared:
     arrays: dict[str, Array] = {}
     types: dict[str, TensorType] = {}
     learnable = set()
+    beginning = {}
     for variable in graph.flow.variables:
         learned = bool(variable.flags & VariableFlag.LEARNABLE)
         if variable.name in graph.producers or not (learned or len(variable.data)):
@@ -199,9 +201,12 @@ def _shared(graph: Graph) -> Shared:
             arrays[variable.name] = memory_for(type_)
             if data is not None:
                 arrays[variable.name][...] = data.array
+            distribution = variable.attribute(ATTRIBUTE)
+            if distribution is not None:
+                beginning[variable.name] = distribution
         elif data is not None:
             arrays[variable.name] = data.array
-    return Shared(arrays, types, frozenset(learnable))
+    return Shared(arrays, types, frozenset(learnable), beginning)
 
 
 def _parameters(graph: Graph) -> Parameters:

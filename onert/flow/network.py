@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from onert.ir import Array
 
+from .builder.initial import initial
 from .cell import Cell
 from .compiled import Shared
 from .errors import KeyRangeError
@@ -50,6 +53,19 @@ class Network:
     def __setitem__(self, key: Any, value: Any) -> None:
         name, array = self._found(key)
         fill(name, array, value)
+
+    def init_model_parameters(self, seed: int = 0) -> None:
+        """Let the learnable variables that are to be random begin again, with numbers that the seed and their names
+        decide (`onert.flow.builder.initial`); the others keep what they hold.
+
+        Equal seeds give equal numbers. ExecutionError for a distribution that is not known; nothing is changed then.
+        """
+        shared = self.shared
+        found = {
+            name: initial(name, shared.types[name], distribution, seed) for name, distribution in shared.initial.items()
+        }
+        for name, array in found.items():
+            np.copyto(shared.arrays[name], array)
 
     def profile(self) -> str:
         """The tables of all cells; ExecutionError unless the flow was compiled with `Compiler(profiling=True)`."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from .arrays import Arrays
 from .gathers import Gathers
+from .parameters import Parameters
 from .reductions import Reductions
 
 
-class Builder(Reductions, Arrays, Gathers):
+class Builder(Reductions, Arrays, Gathers, Parameters):
     """Builds a function of a flow. Each method for an operation adds it and gives the variable of its result.
 
     Operands are variables, or anything that becomes a constant: arrays, lists, and numbers, which take the element type

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onert.flow.graph import DT_FLOAT32, DT_INT32, Variable
+from onert.flow.graph import DT_INT32, Variable
 from onert.ir import ModelError
 
 from .core import Core
@@ -139,11 +139,3 @@ class Arrays(Core):
     def rank(self, x: Any, name: str | None = None) -> Variable:
         """How many dimensions there are, as int32."""
         return self.made("Rank", [x], name, [], DT_INT32)
-
-    def parameter(self, name: str, dtype: str = DT_FLOAT32, shape: Sequence[int] = (), value: Any = None) -> Variable:
-        """A variable that is learned: shared by all instances, at first `value` or zeros."""
-        variable = self.var(name, dtype, shape)
-        variable.learnable = True
-        if value is not None:
-            variable.data = np.asarray(value)
-        return variable

@@ -51,11 +51,12 @@ class Core:
             raise DefinedError(f"variable '{full}' is defined already")
         return self.flow.var(full, dtype, shape)
 
-    def rename(self, var: Variable, new_suffix: str) -> None:
-        """Give a variable another name within the function."""
+    def rename(self, var: Variable, new_suffix: str) -> Variable:
+        """The variable, which gets another name within the function."""
         self.flow.vars.pop(var.name, None)
         var.name = self._prefixed(new_suffix)
         self.flow.vars[var.name] = var
+        return var
 
     def cnx(self, name: str, args: Iterable[Variable]) -> Connector:
         """A connector within the function that links variables."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from onert.flow.graph import DT_FLOAT32, Variable
+from onert.flow.graph import DT_FLOAT32, Operation, Variable
 from onert.ir import ModelError
 
 from .core import Core
@@ -113,8 +113,9 @@ class Gathers(Core):
         result.ref = True
         return result
 
-    def assign(self, x: Variable, y: Any, name: str | None = None) -> None:
-        """Give a variable the elements of another."""
+    def assign(self, x: Variable, y: Any, name: str | None = None) -> Operation:
+        """The operation, which has no result, that gives a variable the elements of another."""
         operation = self.rawop("Assign", name)
         operation.add_input(x)
         operation.add_input(self.value(y))
+        return operation

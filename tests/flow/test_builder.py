@@ -1,0 +1,276 @@
+"""Claims about the builder's interface: it has every operation of Myelin's, with its arguments and defaults."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onert.flow as myelin
+from onert.flow import Variable
+from onert.flow.files import flow_file
+from onert.frontend.flow.file import encode
+from onert.ir import Array, ExecutionError, ModelError
+
+ONE = "x, name=None"
+TWO = "x, y, name=None"
+REDUCED = "x, axis=None, keepdims=None, name=None"
+ALONG = "x, axis=None, name=None"
+EXTREME = "x, axis=None, ouput_value=False, name=None"
+POOLED = "params, indices, batch=None, name=None"
+_OF_ONE = (
+    *[
+        "log",
+        "exp",
+        "erf",
+        "sigmoid",
+        "relu",
+        "gelu",
+        "sin",
+        "cos",
+        "tan",
+        "cot",
+        "sec",
+        "csc",
+        "asin",
+        "acos",
+        "atan",
+        "acot",
+        "asec",
+        "acsc",
+    ],
+    *[
+        "sinh",
+        "cosh",
+        "tanh",
+        "coth",
+        "sech",
+        "csch",
+        "asinh",
+        "acosh",
+        "atanh",
+        "acoth",
+        "asech",
+        "acsch",
+        "square",
+        "sqrt",
+        "rsqrt",
+    ],
+    *["neg", "abs", "sign", "floor", "ceil", "round", "trunc", "identity"],
+)
+_OF_TWO = ("add", "sub", "mul", "div", "mod", "minimum", "maximum", "pow", "equal", "less", "greater")
+OPERATIONS: Mapping[str, tuple[str, str]] = {
+    **{name: (ONE, name.capitalize()) for name in _OF_ONE},
+    "rcp": (ONE, "Reciprocal"),
+    "logical_not": (ONE, "Not"),
+    **{name: (TWO, name.capitalize()) for name in _OF_TWO},
+    "not_equal": (TWO, "NotEqual"),
+    "less_equal": (TWO, "LessEqual"),
+    "greater_equal": (TWO, "GreaterEqual"),
+    **{f"logical_{name}": (TWO, name.capitalize()) for name in ("and", "or", "xor")},
+    "cond": ("c, x, y, name=None", "Cond"),
+    "select": ("c, x, name=None", "Select"),
+    "cast": ("x, dtype, name=None", "CastFloat"),
+    "matmul": (TWO, "MatMul"),
+    "t": ("x, perm=None, name=None", "Transpose"),
+    "transpose": ("x, perm=None, name=None", "Transpose"),
+    "reshape": ("x, shape, name=None", "Reshape"),
+    "concat": ("args, name=None, axis=1", "Concat"),
+    "split": ("x, splits, axis=0, name=None", "Split"),
+    **{name: (REDUCED, name.capitalize()) for name in ("sum", "product", "min", "max", "all", "any")},
+    "count": ("p, axis=None, dtype='float32', name=None", "Count"),
+    "mean": (REDUCED, "Sum Div"),
+    "variance": (REDUCED, "Sum Div Sub Square Sum Div"),
+    "norm": (ONE, "Square Sum Sqrt"),
+    "normalize": (ONE, "Square Sum Sqrt Reciprocal Mul"),
+    "softmax": (ALONG, "SoftMax"),
+    "logsumexp": (REDUCED, "LogSumExp"),
+    "argmin": (EXTREME, "ArgMin"),
+    "argmax": (EXTREME, "ArgMax"),
+    "gather": ("params, indices, oov=None, name=None", "Gather"),
+    "gather_sum": (POOLED, "GatherSum"),
+    "gather_max": (POOLED, "GatherMax"),
+    "gather_avg": (POOLED, "GatherAvg"),
+    "scatter": ("indices, value, shape, batch=None, pooled=False, name=None", "Scatter"),
+    "assign_add_scatter": (
+        "var, indices, value, ref=False, batch=None, pooled=False, name=None",
+        "AssignAddScatter",
+    ),
+    "onehot": ("index, depth, value=None, name=None", "OneHot"),
+    "shape": (ONE, "Shape"),
+    "size": (ONE, "Size"),
+    "rank": (ONE, "Rank"),
+    "ref": ("instance, var, name=None", "Reference"),
+    "assign": (TWO, "Assign"),
+    "var": ("name, dtype='float32', shape=()", ""),
+    "const": ("value, dtype=None, shape=None, name=None", ""),
+    "array": ("name, value", ""),
+    "rename": ("var, new_suffix", ""),
+    "cnx": ("name, args", ""),
+    "rawop": ("optype, name=None", "Raw"),
+    "op": ("optype, args, name=None", "Raw"),
+    "opname": ("optype", ""),
+    "varname": ("var", ""),
+    # What Myelin's builder in C++ has, and its builder in Python has not.
+    "clip": ("x, low, high, name=None", "Maximum Minimum"),
+    "log_softmax": (ALONG, "LogSoftMax"),
+    "resize": ("x, shape, name=None", "Resize"),
+    "slice": ("x, begin, size, name=None", "Slice"),
+    "squeeze": (ALONG, "Squeeze"),
+    "expand_dims": ("x, axis, name=None", "ExpandDims"),
+    "broadcast": ("x, shape, name=None", "Broadcast"),
+    "softsign": (ONE, "Softsign"),
+    "softplus": (ONE, "Softplus"),
+    "logsigmoid": (ONE, "LogSigmoid"),
+    "logical_and_not": (TWO, "AndNot"),
+    "dot_product": (TWO, "Mul Sum"),
+    "cos_sim": (TWO, "Mul Sum Square Sum Sqrt Square Sum Sqrt Mul Div"),
+    "parameter": ("name, dtype='float32', shape=(), value=None", ""),
+    "random_uniform": ("var", ""),
+    "random_normal": ("var", ""),
+    "random_ortho": ("var", ""),
+}
+"""Methods by name: their arguments with defaults, and the types of the operations that they add."""
+_OWN = {"begun", "made", "pooling_gather", "reduce", "result", "value"}
+"""What operations are made with."""
+
+
+def _arguments(f: myelin.Builder) -> Mapping[str, Any]:
+    """What is given for an argument without a default."""
+    x, y = f.var("x", shape=[1, 3]), f.var("y", shape=[1, 3])
+    return {
+        "x": x,
+        "y": y,
+        "c": x,
+        "p": x,
+        "params": x,
+        "args": [x, y],
+        "var": f.parameter("w", shape=[2, 3]),
+        "indices": f.var("i", "int32", [1, 1]),
+        "index": f.var("j", "int32", [2]),
+        "value": f.var("v", shape=[1, 3]),
+        "shape": [3, 1],
+        "begin": [0, 0],
+        "size": [1, 2],
+        "low": 0,
+        "high": 1,
+        "axis": 0,
+        "depth": 4,
+        "splits": 1,
+        "dtype": "int32",
+        "instance": f.var("other", "resource"),
+        "name": "named",
+        "optype": "Raw",
+        "new_suffix": "renamed",
+    }
+
+
+@pytest.mark.parametrize("method", OPERATIONS)
+def test_a_method_has_myelin_s_arguments_and_adds_its_operation(method: str) -> None:
+    wanted, types = OPERATIONS[method]
+    parameters = list(inspect.signature(getattr(myelin.Builder, method)).parameters.values())[1:]
+    found = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters]
+    assert ", ".join(found) == wanted
+    flow = myelin.Flow()
+    f = flow.define("f")
+    given = _arguments(f)
+    if method == "matmul":
+        given = {**given, "y": f.var("z", shape=[3, 2])}
+    if method in ("const", "array"):
+        given = {**given, "value": [1.0, 2.0]}
+    if method in ("scatter", "resize", "broadcast"):
+        given = {**given, "shape": [2, 3]}
+    needed = [given[p.name] for p in parameters if p.default is p.empty]
+    getattr(f, method)(*needed)
+    assert " ".join(operation.type for operation in flow.ops.values()) == types
+
+
+def test_the_table_has_every_method() -> None:
+    assert {name for name in dir(myelin.Builder) if not name.startswith("_")} == OPERATIONS.keys() | _OWN
+
+
+# ---- random numbers
+
+
+def _network(*names: str, dtype: str = "float32") -> tuple[myelin.Network, Mapping[str, Variable]]:
+    """A network whose learnable variables are called by how they begin."""
+    flow = myelin.Flow()
+    f = flow.define("f")
+    shapes = {"uniform": [40, 50], "normal": [50, 40], "ortho": [4, 3, 2], "tall": [9, 4], "zeros": [3]}
+    found = {name: f.parameter(name, dtype, shapes[name]) for name in names}
+    for name, variable in found.items():
+        if name != "zeros":
+            assert getattr(f, f"random_{'ortho' if name == 'tall' else name}")(variable) is variable
+        f.sum(variable)
+    return myelin.Compiler(num_threads=1).compile(flow), found
+
+
+def _elements(net: myelin.Network, variable: Variable) -> Array:
+    return np.array(net.tensor(variable))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_random_variables_begin_with_numbers_of_their_distribution(dtype: str) -> None:
+    net, variables = _network("uniform", "normal", "ortho", "tall", "zeros", dtype=dtype)
+    assert not any(_elements(net, v).any() for v in variables.values())
+    net.init_model_parameters(5)
+    found = {name: _elements(net, v) for name, v in variables.items()}
+    assert {a.dtype.name for a in found.values()} == {dtype}
+    even = found["uniform"] * np.sqrt(2000)
+    assert -1 <= even.min() < -0.99 < 0.99 < even.max() < 1
+    assert abs(even.mean()) < 0.05
+    bell = found["normal"] * np.sqrt(2000)
+    assert abs(bell.std() - 1) < 0.05 > abs(bell.mean())
+    rows, columns = found["ortho"].reshape(4, 6), found["tall"]
+    np.testing.assert_allclose(rows @ rows.T, np.eye(4), atol=1e-6)
+    np.testing.assert_allclose(columns.T @ columns, np.eye(4), atol=1e-6)
+    assert not found["zeros"].any()
+
+
+def test_a_seed_and_a_name_decide_random_numbers() -> None:
+    """Whatever other variables there are, and whatever was drawn before."""
+    net, variables = _network("uniform", "normal")
+    other, others = _network("normal")
+    net.init_model_parameters()
+    first = _elements(net, variables["normal"])
+    net.init_model_parameters(1)
+    second = _elements(net, variables["normal"])
+    assert (first != second).all()
+    other.init_model_parameters(1)
+    np.testing.assert_array_equal(_elements(other, others["normal"]), second)
+    net.init_model_parameters(0)
+    np.testing.assert_array_equal(_elements(net, variables["normal"]), first)
+    np.testing.assert_allclose(first[0, :2], [-0.03726542, 0.00882894], rtol=1e-5)  # in every version
+
+
+def test_how_a_variable_begins_stays_with_a_saved_flow() -> None:
+    flow, again = myelin.Flow(), myelin.Flow()
+    f = flow.define("f")
+    w = f.random_normal(f.parameter("w", shape=[8]))
+    f.neg(w)
+    again.load(_saved(flow))
+    nets = [myelin.Compiler(num_threads=1).compile(each) for each in (flow, again)]
+    for net in nets:
+        net.init_model_parameters(3)
+    assert list(nets[0][w]) == list(nets[1]["f/w"])
+
+
+def _saved(flow: myelin.Flow) -> bytes:
+    return b"".join(encode(flow_file(flow)))
+
+
+def test_what_cannot_be_random_is_refused() -> None:
+    flow = myelin.Flow()
+    f = flow.define("f")
+    for variable in (f.var("x", shape=[2]), f.parameter("n", "int32", [2]), f.parameter("open", shape=[-1])):
+        with pytest.raises(ModelError, match=f"'{variable.name}' .* cannot be random, expected a learnable variable"):
+            f.random_uniform(variable)
+    w = f.parameter("w", shape=[2])
+    f.neg(w)
+    w.add_attr("init", "gamma")
+    net = myelin.Compiler(num_threads=1).compile(flow)
+    with pytest.raises(ExecutionError, match="'f/w' is to begin with 'gamma' numbers, expected one of uniform, normal"):
+        net.init_model_parameters()
