@@ -19,13 +19,15 @@ from .layout import Field, Layout
 class Shared:
     """Tensors that all instances share: elements by the names of variables, and those that can be changed.
 
-    `initial` names the distributions of the numbers with which variables are to begin.
+    `initial` names the distributions of the numbers with which variables are to begin, `columns` are variables, not
+    these alone, that are column-major.
     """
 
     arrays: Mapping[str, Array]
     types: Mapping[str, TensorType]
     learnable: frozenset[str]
     initial: Mapping[str, str] = field(factory=dict)
+    columns: frozenset[str] = frozenset()
 
 
 @frozen

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from attrs import evolve
 
 from onert import runtime
@@ -18,7 +19,7 @@ from onert.frontend.flow.function import REFERENCE, Translation, called, transla
 from onert.frontend.flow.model import signature
 from onert.frontend.flow.resolve import Graph, resolve, task_of
 from onert.frontend.flow.table.assignments import ASSIGNMENTS
-from onert.ir import Array, CompileError, Package, Subgraphs, TensorType
+from onert.ir import Array, CompileError, ModelError, Package, Subgraphs, TensorType
 from onert.ir.ops.custom import Unsupported
 from onert.ir.process.cpus import available_cpus
 
@@ -31,7 +32,7 @@ from .flow import Flow
 from .gradients import gradient
 from .in_place import in_place
 from .keys import Parameters
-from .layout import layout
+from .layout import in_order, layout, turned
 from .library import Library, standard_library
 from .network import Network
 from .report import Profile
@@ -80,10 +81,11 @@ class Compiler:
         _keep_names(transformed)
         self.library.transform(transformed)
         graph = resolve(flow_file(transformed))
-        shared = _shared(graph)
+        shared = _shared(graph, _columns(graph))
         parameters = _parameters(graph)
         translations = [
-            translate(graph, function, self._rule, shared.learnable, ASSIGNMENTS) for function in graph.flow.functions
+            translate(graph, function, self._rule, shared.learnable, ASSIGNMENTS, shared.columns)
+            for function in graph.flow.functions
         ]
         _require_meanings(translations)
         cells = {t.subgraph.name: self._cell(graph, t, parameters, shared) for t in translations}
@@ -103,7 +105,7 @@ class Compiler:
             overrides = {**overrides, "executor": "Parallel", "num_threads": min(available_cpus(), len(tasks) + 1)}
         program = runtime.compile(Package((model,), name=subgraph.name), self.options, **overrides)
         overwriting = in_place(program, translation.assigned)
-        plan = layout(program, shared.learnable, overwriting)
+        plan = layout(program, shared.learnable, overwriting, shared.columns)
         subgraph_inputs = {subgraph.operands[i].name for i in subgraph.inputs}
         referred, assigned = translation.referred, translation.assigned
         references = {
@@ -166,13 +168,14 @@ def _links(graph: Graph) -> dict[str, tuple[str, ...]]:
 def _keep_names(flow: Flow) -> None:
     """What transformations must leave: an operation's name as another one of its first result, and references.
 
-    References that are computed lie elsewhere, so their elements must be stored whoever reads them.
+    References that are computed lie elsewhere, so their elements must be stored whoever reads them; so must those whose
+    order in memory is asked for.
     """
     for operation in flow.ops.values():
         if operation.outputs and operation.name not in operation.outputs[0].aliases:
             operation.outputs[0].aliases.append(operation.name)
         for variable in operation.outputs:
-            variable.output |= variable.ref and operation.type != REFERENCE
+            variable.output |= (variable.ref and operation.type != REFERENCE) or variable.col
 
 
 def _sized(flow: FlowFile) -> FlowFile:
@@ -184,7 +187,24 @@ def _sized(flow: FlowFile) -> FlowFile:
     return evolve(flow, variables=tuple(map(sized, flow.variables)))
 
 
-def _shared(graph: Graph) -> Shared:
+def _columns(graph: Graph) -> frozenset[str]:
+    """The variables that are to be column-major; ModelError for a reference, and for two orders at once.
+
+    A tensor of which all dimensions but one are 1 is the same in both orders.
+    """
+    found = set()
+    for variable in graph.flow.variables:
+        if not variable.flags & VariableFlag.COL or sum(size != 1 for size in variable.shape) < 2:
+            continue
+        if variable.flags & VariableFlag.ROW:
+            raise ModelError(f"variable '{variable.name}' is to be row-major and column-major")
+        if variable.is_reference:
+            raise ModelError(f"variable '{variable.name}' is a reference, which is row-major, not column-major")
+        found.add(variable.name)
+    return frozenset(found)
+
+
+def _shared(graph: Graph, columns: frozenset[str]) -> Shared:
     """The tensors that cells share: constants, and what is learned, in memory that can be written to."""
     arrays: dict[str, Array] = {}
     types: dict[str, TensorType] = {}
@@ -198,7 +218,8 @@ def _shared(graph: Graph) -> Shared:
         types[variable.name] = type_
         if learned:
             learnable.add(variable.name)
-            arrays[variable.name] = memory_for(type_)
+            column_major = variable.name in columns
+            arrays[variable.name] = in_order(memory_for(turned(type_, column_major)), column_major)
             if data is not None:
                 arrays[variable.name][...] = data.array
             distribution = variable.attribute(ATTRIBUTE)
@@ -206,7 +227,10 @@ def _shared(graph: Graph) -> Shared:
                 beginning[variable.name] = distribution
         elif data is not None:
             arrays[variable.name] = data.array
-    return Shared(arrays, types, frozenset(learnable), beginning)
+            if variable.name in columns:
+                arrays[variable.name] = np.asfortranarray(data.array)
+                arrays[variable.name].flags.writeable = False
+    return Shared(arrays, types, frozenset(learnable), beginning, columns)
 
 
 def _parameters(graph: Graph) -> Parameters:

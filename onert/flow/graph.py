@@ -59,7 +59,8 @@ class Variable(_Attributed):
     """A tensor of a flow: a constant where it has data, a parameter of its function otherwise.
 
     `type` is the name of the element type, `shape` a list in which -1 is a size that is not known. `data` is an array,
-    a number or bytes. `producer` is the operation that computes it, `consumers` those that read it.
+    a number or bytes. `producer` is the operation that computes it, `consumers` those that read it. `row` and `col` ask
+    for an order of the elements in memory: the last or the first index counts fastest; data are always row-major.
     """
 
     input = _Flag(VariableFlag.IN)
@@ -68,6 +69,8 @@ class Variable(_Attributed):
     learnable = _Flag(VariableFlag.LEARNABLE)
     unique = _Flag(VariableFlag.UNIQUE)
     nogradient = _Flag(VariableFlag.NOGRADIENT)
+    row = _Flag(VariableFlag.ROW)
+    col = _Flag(VariableFlag.COL)
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

@@ -17,6 +17,7 @@ from onert.ir import Array, ExecutionError
 from .channel import Channel
 from .compiled import Compiled
 from .errors import FormatError
+from .layout import in_order
 from .report import Profile
 from .tensor import Tensor, fill, tensor, value_of
 
@@ -49,13 +50,14 @@ class Instance:
         self._frame = frame = self._run.frame(cell.program.entry)
         self._arrays: dict[str, Array] = {}
         for field in cell.layout.fields.values():
-            self._arrays[field.name] = HOST.view(memory, field.offset, field.type)
+            self._arrays[field.name] = array = field.array(memory)
             if field.offset < cell.layout.arena:
-                frame.place(field.operand, self._arrays[field.name])
+                frame.place(field.operand, in_order(array, field.column_major))
         graph = cell.program.main.subgraph
         for operand, described in zip(graph.inputs, cell.program.inputs, strict=True):
             if described.name in cell.shared.learnable:
-                frame.place(operand, cell.shared.arrays[described.name])
+                array = cell.shared.arrays[described.name]
+                frame.place(operand, in_order(array, described.name in cell.shared.columns))
         self._sources: dict[str, Source] = {}
         self._instances: dict[str, Instance] = {}
         self._tensors: dict[Any, Any] = {}
@@ -77,6 +79,7 @@ class Instance:
         for name, operand in zip(cell.assigned, values, strict=True):
             target = cell.shared.arrays.get(name)
             target = self._arrays[name] if target is None else target
+            target = in_order(target, name in cell.shared.columns)
             if operand in cell.in_place:
                 frame.place(operand, target)
             else:
@@ -121,7 +124,8 @@ class Instance:
         other = self._instances.get(resource)
         if other is None or target in other._cell.references:
             return None
-        return other._array(target)
+        found = other._array(target)
+        return found if found is not None and found.flags.c_contiguous else None
 
     def _referred(self, name: str) -> Array:
         """What a reference refers to; ExecutionError for nothing."""

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from onert.backend import HOST, Program
-from onert.ir import CompileError, TensorType
+from onert.ir import Array, CompileError, TensorType
 
 
 @frozen
 class Field:
     """A tensor in the memory of an instance: its operand in the program, and from which byte on it lies.
 
-    `root` is the operand whose memory it shares, itself mostly.
+    `root` is the operand whose memory it shares, itself mostly. One that is `column_major` has its operand's dimensions
+    in reverse.
     """
 
     name: str
@@ -22,6 +23,21 @@ class Field:
     type: TensorType
     offset: int
     root: int
+    column_major: bool = False
+
+    def array(self, memory: Array) -> Array:
+        """The elements, in the memory of an instance."""
+        return in_order(HOST.view(memory, self.offset, turned(self.type, self.column_major)), self.column_major)
+
+
+def turned(type_: TensorType, column_major: bool) -> TensorType:
+    """The type that an operand has for a tensor in an order, and the other way round."""
+    return type_.plain(shape=type_.shape[::-1]) if column_major else type_
+
+
+def in_order(array: Array, column_major: bool) -> Array:
+    """The elements of a tensor whose operand has these, and the other way round."""
+    return array.T if column_major else array
 
 
 @frozen(eq=False)
@@ -36,8 +52,11 @@ class Layout:
     size: int
 
 
-def layout(program: Program, shared: frozenset[str], in_place: frozenset[int]) -> Layout:
-    """The layout for a program; its inputs that are `shared` and its outputs that are `in_place` lie elsewhere.
+def layout(
+    program: Program, shared: frozenset[str], in_place: frozenset[int], columns: frozenset[str] = frozenset()
+) -> Layout:
+    """The layout for a program; its inputs that are `shared` and its outputs that are `in_place` lie elsewhere. Inputs
+    and outputs among `columns` are column-major.
 
     CompileError for sizes that only a run tells.
     """
@@ -51,7 +70,9 @@ def layout(program: Program, shared: frozenset[str], in_place: frozenset[int]) -
             raise CompileError(f"'{described.name}' is {type_}, expected numbers of a known shape in a cell")
         if (described.name in shared and at < len(graph.inputs)) or operand in in_place:
             continue
-        found.append(Field(described.name, operand, graph.type(operand), offset, operand))
+        column_major = described.name in columns
+        type_ = turned(graph.type(operand), column_major)
+        found.append(Field(described.name, operand, type_, offset, operand, column_major))
         offset += type_.nbytes + -type_.nbytes % HOST.alignment
     arena = program.main.arenas.get(HOST.name)
     placements = () if arena is None else sorted(arena.placements.items(), key=lambda item: (item[1].offset, item[0]))

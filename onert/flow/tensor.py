@@ -112,10 +112,17 @@ def _kind(dtype: DType, shape: tuple[int, ...]) -> type[Any]:
     return type("Tensor", (Tensor, found), {})
 
 
+class _Strided(Tensor, np.ndarray[Any, Any]):
+    """The class of column-major tensors: of NumPy's arrays, whose buffers say how far apart elements are."""
+
+
 def tensor(name: str, array: Array) -> Tensor:
     """A tensor over the elements of a contiguous array."""
     dtype = DType.from_numpy(array.dtype)
-    if not array.flags.writeable or dtype not in _C_TYPES:
+    found: Tensor
+    if not array.flags.c_contiguous:
+        found = array.view(_Strided)
+    elif not array.flags.writeable or dtype not in _C_TYPES:
         found = Tensor()
     else:
         found = _kind(dtype, array.shape).from_buffer(array if array.size else bytearray(array.itemsize))

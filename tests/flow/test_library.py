@@ -366,3 +366,32 @@ def test_operations_that_read_one_tensor_are_merged_unless_one_depends_on_the_ot
     np.testing.assert_allclose(data["f/one"], given["x"] * given["y"], rtol=1e-6)
     np.testing.assert_allclose(data["f/two"], given["z"] - given["x"], rtol=1e-6)
     np.testing.assert_allclose(data["f/four"], np.full(8, np.exp(given["x"]).sum() + 1), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "optype", ["SoftMax", "Relu", "Sum", "Add", "MatMul", "Scatter", "AssignAdd", "AssignAddScatter"]
+)
+def test_transformations_leave_operations_of_a_wrong_form_to_the_error(optype: str) -> None:
+    """Whatever they feed, and whatever their number of operands and results."""
+    for inputs, outputs in ((i, o) for i in range(4) for o in range(3)):
+        flow = myelin.Flow()
+        f = flow.define("f")
+        w, given = f.parameter("w", shape=[2, 2]), [f.var(str(i), shape=[2, 2]) for i in range(3)]
+        operation = f.rawop(optype)
+        for variable in (w, *given)[:inputs]:
+            operation.add_input(variable)
+        for number in range(outputs):
+            made = f.result(operation, "float32", [2, 2], number)
+            f.relu(f.add(made, given[0]))
+            f.rawop("AssignAdd").inputs += [w, made]
+        found = ended(flow)
+        assert found is None or found.startswith(("byte ", "no meaning")), found
+
+
+def ended(flow: myelin.Flow) -> str | None:
+    """What is said of a flow that cannot be compiled."""
+    try:
+        compiled(flow)
+    except OnertError as error:
+        return str(error)
+    return None

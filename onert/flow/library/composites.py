@@ -15,7 +15,8 @@ def expand_softmax(flow: Graph) -> bool:
     """
     changed = False
     for operation in list(flow.ops.values()):
-        if operation.type == "SoftMax" and "axis" not in operation.attrs and operation.func is not None:
+        whole = len(operation.inputs) == len(operation.outputs) == 1 and operation.func is not None
+        if operation.type == "SoftMax" and "axis" not in operation.attrs and whole:
             _expand(flow, operation)
             changed = True
     return changed

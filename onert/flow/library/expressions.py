@@ -96,6 +96,8 @@ class Expressions:
         plain = name in FUNCTIONS or ((name in KINDS or name == "Count") and "axis" not in operation.attrs)
         if not plain or name == "Id" or "nomerge" in operation.attrs or len(operation.outputs) != 1:
             return None
+        if len(operation.inputs) != (FUNCTIONS[name][0] if name in FUNCTIONS else 1):
+            return None
         return {operation.outputs[0]: Call(name, tuple(operation.inputs))}
 
     def _may_merge(self, first: Operation, second: Operation, places: Mapping[Operation, int]) -> bool:

@@ -35,5 +35,7 @@ def fuse_products(flow: Graph) -> bool:
 def _may_fuse(first: Operation, second: Operation, between: Variable) -> bool:
     """Whether nobody else reads what lies between, and adding the bias leaves its shape as it is."""
     same = first.func is second.func and first.attrs.get("task") == second.attrs.get("task")
+    if len(first.outputs) != 1 or len(second.outputs) != 1:
+        return False
     alone = is_internal(between, second) and not ({"nomerge"} & (first.attrs.keys() | second.attrs.keys()))
     return same and alone and second.outputs[0].shape == between.shape and not is_assigned_between(first, second)

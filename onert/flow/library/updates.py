@@ -37,7 +37,9 @@ def add_rows_in_place(flow: Graph) -> bool:
 def _sum(value: Variable, reader: Operation) -> Operation | None:
     """The operation that adds two tensors up to a variable, which nothing but `reader` uses; None if there is none."""
     total = value.producer
-    if total is None or total.type != "Add" or total.func is not reader.func or len(set(total.inputs)) != 2:
+    if total is None or total.type != "Add" or total.func is not reader.func:
+        return None
+    if not len(total.inputs) == len(set(total.inputs)) == 2 or len(total.outputs) != 1:
         return None
     return total if is_internal(value, reader) and not is_assigned_between(total, reader) else None
 
@@ -51,7 +53,9 @@ def _other(total: Operation, target: Variable) -> Variable:
 def _is_scattered(value: Variable, reader: Operation, target: Variable) -> bool:
     """Whether a variable consists of scattered rows of which nothing but `reader` makes anything."""
     scatter = value.producer
-    if scatter is None or scatter.type != "Scatter" or len(scatter.inputs) != 2 or scatter.func is not reader.func:
+    if scatter is None or scatter.type != "Scatter" or scatter.func is not reader.func:
+        return False
+    if len(scatter.inputs) != 2 or len(scatter.outputs) != 1:
         return False
     fits = list(value.shape) == list(target.shape) and value.type == target.type.removeprefix("&")
     return fits and is_internal(value, reader) and not is_assigned_between(scatter, reader)

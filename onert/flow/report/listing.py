@@ -56,7 +56,8 @@ def _aligned(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _field_lines(cell: Compiled) -> Iterator[tuple[str, str]]:
-    ends = {i.name: "input " for i in cell.program.inputs} | {o.name: "output " for o in cell.program.outputs}
+    outputs = cell.program.outputs[: len(cell.program.outputs) - len(cell.assigned)]
+    ends = {i.name: "input " for i in cell.program.inputs} | {o.name: "output " for o in outputs}
     before: Field | None = None
     for field in sorted(cell.layout.fields.values(), key=lambda f: f.offset):
         name, reference = printable(field.name), field.name in cell.references
@@ -65,7 +66,8 @@ def _field_lines(cell: Compiled) -> Iterator[tuple[str, str]]:
         said = f"    union {told}" if shares else f"  {ends.get(field.name, '')}var {told}"
         links = ", ".join(printable(other) for other in cell.links.get(field.name, ()))
         linked = f" linked to {links}" if links else ""
-        yield said, f"offset {field.offset} size {field.type.nbytes} alignment {HOST.alignment} row-major{linked}"
+        where = f"offset {field.offset} size {field.type.nbytes} alignment {HOST.alignment}"
+        yield said, f"{where} {_order(field.column_major)}{linked}"
         before = field
 
 
@@ -74,7 +76,11 @@ def _shared_lines(cell: Compiled) -> Iterator[tuple[str, str]]:
     for name in read:
         kind, type_ = "global" if name in cell.shared.learnable else "const", cell.shared.types[name]
         told = f"  {kind} {printable(name)}: {type_text(type_)}"
-        yield told, f"size {type_.nbytes} alignment {HOST.alignment} row-major"
+        yield told, f"size {type_.nbytes} alignment {HOST.alignment} {_order(name in cell.shared.columns)}"
+
+
+def _order(column_major: bool) -> str:
+    return "column-major" if column_major else "row-major"
 
 
 def _step_lines(cell: Compiled) -> Iterator[str]:

@@ -109,6 +109,9 @@ class Emitter(Builder):
         """Give an operand the name of a variable."""
         self._operands[index] = evolve(self._operands[index], name=name)
 
+    def operand_name(self, index: int) -> str:
+        return self._operands[index].name
+
     def type(self, index: int) -> TensorType:
         """An operand's type, its elements known where it is a constant."""
         return self._operands[index].known

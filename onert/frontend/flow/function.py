@@ -11,6 +11,7 @@ from onert.ir import DType, ModelError, Operand, RuleError, Subgraph, TensorType
 from onert.ir import shape as shapes
 from onert.ir.ops.custom import Unsupported
 from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.layout import Transpose
 
 from .elements import type_of
 from .emitter import Emitter, Node, Rule
@@ -44,6 +45,7 @@ def translate(
     lookup: Lookup,
     given: frozenset[str] = frozenset(),
     assignments: Mapping[str, Rule] = MappingProxyType({}),
+    columns: frozenset[str] = frozenset(),
 ) -> Translation:
     """The subgraph of a function.
 
@@ -51,12 +53,13 @@ def translate(
     stand in the order of the flow. Constants that are `given`, by name, are inputs too, and so are results of
     `Reference`, which stand for variables of an instance of another function. Its outputs stand in the order
     in which they are computed. A dimension of -1 in an input is 1 until another shape is given. What `assignments` say
-    by the type of an operation becomes of its first operand; operations behind it read that.
+    by the type of an operation becomes of its first operand; operations behind it read that. Inputs and outputs among
+    `columns`, by name, are column-major: their operands are transposed, all dimensions in reverse.
 
     An operation without a meaning is `Unsupported` in the subgraph. ModelError with the place where an operation breaks
     a rule.
     """
-    return _Translator(graph, function, lookup, given, assignments).translation()
+    return _Translator(graph, function, lookup, given, assignments, columns).translation()
 
 
 class _Translator:
@@ -67,12 +70,14 @@ class _Translator:
         lookup: Lookup,
         given: frozenset[str],
         assignments: Mapping[str, Rule],
+        columns: frozenset[str],
     ) -> None:
         self._graph = graph
         self._function = function
         self._lookup = lookup
         self._given = given
         self._assignments = assignments
+        self._columns = columns
         self._assigned: dict[str, int] = {}
         self._emitter = Emitter(function.name)
         self._operands: dict[str, int] = {}
@@ -93,8 +98,9 @@ class _Translator:
         for operation in operations:
             self._translate(operation)
         computed = [variable for operation in operations for variable in graph.outputs(operation)]
-        outputs = [self._operands[v.name] for v in computed if graph.is_output(v)]
-        subgraph = self._emitter.subgraph([*outputs, *self._assigned.values()])
+        outputs = [self._left(v.name, self._operands[v.name]) for v in computed if graph.is_output(v)]
+        outputs += [self._next(name, operand) for name, operand in self._assigned.items()]
+        subgraph = self._emitter.subgraph(outputs)
         read_ones = {name: stands_for for name, stands_for in referred.items() if name in self._operands}
         return Translation(subgraph, self._operands, tuple(self._assigned), tuple(self._notes), read_ones)
 
@@ -120,7 +126,34 @@ class _Translator:
             return self._emitter.operand(Operand(type_, variable.name, data), given=False)
         starting = TensorType(type_.dtype, tuple(1 if d is None else d for d in type_.shape))
         open_shape = None if type_.is_static else type_.shape
+        if variable.name in self._columns and starting.shape is not None:
+            turned = starting.plain(shape=starting.shape[::-1])
+            given = self._emitter.operand(Operand(turned, variable.name), given=True)
+            return self._turned(given, variable.name)
         return self._emitter.operand(Operand(starting, variable.name, signature_shape=open_shape), given=True)
+
+    def _turned(self, operand: int, name: str) -> int:
+        """An operand with its dimensions in reverse."""
+        e = self._emitter
+        e.place = f"order of variable '{name}'"
+        return e.add(Transpose(), operand, e.indices(range(e.rank(operand))[::-1]))
+
+    def _left(self, name: str, operand: int) -> int:
+        """The operand of a variable as it leaves the function."""
+        if name not in self._columns:
+            return operand
+        self._emitter.named(operand, "")
+        turned = self._turned(operand, name)
+        self._emitter.named(turned, name)
+        return turned
+
+    def _next(self, name: str, operand: int) -> int:
+        """The operand of what is assigned to a variable, by a name that says so if it has none."""
+        e = self._emitter
+        found = self._turned(operand, name) if name in self._columns else operand
+        if not e.operand_name(found):
+            e.named(found, f"{name}'")
+        return found
 
     def _translate(self, operation: Operation) -> None:
         graph, e = self._graph, self._emitter
