@@ -21,9 +21,11 @@ from rich.text import Text
 import onert
 from onert.ir.value import Value
 
-from .arguments import backend_names
+from .arguments import backend_names, shapes, wants_h5
 from .contest import Contestant, contest
 from .exits import UsageError, ended
+from .inputs import random
+from .open_shapes import Given, compiled_with
 from .peers import PEERS, PeerError, Prepared
 
 
@@ -52,36 +54,37 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--seconds", type=float, default=30.0, help="most seconds for one model and thread count")
     out.add_argument("--seed", type=int, default=0, help="seed of the random inputs")
     out.add_argument("--backends", default=None, help="onert's backends, by preference, separated by ';'")
+    out.add_argument("--shape_prepare", metavar="S", help="input shapes to compile for: [index, [dims], ...]")
     out.add_argument("--self-check", action="store_true", help="enter onert twice: the ratio must come out at 1.00")
     out.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     return out
 
 
-def random_inputs(program: onert.Program, seed: int) -> list[np.ndarray[Any, Any]]:
-    """Uniform random inputs; an unknown dimension is 1."""
-    rng = np.random.default_rng(seed)
-    found = []
-    for info in program.inputs:
-        shape = tuple(d or 1 for d in info.shape)
-        if info.dtype.is_float:
-            found.append(rng.uniform(-1, 1, shape).astype(info.dtype.numpy))
-        elif info.dtype.is_integer and info.dtype.bits <= 16:
-            low, high = info.dtype.limits
-            found.append(rng.integers(low, high, shape, info.dtype.numpy, endpoint=True))
-        else:
-            found.append(rng.integers(0, 2, shape).astype(info.dtype.numpy))
-    return found
+def prepare_onert(
+    path: Path, threads: int, options: argparse.Namespace, known: dict[Path, Given]
+) -> tuple[Prepared, list[Any]]:
+    """onert with random inputs; `known` gets the shapes that are chosen for what a model leaves open."""
+    chosen: dict[str, Any] = {"num_threads": threads}
+    if options.backends is not None:
+        chosen["backends"] = backend_names(options.backends)
+    given = shapes(options.shape_prepare, "--shape_prepare")
 
+    def compiled(taken: Given) -> tuple[onert.Program, onert.Execution, float]:
+        start = time.perf_counter()
+        program = onert.compile(package, input_shapes=taken, **chosen)
+        execution = onert.Execution(program)
+        known[path] = taken
+        return program, execution, time.perf_counter() - start
 
-def prepare_onert(path: Path, threads: int, backends: str | None, seed: int) -> tuple[Prepared, list[Any]]:
     start = time.perf_counter()
-    options: dict[str, Any] = {"num_threads": threads}
-    if backends is not None:
-        options["backends"] = backend_names(backends)
-    program = onert.compile(onert.load(path), **options)
-    execution = onert.Execution(program)
-    setup = time.perf_counter() - start
-    inputs = random_inputs(program, seed)
+    package = onert.load(path)
+    loading = time.perf_counter() - start
+    taken = known.get(path)
+    made = compiled_with(package, None, given, compiled) if taken is None else compiled(taken)
+    program, execution, compiling = made
+    setup = loading + compiling
+    rng = np.random.default_rng(options.seed)
+    inputs = [random(info, rng) for info in program.inputs]
     for position, array in enumerate(inputs):
         execution.set_input(position, array)
     execution.execute()
@@ -92,11 +95,12 @@ def prepare_onert(path: Path, threads: int, backends: str | None, seed: int) -> 
 
 def measure(path: Path, threads: int, options: argparse.Namespace) -> list[Row]:
     """onert's row first, then a row for each peer."""
-    mine, inputs = prepare_onert(path, threads, options.backends, options.seed)
+    known: dict[Path, Given] = {}
+    mine, inputs = prepare_onert(path, threads, options, known)
     runs: list[tuple[str, Prepared]] = [("onert", mine)]
     missing: list[Row] = []
     if options.self_check:
-        runs.append(("onert again", prepare_onert(path, threads, options.backends, options.seed)[0]))
+        runs.append(("onert again", prepare_onert(path, threads, options, known)[0]))
     for name in filter(None, options.peers.split(",")):
         try:
             runs.append((name, PEERS[name](path, inputs, threads)))
@@ -149,7 +153,8 @@ def show(rows: Sequence[Row], console: Console) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when done, 1 when a model failed, 2 for wrong usage."""
-    return ended("onert_bench", partial(_run, parser().parse_args(arguments)), called={"num_threads": "--threads"})
+    called = {"num_threads": "--threads", "input_shapes": "--shape_prepare"}
+    return ended("onert_bench", partial(_run, parser().parse_args(arguments)), called=called)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -176,6 +181,9 @@ def _checked(options: argparse.Namespace) -> list[int]:
     if not 0 < options.seconds < math.inf:
         raise UsageError(f"--seconds is {options.seconds}, expected more than 0")
     backend_names(options.backends)
+    if wants_h5(options.shape_prepare):
+        raise UsageError("--shape_prepare is h5, expected [index, [dims], ...]")
+    shapes(options.shape_prepare, "--shape_prepare")
     words = options.threads.split(",")
     if not all(word.isdecimal() and len(word) < 10 and int(word) for word in words):
         raise UsageError(f"--threads is {options.threads!r}, expected numbers of at least 1 with commas between them")

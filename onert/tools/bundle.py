@@ -16,6 +16,7 @@ from onert.bundle.names import apart, symbol
 from . import glow_options
 from .arguments import shapes
 from .exits import UsageError, ended
+from .open_shapes import compiled_with
 from .reports import bundle_report
 
 
@@ -145,7 +146,8 @@ def _bundle(options: argparse.Namespace) -> Files:
     source: onert.Package | dict[str, onert.Package] = packages[0]
     if len(packages) > 1:
         source = dict(zip(entries or _entries(models), packages, strict=True))
-    return onert.bundle(
+    written = partial(
+        onert.bundle,
         source,
         options.output,
         name=options.name,
@@ -155,7 +157,6 @@ def _bundle(options: argparse.Namespace) -> Files:
         cpu=options.cpu,
         features=options.features,
         relocation=options.relocation,
-        shapes=given,
         signatures=options.signature,
         threads=options.threads,
         overlap=options.overlap,
@@ -167,6 +168,10 @@ def _bundle(options: argparse.Namespace) -> Files:
         share=options.share,
         report=options.report,
     )
+    if len(packages) > 1 or len(options.signature) > 1:  # whose inputs the shapes were of is not known
+        return written(shapes=given)
+    signature = options.signature[0] if options.signature else None
+    return compiled_with(packages[0], signature, given, lambda shapes: written(shapes=shapes), option="--shape")
 
 
 def _entries(models: Sequence[str]) -> list[str]:

@@ -177,7 +177,14 @@ def _write(path: Path, words: str) -> None:
 
 
 def _tables(options: argparse.Namespace, package: Package) -> None:
-    program = onert.compile(package, **_choices(options))
+    chosen = _choices(options)
+    given = chosen.pop("input_shapes", {})
+    program: Program = imports.module("onert.tools.open_shapes").compiled_with(
+        package,
+        options.signature,
+        given,
+        lambda taken: onert.compile(package, **{**chosen, "input_shapes": taken}),
+    )
     console = Console()
     if options.ops:
         _print(console, tables.operations_table(program.main))

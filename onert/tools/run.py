@@ -31,7 +31,7 @@ from .reports.measure import Measurements, phase_lines, write_report
 from .reports.progress import Progress
 from .reports.slowness import runs_slowly, slowness
 from .running.answering import Answers, as_json, lines_of
-from .running.choosing import choices, generated, loaded, shapes_to_run
+from .running.choosing import choices, compiled, generated, loaded, measured_backends, shapes_to_run
 from .running.giving import feed
 from .running.rounds import Outcome, outcomes, record_ranges
 
@@ -60,7 +60,7 @@ def _run(options: argparse.Namespace) -> None:
         chosen = asked.with_config(package.config)
         if options.profile_backends or chosen.profiling:
             progress.phase("measuring backends")
-            for line in profiling.profile_backends(package, chosen):
+            for line in measured_backends(options, package, chosen):
                 say(line)
         if options.profile_backends:
             if options.json:
@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace) -> None:
         if options.codegen is not None:
             say(generated(options, package))
         with measured.phase("COMPILE"):
-            program = onert.compile(package, asked, profiling=False)
+            program = compiled(options, package, asked)
         _execute(options, package, program, chosen, measured, progress, messages, say)
 
 
@@ -95,7 +95,7 @@ def _execute(
             print(note, file=sys.stderr)
         print(execution.program.describe(), file=sys.stderr)
     said = _metadata(options, package)
-    fed, batch = feed(options, execution, said)
+    fed, batch = feed(options, package, execution, said)
     if fed.cut is not None:
         note = f"the first {fed.count} of {fed.cut} items are run; --limit N runs others"
         warnings.warn(note, OnertWarning, stacklevel=1)

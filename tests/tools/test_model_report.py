@@ -36,7 +36,7 @@ REPORTED = {
     "tf-examples/detect.tflite": "TFLite_Detection_PostProcess:3",
     "samsung-one-vscode/while_000.circle": "circle",
     "onnx/openwakeword-0.4.0__alexa_v0.1.onnx": "ONNX",
-    "onnx/openwakeword-0.4.0__melspectrogram.onnx": "shapes that only a run knows",
+    "onnx/openwakeword-0.4.0__melspectrogram.onnx": "samples is open: taken as 16000",
 }
 
 

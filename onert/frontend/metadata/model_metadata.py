@@ -49,6 +49,7 @@ class TensorMetadata(Value):
     - `value_labels`: names of the values 0, 1, ...
     - `calibration`, `threshold`: how scores are calibrated, and the lowest that counts
     - `box`: how boxes are written
+    - `dimensions`: a name for each dimension that has one, empty for others: those of one name have one size
     """
 
     name: str = ""
@@ -65,6 +66,7 @@ class TensorMetadata(Value):
     calibration: Calibration | None = None
     threshold: float | None = None
     box: Box | None = None
+    dimensions: tuple[str, ...] = ()
 
 
 @frozen

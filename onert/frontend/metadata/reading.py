@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from onert.frontend.onnx.declared import declared
+from onert.frontend.onnx.messages import ValueDeclaration
 from onert.ir import ModelError, Package
 
-from .model_metadata import ModelMetadata
+from .model_metadata import ModelMetadata, TensorMetadata
 from .tflite_metadata import IDENTIFIERS, tflite_metadata
 from .ultralytics import from_texts
 
@@ -26,4 +27,13 @@ def metadata(package: Package) -> ModelMetadata:
         return ModelMetadata(notes=(f"the model's metadata is ignored: {error}",))
     if found is None:
         return ModelMetadata()
-    return from_texts(found.metadata, ModelMetadata(found.graph, found.description))
+    ends = (tuple(_end(value) for value in side) for side in (found.inputs, found.outputs))
+    inputs, outputs = (side if any(each.dimensions for each in side) else () for side in ends)
+    return from_texts(found.metadata, ModelMetadata(found.graph, found.description, inputs=inputs, outputs=outputs))
+
+
+def _end(value: ValueDeclaration) -> TensorMetadata:
+    """What an ONNX file says of an input or output: the names of its dimensions."""
+    shape = () if value.type is None else value.type.shape or ()
+    names = tuple(size if isinstance(size, str) else "" for size in shape)
+    return TensorMetadata(dimensions=names if any(names) else ())

@@ -82,10 +82,10 @@ def seconds(recording: Recording, info: TensorInfo, reading: Reading) -> float |
 
 
 def takes_sound(info: TensorInfo) -> bool:
-    """Whether an input has one dimension of samples."""
-    shape = info.open_shape
-    long = [d for d in shape if d != 1]
-    return len(long) == 1 and (info.dtype.is_float or info.dtype is DType.INT16 or info.quantization is not None)
+    """Whether an input has one dimension of samples; batches may be open beside it."""
+    known = [d for d in info.open_shape if d not in (1, None)]
+    is_long = len(known) == 1 or (not known and None in info.open_shape)
+    return is_long and (info.dtype.is_float or info.dtype is DType.INT16 or info.quantization is not None)
 
 
 def _samples_shape(name: str, info: TensorInfo) -> tuple[int, ...]:

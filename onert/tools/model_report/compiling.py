@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from attrs import field, frozen
 
@@ -10,9 +11,10 @@ from onert.backend import Backend, Program
 from onert.backend.registry import load_backends
 from onert.compiler import Options
 from onert.compiler.compiler import compilation
-from onert.ir import OnertError, Package, Subgraph, Subgraphs
+from onert.ir import OnertError, Package, Shape, Subgraph, Subgraphs
 from onert.ir.analysis.model_inference import infer_model
 from onert.ir.value import Value
+from onert.tools.open_shapes import TRIES, Choice, choices
 
 MOST_STAGES = 60
 """Stages that are recorded of a subgraph; later ones are counted."""
@@ -31,7 +33,8 @@ class Compiled:
     """What became of a model. Where it cannot be compiled, `error` says why and there is no program.
 
     `model` is the whole of the package as it is entered, its types inferred where they can be; `stages` are by the
-    index of a subgraph; `dropped` counts those past `MOST_STAGES`.
+    index of a subgraph; `dropped` counts those past `MOST_STAGES`. `taken` has shapes for inputs that the model leaves
+    open and the options do not set; their own are in `left_open`, by position.
     """
 
     package: Package
@@ -43,17 +46,36 @@ class Compiled:
     program: Program | None
     error: str = ""
     dropped: int = 0
+    left_open: Mapping[int, Shape] = field(factory=dict)
+    taken: Choice = field(factory=Choice)
     notes: tuple[str, ...] = field(default=())
 
 
 def compiled(package: Package, options: Options) -> Compiled:
-    """The package compiled with these options, and how.
+    """The package compiled with these options, and how; of shapes that the model leaves open the first that suit it.
 
     What a model or the options have wrong ends in `error`, not in an exception: the rest of the report says what the
     model is. BackendError where none of the backends can be loaded.
     """
     chosen = options.with_config(package.config)
     backends = load_backends(chosen.backends)
+    first: Compiled | None = None
+    try:
+        for taken in islice(choices(package, chosen.signature, chosen.input_shapes), TRIES):
+            found = _compiled(package, chosen, backends, taken)
+            if found.program is not None:
+                return found
+            if first is not None and first.error == found.error:  # shapes do not matter to it
+                break
+            first = first or found
+    except OnertError as error:
+        return Compiled(package, chosen, backends, package.model, 0, _of_files(package.model), None, str(error))
+    assert first is not None
+    return first
+
+
+def _compiled(package: Package, chosen: Options, backends: tuple[Backend, ...], taken: Choice) -> Compiled:
+    """The package compiled for shapes that were chosen; OnertError for what is wrong before that."""
     stages: dict[int, list[Stage]] = {}
     dropped: list[str] = []
 
@@ -64,10 +86,8 @@ def compiled(package: Package, options: Options) -> Compiled:
         else:
             dropped.append(name)
 
-    try:
-        made = compilation(package, chosen, backends, watch=watch)
-    except OnertError as error:
-        return Compiled(package, chosen, backends, package.model, 0, _of_files(package.model), None, str(error))
+    asked = chosen.choose(input_shapes={**chosen.input_shapes, **taken.shapes})
+    made = compilation(package, asked, backends, watch=watch)
     entry = made.entry.reshaped(made.shapes)
     try:
         model = infer_model(entry.model, entry.index)
@@ -77,7 +97,8 @@ def compiled(package: Package, options: Options) -> Compiled:
     program, said = _program(made.first)
     for index, seen in stages.items():
         found[index].extend(seen)
-    return Compiled(package, chosen, backends, model, entry.index, found, program, said, len(dropped))
+    left_open = {at: made.entry.inputs[at].open_shape for at in taken.shapes}
+    return Compiled(package, chosen, backends, model, entry.index, found, program, said, len(dropped), left_open, taken)
 
 
 def _program(make: object) -> tuple[Program | None, str]:

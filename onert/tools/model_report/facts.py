@@ -23,6 +23,8 @@ def facts(found: Compiled) -> dict[str, Any]:
     graph = found.model[found.entry] if len(found.model) else Subgraph((), (), (), ())
     program = found.program
     inputs = _ends(graph, graph.inputs) if program is None else [_info(info) for info in program.inputs]
+    for position, open_shape in found.left_open.items():
+        inputs[position].update(shape=list(open_shape), taken=list(found.taken.shapes[position]))
     outputs = _ends(graph, graph.outputs) if program is None else [_info(info) for info in program.outputs]
     return {
         "inputs": inputs,
@@ -30,7 +32,7 @@ def facts(found: Compiled) -> dict[str, Any]:
         "signatures": _signatures(found),
         "parameters": parameters(found.model.subgraphs),
         "operations": _operations(found.model.subgraphs),
-        "arithmetic": arithmetic(found.model.subgraphs),
+        "arithmetic": _arithmetic(found),
         "memory": _memory(found),
         "runs": _runs(found),
     }
@@ -42,6 +44,7 @@ def _info(info: TensorInfo) -> dict[str, Any]:
         "other_names": list(info.other_names),
         "dtype": info.dtype.text,
         "shape": list(info.open_shape),
+        "taken": None,
         "quantization": quantization(info.quantization),
         "range": real_range(info.dtype, info.quantization),
     }
@@ -59,6 +62,7 @@ def _ends(graph: Subgraph, operands: Iterable[int]) -> list[dict[str, Any]]:
                 "other_names": [],
                 "dtype": type_.dtype.text,
                 "shape": list(operand.open_shape) if type_.ranked else None,
+                "taken": None,
                 "quantization": quantization(type_.quantization),
                 "range": real_range(type_.dtype, type_.quantization),
             }
@@ -146,6 +150,16 @@ def arithmetic(graphs: Iterable[Subgraph]) -> dict[str, Any]:
             else:
                 others += flops
     return {"multiply_adds": products, "others": others, "unknown": unknown}
+
+
+def _arithmetic(found: Compiled) -> dict[str, Any]:
+    """That of the model, or of what it is compiled to where more shapes are known by then."""
+    said = arithmetic(found.model.subgraphs)
+    if found.program is None or not said["unknown"]:
+        return said
+    return min(
+        said, arithmetic(routine.subgraph for routine in found.program.routines), key=lambda told: int(told["unknown"])
+    )
 
 
 def _multiplies(op: Op) -> bool:

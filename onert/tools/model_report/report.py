@@ -45,6 +45,7 @@ def report(path: Path, package: Package, options: Options, *, profile: bool, gra
         "backends": names(found.backends),
         "entry": found.entry,
         "error": found.error or None,
+        "open_shapes": found.taken.said or found.taken.refused or None,
         "facts": facts(found),
         "machine": peaks,
         "estimate": None if found.program is None else _estimate(found, found.program, peaks),

@@ -66,6 +66,8 @@ def _rows(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield (what if at == 0 else ""), _end(end)
         if not ends:
             yield what, "none"
+        if what == "input" and report["open_shapes"]:
+            yield "open shapes", report["open_shapes"]
     for at, signature in enumerate(facts["signatures"]):
         words = f"{signature['key']}({', '.join(signature['inputs'])}) gives {', '.join(signature['outputs'])}"
         yield ("signature" if at == 0 else ""), words
@@ -89,6 +91,8 @@ def _model(model: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _end(end: dict[str, Any]) -> str:
     q, held = end["quantization"], end["range"]
     words = f"{end['name']!r} {end['dtype']}{shape(end['shape'])}"
+    if end["taken"] is not None:
+        words += f", taken as {shape(end['taken'])}"
     if held is not None:
         words += f", {number(held[0])} to {number(held[1])}"
     if q is not None and q["axis"] is None:

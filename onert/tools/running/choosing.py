@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import onert
+from onert.backend import Program
+from onert.compiler import Options
 from onert.ir import BackendError
 from onert.ir.process import imports
 from onert.tools import inputs
 from onert.tools.arguments import CODEGEN, backend_names, shapes, wants_h5
+from onert.tools.reports.profiling import profile_backends
+
+from .giving import is_given, is_open
+
+T = TypeVar("T")
 
 
 def loaded(options: argparse.Namespace) -> onert.Package:
@@ -29,13 +38,38 @@ def generated(options: argparse.Namespace, package: onert.Package) -> str:
         raise BackendError(
             f"-c is {options.codegen}, but the only backend that generates code ahead of time is {CODEGEN}"
         )
-    files = onert.bundle(
+    bundled = partial(
+        onert.bundle,
         package,
         options.cpath or Path(options.model).resolve().with_suffix(f".{CODEGEN.removesuffix('-gen')}"),
-        shapes=choices(options)["input_shapes"],
         signatures=() if options.signature is None else (options.signature,),
     )
+    files = _with_shapes(options, package, lambda shapes: bundled(shapes=shapes))
     return f"code for {files.target} is written to {next(iter(files.paths.values())).parent}"
+
+
+def compiled(options: argparse.Namespace, package: onert.Package, asked: Options) -> Program:
+    """The program; where all inputs are random numbers, for sizes that suit what the model leaves open."""
+    program = onert.compile(package, asked, profiling=False)
+    if is_given(options) or options.shape_run is not None or not any(map(is_open, program.inputs)):
+        return program
+    again = partial(onert.compile, package, asked, profiling=False)
+    return _with_shapes(options, package, lambda shapes: again(input_shapes=shapes))
+
+
+def measured_backends(options: argparse.Namespace, package: onert.Package, chosen: Options) -> list[str]:
+    """What `profile_backends` says, for sizes that suit what the model leaves open."""
+    return _with_shapes(
+        options, package, lambda shapes: list(profile_backends(package, chosen.choose(input_shapes=shapes)))
+    )
+
+
+def _with_shapes(options: argparse.Namespace, package: onert.Package, made: Callable[[Any], T]) -> T:
+    """What is made for the shapes that were given, and for those that are chosen of open ones."""
+    chosen = imports.module("onert.tools.open_shapes")  # only models with open shapes need it
+    given = choices(options)["input_shapes"]
+    found: T = chosen.compiled_with(package, options.signature, given, made)
+    return found
 
 
 def shapes_to_run(options: argparse.Namespace) -> dict[int | str, tuple[int, ...]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -15,20 +16,35 @@ from onert.backend import TensorInfo
 from onert.backend.tensor_names import offered, position_named
 from onert.frontend.metadata import ModelMetadata
 from onert.ir import Array, ExecutionError, quantize
+from onert.ir.process import imports
 from onert.tools import inputs
 from onert.tools.exits import UsageError
 
 
 def is_random(options: argparse.Namespace) -> bool:
     """Whether every run may have random inputs of its own."""
-    given = options.input or options.load or options.load_raw or options.text
-    return not (options.fixed_input or given)
+    return not (options.fixed_input or is_given(options))
 
 
-def feed(options: argparse.Namespace, execution: onert.Execution, metadata: ModelMetadata) -> tuple[inputs.Feed, int]:
+def is_given(options: argparse.Namespace) -> bool:
+    """Whether some input is given something."""
+    return bool(options.input or options.load or options.load_raw or options.text)
+
+
+def is_open(info: TensorInfo) -> bool:
+    """Whether an input has no shape to be run with: one that its file leaves open, but for a batch of one."""
+    return None in info.shape or any(
+        size is None and info.shape[axis] == 1 for axis, size in enumerate(info.open_shape) if axis
+    )
+
+
+def feed(
+    options: argparse.Namespace, package: onert.Package, execution: onert.Execution, metadata: ModelMetadata
+) -> tuple[inputs.Feed, int]:
     """What every input is given, and how many items go in at once.
 
-    Arrays of --load decide the shapes where nothing else does.
+    Arrays of --load decide the shapes where nothing else does. Inputs that are left open and are given nothing have
+    sizes that go with those of the others.
     """
     infos = execution.program.inputs
     found: dict[int, inputs.Given] = {}
@@ -53,6 +69,16 @@ def feed(options: argparse.Namespace, execution: onert.Execution, metadata: Mode
         streams[position] = inputs.Stream(iter([inputs.text(words.encode(), "--text", infos[position])]))
     if options.force_float:
         found = {i: evolve(one, array=_stored(infos[i], one.array)) for i, one in found.items()}
+    given = found.keys() | streams.keys()
+    if options.shape_run is None and any(is_open(info) for i, info in enumerate(infos) if i not in given):
+        shapes = {i: one.array.shape for i, one in found.items()}
+        for i, each in streams.items():
+            first = next(each.items, None)
+            if first is not None:
+                shapes[i] = first.array.shape
+                streams[i] = evolve(each, items=chain([first], each.items))
+        _settle(package, options.signature, execution, shapes)
+        infos = execution.program.inputs
     rng = np.random.default_rng(options.seed)
     for i, info in enumerate(infos):
         if i in streams:
@@ -63,6 +89,21 @@ def feed(options: argparse.Namespace, execution: onert.Execution, metadata: Mode
         one = found.get(i) or inputs.Given(inputs.random(info, rng), f"random numbers, seed {options.seed}")
         streams[i] = inputs.Stream(iter([one]))
     return inputs.feed(streams, options.limit), batch
+
+
+def _settle(
+    package: onert.Package, signature: str | None, execution: onert.Execution, shapes: dict[int, tuple[int, ...]]
+) -> None:
+    """Give the inputs that are open, and have none of `shapes`, sizes that go with these."""
+    for i, info in enumerate(execution.program.inputs):
+        if i not in shapes and not is_open(info):
+            shapes[i] = tuple(size or 1 for size in info.shape)
+
+    def reshape(wanted: Mapping[int, tuple[int, ...]]) -> None:
+        for position, shape in wanted.items():
+            execution.set_input_shape(position, shape)
+
+    imports.module("onert.tools.open_shapes").compiled_with(package, signature, shapes, reshape)
 
 
 def _streams(
