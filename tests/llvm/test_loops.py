@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from onert.ir.ops.data_movement.gather import DynamicUpdateSlice
 from onert.ir.ops.data_movement.joining import Pack
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
-from onert_llvm.command.command import all_commands
+from onert_llvm.command.command import kernel_calls
 from onert_llvm.compile import lowered
 from onert_llvm.target.isa import Isa, runnable
 
@@ -150,7 +151,7 @@ def _kernels(graph: Subgraph, isa: Isa) -> list[str]:
     sequence = Operations(graph, tuple(range(len(graph.operations))), graph.inputs, graph.outputs)
     settings = Settings(num_threads=1, target=isa.name)
     sequence = evolve(sequence, groups=BACKEND.fuse(sequence, settings))
-    return [command.spec.name for command in all_commands(lowered(sequence, isa, settings).commands)]
+    return [command.spec.name for command in kernel_calls(lowered(sequence, isa, settings).commands)]
 
 
 @ISAS
@@ -161,3 +162,18 @@ def test_a_part_of_a_state_is_put_in_place_unless_all_of_it_is_read(isa: Isa, re
     _check(graphs, [_number(0), _number(9), x, x[:2, :37].copy()], isa)
     kernels = _kernels(enclosed(graphs), isa)
     assert (kernels[kernels.index("put_part") - 1] == "copy_rows") is reads_it
+
+
+def test_a_loop_that_is_entered_again_counts_its_rounds_anew(tmp_path: Path) -> None:
+    """In process 5 rounds of each are allowed, in a bundle a million; the inner ones are more in all."""
+    package = Package((Subgraphs(triangle()),), "made")
+    execution = onert.Execution(onert.compile(package, max_iterations=5))
+    onert.bundle(package, tmp_path)
+    bundle = onert.load_bundle(tmp_path)
+    for call, most in ((execution.run, 5), (bundle.run, 1500)):
+        for _ in range(2):
+            total = call([_number(0), _number(most), _number(3)])["output_2"]
+            assert int(total) == 3 + most * (most - 1) // 2
+    with pytest.raises(ExecutionError, match="the loop runs more than 5 times"):
+        execution.run([_number(0), _number(6), _number(3)])
+    assert int(execution.run([_number(0), _number(5), _number(3)])["output_2"]) == 13

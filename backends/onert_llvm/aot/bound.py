@@ -8,6 +8,7 @@ from attrs import frozen
 
 from onert.backend import EntryPoint, Place
 from onert.ir.value import Value
+from onert_llvm.command.command import JUMP
 
 
 @frozen
@@ -44,30 +45,13 @@ class Bound(Value):
 
 
 @frozen
-class BoundLoop(Value):
-    """`condition`, and as long as the byte at `goes_on` is set then, `body` and `condition` again.
+class Program(Value):
+    """Steps that one thread runs: calls of kernels, jumps (whose symbol is `JUMP`'s), programs."""
 
-    It ends when a check that reports to one of `reports` is found broken. With a bound there are so many rounds at the
-    most; 1 and their number go to its report where it would go on.
-    """
-
-    goes_on: Place | Report
-    condition: tuple[Run, ...]
-    body: tuple[Run, ...]
-    reports: tuple[Report, ...]
-    bound: tuple[int, Place | Report] | None
+    steps: tuple[Run, ...]
 
 
-@frozen
-class BoundBranch(Value):
-    """`then` where the byte at `condition` is set, else `otherwise`."""
-
-    condition: Place | Report
-    then: tuple[Run, ...]
-    otherwise: tuple[Run, ...]
-
-
-Run = Bound | BoundLoop | BoundBranch
+Run = Bound | Program
 
 
 @frozen
@@ -100,25 +84,28 @@ class Body:
         return tuple(command for layer in self.layers for command in layer)
 
 
-def calls(commands: Iterable[Run]) -> Iterator[Bound]:
-    """The calls of kernels in commands, those in loops and branches too."""
+def steps(commands: Iterable[Run]) -> Iterator[Bound]:
+    """The commands, with the steps of programs in their place."""
     for command in commands:
         if isinstance(command, Bound):
             yield command
-        elif isinstance(command, BoundLoop):
-            yield from calls((*command.condition, *command.body))
         else:
-            yield from calls((*command.then, *command.otherwise))
+            yield from steps(command.steps)
+
+
+def calls(commands: Iterable[Run]) -> Iterator[Bound]:
+    """Those of all steps that call kernels."""
+    return (step for step in steps(commands) if step.symbol != JUMP.symbol)
 
 
 def program_bytes(commands: Sequence[Run], threads: int) -> int:
     """What commands take of memory that threads share: rows, the count of their runs, shares and tasks.
 
-    Loops and branches take none: one thread runs them.
+    Programs take none: one thread runs them.
     """
     return ROW + sum(command.shared_bytes(threads) for command in commands if isinstance(command, Bound))
 
 
 def most_slots(commands: Sequence[Run]) -> int:
     """The slots of the largest task of all commands."""
-    return max((len(call.slots) for call in calls(commands)), default=1)
+    return max((len(step.slots) for step in steps(commands)), default=1)

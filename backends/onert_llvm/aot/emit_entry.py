@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from llvmlite import ir
 
 from onert.backend import Code, EntryPoint, Place, Region
-from onert_llvm.command.command import REPORT_BYTES
+from onert_llvm.command.command import JUMP, REPORT_BYTES
 
-from .bound import ROW, SHARE, Body, Bound, BoundBranch, BoundLoop, Report, Run, Slots, most_slots
+from .bound import ROW, SHARE, Body, Bound, Report, Run, Slots, most_slots
 
 I8, I32, I64, PTR, VOID = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.PointerType(), ir.VoidType()
 
@@ -152,53 +152,43 @@ class Entries:
             if isinstance(command, Bound):
                 self._fill(b, task, command.slots, bases)
                 b.call(self._kernel(command.symbol), [task, I64(0), I64(command.tiles)])
-            elif isinstance(command, BoundLoop):
-                self._loop(b, task, command, bases)
             else:
-                self._branch(b, task, command, bases)
+                self._program(b, task, command.steps, bases)
 
-    def _loop(self, b: ir.IRBuilder, task: ir.Value, loop: BoundLoop, bases: Bases) -> None:
-        before = b.block
-        head, again, body, done = (b.append_basic_block(n) for n in ("head", "again", "round", "done"))
-        b.branch(head)
-        b.position_at_end(head)
-        rounds = b.phi(I64)
-        rounds.add_incoming(I64(0), before)
-        self._alone(b, task, loop.condition, bases)
-        goes_on = _is_set(b, bases, loop.goes_on)
-        for report in loop.reports:
-            broken = b.load(_address(b, bases, report), typ=I64, align=8)
-            goes_on = b.and_(goes_on, b.icmp_unsigned("==", broken, I64(0)))
-        b.cbranch(goes_on, again, done)
-        b.position_at_end(again)
-        if loop.bound is None:
-            b.branch(body)
-        else:
-            most, where = loop.bound
-            over = b.append_basic_block("over")
-            b.cbranch(b.icmp_signed("<", rounds, I64(most)), body, over)
-            b.position_at_end(over)
-            place = _address(b, bases, where)
-            for word, value in enumerate((I64(1), rounds)):
-                b.store(value, b.gep(place, [I32(word)], source_etype=I64), align=8)
-            b.branch(done)
-        b.position_at_end(body)
-        self._alone(b, task, loop.body, bases)
-        rounds.add_incoming(b.add(rounds, I64(1)), b.block)
-        b.branch(head)
-        b.position_at_end(done)
+    def _program(self, b: ir.IRBuilder, task: ir.Value, steps: Sequence[Run], bases: Bases) -> None:
+        """The steps of a program, in blocks between which jumps lead."""
+        jumps = {at: step for at, step in enumerate(steps) if isinstance(step, Bound) and step.symbol == JUMP.symbol}
+        begin = {to for at, step in jumps.items() for to in (at + 1, at + _by(step))}
+        blocks = {at: b.append_basic_block("step") for at in sorted(begin | {len(steps)})}
+        for at, step in enumerate(steps):
+            self._go(b, blocks.get(at))
+            if at not in jumps:
+                self._alone(b, task, (step,), bases)
+                continue
+            there = blocks[at + _by(jumps[at])]
+            slots = dict(zip(JUMP.layout.names, jumps[at].slots, strict=True))
+            if slots["flag"] == 0:
+                b.branch(there)
+                continue
+            types = {"flag": PTR, "reports": PTR, "checks": I64, "most": I64, "report": PTR}
+            values = [
+                (PTR(None) if t is PTR else t(slot)) if isinstance(slot, int) else _address(b, bases, slot)
+                for slot, t in ((slots[name], t) for name, t in types.items())
+            ]
+            taken = b.call(self._declared(JUMP.symbol, list(types.values()), ir.IntType(1)), values)
+            b.cbranch(taken, there, blocks[at + 1])
+        self._go(b, blocks[len(steps)])
 
-    def _branch(self, b: ir.IRBuilder, task: ir.Value, branch: BoundBranch, bases: Bases) -> None:
-        then, otherwise, done = (b.append_basic_block(n) for n in ("then", "else", "done"))
-        b.cbranch(_is_set(b, bases, branch.condition), then, otherwise)
-        for block, side in ((then, branch.then), (otherwise, branch.otherwise)):
+    @staticmethod
+    def _go(b: ir.IRBuilder, block: ir.Block | None) -> None:
+        """Go on with a block, if one begins here."""
+        if block is not None:
+            if not b.block.is_terminated:
+                b.branch(block)
             b.position_at_end(block)
-            self._alone(b, task, side, bases)
-            b.branch(done)
-        b.position_at_end(done)
 
     def _together(self, b: ir.IRBuilder, task: ir.Value, commands: Sequence[Run], bases: Bases) -> None:
-        """Programs of rows and tasks for `onert.together`, one for every stretch between loops and branches."""
+        """Rows and tasks for `onert.together`, for every stretch of commands between programs."""
         stretch: list[Bound] = []
         for command in commands:
             if isinstance(command, Bound):
@@ -248,10 +238,10 @@ class Entries:
     def _kernel(self, symbol: str) -> ir.Function:
         return self._declared(symbol, [PTR, I64, I64])
 
-    def _declared(self, symbol: str, parameters: Sequence[ir.Type]) -> ir.Function:
+    def _declared(self, symbol: str, parameters: Sequence[ir.Type], result: ir.Type = VOID) -> ir.Function:
         """A function of another module."""
         found = self._module.globals.get(symbol)
-        return found or ir.Function(self._module, ir.FunctionType(VOID, parameters), symbol)
+        return found or ir.Function(self._module, ir.FunctionType(result, parameters), symbol)
 
 
 def _on_stack(b: ir.IRBuilder, words: int) -> ir.Value:
@@ -259,6 +249,13 @@ def _on_stack(b: ir.IRBuilder, words: int) -> ir.Value:
     found.align = 16
     found.type = PTR
     return found
+
+
+def _by(jump: Bound) -> int:
+    """How many steps on a jump leads."""
+    by = jump.slots[JUMP.layout.slot("by")]
+    assert isinstance(by, int)
+    return by - (1 << 64) if by >> 63 else by
 
 
 def _is_set(b: ir.IRBuilder, bases: Bases, place: Place | Report) -> ir.Value:

@@ -14,16 +14,15 @@ from onert_llvm.codegen.footprint import loaded_bytes, stack_bytes
 from onert_llvm.codegen.kernel_abi import build
 from onert_llvm.codegen.llvm_codegen import link
 from onert_llvm.codegen.masked_calls import as_calls
-from onert_llvm.codegen.native import cpuid_text, pool_text, run_text, support_texts, together_text
-from onert_llvm.command.command import REPORT_BYTES, Area, Command, Lowered, Pointer, all_commands
+from onert_llvm.codegen.native import cpuid_text, jump_text, pool_text, run_text, support_texts, together_text
+from onert_llvm.command.command import JUMP, REPORT_BYTES, Area, Command, Lowered, Pointer, all_steps
 from onert_llvm.command.task_layout import slot_bits
 from onert_llvm.command.waiting import barriers
-from onert_llvm.kernels.control_flow.loop_branch import RUN_BRANCH, RUN_LOOP
 from onert_llvm.runtime.native_kernel import is_idle
 from onert_llvm.target.isa import Isa
 from onert_llvm.target.versions import notes
 
-from .bound import Begun, Body, Bound, BoundBranch, BoundLoop, Report, Run, program_bytes
+from .bound import Begun, Body, Bound, Program, Report, Run, program_bytes, steps
 from .constant_layout import CONTENT_BYTES, Constants, Key, lay_out
 from .emit_data import content_text, define_configuration, define_weights
 from .emit_entry import Entries
@@ -71,6 +70,11 @@ def emit(blueprint: Blueprint, versions: Versions, threads: int = 1) -> ObjectCo
     if blueprint.configuration:
         define_configuration(module, isa, blueprint, symbols, len(constants.data), end)
     texts = [*_kernels(parts, several=len(isas) > 1), *support_texts(isa)]
+    jumps = any(step.symbol == JUMP.symbol for body in bodies for step in steps((*body.commands, *body.undo)))
+    if threads > 1:
+        texts += [run_text(), pool_text(isa), together_text(blueprint.name, threads)]
+    elif jumps:
+        texts.append(jump_text())
     if isa.architecture == "wasm32":
         texts = as_calls(texts)
     if len(isas) > 1 and isa.architecture == "x86_64":
@@ -79,7 +83,6 @@ def emit(blueprint: Blueprint, versions: Versions, threads: int = 1) -> ObjectCo
     if blueprint.hook:
         more.append(f"{blueprint.name}_hook")
     if threads > 1:
-        texts += [run_text(), pool_text(isa), together_text(blueprint.name, threads)]
         more.append(f"{blueprint.name}_stop")
     digest = sha256(b"\0".join((str(module).encode(), *(text.encode() for text in texts), constants.data)))
     content, content_id = digest.digest()[:CONTENT_BYTES], f"{blueprint.name}_content_id"
@@ -145,8 +148,7 @@ def _kernels(parts: Iterable[_Part], *, several: bool) -> Iterator[str]:
     """The modules of the kernels that commands call, each once."""
     called = {symbol: spec for part in parts for symbol, spec in part.lowered.specs.items()}
     for spec in called.values():
-        if spec.algorithm.name not in (RUN_LOOP, RUN_BRANCH):
-            yield str(build(spec, own_target=several))
+        yield str(build(spec, own_target=several))
 
 
 def _aligned(nbytes: int, alignment: int) -> int:
@@ -185,7 +187,7 @@ class _Part:
             assert data is not None
             name = f"{operands[beginning.variable].name}/initial"
             yield self._key(Pointer(Area.OPERAND, beginning.initial)), name, data.array
-        for command in all_commands(self.lowered.commands):
+        for command in all_steps(self.lowered.commands):
             made = self.entry.subgraph.operations[command.operation].outputs[0]
             for slot, value in command.slots.items():
                 if not isinstance(value, Pointer):
@@ -219,21 +221,9 @@ class _Part:
             return (kind << 48) + found.offset
 
         def run(command: Command, sync: bool = False) -> Run:
-            names, programs = command.spec.layout.names, [tuple(map(run, program)) for program in command.programs]
-            if programs:
-                named = {
-                    n: v for n, v in command.slots.items() if isinstance(v, Pointer) and v.area is not Area.PROGRAM
-                }
-                places = {name: place(pointer) for name, pointer in named.items()}
-                if command.spec.name == RUN_LOOP:
-                    most = command.slots.get("most")
-                    bound = (most, places["report"]) if isinstance(most, int) else None
-                    first, checks = places["reports"], command.slots["checks"]
-                    assert isinstance(first, Report)
-                    assert isinstance(checks, int)
-                    reports = tuple(Report(first.offset + REPORT_BYTES * n) for n in range(checks))
-                    return BoundLoop(places["goes_on"], programs[0], programs[1], reports, bound)
-                return BoundBranch(places["condition"], programs[0], programs[1])
+            if command.program:
+                return Program(tuple(map(run, command.program)))
+            names = command.spec.layout.names
             values = (command.slots[name] for name in names)
             slots = tuple(place(v) if isinstance(v, Pointer) else slot_bits(v) for v in values)
             ahead = names.index("ahead") if "ahead" in names else None

@@ -15,15 +15,14 @@ from .task_layout import TaskLayout
 
 
 class Area(Enum):
-    """Where a pointer leads: a tensor of the model, an array that was packed for the kernel, scratch memory, the
-    reports of checks, or the commands that a command runs.
+    """Where a pointer leads: a tensor of the model, an array that was packed for the kernel, scratch memory, or the
+    reports of checks.
     """
 
     OPERAND = "operand"
     CONSTANT = "constant"
     SCRATCH = "scratch"
     REPORT = "report"
-    PROGRAM = "program"
 
 
 @frozen
@@ -70,13 +69,26 @@ class Callee(Value):
     layout: TaskLayout
 
 
+JUMP = Callee("jump", "onert_jumps", TaskLayout(("by", "flag", "reports", "checks", "most", "report")))
+"""The code of a step of a program that calls no kernel: the next step is `by` steps on, or one if it does not jump.
+
+It jumps if there is no `flag` (0), or if the byte there is not 0 and none of so many `checks`, whose reports begin at
+`reports`, was found broken. With a `report` the second word of this counts how often it jumped: when that would be more
+than `most` times, the first word becomes 1, and it does not. `codegen/native/jump.ll` decides this.
+"""
+CONDITION = JUMP.layout.names[1:]
+"""The slots that decide it, in order."""
+PROGRAM = Callee("program", "onert_program", TaskLayout(()))
+"""The code of a command that runs a program on one thread: its steps one after the other, but for jumps."""
+
+
 @frozen
 class Command(Value):
     """Run a kernel over `tiles` work tiles, cut into `pieces` for threads that share them.
 
     `operation` is the first operation it stands for, by its index in the subgraph. `flops` counts multiplications and
-    additions, for profiles. `programs` are the commands that the kernel runs itself, on its own thread. `threads` are
-    those that run it, as `Group.threads` has them.
+    additions, for profiles. `program` are the steps of one whose code is `PROGRAM`: kernels, jumps, programs.
+    `threads` are those that run it, as `Group.threads` has them.
     """
 
     spec: Code
@@ -86,7 +98,7 @@ class Command(Value):
     accesses: tuple[Access, ...]
     operation: int
     flops: int = 0
-    programs: tuple[tuple[Command, ...], ...] = ()
+    program: tuple[Command, ...] = ()
     threads: tuple[int, int] | None = None
 
 
@@ -101,12 +113,23 @@ def pieces(tiles: int, threads: int) -> int:
     return min(tiles, _PIECES_EACH * threads, _MOST_PIECES) if threads > 1 else 1
 
 
-def all_commands(commands: Iterable[Command]) -> Iterator[Command]:
-    """The commands, each followed by those that it runs."""
+def all_steps(commands: Iterable[Command]) -> Iterator[Command]:
+    """The commands, with the steps of programs in their place."""
     for command in commands:
-        yield command
-        for program in command.programs:
-            yield from all_commands(program)
+        if command.program:
+            yield from all_steps(command.program)
+        else:
+            yield command
+
+
+def kernel_calls(commands: Iterable[Command]) -> Iterator[Command]:
+    """Those of all steps that call kernels."""
+    return (command for command in all_steps(commands) if command.spec is not JUMP)
+
+
+def jump(operation: int, by: int, **slots: Slot) -> Command:
+    """A step of operation's program that goes `by` steps on, if `slots` say so: those of `JUMP`."""
+    return Command(JUMP, {**dict.fromkeys(JUMP.layout.names, 0), "by": by, **slots}, 1, 1, (), operation)
 
 
 @frozen

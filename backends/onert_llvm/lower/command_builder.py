@@ -13,6 +13,7 @@ from onert.ir import Array, Operation, Subgraph, TensorType
 from onert.ir.shape import static
 from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec
 from onert_llvm.command.command import (
+    PROGRAM,
     REPORT_BYTES,
     Access,
     Area,
@@ -21,7 +22,7 @@ from onert_llvm.command.command import (
     Lowered,
     Pointer,
     Slot,
-    all_commands,
+    kernel_calls,
     pieces,
 )
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile
@@ -159,24 +160,31 @@ class Lowering:
         writes: Sequence[int],
         flops: int = 0,
         accesses: Sequence[Access] = (),
-        programs: tuple[tuple[Command, ...], ...] = (),
     ) -> None:
-        """A command; `reads` and `writes` are the operands it touches, `accesses` other memory that it does, `programs`
-        the commands that it runs.
-        """
+        """A command; `reads` and `writes` are the operands it touches, `accesses` other memory that it does."""
         if tiles <= 0:
             return
-        whole = (
+        spec = self._specs.get(algorithm)
+        if spec is None:
+            spec = self._specs[algorithm] = KernelSpec(algorithm, self.isa)
+        cut, touched = pieces(tiles, self.threads), (*self._whole(reads, writes), *accesses)
+        self.add(Command(spec, slots, tiles, cut, touched, operation, flops))
+
+    def program(
+        self, operation: int, steps: Sequence[Command], reads: Sequence[int], writes: Sequence[int], room: Access
+    ) -> None:
+        """A command that runs a program, which touches these operands and this scratch memory."""
+        touched = (*self._whole(reads, writes), room)
+        self.add(Command(PROGRAM, {}, len(steps), 1, touched, operation, program=tuple(steps)))
+
+    def _whole(self, reads: Sequence[int], writes: Sequence[int]) -> Iterator[Access]:
+        """The accesses to whole operands, but for constants."""
+        return (
             Access(self.operand(i), self.subgraph.type(i).nbytes, write)
             for operands, write in ((reads, False), (writes, True))
             for i in operands
             if not self.subgraph.operands[i].is_constant
         )
-        spec = self._specs.get(algorithm)
-        if spec is None:
-            spec = self._specs[algorithm] = KernelSpec(algorithm, self.isa)
-        cut, touched = pieces(tiles, self.threads), (*whole, *accesses)
-        self._commands.append(Command(spec, slots, tiles, cut, touched, operation, flops, programs, self._home))
 
     def add(self, command: Command) -> None:
         """A command that is whole."""
@@ -185,12 +193,12 @@ class Lowering:
     def news(self) -> Iterator[Any]:
         """The kernels of the commands that were emitted since this was asked last."""
         fresh, self._told = self._commands[self._told :], len(self._commands)
-        return (command.spec for command in all_commands(fresh))
+        return (command.spec for command in kernel_calls(fresh))
 
     def done(self, made: Each = in_turn) -> Lowered:
         """All that was collected; `made` makes the constants that take long."""
         commands = _looking_ahead(self._commands)
-        specs = {command.spec.symbol: command.spec for command in all_commands(commands)}
+        specs = {command.spec.symbol: command.spec for command in kernel_calls(commands)}
         return Lowered(
             commands,
             tuple(made([partial(_constant, array) for array in self._constants])),

@@ -11,7 +11,7 @@ from .object_loader import Image, load
 
 _loaded: dict[str, Image] = {}
 
-_RUN = "onert_run"
+_ALONE = ("onert_run", "onert_program", "onert_jumps")
 _POOL = ("onert_pool_run", "onert_pool_start", "onert_pool_stop", "onert_pool_size")
 _C_LIBRARY = (
     "pthread_mutex_lock",
@@ -48,13 +48,13 @@ def is_loaded(symbol: str) -> bool:
 
 def are_walkers_loaded(triple: str, pool: bool) -> bool:
     """Whether what `walkers` gives is there already."""
-    return f"{_POOL[0] if pool else _RUN} {triple}" in _loaded
+    return f"{_POOL[0] if pool else _ALONE[0]} {triple}" in _loaded
 
 
 def walkers(triple: str, count: int, made: Callable[[int], bytes]) -> Mapping[str, int]:
     """The functions of `run.ll`, and of `pool.ll` where `count` is 2; `made` gives their object files."""
     found = {}
-    for at, names in enumerate(((_RUN,), _POOL)[:count]):
+    for at, names in enumerate((_ALONE, _POOL)[:count]):
         symbol = f"{names[0]} {triple}"
         image = _loaded.get(symbol) or _loaded.setdefault(symbol, load([made(at)], _externals()))
         found.update({name: image[name] for name in names})

@@ -13,18 +13,28 @@ from attrs import frozen
 
 from onert.backend import HasParts, Part, Tensors
 from onert.ir import Array, Context, ExecutionError
-from onert_llvm.command.command import REPORT_BYTES, Area, Check, Command, Lowered, Pointer
+from onert_llvm.command.command import (
+    CONDITION,
+    JUMP,
+    PROGRAM,
+    REPORT_BYTES,
+    Area,
+    Check,
+    Command,
+    Lowered,
+    Pointer,
+    kernel_calls,
+)
 from onert_llvm.command.task_layout import slot_bits
 from onert_llvm.command.waiting import barriers, has_lanes, waits
 
 from .aligned_memory import zeros
-from .host_loop import DrivenLoop
 from .thread_pool import POOLS
 
 _WORDS = 8
 """64-bit words of a command in memory, and of a thread's share of it: see `codegen/native/pool.ll`."""
-COPY, RUN_LOOP = "copy_rows", "run_loop"
-"""The algorithms that copy memory and do nothing else, and that run others."""
+COPY = "copy_rows"
+"""The algorithm that copies memory and does nothing else."""
 _FN, _TASK, _TILES, _PIECES, _SYNC, _SHARES, _RUNS, _THREADS = range(_WORDS)
 
 
@@ -50,7 +60,7 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
     busy = [not is_idle(command, place) for command in lowered.commands]
     commands = [command for command, some in zip(lowered.commands, busy, strict=True) if some]
     program = _Program(kernel, commands, place)
-    address, keep = program.address, (program, scratch, place)
+    keep = program, scratch, place
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
 
@@ -65,31 +75,31 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
             return _Alone(alone, start, len(some), keep, of)
         return _Together(together(), kernel, start, len(some), keep, of)
 
-    def driven(at: int) -> HasParts:
-        slots, programs = commands[at].slots, commands[at].programs
-        condition, body = (run(start, some) for start, some in zip(program.inner(at), programs, strict=True))
-        reports_, checks, most, goes_on = (slots.get(n) for n in ("reports", "checks", "most", "goes_on"))
-        assert isinstance(reports_, Pointer)
-        assert isinstance(checks, int)
-        assert isinstance(goes_on, Pointer)
-        first = reports_.offset // REPORT_BYTES
-        own = reports[first : first + checks]
-        bound = most if isinstance(most, int) else None
-        return DrivenLoop(condition, body, place(goes_on), own, bound, commands[at].operation)
+    def jumps(jump: Command) -> Callable[[], bool | None]:
+        if not jump.slots["flag"]:
+            return _always
+        ask = ctypes.CFUNCTYPE(ctypes.c_bool, pointer, pointer, integer, integer, pointer)(kernel.pool[JUMP.symbol])
+        slots = (jump.slots[name] for name in CONDITION)
+        return partial(ask, *(place(value) if isinstance(value, Pointer) else int(value) for value in slots))
 
-    def span(first: int, last: int) -> HasParts:
-        cuts = [at for at in range(first, last) if kernel.threads > 1 and _long_rounds(commands[at])]
-        ends = [first, *(i for at in cuts for i in (at, at + 1)), last]
-        found: list[HasParts] = []
-        for start, stop in pairwise(ends):
-            if start in cuts:
-                found.append(driven(start))
-            elif start < stop:
-                found.append(run(address + start * _WORDS * 8, commands[start:stop]))
-        whole = found[0] if len(found) == 1 else _InTurn(tuple(found))
-        return _Checked(whole, lowered.checks, reports) if lowered.checks else whole
+    def walk(program: _Program, some: Sequence[Command], of: int | None = None) -> _Alone | _Together | _Walk:
+        """Commands as they are run best: those with work for threads are cut at jumps, and walked from here."""
+        cuts = set(_cuts(some)) if kernel.threads > 1 else set()
+        if not cuts:
+            return run(program.address(0), some)
+        steps: dict[int, tuple[Callable[[], bool | None], int, int]] = {}
+        for start, stop in pairwise(sorted({0, len(some), *cuts})):
+            command, length = some[start], stop - start
+            if command.spec == JUMP:
+                steps[start] = jumps(command), _by(command), 1
+            elif length == 1 and _is_long(command):
+                steps[start] = walk(program.inner[start], command.program, command.operation), 1, 1
+            else:
+                steps[start] = run(program.address(start), some[start:stop]), length, length
+        return _Walk(steps, len(some), of)
 
-    return span(0, len(commands))
+    whole = walk(program, commands)
+    return _Checked(whole, lowered.checks, reports) if lowered.checks else whole
 
 
 _SHARED_PIECE, _SHARED_EACH, _SHARED_WORK, _SHARED_ROUND = 1 << 16, 1 << 16, 1 << 19, 1 << 22
@@ -104,26 +114,56 @@ def _shared_work(commands: Sequence[Command]) -> int:
     return sum(work for work in works if work >= _SHARED_PIECE)
 
 
-def _long_rounds(command: Command) -> bool:
-    """Whether a command is a loop whose rounds are worth sharing."""
-    return command.spec.name == RUN_LOOP and _shared_work(command.programs[1]) >= _SHARED_ROUND
+def _is_long(command: Command) -> bool:
+    """Whether a command is a program with steps that are worth sharing."""
+    return bool(command.program) and _shared_work(tuple(kernel_calls((command,)))) >= _SHARED_ROUND
 
 
-class _InTurn:
-    """Runs, one after the other."""
+def _always() -> None:
+    """A jump without a condition."""
 
-    __slots__ = ("_runs",)
 
-    def __init__(self, runs: tuple[HasParts, ...]) -> None:
-        self._runs = runs
+def _by(jump: Command) -> int:
+    """How many steps on a jump leads."""
+    by = jump.slots["by"]
+    assert isinstance(by, int)
+    return by
 
-    def __call__(self) -> None:
-        for run in self._runs:
-            run()
+
+def _cuts(commands: Sequence[Command]) -> Iterator[int]:
+    """Where steps begin that are reached by jumps, or that are not walked natively with those before."""
+    for at, command in enumerate(commands):
+        if command.spec == JUMP:
+            yield from (at, at + 1, at + _by(command))
+        elif _is_long(command):
+            yield from (at, at + 1)
+
+
+class _Walk:
+    """Calls, each behind the number of its first step, and how many steps on the next one is; the second number is for
+    a jump that is not taken (False). `operation` is that of the program, None for all commands of a kernel."""
+
+    __slots__ = ("_end", "_operation", "_steps")
+
+    def __init__(
+        self, steps: Mapping[int, tuple[Callable[[], bool | None], int, int]], end: int, operation: int | None
+    ) -> None:
+        self._steps = steps
+        self._end = end
+        self._operation = operation
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        return tuple(part for run in self._runs for part in run.parts)
+        """The program as a whole, or those of the runs."""
+        if self._operation is not None:
+            return (Part((self._operation,), self),)
+        return tuple(part for run, *_ in self._steps.values() if isinstance(run, HasParts) for part in run.parts)
+
+    def __call__(self) -> None:
+        at = 0
+        while at < self._end:
+            call, by, otherwise = self._steps[at]
+            at += otherwise if call() is False else by
 
 
 class _Alone(partial[None]):
@@ -193,13 +233,13 @@ class _Together:
 class _Checked:
     """A run after which the first broken rule is an ExecutionError."""
 
-    __slots__ = ("_checks", "_clean", "_reports", "_run")
+    __slots__ = ("_broken", "_checks", "_clean", "_reports", "_run")
 
     def __init__(self, run: HasParts, checks: Sequence[Check], reports: Array) -> None:
         self._clean = True
         self._run = run
         self._checks = checks
-        self._reports = reports
+        self._reports, self._broken = reports, reports[:, 0]
 
     def __call__(self) -> None:
         self._after(self._run)
@@ -209,8 +249,8 @@ class _Checked:
             self._reports[:] = 0
         self._clean = False
         run()
-        if self._reports.any():
-            number = int(self._reports[:, 0].argmax())
+        if self._broken.any():
+            number = int(self._broken.argmax())
             element = int(self._reports[number, 1])
             raise ExecutionError(self._checks[number].sentence(element))
         self._clean = True
@@ -271,8 +311,8 @@ class _Program:
     """The array of commands that native code walks, with their tasks and the programs that some of them run."""
 
     def __init__(self, kernel: NativeKernel, commands: Sequence[Command], place: _Places) -> None:
-        self._inner = [[_Program(kernel, program, place) for program in command.programs] for command in commands]
-        self._tasks = self._filled(commands, place)
+        self.inner = {at: _Program(kernel, c.program, place) for at, c in enumerate(commands) if c.program}
+        self._tasks = np.array([bits for command in commands for bits in _task(command, place)], np.uint64)
         count, shares = max(len(commands), 1), kernel.threads if kernel.threads > 1 else 0
         lines = zeros((count * (1 + shares) + 1) * _WORDS, np.uint64).reshape(-1, _WORDS)
         self._rows, rest = lines[:count], lines[count:]
@@ -280,9 +320,12 @@ class _Program:
         runs = line + 8 * _WORDS * count * shares
         lanes = has_lanes(commands)
         syncs = self._lists(waits(commands, place)) if lanes else barriers(commands, place)
-        for row, command, sync in zip(self._rows, commands, syncs, strict=False):
-            row[_FN] = kernel.kernels[command.spec.symbol]
+        for number, (row, command, sync) in enumerate(zip(self._rows, commands, syncs, strict=False)):
             row[_TASK] = at
+            if command.program:
+                row[_FN], row[_TASK] = kernel.pool[PROGRAM.symbol], self.inner[number].address(0)
+            elif command.spec != JUMP:
+                row[_FN] = kernel.kernels[command.spec.symbol]
             row[_TILES], row[_PIECES], row[_SYNC] = command.tiles, command.pieces, sync
             row[_SHARES], row[_RUNS] = line, runs
             if lanes:
@@ -291,13 +334,9 @@ class _Program:
             at += 8 * len(command.spec.layout.names)
             line += 8 * _WORDS * shares
 
-    @property
-    def address(self) -> int:
-        return int(self._rows.ctypes.data)
-
-    def inner(self, at: int) -> list[int]:
-        """Where the programs that a command runs begin."""
-        return [program.address for program in self._inner[at]]
+    def address(self, at: int) -> int:
+        """Where a command begins."""
+        return int(self._rows.ctypes.data) + at * _WORDS * 8
 
     def _lists(self, needed: Sequence[Sequence[int]]) -> list[int]:
         """Where it says for each command how far before it those are that it waits for; 0 for none."""
@@ -311,15 +350,8 @@ class _Program:
         base = int(self._needed.ctypes.data)
         return [0 if place is None else base + 8 * place for place in at]
 
-    def _filled(self, commands: Sequence[Command], place: _Places) -> Array:
-        """The slots of every command one after the other."""
-        slots = []
-        for command, inner in zip(commands, self._inner, strict=True):
-            for value in (command.slots[name] for name in command.spec.layout.names):
-                if not isinstance(value, Pointer):
-                    slots.append(slot_bits(value))
-                elif value.area is Area.PROGRAM:
-                    slots.append(inner[value.index].address)
-                else:
-                    slots.append(place(value))
-        return np.array(slots, np.uint64)
+
+def _task(command: Command, place: Callable[[Pointer], int]) -> Iterator[int]:
+    """What the slots of a command hold."""
+    for value in (command.slots[name] for name in command.spec.layout.names):
+        yield place(value) if isinstance(value, Pointer) else slot_bits(value)

@@ -42,7 +42,7 @@ def _called(commands: Sequence[Command]) -> tuple[Command, ...]:
         evolve(
             command,
             spec=Callee(command.spec.name, command.spec.symbol, command.spec.layout),
-            programs=tuple(map(_called, command.programs)),
+            program=_called(command.program),
         )
         for command in commands
     )

@@ -15,9 +15,14 @@ _PAUSE = {
 """A hint to the processor that a thread is waiting, and its declaration."""
 
 
+def jump_text() -> str:
+    """`jump.ll`, which is the same for every target."""
+    return _text("jump.ll")
+
+
 def run_text() -> str:
-    """`run.ll`, which is the same for every target."""
-    return _text("run.ll")
+    """`run.ll` with `jump.ll`, the same for every target whose words are of 64 bits."""
+    return jump_text() + _text("run.ll")
 
 
 def pool_text(isa: Isa) -> str:

@@ -1,6 +1,8 @@
-; One thread that walks a list of commands; `pool.ll` says what these are, and is for several.
+; One thread that walks a list of commands; `pool.ll` says what these are, and is for several. A command without a kernel
+; is a jump by as many commands as its task's first slot says. If the second is not 0 `onert_jumps` decides it.
 
 %Command = type { ptr, ptr, i64, i64,   i64, ptr, ptr, i64 }
+%Jump = type { i64, ptr, ptr, i64, i64, ptr }
 
 ; Run the commands on the calling thread alone.
 define void @onert_run(ptr %commands, i64 %count) {
@@ -8,17 +10,49 @@ entry:
   %empty = icmp eq i64 %count, 0
   br i1 %empty, label %done, label %command
 command:
-  %i = phi i64 [ 0, %entry ], [ %next, %command ]
+  %i = phi i64 [ 0, %entry ], [ %next, %following ], [ %there, %taken ]
   %c = getelementptr %Command, ptr %commands, i64 %i
   %fn = load ptr, ptr %c, align 8
   %taskp = getelementptr %Command, ptr %c, i32 0, i32 1
   %task = load ptr, ptr %taskp, align 8
+  %none = icmp eq ptr %fn, null
+  br i1 %none, label %jump, label %run
+run:
   %tilesp = getelementptr %Command, ptr %c, i32 0, i32 2
   %tiles = load i64, ptr %tilesp, align 8
   call void %fn(ptr %task, i64 0, i64 %tiles)
+  br label %following
+following:
   %next = add i64 %i, 1
   %end = icmp eq i64 %next, %count
   br i1 %end, label %done, label %command
+jump:
+  %by = load i64, ptr %task, align 8
+  %flagp = getelementptr %Jump, ptr %task, i32 0, i32 1
+  %flag = load ptr, ptr %flagp, align 8
+  %always = icmp eq ptr %flag, null
+  br i1 %always, label %taken, label %ask
+ask:
+  %reportsp = getelementptr %Jump, ptr %task, i32 0, i32 2
+  %reports = load ptr, ptr %reportsp, align 8
+  %checksp = getelementptr %Jump, ptr %task, i32 0, i32 3
+  %checks = load i64, ptr %checksp, align 8
+  %mostp = getelementptr %Jump, ptr %task, i32 0, i32 4
+  %most = load i64, ptr %mostp, align 8
+  %reportp = getelementptr %Jump, ptr %task, i32 0, i32 5
+  %report = load ptr, ptr %reportp, align 8
+  %jumps = call i1 @onert_jumps(ptr %flag, ptr %reports, i64 %checks, i64 %most, ptr %report)
+  br i1 %jumps, label %taken, label %following
+taken:
+  %there = add i64 %i, %by
+  %last = icmp eq i64 %there, %count
+  br i1 %last, label %done, label %command
 done:
+  ret void
+}
+
+; The same as a kernel, whose task is a program, and its tiles the commands of this.
+define void @onert_program(ptr %commands, i64 %begin, i64 %count) {
+  call void @onert_run(ptr %commands, i64 %count)
   ret void
 }

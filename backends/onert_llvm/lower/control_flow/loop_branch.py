@@ -1,4 +1,4 @@
-"""Loops and branches that hold their graphs: programs of commands, which one command runs again and again, or not."""
+"""Loops and branches that hold their graphs: programs of their commands, with jumps."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.ops.data_movement.part_update import PartUpdate
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import KernelSpec
-from onert_llvm.command.command import REPORT_BYTES, Access, Area, Command, Lowered, Pointer, Slot, pieces
-from onert_llvm.kernels.control_flow.loop_branch import RunBranch, RunLoop
+from onert_llvm.command.command import REPORT_BYTES, Access, Area, Command, Lowered, Pointer, Slot, jump, pieces
 from onert_llvm.kernels.data_movement.row_copy import CopyRows
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.rule import Rule
@@ -69,19 +68,14 @@ class Enclosed(Value):
         tested, round_ = condition.commands(at), body.commands(at)
         round_ += tuple(self._advance(lowering, at, op.body, body.places, states))
         (room,) = lowering.scratch(max(condition.size, body.size))
-        slots: dict[str, Slot] = {
-            "goes_on": condition.places[op.condition.outputs[0]],
-            "condition": Pointer(Area.PROGRAM, 0),
-            "condition_count": len(tested),
-            "body": Pointer(Area.PROGRAM, 1),
-            "body_count": len(round_),
-        }
+        slots: dict[str, Slot] = {"flag": condition.places[op.condition.outputs[0]]}
         if op.most is not None:
             slots |= {"most": op.most, "report": lowering.check(at, "the loop runs more than {} times")}
-        slots |= {"reports": reports, "checks": (lowering.reports.offset - reports.offset) // REPORT_BYTES}
-        kernel = RunLoop(op.most is not None)
+        if lowering.reports != reports:
+            slots |= {"reports": reports, "checks": (lowering.reports.offset - reports.offset) // REPORT_BYTES}
+        steps = (jump(at, len(round_) + 1), *round_, *tested, jump(at, -len(tested) - len(round_), **slots))
         changed = [o for o, same in zip(operation.outputs, stays, strict=True) if not same]
-        lowering.emit(at, kernel, slots, 1, operation.used, changed, 0, (room,), (tested, round_))
+        lowering.program(at, steps, operation.used, changed, room)
 
     @staticmethod
     def _advance(
@@ -111,12 +105,10 @@ class Enclosed(Value):
             programs.append(side.commands(at))
             size = max(size, side.size)
         (room,) = lowering.scratch(size)
-        slots: dict[str, Slot] = {"condition": lowering.operand(condition)}
-        for number, name in enumerate(("then", "otherwise")):
-            slots |= {name: Pointer(Area.PROGRAM, number), f"{name}_count": len(programs[number])}
-        lowering.emit(
-            at, RunBranch(), slots, 1, operation.used, operation.outputs, 0, (room,), (programs[0], programs[1])
-        )
+        then, otherwise = programs
+        otherwise = (*otherwise, jump(at, len(then) + 1))
+        steps = (jump(at, len(otherwise) + 1, flag=lowering.operand(condition)), *otherwise, *then)
+        lowering.program(at, steps, operation.used, operation.outputs, room)
 
 
 def copies(lowering: Lowering, at: int, source: Pointer, target: Pointer, nbytes: int) -> Iterator[Command]:
@@ -210,8 +202,6 @@ class Held:
         known: dict[int, Pointer] = {}
 
         def moved(pointer: Pointer) -> Pointer:
-            if pointer.area is Area.PROGRAM:
-                return pointer
             if pointer.area is Area.CONSTANT:
                 base = constants[pointer.index]
             elif pointer.area is Area.SCRATCH:
@@ -230,9 +220,9 @@ class Held:
 
         def each(command: Command) -> Command:
             slots = {n: moved(v) if isinstance(v, Pointer) else v for n, v in command.slots.items()}
-            programs = tuple(tuple(map(each, program)) for program in command.programs)
             accesses = tuple(evolve(a, pointer=moved(a.pointer)) for a in command.accesses)
-            return evolve(command, slots=slots, accesses=accesses, operation=at, programs=programs)
+            program = tuple(map(each, command.program))
+            return evolve(command, slots=slots, accesses=accesses, operation=at, program=program)
 
         return tuple(command for command in map(each, lowered.commands) if not _idle(command))
 
