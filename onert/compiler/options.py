@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, fields, frozen
 
 from onert.backend import Settings
+from onert.backend.planner import PLANNERS
 from onert.compiler.settings.config_keys import EXECUTORS, PREFIX, parse, without_effect
 from onert.compiler.settings.option_types import as_set, path_text, tupled, wrong_type
 from onert.ir import OnertWarning, OptionError
 from onert.ir.process import imports
 from onert.ir.process.cpus import MAX_THREADS, available_cpus
 from onert.ir.value import Value
-
-from .planner import PLANNERS
 
 if TYPE_CHECKING:
     from .extension import Extension

@@ -13,7 +13,7 @@ from random_graphs import random_model
 import onert
 from onert.backend import Group
 from onert.backend import Sequence as OperationSequence
-from onert.compiler.planner.liveness import reachability
+from onert.backend.planner.liveness import reachability
 from onert.compiler.side_by_side import arrange
 from onert.compiler.side_by_side.arrange import Arranged
 from onert.ir import Array, Subgraph

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from onert.backend import Backend, Group, Program, Sequence, Settings
+from onert.backend.planner.liveness import reachability
 from onert.compiler import Options, compile
-from onert.compiler.planner.liveness import reachability
 from onert.compiler.rewrite.effects import predecessors, subgraph_effects
 from onert.compiler.scheduler.concurrency import BYTES_PER_FLOP, beside, guessed_costs, ranks, threads_for
 from onert.ir import BackendError, Effect, Op, Package, Subgraph, Subgraphs

@@ -11,12 +11,12 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onert.compiler.planner import PLANNERS, Claims
-from onert.compiler.planner.antichain import heaviest_antichain
-from onert.compiler.planner.best import CANDIDATES, EFFORT, ORDERS, _plans, _promoted
-from onert.compiler.planner.claims import Neighbours, height, lowest_gap, neighbours, tightest_gap
-from onert.compiler.planner.liveness import Lifetimes
-from onert.compiler.planner.orders import by_breadth
+from onert.backend.planner import PLANNERS, Claims
+from onert.backend.planner.antichain import heaviest_antichain
+from onert.backend.planner.best import CANDIDATES, EFFORT, ORDERS, _plans, _promoted
+from onert.backend.planner.claims import Neighbours, height, lowest_gap, neighbours, tightest_gap
+from onert.backend.planner.liveness import Lifetimes
+from onert.backend.planner.orders import by_breadth
 
 FITS = (lowest_gap, tightest_gap)
 

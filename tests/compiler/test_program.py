@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from onert.backend import Backend, Program
+from onert.backend.planner import PLANNERS
 from onert.compiler import Options, compile
-from onert.compiler.planner import PLANNERS
 from onert.ir import Array, CompileError, Package, Subgraph, Subgraphs
 from onert.ir.ops.data_movement.permute import Permute
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind

@@ -1,7 +1,7 @@
 """Plants faults drawn at random from all that Cosmic Ray's operators make of `onert/ir` and `onert/compiler`.
 
     python tests/mutation/sample.py --count 60 --seed 1
-    python tests/mutation/sample.py --count 20 onert/compiler/planner
+    python tests/mutation/sample.py --count 20 onert/backend/planner
 
 Places are drawn, and then one of the changes that Cosmic Ray knows for the place: a comparison or an operation for
 another, a number for its neighbour, `and` for `or`, a condition for its opposite, a loop without a round, an exception

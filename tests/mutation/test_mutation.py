@@ -15,7 +15,7 @@ from mutation.table import Fault, faults, noticed, record, summary
 
 FAULTS = faults()
 PACKAGES = {
-    "onert/ir", "onert/compiler", "onert/compiler/passes", "onert/compiler/planner", "onert/compiler/scheduler",
+    "onert/ir", "onert/compiler", "onert/compiler/passes", "onert/backend/planner", "onert/compiler/scheduler",
     "onert/exec", "onert/exec/executors", "onert/exec/observers", "onert/bundle", "onert/runtime", "onert/tools",
     "onert/frontend", "onert/frontend/nnpackage", "onert/frontend/tflite_schema", "onert/backend",
     "backends/onert_llvm/codegen", "backends/onert_llvm/codegen/native", "backends/onert_llvm/irbuilder",

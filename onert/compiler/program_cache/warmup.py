@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from time import perf_counter
 
+from onert.backend.planner import PLANNERS
 from onert.backend.registry import find_backends
 from onert.compiler.options import Options
-from onert.compiler.planner import PLANNERS
 from onert.compiler.settings.config_keys import PREFIX, parse
 from onert.ir import CallTypes, OnertError, Operation, Package
 from onert.ir.content import Content

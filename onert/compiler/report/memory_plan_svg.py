@@ -5,8 +5,8 @@ from __future__ import annotations
 from xml.sax.saxutils import escape
 
 from onert.backend import ArenaPlan, Routine
+from onert.backend.planner.liveness import Lifetimes, lifetimes
 from onert.compiler.linearize import linearize
-from onert.compiler.planner.liveness import Lifetimes, lifetimes
 from onert.ir.errors import printable
 
 WIDTH, HEIGHT = 1200, 640
@@ -65,4 +65,4 @@ def bars(routine: Routine, plan: ArenaPlan) -> tuple[list[list[int]], Lifetimes]
         shared.setdefault(place.root, []).append(operand)
     tensors = list(shared.values())
     timeline = linearize([step.sequence for step in routine.steps], len(routine.subgraph.operations))
-    return tensors, lifetimes(routine.subgraph, tensors, timeline)
+    return tensors, lifetimes(routine.subgraph, tensors, timeline.of_operation)

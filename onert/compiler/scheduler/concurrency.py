@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from onert.backend import Step
-from onert.compiler.planner.liveness import MOST_STEPS, reachability
+from onert.backend.planner.liveness import MOST_STEPS, reachability
 from onert.ir.analysis.cost import cost
 
 if TYPE_CHECKING:

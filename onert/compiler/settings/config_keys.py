@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from onert.compiler.planner import PLANNERS
+from onert.backend.planner import PLANNERS
 from onert.ir import CompileError
 from onert.ir.process.cpus import MAX_THREADS
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
+from onert.backend.planner.liveness import MOST_STEPS
 from onert.compiler.linearize import linearize
 from onert.compiler.lowering import Lowered
 from onert.compiler.options import Options
 from onert.compiler.partition import Part, Predecessors, Steps, split
-from onert.compiler.planner.liveness import MOST_STEPS
 from onert.compiler.scheduler.concurrency import threads_for
 from onert.ir import Subgraph
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from attrs import evolve, frozen
 
 from onert.backend import Group, Settings
+from onert.backend.planner.arrangement import arranged
+from onert.backend.planner.liveness import lifetimes
 from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.ops.data_movement.part_update import PartUpdate
@@ -149,7 +151,7 @@ class Held:
     """The commands of a graph inside of another one's operation.
 
     `places` says where its operands lie: those that are given, and the others in `size` bytes of the operation's
-    scratch memory, by the time in which they are needed.
+    scratch memory.
     """
 
     def __init__(self, enclosed: Enclosed, lowering: Lowering, graph: Subgraph, places: Mapping[int, Pointer]) -> None:
@@ -164,26 +166,19 @@ class Held:
         return self._moved(self._lowered(), at)
 
     def _place(self, groups: Sequence[Group]) -> None:
-        """A place for what operations make: the first gap between the operands that are alive at the time."""
-        last = dict.fromkeys(self.graph.outputs, len(groups))
+        """A place for what operations make and store, by the time in which it is needed."""
+        when = [0] * len(self.graph.operations)
         for number, group in enumerate(groups):
             for at in group.operations:
-                last |= {i: max(number, last.get(i, 0)) for i in self.graph.operations[at].used}
-        alive: list[tuple[int, int, int]] = []
-        for number, group in enumerate(groups):
-            alive = [piece for piece in alive if piece[2] >= number]
-            for at in group.operations:
-                for made in self.graph.operations[at].outputs:
-                    if made in self.places or made in group.unstored:
-                        continue
-                    start, nbytes = 0, self.graph.type(made).nbytes
-                    for begin, end, _ in sorted(alive):
-                        if start + nbytes <= begin:
-                            break
-                        start = max(start, -(-end // _ALIGNMENT) * _ALIGNMENT)
-                    alive.append((start, start + max(nbytes, 1), last.get(made, number)))
-                    self.places[made] = Pointer(Area.SCRATCH, self.lowering.lane, start)
-                    self.size = max(self.size, -(-(start + nbytes) // _ALIGNMENT) * _ALIGNMENT)
+                when[at] = number
+        skipped = {*self.places, *(i for group in groups for i in group.unstored)}
+        made = [o for operation in self.graph.operations for o in operation.outputs if o not in skipped]
+        alive = lifetimes(self.graph, [(operand,) for operand in made], when)
+        found = arranged([max(self.graph.type(operand).nbytes, 1) for operand in made], alive, _ALIGNMENT, order=alive)
+        self.places |= {
+            o: Pointer(Area.SCRATCH, self.lowering.lane, at) for o, at in zip(made, found.offsets, strict=True)
+        }
+        self.size = found.size
 
     def _lowered(self) -> Lowered:
         """The commands on the graph's own operands, which come to have their places."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from attrs import frozen
 
-from onert.compiler.linearize import Timeline
 from onert.ir import Subgraph
 
 from .claims import Integers, Mask
@@ -38,19 +37,23 @@ class Lifetimes:
         return int(np.cumsum(change).max())
 
 
-def lifetimes(subgraph: Subgraph, tensors: Sequence[Sequence[int]], timeline: Timeline) -> Lifetimes:
-    """The lifetimes of tensors, each given as the operands that share it.
+def lifetimes(
+    subgraph: Subgraph, tensors: Sequence[Sequence[int]], when: Sequence[int], given: Collection[int] = ()
+) -> Lifetimes:
+    """The lifetimes of tensors, each given as the operands that share it; `when` says when each operation runs.
 
-    A tensor lives from the moment that defines it to the last that reads it; what updates state lives to the end.
+    A tensor lives from the moment that defines it to the last that reads it; what updates state lives to the end, and
+    one of the operands that are `given` from the beginning.
     """
-    spans = [_span(subgraph, operands, timeline) for operands in tensors]
+    spans = [_span(subgraph, operands, when, given) for operands in tensors]
     return Lifetimes(np.array([s[0] for s in spans], np.int64), np.array([s[1] for s in spans], np.int64))
 
 
-def _span(subgraph: Subgraph, operands: Sequence[int], timeline: Timeline) -> tuple[int, int]:
-    end = max(len(timeline) - 1, 0)
-    moments = [timeline.of_operation[at] for at in _touching(subgraph, operands)]
-    return min(moments), end if any(operand in subgraph.kept for operand in operands) else max(moments)
+def _span(subgraph: Subgraph, operands: Sequence[int], when: Sequence[int], given: Collection[int]) -> tuple[int, int]:
+    moments = [when[at] for at in _touching(subgraph, operands)]
+    first = 0 if any(operand in given for operand in operands) else min(moments)
+    lasts = any(operand in subgraph.kept for operand in operands)
+    return first, max(when if lasts else moments, default=0)
 
 
 def _touching(subgraph: Subgraph, operands: Sequence[int]) -> set[int]:
@@ -76,17 +79,19 @@ class PartialOrder:
 def in_any_order(
     subgraph: Subgraph,
     tensors: Sequence[Sequence[int]],
-    timeline: Timeline,
+    when: Sequence[int],
+    steps: Sequence[int],
     dependencies: Sequence[Sequence[int]],
 ) -> PartialOrder | None:
-    """The order of tensors where steps may run in any order that their dependencies allow, or at a time.
+    """The order of tensors where steps may run in any order that their dependencies allow, or at a time; `steps` says
+    of which step each moment is.
 
     Two tensors may use the same memory only if every step that touches one must have run before the step that defines
     the other; within one step, moments decide. None for a model too large to work it out.
     """
     if len(dependencies) > MOST_STEPS or len(tensors) > MOST_TENSORS:
         return None
-    return PartialOrder(_done_before(subgraph, tensors, timeline, reachability(dependencies)))
+    return PartialOrder(_done_before(subgraph, tensors, when, np.array(steps, np.int64), reachability(dependencies)))
 
 
 def reachability(dependencies: Sequence[Sequence[int]]) -> Mask:
@@ -99,7 +104,9 @@ def reachability(dependencies: Sequence[Sequence[int]]) -> Mask:
     return before
 
 
-def _done_before(subgraph: Subgraph, tensors: Sequence[Sequence[int]], timeline: Timeline, before: Mask) -> Mask:
+def _done_before(
+    subgraph: Subgraph, tensors: Sequence[Sequence[int]], when: Sequence[int], steps: Integers, before: Mask
+) -> Mask:
     """`[a, b]`: whether nothing touches tensor `a` any more once tensor `b` is defined, in any order."""
     touches = np.zeros((len(tensors), len(before)), np.bool_)
     last = np.full((len(tensors), len(before)), -1, np.int64)  # the last moment within each step
@@ -107,16 +114,16 @@ def _done_before(subgraph: Subgraph, tensors: Sequence[Sequence[int]], timeline:
     forever = np.zeros(len(tensors), np.bool_)
     for index, operands in enumerate(tensors):
         for at in _touching(subgraph, operands):
-            moment = timeline.of_operation[at]
-            step = timeline.moments[moment].step
+            moment = when[at]
+            step = steps[moment]
             touches[index, step] = True
             last[index, step] = max(last[index, step], moment)
-        start[index] = _span(subgraph, operands, timeline)[0]
+        start[index] = _span(subgraph, operands, when, ())[0]
         forever[index] = any(o in subgraph.kept for o in operands)
-    steps = np.array([moment.step for moment in timeline.moments], np.int64)[start]
+    makers = steps[start]
     # Steps that touch `a` and need not have run before the step that defines `b`, counted by a matrix product.
     late = touches.astype(np.float32) @ (~before).astype(np.float32)
-    own = touches[:, steps]  # whether the step that defines `b` is one of them
-    earlier = last[:, steps] < start[np.newaxis, :]
-    done: Mask = ((late[:, steps] == 0) | ((late[:, steps] == 1) & own & earlier)) & ~forever[:, np.newaxis]
+    own = touches[:, makers]  # whether the step that defines `b` is one of them
+    earlier = last[:, makers] < start[np.newaxis, :]
+    done: Mask = ((late[:, makers] == 0) | ((late[:, makers] == 1) & own & earlier)) & ~forever[:, np.newaxis]
     return done
