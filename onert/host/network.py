@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
+from numpy import ndarray
+
 from onert.backend import TensorInfo
 from onert.exec.arguments import elements
 from onert.ir import Array, ExecutionError
@@ -84,6 +86,8 @@ class Network:
         """The executor's, for requests to come."""
         self.counters = Counters()
         self._infos = {info.name: info for info, _ in dag.inputs}
+        self._plain = [(info.dtype.numpy, info.shape) for info, _ in dag.inputs]
+        """The element types and shapes that most inputs have."""
         self._names = tuple(info.name for info, _ in dag.outputs)
         only = self.nodes[0].node if len(self.nodes) == 1 else None
         self.is_single = only is not None and (only.inputs, only.outputs) == (self.inputs, self.outputs)
@@ -98,7 +102,7 @@ class Network:
 
     def checked(self, given: Mapping[str, Any] | Sequence[Any]) -> tuple[Array, ...]:
         """The inputs in order, given by name or in order; ExecutionError for one that is missing, unknown or unfit."""
-        if isinstance(given, Mapping):
+        if type(given) is not list and isinstance(given, Mapping):
             if given.keys() != self._infos.keys():
                 raise self._misnamed(given)
             arrays = [given[name] for name in self._infos]
@@ -108,6 +112,8 @@ class Network:
                 raise ExecutionError(
                     f"network {self.name!r} is given {len(arrays)} inputs, expected {len(self._infos)}"
                 )
+        if [type(each) is ndarray and (each.dtype, each.shape) for each in arrays] == self._plain:
+            return tuple(arrays)
         return tuple(map(self._fitting, self._infos.values(), arrays))
 
     def _misnamed(self, given: Mapping[str, Any]) -> ExecutionError:

@@ -11,6 +11,7 @@ What is compared is run in turn, in short rounds, and the median over the rounds
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import socket
@@ -21,7 +22,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from threading import Semaphore, Thread
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,12 @@ from onert.serve import ServeConfig, Server
 DIGITS = Path(__file__).resolve().parent.parent.parent / "nnpackage" / "examples" / "digits_int8"
 ROUNDS = 30
 SECONDS = 0.2
-"""Of a round of requests that are kept under way."""
+"""Of a round of requests that come at random."""
+BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
+"""Seconds that a p99 may take."""
+MISSES = 3
+PAUSE = 0.0002
+"""The least seconds for which the source of requests sleeps: what is due then is sent in one go."""
 FREE = HostConfig(max_active_requests=1 << 20, max_queue_size=1 << 20)
 
 
@@ -171,8 +177,9 @@ def bare(executions: Sequence[onert.Execution], inputs: Sequence[Array], request
 
 
 def batches(*models: Path) -> None:
-    """Requests of one device that are run together, over one by one: for each number of requests under way the rate and
-    the p99 of both; and the most requests a second of both whose p99 is within a bound."""
+    """Requests of one device that are run together, over one by one: for each number of requests a second, which come
+    at random whatever the answers take, the p99 of both; and for several bounds the most requests a second of both
+    whose p99 is within it."""
     for model in models:
         package = onert.load(model)
         inputs = inputs_of(onert.compile(package, num_threads=1))
@@ -181,35 +188,57 @@ def batches(*models: Path) -> None:
             dag = host.add_network("together", package, batch=BatchConfig(max_size=64))
             print(model.name, *dag.notes)
             found: dict[str, list[tuple[float, float]]] = {"one by one": [], "together": []}
-            for under_way in (1, 4, 16, 64, 128):
-                for name, points in found.items():
-                    rounds = [kept(host, name, inputs, under_way) for _ in range(5)]
-                    points.append((median(r[0] for r in rounds), median(r[1] for r in rounds)))
-                    rate, p99 = points[-1]
-                    print(f"{under_way:4} under way  {name:12} {rate:10.1f} requests a second, p99 {p99 * 1e3:7.3f} ms")
-        for bound in (0.001, 0.002, 0.005, 0.01):
-            rates = [max((rate for rate, p99 in points if p99 <= bound), default=0.0) for points in found.values()]
-            if min(rates) > 0:
-                one, other = rates
+            for name in found:
+                throughput(host, name, inputs, 200)
+            gc.collect()
+            gc.freeze()  # to look through all that was imported takes longer than a thousand runs
+            rate = 4000.0
+            while going := [name for name, points in found.items() if not _is_over(points)]:
+                rounds = [{name: opened(host, name, inputs, rate) for name in going} for _ in range(5)]
+                for name in going:
+                    real, p50, p99 = (median(each[name][at] for each in rounds) for at in range(3))
+                    found[name].append((real, p99))
+                    print(
+                        f"{rate:8.0f} wanted  {name:12} {real:9.1f} requests a second, "
+                        f"p50 {p50 * 1e3:8.3f}, p99 {p99 * 1e3:8.3f} ms",
+                        flush=True,
+                    )
+                rate *= 1.25
+        for bound in BOUNDS:
+            one, other = (max((r for r, p99 in points if p99 <= bound), default=0.0) for points in found.values())
+            if one > 0:
                 print(f"p99 within {bound * 1e3:g} ms: {other:.1f} over {one:.1f}, {other / one:.2f} times as many")
 
 
-def kept(host: HostManager, name: str, inputs: Sequence[Array], under_way: int) -> tuple[float, float]:
-    """Requests a second and the p99 of their latencies, if so many are kept under way for some time."""
-    room = Semaphore(under_way)
-    taken: list[float] = []
+def _is_over(points: Sequence[tuple[float, float]]) -> bool:
+    """Whether the longest bound was missed so often, one rate after another, that it was not by chance."""
+    return len(points) >= MISSES and all(p99 > max(BOUNDS) for _, p99 in points[-MISSES:])
 
-    def done(begun: float, _: Future[Any]) -> None:
-        taken.append(time.perf_counter() - begun)
-        room.release()
 
-    start = time.perf_counter()
-    while time.perf_counter() - start < SECONDS:
-        room.acquire()
-        host.run_network(name, inputs).add_done_callback(partial(done, time.perf_counter()))
-    for _ in range(under_way):
-        room.acquire()
-    return len(taken) / (time.perf_counter() - start), float(np.percentile(taken, 99))
+def opened(host: HostManager, name: str, inputs: Sequence[Array], rate: float) -> tuple[float, float, float]:
+    """Requests a second that were answered of so many that come at random times; the p50 and the p99 of the time from
+    when each was to come to its answer."""
+    due = np.cumsum(np.random.default_rng(2).exponential(1 / rate, max(100, round(rate * SECONDS))))
+    end = np.zeros(due.size)
+    sent = 0
+    begun = time.perf_counter() + 0.01
+
+    def done(at: int, _: Future[Any]) -> None:
+        end[at] = time.perf_counter() - begun
+
+    times = due.tolist()
+    while sent < due.size:
+        left = begun + times[sent] - time.perf_counter()
+        if left > 0:
+            time.sleep(max(left, PAUSE))
+            continue
+        future = host.run_network(name, inputs)
+        future.add_done_callback(partial(done, sent))
+        sent += 1
+    while not end.all():
+        time.sleep(PAUSE)
+    p50, p99 = np.percentile(end - due, [50, 99])
+    return due.size / float(end.max()), float(p50), float(p99)
 
 
 def compare(ways: Mapping[str, Callable[[], float]]) -> dict[str, list[float]]:

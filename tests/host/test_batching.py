@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from shared_material import REPOSITORY
 
 import onert
 from host.dividing import layers
-from host.gated import GatedDevice
-from onert.host import BatchConfig, ConfigurationError, DeviceConfig, HostConfig, HostManager
+from host.gated import GatedDevice, squares
+from onert.host import BatchConfig, ConfigurationError, DeadlineError, DeviceConfig, HostConfig, HostManager
 from onert.ir import Array, DType, Package, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.data_movement.layout import Transpose
@@ -83,7 +84,8 @@ def test_a_batch_that_is_not_full_is_filled_up(gated: tuple[HostManager, GatedDe
     device.gate.set()
     for x, future in zip(inputs, futures, strict=True):
         np.testing.assert_array_equal(value(future), 2 * x)
-        assert value(future).base is None
+    answers = [value(future) for future in futures]
+    assert not any(np.shares_memory(one, other) for one, other in combinations(answers, 2))
     assert shapes[1:] == [({1: 1, 2: 2, 3: 4, 4: 4, 5: 5}[count], WIDTH)]
 
 
@@ -147,6 +149,34 @@ def test_requests_that_are_late_are_not_in_a_batch(gated: tuple[HostManager, Gat
 
 
 # ---- waiting for others
+
+
+def test_a_request_that_is_late_in_a_batch_is_counted_once(gated: tuple[HostManager, GatedDevice]) -> None:
+    host, device = gated
+    host.add_network("n", layers(WIDTH, WIDTH), batch=BatchConfig(max_size=4))
+    inputs = rows(3)
+    late, *futures = (host.run_network("n", [x], timeout=None if at else 0.01) for at, x in enumerate(inputs))
+    assert isinstance(late.exception(PATIENCE), DeadlineError)
+    device.gate.set()
+    for x, future in zip(inputs[1:], futures, strict=True):
+        np.testing.assert_array_equal(value(future), 2 * x)
+    host.close()
+    counted = host.statistics().networks["n"]
+    assert (counted.requests_succeeded, counted.requests_failed) == (2, 1)
+
+
+@pytest.mark.parametrize("width", [WIDTH, 1 << 15])
+def test_answers_of_a_batch_are_apart(width: int) -> None:
+    """Whoever writes to one does not change another, and who keeps one keeps no large batch."""
+    with HostManager([DeviceConfig(threads=1)]) as host:
+        host.add_network("n", squares(width), batch=BatchConfig(max_size=4))
+        given = [np.full(width, at, np.float32) for at in range(9)]
+        answers = [value(f) for f in [host.run_network("n", [x]) for x in given]]
+        for answer in answers:
+            answer += 1
+            assert answer.base is None or answer.base.nbytes <= 1 << 18
+        for x, answer in zip(given, answers, strict=True):
+            np.testing.assert_array_equal(answer, x * x + 1)
 
 
 def test_a_full_batch_waits_for_nobody(gated: tuple[HostManager, GatedDevice]) -> None:

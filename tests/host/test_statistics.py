@@ -8,12 +8,13 @@ import pytest
 from onert.host.statistics import Latencies
 
 
-def test_percentiles_are_those_of_the_times_to_a_hundredth() -> None:
+@pytest.mark.parametrize("together", [1, 3, 1000])
+def test_percentiles_are_those_of_the_times_to_a_hundredth(together: int) -> None:
     rng = np.random.default_rng(0)
     times = rng.lognormal(-7, 1.5, 20_000)
     found = Latencies()
-    for time in times.tolist():
-        found.add(time)
+    for start in range(0, len(times), together):
+        found.add_all(times[start : start + together].tolist())
     for percent in (1, 10, 50, 90, 99, 99.9):
         exact = np.percentile(times, percent, method="inverted_cdf")
         assert exact * 0.999 <= found.percentile(percent) <= exact * 1.012
@@ -24,10 +25,11 @@ def test_percentiles_are_those_of_the_times_to_a_hundredth() -> None:
 
 @pytest.mark.parametrize("time", [0.0, 1e-12, 1e-7, 1.0, 1e9])
 def test_times_of_any_length_are_counted(time: float) -> None:
-    found = Latencies()
+    found, several = Latencies(), Latencies()
     found.add(time)
-    assert found.percentile(50) == found.longest == time
-    assert found.count == 1
+    several.add_all([time] * 20)
+    assert found.percentile(50) == found.longest == time == several.percentile(50)
+    assert (found.count, several.count) == (1, 20)
 
 
 def test_where_nothing_was_counted_there_is_no_time() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from threading import Lock
 from time import perf_counter
@@ -15,6 +16,8 @@ from onert.host.host_config import HostConfig
 from onert.host.network import Network
 
 from .request import Request
+
+_NONE: tuple[Request, ...] = ()
 
 
 class _Slot(ref[Request]):
@@ -45,7 +48,7 @@ class Admission:
         self._closed = False
         self._drained = Gate()
 
-    def enter(self, request: Request) -> tuple[bool, list[Request]]:
+    def enter(self, request: Request) -> tuple[bool, Sequence[Request]]:
         """Whether a request may be run at once; else it is in the queue. With it, waiting requests that are late, which
         had to leave the queue: they are to be answered.
 
@@ -58,10 +61,11 @@ class Admission:
                 raise RequestRefusedError("the host is closed and takes no requests")
             if network.removed:
                 raise NetworkNotFoundError(f"there is no network {network.name!r}")
-            self._sweep()
+            if self._lost:
+                self._sweep()
             if self._has_room(network) and request.start():
                 self._begin(request)
-                return True, []
+                return True, _NONE
             late: list[Request] = []
             if self._waiting >= self._config.max_queue_size:
                 late = self._expel()
@@ -74,7 +78,7 @@ class Admission:
             heappush(network.waiting, (request.priority, request.number, request))
             self._lines[network] = None
             self._waiting += 1
-            return False, late
+            return False, late or _NONE
 
     def expired(self, request: Request) -> list[Request]:
         """The deadline of a request is over. Requests that are late and were in the queue, and this one if it is being
@@ -92,7 +96,9 @@ class Admission:
         with self._lock:
             network.counters.refused += 1
 
-    def leave(self, request: Request, result: Result, *, late: bool = False) -> tuple[Request | None, list[Request]]:
+    def leave(
+        self, request: Request, result: Result, *, late: bool = False
+    ) -> tuple[Request | None, Sequence[Request]]:
         """A request was run. The next to be run, if any, and requests that are late and to be answered.
 
         One that was answered at its deadline (`late`) was counted then.
@@ -115,8 +121,40 @@ class Admission:
             if not self._lines:
                 if self._closed:
                     self._open_if_drained()
-                return None, []
+                return None, _NONE
             return self._next()
+
+    def leave_together(self, ended: Sequence[tuple[Request, Result, bool]]) -> tuple[list[Request], Sequence[Request]]:
+        """Requests for one network were run, and each left as by `leave`: in one pass. Those to be run next, in that
+        order, and requests that are late and to be answered."""
+        now = perf_counter()
+        network = ended[0][0].network
+        taken: list[float] = []
+        with self._lock:
+            counters, active, own = network.counters, self._active, network.active
+            for request, result, late in ended:
+                own.pop(request.number, None)
+                active.pop(request.number, None)
+                if not late:
+                    if isinstance(result, BaseException):
+                        counters.failed += 1
+                    else:
+                        taken.append(now - request.begun)
+            counters.succeeded += len(taken)
+            counters.latencies.add_all(taken)
+            if self._lost:
+                self._sweep()
+            following: list[Request] = []
+            others: list[Request] = []
+            while self._lines:
+                found, late_ones = self._next()
+                others += late_ones
+                if found is None:
+                    break
+                following.append(found)
+            if self._closed:
+                self._open_if_drained()
+            return following, others
 
     def _next(self) -> tuple[Request | None, list[Request]]:
         late: list[Request] = []

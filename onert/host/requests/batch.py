@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,11 @@ from onert.host.network import Network
 from onert.ir import Array
 
 from .request import Request
+
+_SHARED = 1 << 18
+"""Bytes of a batch's outputs up to which requests are given parts of one array, which is there until all of them are
+gone: to copy a row takes longer than all else that is done for its request. Bytes of inputs that are copied in one go.
+"""
 
 
 class BatchRequest(Request):
@@ -38,20 +44,37 @@ class BatchRequest(Request):
         self.owner = owner
 
     def parts(self, result: Any) -> list[Result]:
-        """What each of the requests is to be answered, of what came of them together; arrays of their own."""
+        """What each of the requests is to be answered, of what came of them together: arrays that no other request is
+        given, parts of one where that is small."""
         if isinstance(result, BaseException):
             return [result] * len(self.requests)
         if self.size is None:
             return list(result)
-        rows = [len(array) // self.size for array in result]
-        return [
-            [array[at * step : (at + 1) * step].copy() for array, step in zip(result, rows, strict=True)]
-            for at in range(len(self.requests))
+        count, size = len(self.requests), self.size
+        each: list[Iterable[Array]] = [
+            array.reshape(size, len(array) // size, *array.shape[1:])[:count] for array in result
         ]
+        if sum(array.nbytes for array in result) > _SHARED:
+            each = [[rows.copy() for rows in array] for array in each]
+        return [list(rows) for rows in zip(*each, strict=True)]
 
 
 def _stacked(requests: Sequence[Request], size: int) -> tuple[Array, ...]:
     filled = [*requests, *[requests[-1]] * (size - len(requests))]
     if size == 1:
         return tuple(filled[0].inputs)
-    return tuple(np.concatenate(arrays) for arrays in zip(*(request.inputs for request in filled), strict=True))
+    return tuple(_joined(arrays) for arrays in zip(*(request.inputs for request in filled), strict=True))
+
+
+def _joined(arrays: Sequence[Array]) -> Array:
+    """Arrays of one type and shape, one after the other.
+
+    A few bytes each are copied in one call that keeps the interpreter's lock: NumPy gives it back for each array.
+    """
+    first = arrays[0]
+    if first.nbytes * len(arrays) <= _SHARED and first.size and first.dtype.isbuiltin == 1:
+        buffers: Any = arrays
+        with suppress(BufferError, ValueError):  # not contiguous
+            whole = np.frombuffer(b"".join(buffers), first.dtype)
+            return whole.reshape(len(arrays) * len(first), *first.shape[1:])
+    return np.concatenate(arrays)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
 from threading import Lock
 from time import perf_counter
 from typing import Any
 
+from onert.host.device_manager import Result
 from onert.host.errors import DeviceLostError
 from onert.host.host_config import BatchConfig
 from onert.host.network import Network
@@ -15,8 +16,11 @@ from onert.host.rules import batch_size, compiled_size
 
 from .alarm import Alarm
 from .batch import BatchRequest
-from .executor import Executor, Finished
+from .executor import Executor
 from .request import Request
+
+FinishedTogether = Callable[[Sequence[tuple[Request, Result]]], None]
+"""Told requests for one network, and what came of each."""
 
 
 class Batcher:
@@ -34,7 +38,7 @@ class Batcher:
         config: BatchConfig,
         most_running: int,
         executor: Executor,
-        finished: Finished,
+        finished: FinishedTogether,
         alarm: Alarm,
     ) -> None:
         self._sizes = sorted(networks)
@@ -60,12 +64,14 @@ class Batcher:
         """Whether a request can be run with others: its inputs have the shapes that the network is compiled for."""
         if not self._stacked:
             return True
-        return all(array.shape == shape for array, shape in zip(request.inputs, self._shapes, strict=True))
+        return [array.shape for array in request.inputs] == self._shapes
 
     def add(self, request: Request, *, here: bool) -> None:
         """Run a request, together with others; with `here` on this thread, if it is time and a device borrows it."""
         with self._lock:
             heappush(self._pending, (request.priority, request.number, request))
+            if self._running >= self._most_running:
+                return
             requests = self._take()
         self._run(requests, here=here)
 
@@ -104,9 +110,8 @@ class Batcher:
 
     def _run(self, requests: Sequence[Request], *, here: bool) -> None:
         while requests:
-            late = [request for request in requests if request.is_late]
-            for request in late:
-                self._finished(request, request.late())
+            late = [request for request in requests if request.deadline is not None and request.is_late]
+            self._finished([(request, request.late()) for request in late])
             timely = [request for request in requests if request not in late] if late else requests
             if timely:
                 ended, batch = self._begun(timely, here=here)
@@ -127,6 +132,10 @@ class Batcher:
         return self._executor.run(batch, here=here), batch
 
     def _answer(self, batch: BatchRequest, result: Any) -> None:
-        for request, part in zip(batch.requests, batch.parts(result), strict=True):
-            if not isinstance(part, DeviceLostError) or not self._executor.run_again(request):
-                self._finished(request, part)
+        self._finished(
+            [
+                (request, part)
+                for request, part in zip(batch.requests, batch.parts(result), strict=True)
+                if not isinstance(part, DeviceLostError) or not self._executor.run_again(request)
+            ]
+        )

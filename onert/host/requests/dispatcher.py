@@ -86,7 +86,7 @@ class Dispatcher:
         self, networks: Mapping[int, Network], config: BatchConfig, most_running: int, *, stacked: bool
     ) -> Batcher:
         """What runs requests for a network together; `networks` are the network compiled for batches, by their size."""
-        made = Batcher(networks, stacked, config, most_running, self._executor, self._finished, self._alarm)
+        made = Batcher(networks, stacked, config, most_running, self._executor, self._finished_together, self._alarm)
         self._batchers.add(made)
         return made
 
@@ -105,6 +105,30 @@ class Dispatcher:
             return
         request.answer(result)
         self._on_callback_thread(partial(self._call_back, request, result))
+
+    def _finished_together(self, ended: Sequence[tuple[Request, Result]]) -> None:
+        """Requests for one network were run together."""
+        leaving = []
+        for request, result in ended:
+            if request.callback is not None:
+                self._finished(request, result)
+            else:
+                leaving.append((request, result, not request.claim()))
+        if not leaving:
+            return
+        if self.traces:
+            for request, result, late in leaving:
+                self._record(request, request.late() if late else result)
+        following, others = self._admission.leave_together(leaving)
+        for request, result, late in leaving:
+            if not late:
+                request.answer(result)
+        if others:
+            self._answer_late(others)
+        for request in following:
+            begun = self._begun(request, here=False)
+            if begun is not None:
+                self._finished(request, begun)
 
     def _follow(self, request: Request) -> None:
         """Begin the next request of the same sequence."""

@@ -13,6 +13,8 @@ from onert.host.errors import DeadlineError
 from onert.host.network import Network, Outputs
 from onert.ir import Array
 
+from .promise import Promise
+
 Callback = Callable[[Future[Outputs]], object]
 
 
@@ -134,7 +136,7 @@ class PromisedRequest(Request):
     ) -> None:
         super().__init__(network, inputs, priority, number, begun, timeout)
         self.session: Any = None
-        self.future: Future[Outputs] = Future()
+        self.future = Promise()
         self.callback: Callback | None = None
         self._claims = None if timeout is None else [True]
 
@@ -155,7 +157,7 @@ class PromisedRequest(Request):
             return False
 
     def start(self) -> bool:
-        return self.future.set_running_or_notify_cancel()
+        return self.future.start()
 
     def answer(self, result: Result) -> None:
         if isinstance(result, BaseException):
