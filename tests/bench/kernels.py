@@ -203,9 +203,9 @@ class Runner:
         tile = product_tile(oh * ow, n, depth, self.isa, self.integer)
         whole = ProductShape(oh * ow, n, depth, self.integer)
         work = row_work(whole, tile, panels(n, tile.columns, self.isa), depth * (1 if self.integer else 4))
-        weights = self.numbers(*((1, depth, n) if patch else (w * w, k, n)))
+        taps = w if patch and self.integer else 1 if patch else w * w
+        weights = self.numbers(taps, depth // taps, n)
         b = (pack_int8 if self.integer else pack_f32)(weights, tile.columns, self.isa)
-        taps = 1 if patch else w * w
         step = (panel_bytes_int8 if self.integer else panel_bytes_f32)(taps, depth // taps, tile.columns, self.isa)
         slots |= {"b": _aligned(b), "panel_bytes": step, "m": oh * ow, "n": n, "mc": work.mc, "k": k, "lda": k}
         slots |= {"panels": panels(n, tile.columns, self.isa), "a": slots["input"], "ahead": slots["b"]}

@@ -159,9 +159,18 @@ def test_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, signed: b
 @SIGNED
 @ZEROS
 @pytest.mark.parametrize(
-    "picture", [same(1, (17, 13), 3, (3, 3), 2), same(2, (9, 8), 1, (10, 4), 2), same(1, (6, 20), 3, (7, 7), 2)]
+    "picture",
+    [
+        same(1, (17, 13), 3, (3, 3), 2),
+        same(2, (9, 8), 1, (10, 4), 2),
+        same(1, (6, 20), 3, (7, 7), 2),
+        same(2, (5, 50), 3, (3, 3)),
+        Picture(2, (4, 41), 3, (3, 3), (1, 2), (1, 1), (0, 0), (2, 20)),
+        Picture(1, (5, 33), 4, (3, 2), (1, 1), (2, 1), (0, 0), (1, 32)),
+        Picture(1, (3, 40), 2, (2, 3), (1, 1), (1, 1), (0, 0), (2, 30)),
+    ],
 )
-def test_copied_windows_are_exact(isa: Isa, picture: Picture, zero: int, signed: bool) -> None:
+def test_windows_of_few_channels_are_exact(isa: Isa, picture: Picture, zero: int, signed: bool) -> None:
     n, patch = 24, Patch(picture.window[0], picture.window[1] * picture.channels)
     x, w, layer = (
         _bytes(picture.shape, signed),
@@ -172,7 +181,8 @@ def test_copied_windows_are_exact(isa: Isa, picture: Picture, zero: int, signed:
     c = guarded(np.zeros((picture.rows, n), x.dtype))
     work = row_work(Shape(picture.rows, n, 1), tile, panels(n, tile.columns, isa), patch.depth)
     how, scale = layer.scaled(w, isa, signed, zero)
-    slots = _product_slots(c, picture.rows, n, w, tile, isa, work.mc) | scale | {"ldc": n}
+    rows = w.reshape(patch.height, patch.segment, n)
+    slots = _product_slots(c, picture.rows, n, rows, tile, isa, work.mc) | scale | {"ldc": n}
     slots |= picture.slots(guarded(x), guarded(np.full(picture.channels, layer.input_zero, x.dtype)))
     run(KernelSpec(PatchConvInt8(tile, patch, signed, how), isa), work.tiles, slots)
     seen = picture.windows(x, layer.input_zero).astype(np.int64).reshape(picture.rows, -1) - layer.input_zero

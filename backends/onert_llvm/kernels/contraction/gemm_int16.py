@@ -18,7 +18,7 @@ from onert_llvm.kernels.arithmetic.requantize_int16 import ShortScaling
 from onert_llvm.target.isa import Dot
 
 from .float_microkernel import Accumulators, accumulators
-from .im2col import Patch, gather, padding_of
+from .im2col import Patch, gather, padding_of, room
 from .implicit_im2col import SLOTS as WINDOW
 from .implicit_im2col import each_tap, origins
 from .int8_microkernel import MADD
@@ -116,7 +116,9 @@ class PatchConvInt16(Value):
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         def body(block: Block) -> None:
-            rows = gather(k, task, block, self.patch, I16, padding_of(k, task, I16))
+            pitch = self.patch.segment
+            copies = gather(k, task, block, self.patch, padding_of(k, task, I16), pitch)
+            rows = [copies.after(i * room(k, self.patch, pitch)) for i in range(block.count)]
             panel = _panel(k, block, block.panel)
             _finish(k, task, block, self, lambda sums: sums.add(rows, panel, k.index(self.patch.depth)))
 

@@ -12,15 +12,15 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
-from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, Var
+from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, Var, View
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bias, load_lanes, stored, table
 
 from .dynamic_quantization import Dynamic
 from .epilogue import row_windows
 from .float_microkernel import Accumulators, accumulators
-from .im2col import Patch, gather, padding_of
+from .im2col import Patch, gather, padding_of, room
 from .implicit_im2col import SLOTS as WINDOW
-from .implicit_im2col import each_tap, origins
+from .implicit_im2col import each_tap, origin, origins
 from .int8_microkernel import GROUP, multiply_add_int8
 from .register_tile import SLOTS, Block, Row, Tile, each_block
 from .zero_point_row_sums import add_row_sums, sum_of_lanes
@@ -111,9 +111,11 @@ class ConvInt8(Value):
 
 @frozen
 class PatchConvInt8(Value):
-    """A convolution of few channels, whose windows are copied together first; no dilation across.
+    """A convolution of few channels, so that a row of a window is one segment in memory; no dilation across.
 
-    The input's pixels lie next to one another. Weights are packed as `[window, n]`: one tap of `patch.depth` bytes.
+    The input's pixels lie next to one another. Weights are packed as `[rows of the window, segment, n]`: each of these
+    rows a tap. Tiles whose windows lie inside of the picture, one after the other, are multiplied where they are;
+    others are copied together first.
     """
 
     tile: Tile
@@ -130,21 +132,62 @@ class PatchConvInt8(Value):
         return TaskLayout(("b", "c", *SLOTS, "ldc", *WINDOW, *self.requantize.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        group, segment = GROUP[k.isa.dot], self.patch.segment
+        pitch = -(-segment // group) * group
+        height = k.index(self.patch.height)
+
         def body(block: Block) -> None:
-            group, size = GROUP[k.isa.dot], self.patch.depth
-            rows = gather(k, task, block, self.patch, I8, padding_of(k, task, I8))
-            panel = k.view(block.panel, I8, block.vectors * k.isa.f32 * group, 1)
-            depth = k.index(-(-size // group) * group)
-            _finish(
-                k,
-                task,
-                block,
-                _Ending(self.requantize, self.signed, False),
-                lambda sums: add_row_sums(k, sums, rows, k.index(size), self.signed),
-                lambda acc: multiply_add_int8(k, acc, rows, panel, depth, 0, self.signed),
-            )
+            width = block.vectors * k.isa.f32 * group
+            panels = k.view(block.panel, I8, pitch // group * width, width, 1)
+            windows = self._windows(k, task, block, pitch)
+
+            def add_sums(sums: Sequence[Var]) -> None:
+                with k.loop(height, nonempty=True) as ky:
+                    add_row_sums(k, sums, windows.rows(ky), k.index(segment), self.signed)
+
+            def add_products(acc: Accumulators) -> None:
+                with k.loop(height, nonempty=True) as ky:
+                    multiply_add_int8(k, acc, windows.rows(ky), panels[ky], k.index(pitch), 0, self.signed)
+
+            _finish(k, task, block, _Ending(self.requantize, self.signed), add_sums, add_products)
 
         each_block(k, task, begin, end, self.tile, body)
+
+    def _windows(self, k: Kernel, task: Task, block: Block, pitch: int) -> _Windows:
+        """Where they lie: in the picture, if no byte outside of it is read, else where they are copied to."""
+        at, pixel = origin(k, task, block.first), task.i64("pixel")
+        step, down = task.i64("stride_w") * pixel, task.i64("dilation_h") * task.i64("row")
+        left = at.x * pixel
+        across = (at.x >= 0) & (left + step * (block.count - 1) + pitch <= task.i64("in_w") * pixel)
+        across = across & (block.first % task.i64("out_w") + block.count <= task.i64("out_w"))
+        lowest = at.y + task.i64("dilation_h") * (self.patch.height - 1)
+        found = [k.var(x) for x in (task.ptr("input"), step, down)]
+        with k.either(across & (at.y >= 0) & (lowest < task.i64("in_h"))) as (inside, outside):
+            with inside:
+                found[0].set(task.view("input", I8, 1)[at.image + at.y * task.i64("row") + left].address)
+            with outside:
+                copies = gather(k, task, block, self.patch, padding_of(k, task, I8), pitch)
+                apart = k.index(room(k, self.patch, pitch))
+                for variable, value in zip(found, (copies.address, apart, k.index(pitch)), strict=True):
+                    variable.set(value)
+        first, step, down = (x.get() for x in found)
+        return _Windows(k, block.count, first, step, down)
+
+
+@frozen(eq=False)
+class _Windows:
+    """Windows of bytes `step` apart, whose rows are `down` apart."""
+
+    k: Kernel
+    count: int
+    first: Val
+    step: Val
+    down: Val
+
+    def rows(self, number: Val) -> list[View]:
+        """A row of each window."""
+        row = self.k.view(self.first, I8, 1).after(number * self.down)
+        return [row.after(self.step * i) for i in range(self.count)]
 
 
 @frozen

@@ -1,8 +1,8 @@
 """Windows of few channels: the pixels that one row of a window sees lie next to one another, so whole segments are
 copied.
 
-The first layer of a network reads three channels, too few for the loop over channels of the general convolution. Each
-tile copies its windows to the stack and multiplies them as one row each.
+The first layer of a network reads three channels, too few for the loop over channels of the general convolution. Tiles
+copy their windows to the stack; those of bytes do so only where a window reaches out of the picture.
 """
 
 from __future__ import annotations
@@ -30,15 +30,21 @@ class Patch(Value):
         return self.height * self.segment
 
 
-def gather(k: Kernel, task: Task, block: Block, patch: Patch, element: Type, padding: Val) -> list[View]:
-    """The windows of a tile's rows, copied to the stack; what lies outside of the picture is `padding`.
+def room(k: Kernel, patch: Patch, pitch: int) -> int:
+    """Elements from one copied window to the next where rows of a window are `pitch` apart."""
+    size = patch.height * pitch
+    return -(-size // k.isa.vector_bytes) * k.isa.vector_bytes + k.isa.f32
 
-    As many undefined elements follow each window as fill up a register of bytes, or of elements.
+
+def gather(k: Kernel, task: Task, block: Block, patch: Patch, padding: Val, pitch: int) -> View:
+    """The windows of a tile's rows, copied to the stack: the first, from which the others are `room` apart.
+
+    The rows of a window are `pitch` elements apart; what lies outside of the picture is `padding`. As many undefined
+    elements follow each window as fill up a register of bytes, or of elements.
     """
-    lanes = k.isa.f32
+    lanes, element, apart = k.isa.f32, padding.type, room(k, patch, pitch)
     pieces = range(0, patch.segment, lanes)
-    room = -(-patch.depth // k.isa.vector_bytes) * k.isa.vector_bytes + lanes
-    copies = k.view(k.scratch(element, block.count * room), element, room, 1)
+    copies = k.view(k.scratch(element, block.count * apart), element, apart, 1)
     source = task.view("input", element, 1)
     fill, count = padding.splat(lanes), k.iota(I32, lanes)
     width = (task.i64("in_w") * task.i64("pixel")).cast(I32)
@@ -54,8 +60,8 @@ def gather(k: Kernel, task: Task, block: Block, patch: Patch, element: Type, pad
                 if piece + lanes > patch.segment:
                     seen = seen & (count < patch.segment - piece)
                 here = k.view(line.address, element, 1)[piece].load(lanes, seen)
-                copies[i, ky * patch.segment + piece].store(seen.select(here, fill))
-    return [copies[i] for i in range(block.count)]
+                copies[i, ky * pitch + piece].store(seen.select(here, fill))
+    return copies[0]
 
 
 def padding_of(k: Kernel, task: Task, element: Type) -> Val:

@@ -194,7 +194,7 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     geometry = evolve(plane(op, lowering.shape(x), w.shape, lowering.shape(operation.outputs[0])), images=1)
     asymmetric = bool((scales != scales[0]).any())
     source = quantized(lowering, at, x, images, c, asymmetric)
-    shape = (1, kh * kw * c, n) if geometry.patched(c) else (kh * kw, c, n)
+    shape = (kh, kw * c, n) if geometry.patched(c) else (kh * kw, c, n)
     ordered = np.ascontiguousarray(w.transpose(1, 2, 3, 0).reshape(shape))
     how = Dynamic(after.epilogue, asymmetric, filter_first=asymmetric)
     after = evolve(after, slots=after.slots | columns(lowering, ordered, scales))

@@ -89,7 +89,7 @@ def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None
         return
     kh, kw, c, n = layer.filter.values.shape
     patched = geometry.patched(c)
-    shape = (1, kh * kw * c, n) if patched else (kh * kw, c, n)
+    shape = (kh, kw * c, n) if patched else (kh * kw, c, n)
     own = geometry.channels * geometry.stride[0] * geometry.stride[1]
     taps = layer.filter.ordered(layer.filter.values.reshape(shape))
     cut, how = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise)

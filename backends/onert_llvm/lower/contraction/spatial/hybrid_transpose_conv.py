@@ -47,7 +47,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     source = products.quantized(lowering, at, x, images, channels, True, *room)
     split = found.filters(filters)
     n, height, width, _ = split.shape
-    shape = (1, height * width * channels, n) if geometry.patched(channels) else (height * width, channels, n)
+    shape = (height, width * channels, n) if geometry.patched(channels) else (height * width, channels, n)
     ordered = np.ascontiguousarray(split.transpose(1, 2, 3, 0).reshape(shape))
     scales = filter_scales(lowering.type(weight))
     every = np.tile(scales, found.count) if scales.size > 1 else scales
