@@ -59,6 +59,21 @@ def test_the_second_program_of_the_guide_runs(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_sizes_as_version_1_has_them_are_read() -> None:
+    """There, and after `disable_v2_behavior`, they are objects, and one that is not known is no None."""
+    v1 = tf.compat.v1
+    v1.disable_v2_tensorshape()
+    try:
+        with tf.Graph().as_default(), v1.Session() as sess:
+            x = v1.placeholder(tf.float32, [None, 3], name="x")
+            y = tf.multiply(x, 2.0, name="y")
+            flow = myelin.Flow()
+            Extractor(sess, flow).add(flow.func("f"), [x], [y])
+    finally:
+        v1.enable_v2_tensorshape()
+    assert (flow.vars["x:0"].shape, flow.vars["y:0"].shape) == ([-1, 3], [-1, 3])
+
+
 Body = Callable[[Any], Any]
 WEIGHT = RNG.standard_normal((4, 5)).astype("f4")
 BODIES: dict[str, Body] = {

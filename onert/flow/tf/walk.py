@@ -297,10 +297,13 @@ def _elements(value: Value) -> Array | None:
 
 
 def shape_of(tensor: Any) -> list[int]:
-    """The sizes of a tensor's dimensions, -1 for those that are not known."""
+    """The sizes of a tensor's dimensions, -1 for those that are not known; ModelError where their number is not.
+
+    TensorFlow's behaviour of version 1 has objects for sizes, its list of them has numbers in both versions.
+    """
     if tensor.shape.rank is None:
         raise ModelError(f"the rank of '{tensor.name}' is not known")
-    return [-1 if size is None else int(size) for size in tensor.shape]
+    return [-1 if size is None else int(size) for size in tensor.shape.as_list()]
 
 
 def text_of(value: Any) -> str:
