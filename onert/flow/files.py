@@ -72,7 +72,7 @@ def add(flow: Graph, found: records.FlowFile) -> None:
     ):
         for record in theirs:
             if record.name in mine:
-                raise ModelError(f"byte {record.offset}: the flow has a '{record.name}' already")
+                raise ModelError(records.described(record.offset, f"the flow has a '{record.name}' already"))
     flow.flags |= found.flags
     for one in found.variables:
         variable = flow.var(one.name, one.type, one.shape)

@@ -134,7 +134,7 @@ OPERATIONS: Mapping[str, tuple[str, str]] = {
     "random_ortho": ("var", ""),
 }
 """Methods by name: their arguments with defaults, and the types of the operations that they add."""
-_OWN = {"begun", "made", "pooling_gather", "reduce", "result", "value"}
+_OWN = {"begun", "broadcasting", "made", "pooling_gather", "reduce", "result", "value"}
 """What operations are made with."""
 
 
@@ -190,6 +190,18 @@ def test_a_method_has_myelin_s_arguments_and_adds_its_operation(method: str) -> 
 
 def test_the_table_has_every_method() -> None:
     assert {name for name in dir(myelin.Builder) if not name.startswith("_")} == OPERATIONS.keys() | _OWN
+
+
+@pytest.mark.parametrize("method", ["add", "cond", "select"])
+def test_an_operation_that_is_refused_leaves_nothing_behind(method: str) -> None:
+    flow = myelin.Flow()
+    f = flow.define("f")
+    x, y = f.var("x", shape=[2, 3]), f.var("y", shape=[4])
+    with pytest.raises(ModelError, match=r"given shapes \[2, 3\] and .*\[4\], which do not broadcast"):
+        getattr(f, method)(*(x, x, y)[3 - (3 if method == "cond" else 2) :])
+    assert (flow.ops, f.func.ops, x.consumers, y.consumers) == ({}, [], [], [])  # type: ignore[union-attr]
+    f.neg(x)
+    assert myelin.Compiler(num_threads=1).compile(flow).cell("f").instance().compute() is None
 
 
 # ---- random numbers

@@ -385,7 +385,7 @@ def test_transformations_leave_operations_of_a_wrong_form_to_the_error(optype: s
             f.relu(f.add(made, given[0]))
             f.rawop("AssignAdd").inputs += [w, made]
         found = ended(flow)
-        assert found is None or found.startswith(("byte ", "no meaning")), found
+        assert found is None or found.startswith(("operation '", "no meaning")), found
 
 
 def ended(flow: myelin.Flow) -> str | None:

@@ -76,6 +76,16 @@ def test_an_operation_computes_it_for_every_size_and_type(operators: Sequence[Op
 def test_every_method_for_an_operation_is_tried() -> None:
     tried = {operator.name.split(" ")[0] for operator in (*OPERATORS, *COMPOSED)}
     core = {"var", "rename", "cnx", "const", "array", "opname", "varname", "rawop", "op", "value", "result", "made"}
-    core |= {"begun", "reduce", "pooling_gather", "parameter", "ref", "random_uniform", "random_normal", "random_ortho"}
+    core |= {
+        "begun",
+        "broadcasting",
+        "reduce",
+        "pooling_gather",
+        "parameter",
+        "ref",
+        "random_uniform",
+        "random_normal",
+        "random_ortho",
+    }
     methods = {name for name in dir(myelin.Builder) if not name.startswith("_")}
     assert methods - core == tried

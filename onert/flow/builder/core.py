@@ -106,7 +106,19 @@ class Core:
         """An operation whose result has the type of the first operand and the shape to which the operands broadcast."""
         operation, operands = self.begun(optype, args, name)
         type_ = operands[0].type if operands else DT_FLOAT32
-        return self.result(operation, type_, broadcast(operation, operands))
+        return self.result(operation, type_, self.broadcasting(operation, operands))
+
+    def broadcasting(self, operation: Operation, operands: Sequence[Variable]) -> list[int]:
+        """The shape to which operands broadcast; ModelError where they do not, and the operation is gone again."""
+        try:
+            return broadcast(operation, operands)
+        except ModelError:
+            for operand in operands:
+                operand.consumers.remove(operation)
+            if operation.func is not None:
+                operation.func.ops.remove(operation)
+            del self.flow.ops[operation.name]
+            raise
 
     def begun(self, optype: str, args: Sequence[Any], name: str | None) -> tuple[Operation, list[Variable]]:
         """An operation with its operands; numbers become constants of the type of the first variable."""

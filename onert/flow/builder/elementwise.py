@@ -8,7 +8,7 @@ from typing import Any
 from onert.flow.graph import DT_BOOL, Variable
 from onert.ir import ModelError
 
-from .core import Core, broadcast
+from .core import Core
 
 _CASTS = {
     "float32": "CastFloat",
@@ -110,12 +110,12 @@ class Elementwise(Core):
         """`x` where `c` is not 0, else `y`; shapes broadcast. The result has the type of `x`."""
         like = next((arg.type for arg in (x, y) if isinstance(arg, Variable)), None)
         operation, operands = self.begun("Cond", [c, self.value(x, like), self.value(y, like)], name)
-        return self.result(operation, operands[1].type, broadcast(operation, operands))
+        return self.result(operation, operands[1].type, self.broadcasting(operation, operands))
 
     def select(self, c: Any, x: Any, name: str | None = None) -> Variable:
         """`x` where `c` is not 0, else 0; shapes broadcast. The result has the type of `x`."""
         operation, operands = self.begun("Select", [c, self.value(x)], name)
-        return self.result(operation, operands[1].type, broadcast(operation, operands))
+        return self.result(operation, operands[1].type, self.broadcasting(operation, operands))
 
     def clip(self, x: Any, low: Any, high: Any, name: str | None = None) -> Variable:
         """`x` where it lies between two bounds, else the nearer one."""

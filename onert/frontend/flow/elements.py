@@ -10,7 +10,7 @@ import numpy as np
 from onert.ir import Array, Constant, DType, ModelError, TensorType
 from onert.ir import shape as shapes
 
-from .file import Variable
+from .file import Variable, described
 
 DTYPES: Mapping[str, DType] = {
     "int": DType.INT32,
@@ -86,4 +86,4 @@ def _elements(variable: Variable, type_: TensorType) -> Array:
 
 def place(variable: Variable) -> str:
     """What errors call a variable."""
-    return f"byte {variable.offset}: variable '{variable.name}'"
+    return described(variable.offset, f"variable '{variable.name}'")

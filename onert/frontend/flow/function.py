@@ -15,7 +15,7 @@ from onert.ir.ops.data_movement.layout import Transpose
 
 from .elements import type_of
 from .emitter import Emitter, Node, Rule
-from .file import Function, Operation, Variable
+from .file import Function, Operation, Variable, described
 from .resolve import Graph, place
 
 REFERENCE = "Reference"
@@ -174,7 +174,8 @@ class _Translator:
             raise ModelError(f"{where}: {error}") from error
         except ModelError as error:
             text = str(error)
-            raise error if text.startswith("byte ") else ModelError(f"byte {operation.offset}: {text}") from error
+            known = text.startswith("byte ") or not operation.offset
+            raise error if known else ModelError(described(operation.offset, text)) from error
         except (ValueError, TypeError, ArithmeticError, IndexError, KeyError) as error:
             raise ModelError(f"{where}: {type(error).__name__}: {error}") from error
 

@@ -12,7 +12,7 @@ from onert.ir import Constant, ModelError, RuleError, TensorType
 
 from .attributes import boolean, integer
 from .elements import constant_of
-from .file import Blob, Connector, FlowFile, Function, Operation, Variable, VariableFlag
+from .file import Blob, Connector, FlowFile, Function, Operation, Variable, VariableFlag, described
 
 ASSIGNING = frozenset(("Assign", "AssignAdd", "AssignAddMatMul", "AssignAddScatter"))
 """Types of operations that write to their first operand."""
@@ -137,7 +137,7 @@ def resolve(flow: FlowFile) -> Graph:
             variables.setdefault(operation.name, variables[operation.outputs[0]])
     producers, consumers = _ends(flow.operations, variables)
     for connector in flow.connectors:
-        _require("links to", connector.links, variables, f"byte {connector.offset}: connector '{connector.name}'")
+        _require("links to", connector.links, variables, described(connector.offset, f"connector '{connector.name}'"))
     return Graph(flow, variables, operations, producers, consumers, _owners(flow, operations))
 
 
@@ -146,8 +146,8 @@ def _by_name(kind: str, records: Iterable[Named]) -> dict[str, Named]:
     for record in records:
         if record.name in found:
             raise ModelError(
-                f"byte {record.offset}: {kind} '{record.name}' has the name of another one at byte "
-                f"{found[record.name].offset}"
+                described(record.offset, f"{kind} '{record.name}' has the name of another one")
+                + (f" at byte {found[record.name].offset}" if record.offset else "")
             )
         found[record.name] = record
     return found
@@ -200,7 +200,7 @@ def _require_task(task: str, where: str) -> None:
 def _owners(flow: FlowFile, operations: Mapping[str, Operation]) -> dict[str, Function]:
     owners: dict[str, Function] = {}
     for function in flow.functions:
-        where = f"byte {function.offset}: function '{function.name}'"
+        where = described(function.offset, f"function '{function.name}'")
         _require("has the operation", function.operations, operations, where)
         for name in function.operations:
             if name in owners:
@@ -211,4 +211,4 @@ def _owners(flow: FlowFile, operations: Mapping[str, Operation]) -> dict[str, Fu
 
 def place(operation: Operation) -> str:
     """What errors call an operation."""
-    return f"byte {operation.offset}: operation '{operation.name}' {operation.type}"
+    return described(operation.offset, f"operation '{operation.name}' {operation.type}")

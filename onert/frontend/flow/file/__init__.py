@@ -36,6 +36,7 @@ from .records import (
     OperationFlag,
     Variable,
     VariableFlag,
+    described,
 )
 
 __all__ = [
@@ -52,5 +53,6 @@ __all__ = [
     "Variable",
     "VariableFlag",
     "decode",
+    "described",
     "encode",
 ]

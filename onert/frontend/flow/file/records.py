@@ -41,6 +41,11 @@ class FunctionFlag(IntFlag):
     BACKPROP = 2
 
 
+def described(offset: int, what: str) -> str:
+    """What errors call a record: with the byte at which it starts if it was read from a file."""
+    return f"byte {offset}: {what}" if offset else what
+
+
 def last(attributes: Attributes, name: str) -> str | None:
     """The value of an attribute; None where there is none."""
     return next((value for found, value in reversed(attributes) if found == name), None)
