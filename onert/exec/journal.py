@@ -107,6 +107,8 @@ def undo(subgraph: Subgraph, tensors: Tensors) -> Undo:
     for operation in subgraph.operations:
         if isinstance(operation.op, Overwritten):
             part, *starts, taken = operation.outputs
+            if starts[0] not in subgraph.uses:  # nothing is updated from this record
+                continue
             update = _update(subgraph, starts[0])
             own = [tensors[i] for i in (operation.used[0], update, part, *starts, taken)]
             if all(tensor.memory.name == HOST.name for tensor in own):
