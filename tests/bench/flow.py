@@ -226,7 +226,8 @@ def seconds(function: Call, count: int) -> float:
 
 
 def rounds(mine: Call, other: Call, number: int) -> Iterator[tuple[float, float]]:
-    counts = [max(1, int(0.004 / seconds(function, 3))) for function in (mine, other)]
+    quickest = [min(seconds(function, 3) for _ in range(5)) for function in (mine, other)]
+    counts = [max(1, int(0.004 / each)) for each in quickest]  # of one slow try too few, all of them cold
     for at in range(number + 2):
         found = seconds(mine, counts[0]), seconds(other, counts[1])
         if at >= 2:  # the first ones wake the machine
