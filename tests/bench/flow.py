@@ -4,6 +4,7 @@
 - softmax: `softmax(relu(x · W + b))` of 64 and 256 beside the fewest calls of NumPy that compute it in place
 - lstm: an LSTM cell of 128 units with peepholes and a coupled gate, batch 1, beside LiteRT (XNNPACK, one thread) on the
   same layers
+- rows: four rows of 64 added to a table of 100,000 by index, beside `np.add.at`
 - training: a step of the digits' example beside TensorFlow (one thread, a traced function), where it is there
 
 Both of a pair run in turn, some milliseconds each; a ratio is the median, over the rounds, of the other one by onert.
@@ -163,6 +164,21 @@ def _lstm_litert(
     return peer.invoke, [peer.get_tensor(detail["index"]) for detail in peer.get_output_details()]
 
 
+def rows() -> tuple[Call, Call]:
+    places, update = np.array([3, 99_999, 3, 512], np.int32), normal(4, 64)
+    flow = myelin.Flow()
+    f = flow.define("f")
+    table, given, added = f.parameter("W", shape=[100_000, 64]), f.var("i", "int32", [4, 1]), f.var("v", shape=[4, 64])
+    f.assign_add_scatter(table, given, added)
+    net = myelin.Compiler(num_threads=1).compile(flow)
+    data, mine = net.cell("f").instance(), np.zeros((100_000, 64), np.float32)
+    data[given], data[added] = places[:, None], update
+    data.compute()
+    np.add.at(mine, places, update)
+    np.testing.assert_array_equal(net[table], mine)
+    return data.compute, lambda: np.add.at(mine, places, update)
+
+
 def training() -> tuple[Call, Call]:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
@@ -215,7 +231,7 @@ def training() -> tuple[Call, Call]:
     return mine, lambda: step(images, labels)
 
 
-PAIRS = {"call": call, "softmax": softmax, "lstm": lstm, "training": training}
+PAIRS = {"call": call, "softmax": softmax, "lstm": lstm, "rows": rows, "training": training}
 
 
 def seconds(function: Call, count: int) -> float:
