@@ -44,6 +44,10 @@ class Slide(Value):
         width = self.window[1]
         return [_Part(t, min(most, width - t), self.stride) for t in range(0, width, most)]
 
+    def before(self, isa: Isa, registers: int) -> int:
+        """Outputs ahead of a line's first that have some of the columns of its window."""
+        return max(part.carried for part in self.parts(isa, registers))
+
 
 @frozen
 class _Part(Value):
@@ -74,8 +78,8 @@ def slide(window: tuple[int, int], stride: int, dilation: int, channels: int, is
     return Slide(window, stride // gcd(stride, dilation), channels % isa.f32 != 0)
 
 
-_TOGETHER = 64
-"""Outputs whose sums are put down in memory, inside of the first cache, before anything becomes of them."""
+_TOGETHER = 32
+"""Outputs whose sums are put down in memory, on the stack, before anything becomes of them: 64 are no faster."""
 
 _LINES = 8
 """Rows of the output that are computed together at most."""
@@ -138,7 +142,7 @@ class _Lines:
 class _Block:
     """Outputs `first`, `first + apart`, ..., `count` of them, and as many of each line after that.
 
-    The window of the first one begins at column `left`.
+    The window of the first one begins at column `left`. There is room for sums at `parked`.
     """
 
     first: Val
@@ -146,6 +150,7 @@ class _Block:
     count: Val
     left: Val
     lines: _Lines
+    parked: Val
 
 
 def each_slide(
@@ -160,6 +165,8 @@ def each_slide(
     height = slide.window[0]
     places = k.view(k.scratch(PTR, _LINES * height), PTR, height, 1)
     pixels = k.view(k.scratch(I64, _LINES * height), I64, height, 1)
+    room = max((_TOGETHER + slide.before(k.isa, registers)) * registers for registers, _ in bodies)
+    parked = k.scratch(I32, room * k.isa.f32)
     with k.loop(end, begin, step=together) as line:
         lines = _Lines((end - line).min(together), places, pixels, height)
         _find(k, task, slide, element, line, lines)
@@ -168,7 +175,7 @@ def each_slide(
             with k.loop(count, step=_TOGETHER, nonempty=True) as done:
                 first = x + done * apart
                 left = first * task.i64("stride_w") - task.i64("pad_w")
-                block = _Block(line * width + first, apart, (count - done).min(_TOGETHER), left, lines)
+                block = _Block(line * width + first, apart, (count - done).min(_TOGETHER), left, lines, parked)
                 _channels(k, task, slide, element, block, bodies)
 
 
@@ -213,12 +220,11 @@ def _outputs(k: Kernel, task: Task, slide: Slide, element: Type, block: _Block, 
     """The outputs of a block: their sums, put down in memory, and then what becomes of these."""
     registers = len(sums.start)
     parts = slide.parts(k.isa, registers)
-    before = max(part.carried for part in parts)
+    before = slide.before(k.isa, registers)
     shared = task.i64("shared") if len(parts) == 1 else k.index(0)
-    parked = k.scratch(I32, (_TOGETHER + before) * registers * k.isa.f32)
     for part in parts:
-        _sums(k, task, part, element, block, (before, shared), c, sums, parked)
-    store, place = sums.finish(), k.var(parked)
+        _sums(k, task, part, element, block, (before, shared), c, sums)
+    store, place = sums.finish(), k.var(block.parked)
     size = registers * k.isa.f32
     with k.loop(block.lines.count, nonempty=True) as line:
         rows, out = k.view(place.get(), I32, size, k.isa.f32, 1), block.first + line * task.i64("out_w")
@@ -236,7 +242,6 @@ def _sums(
     steps: tuple[int, Val],
     c: Val,
     sums: Sums,
-    parked: Val,
 ) -> None:
     """Write or add the sums of some taps, in each line after those of the outputs that have only some of their columns.
 
@@ -250,7 +255,7 @@ def _sums(
     before, shared = steps
     left = block.left + dilation * (part.first + part.columns.start - before * part.stride)
     stop = left + (block.count + before) * step
-    start, to = k.var(left), k.var(parked)
+    start, to = k.var(left), k.var(block.parked)
     with k.loop(block.lines.count, nonempty=True) as line:
         pixels = [block.lines.pixels[line, y].load() for y in range(block.lines.height)]
         places = [block.lines.places[line, y].load() for y in range(block.lines.height)]
