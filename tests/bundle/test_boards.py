@@ -35,6 +35,11 @@ FOREIGN = (
 )
 
 
+START = 512
+"""Bytes of a board's stack that its own start takes at most, and what the compiler's library takes."""
+CALLED = 256
+"""Bytes that a call may take less than the report says: paths of code that inputs do not lead to."""
+
 BROKEN = [np.array([4, 3, 2, 9], np.int32)]
 """Indices of which one is outside of the table of `toys.lookup`."""
 
@@ -42,13 +47,16 @@ BROKEN = [np.array([4, 3, 2, 9], np.int32)]
 def _require_alike(models: Mapping[str, Package], board: Board, folder: Path, doubles: bool = False) -> None:
     """The models, in one image for the board, give the reference results; the last one, `lookup`, an error code."""
     bundled = {**models, "lookup": toys.lookup()}
-    files = onert.bundle(bundled, folder, name="image", target=board.target, cpu=board.cpu)
+    files = onert.bundle(bundled, folder, name="image", target=board.target, cpu=board.cpu, report=True)
     asked = {name: toys.asked(package) for name, package in models.items()}
     told = run(board, folder, {**{name: inputs for name, (inputs, _) in asked.items()}, "lookup": BROKEN})
     assert {name: result.code for name, result in told.items()} == {**dict.fromkeys(models, 0), "lookup": 1}
     for name, (_, outputs) in asked.items():
         for found, wanted in zip(told[name].outputs, outputs, strict=True):
             toys.require_close(found, wanted)
+    assert files.footprint is not None
+    taken = max(result.stack for result in told.values())
+    assert taken - START <= files.footprint.stack <= taken + CALLED
     undefined = set(call(board.compiler.replace("gcc", "nm"), "-u", files.paths["o"]).split()) - {"U"}
     assert undefined <= (RUNTIME[board.family] if doubles or not board.hard else set())
 

@@ -67,8 +67,9 @@ _ARM = _Words(
     (r"subs?(?:\.w)?\s+sp, (?:sp, )?#(\d+)", r"str\s+\w+, \[sp, #-(\d+)\]!", r"subw\s+sp, sp, #(\d+)"),
     r"(?:push(?:\.w)?|vpush|stmdb\s+sp!,)\s*\{([^}]*)\}",
     {"r": 4, "l": 4, "p": 4, "s": 4, "d": 8, "q": 16},
-    r"blx?\s+([\w.$]+)",
+    r"\bb\w*(?:\.w)?\s+([\w.$]+)",
 )
+_RISCV = _Words((r"addi\s+sp, sp, -(\d+)",), r"$^", {}, r"(?:call|tail)\s+([\w.$]+)")
 _WORDS = {
     "x86_64": _Words(
         (r"subq\s+\$(\d+), %rsp", r"leaq\s+-(\d+)\(%rsp\), %rsp", r"andq\s+\$-(\d+), %rsp"),
@@ -90,7 +91,8 @@ _WORDS = {
         {},
         r"bl?\s+([\w.$]+)",
     ),
-    "riscv64": _Words((r"addi\s+sp, sp, -(\d+)",), r"$^", {}, r"(?:call|tail)\s+([\w.$]+)"),
+    "riscv32": _RISCV,
+    "riscv64": _RISCV,
     "wasm32": _Words((r"i32\.const\s+(\d+)\n\s*i32\.sub",), r"$^", {}, r"call\s+([\w.$]+)"),
 }
 
