@@ -78,17 +78,6 @@ def test_a_file_that_is_no_image_is_one_sentence(build: Path, tmp_path: Path) ->
     assert "Result: 3" in done.stdout
 
 
-@pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
-def test_it_builds_with_cmake(tmp_path: Path) -> None:
-    tool = tmp_path / "onert_bundle"
-    tool.write_text(f"#!/bin/sh\nPYTHONPATH='{ENVIRONMENT['PYTHONPATH']}' exec {TOOL} \"$@\"\n")
-    tool.chmod(0o755)
-    call("cmake", "-S", LENET, "-B", tmp_path / "out", f"-DONERT_BUNDLE={tool}")
-    call("cmake", "--build", tmp_path / "out")
-    weights = tmp_path / "out" / "lenet_mnist_bundle" / "lenet_mnist.weights"
-    assert "Result: 5" in call(tmp_path / "out" / "lenet_mnist_standalone", weights, LENET / "images" / "5.png")
-
-
 def test_the_bundle_gives_the_models_own_answers(tmp_path: Path) -> None:
     package = onert.load(LENET / "lenet_mnist.tflite")
     onert.bundle(package, tmp_path, signatures=["serving_default"])

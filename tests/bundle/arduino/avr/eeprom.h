@@ -1,0 +1,2 @@
+/* What the core includes by this name is for USB. */
+#pragma once

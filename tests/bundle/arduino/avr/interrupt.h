@@ -1,0 +1,4 @@
+/* Nothing interrupts. */
+#pragma once
+#define sei()
+#define cli()

@@ -1,0 +1,2 @@
+/* A variant without pins. */
+#pragma once
