@@ -13,6 +13,7 @@ from typing import Any
 from onert import __version__
 
 from .answers import TASKS
+from .drawing import FILMS
 from .drawing.drawing import WRITTEN
 from .exits import UsageError
 from .inputs import IMAGES, MAX_RATE, MODES, PIPED, SOUNDS, VIDEOS, Fit
@@ -112,7 +113,8 @@ def parser() -> argparse.ArgumentParser:
         "--show",
         type=Path,
         metavar="FILE",
-        help="draw what was found onto the picture; a folder, or a number behind the name, for several pictures",
+        help="draw what was found onto the picture; a folder, or a number behind the name, for several pictures; of a "
+        "video a video (.mp4, .mkv, .mov, .avi, .webm)",
     )
     data.add_argument(
         "--output_sizes", metavar="S", help="[index, bytes, ...]: accepted for ONE's scripts; sizes are never needed"
@@ -234,7 +236,9 @@ def check(options: argparse.Namespace) -> None:
     if options.min_score is not None and not options.min_score >= 0:
         raise UsageError(f"--min-score is {options.min_score}, expected at least 0")
     if options.show is not None:
-        require_suffix(options.show if options.show.suffix else None, "--show", WRITTEN)
+        require_suffix(options.show if options.show.suffix else None, "--show", (*WRITTEN, *FILMS))
+        if options.show.suffix.lower() in FILMS and not any(_may_be(item, VIDEOS) for item in options.input):
+            raise UsageError(f"--show is {options.show}, a video, which is drawn of a video in --input")
     if options.sample_rate is not None and options.sample_rate > MAX_RATE:
         raise UsageError(f"--sample-rate is {options.sample_rate}, expected at most {MAX_RATE}")
     if not options.start >= 0:

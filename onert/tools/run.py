@@ -9,6 +9,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,7 @@ def _execute(
     kept = Kept()
     items: list[dict[str, Any]] = []
     last: Outcome | None = None
-    with measured.phase("EXECUTE"):
+    with measured.phase("EXECUTE"), closing(answers):
         for outcome in outcomes(options, execution, fed, batch, measured, progress):
             infos = execution.program.outputs
             if options.minmax_runs and last is None:
@@ -125,6 +126,10 @@ def _execute(
         raise ExecutionError("there is no item to run, expected at least one")
     infos = execution.program.outputs
     best = answers.add(last, infos) if fed.count == 1 else None
+    answers.close()
+    if fed.pieces and not options.json and all(answer is None for _, answer in answers.read):
+        source = last.given[fed.position or 0].source
+        _print_item(f"{source}: the last of {fed.count} pieces", list(printed_outputs(infos, last.outputs)))
     if runs_slowly(execution.program, chosen):
         warnings.warn(slowness(execution.program, profile.rows, chosen), OnertWarning, stacklevel=1)
     _dump(options, execution.program, last, kept, said)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from onert.ir import ExecutionError
+from onert.ir import ExecutionError, OnertWarning
 from onert.tools.answers import Answer, Found
-from onert.tools.drawing import drawn, write_picture
+from onert.tools.drawing import Film, drawn, fonts, write_picture
 from onert.tools.drawing.canvas import LARGEST, SMALLEST, Canvas, shortened
 from onert.tools.drawing.palette import color_of, ink_on
 from onert.tools.reports import progress
@@ -162,3 +164,88 @@ def test_progress_is_shown_at_a_terminal_after_a_while(
     said = "".join(error.words)
     assert ("1/3" in said) == (terminal and not after)
     assert bool(said) == (terminal and not after)
+
+
+# ---- letters of other scripts
+
+
+@pytest.fixture
+def fonts_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]:
+    """Has the system's fonts be those of a folder."""
+
+    def forget() -> None:
+        fonts._files.cache_clear()
+        fonts._chosen.cache_clear()
+
+    def of(folder: Path) -> None:
+        monkeypatch.setattr(fonts, "folders", lambda: (folder,))
+        forget()
+
+    yield of
+    forget()
+
+
+def labelled(label: str) -> np.ndarray[Any, Any]:
+    answer = Answer("detection", "", (Found(0, 0.9, label, "o", (0.3, 0.3, 0.7, 0.9)),))
+    return np.asarray(drawn(answer, grey(600, 600)))
+
+
+@pytest.mark.parametrize("label", ["\u043a\u043e\u0448\u043a\u0430", "\u03b3\u03ac\u03c4\u03b1"])
+def test_letters_that_a_font_of_the_system_has_are_drawn(
+    label: str, fonts_of: Callable[[Path], None], recwarn: pytest.WarningsRecorder
+) -> None:
+    folder = Path("/usr/share/fonts/truetype/dejavu")
+    if not folder.is_dir():
+        pytest.skip("DejaVu is not installed")
+    fonts_of(folder)
+    assert not (labelled(label) == labelled(label[::-1])).all()
+    assert not [each for each in recwarn if "no font" in str(each.message)]
+
+
+def test_letters_that_no_font_has_are_said_once(tmp_path: Path, fonts_of: Callable[[Path], None]) -> None:
+    (tmp_path / "broken.ttf").write_bytes(b"no font")
+    fonts_of(tmp_path)
+    said = "no font of this system has all letters of the labels"
+    with pytest.warns(OnertWarning, match=said) as first:
+        labelled("\u732b")
+    with pytest.warns(OnertWarning, match=said) as second:
+        labelled("\u72ac 2")
+    assert len({str(note.message) for note in (*first, *second)}) == 1
+
+
+# ---- videos
+
+
+def test_what_is_found_in_a_video_is_drawn_as_one(tmp_path: Path) -> None:
+    av = pytest.importorskip("av", reason="PyAV is not installed")
+    film = Film(tmp_path / "out.mp4", Fraction(10))
+    for size in ((60, 81), (60, 81), (90, 100), (40, 20)):
+        film.add(drawn(boxes(1), grey(*size)))
+    film.close()
+    film.close()
+    with av.open(str(tmp_path / "out.mp4")) as container:
+        stream = container.streams.video[0]
+        frames = [(frame.height, frame.width) for frame in container.decode(stream)]
+        assert stream.average_rate == 10
+    assert film.count == len(frames) == 4
+    assert len(set(frames)) == 1
+    assert not any(side % 2 for side in frames[0])
+
+
+@pytest.mark.parametrize("rate", [None, Fraction(0), Fraction(90_000)])
+def test_a_video_of_no_plausible_rate_has_a_usual_one(tmp_path: Path, rate: Fraction | None) -> None:
+    av = pytest.importorskip("av", reason="PyAV is not installed")
+    film = Film(tmp_path / "out.mkv", rate)
+    film.add(drawn(boxes(0), grey(40, 40)))
+    film.close()
+    with av.open(str(tmp_path / "out.mkv")) as container:
+        assert container.streams.video[0].average_rate == 25
+
+
+def test_a_video_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    pytest.importorskip("av", reason="PyAV is not installed")
+    film = Film(tmp_path / "missing" / "out.mp4", None)
+    with pytest.raises(ExecutionError, match=r"out\.mp4 cannot be written"):
+        film.add(drawn(boxes(0), grey(40, 40)))
+    film.close()
+    assert film.count == 0

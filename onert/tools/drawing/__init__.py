@@ -1,5 +1,6 @@
 """Answers drawn onto pictures: boxes, areas, points of bodies, classes."""
 
 from .drawing import drawn, write_picture
+from .films import FILMS, Film
 
-__all__ = ["drawn", "write_picture"]
+__all__ = ["FILMS", "Film", "drawn", "write_picture"]

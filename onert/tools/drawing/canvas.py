@@ -11,6 +11,7 @@ from attrs import define, field
 from onert.ir import Array
 from onert.tools.inputs.pictures import pillow
 
+from .fonts import font_for
 from .palette import BLACK, WHITE, Color, ink_on
 
 SMALLEST, LARGEST = 640, 4096
@@ -55,10 +56,9 @@ class Canvas:
         """The width of lines."""
         return max(2, self.size // 6)
 
-    def font(self, size: int | None = None) -> Any:
-        from PIL import ImageFont  # noqa: PLC0415 # optional
-
-        return ImageFont.load_default(self.size if size is None else size)
+    def font(self, words: str = "") -> Any:
+        """A font that has the letters of words."""
+        return font_for(words, self.size)
 
     @property
     def pen(self) -> Any:
@@ -81,7 +81,7 @@ class Canvas:
     def label(self, box: Rectangle, name: str, score: str, color: Color) -> bool:
         """A name and a score on a colour at a box: above it, in it or below it, where they cover no other label;
         whether they fit anywhere. A name that would take more than a third of the picture is cut."""
-        font, gap = self.font(), max(2, self.size // 5)
+        font, gap = self.font(name), max(2, self.size // 5)
         room = max(self.width // 3, min(self.width, 12 * self.size)) - font.getlength(f" {score}") - 2 * gap
         words = f"{shortened(name, font, round(room))} {score}"
         wide, high = round(font.getlength(words)) + 2 * gap, round(self.size * 1.35)
@@ -104,17 +104,19 @@ class Canvas:
             return
         image_type = pillow()
         width = max(self.width, _LEAST_WIDTH)
-        font, gap, high = self.font(), self.size // 2, round(self.size * 1.6)
+        gap, high = self.size // 2, round(self.size * 1.6)
+        fonts = [self.font(words) for _, words in rows]
         square = self.size if any(color is not None for color, _ in rows) else -gap
-        texts = [shortened(words, font, width - square - 4 * gap) for _, words in rows]
-        column = max(round(font.getlength(words)) for words in texts) + square + 4 * gap
+        cut = [shortened(words, font, width - square - 4 * gap) for (_, words), font in zip(rows, fonts, strict=True)]
+        texts = list(zip(cut, fonts, strict=True))
+        column = max(round(font.getlength(words)) for words, font in texts) + square + 4 * gap
         columns = min(max(1, width // column), len(rows))
         lines = -(-len(rows) // columns)
         whole = image_type.new("RGB", (width, self.height + lines * high + gap), WHITE)
         whole.paste(self.image, ((width - self.width) // 2, 0))
         below, self.image = self.height + gap // 2, whole
         pen = self.pen
-        for at, ((color, _), words) in enumerate(zip(rows, texts, strict=True)):
+        for at, ((color, _), (words, font)) in enumerate(zip(rows, texts, strict=True)):
             x, y = (at // lines) * column + gap, below + (at % lines) * high
             if color is not None:
                 pen.rectangle((x, y + high // 6, x + square, y + high // 6 + square), fill=color, outline=BLACK)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import chain, islice
 
 import numpy as np
@@ -25,7 +26,8 @@ class Feed(Value):
     """What the inputs are given.
 
     `items` has a value for each input; all but that at `position` are the same in every item. `count` is how many items
-    there are, None where only the end tells; `cut` of how many they are the first, None where they are all.
+    there are, None where only the end tells; `cut` of how many they are the first, None where they are all; `rate` how
+    many a second, where they are frames of a video.
     """
 
     items: Iterator[tuple[Given, ...]]
@@ -34,6 +36,7 @@ class Feed(Value):
     pieces: bool = False
     continuous: bool = False
     cut: int | None = None
+    rate: Fraction | None = None
 
 
 def one_of(info: TensorInfo, batch: int | None) -> tuple[TensorInfo, int]:
@@ -78,7 +81,7 @@ def feed(streams: Mapping[int, Stream], limit: int | None) -> Feed:
     items = (
         tuple(given if i == position else once[i] for i in range(len(streams))) for given in islice(each.items, most)
     )
-    return Feed(items, count, position, each.pieces, each.continuous, cut)
+    return Feed(items, count, position, each.pieces, each.continuous, cut, each.rate)
 
 
 def batches(items: Iterator[tuple[Given, ...]], size: int) -> Iterator[list[tuple[Given, ...]]]:

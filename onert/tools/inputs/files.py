@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 from attrs import frozen
@@ -20,7 +21,7 @@ from .piped import piped
 from .recordings import SOUNDS, record
 from .sounds import piece_count, seconds, sound, windows
 from .texts import MAX_TEXT, TEXTS, takes_text, text
-from .videos import VIDEOS, frame_count, frames
+from .videos import VIDEOS, frame_count, frame_rate, frames
 
 PIPED = "-"
 """What stands for standard input."""
@@ -34,13 +35,15 @@ class Stream(Value):
     """What an input is given, one after the other.
 
     `count` is how many there are, None where only the end tells. `pieces` says that they are pieces of one sound, and
-    `continuous` that each begins where the one before it ends, so that a model's state goes on.
+    `continuous` that each begins where the one before it ends, so that a model's state goes on. `rate` is how many of
+    a video's frames there are a second.
     """
 
     items: Iterator[Given]
     count: int | None = 1
     pieces: bool = False
     continuous: bool = False
+    rate: Fraction | None = None
 
 
 def from_file(path: Path, info: TensorInfo, reading: Reading) -> Given:
@@ -83,7 +86,7 @@ def _one(path: str, info: TensorInfo, reading: Reading) -> Stream:
     suffix = place.suffix.lower()
     if suffix in VIDEOS:
         pictures = (from_picture(picture, info, reading) for picture in frames(place))
-        return Stream(pictures, frame_count(place), continuous=True)
+        return Stream(pictures, frame_count(place), continuous=True, rate=frame_rate(place))
     if suffix in SOUNDS and not reading.start and not takes_text(info):
         recording = record(place, path)
         length = seconds(recording, info, reading)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ def frames(path: Path) -> Iterator[Picture]:
 
     ExecutionError without PyAV, for what is no video, and for frames of more than MAX_PIXELS.
     """
-    av = _av()
+    av = av_library()
     count = 0
     try:
         with av.open(str(path), metadata_errors="replace") as container:
@@ -43,7 +44,7 @@ def frames(path: Path) -> Iterator[Picture]:
 
 def frame_count(path: Path) -> int | None:
     """How many frames the file says that it has; None where it does not say."""
-    av = _av()
+    av = av_library()
     try:
         with av.open(str(path), metadata_errors="replace") as container:
             return int(container.streams.video[0].frames) or None if container.streams.video else None
@@ -51,7 +52,19 @@ def frame_count(path: Path) -> int | None:
         raise ExecutionError(f"{path} cannot be read as a video: {error}") from error
 
 
-def _av() -> Any:
+def frame_rate(path: Path) -> Fraction | None:
+    """Frames a second, as the file says it; None where it does not."""
+    av = av_library()
+    try:
+        with av.open(str(path), metadata_errors="replace") as container:
+            rate = container.streams.video[0].average_rate if container.streams.video else None
+            return Fraction(rate) if rate else None
+    except (av.FFmpegError, OSError, ValueError) as error:
+        raise ExecutionError(f"{path} cannot be read as a video: {error}") from error
+
+
+def av_library() -> Any:
+    """PyAV; ExecutionError where it is not installed."""
     try:
         import av  # noqa: PLC0415 # heavy and optional
     except ImportError as error:

@@ -25,7 +25,7 @@ from onert.tools.answers import (
     real_outputs,
     recognise,
 )
-from onert.tools.drawing import drawn, write_picture
+from onert.tools.drawing import FILMS, Film, drawn, write_picture
 from onert.tools.inputs import Feed
 
 from .rounds import Outcome
@@ -48,6 +48,7 @@ class Answers:
     _names: set[str] = field(factory=set)
     _sums: list[Array] = field(factory=list)
     _pieces: int = 0
+    _film: Film | None = None
 
     def __attrs_post_init__(self) -> None:
         options = self.options
@@ -98,13 +99,26 @@ class Answers:
 
     def _show(self, outcome: Outcome, answer: Answer | None) -> None:
         pictured = next((one for one in outcome.given if one.picture is not None), None)
+        options = self.options
         if pictured is None or pictured.picture is None:
             raise ExecutionError("--show draws onto a picture, but no input is given one")
         if answer is None:
             raise ExecutionError("--show draws what outputs say, but nothing was recognised in them; --task names it")
+        image = drawn(answer, pictured.picture.rgb)
+        if options.show.suffix.lower() in FILMS:
+            self._film = self._film or Film(options.show, self.feed.rate)
+            self._film.add(image)
+            return
         path = self._place(Path(pictured.picture.name).name)
-        write_picture(drawn(answer, pictured.picture.rgb), path)
+        write_picture(image, path)
         self.say(f"{pictured.picture.name} is drawn to {path}")
+
+    def close(self) -> None:
+        """End the video that was drawn, where there is one."""
+        film, self._film = self._film, None
+        if film is not None:
+            film.close()
+            self.say(f"{film.count} frames are drawn to {film.path}")
 
     def _place(self, name: str) -> Path:
         """The file to draw to: the one that is named, or one for each item."""

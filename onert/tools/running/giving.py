@@ -153,7 +153,10 @@ def _taker(path: str, infos: Sequence[TensorInfo], named: dict[int, str]) -> int
         elif suffix in inputs.TEXTS:
             free = [i for i in free if inputs.takes_text(infos[i])]
         elif suffix != ".npy":
-            free = [i for i in free if inputs.plane_of(infos[i]) is not None]
+            planes = {i: plane for i in free if (plane := inputs.plane_of(infos[i])) is not None}
+            free = list(planes)
+            if len(free) > 1:  # a row or a column may be a picture, but hardly is
+                free = [i for i, plane in planes.items() if 1 not in (plane.height, plane.width)]
     if len(free) != 1:
         raise ExecutionError(f"{path} may be for any of inputs {offered(infos)}, expected --input NAME={path}")
     return free[0]

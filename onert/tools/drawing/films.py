@@ -1,0 +1,72 @@
+"""Drawn pictures as the frames of a video."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onert.ir import ExecutionError
+from onert.tools.inputs.videos import av_library
+
+FILMS = (".mp4", ".mkv", ".mov", ".avi", ".webm")
+"""Suffixes of videos that are written."""
+USUAL_RATE = Fraction(25)
+"""Frames a second where nothing says how many."""
+_MOST_RATE = 1000
+_FORMAT = "yuv420p"
+"""What players play; it has colours for pairs of pixels."""
+
+
+class Film:
+    """A video that is written frame by frame, all as large as the first one. ExecutionError where that cannot be."""
+
+    def __init__(self, path: Path, rate: Fraction | None) -> None:
+        self.path = path
+        self.count = 0
+        self._rate = rate if rate is not None and 0 < rate <= _MOST_RATE else USUAL_RATE
+        self._container: Any = None
+        self._stream: Any = None
+
+    def add(self, image: Any) -> None:
+        """A frame: a Pillow image; one of another size is cut, or padded with white, below and on the right."""
+        av = av_library()
+        try:
+            if self._container is None:
+                self._open(av, image.width, image.height)
+            pixels = np.full((self._stream.height, self._stream.width, 3), 255, np.uint8)
+            drawn = np.asarray(image.convert("RGB"))[: pixels.shape[0], : pixels.shape[1]]
+            pixels[: drawn.shape[0], : drawn.shape[1]] = drawn
+            frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
+            self._container.mux(self._stream.encode(frame))
+        except (av.FFmpegError, OSError, ValueError) as error:
+            raise ExecutionError(f"{self.path} cannot be written: {_reason(error)}") from error
+        self.count += 1
+
+    def close(self) -> None:
+        """End the video; nothing where it has no frame."""
+        container, self._container = self._container, None
+        if container is None:
+            return
+        av = av_library()
+        try:
+            try:
+                container.mux(self._stream.encode())
+            finally:
+                container.close()
+        except (av.FFmpegError, OSError, ValueError) as error:
+            raise ExecutionError(f"{self.path} cannot be written: {_reason(error)}") from error
+
+    def _open(self, av: Any, width: int, height: int) -> None:
+        self.path.open("wb").close()  # says now what is wrong with the place
+        self._container = av.open(str(self.path), "w")
+        stream = self._container.add_stream(self._container.default_video_codec, rate=self._rate)
+        stream.width, stream.height = width + width % 2, height + height % 2
+        stream.pix_fmt = _FORMAT
+        self._stream = stream
+
+
+def _reason(error: Exception) -> object:
+    return error.strerror if isinstance(error, OSError) and error.strerror else error
