@@ -18,6 +18,7 @@ from onert.ir import Array, Effect, Package
 from .device_config import DeviceConfig
 from .device_info import DeviceInfo
 from .errors import NetworkExistsError, NetworkNotFoundError, OutOfDeviceMemoryError
+from .line import Call, Line, Made
 from .memory import program_memory
 from .trace import HostTrace
 
@@ -221,6 +222,20 @@ class DeviceManager:
         NetworkNotFoundError for a name that the device does not have, RequestRefusedError where it was stopped; `done`
         is not called then. Inputs stay as they are until the run is over.
         """
+        raise NotImplementedError
+
+    def serve(self, line: Line, at: int) -> bool:
+        """Run what waits before other devices of a line, as its device number `at`, whenever this one has nothing to
+        do. False where the device cannot: it is offered nothing then."""
+        return False
+
+    def offer(self, line: Line, at: int, priority: int, made: Made) -> int:
+        """Make a call when its turn comes, unless another device of the line comes to it first. The number of the call;
+        RequestRefusedError where the device was stopped."""
+        raise NotImplementedError
+
+    def call(self, name: str, inputs: Sequence[Array]) -> Call:
+        """The call that runs a function, for `offer`; errors are those of the call."""
         raise NotImplementedError
 
     def run_each(

@@ -15,6 +15,7 @@ from onert.ir import shape as shapes
 
 from .dag import DAG, DAGNode
 from .device_manager import DeviceManager
+from .line import Line
 from .rules import least_busy
 from .statistics import Counters
 
@@ -27,7 +28,7 @@ Outputs = dict[str, Array]
 class PlacedNode:
     """A sub-network, and the devices that hold it: each under the names of its copies there."""
 
-    __slots__ = ("_copies", "_ticks", "_used", "devices", "functions", "inputs", "node", "outputs", "stateful")
+    __slots__ = ("_copies", "_ticks", "_used", "devices", "functions", "inputs", "line", "node", "outputs", "stateful")
 
     def __init__(
         self, node: DAGNode, devices: Sequence[DeviceManager], functions: Sequence[str], *, stateful: bool = False
@@ -39,6 +40,10 @@ class PlacedNode:
         self.functions = tuple(functions)
         self.stateful = stateful
         """Whether a run leaves something behind for the next one of the same sequence."""
+        line = Line() if len(self.devices) > 1 else None
+        serving = [] if line is None else [device.serve(line, at) for at, device in enumerate(self.devices)]
+        self.line = line if serving and all(serving) else None
+        """Where its devices, all of which serve it, find what waits before another one of them."""
         self._ticks = count(1)
         self._copies = count()
         self._used = [0] * len(devices)

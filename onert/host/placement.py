@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
+from math import inf, prod
+from time import perf_counter
 
 import numpy as np
 from attrs import evolve, frozen
@@ -11,18 +14,23 @@ from onert.backend import Program
 from onert.backend.registry import load_backends
 from onert.compiler import Options
 from onert.exec import Execution
-from onert.ir import Array, CompileError, OnertError, Package, TensorType
+from onert.ir import Array, CompileError, OnertError, Operation, Package, Subgraph, Subgraphs, TensorType
 from onert.ir import shape as shapes
+from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.value import Value
 from onert.runtime import compile
 
 from .device_manager import DeviceManager, is_stateful
 from .host_config import BatchConfig
 from .network import Network
-from .open_batch import with_open_batch
 from .partitioner import Kind, PartitionConfig, Partitioner
 from .provisioner import Provisioner, evict, prepared_options
 
+OVERHEAD = 30e-6
+"""Seconds that a run takes around what the network's own takes."""
+_SLOWER = 1.2
+"""How much longer than several runs one may seem to take, as others work on the machine."""
+_TRIES = 5
 _CLOSE = 1e-3
 """How far, of the range of an output, a row of a batch may be from the same row run alone."""
 
@@ -77,7 +85,8 @@ def batched(
     if batch.stacked is False:
         return single, "batches are several runs, as was chosen"
     opened = with_open_batch(package)
-    reason = _why_not_stacked(package, opened, devices[0].options(options), batch.max_size)
+    must_pay = batch.stacked is None
+    reason = _why_not_stacked(package, opened, devices[0].options(options), batch.max_size, must_pay=must_pay)
     if reason is not None:
         if batch.stacked:
             raise CompileError(f"network {network.name!r}: requests cannot be stacked: {reason}")
@@ -94,6 +103,34 @@ def batched(
     return found, f"batches are one run, of {', '.join(map(str, batch.sizes))} requests"
 
 
+def with_open_batch(package: Package) -> Package:
+    """The package, its reshapes to a shape that is known: to as many rows as there are elements for.
+
+    Reshape(x: [1,4,4,6], [1,96]) --> Reshape(x, [-1,96])
+
+    Where the file's own shapes are kept this changes nothing. Where a model is given several pictures for one, their
+    rows follow one another: whether the whole model is right then is for a trial to find out.
+    """
+    return evolve(package, models=tuple(_opened(model) for model in package.models))
+
+
+def _opened(model: Subgraphs) -> Subgraphs:
+    return evolve(model, subgraphs=tuple(_open_subgraph(graph) for graph in model.subgraphs))
+
+
+def _open_subgraph(graph: Subgraph) -> Subgraph:
+    return evolve(graph, operations=tuple(_open_operation(graph, operation) for operation in graph.operations))
+
+
+def _open_operation(graph: Subgraph, operation: Operation) -> Operation:
+    if not isinstance(operation.op, Reshape):
+        return operation
+    made = graph.type(operation.outputs[0])
+    if not made.is_static or not made.shape or prod(shapes.static(made.shape)) == 0:
+        return operation
+    return evolve(operation, op=Reshape((-1, *shapes.static(made.shape)[1:])))
+
+
 def _wider(network: Network | Program, size: int) -> dict[int | str, tuple[int, ...]]:
     """The shapes of the inputs of so many requests."""
     infos = network.inputs if isinstance(network, Program) else [info for info, _ in network.dag.inputs]
@@ -101,9 +138,9 @@ def _wider(network: Network | Program, size: int) -> dict[int | str, tuple[int, 
     return {at: (size * shape[0], *shape[1:]) for at, shape in enumerate(shapes_)}
 
 
-def _why_not_stacked(package: Package, opened: Package, options: Options, size: int) -> str | None:
-    """Why requests cannot be joined along their first dimension, `opened` given them; None where they can, which is
-    tried."""
+def _why_not_stacked(package: Package, opened: Package, options: Options, size: int, *, must_pay: bool) -> str | None:
+    """Why requests cannot be joined along their first dimension, `opened` given them, or with `must_pay` should not
+    be; None where they can, which is tried."""
     try:
         alone = compile(package, options)
         ends = (*alone.inputs, *alone.outputs)
@@ -117,9 +154,34 @@ def _why_not_stacked(package: Package, opened: Package, options: Options, size: 
             expected = (size * (one.shape[0] or 0), *one.shape[1:])
             if many.shape != expected:
                 return f"output {one.name!r} would have shape {shapes.text(many.shape)}, not {shapes.text(expected)}"
-        return _difference(alone, together, size)
+        return _difference(alone, together, size) or (_loss(alone, together, size) if must_pay else None)
     except OnertError as error:
         return str(error)
+
+
+def _loss(alone: Program, together: Program, size: int) -> str | None:
+    """That a batch takes longer in one run than in several, where it does: what lies between the layers of a network is
+    larger than the processor's memory for so many requests at a time sooner than for one."""
+    one, many = _seconds(alone, together)
+    several = size * (one + OVERHEAD)
+    if many <= several * _SLOWER:
+        return None
+    return f"one run of {size} requests takes {many * 1e3:.2f} ms, {size} runs {several * 1e3:.2f} ms"
+
+
+def _seconds(*programs: Program) -> list[float]:
+    """What a run of each program takes, which others on the machine make longer and never shorter."""
+    rng = np.random.default_rng(0)
+    given = [[_random(info.type, rng) for info in program.inputs] for program in programs]
+    found = [inf] * len(programs)
+    with ExitStack() as stack:
+        executions = [stack.enter_context(Execution(program)) for program in programs]
+        for _ in range(_TRIES):
+            for at, execution in enumerate(executions):
+                start = perf_counter()
+                execution.run(given[at])
+                found[at] = min(found[at], perf_counter() - start)
+    return found
 
 
 def _difference(alone: Program, together: Program, size: int) -> str | None:

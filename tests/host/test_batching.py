@@ -15,7 +15,7 @@ from shared_material import REPOSITORY
 import onert
 from host.dividing import layers
 from host.gated import GatedDevice, squares
-from onert.host import BatchConfig, ConfigurationError, DeadlineError, DeviceConfig, HostConfig, HostManager
+from onert.host import BatchConfig, ConfigurationError, DeadlineError, DeviceConfig, HostConfig, HostManager, placement
 from onert.ir import Array, DType, Package, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.data_movement.layout import Transpose
@@ -294,3 +294,38 @@ def test_batches_are_compiled_for_powers_of_two_and_the_largest(size: int, sizes
 def test_a_batch_has_at_least_one_request() -> None:
     with pytest.raises(ConfigurationError, match="max_size is 0, expected at least 1"):
         BatchConfig(max_size=0)
+
+
+@pytest.mark.parametrize(
+    ("together", "stacked", "told"),
+    [
+        (0.9, None, "batches are one run, of 1, 2, 4 requests"),
+        (1.5, None, "batches are several runs: one run of 4 requests takes 600.00 ms, 4 runs 400.12 ms"),
+        (1.5, True, "batches are one run, of 1, 2, 4 requests"),
+    ],
+)
+def test_requests_are_stacked_where_that_takes_no_longer(
+    together: float, stacked: bool | None, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placement, "_seconds", lambda *programs: [0.1, together * 0.4])
+    with HostManager([DeviceConfig(threads=1)]) as host:
+        dag = host.add_network("n", layers(WIDTH, WIDTH), batch=BatchConfig(max_size=4, stacked=stacked))
+        assert dag.notes == (told,)
+
+
+def test_the_time_of_a_run_is_that_of_its_program() -> None:
+    short, long = (onert.compile(layers(*[width] * 8), num_threads=1) for width in (4, 1024))
+    one, other = placement._seconds(short, long)
+    assert 0 < one < other < PATIENCE
+
+
+def test_as_many_requests_leave_the_queue_as_a_batch_had() -> None:
+    device = GatedDevice(outputs=lambda _, inputs: [2 * inputs[0]])
+    with HostManager([device], HostConfig(max_active_requests=4)) as host:
+        host.add_network("n", layers(WIDTH, WIDTH), batch=BatchConfig(max_size=4))
+        futures = _waiting(device, host, rows(11))
+        device.gate.set()
+        assert wait(futures, PATIENCE).not_done == set()
+        began = [device.begun() for _ in range(device.began.qsize())]
+    # One was being run while three waited for the device; one came in its place, then three at a time.
+    assert began == ["n/batch4", "n", "n/batch4", "n", "n/batch2"]

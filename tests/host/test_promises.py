@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, as_completed, wait
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -105,3 +106,15 @@ def test_a_callback_that_fails_keeps_no_other_from_being_called(caplog: pytest.L
     ENDS["answered"](promise)
     assert told == [promise]
     assert "exception calling callback" in caplog.text
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_who_comes_as_a_promise_ends_is_told(end: str) -> None:
+    """`wait` looks at the state first and leaves word then; the promise may end between the two."""
+    promise = Promise()
+    ENDS[end](promise)
+    told: list[object] = []
+    promise._waiters.append(
+        SimpleNamespace(add_result=told.append, add_exception=told.append, add_cancelled=told.append)
+    )
+    assert told == [promise]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,33 @@ def test_a_slower_device_is_given_less() -> None:
     made = by_events(found)
     assert made.latency_p99 < 10
     assert made.latency_max >= 4
+
+
+def test_a_device_without_work_takes_what_waits_before_another() -> None:
+    """The second request goes to the other device, the third waits before the first one, which is busy for longer."""
+    times = {1: (10.0, 1.0, 2.0, 3.0)}
+    found = Workload("n", (Station("n", (0, 1), times),), np.zeros(4))
+    made = by_events(found)
+    assert made.latency_max == 10.0
+    assert made.latency_mean == np.mean([10, 1, 1 + 2, 3 + 3])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_devices_with_one_station_are_as_many_servers_of_one_queue(seed: int) -> None:
+    """Whatever runs take, a request begins when the first of the devices is free (Kiefer and Wolfowitz 1955)."""
+    rng = np.random.default_rng(seed)
+    devices, count = int(rng.integers(2, 5)), 1000
+    times = rng.exponential(1.0, count)
+    arrivals = Stream(0.9 * devices, count, seed=seed).arrivals()
+    made = by_events(Workload("n", (Station("n", tuple(range(devices)), {1: tuple(times)}),), arrivals))
+    free = [0.0] * devices
+    taken = []
+    for came, seconds in zip(arrivals.tolist(), times.tolist(), strict=True):
+        start = max(came, heappop(free))
+        heappush(free, start + seconds)
+        taken.append(start + seconds - came)
+    assert made.latency_mean == pytest.approx(np.mean(taken))
+    assert made.latency_max == pytest.approx(np.max(taken))
 
 
 def test_a_network_is_divided_and_placed_by_the_hosts_own_code() -> None:

@@ -13,10 +13,7 @@ from typing import Any
 from weakref import WeakSet, ref
 
 from onert.host.errors import DeviceLostError, HostError, RequestRefusedError
-
-Call = Callable[[], Sequence[Any]]
-Done = Callable[[Any], None]
-"""Told what a call gave, or its error."""
+from onert.host.line import Call, Done, Line, Made, Offer
 
 _LOGGER = logging.getLogger("onert.host")
 
@@ -39,7 +36,8 @@ class Turn:
 class Worker:
     """Makes calls one at a time: those of lower priority first, then in the order in which they came.
 
-    Another thread may borrow its turn while nothing waits. What waits is in a heap and a queue of tokens, each changed
+    One that has nothing to do takes calls that wait before others, of the lines that it serves. Another thread may
+    borrow its turn while nothing waits. What waits is in a heap and a queue of tokens, each changed
     by single calls of functions written in C: no lock is involved that an interrupted caller could keep.
     """
 
@@ -48,7 +46,11 @@ class Worker:
         self.turns: SimpleQueue[Turn] = SimpleQueue()
         self._begin = begin
         self._numbers = count(1)
-        self._heap: list[tuple[int, int, Call, Done]] = []
+        self._heap: list[tuple[int, int, Call, Done] | tuple[int, int, Offer, int]] = []
+        self._taken: list[None] = []
+        """As many as calls in the heap that others took."""
+        self._lines: dict[ref[Line], int] = {}
+        """Lines that it serves, and its number in each."""
         self._tokens: SimpleQueue[None] = SimpleQueue()
         self._end: list[HostError] = []
         """Why no calls are taken any more, once that is so."""
@@ -68,20 +70,81 @@ class Worker:
             if done is not None and result is not None:
                 self._tell(done, result)
             del turn, done, result
+            while not self._heap and not self._end and self._help():
+                pass
         self._refuse_all()
+
+    def _help(self) -> bool:
+        """Make a call that waits before another worker; False where there is none, or this one's turn is lent."""
+        found = []
+        for each, at in self._lines.copy().items():
+            line = each()
+            urgency = None if line is None else line.urgency()
+            if urgency is not None:
+                found.append((urgency, at, line))
+        for _, at, line in sorted(found, key=lambda each: each[0]):
+            try:
+                turn = self.turns.get_nowait()
+            except Empty:
+                return False
+            taken = None if line is None else line.take(at)[0]
+            result = None if taken is None else _result(taken[0])
+            self.turns.put(turn)
+            if taken is not None and result is not None:
+                self._tell(taken[1], result)
+                return True
+        return False
 
     def _next(self) -> tuple[Done | None, Sequence[Any] | BaseException | None]:
         """Make the first call, if there is one, and say who is to be told what."""
         if self._end:
             return None, None
-        try:
-            _, _, call, done = heappop(self._heap)
-        except IndexError:
+        first = self._first()
+        if first is None:
             return None, None
+        call, done = first
+        return done, _result(call)
+
+    def _first(self) -> tuple[Call, Done] | None:
+        """The first call, and who is told; None where there is none, or another worker took it.
+
+        Where the first is one of a line, it is the line's first, which may lie before another worker; this one's own
+        waits on.
+        """
         try:
-            return done, call()
-        except BaseException as error:  # told to those who wait for the call
-            return done, error
+            first = heappop(self._heap)
+        except IndexError:
+            return None
+        _, _, call, done = first
+        if isinstance(done, int):
+            assert isinstance(call, Offer)
+            found, is_own = call.line.take(done, call) if call.is_open else (None, True)
+            if not is_own:
+                heappush(self._heap, first)
+                self._tokens.put(None)
+            elif found is None:
+                self._taken.pop()
+            return found
+        assert not isinstance(call, Offer)
+        return call, done
+
+    def serve(self, line: Line, at: int) -> None:
+        """Take calls of a line as its worker number `at` whenever there is nothing else to do."""
+        lines = self._lines
+        lines[ref(line, lambda gone: lines.pop(gone, None))] = at
+
+    def offer(self, line: Line, at: int, priority: int, made: Made) -> int:
+        """`submit` a call, as worker number `at` of a line, that the line's other workers may make."""
+        if self._end:
+            raise self._end[0]
+        number = next(self._numbers)
+        offer = Offer(line, made, self._taken)
+        heappush(self._heap, (priority, number, offer, at))
+        line.add(priority, offer)
+        self._tokens.put(None)
+        if self._end:
+            self._refuse_all()
+        return number
 
     def submit(self, priority: int, call: Call, done: Done) -> int:
         """Have the thread make a call; the call's number. `done` is told the result, or the error, when other calls may
@@ -99,7 +162,7 @@ class Worker:
     @property
     def load(self) -> int:
         """How many calls are under way or waiting."""
-        return len(self._heap) + self.turns.empty()
+        return len(self._heap) - len(self._taken) + self.turns.empty()
 
     def borrow(self) -> Turn | None:
         """The thread's turn, where it is idle: to be given back, or dropped."""
@@ -137,9 +200,15 @@ class Worker:
     def _refuse_all(self) -> None:
         while self._heap:
             try:
-                _, _, _, done = heappop(self._heap)
+                _, _, call, done = heappop(self._heap)
             except IndexError:  # another thread does the same
                 return
+            if isinstance(done, int):
+                assert isinstance(call, Offer)
+                found = call.take(done)
+                if found is None:
+                    continue  # another worker makes it
+                done = found[1]
             self._tell(done, self._end[0])
 
     def _tell(self, done: Done, result: Sequence[Any] | BaseException) -> None:
@@ -155,6 +224,14 @@ class Worker:
         self._end.append(DeviceLostError(f"device {self.name!r} stayed with the process that this one was forked from"))
         self.turns = SimpleQueue()
         self.turns.put(Turn(self._own_turn))
+
+
+def _result(call: Call) -> Sequence[Any] | BaseException:
+    """What a call gives, or its error: told to those who wait for it."""
+    try:
+        return call()
+    except BaseException as error:
+        return error
 
 
 _ALL: WeakSet[Worker] = WeakSet()

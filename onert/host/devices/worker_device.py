@@ -7,6 +7,7 @@ from functools import partial
 
 from onert.host.device_config import DeviceConfig
 from onert.host.device_manager import DeviceManager, Done, Result
+from onert.host.line import Call, Line, Made
 from onert.ir import Array
 
 from .worker import Worker
@@ -47,6 +48,16 @@ class WorkerDevice(DeviceManager):
         self, name: str, inputs: Sequence[Array], done: Done, priority: int = 0, session: int | None = None
     ) -> int:
         return self._thread.submit(priority, partial(self._run_of(name), inputs, session), done)
+
+    def serve(self, line: Line, at: int) -> bool:
+        self._thread.serve(line, at)
+        return True
+
+    def offer(self, line: Line, at: int, priority: int, made: Made) -> int:
+        return self._thread.offer(line, at, priority, made)
+
+    def call(self, name: str, inputs: Sequence[Array]) -> Call:
+        return lambda: self._run_of(name)(inputs, None)
 
     def run_here(self, name: str, inputs: Sequence[Array], session: int | None = None) -> Result | None:
         run = self._run_of(name)

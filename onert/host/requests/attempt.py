@@ -7,6 +7,7 @@ from functools import partial
 
 from onert.host.device_manager import DeviceManager, Done, Result
 from onert.host.errors import DeviceLostError
+from onert.host.line import Call
 from onert.ir import Array
 
 from .request import Request
@@ -43,6 +44,10 @@ def _begin(
                 device, function = request.session.device(at, node), node.functions[0]
                 session = request.session.number
             result = device.run_here(function, inputs, session) if here else None
+            if result is None and session is None and node.line is not None and lost is None:
+                made = partial(_made, request, at, function, inputs, done, left)
+                device.offer(node.line, node.devices.index(device), request.priority, made)
+                return None
             if result is None:
                 told = partial(_ended, request, at, inputs, done, left, device) if left else done
                 device.run_function(function, inputs, told, request.priority, session)
@@ -53,6 +58,15 @@ def _begin(
             return result
         left -= 1
         lost = device
+
+
+def _made(
+    request: Request, at: int, function: str, inputs: Sequence[Array], done: Done, left: int, number: int
+) -> tuple[Call, Done]:
+    """The run on one of the sub-network's devices, and who is told."""
+    device = request.network.nodes[at].devices[number]
+    told = partial(_ended, request, at, inputs, done, left, device) if left else done
+    return device.call(function, inputs), told
 
 
 def _ended(

@@ -22,14 +22,16 @@ _USED_BITS = 40
 class Device:
     """A device, and the runs that wait for it: those of lower priority first, then in the order in which they came."""
 
-    __slots__ = ("_numbers", "_waiting", "is_busy", "load", "places")
+    __slots__ = ("_numbers", "_waiting", "is_busy", "load", "places", "serves")
 
     def __init__(self) -> None:
         self.is_busy = False
         self.load = 0
         self.places: list[tuple[Place, int]] = []
         """The stations with so many devices that they keep loads in an array, and the device's place in it."""
-        self._waiting: list[tuple[int, int, Any, Place, Run, int]] = []
+        self.serves: list[tuple[Place, int]] = []
+        """The stations that it shares with others, and its place among their devices."""
+        self._waiting: list[tuple[int, int, Waiting]] = []
         self._numbers = count()
 
     def change(self, load: int) -> None:
@@ -39,12 +41,65 @@ class Device:
             place.keys[at] += load << _USED_BITS
 
     def push(self, work: Any, place: Place, run: Run, at: int) -> None:
-        """Have a run wait; `work` is what it belongs to."""
-        heappush(self._waiting, (run.priority, next(self._numbers), work, place, run, at))
+        """Have a run wait; `work` is what it belongs to. Other devices of the station may take it, unless it is on the
+        state of a sequence."""
+        is_offered = len(place.devices) > 1 and (run.session is None or not place.station.stateful)
+        waiting = Waiting(work, place, run, at, is_offered)
+        heappush(self._waiting, (run.priority, next(self._numbers), waiting))
+        if is_offered:
+            place.offer(waiting)
 
     def pop(self) -> tuple[Any, Place, Run, int] | None:
-        """The next run, if one waits."""
-        return heappop(self._waiting)[2:] if self._waiting else None
+        """The next run: of those that wait here, or if there is none before another device."""
+        while self._waiting:
+            entry = heappop(self._waiting)
+            waiting = entry[2]
+            if waiting.is_open:
+                if not waiting.is_offered:
+                    return waiting.take()
+                if waiting.place.first() is not waiting:
+                    heappush(self._waiting, entry)
+                return self._taken(waiting.place, waiting.at)
+        return self._taken_from_others()
+
+    def _taken(self, place: Place, at: int) -> tuple[Any, Place, Run, int]:
+        """The first run that a station's devices offer, by its device number `at`."""
+        waiting = place.first()
+        assert waiting is not None
+        owner = place.devices[waiting.at]
+        if owner is not self:
+            owner.change(-1)
+            self.change(1)
+        work, _, run, _ = waiting.take()
+        return work, place, run, at
+
+    def _taken_from_others(self) -> tuple[Any, Place, Run, int] | None:
+        offering = []
+        for number, (place, _) in enumerate(self.serves):
+            first = place.first()
+            if first is not None:
+                offering.append((first.run.priority, number))
+        return self._taken(*self.serves[min(offering)[1]]) if offering else None
+
+
+class Waiting:
+    """A run that waits before device number `at` of a station, and, where it is offered, that another one may take."""
+
+    __slots__ = ("at", "is_offered", "is_open", "place", "run", "work")
+
+    def __init__(self, work: Any, place: Place, run: Run, at: int, is_offered: bool) -> None:
+        self.work = work
+        self.place = place
+        self.run = run
+        self.at = at
+        self.is_offered = is_offered
+        self.is_open = True
+        """Whether no device has taken it."""
+
+    def take(self) -> tuple[Any, Place, Run, int]:
+        """The run, which nobody else may take."""
+        self.is_open = False
+        return self.work, self.place, self.run, self.at
 
 
 class Session:
@@ -99,6 +154,11 @@ class Place:
         self.busy = 0.0
         self._ticks = count(1)
         self._used = [0] * len(self.devices)
+        self._offers: list[tuple[int, int, Waiting]] = []
+        self._numbers = count()
+        if len(self.devices) > 1:
+            for number, device in enumerate(self.devices):
+                device.serves.append((self, number))
         self._are_many = len(self.devices) > _FEW
         if self._are_many:
             for number, device in enumerate(self.devices):
@@ -106,6 +166,16 @@ class Place:
         self._samples = station.seconds
         self._next = count()
         self._factors = station.factors or (1.0,) * len(self.devices)
+
+    def offer(self, waiting: Waiting) -> None:
+        """Let all devices know of a run that waits before one."""
+        heappush(self._offers, (waiting.run.priority, next(self._numbers), waiting))
+
+    def first(self) -> Waiting | None:
+        """The first run that is offered; None where there is none."""
+        while self._offers and not self._offers[0][2].is_open:
+            heappop(self._offers)
+        return self._offers[0][2] if self._offers else None
 
     def device_for(self, run: Run) -> int:
         """The device that a run goes to: the least busy, and on the state of a sequence the one that has it."""

@@ -1,0 +1,82 @@
+"""Claims about runs that any of several devices may make."""
+
+from __future__ import annotations
+
+from queue import SimpleQueue
+from typing import Any
+
+from attrs import frozen
+from patience import PATIENCE
+
+from host.gated import SQUARES, X, output, squares
+from onert.host import DeviceConfig, HostConfig, HostManager, RequestRefusedError
+from onert.host.devices.cpu import CpuDevice
+
+
+@frozen
+class Held:
+    """A device that is kept from its thread."""
+
+    device: CpuDevice
+    turn: Any
+
+    def go(self) -> None:
+        self.device._thread.give_back(self.turn)
+
+
+def held_up(host: HostManager) -> list[Held]:
+    found = []
+    for device in host.devices:
+        assert isinstance(device, CpuDevice)
+        found.append(Held(device, device._thread.turns.get()))
+    return found
+
+
+def test_a_device_takes_what_waits_before_one_that_is_held_up() -> None:
+    """The first device is kept from its thread: everything is answered all the same, the most urgent first."""
+    with HostManager([DeviceConfig(threads=1), DeviceConfig(threads=1)]) as host:
+        host.add_network("n", squares(), copies=2)
+        first, second = held_up(host)
+        order: SimpleQueue[int] = SimpleQueue()
+        futures = []
+        for at in range(12):
+            future = host.run_network("n", [X * at], priority=at % 3)
+            future.add_done_callback(lambda _, at=at: order.put(at))  # type: ignore[misc]
+            futures.append(future)
+        second.go()
+        for at, future in enumerate(futures):
+            assert output(future.result(PATIENCE)) == ((X * at) ** 2).tolist()
+        assert [order.get_nowait() for _ in futures] == sorted(range(12), key=lambda at: at % 3)
+        assert first.device.load == 1
+        first.go()
+        host.run_network("n", [X]).result(PATIENCE)
+    assert first.device.load == 0
+
+
+def test_what_is_taken_from_a_device_is_run_once() -> None:
+    with HostManager([DeviceConfig(threads=1) for _ in range(3)], HostConfig(max_queue_size=1000)) as host:
+        host.add_network("two", squares(), copies=2)
+        host.add_network("three", squares(), copies=3)
+        times: dict[int, int] = {}
+        futures = []
+        for at in range(600):
+            future = host.run_network("two" if at % 2 else "three", [X * (at % 7)], priority=at % 2)
+            future.add_done_callback(lambda _, at=at: times.update({at: times.get(at, 0) + 1}))  # type: ignore[misc]
+            futures.append(future)
+        for at, future in enumerate(futures):
+            assert output(future.result(PATIENCE)) == ((X * (at % 7)) ** 2).tolist()
+        assert list(times.values()) == [1] * 600
+        assert sum(each.requests_succeeded for each in host.statistics().networks.values()) == 600
+
+
+def test_a_device_that_is_stopped_takes_nothing_and_refuses_its_own() -> None:
+    with HostManager([DeviceConfig(threads=1), DeviceConfig(threads=1)], HostConfig(retries=0)) as host:
+        host.add_network("n", squares(), copies=2)
+        first, second = held_up(host)
+        futures = [host.run_network("n", [X]) for _ in range(6)]
+        second.device._thread.end(RequestRefusedError("stopped"))
+        second.go()
+        refused = [future for future in futures[1::2] if isinstance(future.exception(PATIENCE), RequestRefusedError)]
+        first.go()
+        assert len(refused) == 3
+        assert [output(future.result(PATIENCE)) for future in futures[::2]] == [SQUARES] * 3
