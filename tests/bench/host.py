@@ -15,22 +15,23 @@ import gc
 import json
 import os
 import socket
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from itertools import pairwise
+from heapq import heapreplace
 from pathlib import Path
 from statistics import median
 from threading import Thread
 from typing import Any
 
 import numpy as np
+from attrs import frozen
 
 import onert
 from onert.host import BatchConfig, DeviceConfig, HostConfig, HostManager, HostTrace
 from onert.host.simulation import Outcome, Station, Workload, simulate
-from onert.host.simulation.networks import measured
 from onert.ir import Array
 from onert.serve import ServeConfig, Server
 
@@ -38,6 +39,8 @@ DIGITS = Path(__file__).resolve().parent.parent.parent / "nnpackage" / "examples
 ROUNDS = 30
 SECONDS = 0.2
 """Of a round of requests that come at random."""
+PIECES, PIECE = 24, 0.4
+"""Of a stream that is simulated, and the seconds that one takes."""
 REQUESTS = 40
 """Of a round of devices."""
 BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
@@ -270,83 +273,90 @@ def ratio(rates: Sequence[float], others: Sequence[float]) -> float:
 def simulation(model: Path) -> None:
     """Latencies of a Poisson stream at several shares of what two devices can do, measured and simulated.
 
-    The times of runs are those of this very stream, from its trace; or they were measured apart.
+    How long runs keep their devices is taken from the trace of another stream, of half of what two devices can do. The
+    two take turns, so that both find the machine as it is.
     """
     package = onert.load(model)
-    program = onert.compile(package, num_threads=1)
-    inputs = inputs_of(program)
+    inputs = inputs_of(onert.compile(package, num_threads=1))
     with HostManager([DeviceConfig(threads=1) for _ in range(2)], FREE) as host:
         host.add_network("n", package, copies=2)
         throughput(host, "n", inputs, 100)
-        host.start_trace()
         most = median(throughput(host, "n", inputs, 200) for _ in range(5))
-        overhead = gap(host.stop_trace())
-        print(f"two devices answer {most:.1f} requests a second; {overhead * 1e6:.0f} us lie between two runs")
+        print(f"two devices answer {most:.1f} requests a second")
+        gc.collect()
+        gc.freeze()
         for share in (0.3, 0.5, 0.7, 0.85):
-            count = min(4000, round(most * share * 15))
-            arrivals = np.cumsum(np.random.default_rng(1).exponential(1 / (most * share), count))
-            apart = measured(program)
-            host.start_trace()
-            taken, came = streamed(host, "n", inputs, arrivals)
-            own = [(s.end - s.start) / 1e9 for s in sorted(host.stop_trace().slices, key=lambda s: s.start)]
-            shown(share, taken, came, *(simulated(seconds, overhead, came) for seconds in (own, apart)))
+            own, apart = [], []
+            for piece in range(PIECES):
+                apart.append(traced(host, inputs, most / 2, piece + PIECES))
+                own.append(traced(host, inputs, most * share, piece))
+            shown(share, own, simulated(own, apart))
 
 
-def gap(trace: HostTrace) -> float:
-    """Seconds between two runs of a device that is never idle."""
-    gaps = []
-    for name in {s.device for s in trace.slices}:
-        runs = sorted((s for s in trace.slices if s.device == name), key=lambda s: s.start)
-        gaps += [after.start - before.end for before, after in pairwise(runs)]
-    return median(gaps) / 1e9
+@frozen
+class Traced:
+    """A stream that was answered: when requests came, how long they took, and what `kept_by_runs` says."""
+
+    came: Array
+    taken: Array
+    kept: Array
+    after: float
 
 
-def simulated(seconds: Sequence[float], overhead: float, came: Array) -> Outcome:
-    """What two devices make of requests, if runs take so long."""
-    station = Station("n", (0, 1), {1: tuple(s + overhead for s in seconds)})
+def traced(host: HostManager, inputs: Sequence[Array], rate: float, seed: int) -> Traced:
+    """A stream of so many requests a second, answered by the host."""
+    count = round(rate * PIECE)
+    host.start_trace()
+    streamed(host, "n", inputs, np.cumsum(np.random.default_rng(seed).exponential(1 / rate, count)))
+    trace = host.stop_trace()
+    spans = sorted(trace.spans, key=lambda each: each.number)
+    start, end = (np.array([getattr(each, name) for each in spans]) / 1e9 for name in ("start", "end"))
+    return Traced(start - start[0], end - start, *kept_by_runs(trace))
+
+
+def kept_by_runs(trace: HostTrace) -> tuple[Array, float]:
+    """How long each run kept a device: from when the request was there and the first of them free, until it was over. A
+    thread that sleeps takes its time to begin, as long as a run on a busy machine. And how long answers then took."""
+    free = [0] * len({each.device for each in trace.slices})
+    kept, after = [], []
+    runs = sorted(trace.slices, key=lambda each: each.start)
+    for asked, run in zip(sorted(trace.spans, key=lambda each: each.number), runs, strict=True):
+        kept.append((run.end - max(asked.start, heapreplace(free, run.end))) / 1e9)
+        after.append((asked.end - run.end) / 1e9)
+    return np.array(kept), sum(after) / len(after)
+
+
+def simulated(streams: Sequence[Traced], known: Sequence[Traced]) -> Outcome:
+    """What two devices make of streams, one long after the other, if runs keep them as long as others did."""
+    came = np.concatenate([each.came + at * 1e6 for at, each in enumerate(streams)])
+    kept = np.concatenate([np.resize(k.kept, s.came.size) for k, s in zip(known, streams, strict=True)])
+    station = Station("n", (0, 1), {1: tuple(kept.tolist())}, transfers=(median(each.after for each in known),))
     (found,) = simulate([Workload("n", (station,), came)], FREE)
     return found
 
 
-def shown(share: float, taken: Array, came: Array, own: Outcome, apart: Outcome) -> None:
+def shown(share: float, streams: Sequence[Traced], made: Outcome) -> None:
     """A table of what was measured and what would be."""
-    rate = taken.size / (float((came + taken).max()) - float(came[0]))
-    mean, p50, p90, p99 = float(taken.mean()), *np.percentile(taken, [50, 90, 99])
-    print(f"at {share:.0%} of the most:")
-    for name, real, one, other in (
-        ("requests a second", rate, own.throughput, apart.throughput),
-        ("mean ms", mean * 1e3, own.latency_mean * 1e3, apart.latency_mean * 1e3),
-        ("p50 ms", p50 * 1e3, own.latency_p50 * 1e3, apart.latency_p50 * 1e3),
-        ("p90 ms", p90 * 1e3, own.latency_p90 * 1e3, apart.latency_p90 * 1e3),
-        ("p99 ms", p99 * 1e3, own.latency_p99 * 1e3, apart.latency_p99 * 1e3),
-    ):
-        print(
-            f"  {name:18} measured {real:9.3f}  simulated {one:9.3f} {one / real - 1:+7.1%}"
-            f"  by times measured apart {other:9.3f} {other / real - 1:+7.1%}"
-        )
+    taken = np.concatenate([each.taken for each in streams]) * 1e3
+    real = (float(taken.mean()), *np.percentile(taken, [50, 90, 99]).tolist())
+    would = (made.latency_mean, made.latency_p50, made.latency_p90, made.latency_p99)
+    print(f"at {share:.0%} of the most, {taken.size} requests:")
+    for name, one, other in zip(("mean", "p50", "p90", "p99"), real, would, strict=True):
+        print(f"  {name:5} measured {one:9.3f} ms  simulated {other * 1e3:9.3f} ms {other * 1e3 / one - 1:+7.1%}")
+    sys.stdout.flush()
 
 
-def streamed(host: HostManager, name: str, inputs: Sequence[Array], arrivals: Array) -> tuple[Array, Array]:
-    """The latency of each request of a stream, and when each really came."""
-    taken = np.zeros(arrivals.size)
-    came = np.zeros(arrivals.size)
+def streamed(host: HostManager, name: str, inputs: Sequence[Array], arrivals: Array) -> None:
+    """Requests that come at these seconds, until all are answered."""
     begun = time.perf_counter()
-
-    def done(at: int, _: Future[Any]) -> None:
-        taken[at] = time.perf_counter() - begun - came[at]
-
     futures = []
-    for at, when in enumerate(arrivals.tolist()):
+    for when in arrivals.tolist():
         left = begun + when - time.perf_counter()
         if left > 0:
             time.sleep(left)
-        came[at] = time.perf_counter() - begun
-        future = host.run_network(name, inputs)
-        future.add_done_callback(lambda f, at=at: done(at, f))
-        futures.append(future)
+        futures.append(host.run_network(name, inputs))
     for future in futures:
         future.result()
-    return taken, came
 
 
 WAYS: dict[str, Callable[..., None]] = {
