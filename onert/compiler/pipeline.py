@@ -19,6 +19,9 @@ from onert.compiler.passes.layout.merge_transposes import merge_transposes
 from onert.compiler.passes.layout.move_transposes import move_transposes
 from onert.compiler.passes.merge_duplicates import merge_duplicates
 from onert.compiler.passes.pick_rows import pick_rows
+from onert.compiler.passes.quantized.move_bytes import move_bytes
+from onert.compiler.passes.quantized.multiply_bytes import multiply_bytes
+from onert.compiler.passes.quantized.skip_bytes import skip_bytes
 from onert.compiler.passes.remove_dead import remove_dead
 from onert.compiler.passes.remove_identities import remove_identities
 from onert.compiler.passes.update_in_place import update_in_place
@@ -39,6 +42,9 @@ OPTIONAL: tuple[Pass, ...] = (
     remove_identities,
     merge_duplicates,
     fuse_padding,
+    move_bytes,
+    multiply_bytes,
+    skip_bytes,
     fold_scales,
     pick_rows,
     fuse_activation,

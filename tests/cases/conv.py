@@ -41,6 +41,17 @@ def _channels(count: int, axis: int) -> Quantization:
 
 _SAME2 = {"padding": Padding.SAME, "stride_height": 2, "stride_width": 2}
 
+
+def _of_bytes(name: str, op: Conv2D, x: tuple[int, ...], weight: tuple[int, ...], dtype: DType) -> Case:
+    """Expected: the definition in float64, on what the bytes stand for, which float32 holds."""
+    image, filters = spread(x, *dtype.limits, 41).astype(dtype.numpy), spread(weight, -128, 127, 29).astype(np.int8)
+    axes = [(weight[1], op.stride_height, op.dilation_height), (weight[2], op.stride_width, op.dilation_width)]
+    real = (image.astype(np.float64) - 5) / 4, filters.astype(np.float64) / 8
+    expected = convolution(*real, axes, op.padding, 1).astype(np.float32)
+    q = (_q(0.25, 5), Quantization((0.125,) * weight[0], (0,) * weight[0], 0))
+    return Case(name, op, (image, filters), (expected,), q, constant=(1,))
+
+
 CASES = [
     _real("pointwise", Conv2D(), (1, 3, 4, 5), (6, 1, 1, 5)),
     _real("same padding", Conv2D(padding=Padding.SAME), (2, 5, 4, 3), (4, 3, 3, 3)),
@@ -51,6 +62,15 @@ CASES = [
     _real("groups", Conv2D(Padding.SAME), (1, 4, 4, 6), (4, 3, 3, 3)),
     _real("as many groups as channels", Conv2D(), (1, 3, 3, 4), (8, 2, 2, 1)),
     _real("relu6", Conv2D(activation=Activation.RELU6), (1, 3, 3, 2), (3, 2, 2, 2)),
+    _of_bytes("real sums", Conv2D(Padding.SAME, output=DType.FLOAT32), (1, 5, 4, 6), (7, 3, 3, 6), DType.UINT8),
+    _of_bytes(
+        "real sums of few channels",
+        Conv2D(Margins(((1, 0), (0, 2))), 2, 1, output=DType.FLOAT32),
+        (2, 6, 5, 3),
+        (5, 3, 3, 3),
+        DType.INT8,
+    ),
+    _of_bytes("real sums of pixels", Conv2D(output=DType.FLOAT32), (1, 3, 3, 9), (20, 1, 1, 9), DType.INT8),
     _real("tanh", Conv2D(activation=Activation.TANH), (1, 2, 2, 1), (1, 1, 1, 1)),
     _real("window as large as the image", Conv2D(), (1, 4, 3, 2), (2, 4, 3, 2)),
     _real("empty batch", Conv2D(Padding.SAME), (0, 3, 3, 2), (2, 3, 3, 2)),

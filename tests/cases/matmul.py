@@ -41,6 +41,18 @@ _F8 = spread((4, 6), -127, 127, 101).astype(np.int8)
 _B32 = spread((4,), -900, 900, 731).astype(np.int32)
 _XQ, _BQ = _q(0.05, 3), _q(0.001)
 
+
+def _stored(dtype: DType, *shape: int) -> Array:
+    """Bytes over their whole range."""
+    return spread(shape, *dtype.limits, 37 + 2 * len(shape)).astype(dtype.numpy)
+
+
+def _real_sums(x: Array, x_zero: int, y: Array, y_zero: int) -> Array:
+    """The exact product of what bytes with scales of 1/4 and 1/8 stand for."""
+    out: Array = ((x.astype(np.float64) - x_zero) / 4 @ ((y.astype(np.float64) - y_zero) / 8)).astype(np.float32)
+    return out
+
+
 CASES = [
     Case(
         "rows of a flattened input", FullyConnected(), (_X, _W, _B), ((_PRODUCT + _B).reshape(6, 5).astype(np.float32),)
@@ -103,6 +115,17 @@ CASES = [
         (_q(0.05, 120), _q(0.02, 131), _BQ),
         (_q(0.3, 110),),
         constant=(1, 2),
+    ),
+    *(
+        Case(
+            f"real sums of {dtype.name.lower()}",
+            FullyConnected(keep_dims=True, output=DType.FLOAT32),
+            (_stored(dtype, 2, 3, 37), _stored(DType.INT8, 37, 5).T.copy()),
+            (_real_sums(_stored(dtype, 2, 3, 37), 7, _stored(DType.INT8, 37, 5), 0),),
+            (_q(0.25, 7), Quantization((0.125,) * 5, (0,) * 5, 0)),
+            constant=(1,),
+        )
+        for dtype in (DType.INT8, DType.UINT8)
     ),
     Case(
         "int4 filter",
@@ -203,6 +226,17 @@ CASES = [
         (_I8, np.ascontiguousarray(_F8.T)),
         (_I8.astype(np.int32) @ _F8.T.astype(np.int32),),
         (_XQ, _q(0.02, 5)),
+    ),
+    *(
+        Case(
+            f"real sums of {left.name.lower()} and {right.name.lower()} from {zero}",
+            BatchMatMul(output=DType.FLOAT32),
+            (_stored(left, 2, 3, 37), _stored(right, 2, 37, 19)),
+            (_real_sums(_stored(left, 2, 3, 37), 7, _stored(right, 2, 37, 19), zero),),
+            (_q(0.25, 7), _q(0.125, zero)),
+        )
+        for left in (DType.INT8, DType.UINT8)
+        for right, zero in ((DType.INT8, -3), (DType.INT8, 0), (DType.UINT8, 125))
     ),
     Case(
         "int8 matrices",

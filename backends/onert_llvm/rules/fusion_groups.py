@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from attrs import define, field
 
 from onert.backend import Group
-from onert.ir import CallTypes, Operation, Subgraph
+from onert.ir import CallTypes, DType, Operation, Subgraph
 from onert.ir.ops.elementwise.binary import Binary, PRelu
+from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.process import imports
 from onert.ir.shape import num_elements
 from onert_llvm.kernels.elementwise.elementwise import Reach
@@ -16,9 +17,9 @@ from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.lower.elementwise import op_to_expression
 from onert_llvm.lower.reduction import fused_row_reductions
 
-MOST_FUSED = 12
+MOST_FUSED = 32
 MOST_MATRICES = 3
-MOST_TERMS = 32
+MOST_TERMS = 64
 """Bounds of one kernel: operations in it, tensors that it reads beside the first, and operands of its operations, of
 which sums of one tensor many times have more than tensors: the tree of a kernel is as deep."""
 
@@ -106,6 +107,7 @@ def _joined(subgraph: Subgraph, at: int, operation: Operation, making: dict[int,
         others = _beside(subgraph, group, operation, types, {source})
         if others is None:
             continue
+        group.closed = group.anchored and types.output.dtype in BYTES
         group.operations.append(at)
         group.result = operation.outputs[0]
         group.others |= others
@@ -162,7 +164,7 @@ def _beside(
         any(subgraph.type(i).shape != types.output.shape for i in own)
         or len({*group.others, *more, *read}) > MOST_MATRICES + 2
         or terms > MOST_TERMS
-        or (group.anchored and not _fits(subgraph, operation, types, sorted(others)))
+        or (group.anchored and not _fits(subgraph, group, operation, sorted(others)))
         or (isinstance(operation.op, PRelu) and (operation.inputs[0] not in inside or operation.inputs[1] in inside))
         or (len(own) > 1 and not isinstance(operation.op, Binary))
     ):
@@ -175,8 +177,12 @@ def _is_number(subgraph: Subgraph, operand: int) -> bool:
     return subgraph.operands[operand].is_constant and num_elements(subgraph.type(operand).shape) == 1
 
 
-def _fits(subgraph: Subgraph, operation: Operation, types: CallTypes, others: Sequence[int]) -> bool:
-    """Whether an operation can be part of an epilogue."""
+def _fits(subgraph: Subgraph, group: _Open, operation: Operation, others: Sequence[int]) -> bool:
+    """Whether an operation can be part of an epilogue: floats that become bytes are what one of bytes may end in."""
+    types = subgraph.types(operation)
+    if isinstance(operation.op, Cast) and types.output.dtype in BYTES:
+        first = subgraph.operations[group.operations[0]]
+        return types.input(0).dtype is DType.FLOAT32 and subgraph.type(first.used[0]).dtype in BYTES
     return op_to_expression.real(operation.op, types) and all(_spreads(subgraph, i, types.output.shape) for i in others)
 
 

@@ -8,6 +8,7 @@ from onert.ir import CallTypes, DType, Op
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.elementwise.binary import Binary, PRelu
@@ -44,6 +45,13 @@ _DYNAMIC: dict[type[Op], Rule] = {
 }
 """Floats with filters of bytes."""
 
+_REAL: dict[type[Op], Rule] = {
+    Conv2D: rule("contraction.byte_products.layers", "lower_convolution", anchor=True),
+    FullyConnected: rule("contraction.byte_products.layers", "lower_fully_connected", anchor=True),
+    BatchMatMul: rule("contraction.byte_products.batches", anchor=True),
+}
+"""Bytes with bytes whose sums become floats."""
+
 _IMAGES: dict[type[Op], Rule] = {
     Conv2D: rule("contraction.dynamic_range_conv_fc", "lower_convolution"),
     DepthwiseConv2D: rule("contraction.dynamic_range_conv_fc", "lower_depthwise"),
@@ -65,7 +73,9 @@ def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     """The rules that may apply to an operation that reads or makes bytes, the best first."""
     if any(t is not None and t.dtype in (DType.INT8, DType.UINT8) for t in (*types.inputs, *types.outputs)):
         table = BYTES
-        if type(op) in _DYNAMIC and types.output.dtype is DType.FLOAT32:
+        if type(op) in _REAL and types.output.dtype is DType.FLOAT32 and types.input(0).dtype is not DType.FLOAT32:
+            table = _REAL
+        elif type(op) in _DYNAMIC and types.output.dtype is DType.FLOAT32:
             several = type(op) in _IMAGES and types.input(0).shape[0] != 1
             table = _IMAGES if several else _DYNAMIC
         if type(op) in table:

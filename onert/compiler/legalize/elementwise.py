@@ -20,6 +20,7 @@ from onert.ir.ops.reduction.pool import Pool2D
 
 from .decomposition import Decomposition, moves, only_float32
 from .draft import Draft
+from .real_sums import REAL_SUMS
 
 Ending = Conv2D | DepthwiseConv2D | Pool2D | Binary
 """Operations of which the activation is the last that they do."""
@@ -164,7 +165,7 @@ def _rows(d: Draft, op: Select, types: CallTypes, operands: Sequence[int]) -> Se
 
 
 DECOMPOSITIONS = {
-    Conv2D: (Decomposition(_why_not_apart, _apart),),
+    Conv2D: (Decomposition(_why_not_apart, _apart), REAL_SUMS),
     DepthwiseConv2D: (Decomposition(_why_not_apart, _apart),),
     Pool2D: (Decomposition(_why_not_apart, _apart),),
     Binary: (Decomposition(_why_not_apart, _apart), Decomposition(_why_no_pair, _pair)),

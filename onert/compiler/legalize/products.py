@@ -18,6 +18,7 @@ from onert.ir.shape import static
 
 from .decomposition import Decomposition, only_float32
 from .draft import Draft
+from .real_sums import REAL_SUMS
 
 EXACT_TERMS = (1 << 24) // (1 << 14)
 """Products of two bytes whose sum float32 holds exactly, whatever the order: none is above 2**14."""
@@ -183,7 +184,7 @@ def _summed(d: Draft, x: int, labels: str, kept: set[str]) -> tuple[int, str]:
 
 DECOMPOSITIONS = {
     HloDotGeneral: (Decomposition(only_float32, _dot), Decomposition(_why_not_exact, _exact_dot)),
-    BatchMatMul: (Decomposition(_why_not_bytes, _bytes), Decomposition(_why_not_turned, _turned)),
-    FullyConnected: (Decomposition(_why_no_product, _rows_product),),
+    BatchMatMul: (Decomposition(_why_not_bytes, _bytes), Decomposition(_why_not_turned, _turned), REAL_SUMS),
+    FullyConnected: (Decomposition(_why_no_product, _rows_product), REAL_SUMS),
     Einsum: (Decomposition(_why_no_sums, _einsum),),
 }

@@ -19,6 +19,7 @@ from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.value import Value
 
 
@@ -64,6 +65,12 @@ def fold_scales(subgraph: Subgraph) -> Subgraph:
         subgraph = found
 
 
+def _is_rounded(subgraph: Subgraph, operand: int) -> bool:
+    """Whether floats become whole numbers next: then the last bit of one may decide between two of these."""
+    users = (subgraph.operations[at].op for at in subgraph.uses.get(operand, ()))
+    return Unary(UnaryKind.ROUND) in users
+
+
 def _weights(subgraph: Subgraph, operation: Operation) -> tuple[Array, Array | None] | None:
     """A layer's weights and bias, where both are constant floats and its results are of the same type."""
     layer, types = _LAYERS[type(operation.op)], subgraph.types(operation)
@@ -100,7 +107,7 @@ def _behind(edit: Edit, at: int, operation: Operation, touched: set[int]) -> set
     if user is None or user in touched or operation.op.attributes["activation"] is not Activation.NONE:
         return set()
     follower, found = subgraph.operations[user], _weights(subgraph, operation)
-    if found is None or not isinstance(follower.op, Binary):
+    if found is None or not isinstance(follower.op, Binary) or _is_rounded(subgraph, follower.outputs[0]):
         return set()
     if subgraph.type(follower.outputs[0]) != subgraph.type(result):
         return set()

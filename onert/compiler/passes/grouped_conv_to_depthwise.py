@@ -23,7 +23,7 @@ def channels_alone(subgraph: Subgraph) -> Subgraph:
     edit = Edit(subgraph)
     for at, operation in enumerate(subgraph.operations):
         op = operation.op
-        if isinstance(op, Conv2D) and _alone(subgraph, operation):
+        if isinstance(op, Conv2D) and op.output is None and _alone(subgraph, operation):
             weight = subgraph.operands[operation.used[1]]
             assert weight.data is not None
             quantization = weight.type.quantization
@@ -31,7 +31,8 @@ def channels_alone(subgraph: Subgraph) -> Subgraph:
                 quantization = evolve(quantization, axis=3)
             turned = edit.constant(weight.data.array.transpose(3, 1, 2, 0).copy(), weight.type.dtype, quantization)
             inputs = (operation.inputs[0], turned, *operation.inputs[2:])
-            edit.replace(at, evolve(operation, op=DepthwiseConv2D(**asdict(op, recurse=False)), inputs=inputs))
+            fields = asdict(op, recurse=False, filter=lambda attribute, _: attribute.name != "output")
+            edit.replace(at, evolve(operation, op=DepthwiseConv2D(**fields), inputs=inputs))
     return edit.done()
 
 

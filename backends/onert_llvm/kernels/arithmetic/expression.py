@@ -282,7 +282,11 @@ def _cast(k: Kernel, x: Val, old: Kind, new: Kind) -> Val:
     if new is Kind.BOOL:
         return x.ne(0)
     if old.is_float and not new.is_float:
-        high = (1 << int(new.register.width) - new.signed) - 1  # what TFLite's kernels give for NaN
+        width = int(new.register.width)
+        high = (1 << width - new.signed) - 1  # what TFLite's kernels give for NaN
+        if width <= 16:  # saturated in floats: few targets have an instruction that does it in narrow lanes
+            low = -high - 1 if new.signed else 0
+            return x.ne(x).select(float(high), x.clamp(float(low), float(high))).cast(I32).cast(new.register)
         return x.ne(x).select(k.const(vec(new.register, x.lanes), high), x.saturated(new.register, new.signed))
     return x.cast(new.register, old.signed)
 

@@ -11,7 +11,7 @@ from onert.ir.ops.arithmetic.dynamic_range import TOGETHER
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
-from onert_llvm.irbuilder import F32, F64, I8, I32, Kernel, Val
+from onert_llvm.irbuilder import F32, F64, I8, I32, Kernel, Type, Val
 from onert_llvm.kernels.arithmetic.requantize_int8 import BELOW_HALF, nearest
 from onert_llvm.target.isa import Isa
 
@@ -195,6 +195,15 @@ class Dynamic(Value):
     def slots(self) -> tuple[str, ...]:
         moved = ("row_offsets",) if self.asymmetric else ()
         return ("sums", "filter_scales", "row_scales", "row_step", *moved, *self.epilogue.slots)
+
+    @property
+    def element(self) -> Type:
+        """What is stored."""
+        return F32
+
+    def final(self, value: Val) -> Val:
+        """A register of results as it is stored."""
+        return value
 
     def start(self, k: Kernel, task: Task, column: Val) -> Val:
         """Where accumulators begin, so that they are the sums of the bytes as stored."""

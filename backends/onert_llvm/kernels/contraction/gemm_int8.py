@@ -12,7 +12,7 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
-from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, Var, View
+from onert_llvm.irbuilder import I8, I32, Kernel, Val, Var, View
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bias, load_lanes, stored, table
 
 from .dynamic_quantization import Dynamic
@@ -23,6 +23,7 @@ from .implicit_im2col import SLOTS as WINDOW
 from .implicit_im2col import each_tap, origin, origins
 from .int8_microkernel import GROUP, multiply_add_int8
 from .register_tile import SLOTS, Block, Row, Tile, each_block
+from .scaled_results import Scaled
 from .zero_point_row_sums import add_row_sums, sum_of_lanes
 
 NARROW = Requantize()
@@ -41,7 +42,7 @@ class GemmInt8(Value):
     tile: Tile
     rest: int
     signed: bool = True
-    requantize: Requantize | Dynamic = NARROW
+    requantize: Requantize | Dynamic | Scaled = NARROW
 
     @property
     def name(self) -> str:
@@ -75,7 +76,7 @@ class ConvInt8(Value):
     tile: Tile
     rest: int
     signed: bool = True
-    requantize: Requantize | Dynamic = NARROW
+    requantize: Requantize | Dynamic | Scaled = NARROW
 
     @property
     def name(self) -> str:
@@ -121,7 +122,7 @@ class PatchConvInt8(Value):
     tile: Tile
     patch: Patch
     signed: bool = True
-    requantize: Requantize | Dynamic = NARROW
+    requantize: Requantize | Dynamic | Scaled = NARROW
 
     @property
     def name(self) -> str:
@@ -194,14 +195,14 @@ class _Windows:
 class _Ending(Value):
     """What becomes of the sums, and whether bytes are signed; whether that is written out for every row."""
 
-    how: Requantize | Dynamic
+    how: Requantize | Dynamic | Scaled
     signed: bool
     little: bool = True
 
 
 def _finish(k: Kernel, task: Task, block: Block, ending: _Ending, add_sums: Sums, add_products: Products) -> None:
     """One tile from its first value to memory."""
-    if isinstance(ending.how, Dynamic):
+    if isinstance(ending.how, Dynamic | Scaled):
         _finish_floats(k, task, block, ending.how, add_products)
         return
     how = ending.how
@@ -224,19 +225,20 @@ def _finish(k: Kernel, task: Task, block: Block, ending: _Ending, add_sums: Sums
     block.finish([[x.get() for x in row] for row in acc], column, ending.little, corrections)
 
 
-def _finish_floats(k: Kernel, task: Task, block: Block, how: Dynamic, add_products: Products) -> None:
+def _finish_floats(k: Kernel, task: Task, block: Block, how: Dynamic | Scaled, add_products: Products) -> None:
     columns = range(block.vectors)
     acc = accumulators(k, [how.start(k, task, block.at(j)) for j in columns], block.count)
     add_products(acc)
-    c = task.view("c", F32, task.i64("ldc"), 1)
+    c = task.view("c", how.element, task.i64("ldc"), 1)
+    given = how.epilogue.given(task, k.isa.f32)
     matrices = row_windows(k, task, how.epilogue.matrices)
 
     def column(j: int) -> Callable[[Row, Val], None]:
         def write(row: Row, value: Val) -> None:
             others = {n: row.place(v, j) for n, v in matrices.items()}
             real = how.real(k, task, value, row.number, block.at(j), block.own(j))
-            out = how.epilogue.apply(k, task, real, block.at(j), others, block.own(j))
-            row.place(c, j).store(out, block.own(j))
+            out = how.epilogue.apply(k, task, real, block.at(j), others, block.own(j), given)
+            row.place(c, j).store(how.final(out), block.own(j))
 
         return write
 

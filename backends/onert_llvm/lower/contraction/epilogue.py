@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Area, Pointer, Slot
-from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Leaf
+from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Fn, Kind, Leaf
 from onert_llvm.kernels.contraction.epilogue import ACC, BOUNDED, HIGH, LOW, RESIDUAL, Epilogue
 from onert_llvm.kernels.elementwise.elementwise import Reach
 from onert_llvm.lower.command_builder import Lowering
@@ -161,3 +161,23 @@ def _vector(lowering: Lowering, operand: int, reads: list[int]) -> Slot:
     if not lowering.subgraph.operands[operand].is_constant:
         reads.append(operand)
     return lowering.operand(operand)
+
+
+_KEPT = (-128.0, -1.0, 0.0, 0.5, 1.0, 127.0, 255.0)
+"""Numbers of which trees are full: they stay in the code."""
+
+
+def numbered(after: Tail) -> Tail:
+    """The same with its numbers in the task, so that layers that differ in these alone share a kernel."""
+    names: dict[float, str] = {}
+
+    def renamed(tree: Expr) -> Expr:
+        if isinstance(tree, Const) and tree.kind is Kind.F32 and tree.value not in _KEPT:
+            return Leaf(names.setdefault(float(tree.value), f"number{len(names)}"))
+        if isinstance(tree, Apply):
+            return Apply(tree.fn, tuple(renamed(a) for a in tree.args), tree.kind)
+        return tree
+
+    tree = renamed(after.epilogue.tree)
+    epilogue = evolve(after.epilogue, tree=tree, numbers=(*after.epilogue.numbers, *names.values()))
+    return evolve(after, epilogue=epilogue, slots={**after.slots, **{name: value for value, name in names.items()}})

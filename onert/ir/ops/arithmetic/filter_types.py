@@ -95,6 +95,24 @@ def _require_blocks(weight: TensorType, size: int) -> None:
         )
 
 
+def gives_floats(x: TensorType, output: DType | None) -> bool:
+    """Whether a product of bytes gives real numbers: float32 that are asked for with stored integers."""
+    return output is DType.FLOAT32 and x.dtype.is_integer
+
+
+def require_bytes_for_floats(x: TensorType, weight: TensorType, bias: TensorType | None, axis: int) -> None:
+    """RuleError unless bytes of one scale meet signed bytes of zero point 0, whose sums become float32 without a bias.
+
+    `axis` of the filter is that of its outputs, which may have a scale each.
+    """
+    require(x.dtype in (DType.INT8, DType.UINT8), f"input is {x.dtype.text} for a result of f32, expected i8 or u8")
+    require(weight.dtype is DType.INT8, f"filter is {weight.dtype.text} for a result of f32, expected i8")
+    require(bias is None, "there is a bias with a result of f32, expected none")
+    require_scale("input", x)
+    require_filter_scales(weight, axis)
+    require_symmetric("filter", weight)
+
+
 def require_hybrid(x: TensorType) -> None:
     """RuleError unless an input can be quantised on the fly."""
     require(x.dtype is DType.FLOAT32, f"input is {x.dtype.text} with a quantised filter, expected f32")

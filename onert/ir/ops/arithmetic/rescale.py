@@ -48,6 +48,12 @@ def filter_multipliers(x: TensorType, weight: TensorType, output: TensorType) ->
     return quantize_multipliers(filter_ratios(x, weight, output))
 
 
+def as_floats(sums: Array, x: TensorType, weight: TensorType) -> Array:
+    """Exact sums, outputs last, as real numbers: in float32, times the product of both scales rounded to float32."""
+    out: Array = sums.astype(np.float32) * (np.float32(x.scale) * filter_scales(weight))
+    return out
+
+
 def product_multiplier(x: TensorType, y: TensorType, output: TensorType) -> tuple[Array, Array]:
     """Mantissa and shift of a per-tensor multiplier: the product of the scales in float, the quotient in double."""
     return quantize_multipliers([float(np.float32(x.scale) * np.float32(y.scale)) / output.scale])

@@ -10,11 +10,12 @@ from onert.ir.flops import filtered, tapped
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.dynamic_range import filter_values, is_hybrid, quantize_items
-from onert.ir.ops.arithmetic.filter_types import require_filter_types
+from onert.ir.ops.arithmetic.filter_types import gives_floats, require_bytes_for_floats, require_filter_types
 from onert.ir.ops.arithmetic.patches import convolve
 from onert.ir.ops.arithmetic.plane_window import dilated_outputs, dilated_windows, require_dilated
 from onert.ir.ops.arithmetic.rescale import (
     add_bias,
+    as_floats,
     exact,
     filter_multipliers,
     filter_scales,
@@ -39,7 +40,8 @@ class Conv2D(Op):
     Element types: floats; int8 `x` with int8 or int4 filters (scales per tensor or per filter, zero points 0); uint8
     with uint8 filters (per tensor), or with int8 filters as Android's NNAPI has it; int16 with int8 filters and int64
     (or int32) bias, zero points 0; float `x` with integer filters, where `x` is quantised for each batch item when it
-    runs (dynamic range).
+    runs (dynamic range). With `output` FLOAT32 bytes, without bias or activation, meet int8 filters of zero point 0,
+    and the result is the exact sum in float32 times the product of the scales in float32.
 
     Source: TFLite CONV_2D, kernels/conv.cc and kernels/internal/reference/{conv.h,integer_ops/conv.h}.
     """
@@ -50,12 +52,18 @@ class Conv2D(Op):
     dilation_height: int = 1
     dilation_width: int = 1
     activation: Activation = Activation.NONE
+    output: DType | None = None
 
     def infer(self, x: TensorType, weight: TensorType, bias: TensorType | None = None) -> TensorType:
         require_dilated(self)
         require(x.rank == 4, f"input is {x}, expected 4 dimensions")
         require(weight.rank == 4, f"filter is {weight}, expected 4 dimensions")
-        require_filter_types(x, weight, bias, axis=0)
+        if gives_floats(x, self.output):
+            require_bytes_for_floats(x, weight, bias, axis=0)
+            require(self.activation is Activation.NONE, f"activation is {self.activation.name}, expected NONE")
+        else:
+            require(self.output in (None, x.dtype), f"result is {self.output}, expected {x.dtype.text}")
+            require_filter_types(x, weight, bias, axis=0)
         channels, inner, filters = x.shape[3], weight.shape[3], weight.shape[0]
         require(inner != 0, f"filter is {weight}, expected at least one channel")
         if channels is not None and inner is not None:
@@ -68,9 +76,8 @@ class Conv2D(Op):
                 filters is None or filters % groups == 0,
                 f"filter makes {filters} outputs, expected a multiple of the {groups} groups",
             )
-        return x.result(
-            (x.shape[0], *dilated_outputs(self, x.shape[1], x.shape[2], weight.shape[1], weight.shape[2]), filters)
-        )
+        plane = dilated_outputs(self, x.shape[1], x.shape[2], weight.shape[1], weight.shape[2])
+        return TensorType(self.output or x.dtype, (x.shape[0], *plane, filters))
 
     def flops(self, types: CallTypes) -> int:
         return filtered(types)
@@ -86,6 +93,9 @@ class Conv2D(Op):
         x_type, weight_type, output = types.input(0), types.input(1), types.output
         if is_hybrid(x_type, weight_type):
             return self._hybrid(weight_type, x, weight, bias)
+        if gives_floats(x_type, self.output):
+            terms = weight[0].size if len(weight) else 0
+            return as_floats(self._products(*exact(x, x_type.zero_point, weight, 0, terms)), x_type, weight_type)
         low_high = self.activation.bounds(output)
         terms = weight[0].size if len(weight) else 0
         sums = self._products(*exact(x, x_type.zero_point, weight, first_zero_point(weight_type), terms))

@@ -12,9 +12,14 @@ from onert.ir.flops import filtered
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.dynamic_range import blockwise, filter_values, is_hybrid, quantize_rows
-from onert.ir.ops.arithmetic.filter_types import require_fully_connected_types
+from onert.ir.ops.arithmetic.filter_types import (
+    gives_floats,
+    require_bytes_for_floats,
+    require_fully_connected_types,
+)
 from onert.ir.ops.arithmetic.rescale import (
     add_bias,
+    as_floats,
     exact,
     filter_multipliers,
     filter_ratios,
@@ -37,10 +42,12 @@ class FullyConnected(Op):
     Element types: floats; int8 with int8, int4 or int2 filters (scales per tensor or per output); uint8 with uint8;
     int16 with int8, int4, int2 or int16 filters; float `x` with integer filters, where each row of `x` is quantised
     when it runs, symmetrically or with `asymmetric_inputs`. A filter quantised in blocks along its features has a scale
-    for each block. `output` is the result's element type where it is not that of `x` (int16 for 8-bit inputs).
+    for each block. `output` is the result's element type where it is not that of `x` (int16 for 8-bit inputs): with
+    FLOAT32 bytes, without bias or activation, meet int8 filters of zero point 0, and the result is the exact sum in
+    float32 times the product of the scales in float32.
 
-    Integer sums are multiplied by the real ratio of the scales and rounded once, halves away from zero; only with int16
-    filters by its fixed-point form.
+    Other integer sums are multiplied by the real ratio of the scales and rounded once, halves away from zero; only with
+    int16 filters by its fixed-point form.
 
     Source: TFLite FULLY_CONNECTED, kernels/fully_connected.cc, internal/reference/integer_ops/fully_connected.h.
     """
@@ -52,6 +59,10 @@ class FullyConnected(Op):
 
     def infer(self, x: TensorType, weight: TensorType, bias: TensorType | None = None) -> TensorType:
         require(weight.rank == 2, f"filter is {weight}, expected 2 dimensions")
+        if gives_floats(x, self.output):
+            require_bytes_for_floats(x, weight, bias, axis=0)
+            require(self.activation is Activation.NONE, f"activation is {self.activation.name}, expected NONE")
+            return TensorType(DType.FLOAT32, self._shape(x.shape, weight.shape[0], weight.shape[1]))
         require_fully_connected_types(x, weight, bias)
         require(
             self.output in (None, x.dtype) or (self.output is DType.INT16 and x.dtype in (DType.INT8, DType.UINT8)),
@@ -89,6 +100,9 @@ class FullyConnected(Op):
         x_type, weight_type, output = types.input(0), types.input(1), types.output
         if is_hybrid(x_type, weight_type):
             return self._hybrid(weight_type, x, weight, bias)
+        if gives_floats(x_type, self.output):
+            left, right = exact(self._rows(x, weight), x_type.zero_point, weight, 0, weight.shape[1])
+            return self._finish(x, as_floats(left @ right.T, x_type, weight_type))
         low_high = self.activation.bounds(output)
         zero = first_zero_point(weight_type)
         left, right = exact(self._rows(x, weight), x_type.zero_point, weight, zero, weight.shape[1])

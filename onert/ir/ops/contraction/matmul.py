@@ -12,13 +12,14 @@ from onert.ir.flops import products
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.dynamic_range import is_hybrid, quantize_rows
 from onert.ir.ops.arithmetic.filter_types import (
+    gives_floats,
     require_filter_scales,
     require_floats,
     require_hybrid,
     require_scale,
     require_symmetric,
 )
-from onert.ir.ops.arithmetic.rescale import exact, filter_scales, product_multiplier, rescale
+from onert.ir.ops.arithmetic.rescale import as_floats, exact, filter_scales, product_multiplier, rescale
 from onert.ir.shape import broadcast
 from onert.ir.types import CallTypes, TensorType
 
@@ -37,7 +38,8 @@ class BatchMatMul(Op):
     [..., columns, depth] with `adjoint_y`; at least two dimensions each. Result: [..., rows, columns].
 
     Element types: floats; int8 with int8 (to int8, or with `output` INT32 to the plain sums); int16 with int16 or int8,
-    zero points 0; float `x` with int8 `y`, where each row of `x` is quantised when it runs, symmetrically or with
+    zero points 0; int8 or uint8 with either to FLOAT32, exact sums in float32 times the product of both scales in
+    float32; float `x` with int8 `y`, where each row of `x` is quantised when it runs, symmetrically or with
     `asymmetric_inputs`, and `y` has one scale or one for each column.
 
     Source: TFLite BATCH_MATMUL, kernels/batch_matmul.cc and kernels/internal/reference/batch_matmul.h.
@@ -67,6 +69,14 @@ class BatchMatMul(Op):
             require(y.dtype is DType.INT8, f"second operand is {y.dtype.text} with a float, expected i8")
             require(self.output is None, f"result is {self.output}, expected f32")
             require_filter_scales(y, -2 if self.adjoint_y else -1)
+            return
+        if gives_floats(x, self.output):
+            for name, operand in (("first", x), ("second", y)):
+                require(
+                    operand.dtype in (DType.INT8, DType.UINT8),
+                    f"{name} operand is {operand.dtype.text} for a result of f32, expected i8 or u8",
+                )
+                require_scale(f"{name} operand", operand)
             return
         if x.dtype in _PAIRS:
             allowed = _PAIRS[x.dtype]
@@ -103,6 +113,9 @@ class BatchMatMul(Op):
         left, right = self._oriented(x, y)
         if is_hybrid(x_type, y_type):
             return self._hybrid(y_type, left, right)
+        if gives_floats(x_type, self.output):
+            both = exact(left, x_type.zero_point, right, y_type.zero_point, left.shape[-1])
+            return as_floats(_product(*both), x_type, y_type)
         sums = _product(*exact(left, x_type.zero_point, right, y_type.zero_point, left.shape[-1]))
         accumulators = sums.astype(np.int64)
         if x_type.dtype is DType.INT8:

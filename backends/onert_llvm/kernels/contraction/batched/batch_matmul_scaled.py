@@ -1,0 +1,147 @@
+"""Products of matrices of bytes in batches, both sides known at run time only, whose sums become real numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from attrs import evolve, frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, View
+from onert_llvm.kernels.contraction.epilogue import row_windows
+from onert_llvm.kernels.contraction.float_microkernel import accumulators
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP, multiply_add_int8
+from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Columns, Row, Tile, each_block
+from onert_llvm.kernels.contraction.scaled_results import Scaled
+from onert_llvm.kernels.contraction.zero_point_row_sums import add_row_sums, sum_of_lanes
+
+
+@frozen
+class PackBytes(Value):
+    """Matrices `y[batch, k, n]` of bytes as panels of signed bytes, as `packing.pack_int8` has them, in `b`.
+
+    `start` gets for each column `times` the sum of its signed bytes, plus `plus`: `columns` elements for each matrix.
+    `rest` is k modulo the target's group. Work tiles are panels, for one matrix after the other.
+    """
+
+    columns: Columns
+    rest: int
+    signed: bool
+
+    @property
+    def name(self) -> str:
+        return "pack_bytes"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("y", "b", "start", "k", "n", "columns", "panels", "panel_bytes", "times", "plus"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        lanes = k.isa.f32
+        panels, depth, n = task.i64("panels"), task.i64("k"), task.i64("n")
+        widest, tail = self.columns.widest, self.columns.tail
+        times, plus = (task.i64(name).cast(I32).splat(lanes) for name in ("times", "plus"))
+        with k.loop(end, begin) as t:
+            matrix, panel = t // panels, t % panels
+            width = k.index(widest)
+            if self.columns.vectors and tail:
+                width = (panel + 1).eq(panels).select(k.index(tail), width)
+            source = k.view(task.view("y", I8, 1)[matrix * depth * n].address, I8, n, 1)
+            start = task.view("start", I32, task.i64("columns"), 1)[matrix]
+            with k.loop(width, nonempty=True) as j:
+                column = (panel * widest + j) * lanes
+                with k.when(column < n):
+                    target = k.view(task.view("b", I8, task.i64("panel_bytes"))[t].address, I8, 1)
+                    word = I32 if GROUP[k.isa.dot] == 4 else I16
+                    places = k.view(target[j * (lanes * GROUP[k.isa.dot])].address, word, width * lanes)
+                    total = self._register(k, source.after(column), places, depth, k.mask(lanes, n - column))
+                    start.after(column).store(total * times + plus)
+
+    def _register(self, k: Kernel, source: View, places: View, depth: Val, mask: Val) -> Val:
+        """Write one register of columns, group of k by group; the sums of the columns."""
+        lanes, group = k.isa.f32, GROUP[k.isa.dot]
+        total = k.var(k.zeros(I32, lanes))
+
+        def step(at: Val, rows: int) -> None:
+            word = k.zeros(I32, lanes)
+            for r in range(rows):
+                value = source[at * group + r].load(lanes, mask)
+                value = mask.select(value if self.signed else value ^ -128, 0)
+                total.set(total.get() + value.cast(I32))
+                word = word | (value.cast(I32, signed=False) << 8 * r)
+            places[at].store(word.cast(places.element))
+
+        with k.loop(depth // group) as at:
+            step(at, group)
+        if self.rest:
+            step(depth // group, self.rest)
+        return total.get()
+
+
+@frozen
+class MatMulScaled(Value):
+    """`C[batch, m, n] = epilogue(factor * Σ A[batch, m, k] · B[batch, k, n])`, B packed by `PackBytes`.
+
+    A is bytes, `signed` or not, its rows `lda` apart. `offsets` has for each batch where its A begins, in bytes, and
+    the number of its B; `start` is what `PackBytes` wrote, `columns` for each B. Where B has a zero point (`corrected`)
+    the sums of A's rows are multiplied by `zero` and subtracted. `rest` is k modulo the target's group. Work tiles are
+    those of a product, for one batch after the other, `per_batch` each.
+    """
+
+    tile: Tile
+    rest: int
+    signed: bool
+    corrected: bool
+    how: Scaled
+
+    @property
+    def name(self) -> str:
+        return "matmul_scaled"
+
+    @property
+    def layout(self) -> TaskLayout:
+        own = ("a", "b", "c", "offsets", "per_batch", "k", "lda", "ldc", "columns", "zero")
+        return TaskLayout((*own, *SLOTS, *self.how.slots))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        offsets = task.view("offsets", I64, 2, 1)
+        with k.loop(end, begin) as t:
+            batch, local = t // task.i64("per_batch"), t % task.i64("per_batch")
+            place, matrix = (offsets[batch, i].load() for i in (0, 1))
+            a = k.view(task.view("a", I8, 1)[place].address, I8, task.i64("lda"), 1)
+            each_block(k, task, local, local + 1, self.tile, partial(self._block, k, task, a, batch, matrix))
+
+    def _block(self, k: Kernel, task: Task, a: View, batch: Val, matrix: Val, block: Block) -> None:
+        lanes, depth, how = k.isa.f32, task.i64("k"), self.how
+        group = GROUP[k.isa.dot]
+        above = k.view(block.panel, I8, 1)[matrix * task.i64("panels") * task.i64("panel_bytes")]
+        panel = k.view(above.address, I8, block.vectors * lanes * group, 1)
+        start = task.view("start", I32, task.i64("columns"), 1)[matrix]
+        rows = block.rows(a)
+        corrections: list[list[Val]] = [[] for _ in rows]
+        if self.corrected:
+            sums = [k.var(k.zeros(I32, lanes)) for _ in rows]
+            add_row_sums(k, sums, rows, depth, self.signed)
+            zero = task.i64("zero").cast(I32)
+            corrections = [[sum_of_lanes(total.get()) * zero] for total in sums]
+        begins = [start.after(block.at(j)).load(lanes) for j in range(block.vectors)]
+        acc = accumulators(k, begins, block.count)
+        multiply_add_int8(k, acc, rows, panel, depth, self.rest, self.signed)
+        below = evolve(block, first=batch * task.i64("m") + block.first)
+        c = task.view("c", how.element, task.i64("ldc"), 1)
+        matrices, given = row_windows(k, task, how.epilogue.matrices), how.epilogue.given(task, lanes)
+
+        def column(j: int) -> Callable[[Row, Val], None]:
+            def write(row: Row, value: Val) -> None:
+                total = value - row.more[0].splat(lanes) if self.corrected else value
+                others = {n: row.place(v, j) for n, v in matrices.items()}
+                real = how.real(k, task, total, row.number, block.at(j), block.own(j))
+                out = how.epilogue.apply(k, task, real, block.at(j), others, block.own(j), given)
+                row.place(c, j).store(how.final(out), block.own(j))
+
+            return write
+
+        below.finish([[x.get() for x in row] for row in acc], column, False, corrections)

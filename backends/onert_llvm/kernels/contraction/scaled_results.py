@@ -1,0 +1,51 @@
+"""Exact sums of bytes as real numbers on their way to memory, where they may become bytes again."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import F32, I8, I32, Kernel, Type, Val
+
+from .epilogue import PLAIN, Epilogue
+
+_BOUNDS = {"i8": (-128.0, 127.0), "u8": (0.0, 255.0)}
+
+
+@frozen
+class Scaled(Value):
+    """Sums in float32 times their column's factor, then the epilogue.
+
+    Slots `start` (32 bits, where accumulators begin) and `factors` have an element for each column, whole registers of
+    them. Where `stored` is "i8" or "u8" results are cut off to such bytes; not-a-number is the largest of them.
+    """
+
+    epilogue: Epilogue = PLAIN
+    stored: str = ""
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        return ("start", "factors", *self.epilogue.slots)
+
+    @property
+    def element(self) -> Type:
+        """What is stored."""
+        return I8 if self.stored else F32
+
+    def start(self, k: Kernel, task: Task, column: Val) -> Val:
+        """Where the accumulators of a register of columns begin."""
+        return task.view("start", I32, 1)[column].load(k.isa.f32)
+
+    def real(self, k: Kernel, task: Task, acc: Val, row: Val, column: Val, mask: Val | None) -> Val:
+        """A register of sums as real numbers."""
+        factors = task.view("factors", F32, 1)[column].load(k.isa.f32)
+        return acc.cast(F32) * factors
+
+    def final(self, value: Val) -> Val:
+        """A register of results as it is stored."""
+        if not self.stored:
+            return value
+        low, high = _BOUNDS[self.stored]
+        whole = value.ne(value).select(high, value.clamp(low, high))
+        return whole.cast(I32).cast(I8)

@@ -1,0 +1,1 @@
+"""Products of bytes whose exact sums become real numbers."""

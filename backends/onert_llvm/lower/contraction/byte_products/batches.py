@@ -1,0 +1,83 @@
+"""Products of matrices of bytes in batches, neither side constant, whose sums become real numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import CallTypes, DType
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.contraction.batched.batch_matmul_scaled import MatMulScaled, PackBytes
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP, offset
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.float_batch_matmul import offsets_of
+from onert_llvm.lower.dtype_sets import BYTES
+from onert_llvm.schedule.cost_model import Shape, row_work
+from onert_llvm.schedule.weight_packing import panel_bytes_int8, panels
+
+from .layers import MOST_TERMS, results
+
+
+def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
+    """Why this backend does not run the product; None if it does."""
+    x, y = types.input(0), types.input(1)
+    if x.dtype not in BYTES or y.dtype not in BYTES or types.output.dtype is not DType.FLOAT32:
+        return "only products of bytes that become float32 are native"
+    if any(t.quantization is None or not t.quantization.per_tensor for t in (x, y)):
+        return "its quantisation has no native form"
+    if op.adjoint_x or op.adjoint_y:
+        return "a side lies the other way round"
+    if 0 in (*x.shape, *y.shape):
+        return "a tensor has no elements"
+    return None if (x.shape[-1] or 0) <= MOST_TERMS else "its sums do not fit 32 bits"
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """The right side packed, then the products, batch by batch.
+
+    With a = stored + offset (what the instruction multiplies) and b = signed byte, both less zero points A and B, the
+    sum of (a - A)(b - B) is that of a·b, less A times the sum of b and B times the sum of a, plus k·A·B.
+    """
+    at = operations[0]
+    x, y = lowering.operation(at).used
+    left, right = lowering.shape(x), lowering.shape(y)
+    (m, depth), n, isa = left[-2:], right[-1], lowering.isa
+    batches, count = np.broadcast_shapes(left[:-2], right[:-2]), int(np.prod(right[:-2], dtype=np.int64))
+    numbers = np.stack([offsets_of(left[:-2], batches, m * depth), offsets_of(right[:-2], batches, 1)], -1)
+    after, how = results(lowering, operations, n)
+    source, other = lowering.type(x), lowering.type(y)
+    signed, rest = source.dtype is DType.INT8, depth % GROUP[isa.dot]
+    shape = Shape(m, n, depth, integer=True)
+    tile = evolve(lowering.tile((MatMulScaled, rest, signed, how), shape), ahead=0, stream=False)
+    across, wide = panels(n, tile.columns, isa), -(-n // isa.f32) * isa.f32
+    work = row_work(shape, tile, across, depth, lowering.threads, len(numbers))
+    panel_bytes = panel_bytes_int8(1, depth, tile.columns, isa)
+    packed, start = lowering.scratch(count * across * panel_bytes, count * wide * 4)
+    moved = source.zero_point + offset(isa, signed)
+    zero = other.zero_point - (0 if other.dtype is DType.INT8 else 128)
+    common: dict[str, Slot] = {"b": packed.pointer, "start": start.pointer, "k": depth, "n": n, "columns": wide}
+    common |= {"panels": across, "panel_bytes": panel_bytes}
+    slots = common | {"y": lowering.operand(y), "times": -moved, "plus": depth * moved * zero}
+    kind = PackBytes(tile.columns, rest, other.dtype is DType.INT8)
+    lowering.emit(at, kind, slots, count * across, (y,), (), count * n * depth, (packed, start))
+    factors = np.full(wide, np.float32(source.scale) * np.float32(other.scale), np.float32)
+    slots = common | after.slots
+    slots |= {
+        "a": lowering.operand(x),
+        "c": after.place,
+        "offsets": lowering.constant(numbers),
+        "per_batch": work.tiles,
+        "lda": depth,
+        "ldc": n,
+        "zero": zero,
+        "m": m,
+        "mc": work.mc,
+        "factors": lowering.constant(factors),
+    }
+    touched = tuple(evolve(each, write=False) for each in (packed, start))
+    algorithm = MatMulScaled(tile, rest, signed, zero != 0, how)
+    flops = 2 * len(numbers) * m * n * depth
+    lowering.emit(at, algorithm, slots, len(numbers) * work.tiles, (x, *after.reads), after.writes, flops, touched)

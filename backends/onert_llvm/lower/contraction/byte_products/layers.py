@@ -1,0 +1,125 @@
+"""Layers of bytes with constant filters whose sums become real numbers, and bytes again where these come last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import Array, CallTypes, DType
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert_llvm.codegen.kernel_abi import Algorithm
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.contraction.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
+from onert_llvm.kernels.contraction.im2col import Patch
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP, offset
+from onert_llvm.kernels.contraction.scaled_results import Scaled
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.conv_geometry import Plane, plane
+from onert_llvm.lower.contraction.epilogue import Tail, numbered, tail
+from onert_llvm.lower.contraction.int8_gemm import byte_product
+from onert_llvm.lower.dtype_sets import BYTES
+from onert_llvm.schedule.cost_model import Shape, fetching
+
+MOST_TERMS = (1 << 31) // (255 * 128)
+"""Products of two bytes that 32 bits hold the sum of."""
+
+
+def why_not(op: Conv2D | FullyConnected, types: CallTypes) -> str | None:
+    """Why this backend does not run the layer; None if it does."""
+    x, weight = types.input(0), types.input(1)
+    if x.dtype not in BYTES or weight.dtype is not DType.INT8 or types.output.dtype is not DType.FLOAT32:
+        return "only products of bytes that become float32 are native"
+    if weight.value is None or weight.quantization is None or x.quantization is None:
+        return "the filter is not constant, or a tensor has no scale"
+    if 0 in (x.shape + weight.shape + types.output.shape):
+        return "a tensor has no elements"
+    if weight.value[0].size > MOST_TERMS:
+        return "its sums do not fit 32 bits"
+    if isinstance(op, Conv2D) and weight.shape[3] != x.shape[3]:
+        return "groups are not native"
+    return None
+
+
+def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A fully connected layer."""
+    x, w = lowering.operation(operations[0]).used
+    weights = np.ascontiguousarray(lowering.elements(w).T)[None]
+    depth = weights.shape[1]
+    m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
+    _multiply(lowering, operations, weights, (m, depth), None)
+
+
+def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
+    """A convolution."""
+    operation = lowering.operation(operations[0])
+    op = operation.op
+    assert isinstance(op, Conv2D)
+    x, w = operation.used
+    weights = lowering.elements(w)
+    n, kh, kw, c = weights.shape
+    geometry = plane(op, lowering.shape(x), weights.shape, lowering.shape(operation.outputs[0]))
+    shape = (kh, kw * c, n) if geometry.patched(c) else (kh * kw, c, n)
+    ordered = np.ascontiguousarray(weights.transpose(1, 2, 3, 0).reshape(shape))
+    rows = geometry.rows, c * op.stride_height * op.stride_width
+    _multiply(lowering, operations, ordered, rows, geometry)
+
+
+def results(lowering: Lowering, operations: Sequence[int], width: int) -> tuple[Tail, Scaled]:
+    """What follows the sums of a group, and how they are stored: as bytes where a cast to these comes last."""
+    last = lowering.operation(operations[-1]).outputs[0]
+    dtype = lowering.type(last).dtype
+    chain = operations[:-1] if dtype in BYTES else operations
+    after = numbered(tail(lowering, chain, Activation.NONE, None, width))
+    after = evolve(after, place=lowering.operand(last), writes=(last,))
+    return after, Scaled(after.epilogue, dtype.text if dtype in BYTES else "")
+
+
+def columns(lowering: Lowering, x: int, w: int, weights: Array) -> dict[str, Slot]:
+    """Where the accumulators of the columns of `weights[taps, k, n]` begin, and their factors, in whole registers."""
+    n, lanes, source = weights.shape[2], lowering.isa.f32, lowering.type(x)
+    start, factors = (np.zeros(-(-n // lanes) * lanes, t) for t in (np.int32, np.float32))
+    moved = source.zero_point + offset(lowering.isa, source.dtype is DType.INT8)
+    start[:n] = -moved * weights.astype(np.int64).sum((0, 1))
+    scales = lowering.type(w).quantization
+    assert scales is not None
+    factors[:n] = np.float32(source.scale) * np.asarray(scales.scales, np.float32)
+    return {"start": lowering.constant(start), "factors": lowering.constant(factors)}
+
+
+def _multiply(
+    lowering: Lowering,
+    operations: Sequence[int],
+    weights: Array,
+    rows: tuple[int, int],
+    geometry: Plane | None,
+) -> None:
+    """The product with `weights[taps, k, n]`; `rows`: how many, and the bytes of each that no other reads."""
+    x, w = lowering.operation(operations[0]).used
+    (m, row_bytes), (taps, depth, n) = rows, weights.shape
+    pointwise, rest = geometry is None or geometry.pointwise, depth % GROUP[lowering.isa.dot]
+    after, how = results(lowering, operations, n)
+    source = lowering.type(x)
+    signed = source.dtype is DType.INT8
+    tile = lowering.tile((GemmInt8, pointwise, rest, signed, how), Shape(m, n, taps * depth, integer=True))
+    product = byte_product(lowering, m, weights, tile, row_bytes)
+    slots: dict[str, Slot] = {**product.slots, **after.slots, **columns(lowering, x, w, weights), "c": after.place}
+    algorithm: Algorithm
+    if geometry is None or geometry.pointwise:
+        algorithm = GemmInt8(fetching(tile, lowering.isa), rest, signed, how)
+        slots |= {"a": lowering.operand(x), "k": depth, "lda": depth}
+    else:
+        channels = geometry.channels
+        padding = lowering.constant(np.full(channels, source.zero_point, source.dtype.numpy))
+        slots |= geometry.slots | {"input": lowering.operand(x), "zero": padding}
+        if geometry.patched(channels):
+            height, width = geometry.window
+            algorithm = PatchConvInt8(tile, Patch(height, width * channels), signed, how)
+        else:
+            algorithm = ConvInt8(fetching(tile, lowering.isa), rest, signed, how)
+            slots["k"] = depth
+    reads, flops = (x, *after.reads), 2 * m * taps * depth * n
+    lowering.emit(operations[0], algorithm, slots, product.tiles, reads, after.writes, flops)

@@ -1,0 +1,151 @@
+"""Layers of floats that are bytes times scales, as products of these bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+
+from onert.compiler.rewrite.contract import TYPED, rewriting
+from onert.compiler.rewrite.edit import Edit, definer
+from onert.ir import Array, DType, Operand, Operation, Quantization, Subgraph, TensorType
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.convert import Cast
+
+from .scales import BYTES, Stored, dequantized, on_grid
+
+_MOST_TERMS = (1 << 31) // (255 * 128)
+"""Products of two bytes that 32 bits hold the sum of."""
+
+
+@rewriting(requires=(TYPED,), ensures=(TYPED,))
+def multiply_bytes(subgraph: Subgraph) -> Subgraph:
+    """Let a layer whose operand is dequantised bytes, and whose constant weights are bytes times a scale for each
+    output, multiply the bytes; and a product of two matrices that are both dequantised bytes.
+
+    Sums are then those of integers and exact. Before a bias is added the result is the real value, the sum times both
+    scales, with three roundings (the sum to float32, the product of the scales, the product of both): at most
+    3 * 2**-24 of its magnitude away from it. In floats every element was rounded, and every step of the sum. Weights
+    are bytes only if they are so to the bit.
+
+        a = Binary.MUL(Cast(Binary.SUB(Cast(q), zero)), scale); y = FullyConnected(a, w, bias)
+            -->   s = FullyConnected(q, w / scales) as f32; y = Binary.ADD(s, bias)
+    """
+    edit = Edit(subgraph)
+    quantized: dict[Stored, int] = {}
+
+    def scaled(at: int, source: Stored) -> int:
+        key = evolve(source, steps=())
+        if key not in quantized:
+            quantized[key] = _with_scale(edit, at, source)
+        return quantized[key]
+
+    for at, operation in enumerate(subgraph.operations):
+        both = _both(subgraph, operation)
+        if both is not None:
+            inputs = tuple(scaled(at, source) for source in both)
+            edit.replace(at, evolve(operation, op=BatchMatMul(output=DType.FLOAT32), inputs=inputs))
+            continue
+        found = _bytes(subgraph, operation)
+        if found is not None:
+            source, (weights, scales) = found
+            edit.replace(at, *_layer(edit, operation, scaled(at, source), weights, scales))
+    return edit.done()
+
+
+def _both(subgraph: Subgraph, operation: Operation) -> tuple[Stored, Stored] | None:
+    """The bytes on both sides of a product of matrices of floats; None where there are none."""
+    if operation.op != BatchMatMul():
+        return None
+    depth = subgraph.type(operation.used[0]).shape[-1]
+    if depth is not None and not 0 < depth <= _MOST_TERMS:
+        return None
+    x, y = (dequantized(subgraph, i) for i in operation.used)
+    return None if x is None or y is None else (x, y)
+
+
+def _bytes(subgraph: Subgraph, operation: Operation) -> tuple[Stored, tuple[Array, Array]] | None:
+    """The bytes that a layer of floats multiplies, and its weights as bytes with scales; None where there are none."""
+    op = operation.op
+    if not isinstance(op, Conv2D | FullyConnected):
+        return None
+    types = subgraph.types(operation)
+    x, weight = types.input(0), types.input(1)
+    if weight.value is None or any(t.dtype is not DType.FLOAT32 for t in (x, weight, types.output)):
+        return None
+    if weight.value.size == 0 or weight.value[0].size > _MOST_TERMS:
+        return None
+    if isinstance(op, Conv2D) and x.shape[3] != weight.shape[3]:
+        return None  # in groups
+    source = dequantized(subgraph, operation.inputs[0])
+    if source is None:
+        return None
+    grid = on_grid(weight.value.reshape(len(weight.value), -1))
+    return None if grid is None else (source, (grid[0].reshape(weight.value.shape), grid[1]))
+
+
+def _with_scale(edit: Edit, at: int, source: Stored) -> int:
+    """The bytes as an operand whose type has their scale: themselves where only arithmetic reads them."""
+    subgraph = edit.subgraph
+    type_ = subgraph.type(source.operand)
+    scaled = evolve(type_, quantization=Quantization((source.scale,), (source.zero,)), data=None)
+    if type_ == scaled:
+        return source.operand
+    moved = [source.operand, *_moved(subgraph, source.operand)]
+    made = definer(subgraph, moved[-1])
+    if made is not None and isinstance(made.op, Cast) and all(_only_cast(subgraph, i) for i in moved):
+        for operand in moved:
+            old = subgraph.operands[operand]
+            edit.redefine(operand, evolve(old, type=evolve(old.type, quantization=scaled.quantization)))
+        return source.operand
+    copy = edit.operand(Operand(scaled))
+    edit.insert(at, Operation(Cast(type_.dtype), (source.operand,), (copy,), subgraph.operations[at].location))
+    return copy
+
+
+def _moved(subgraph: Subgraph, operand: int) -> Iterator[int]:
+    """What bytes were before they were moved, step by step."""
+    before = definer(subgraph, operand)
+    while before is not None and before.op.stored and not isinstance(before.op, Cast) and len(before.inputs) < 3:
+        operand = before.used[0]
+        if subgraph.type(operand).dtype not in BYTES:
+            return
+        yield operand
+        before = definer(subgraph, operand)
+
+
+def _only_cast(subgraph: Subgraph, operand: int) -> bool:
+    """Whether nothing looks at the scale of bytes: they are no result, and are moved or become other numbers."""
+    if operand in subgraph.kept or subgraph.type(operand).quantization is not None:
+        return False
+    return all(
+        isinstance(user.op, Cast) or (user.op.stored and len(user.outputs) == 1 and len(subgraph.uses[operand]) == 1)
+        for user in (subgraph.operations[at] for at in subgraph.uses.get(operand, ()))
+    )
+
+
+def _layer(edit: Edit, operation: Operation, source: int, weights: Array, scales: Array) -> Iterator[Operation]:
+    """The layer on bytes, and its bias and activation behind it."""
+    op: Any = operation.op
+    bias = operation.inputs[2] if len(operation.inputs) > 2 else None
+    plain = bias is None and op.activation is Activation.NONE
+    if (scales == scales[0]).all():
+        quantization = Quantization((float(scales[0]),), (0,))
+    else:
+        quantization = Quantization(tuple(map(float, scales)), (0,) * len(scales), 0)
+    filters = edit.constant(np.ascontiguousarray(weights), DType.INT8, quantization)
+    (result,) = operation.outputs
+    type_ = edit.subgraph.type(result)
+    sums = result if plain else edit.operand(Operand(TensorType(type_.dtype, type_.shape)))
+    layer = evolve(op, activation=Activation.NONE, output=DType.FLOAT32)
+    yield evolve(operation, op=layer, inputs=(source, filters), outputs=(sums,))
+    if not plain:
+        offset = edit.constant(np.zeros(1, np.float32)) if bias is None else bias
+        added = Binary(BinaryKind.ADD, op.activation)
+        yield evolve(operation, op=added, inputs=(sums, offset), outputs=(result,))
