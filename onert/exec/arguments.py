@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from onert.backend import TensorInfo
+from onert.backend import Program, TensorInfo
 from onert.backend.tensor_names import offered, position_named
 from onert.ir import Array, ExecutionError
 from onert.ir import shape as shapes
@@ -65,12 +65,49 @@ def whole_shape(name: str, shape: object) -> tuple[int, ...]:
     raise ExecutionError(f"input {name!r} is given shape {shape!r}, expected whole numbers such as (1, 8)")
 
 
-def copied(array: Array, name: str) -> Array:
+def copied(array: Array, program: Program, position: int) -> Array:
     """An output's elements as an array of the caller's own; ExecutionError if there is no memory for it."""
     try:
         return array.copy()
     except MemoryError as error:
+        name = program.outputs[position].name
         raise ExecutionError(f"there is no memory for a copy of output {name!r}, {array.nbytes} bytes") from error
+
+
+Usual = tuple[str, int, Array]
+"""An input that is copied: its name, its operand, and the buffer that it is copied to."""
+
+
+def given_again(usual: Sequence[Usual], inputs: Any) -> list[Array] | None:
+    """The arrays that are given, where these are for the same inputs as before, and fit their buffers as they are.
+
+    So what has been looked at once is not looked at for each run of a small model.
+    """
+    if not usual or type(inputs) is not dict or len(inputs) != len(usual):
+        return None
+    found = []
+    for name, _, mine in usual:
+        array = inputs.get(name)
+        if type(array) is not np.ndarray or array.shape != mine.shape or array.dtype != mine.dtype:
+            return None
+        found.append(array)
+    return found
+
+
+def named(inputs: Any, infos: Sequence[TensorInfo]) -> list[tuple[int, Any]]:
+    """What is given by name or in order, with positions; ExecutionError for another thing, and for an input twice."""
+    if isinstance(inputs, Mapping):
+        found = [(position_of("input", name, infos), array) for name, array in inputs.items()]
+        if len({position for position, _ in found}) < len(found):
+            raise ExecutionError(f"inputs are given twice, by two of their names: {', '.join(map(repr, inputs))}")
+        return found
+    if isinstance(inputs, str | bytes) or not isinstance(inputs, Sequence):
+        raise ExecutionError(
+            f"run is given a {type(inputs).__name__}, expected a dictionary of arrays by name or a list of arrays"
+        )
+    if len(inputs) > len(infos):
+        raise ExecutionError(f"{len(inputs)} inputs are given, expected {len(infos)}")
+    return list(enumerate(inputs))
 
 
 def position_of(side: str, name: object, infos: Sequence[TensorInfo]) -> int:

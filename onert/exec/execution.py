@@ -18,7 +18,7 @@ from onert.ir import shape as shapes
 from onert.ir.process.imports import module
 
 from .arena import THREAD, SharedArena, callers_arena, thread_arena
-from .arguments import copied, elements, is_in_place, position_of, require_holds, whole_shape
+from .arguments import Usual, copied, elements, given_again, is_in_place, named, position_of, require_holds, whole_shape
 from .context import Instance
 from .exclusive import REFUSED, BusyError, Exclusive, is_refusal
 from .memory_overlap import require_apart
@@ -229,13 +229,15 @@ class Execution:
 
         ExecutionError before the first run, and where there is no memory for the array.
         """
+        return self._result(position_of("output", name, self.program.outputs))
+
+    def _result(self, position: int) -> Array:
         setup = self._runner.setup
-        position = position_of("output", name, setup.program.outputs)
         tensor = setup.frame.tensors[setup.program.main.subgraph.outputs[position]]
-        name = setup.program.outputs[position].name
         if tensor.buffer is None or not setup.ran:
+            name = setup.program.outputs[position].name
             raise ExecutionError(f"output {name!r} has no elements before the first run")
-        return tensor.array if position in setup.own_outputs else copied(tensor.array, name)
+        return tensor.array if position in setup.own_outputs else copied(tensor.array, setup.program, position)
 
     # ---- runs
 
@@ -298,40 +300,37 @@ class Execution:
     def run(self, inputs: Inputs = ()) -> dict[str, Array]:
         """Give inputs by name or in order, run once, and get every output by name; the arrays are the caller's own."""
         self._idle()
-        found = {position: self._fitting(position, given) for position, given in self._named(inputs)}
+        setup = self._runner.setup
+        arrays = None if setup.copied else given_again(setup.usual, inputs)
+        if arrays is None:
+            self._give(inputs)
+        else:
+            for (_, operand, mine), array in zip(setup.usual, arrays, strict=True):
+                np.copyto(mine, array)
+                setup.frame.put(operand, mine)
+        self.execute()
+        return {info.name: self._result(i) for i, info in enumerate(self.program.outputs)}
+
+    def _give(self, inputs: Inputs) -> None:
+        """Copy inputs, so that kernels stay bound to one place although every call brings other arrays."""
         infos = self.program.inputs
+        found = {position: self._fitting(position, given) for position, given in named(inputs, infos)}
         if any(array.shape != infos[position].shape for position, array in found.items()):
             self._reshape({position: array.shape for position, array in found.items()})
         setup = self._runner.setup
+        usual: list[Usual] = []
         for position, array in found.items():
             operand = setup.program.main.subgraph.inputs[position]
             setup.copied.pop(position, None)
             if array.dtype == object:
                 setup.frame.place(operand, array)
             else:
-                # Copied, so that kernels stay bound to one place although every call brings another array.
-                mine = setup.own_inputs.get(position)
-                if mine is None:
-                    mine = self._own_input(position)
+                mine = self._own_input(position)
                 np.copyto(mine, array)
                 setup.frame.put(operand, mine)
+                usual.append((infos[position].name, operand, mine))
             setup.given.add(position)
-        self.execute()
-        return {info.name: self.get_output(i) for i, info in enumerate(self.program.outputs)}
-
-    def _named(self, inputs: Inputs) -> list[tuple[int, Any]]:
-        if isinstance(inputs, Mapping):
-            named = [(self._input(name), array) for name, array in inputs.items()]
-            if len({position for position, _ in named}) < len(named):
-                raise ExecutionError(f"inputs are given twice, by two of their names: {', '.join(map(repr, inputs))}")
-            return named
-        if isinstance(inputs, str | bytes) or not isinstance(inputs, Sequence):
-            raise ExecutionError(
-                f"run is given a {type(inputs).__name__}, expected a dictionary of arrays by name or a list of arrays"
-            )
-        if len(inputs) > len(self.program.inputs):
-            raise ExecutionError(f"{len(inputs)} inputs are given, expected {len(self.program.inputs)}")
-        return list(enumerate(inputs))
+        setup.usual = tuple(usual) if len(usual) == len(found) else ()
 
     def reset_variables(self) -> None:
         """Let all state start anew: variables, tables, random generators."""

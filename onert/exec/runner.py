@@ -13,6 +13,7 @@ from onert.backend.tasks import Pool, Task
 from onert.exec.frames.frame import Frame
 from onert.ir import Array, ExecutionError
 
+from .arguments import Usual
 from .context import Instance
 from .exclusive import Body
 from .memory_overlap import is_same
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 class Setup:
     """A program with memory for it, and what its user gave: the positions of inputs in `given`; of those that are
     copied before each run the source and where it goes; buffers of the execution's own; outputs that have buffers;
-    whether a run has begun, so that outputs have elements.
+    whether a run has begun, so that outputs have elements; the inputs that the last `run` copied.
 
     `shapes` are those of inputs, by position, that the user changed. `outdated` says why inputs that were given before
     a change must be given again.
@@ -43,6 +44,7 @@ class Setup:
     own_inputs: dict[int, Array] = Factory(dict)
     own_outputs: set[int] = Factory(set)
     ran: bool = False
+    usual: tuple[Usual, ...] = ()
 
     def beside_input(self, position: int, array: Array) -> Iterator[tuple[str, Any]]:
         """What an input's array must lie apart from, with names: buffers of outputs that it may not be given to."""

@@ -110,8 +110,14 @@ its commands and for all, and of one round of a loop.
 
 def _shared_work(commands: Sequence[Command]) -> int:
     """How much there is that several threads can do, commands of little work not counted."""
-    works = (max(c.flops, sum(a.nbytes for a in c.accesses)) for c in commands if c.pieces > 1)
+    works = (max(c.flops, sum(a.nbytes for a in c.accesses), _packed(c)) for c in commands if c.pieces > 1)
     return sum(work for work in works if work >= _SHARED_PIECE)
+
+
+def _packed(command: Command) -> int:
+    """The bytes of packed weights that a command reads: a product of one row does little else."""
+    panels, size = (command.slots.get(name) for name in ("panels", "panel_bytes"))
+    return panels * size if isinstance(panels, int) and isinstance(size, int) else 0
 
 
 def _is_long(command: Command) -> bool:
