@@ -120,17 +120,17 @@ def by_meaning(subgraph: Subgraph, inputs: Sequence[Array]) -> list[Array]:
     return [known[i] for i in subgraph.outputs]
 
 
-def same(found: Sequence[Array], expected: Sequence[Array], tolerance: float = 1e-5) -> None:
-    """Equal but for floats, which may differ by `tolerance` of the range of each output."""
+def same(found: Sequence[Array], expected: Sequence[Array], tolerance: float = 1e-5, where: str = "") -> None:
+    """Equal but for floats, which may differ by `tolerance` of the range of each output; `where` is said if not."""
     for mine, theirs in zip(found, expected, strict=True):
-        assert mine.dtype == theirs.dtype
-        assert mine.shape == theirs.shape
+        assert mine.dtype == theirs.dtype, where
+        assert mine.shape == theirs.shape, where
         if mine.dtype.kind not in "fc":
-            np.testing.assert_array_equal(mine, theirs)
+            np.testing.assert_array_equal(mine, theirs, err_msg=where)
             continue
         finite = np.abs(theirs[np.isfinite(theirs)])
         room = tolerance * float(finite.max()) if finite.size else 0.0
-        np.testing.assert_allclose(mine, theirs, rtol=0, atol=room)
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=room, err_msg=where)
 
 
 def check(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, tolerance: float = 1e-5, threads: int = 1) -> None:

@@ -64,7 +64,17 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+MOST_ABLE = {isa.architecture: isa for isa in ISAS}
+"""The last of each architecture; the others' kernels are fewer of the same, and in the long suite."""
+
+
+@pytest.mark.parametrize(
+    "isa",
+    [
+        pytest.param(isa, id=isa.name, marks=() if isa is MOST_ABLE[isa.architecture] else pytest.mark.long)
+        for isa in ISAS
+    ],
+)
 def test_every_target_has_code_for_every_kernel(isa: Isa) -> None:
     known = {"x86_64": {1, 2, 4}, "aarch64": {275, 277, 278, 282, 283, 284, 285, 286, 299}}.get(isa.architecture)
     for algorithm in _algorithms(isa):

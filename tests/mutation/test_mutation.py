@@ -51,21 +51,44 @@ def test_a_text_that_does_not_occur_once_is_refused() -> None:
             evolve(FAULTS[0], file="onert/ir/quant.py", old=old).text(REPOSITORY)
 
 
+def _little(tree: Path) -> None:
+    """A tree of one file, the test that looks at it, and one that does not."""
+    (tree / "tests").mkdir()
+    (tree / "half.py").write_text("def away(x: float) -> int:\n    return int(x + 0.5)\n")
+    (tree / "tests" / "test_half.py").write_text(
+        "from half import away\n\ndef test_a_half():\n    assert away(0.5) == 1\n"
+    )
+    (tree / "tests" / "test_other.py").write_text("def test_another():\n    assert True\n")
+    profile = "from hypothesis import settings\n\nsettings.register_profile('unshrunk')\n"
+    (tree / "tests" / "conftest.py").write_text(profile)
+
+
+HALF, OTHER = "tests/test_half.py::test_a_half", "tests/test_other.py::test_another"
+
+
 def test_the_runner_tells_noticed_faults_from_others(tmp_path: Path) -> None:
-    copy_tree(tmp_path)
-    source = "onert/ir/quant.py"
-    tests = ("tests/ir/test_numbers.py::test_halves_go_away_from_zero_and_nothing_else_does",)
-    found = Fault("", 1, source, "", ">= 0.5, np.sign(x), 0)", "> 0.5, np.sign(x), 0)", tests)
-    equal = Fault("", 2, source, "", ">= 0.5, np.sign(x), 0)", ">= 0.5, np.sign(x), 0.0)", tests)
-    before = (tmp_path / source).read_bytes()
+    _little(tmp_path)
+    found = Fault("", 1, "half.py", "", "x + 0.5", "x + 0.4", (HALF,))
+    equal = Fault("", 2, "half.py", "", "x + 0.5", "0.5 + x", (HALF,))
+    before = (tmp_path / "half.py").read_bytes()
     assert attempt(tmp_path, found).noticed
-    assert (tmp_path / source).read_bytes() == before
-    assert not attempt(tmp_path, equal, first=tests[0]).noticed
-    again = attempt(tmp_path, evolve(found, tests=("tests/nowhere.py",)), first=tests[0])
+    assert (tmp_path / "half.py").read_bytes() == before
+    assert not attempt(tmp_path, equal, first=HALF).noticed
+    after = attempt(tmp_path, found, first=OTHER)
+    assert after.noticed
+    assert after.by.startswith(HALF)
+    again = attempt(tmp_path, evolve(found, tests=("tests/nowhere.py",)), first=HALF)
     assert again.noticed
-    assert again.by.startswith(tests[0])
+    assert again.by.startswith(HALF)
     with pytest.raises(RuntimeError, match="pytest ended with status"):
         attempt(tmp_path, evolve(found, tests=("tests/nowhere.py",)), first="tests/nowhere.py::test_gone")
+
+
+def test_a_fault_in_a_copy_of_the_repository_is_noticed_there(tmp_path: Path) -> None:
+    copy_tree(tmp_path)
+    test = "tests/ir/test_numbers.py::test_halves_go_away_from_zero_and_nothing_else_does"
+    fault = Fault("", 1, "onert/ir/quant.py", "", ">= 0.5, np.sign(x), 0)", "> 0.5, np.sign(x), 0)", (test,))
+    assert attempt(tmp_path, fault).by.startswith(test)
 
 
 REPORTS = {
