@@ -7,6 +7,7 @@ from typing import Any
 from onert.backend import Program, ShowsCode
 from onert.backend.registry import load_backends
 from onert.ir import ExecutionError
+from onert.ir import shape as shapes
 
 from .channel import Channel
 from .compiled import Compiled
@@ -69,13 +70,15 @@ class Cell:
         return self._code("asm")
 
     def _code(self, form: str) -> str:
-        """What backends show of the kernels that they generated for the cell."""
-        found = []
-        for step in self.program.main.steps:
-            (backend, *_) = load_backends((step.backend,))
-            if isinstance(backend, ShowsCode):
-                found.append(backend.shown(step.kernel, form))
-        return "\n".join(found)
+        """What backends show of the kernels that they generated for the cell.
+
+        A program that was found in the cache has its machine code and no more, so it is compiled once more for this.
+        """
+        found = _shown(self.program, form)
+        if not found:
+            own = {at: shapes.static(described.shape) for at, described in enumerate(self.program.inputs)}
+            found = _shown(self.program.specialize(own), form)
+        return found
 
     def __str__(self) -> str:
         """The listing: where tensors lie, and the steps with their kernels (`onert.flow.report.listing`)."""
@@ -83,3 +86,13 @@ class Cell:
 
     def __repr__(self) -> str:
         return f"Cell('{self.name}')"
+
+
+def _shown(program: Program, form: str) -> str:
+    """What backends show of a program's kernels; nothing where they generated none."""
+    found = []
+    for step in program.main.steps:
+        (backend, *_) = load_backends((step.backend,))
+        if isinstance(backend, ShowsCode):
+            found.append(backend.shown(step.kernel, form))
+    return "\n".join(filter(None, found))

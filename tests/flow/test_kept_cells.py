@@ -25,10 +25,10 @@ def layer(flow, name, scale):
     f.tanh(f.matmul(x, f.array("W", np.full((8, 8), scale, "f4"))), name="y")
 
 flow = myelin.Flow()
-for name, scale in zip(sys.argv[1::2], sys.argv[2::2]):
+for name, scale in zip(sys.argv[1:3:2], sys.argv[2:3:2]):
     layer(flow, name, float(scale))
 net = myelin.Compiler(num_threads=1).compile(flow)
-for name in sys.argv[1::2]:
+for name in sys.argv[1:3:2]:
     data, back = net.cell(name).instance(), net.cell(f"gradients/{name}").instance()
     data[f"{name}/x"] = np.ones((1, 8), "f4")
     data.compute()
@@ -37,6 +37,8 @@ for name in sys.argv[1::2]:
     back.compute()
     print(round(data[f"{name}/y"][0, 0], 3), round(back[f"gradients/{name}/d_x"][0, 0], 3), end=" ")
 print("compiled" if "llvmlite" in sys.modules else "kept")
+if "--code" in sys.argv:
+    print(net.cell("f").assembly(), net.cell("f").llvm_ir())
 WRITERS.finish()
 """
 
@@ -57,3 +59,10 @@ def test_a_cell_that_was_compiled_before_is_found_by_its_content(tmp_path: Path)
     assert run(tmp_path, "f", "0.1") == f"{first} compiled"
     assert run(tmp_path, "f", "0.1") == f"{first} kept"
     assert run(tmp_path, "f", "0.2").startswith(second)
+
+
+def test_a_cell_that_was_compiled_before_shows_its_code(tmp_path: Path) -> None:
+    made, kept = (run(tmp_path, "f", "0.1", "--code").splitlines() for _ in range(2))
+    assert (made[0][-8:], kept[0][-4:]) == ("compiled", "kept")
+    assert len(made) > 100
+    assert made[1:] == kept[1:]

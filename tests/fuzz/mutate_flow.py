@@ -10,6 +10,7 @@ from attrs import evolve
 
 from onert.frontend.flow.file import FlowFile, Function, Operation, Variable, decode, encode
 from onert.frontend.flow.table import TABLE
+from onert.frontend.flow.table.assignments import ASSIGNMENTS
 
 Change = Callable[[random.Random, FlowFile], FlowFile]
 
@@ -91,7 +92,7 @@ def change_type(rng: random.Random, flow: FlowFile) -> FlowFile:
 
 
 def change_flags(rng: random.Random, flow: FlowFile) -> FlowFile:
-    return _with_variable(rng, flow, lambda v: evolve(v, flags=rng.choice((0, 1, 2, 4, 8, 3, 512, -1))))
+    return _with_variable(rng, flow, lambda v: evolve(v, flags=rng.choice((0, 1, 2, 4, 8, 3, 64, 128, 136, 512, -1))))
 
 
 def change_data(rng: random.Random, flow: FlowFile) -> FlowFile:
@@ -118,7 +119,7 @@ def change_alias(rng: random.Random, flow: FlowFile) -> FlowFile:
 
 
 def change_operation_type(rng: random.Random, flow: FlowFile) -> FlowFile:
-    return _with_operation(rng, flow, lambda o: evolve(o, type=rng.choice((*TABLE, "Unheard"))))
+    return _with_operation(rng, flow, lambda o: evolve(o, type=rng.choice((*TABLE, *ASSIGNMENTS, "Unheard"))))
 
 
 def change_inputs(rng: random.Random, flow: FlowFile) -> FlowFile:
