@@ -277,8 +277,8 @@ def test_entry_points_share_memory_that_is_enough_for_each(tmp_path: Path, order
     x = b.input(onert.ir.TensorType(onert.ir.DType.FLOAT32, (4,)), "x")
     chain = b.add(Unary(UnaryKind.TANH), b.add(Softmax(), b.add(Softmax(), x)))
     models = {"small": Package((b.model([chain]),)), "large": toys.network()}
-    needed = [onert.bundle(models[name], tmp_path / name).activations for name in order]
-    both = onert.bundle({name: models[name] for name in order}, tmp_path / "both", name="pair")
+    needed = [onert.bundle(models[name], tmp_path / name, cpu="native").activations for name in order]
+    both = onert.bundle({name: models[name] for name in order}, tmp_path / "both", name="pair", cpu="native")
     assert both.activations == max(needed) > min(needed)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shared_material import REPOSITORY
+from shared_material import REPOSITORY, SHARED
 
 import onert
 
@@ -14,7 +14,11 @@ from . import toys
 from .machines import SOUND, Machine, call, every_machine, linked, undefined
 
 MICRO = Machine("cortex-m", "thumbv7em-none-eabihf", ("arm-linux-gnueabihf-gcc",), ())
-SHIPPED = {name: onert.load(REPOSITORY / "nnpackage" / "examples" / name) for name in ("digits_float", "digits_int8")}
+LIGHT = ("mlperf-tiny/kws_ref_model", "tflite-micro/trained_lstm", "generated-keras/cf_while_cond_fp32")
+"""Shared models that every machine runs in little time."""
+TRAINED = {name: REPOSITORY / "nnpackage" / "examples" / name for name in ("digits_float", "digits_int8")}
+if SHARED.is_dir():
+    TRAINED |= {name.partition("/")[2]: SHARED / "models" / f"{name}.tflite" for name in LIGHT}
 LIBRARIES = {
     "_GLOBAL_OFFSET_TABLE_",
     "floorf",
@@ -37,14 +41,15 @@ OUTSIDE = np.array([4, 3, 2, 9], np.int32)
 
 @every_machine
 def test_an_object_of_several_models_gives_the_reference_results(tmp_path: Path, machine: Machine) -> None:
-    models = {"net": toys.network(), "lookup": toys.lookup(), **SHIPPED}
+    models = {"net": toys.network(), "lookup": toys.lookup()}
+    models |= {name: onert.load(path) for name, path in TRAINED.items()}
     files = onert.bundle(models, tmp_path, name="all", target=machine.target, cpu=machine.cpu)
     if machine.target != "wasm32":
         assert undefined(machine, files.paths["o"]) <= LIBRARIES
     program = linked(machine, tmp_path)
     assert program.run([OUTSIDE], "lookup")[0] == 1
     for entry, package in models.items():
-        if entry in SHIPPED and machine not in SOUND:
+        if entry in TRAINED and machine not in SOUND:
             continue
         inputs, wanted = ([LENT], toys.reference(package, [LENT])) if entry == "lookup" else toys.asked(package)
         code, outputs = program.run(inputs, entry)

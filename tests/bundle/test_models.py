@@ -15,16 +15,15 @@ from onert.ir import Package
 
 from . import toys
 from .machines import HOST, Machine, every_sound_machine, needs_compiler, run, undefined
-from .test_machines import LIBRARIES
+from .test_machines import LIBRARIES, LIGHT
 
 Array = np.ndarray[Any, Any]
 
-LIGHT = ("mlperf-tiny/kws_ref_model", "tflite-micro/trained_lstm", "generated-keras/cf_while_cond_fp32")
-"""Models that every machine runs in little time."""
-HEAVY = (
-    "google-coral/mobilenet_v1_0.5_160_quant",
-    "mediapipe-git/face_landmark",
-    "ocr_tflite/ocr_dr",
+HERE_TOO = ("google-coral/mobilenet_v1_0.5_160_quant", "mediapipe-git/face_landmark", "ocr_tflite/ocr_dr")
+"""Models that run on this machine in the default suite too."""
+MODELS = (
+    *HERE_TOO,
+    *LIGHT,
     "arm-ml-zoo/ds_cnn_quantized",
     "tflite-support/yamnet_audio_classifier_with_metadata",
     "lyra/lyragan",
@@ -51,22 +50,15 @@ def _runs_alike(name: str, machine: Machine, folder: Path, cpu: str | None) -> N
 
 
 @needs_shared
-@every_sound_machine
-@pytest.mark.parametrize("name", LIGHT, ids=lambda n: n.partition("/")[2])
-def test_models_of_others_run_on_every_machine(tmp_path: Path, machine: Machine, name: str) -> None:
-    _runs_alike(name, machine, tmp_path, machine.cpu)
-
-
-@needs_shared
 @needs_compiler
-@pytest.mark.parametrize("name", HEAVY, ids=lambda n: n.partition("/")[2])
-def test_larger_models_of_others_run_here(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", HERE_TOO, ids=lambda n: n.partition("/")[2])
+def test_models_of_others_run_here(tmp_path: Path, name: str) -> None:
     _runs_alike(name, HOST, tmp_path, "native")
 
 
 @pytest.mark.long
 @needs_shared
 @every_sound_machine
-@pytest.mark.parametrize("name", HEAVY, ids=lambda n: n.partition("/")[2])
-def test_larger_models_of_others_run_on_every_machine(tmp_path: Path, machine: Machine, name: str) -> None:
+@pytest.mark.parametrize("name", MODELS, ids=lambda n: n.partition("/")[2])
+def test_models_of_others_run_on_every_machine(tmp_path: Path, machine: Machine, name: str) -> None:
     _runs_alike(name, machine, tmp_path, machine.cpu)

@@ -72,7 +72,7 @@ def test_two_entry_points_of_one_name_are_refused(
     models = [str(two_models), str(two_models)]
     assert main([*models, "-o", str(tmp_path / "out"), "--entry", "a", "--entry", "a"]) == 2
     assert capsys.readouterr().err == "onert_bundle: --entry gives 'a' twice, expected names that differ\n"
-    assert main([*models, "-o", str(tmp_path / "out"), "--json"]) == 0
+    assert main([*models, "-o", str(tmp_path / "out"), "--cpu", "native", "--json"]) == 0
     text = Path(json.loads(capsys.readouterr().out)["files"]["h"]).read_text()
     assert "int two(const uint8_t" in text
     assert "int two__1(const uint8_t" in text
@@ -105,7 +105,7 @@ def two_models(tmp_path: Path) -> Path:
 def test_tensors_of_a_package_are_called_as_in_process(tmp_path: Path, two_models: Path) -> None:
     package = onert.load(two_models)
     program = onert.compile(package)
-    onert.bundle(package, tmp_path / "out", name="two")
+    onert.bundle(package, tmp_path / "out", name="two", cpu="native")
     loaded = onert.load_bundle(tmp_path / "out")
     assert [i.name for i in loaded.inputs()] == [i.name for i in program.inputs]
     assert [i.name for i in loaded.outputs()] == [i.name for i in program.outputs]

@@ -156,7 +156,8 @@ def test_state_advances_only_when_a_run_ends_well(tmp_path: Path, steps: bool) -
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_hook_is_called_around_every_layer(tmp_path: Path, threads: int) -> None:
-    onert.bundle(onert.load(DIGITS), tmp_path, name="net", instrument=True, embed_weights=True, threads=threads)
+    options = {"instrument": True, "embed_weights": True, "cpu": "native"}
+    onert.bundle(onert.load(DIGITS), tmp_path, name="net", threads=threads, **options)  # type: ignore[arg-type]
     before = (
         "static uint32_t called, wrong;\n"
         "void net_hook(uint32_t layer, uint32_t ended) {\n"

@@ -37,12 +37,13 @@ def test_its_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 @needs_compiler
 def test_several_models_are_several_entries(tmp_path: Path) -> None:
-    assert main([DIGITS, LENET, "-o", str(tmp_path), "--name", "all"]) == 0
+    assert main([DIGITS, LENET, "-o", str(tmp_path), "--name", "all", "--cpu", "native"]) == 0
     loaded = onert.load_bundle(tmp_path)
     assert loaded.entries == ("digits_float", "lenet_mnist")
     (scores,) = loaded.run([np.zeros((1, 28, 28, 1), np.float32)], "lenet_mnist").values()
     assert scores.shape == (1, 10)
-    assert main([DIGITS, LENET, "-o", str(tmp_path / "named"), "--entry", "small", "--entry", "large"]) == 0
+    named = ["--entry", "small", "--entry", "large", "--cpu", "native"]
+    assert main([DIGITS, LENET, "-o", str(tmp_path / "named"), *named]) == 0
     assert onert.load_bundle(tmp_path / "named").entries == ("small", "large")
 
 
