@@ -32,6 +32,7 @@ def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ["RAY_raylet_start_wait_time_s"] = str(round(min(PATIENCE, 300)))  # 30 is not enough on a busy machine
     store = 100 << 20
     made = Cluster(
         initialize_head=True,
