@@ -220,6 +220,20 @@ CASES = [
         for dtype in (np.float64, np.int32, np.int64)
         for adjoint in (False, True)
     ),
+    *(
+        Case(
+            f"int32 sums of {dtype.name.lower()} with one matrix{' turned round' if adjoint else ''}",
+            BatchMatMul(adjoint_y=adjoint, output=DType.INT32),
+            (_stored(dtype, 2, 3, 37), _stored(DType.INT8, *((19, 37) if adjoint else (37, 19)))),
+            (
+                _stored(dtype, 2, 3, 37).astype(np.int32)
+                @ (_stored(DType.INT8, 19, 37).T if adjoint else _stored(DType.INT8, 37, 19)).astype(np.int32),
+            ),
+            constant=(1,),
+        )
+        for dtype in (DType.INT8, DType.UINT8)
+        for adjoint in (False, True)
+    ),
     Case(
         "int32 sums of int8",
         BatchMatMul(output=DType.INT32),

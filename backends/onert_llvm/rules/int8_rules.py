@@ -52,6 +52,9 @@ _REAL: dict[type[Op], Rule] = {
 }
 """Bytes with bytes whose sums become floats."""
 
+_SUMS = rule("contraction.byte_products.sums")
+"""Bytes with a constant matrix of bytes, whose sums are the result."""
+
 _IMAGES: dict[type[Op], Rule] = {
     Conv2D: rule("contraction.dynamic_range_conv_fc", "lower_convolution"),
     DepthwiseConv2D: rule("contraction.dynamic_range_conv_fc", "lower_depthwise"),
@@ -78,6 +81,8 @@ def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
         elif type(op) in _DYNAMIC and types.output.dtype is DType.FLOAT32:
             several = type(op) in _IMAGES and types.input(0).shape[0] != 1
             table = _IMAGES if several else _DYNAMIC
+        elif isinstance(op, BatchMatMul) and types.output.dtype is DType.INT32:
+            yield _SUMS
         if type(op) in table:
             yield table[type(op)]
         if type(op) in _ELEMENTWISE:

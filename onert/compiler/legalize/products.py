@@ -90,11 +90,11 @@ def _exact_dot(d: Draft, op: HloDotGeneral, types: CallTypes, operands: Sequence
 
 def _why_not_bytes(op: BatchMatMul, types: CallTypes) -> str | None:
     x, y = types.input(0), types.input(1)
-    if op.output is not DType.INT32 or x.dtype is not DType.INT8 or y.dtype is not DType.INT8:
+    if op.output is not DType.INT32 or x.dtype not in (DType.INT8, DType.UINT8) or y.dtype is not DType.INT8:
         return "only bytes that become int32 are multiplied as floats"
     if 0 in (*x.shape, *y.shape):
         return "a tensor has no elements"
-    depth = static(x.shape)[-2 if op.adjoint_x else -1]
+    depth = static(x.shape)[-2 if op.adjoint_x else -1] * (2 if x.dtype is DType.UINT8 else 1)
     return None if depth < EXACT_TERMS else f"float32 does not hold sums of {depth} products of bytes exactly"
 
 

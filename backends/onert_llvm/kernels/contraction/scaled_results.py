@@ -18,7 +18,8 @@ class Scaled(Value):
     """Sums in float32 times their column's factor, then the epilogue.
 
     Slots `start` (32 bits, where accumulators begin) and `factors` have an element for each column, whole registers of
-    them. Where `stored` is "i8" or "u8" results are cut off to such bytes; not-a-number is the largest of them.
+    them. Where `stored` is "i8" or "u8" results are cut off to such bytes; not-a-number is the largest of them. With
+    "i32" the sums are stored as they are.
     """
 
     epilogue: Epilogue = PLAIN
@@ -26,25 +27,27 @@ class Scaled(Value):
 
     @property
     def slots(self) -> tuple[str, ...]:
-        return ("start", "factors", *self.epilogue.slots)
+        return ("start", *(() if self.stored == "i32" else ("factors",)), *self.epilogue.slots)
 
     @property
     def element(self) -> Type:
         """What is stored."""
-        return I8 if self.stored else F32
+        return {"": F32, "i32": I32}.get(self.stored, I8)
 
     def start(self, k: Kernel, task: Task, column: Val) -> Val:
         """Where the accumulators of a register of columns begin."""
         return task.view("start", I32, 1)[column].load(k.isa.f32)
 
     def real(self, k: Kernel, task: Task, acc: Val, row: Val, column: Val, mask: Val | None) -> Val:
-        """A register of sums as real numbers."""
+        """A register of sums as real numbers, or as they are."""
+        if self.stored == "i32":
+            return acc
         factors = task.view("factors", F32, 1)[column].load(k.isa.f32)
         return acc.cast(F32) * factors
 
     def final(self, value: Val) -> Val:
         """A register of results as it is stored."""
-        if not self.stored:
+        if self.stored not in _BOUNDS:
             return value
         low, high = _BOUNDS[self.stored]
         whole = value.ne(value).select(high, value.clamp(low, high))

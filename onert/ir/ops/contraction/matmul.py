@@ -37,10 +37,10 @@ class BatchMatMul(Op):
     Operands: `x` [..., rows, depth], or [..., depth, rows] with `adjoint_x`; `y` [..., depth, columns], or
     [..., columns, depth] with `adjoint_y`; at least two dimensions each. Result: [..., rows, columns].
 
-    Element types: floats; int8 with int8 (to int8, or with `output` INT32 to the plain sums); int16 with int16 or int8,
-    zero points 0; int8 or uint8 with either to FLOAT32, exact sums in float32 times the product of both scales in
-    float32; float `x` with int8 `y`, where each row of `x` is quantised when it runs, symmetrically or with
-    `asymmetric_inputs`, and `y` has one scale or one for each column.
+    Element types: floats; int8 with int8 (to int8, or with `output` INT32 to the plain sums of what is stored, for
+    uint8 with int8 too); int16 with int16 or int8, zero points 0; int8 or uint8 with either to FLOAT32, exact sums in
+    float32 times the product of both scales in float32; float `x` with int8 `y`, where each row of `x` is quantised
+    when it runs, symmetrically or with `asymmetric_inputs`, and `y` has one scale or one for each column.
 
     Source: TFLite BATCH_MATMUL, kernels/batch_matmul.cc and kernels/internal/reference/batch_matmul.h.
     """
@@ -77,6 +77,9 @@ class BatchMatMul(Op):
                     f"{name} operand is {operand.dtype.text} for a result of f32, expected i8 or u8",
                 )
                 require_scale(f"{name} operand", operand)
+            return
+        if x.dtype is DType.UINT8 and self.output is DType.INT32:
+            require(y.dtype is DType.INT8, f"second operand is {y}, expected {DType.INT8.text}")
             return
         if x.dtype in _PAIRS:
             allowed = _PAIRS[x.dtype]

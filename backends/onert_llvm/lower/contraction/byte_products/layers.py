@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve
 
-from onert.ir import Array, CallTypes, DType
+from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
@@ -50,7 +50,8 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     weights = np.ascontiguousarray(lowering.elements(w).T)[None]
     depth = weights.shape[1]
     m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
-    _multiply(lowering, operations, weights, (m, depth), None)
+    after, how = results(lowering, operations, weights.shape[2])
+    multiply(lowering, operations[0], weights, (m, depth), after, how)
 
 
 def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -65,7 +66,8 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     shape = (kh, kw * c, n) if geometry.patched(c) else (kh * kw, c, n)
     ordered = np.ascontiguousarray(weights.transpose(1, 2, 3, 0).reshape(shape))
     rows = geometry.rows, c * op.stride_height * op.stride_width
-    _multiply(lowering, operations, ordered, rows, geometry)
+    after, how = results(lowering, operations, n)
+    multiply(lowering, operations[0], ordered, rows, after, how, geometry)
 
 
 def results(lowering: Lowering, operations: Sequence[int], width: int) -> tuple[Tail, Scaled]:
@@ -82,26 +84,31 @@ def columns(lowering: Lowering, x: int, w: int, weights: Array) -> dict[str, Slo
     """Where the accumulators of the columns of `weights[taps, k, n]` begin, and their factors, in whole registers."""
     n, lanes, source = weights.shape[2], lowering.isa.f32, lowering.type(x)
     start, factors = (np.zeros(-(-n // lanes) * lanes, t) for t in (np.int32, np.float32))
-    moved = source.zero_point + offset(lowering.isa, source.dtype is DType.INT8)
+    moved = _zero(source) + offset(lowering.isa, source.dtype is DType.INT8)
     start[:n] = -moved * weights.astype(np.int64).sum((0, 1))
     scales = lowering.type(w).quantization
-    assert scales is not None
-    factors[:n] = np.float32(source.scale) * np.asarray(scales.scales, np.float32)
+    if source.quantization is not None and scales is not None:
+        factors[:n] = np.float32(source.scale) * np.asarray(scales.scales, np.float32)
     return {"start": lowering.constant(start), "factors": lowering.constant(factors)}
 
 
-def _multiply(
+def _zero(type_: TensorType) -> int:
+    return 0 if type_.quantization is None else type_.zero_point
+
+
+def multiply(
     lowering: Lowering,
-    operations: Sequence[int],
+    at: int,
     weights: Array,
     rows: tuple[int, int],
-    geometry: Plane | None,
+    after: Tail,
+    how: Scaled,
+    geometry: Plane | None = None,
 ) -> None:
     """The product with `weights[taps, k, n]`; `rows`: how many, and the bytes of each that no other reads."""
-    x, w = lowering.operation(operations[0]).used
+    x, w = lowering.operation(at).used
     (m, row_bytes), (taps, depth, n) = rows, weights.shape
     pointwise, rest = geometry is None or geometry.pointwise, depth % GROUP[lowering.isa.dot]
-    after, how = results(lowering, operations, n)
     source = lowering.type(x)
     signed = source.dtype is DType.INT8
     tile = lowering.tile((GemmInt8, pointwise, rest, signed, how), Shape(m, n, taps * depth, integer=True))
@@ -113,7 +120,7 @@ def _multiply(
         slots |= {"a": lowering.operand(x), "k": depth, "lda": depth}
     else:
         channels = geometry.channels
-        padding = lowering.constant(np.full(channels, source.zero_point, source.dtype.numpy))
+        padding = lowering.constant(np.full(channels, _zero(source), source.dtype.numpy))
         slots |= geometry.slots | {"input": lowering.operand(x), "zero": padding}
         if geometry.patched(channels):
             height, width = geometry.window
@@ -122,4 +129,4 @@ def _multiply(
             algorithm = ConvInt8(fetching(tile, lowering.isa), rest, signed, how)
             slots["k"] = depth
     reads, flops = (x, *after.reads), 2 * m * taps * depth * n
-    lowering.emit(operations[0], algorithm, slots, product.tiles, reads, after.writes, flops)
+    lowering.emit(at, algorithm, slots, product.tiles, reads, after.writes, flops)

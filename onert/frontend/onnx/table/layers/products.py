@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from onert.frontend.onnx.building import binary, cast, like, require_rank, reshape, transpose
 from onert.frontend.onnx.draft import Draft
 from onert.frontend.onnx.node import Importer, Node
-from onert.ir import DType, ModelError
+from onert.ir import Array, DType, ModelError
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.reshape import ExpandDims, Squeeze
@@ -58,14 +60,39 @@ def _gemm(node: Node) -> int:
     return out if c is None else binary(d, BinaryKind.ADD, out, c)
 
 
+def _signed(node: Node) -> Array | None:
+    """The second matrix of a product of integers less its zero points, where these are constant signed bytes.
+
+    None where there is no such matrix, or the first operand is a vector or of unknown rank.
+    """
+    d = node.draft
+    x, y = d.type(node.input(0)), d.value(node.input(1))
+    zero = d.value(node.input(3)) if node.has(3) else np.zeros((), np.int8)
+    if y is None or zero is None or y.ndim != 2 or zero.ndim > 1 or not x.ranked or x.rank < 2 or not y.size:
+        return None
+    if zero.size not in (1, y.shape[1]) or y.dtype.itemsize != 1:
+        return None
+    found = y.astype(np.int32) - zero.reshape(-1).astype(np.int32)
+    return found.astype(np.int8) if found.min() >= -128 and found.max() <= 127 else None
+
+
 def _integers(node: Node) -> int:
     """Sums of products of 8-bit integers less their zero points, as int32."""
     d = node.draft
-    x, y = (cast(d, node.input(i), DType.INT32) for i in (0, 1))
+    matrix = _signed(node)
+    zero = None
     if node.has(2):
         zero = cast(d, node.input(2), DType.INT32)
         if d.type(zero).rank == 1 and d.type(zero).shape[0] not in (1, None):
             zero = reshape(d, zero, (d.type(zero).shape[0], 1))
+    if matrix is not None:
+        sums = d.add(BatchMatMul(output=DType.INT32), node.input(0), d.constant(matrix, DType.INT8))
+        if zero is None:
+            return sums
+        columns = d.constant(matrix.sum(axis=0, dtype=np.int32), DType.INT32)
+        return binary(d, BinaryKind.SUB, sums, binary(d, BinaryKind.MUL, zero, columns))
+    x, y = (cast(d, node.input(i), DType.INT32) for i in (0, 1))
+    if zero is not None:
         x = binary(d, BinaryKind.SUB, x, zero)
     if node.has(3):
         y = binary(d, BinaryKind.SUB, y, cast(d, node.input(3), DType.INT32))

@@ -1,0 +1,117 @@
+"""Quantised ONNX models with constant weights give what ONNX's own evaluator does, on bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+import onert
+from onert.ir import Array
+from onert.ir.ops.contraction.matmul import BatchMatMul
+
+FLOAT, BYTES = TensorProto.FLOAT, {np.uint8: TensorProto.UINT8, np.int8: TensorProto.INT8}
+
+
+def _model(nodes: Sequence[Any], inputs: dict[str, tuple[int, tuple[int, ...]]], constants: dict[str, Array]) -> Any:
+    graph = helper.make_graph(
+        list(nodes),
+        "g",
+        [helper.make_tensor_value_info(n, t, s) for n, (t, s) in inputs.items()],
+        [helper.make_tensor_value_info("y", TensorProto.UNDEFINED, None)],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    graph.output[0].ClearField("type")
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def _draw(kind: type, seed: int, *shape: int) -> Array:
+    limits = np.iinfo(kind)
+    return np.random.default_rng(seed).integers(limits.min, limits.max + 1, shape).astype(kind)
+
+
+def _both(model: Any, inputs: dict[str, Array]) -> tuple[Array, Array, Any]:
+    (expected,) = ReferenceEvaluator(model).run(None, inputs)
+    package = onert.load(model.SerializeToString())
+    execution = onert.Execution(onert.compile(package))
+    (found,) = execution.run(inputs).values()
+    return found, expected, package
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+@pytest.mark.parametrize("weights", [np.uint8, np.int8])
+@pytest.mark.parametrize("given", [False, True])
+def test_products_of_integers_with_constant_weights_are_products_of_bytes(
+    kind: type, weights: type, given: bool
+) -> None:
+    matrix, zero = _draw(np.int8, 3, 37, 19), np.array(0, weights)
+    if weights is np.uint8:
+        matrix, zero = (matrix.astype(np.int32) + 128).astype(np.uint8), np.array(128, np.uint8)
+    inputs: dict[str, Array] = {"x": _draw(kind, 5, 2, 7, 37)}
+    constants = {"w": matrix, "wz": zero}
+    if given:
+        inputs["z"] = np.array(11, kind)
+    else:
+        constants["z"] = np.array(11, kind)
+    declared = {name: (BYTES[kind], array.shape) for name, array in inputs.items()}
+    model = _model([helper.make_node("MatMulInteger", ["x", "w", "z", "wz"], ["y"])], declared, constants)
+    found, expected, package = _both(model, inputs)
+    assert found.dtype == np.int32
+    assert np.array_equal(found, expected)
+    operations = package.models[0].subgraphs[0].operations
+    assert BatchMatMul(output=onert.ir.DType.INT32) in [o.op for o in operations]
+
+
+def test_dynamically_quantised_products_are_those_of_the_evaluator() -> None:
+    x = np.random.default_rng(1).normal(0, 2, (5, 48)).astype(np.float32)
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        helper.make_node("MatMulInteger", ["q", "w", "z"], ["i"]),
+        helper.make_node("Cast", ["i"], ["f"], to=FLOAT),
+        helper.make_node("Mul", ["s", "ws"], ["m"]),
+        helper.make_node("Mul", ["f", "m"], ["y"]),
+    ]
+    constants = {"w": _draw(np.int8, 2, 48, 21), "ws": np.array(0.013, np.float32)}
+    found, expected, _ = _both(_model(nodes, {"x": (FLOAT, x.shape)}, constants), {"x": x})
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+@pytest.mark.parametrize("each", [False, True])
+@pytest.mark.parametrize("operator", ["MatMul", "Gemm", "Conv"])
+def test_a_layer_between_quantisations_differs_by_one_step_at_most_and_seldom(
+    operator: str, each: bool, kind: type
+) -> None:
+    shape, weight = {"Conv": ((1, 6, 9, 8), (10, 6, 3, 3))}.get(operator, ((9, 70), (70, 10)))
+    axis = 0 if operator == "Conv" else 1
+    scales = np.random.default_rng(4).uniform(0.001, 0.01, 10 if each else ()).astype(np.float32)
+    stored = np.clip(_draw(np.int8, 6, *weight), -127, 127).astype(np.int8)
+    zero = np.array(7, kind)
+    q = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["r"]),
+    ]
+    weighted = helper.make_node("DequantizeLinear", ["w", "ws"], ["real"], axis=axis)
+    bias = ["b"] if operator != "MatMul" else []
+    pads = {"pads": [1, 1, 1, 1]} if operator == "Conv" else {}
+    layer = helper.make_node(operator, ["r", "real", *bias], ["p"], **pads)
+    last = helper.make_node("QuantizeLinear", ["p", "ps", "z"], ["y"])
+    constants = {
+        "s": np.array(0.02, np.float32),
+        "z": zero,
+        "w": stored,
+        "ws": scales,
+        "ps": np.array(0.05, np.float32),
+    }
+    constants |= {"b": np.linspace(-1, 1, 10, dtype=np.float32)} if bias else {}
+    model = _model([*q, weighted, layer, last], {"x": (FLOAT, shape)}, constants)
+    x = np.random.default_rng(8).normal(0, 1, shape).astype(np.float32)
+    found, expected, _ = _both(model, {"x": x})
+    assert found.dtype == expected.dtype == kind
+    off = np.abs(found.astype(np.int32) - expected.astype(np.int32))
+    assert off.max() <= 1
+    assert np.count_nonzero(off) <= off.size // 100
