@@ -77,7 +77,8 @@ static void send(const char *name, uintptr_t length, const void *from, uintptr_t
 void fault(void) { leave(FAULT); }
 
 static void __attribute__((noinline)) one(uint32_t number) {
-  volatile uint32_t *word, *below = (volatile uint32_t *)__builtin_frame_address(0) - 64;
+  uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+  volatile uint32_t *word, *below = (volatile uint32_t *)(frame - 128);
   uintptr_t at;
   for (at = 0; at != ACTIVATIONS; ++at) activations[at] = 0xAA; /* an entry expects nothing of them */
   for (word = (uint32_t *)stack_low; word < below; ++word) *word = PAINT;
@@ -86,7 +87,7 @@ static void __attribute__((noinline)) one(uint32_t number) {
   told[number][1] = counted();
   for (word = (uint32_t *)stack_low; *word == PAINT; ++word) {
   }
-  told[number][2] = (uint32_t)((uintptr_t)stack_top - (uintptr_t)word);
+  told[number][2] = (uint32_t)(frame - (uintptr_t)word);
 }
 
 void run(void) {

@@ -35,8 +35,8 @@ FOREIGN = (
 )
 
 
-START = 512
-"""Bytes of a board's stack that its own start takes at most, and what the compiler's library takes."""
+START = 128
+"""Bytes of stack that a board's call and the compiler's library take at most."""
 CALLED = 256
 """Bytes that a call may take less than the report says: paths of code that inputs do not lead to."""
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +14,10 @@ from attrs import evolve
 from shared_material import REPOSITORY
 
 import onert
+from onert.backend import TensorInfo
 from onert.bundle.macros import C_TYPES
 from onert.bundle.names import identifier
+from onert.bundle.wanted import Files
 from onert.ir import Constant, DType, Package, Quantization, Resource, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
@@ -22,6 +27,7 @@ from .machines import HOST, call, compile_program, needs_compiler
 
 pytestmark = needs_compiler
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion", "-Wcast-qual", "-Wshadow", "-Wundef")
+BYTES = Quantization((0.5,), (7,))
 FIRST = np.array([3, -1, 0.5], np.float32)
 
 
@@ -36,8 +42,8 @@ def _odd() -> Package:
     total = b.variable(floats, "total")
     added = b.add(Binary(BinaryKind.ADD), total, b.input(floats, "more"))
     b.update(total, added)
-    bytes_ = b.variable(TensorType(DType.INT8, (5,), Quantization((0.5,), (7,))), "bytes")
-    b.update(bytes_, b.input(TensorType(DType.INT8, (5,), Quantization((0.5,), (7,))), "bytes in"))
+    bytes_ = b.variable(TensorType(DType.INT8, (5,), BYTES), "bytes")
+    b.update(bytes_, b.input(TensorType(DType.INT8, (5,), BYTES), "bytes in"))
     graph = b.model([added, x]).primary
     held = {total: Resource("", "n", Constant(FIRST))}
     operands = tuple(evolve(o, resource=held[at]) if at in held else o for at, o in enumerate(graph.operands))
@@ -96,7 +102,12 @@ def test_every_macro_of_a_variable_is_what_the_model_says(tmp_path: Path, name: 
         f"{upper}_VERSIONS == {len(files.versions)}",
         f"{upper}_ERROR_COUNT == 0",
     ]
-    for info in (*program.inputs, *program.outputs):
+    state = (
+        [TensorInfo("total", DType.FLOAT32, (3,)), TensorInfo("bytes", DType.INT8, (5,), BYTES)]
+        if name == "odd"
+        else []
+    )
+    for info in (*program.inputs, *program.outputs, *state):
         known = info.name or ("output_0" if info in program.outputs else "input_0")
         macro = _macro(package, known, taken) if package.name == name else f"{upper}_{identifier(known)}"
         t, shape = info.type, info.shape
@@ -126,6 +137,44 @@ def test_every_macro_of_a_variable_is_what_the_model_says(tmp_path: Path, name: 
     )
     compile_program(HOST, tmp_path, name, source, tmp_path / "main", "-Wno-sign-compare")
     call(tmp_path / "main")
+
+
+HAVING: list[tuple[dict[str, Any], set[str]]] = [
+    ({"api": "static"}, set()),
+    ({"api": "dynamic"}, {"CONFIG"}),
+    ({"threads": 2}, {"CONFIG", "STOP"}),
+    ({"steps": True, "api": "static"}, {"STEP"}),
+    ({"instrument": True, "api": "static"}, {"HOOK"}),
+    ({"embed_weights": True, "api": "static"}, {"WEIGHTS"}),
+    ({"cpu": "x86-64,x86-64-v3", "target": "x86_64-linux-gnu", "api": "static"}, {"VERSION"}),
+]
+
+
+@pytest.mark.parametrize(("options", "has"), HAVING, ids=lambda v: "-".join(sorted(v)) or "nothing")
+def test_macros_say_what_a_bundle_has(tmp_path: Path, options: dict[str, Any], has: set[str]) -> None:
+    files = onert.bundle(toys.lookup(), tmp_path, **{"cpu": "native", **options})
+    macros = dict(re.findall(r"^#define LOOKUP_(\w+) +(.+)$", files.paths["h"].read_text(), re.MULTILINE))
+    every = {"CONFIG", "RESET", "STOP", "VERSION", "STEP", "HOOK", "WEIGHTS"}
+    assert {what for what in every if macros[f"HAS_{what}"] == "1"} == has
+    assert {what for what in every if macros[f"HAS_{what}"] == "0"} == every - has
+    assert macros["CONTENT_ID"] == "{" + ", ".join(f"0x{byte:02x}" for byte in _content(files)) + "}"
+    assert macros["VERSION_NAMES"] == json.dumps([v.target for v in files.versions]).replace("[", "{").replace("]", "}")
+    codes = {"ERROR_CONTENT": "(-1)", "ERROR_COUNT": "1", "ERROR_OPERATION_0_GATHER": "1"}
+    if "STEP" in has:
+        codes |= {"MORE": "(-2)", "ERROR_NO_LAYER": "(-3)"}
+    assert {name: value for name, value in macros.items() if name.startswith(("ERROR", "MORE"))} == codes
+    layers = {"LAYERS": "1", "LAYER_NAMES": '{"Gather operation 0"}'} if has & {"STEP", "HOOK"} else {}
+    assert {name: value for name, value in macros.items() if name in ("LAYERS", "LAYER_NAMES")} == layers
+
+
+def _content(files: Files) -> bytes:
+    """What object, weights and header have in common: the end of the weights, which the object may hold."""
+    if "weights" in files.paths:
+        return files.paths["weights"].read_bytes()[-16:]
+    found = re.search(r"^ \* Content: (\w+)$", files.paths["h"].read_text(), re.MULTILINE)
+    assert found is not None
+    assert bytes.fromhex(found[1]) in files.paths["o"].read_bytes()
+    return bytes.fromhex(found[1])
 
 
 def test_reset_restores_what_state_begins_with(tmp_path: Path) -> None:
