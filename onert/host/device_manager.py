@@ -47,10 +47,15 @@ class CompiledFunction:
         return is_stateful(self.program)
 
     @property
-    def steady(self) -> bool:
-        """Whether every run takes about as long: no size depends on what is given, and no loop on elements."""
-        sizes = (size for info in self.program.inputs for size in info.open_shape)
-        return None not in sizes and not any(routine.metered for routine in self.program.routines)
+    def is_open(self) -> bool:
+        """Whether inputs may have several shapes."""
+        return None in (size for info in self.program.inputs for size in info.open_shape)
+
+
+def is_steady(program: Program) -> bool:
+    """Whether every run takes about as long: no size and no loop depends on elements, nor a size on the caller."""
+    sizes = (size for info in program.inputs for size in info.shape)
+    return None not in sizes and not any(routine.metered for routine in program.routines)
 
 
 def is_stateful(program: Program) -> bool:
@@ -267,9 +272,9 @@ class DeviceManager:
         """Run a function on the calling thread, which the device is lent; None where it is busy, or borrows none."""
         return None
 
-    def last_run(self, name: str) -> float:
-        """Seconds that the last run of a function took; infinite where that tells nothing of the next one, or where the
-        device borrows no threads."""
+    def last_run(self, name: str, inputs: Sequence[Array]) -> float:
+        """Seconds that the last run of a function took; infinite where that tells nothing of the next one, on `inputs`,
+        or where the device borrows no threads."""
         return inf
 
     def stop(self) -> None:

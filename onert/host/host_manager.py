@@ -239,7 +239,7 @@ class HostManager:
             request.callback = callback
             if sequence is not None:
                 request.session = self._dispatcher.sessions.of(network, sequence)
-            self._dispatcher.enter(request, here=lend > 0 and network.is_brief(lend))
+            self._dispatcher.enter(request, here=lend > 0 and network.is_brief(lend, arrays))
         except (ExecutionError, HostError) as error:
             self._dispatcher.refused(network)
             return _failed(error, callback)

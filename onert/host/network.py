@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import count
+from math import inf
 from typing import Any
 
 from numpy import ndarray
@@ -98,11 +99,15 @@ class Network:
         self.is_single = only is not None and (only.inputs, only.outputs) == (self.inputs, self.outputs)
         """Whether inputs and outputs are those of the only sub-network, in order."""
 
-    def is_brief(self, seconds: float) -> bool:
-        """Whether its last run took no longer, all sub-networks together, on the devices that were quickest."""
+    def is_brief(self, seconds: float, inputs: Sequence[Array]) -> bool:
+        """Whether its last run took no longer, all sub-networks together, on the devices that were quickest. On each
+        device it must have been one on inputs of these shapes."""
         left = seconds
         for node in self.nodes:
-            left -= min([device.last_run(node.functions[0]) for device in node.devices])
+            times = [device.last_run(node.functions[0], inputs) for device in node.devices]
+            if inf in times:
+                return False
+            left -= min(times)
         return left >= 0
 
     def checked(self, given: Mapping[str, Any] | Sequence[Any]) -> tuple[Array, ...]:

@@ -32,7 +32,8 @@ def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    os.environ["RAY_raylet_start_wait_time_s"] = str(round(min(PATIENCE, 300)))  # 30 is not enough on a busy machine
+    patience = "RAY_raylet_start_wait_time_s"  # 30 are not enough on a busy machine
+    os.environ[patience] = str(round(min(PATIENCE, 300)))
     store = 100 << 20
     made = Cluster(
         initialize_head=True,

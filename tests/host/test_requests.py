@@ -212,10 +212,10 @@ def test_a_caller_that_lends_itself_has_the_answer_of_a_short_run_at_once() -> N
     with HostManager([DeviceConfig(threads=1)]) as host:
         host.add_network("n", squares())
         network = host._network("n")
-        assert not network.is_brief(60.0)  # nobody knows how long a run takes
+        assert not network.is_brief(60.0, [X])  # nobody knows how long a run takes
         host.run_network_blocking("n", [X])
-        assert network.is_brief(60.0)
-        assert not network.is_brief(0.0)
+        assert network.is_brief(60.0, [X])
+        assert not network.is_brief(0.0, [X])
         future = host.run_network("n", [X], lend=60.0, timeout=60.0)
         assert future.done()
         assert output(future.result()) == SQUARES
@@ -228,15 +228,18 @@ def test_a_caller_is_not_lent_to_a_device_that_is_bound_or_elsewhere() -> None:
         with HostManager([device]) as host:
             host.add_network("n", squares())
             assert output(host.run_network("n", [X], lend=60.0).result(PATIENCE)) == SQUARES
-            assert host.devices[0].last_run("n") == float("inf")
+            assert host.devices[0].last_run("n", [X]) == float("inf")
 
 
-def test_a_caller_is_not_lent_where_the_time_of_a_run_depends_on_what_is_given() -> None:
+def test_a_caller_is_lent_for_shapes_that_every_device_has_run_last() -> None:
     b = Builder("open")
     x = b.input(TensorType(DType.FLOAT32, (None, 2)), "x")
     package = Package((b.model([b.add(Binary(BinaryKind.MUL), x, x)]),), "open")
-    with HostManager([DeviceConfig(threads=1)]) as host:
-        host.add_network("n", package)
-        host.run_network_blocking("n", [np.ones((3, 2), np.float32)])
-        assert host.devices[0].last_run("n") == float("inf")
-        assert not host._network("n").is_brief(60.0)
+    three, four = (np.ones((rows, 2), np.float32) for rows in (3, 4))
+    with HostManager([DeviceConfig(threads=1), DeviceConfig(threads=1)]) as host:
+        host.add_network("n", package, copies=2)
+        network = host._network("n")
+        for given, is_brief in ((three, False), (three, True), (four, False), (four, True), (three, False)):
+            host.run_network_blocking("n", [given])
+            assert network.is_brief(60.0, [given]) == is_brief
+        assert min(device.last_run("n", [four]) for device in host.devices) < float("inf")

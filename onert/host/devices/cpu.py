@@ -12,7 +12,7 @@ from weakref import finalize, ref
 
 from onert.exec import Execution
 from onert.host.device_config import DeviceConfig
-from onert.host.device_manager import CompiledFunction, Result
+from onert.host.device_manager import CompiledFunction, Result, is_steady
 from onert.host.errors import ConfigurationError
 from onert.host.memory import program_memory
 from onert.ir import Array
@@ -30,6 +30,7 @@ class _Loaded:
         "_owner",
         "_run",
         "_sessions",
+        "_shapes",
         "_traces",
         "execution",
         "seconds",
@@ -40,7 +41,8 @@ class _Loaded:
     def __init__(self, function: CompiledFunction, owner: CpuDevice) -> None:
         self.execution = Execution(function.program)
         self.stateful = function.stateful
-        self.steady = function.steady
+        self.steady = is_steady(function.program)
+        """Whether runs on inputs of the same shapes as the last take about as long."""
         self._run = self.execution.run
         self._function = function
         self._owner = ref(owner)
@@ -49,6 +51,8 @@ class _Loaded:
         self._sessions: dict[int, Execution] = {}
         self.seconds = inf
         """What the last run took."""
+        self._shapes: list[tuple[int, ...]] | None = [] if function.is_open else None
+        """Those of the last run's inputs, where they may be others the next time."""
 
     def run(self, inputs: Sequence[Array], session: int | None = None) -> list[Array]:
         """The outputs, in order. State starts anew, unless it is a session's: who sent the last request is none of this
@@ -63,7 +67,21 @@ class _Loaded:
                 self.execution.reset_variables()
             found = list(self._run(inputs).values())
         self.seconds = perf_counter() - start
+        if self._shapes is not None:
+            self._note([array.shape for array in inputs])
         return found
+
+    def _note(self, shapes: list[tuple[int, ...]]) -> None:
+        """What the last run says of the next one, where inputs may have several shapes."""
+        if shapes != self._shapes:
+            self.steady = is_steady(self.execution.program)
+            self._shapes = shapes
+
+    def expected(self, inputs: Sequence[Array]) -> float:
+        """Seconds that a run will take, as far as the last one tells; else infinite."""
+        if not self.steady or (self._shapes is not None and self._shapes != [array.shape for array in inputs]):
+            return inf
+        return self.seconds
 
     def _recorded(self, inputs: Sequence[Array], session: int | None) -> list[Array]:
         execution = self.execution if session is None else self._of(session)
@@ -160,9 +178,9 @@ class CpuDevice(WorkerDevice):
     def _run_of(self, name: str) -> Run:
         return self._function(name).run
 
-    def last_run(self, name: str) -> float:
+    def last_run(self, name: str, inputs: Sequence[Array]) -> float:
         found = None if self.config.cores else self._loaded.get(name)
-        return found.seconds if found is not None and found.steady else inf
+        return inf if found is None else found.expected(inputs)
 
     def _function(self, name: str) -> _Loaded:
         found = self._loaded.get(name)
