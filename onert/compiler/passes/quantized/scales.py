@@ -103,14 +103,16 @@ def whole_in(subgraph: Subgraph, operand: int, dtype: DType) -> bool:
 MOST = 127
 """The largest magnitude of a signed byte that has its opposite."""
 
-_SAMPLE = 32
-"""Elements of a row that say whether a scale can be right, before all are looked at."""
+_SAMPLE, _MOST_LOOKS = 64, 8
+"""Elements of a row that say whether a scale can be right, before all are looked at; and how often these are, in the
+mean over all rows, before it is given up.
+"""
 
 
 def on_grid(rows: Array) -> tuple[Array, Array] | None:
     """Rows of float32 as signed bytes and a scale each, whose product in float32 is every element to the bit.
 
-    None where there is no such scale for a row: its largest magnitude stands for a byte, so that there are 128 of them
+    None where no such scale is found for a row: its largest magnitude stands for a byte, so that there are 128 of them
     to try. Rows of zeros have scale 1.
     """
     if rows.size == 0 or not np.isfinite(rows).all():
@@ -120,12 +122,16 @@ def on_grid(rows: Array) -> tuple[Array, Array] | None:
     most = np.abs(rows).max(axis=1)
     left = np.flatnonzero(most > 0)
     sample = np.linspace(0, rows.shape[1] - 1, min(_SAMPLE, rows.shape[1])).astype(np.int64)
+    looked = 0
     for steps in (MOST, MOST + 1, *range(MOST - 1, 0, -1)):
         if not left.size:
             break
+        if looked > _MOST_LOOKS * len(rows):
+            return None
         real = most[left].astype(np.float64) / steps
         ratio = rows[left][:, sample] / real[:, None]
         near = np.abs(ratio - np.rint(ratio)).max(axis=1) < 1e-3
+        looked += int(np.count_nonzero(near))
         done = [at for at in left[near] if _fits(rows[at], most[at] / np.float32(steps), found, scales, int(at))]
         if steps == 1 and len(done) < left.size:
             return None
