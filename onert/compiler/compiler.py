@@ -31,6 +31,7 @@ from onert.ir.analysis.model_inference import infer_model
 from onert.ir.link import link
 from onert.ir.process import imports
 from onert.ir.process.budget import Budget
+from onert.ir.shape import static
 
 from .entry_signature import Entry, enter
 from .extension import load_extensions
@@ -38,6 +39,7 @@ from .lengths import Lengths
 from .limits import STEPS, Limits, limits, spend_operations, steps
 from .options import Options, recordings
 from .pipeline import optimize, pass_names
+from .recipes.recipe import Recipes
 from .routine import compile_routine
 
 if TYPE_CHECKING:
@@ -98,6 +100,7 @@ class Compilation:
         self.measured = _measured(options) if options.use_scheduler else None
         self.programs: dict[tuple[tuple[Shape, Shape], ...], Program] = {}
         self.lengths = Lengths(entry, options)
+        self.recipes: dict[tuple[tuple[int, int], ...], Recipes] = {}
         constants = sum(o.type.nbytes for graph in entry.model.subgraphs for o in graph.operands if o.is_constant)
         self.kept = min(MOST_KEPT, max(KEPT_PROGRAMS, KEPT_BYTES // max(1, constants)))
 
@@ -115,22 +118,50 @@ class Compilation:
         entry = self.entry.reshaped(shapes)
         # Threads that ask for the same at the same time may compile it twice: a lock could stay held by one that is
         # interrupted, or in a child that is forked.
-        program = self.programs.pop(entry.shapes, None) or self.compiled(entry, shapes)
+        program = self.programs.pop(entry.shapes, None) or self.by_recipe(entry, shapes) or self.compiled(entry, shapes)
         self.programs[entry.shapes] = program
         for oldest in tuple(self.programs)[: -self.kept]:
             self.programs.pop(oldest, None)
         return program
 
-    def compiled(self, entry: Entry, shapes: Mapping[int, tuple[int, ...]]) -> Program:
+    def by_recipe(self, entry: Entry, shapes: Mapping[int, tuple[int, ...]]) -> Program | None:
+        """The program for lengths that may be new, made as one for others was; None where it has to be compiled."""
+        alone = self.watch is None and self.measured is None and not self.options.graph_dot_dump
+        opened = self.lengths.opened(entry) if alone and self.options.executor == "Linear" else None
+        if not opened:
+            return None
+        given = [entry.subgraph.type(i).shape for i in entry.subgraph.inputs]
+        lengths = tuple(given[at][axis] for at, axis in opened)
+
+        def compiled(symbols: tuple[int, ...]) -> Program:
+            named = dict(zip(opened, symbols, strict=True))
+            symbolic = {
+                at: tuple(named.get((at, axis), d) for axis, d in enumerate(static(shape)))
+                for at, shape in enumerate(given)
+            }
+            return self.compiled(self.entry.reshaped(symbolic), symbolic, symbolic=True)
+
+        program = self.recipes.setdefault(opened, Recipes()).program(static(lengths), compiled)
+        return None if program is None else evolve(program, specialize=self.specializer(entry, shapes))
+
+    def specializer(
+        self, entry: Entry, shapes: Mapping[int, tuple[int, ...]]
+    ) -> Callable[[Mapping[int, tuple[int, ...]]], Program]:
+        """The programs for other shapes than those of one."""
+
         def specialize(other: Mapping[int, tuple[int, ...]]) -> Program:
             given = {entry.position(position): tuple(shape) for position, shape in other.items()}
             return self.program({**shapes, **given})
 
+        return specialize
+
+    def compiled(self, entry: Entry, shapes: Mapping[int, tuple[int, ...]], symbolic: bool = False) -> Program:
         for backend in self.backends:
             backend.begin(self.options.settings)
         budget = steps(entry.model)
         allowed = limits(entry.model, entry.subgraph, self.entry.subgraph, self.options, self.backends)
-        inputs, entry = entry.inputs, self.lengths.simplified(entry)
+        inputs = entry.inputs
+        entry = self.lengths.with_symbols(entry) if symbolic else self.lengths.simplified(entry)
         entry = evolve(entry, model=_prepared(entry, self, budget, allowed))
         routines, notes = self.routines(entry.model, entry.index, budget, allowed)
         if self.options.graph_dot_dump:
@@ -146,7 +177,7 @@ class Compilation:
             max_iterations=self.options.max_iterations,
             max_memory=allowed.memory,
             max_work=allowed.work,
-            specialize=specialize,
+            specialize=_template if symbolic else self.specializer(entry, shapes),
             notes=notes,
             recordings=recordings(self.options),
             residents=self.residents,
@@ -184,6 +215,11 @@ class Compilation:
         if missing:
             raise CompileError("; ".join(missing))
         return tuple(routines), tuple(notes)
+
+
+def _template(shapes: Mapping[int, tuple[int, ...]]) -> Program:
+    """Stands in a program with symbolic dimensions for what gives others."""
+    raise CompileError("a program with symbolic dimensions cannot be run, and gives no others")
 
 
 def _require_known(options: Options, backends: Sequence[Backend]) -> None:

@@ -32,6 +32,20 @@ class Lengths:
         self._simplified: Subgraph | None = None
         self._kinds = 0
 
+    def opened(self, entry: Entry) -> tuple[tuple[int, int], ...] | None:
+        """The dimensions of which this knows that they change, as positions of inputs and axes, if the entry differs in
+        no others from the first; None where it does, or where it is the first."""
+        given = tuple(entry.subgraph.type(i).shape for i in entry.subgraph.inputs)
+        if self._first is None or not _changed(self._first, given):
+            return None
+        self.simplified(entry)
+        return None if self._simplified is None else tuple(sorted(self._open))
+
+    def with_symbols(self, entry: Entry) -> Entry:
+        """The entry, with symbolic numbers for the open dimensions, as `simplified` gives others."""
+        assert self._simplified is not None
+        return self._entered(self._simplified, entry)
+
     def simplified(self, entry: Entry) -> Entry:
         """The entry, reshaped from this one's, or one with the same results and less to be done."""
         given = tuple(entry.subgraph.type(i).shape for i in entry.subgraph.inputs)
@@ -47,7 +61,10 @@ class Lengths:
             self._simplified = self._made() if self._kinds <= MOST_KINDS else None
         if self._simplified is None:
             return entry
-        graph = _entered(self._simplified, entry.subgraph)
+        return self._entered(self._simplified, entry)
+
+    def _entered(self, simplified: Subgraph, entry: Entry) -> Entry:
+        graph = _entered(simplified, entry.subgraph)
         graphs = tuple(graph if i == entry.index else g for i, g in enumerate(entry.model.subgraphs))
         return evolve(entry, model=evolve(entry.model, subgraphs=graphs))
 

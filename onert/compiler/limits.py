@@ -19,6 +19,7 @@ from onert.backend.evaluating import work_of_evaluating
 from onert.ir import CallTypes, CompileError, Op, Subgraph, Subgraphs, TensorType
 from onert.ir.analysis.cost import cost
 from onert.ir.process.budget import Budget
+from onert.ir.symbolic.trace import maximum, where_greater
 from onert.ir.value import Value
 
 from .options import Options
@@ -71,8 +72,8 @@ def limits(
     """
     size, elements = _constants(model)
     pairs = [(entry.type(a), declared.type(b)) for a, b in zip(entry.inputs, declared.inputs, strict=True)]
-    given = sum(max(0, _bytes(own) - _bytes(before)) for own, before in pairs)
-    more = sum(max(0, _elements(own) - _elements(before)) for own, before in pairs)
+    given = sum(maximum(0, _bytes(own) - _bytes(before)) for own, before in pairs)
+    more = sum(maximum(0, _elements(own) - _elements(before)) for own, before in pairs)
     products = 2 * elements * more // PRODUCTS  # each element of a filter meets each element of a picture
     memory = MEMORY + MEMORY_PER_BYTE * size + MEMORY_PER_GIVEN_BYTE * given
     work = WORK + WORK_PER_BYTE * size + WORK_PER_GIVEN_BYTE * given + products
@@ -115,7 +116,7 @@ def work_of_a_command(op: Op, types: CallTypes) -> int:
     """The work of one run of an operation in native code."""
     found = cost(op, types)
     idle = max((2 * LANES // max(t.shape[-1] or 1, 1) - 1 for t in types.outputs if t.rank), default=1)
-    quick = PRODUCTS if idle <= 1 and found.flops > LANES * found.nbytes else 1
+    quick = where_greater(found.flops, LANES * found.nbytes, PRODUCTS, 1) if idle <= 1 else 1
     return WORK_OF_A_COMMAND + max(1, idle) * found.flops // quick + WORK_OF_A_BYTE * found.nbytes
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from onert.ir.process.cached import cached
+from onert.ir.process.imports import module
 
 from . import shape as shapes
 from .dtype import Array, DType
@@ -52,6 +53,15 @@ class Constant:
             array = array.view()
             array.flags.writeable = False
         return array
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether elements are numbers of a trace: of the shape of a tensor with symbolic dimensions."""
+        held = self._source
+        if callable(held) or held.dtype != object:
+            return False
+        found: bool = module("onert.ir.symbolic.trace").has_symbols(held)
+        return found
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Constant):

@@ -11,6 +11,7 @@ from attrs import evolve
 from onert.backend import Settings
 from onert.ir import Array, Operation, Subgraph, TensorType
 from onert.ir.shape import static
+from onert.ir.symbolic.trace import Computed, is_symbolic, maximum
 from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec
 from onert_llvm.command.command import (
     PROGRAM,
@@ -100,10 +101,16 @@ class Lowering:
         """An array that kernels read; kept 64-byte aligned."""
         return self.later(lambda: array)
 
-    def later(self, array: Callable[[], Array]) -> Pointer:
+    def later(self, array: Callable[[], Any]) -> Pointer:
         """The same for one that takes long to make: that waits until the last kernel is begun."""
         self._constants.append(array)
         return Pointer(Area.CONSTANT, len(self._constants) - 1)
+
+    def computed(self, function: Callable[..., Array], *numbers: int) -> Pointer:
+        """A constant array that a function gives for numbers, which may be symbolic."""
+        if not any(map(is_symbolic, numbers)):
+            return self.constant(function(*numbers))
+        return self.later(lambda: Computed(lambda *known: aligned(function(*known)), numbers))
 
     def packed(self, weights: Array, columns: Columns, pack: Pack, isa: Isa | None = None) -> Pointer:
         """Constant weights as kernels read them, shared with other programs that have them so."""
@@ -131,7 +138,7 @@ class Lowering:
         for nbytes in sizes:
             found.append(Access(Pointer(Area.SCRATCH, self.lane, offset), nbytes, True))
             offset += -(-nbytes // 64) * 64
-        self._scratch = max(self._scratch, offset)
+        self._scratch = maximum(self._scratch, offset)
         return tuple(found)
 
     def check(self, operation: int, rule: str) -> Pointer:
@@ -209,8 +216,9 @@ class Lowering:
         )
 
 
-def _constant(array: Callable[[], Array]) -> Array:
-    return aligned(array())
+def _constant(array: Callable[[], Any]) -> Any:
+    found = array()
+    return found if isinstance(found, Computed) else aligned(found)
 
 
 def _looking_ahead(commands: Sequence[Command]) -> tuple[Command, ...]:

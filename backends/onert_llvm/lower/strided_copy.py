@@ -1,24 +1,24 @@
 """Boxes of elements: what lies where on both sides of a copy, as commands.
 
-A side is a NumPy view that shows where elements lie and is never read: slicing, transposing and broadcasting it are
-NumPy's own. Both views of a box have one shape.
+A side is a view that says where elements lie. Both views of a box have one shape.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-import numpy as np
 from attrs import evolve, frozen
-from numpy.lib.stride_tricks import as_strided
 
-from onert.ir import Array, BackendError
+from onert.ir import BackendError
+from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Area, Pointer, Slot
 from onert_llvm.kernels.data_movement.strided_copy import ELEMENTS, Core, Move
 from onert_llvm.target.isa import Isa
 
 from .command_builder import Lowering
+from .strided_view import StridedView
 
 _LEAST_SQUARE = 4
 """Elements along either side, from which on turning them in registers beats moving one at a time."""
@@ -29,39 +29,33 @@ _PIECE = 1 << 14
 
 @frozen
 class Side(Value):
-    """A view of a tensor's memory, and where that memory is.
-
-    `start` is the address that stands for the first of its `nbytes` bytes.
-    """
+    """A view of a tensor's memory of `nbytes`, and where that memory is."""
 
     pointer: Pointer
-    view: Array
-    start: int
+    view: StridedView
     nbytes: int
 
-    def at(self, view: Array) -> Side:
+    def at(self, view: StridedView) -> Side:
         """Another view of the same memory."""
         return evolve(self, view=view)
 
     @property
     def offset(self) -> int:
         """Bytes from the tensor's first to the view's first element."""
-        return int(self.view.__array_interface__["data"][0]) - self.start
+        return self.view.offset
 
     @property
     def span(self) -> tuple[int, int]:
         """The first byte of the tensor that the view reaches, and the one behind the last."""
         reaches = [stride * (size - 1) for size, stride in zip(self.view.shape, self.view.strides, strict=True)]
         low, high = (sum(r for r in reaches if (r < 0) is negative) for negative in (True, False))
-        return self.offset + low, self.offset + high + self.view.dtype.itemsize
+        return self.offset + low, self.offset + high + self.view.itemsize
 
 
 def side(pointer: Pointer, shape: Sequence[int], itemsize: int) -> Side:
     """A whole tensor at a pointer, as it lies in memory."""
-    one = np.empty(1, f"V{itemsize}")
-    steps = [itemsize * int(np.prod(shape[i + 1 :], dtype=np.int64)) for i in range(len(shape))]
-    nbytes = itemsize * int(np.prod(tuple(shape), dtype=np.int64))
-    return Side(pointer, as_strided(one, tuple(shape), steps), one.ctypes.data, nbytes)
+    view = StridedView.dense(shape, itemsize)
+    return Side(pointer, view, itemsize * math.prod(shape))
 
 
 def operand(lowering: Lowering, index: int) -> Side:
@@ -82,7 +76,7 @@ class Axis(Value):
         return self.source == inner.source * inner.size and self.target == inner.target * inner.size
 
 
-def axes_of(source: Array, target: Array) -> list[Axis]:
+def axes_of(source: StridedView, target: StridedView) -> list[Axis]:
     """The axes of a box, outermost first: none of size 1, those that continue one another put together."""
     found: list[Axis] = []
     for size, s, t in zip(target.shape, source.strides, target.strides, strict=True):
@@ -104,7 +98,7 @@ def move(lowering: Lowering, at: int, source: Side, target: Side, reads: Sequenc
         first, last = each.span
         if not 0 <= first < last <= each.nbytes:
             raise BackendError(f"a copy would touch bytes {first} to {last} of {each.nbytes}")
-    itemsize = target.view.dtype.itemsize
+    itemsize = target.view.itemsize
     axes = axes_of(source.view, target.view)
     _emit(lowering, at, (source, target), (source.offset, target.offset), axes, itemsize, reads)
 
@@ -120,7 +114,7 @@ def _emit(
 ) -> None:
     if axes and axes[-1].source == axes[-1].target == unit:
         run = axes[-1].size * unit
-        if run > _PIECE:
+        if hint(run) > _PIECE and run >= _PIECE:
             _cut(lowering, at, sides, offsets, axes, unit, reads)
             return
         whole = run in ELEMENTS and all(a.source % run == 0 and a.target % run == 0 for a in axes[:-1])
@@ -130,7 +124,7 @@ def _emit(
     rows, width = axes[-2:]
     square = _square(min(rows.size, width.size), lowering.isa) if core is Core.ACROSS else 0
     outer = axes[:-2]
-    if core is not Core.ACROSS and rows.size * width.size * unit > _PIECE:
+    if core is not Core.ACROSS and hint(rows.size * width.size) * unit > _PIECE:
         outer, rows = [*outer, rows], Axis(1, 0, 0)
     slots: dict[str, Slot] = {}
     for name, pointer_side, offset in zip(("source", "target"), sides, offsets, strict=True):
@@ -139,7 +133,7 @@ def _emit(
         slots |= {name: axis.size, f"{name}_source": axis.source, f"{name}_target": axis.target}
     for i, axis in enumerate(outer):
         slots |= {f"size{i}": axis.size, f"source{i}": axis.source, f"target{i}": axis.target}
-    tiles = int(np.prod([a.size for a in outer], dtype=np.int64))
+    tiles = math.prod([a.size for a in outer])
     touched = [Access(sides[1].pointer, sides[1].span[1], True)]
     if sides[0].pointer.area is Area.SCRATCH:
         touched.append(Access(sides[0].pointer, sides[0].span[1]))
@@ -168,7 +162,10 @@ def _cut(
 
 def _square(size: int, isa: Isa) -> int:
     """The side of the squares of 4-byte elements that are turned where rows and width have this size at least."""
-    return min(isa.f32, 1 << (size.bit_length() - 1))
+    found = 1
+    while 2 * found <= min(size, isa.f32):
+        found *= 2
+    return found
 
 
 def _arranged(axes: list[Axis], unit: int) -> tuple[Core, list[Axis]]:

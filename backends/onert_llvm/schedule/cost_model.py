@@ -10,6 +10,7 @@ from functools import cache
 
 from attrs import evolve, frozen
 
+from onert.ir.symbolic.trace import decided, hint
 from onert.ir.value import Value
 from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS
 from onert_llvm.kernels.contraction.direct.depthwise_strip import Strip
@@ -78,9 +79,9 @@ class Shape(Value):
 
 def product_tile(m: int, n: int, k: int, isa: Isa, integer: bool = False) -> Tile:
     """The tile for a product of `m` rows, `n` columns and `k` terms: the fewest estimated cycles."""
-    shape = Shape(m, n, k, integer)
+    shape = _as_of(Shape(m, n, k, integer), isa, False)
     _, mr, wide = min(_choices(shape, isa, False), key=_cycles)
-    return _tile(shape, isa, mr, columns(n, wide, isa))
+    return _fitting(_tile(shape, isa, mr, columns(n, wide, isa)), m)
 
 
 def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
@@ -90,6 +91,7 @@ def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
     adds in the order that the best one would: results do not depend on what else there is.
     """
     padded = isa.free_masks
+    rows, shape = shape.m, _as_of(shape, isa, padded)
     choices = sorted(_choices(shape, isa, padded), key=_cycles)
     part = _WORTH_NO_INTEGER_CODE if shape.integer else _WORTH_NO_CODE
     most = choices[0][0] + max(choices[0][0] * part, _LITTLE_TIME)
@@ -100,7 +102,72 @@ def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
     )
     best = next(near)
     alike = (tile for tile in near if tile in known and tile.split == best.split)
-    return best if best in known else next(alike, best)
+    return _fitting(best if best in known else next(alike, best), rows)
+
+
+def _fitting(tile: Tile, rows: int) -> Tile:
+    """The tile, for products of no fewer rows than it has."""
+    _require(tile.mr <= rows)
+    return tile
+
+
+def _as_of(shape: Shape, isa: Isa, padded: bool) -> Shape:
+    """A shape whose rows may be symbolic, with the rows of the moment: other numbers of rows that the schedule is used
+    for are those whose best tiles add in the same order, because results do not depend on what ran before.
+    """
+    if shape.m is hint(shape.m):
+        return shape
+    found = evolve(shape, m=hint(shape.m))
+    steady = _steady(shape.n, shape.k, shape.integer, isa, padded)
+    if steady is None or found.m < steady:
+        same = decided(_Split(shape.n, shape.k, shape.integer, isa, padded), shape.m)
+    else:
+        same = shape.m >= steady
+    _require(same)
+    return found
+
+
+def _require(holds: bool) -> None:
+    """Make it a condition of the schedule where sizes are symbolic: it holds for the lengths of the moment."""
+    if not holds:
+        raise ValueError("a schedule does not suit the shape that it was made for")
+
+
+@cache
+def _steady(n: int, k: int, integer: bool, isa: Isa, padded: bool) -> int | None:
+    """From how many rows on the best tile has accumulators enough to add every sum in one.
+
+    With more rows than that, the worst that rounding up to whole tiles costs the one kind is less than what the other
+    kind takes longer for each row. None where that is never so.
+    """
+    many = 1 << 20
+    found = [
+        (cycles / -(-many // mr), mr, _tile(Shape(many, n, k, integer), isa, mr, columns(n, wide, isa)).split)
+        for cycles, mr, wide in _choices(Shape(many, n, k, integer), isa, padded)
+    ]
+    least: int | None = None
+    for cycles, mr, split in found:
+        gains = [c / r - cycles / mr for c, r, s in found if s > 1]
+        if split == 1 and all(gain > 0 for gain in gains):
+            rows = max(mr, *(int(cycles / gain) + 1 for gain in gains)) if gains else mr
+            least = rows if least is None else min(least, rows)
+    return least
+
+
+@frozen
+class _Split(Value):
+    """In how many accumulators the best tile for a product of so many rows adds each sum."""
+
+    n: int
+    k: int
+    integer: bool
+    isa: Isa
+    padded: bool
+
+    def __call__(self, m: int) -> int:
+        shape = Shape(m, self.n, self.k, self.integer)
+        _, mr, wide = min(_choices(shape, self.isa, self.padded), key=_cycles)
+        return _tile(shape, self.isa, mr, columns(self.n, wide, self.isa)).split
 
 
 def _cycles(choice: tuple[float, int, int]) -> float:
@@ -147,6 +214,8 @@ def line_tile(
     `alone`: each output is a row of the product.
     """
 
+    across = hint(out_w)
+
     def cycles(candidate: tuple[int, int, int]) -> float:
         mr, wide, together = candidate
         width = n * together
@@ -154,15 +223,16 @@ def line_tile(
         segment = (window[1] + (together - 1) * stride) * channels
         k = window[0] * segment
         full = width // (wide * isa.f32) if cut.vectors else 0
-        blocks = -(-out_w // (mr * together))
+        blocks = -(-across // (mr * together))
         return blocks * sum(count * _block(mr, v, k) for count, v in ((full, cut.vectors), (1, cut.tail)) if v)
 
     most = 1 if alone else max(1, isa.f32 // n)
     together = range(1, most + 1)
     short = window[1] * channels <= MOST_UNROLLED
-    room = _MOST_IN_LINE if short else out_w
-    candidates = [(mr, v, t) for mr, v in _tiles(isa, False) for t in together if mr * t <= out_w and mr <= room]
+    room = _MOST_IN_LINE if short else across
+    candidates = [(mr, v, t) for mr, v in _tiles(isa, False) for t in together if mr * t <= across and mr <= room]
     mr, wide, chosen = min(candidates, key=cycles)
+    _require(mr * chosen <= out_w)
     return LineTile(Tile(mr, columns(n * chosen, wide, isa)), chosen)
 
 
@@ -208,10 +278,11 @@ def row_work(shape: Shape, tile: Tile, panels: int, row_bytes: int, threads: int
     most = max(1, _CACHE // max(1, row_bytes) // tile.mr)
     fewest = -(-blocks // most)
     right, rest = shape.n * row_bytes, shape.m * (row_bytes + shape.n * (1 if shape.integer else 4))
-    by_columns = _FAR * rest < right * threads
+    by_columns = hint(_FAR * rest) < hint(right * threads)
 
     def cycles(each: int) -> float:
-        groups = -(-blocks // each)
+        each = hint(each)
+        groups = -(-hint(blocks) // each)
         rounds = -(-groups * panels * batches // threads)
         unlike = _UNLIKE if (groups < threads) != by_columns and batches < threads else 0.0
         return rounds * (each + _AGAIN) * (1 + unlike)
@@ -224,8 +295,9 @@ def row_work(shape: Shape, tile: Tile, panels: int, row_bytes: int, threads: int
 def strip(window: tuple[int, int], stride: int, dilation: int, out_w: int, channels: int, isa: Isa) -> Strip:
     """The strip for a depthwise convolution whose output is `out_w` wide."""
     room = 7 if isa.registers >= 32 else 6
-    candidates = range(1, min(room, out_w) + 1)
-    across = min(candidates, key=lambda a: (-(-out_w // a) * (a + 1.5), -a))
+    candidates = range(1, min(room, hint(out_w)) + 1)
+    across = min(candidates, key=lambda a: (-(-hint(out_w) // a) * (a + 1.5), -a))
+    _require(across <= out_w)
     return Strip(window, stride, dilation, across, channels % isa.f32 != 0)
 
 
@@ -234,7 +306,7 @@ def chunk(window: tuple[int, int], in_w: int, channels: int, isa: Isa) -> int:
 
     All of them where that leaves too few registers at a time to be worth beginning strips for.
     """
-    row = window[0] * in_w * isa.vector_bytes
+    row = window[0] * hint(in_w) * isa.vector_bytes
     registers = max(1, _FIRST_CACHE // row)
     most = 1 << registers.bit_length() - 1
     return most * isa.f32 if most >= _LEAST_CHUNK and channels > most * isa.f32 else channels

@@ -8,6 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.backend.planner import PLANNERS
+from onert.ir.symbolic.trace import largest
 
 from .antichain import MOST, heaviest_antichain
 from .claims import Claims, height, neighbours
@@ -37,8 +38,9 @@ def arranged(
     """Tensors of so many bytes in one memory, those that may be alive at a time in different places.
 
     Offsets are multiples of `alignment`, a power of two. `order` says which may be alive at a time where steps keep no
-    fixed order; None for a model too large to say.
+    fixed order; None for a model too large to say. Symbolic sizes are planned for the largest that they may be.
     """
+    nbytes = [largest(n) for n in nbytes]
     sizes = (np.array(nbytes, np.int64) + (alignment - 1)) & -alignment
     near = None if order is None else neighbours(sizes, order.overlaps, MOST_PAIRS)
     planner = "Bump" if near is None else planner

@@ -13,6 +13,7 @@ from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
 from onert.ir import Array, CallTypes, Constant, OnertError, Operand, Operation, Subgraph, evaluate
 from onert.ir.shape import num_elements
+from onert.ir.symbolic.trace import settled
 
 SMALL = 16 << 10  # bytes that a result may always have, however few its operands have
 ROOM = 64 << 20  # bytes by which folding may make a small model larger
@@ -73,7 +74,7 @@ def _types(subgraph: Subgraph, operation: Operation, known: Mapping[int, Operand
 
 def _fold(operation: Operation, types: CallTypes) -> tuple[Array, ...]:
     """The results; none where the operation is to stay."""
-    arrays = [None if t is None or t.data is None else t.data.array for t in types.inputs]
+    arrays = [None if t is None or t.data is None else settled(t.data.array, t.dtype.numpy) for t in types.inputs]
     try:
         results = evaluate(operation.op, arrays, types)
     except _MISHAPS:

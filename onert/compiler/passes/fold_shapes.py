@@ -10,11 +10,20 @@ from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
 from onert.ir import Array, CallTypes, Constant, OnertError, Op, Operation, Subgraph, TensorType, evaluate
 from onert.ir.analysis.inference import declare, infer
-from onert.ir.ops.data_movement.reshape import Rank, ShapeOf
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat, Pack, Unpack
+from onert.ir.ops.data_movement.reshape import Rank, Reshape, ShapeOf
+from onert.ir.ops.data_movement.slicing import Slice, StridedSlice
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.shape import num_elements, static
+from onert.ir.symbolic.trace import has_symbols, is_symbolic, settled
 
 MOST_ELEMENTS = 64
 """Of a tensor that is taken for arithmetic on shapes."""
+
+_EXACT = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL)
+_MOVED = (Concat, Pack, Unpack, Reshape, Slice, StridedSlice, Gather)
 
 _MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 
@@ -74,6 +83,13 @@ def _value(operation: Operation, types: list[TensorType], shapes: set[int]) -> A
     if any(t is not None and t.data is None for t in inputs):
         return None
     arrays = [None if t is None or t.data is None else t.data.array for t in inputs]
+    if any(t is not None and t.data is not None and t.data.is_symbolic for t in inputs):
+        found = _symbolic(operation.op, arrays, output)
+        if found is not None:
+            return found
+        arrays = [
+            a if a is None or t is None else settled(a, t.dtype.numpy) for a, t in zip(arrays, inputs, strict=True)
+        ]
     try:
         (result,) = evaluate(operation.op, arrays, CallTypes(inputs, (output,)))
     except _MISHAPS:
@@ -88,8 +104,25 @@ def _of_type(op: Op, x: TensorType) -> Array | None:
     if isinstance(op, Rank):
         return np.array(x.rank, np.int32)
     if isinstance(op, ShapeOf) and x.is_static:
-        return np.array(static(x.shape), op.to.numpy)
+        symbolic = any(map(is_symbolic, x.shape))
+        return np.array(static(x.shape), object if symbolic else op.to.numpy)
     return None
+
+
+def _symbolic(op: Op, arrays: list[Array | None], output: TensorType) -> Array | None:
+    """What the operation gives, where shapes are symbolic: their elements elsewhere, or sums and products of them.
+    Other arithmetic is that of the element type, of which symbolic numbers know nothing."""
+    exact = isinstance(op, Binary) and op.kind in _EXACT and op.activation is Activation.NONE
+    if op.evaluate is None or not output.dtype.is_integer or not (exact or isinstance(op, _MOVED)):
+        return None
+    try:
+        result = np.asarray(op.evaluate(*arrays), object)
+    except _MISHAPS:
+        return None
+    low, high = output.dtype.limits
+    if result.shape != output.shape or not all(low <= element <= high for element in result.reshape(-1)):
+        return None
+    return result if has_symbols(result) else result.astype(output.dtype.numpy)
 
 
 def _small(type_: TensorType) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -101,7 +102,7 @@ def quantized(
     lowering: Lowering, at: int, x: int, items: int, channels: int, asymmetric: bool, *more: int
 ) -> Quantized:
     """The commands that quantise an input item by item; `more` are sizes of other scratch memory of the operation."""
-    total = int(np.prod(lowering.shape(x), dtype=np.int64))
+    total = math.prod(lowering.shape(x))
     size = total // items
     chunks = -(-size // _PIECE)
     tiles = items * chunks
@@ -209,7 +210,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     assert isinstance(op, FullyConnected)
     x, w, scales, after = _layer(lowering, operations)
     depth = w.shape[1]
-    m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
+    m = math.prod(lowering.shape(x)) // depth
     source = quantized(lowering, at, x, m, 0, op.asymmetric_inputs)
     ordered = np.ascontiguousarray(w.T)[None]
     after = evolve(after, slots=after.slots | columns(lowering, ordered, scales))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,7 +37,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     op = operation.op
     assert isinstance(op, BatchMatMul)
     x, y = operation.used
-    one = int(np.prod(lowering.shape(y)[:-2], dtype=np.int64)) == 1
+    one = math.prod(lowering.shape(y)[:-2]) == 1
     if one and not op.adjoint_x and lowering.subgraph.operands[y].is_constant:
         _packed(lowering, operations, op, x, lowering.elements(y).reshape(lowering.shape(y)[-2:]))
     else:
@@ -46,7 +47,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 def _packed(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: int, weights: Array) -> None:
     w = weights.T if op.adjoint_y else weights
     depth, n = w.shape
-    m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
+    m = math.prod(lowering.shape(x)) // depth
     after = tail(lowering, operations, Activation.NONE, None, n)
     multiply(lowering, operations[0], x, depth, product(lowering, m, w[None]), after)
 
@@ -56,8 +57,8 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
     depth, m = left[-2:] if op.adjoint_x else left[-2:][::-1]
     n = right[-2] if op.adjoint_y else right[-1]
     batches = np.broadcast_shapes(left[:-2], right[:-2])
-    if not op.adjoint_x and int(np.prod(right[:-2], dtype=np.int64)) == 1:
-        m, batches, left = m * int(np.prod(batches, dtype=np.int64)), (), left[-2:]  # all rows meet one matrix
+    if not op.adjoint_x and math.prod(right[:-2]) == 1:
+        m, batches, left = m * math.prod(batches), (), left[-2:]  # all rows meet one matrix
         right = right[-2:]
     b, ldb, extra = _right(lowering, operations[0], op, y, depth, n)
     offsets = np.stack([offsets_of(left[:-2], batches, m * depth), offsets_of(right[:-2], batches, depth * ldb)], -1)
@@ -92,7 +93,7 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
 
 def offsets_of(own: Sequence[int], batches: Sequence[int], size: int) -> Array:
     """Where the matrix of each batch begins in a tensor whose batches broadcast, in elements."""
-    count = int(np.prod(own, dtype=np.int64))
+    count = math.prod(own)
     starts = np.arange(count, dtype=np.int64).reshape(own) * size
     return np.broadcast_to(starts, batches).reshape(-1)
 
@@ -108,7 +109,7 @@ def _right(
     if not op.adjoint_y and (lowering.isa.masks or n % lanes == 0):
         return lowering.operand(y), n, ()
     shape = lowering.shape(y)
-    count = int(np.prod(shape[:-2], dtype=np.int64))
+    count = math.prod(shape[:-2])
     ldb = -(-n // lanes) * lanes
     (room,) = lowering.scratch(count * depth * ldb * 4)
     own = operand(lowering, y)

@@ -234,7 +234,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     assert isinstance(op, FullyConnected)
     x, weight, bias = lowering.layer(operations[0])
     n, depth = lowering.shape(weight)
-    m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
+    m = math.prod(lowering.shape(x)) // depth
     after = tail(lowering, operations, op.activation, bias, n)
     if lowering.subgraph.operands[weight].is_constant:
         code = (True, after.shared(depth).epilogue)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -96,7 +97,7 @@ def _repeated(lowering: Lowering, at: int, x: int, times: int) -> tuple[Pointer,
         return lowering.operand(x), (x,), ()
     own = operand(lowering, x)
     shape = (*own.view.shape, times)
-    (room,) = lowering.scratch(int(np.prod(shape, dtype=np.int64)) * 4)
-    seen = np.broadcast_to(own.view[..., None], shape)
+    (room,) = lowering.scratch(math.prod(shape) * 4)
+    seen = own.view[..., None].broadcast_to(shape)
     move(lowering, at, own.at(seen), side(room.pointer, shape, 4), (x,))
     return room.pointer, (), (evolve(room, write=False),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -103,7 +104,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     layer = layer_of(lowering, operations, Parameters)
     weights = layer.filter.values
     n, depth = weights.shape
-    m = int(np.prod(lowering.shape(layer.source), dtype=np.int64)) // depth
+    m = math.prod(lowering.shape(layer.source)) // depth
     cut, added, scaling = _cut(lowering, layer, m, np.ascontiguousarray(weights.T)[None], depth * _BYTES)
     slots = cut.slots | {"a": layer.input(lowering), "k": depth, "lda": depth}
     layer.emit(lowering, GemmInt16(cut.tile, added, scaling), slots, cut.tiles, 2 * m * depth * n)
@@ -146,7 +147,7 @@ def _repeated(lowering: Lowering, layer: Layer[Parameters], times: int) -> tuple
     """The input with each channel as often as it has filters, in scratch memory."""
     own = operand(lowering, layer.source)
     shape = (*own.view.shape, times)
-    (room,) = lowering.scratch(int(np.prod(shape, dtype=np.int64)) * _BYTES)
-    spread = own.at(np.broadcast_to(own.view[..., None], shape))
+    (room,) = lowering.scratch(math.prod(shape) * _BYTES)
+    spread = own.at(own.view[..., None].broadcast_to(shape))
     move(lowering, layer.operation, spread, side(room.pointer, shape, _BYTES), (layer.source,))
     return room.pointer, (evolve(room, write=False),)

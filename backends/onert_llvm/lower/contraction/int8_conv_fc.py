@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
 from attrs import evolve
 
 from onert.ir import CallTypes
@@ -114,7 +114,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     """A fully connected layer, whose sums TFLite scales by a real number."""
     layer = layer_of(lowering, operations, _outputs(lowering, operations))
     n, depth = layer.filter.values.shape
-    m = int(np.prod(lowering.shape(layer.source), dtype=np.int64)) // depth
+    m = math.prod(lowering.shape(layer.source)) // depth
     if layers.fits(lowering, layer):
         layers.fully_connected(lowering, layer, m)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -57,7 +58,7 @@ def _sides(op: BatchMatMul, left: Sequence[int], right: Sequence[int]) -> _Sides
     batches = np.broadcast_shapes(tuple(left[:-2]), tuple(right[:-2]))
     numbers = []
     for own in (left[:-2], right[:-2]):
-        counted = np.arange(int(np.prod(own, dtype=np.int64)), dtype=np.int64).reshape(tuple(own))
+        counted = np.arange(math.prod(own), dtype=np.int64).reshape(tuple(own))
         numbers.append(np.broadcast_to(counted, batches).reshape(-1))
     return _Sides(m, depth, n, np.stack(numbers, -1))
 
@@ -148,7 +149,7 @@ def _rooms(
 ) -> tuple[_Rooms, _Rooms]:
     """What memory both sides need; all of it at once, for it is there during the operation."""
     x, y = (lowering.type(i) for i in operands)
-    left, right = (int(np.prod(lowering.shape(i)[:-2], dtype=np.int64)) for i in operands)
+    left, right = (math.prod(lowering.shape(i)[:-2]) for i in operands)
     even, padded = -(-sides.k // 2) * 2, -(-sides.n // lowering.isa.f32) * lowering.isa.f32
     sizes = (
         left * sides.m * sides.k * x.dtype.itemsize if op.adjoint_x else 0,
@@ -172,7 +173,7 @@ def _left(lowering: Lowering, at: int, op: BatchMatMul, x: int, rooms: _Rooms, w
         plain = _Side(rooms.turned.pointer, turned.shape[2], rooms.turned)
     if not whole or rooms.made is None:
         return plain
-    rows = flat.size // plain.step
+    rows = math.prod(flat.shape) // plain.step
     even = -(-plain.step // 2) * 2
     slots: dict[str, Slot] = {"x": plain.pointer, "out": rooms.made.pointer, "width": plain.step, "out_step": even}
     slots["zero"] = lowering.type(x).zero_point

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -66,7 +67,7 @@ def _right(lowering: Lowering, at: int, y: int) -> tuple[Pointer, tuple[Access, 
     """The right side with its columns as neighbours, copied to scratch memory."""
     shape, itemsize = lowering.shape(y), lowering.type(y).dtype.itemsize
     columns, depth = shape[-2:]
-    count = int(np.prod(shape[:-2], dtype=np.int64))
+    count = math.prod(shape[:-2])
     (room,) = lowering.scratch(count * depth * columns * itemsize)
     own, target = operand(lowering, y), side(room.pointer, (count, depth, columns), itemsize)
     move(lowering, at, own.at(own.view.reshape(count, columns, depth).swapaxes(1, 2)), target, (y,))

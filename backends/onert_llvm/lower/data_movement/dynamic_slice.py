@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -65,13 +66,13 @@ def _emit(lowering: Lowering, at: int, whole: int, part: int, starts: Sequence[i
     slots: dict[str, Slot] = {
         "whole": lowering.operand(whole),
         "part": lowering.operand(part),
-        "width": int(np.prod(inner[run - 1 :], dtype=np.int64)) * itemsize,
+        "width": math.prod(inner[run - 1 :]) * itemsize,
     }
     for i in range(run):
-        step = int(np.prod(outer[i + 1 :], dtype=np.int64)) * itemsize
+        step = math.prod(outer[i + 1 :]) * itemsize
         slots |= {f"start{i}": places[i][0], f"most{i}": outer[i] - inner[i], f"step{i}": step}
     slots |= {f"size{i}": inner[i] for i in range(run - 1)}
-    tiles = int(np.prod(inner[: run - 1], dtype=np.int64))
+    tiles = math.prod(inner[: run - 1])
     reads = (*starts, part) if put else (*starts, whole)
     algorithm = DynamicSlice(put, tuple(wide for _, wide in places[:run]))
     lowering.emit(at, algorithm, slots, tiles, reads, (whole if put else part,))
@@ -82,6 +83,6 @@ def _starts(lowering: Lowering, starts: Sequence[int], rank: int) -> list[tuple[
     found = [
         (lowering.operand(i, at * lowering.type(i).dtype.itemsize), _WIDE[lowering.type(i).dtype])
         for i in starts
-        for at in range(int(np.prod(lowering.shape(i), dtype=np.int64)))
+        for at in range(math.prod(lowering.shape(i)))
     ]
     return found + [(lowering.constant(np.zeros(16, np.int32)), False) for _ in range(rank - len(found))]

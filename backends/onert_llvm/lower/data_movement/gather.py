@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -126,7 +127,7 @@ def _emit(lowering: Lowering, at: int, s: _Slices, reads: Sequence[int], index: 
 
 
 def _size(shape: Sequence[int]) -> int:
-    return int(np.prod(shape, dtype=np.int64))
+    return math.prod(shape)
 
 
 def why_not_put(op: PutRow, types: CallTypes) -> str | None:

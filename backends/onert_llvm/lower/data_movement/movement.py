@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from onert.ir import Array, CallTypes, Op
+from onert.ir import CallTypes, Op
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.joining import Concat, Pack, Split, SplitV, Unpack
 from onert.ir.ops.data_movement.layout import BatchToSpaceND, SpaceToBatchND
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.data_movement.slicing import Mirror, MirrorPad, Pad
-from onert.ir.shape import normalize_axis
+from onert.ir.shape import normalize_axis, static
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.data_movement.row_copy import CopyRows
 from onert_llvm.kernels.data_movement.strided_copy import ELEMENTS
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.strided_copy import Side, move, operand, side
+from onert_llvm.lower.strided_view import StridedView
 
 from .view_ops import VIEWS, View
 
@@ -61,10 +62,9 @@ def why_not(op: Op, types: CallTypes) -> str | None:
     return None if _count(op, types) <= MOST_BOXES else "it would take too many copies"
 
 
-def _view(op: Op, types: CallTypes) -> Array | None:
+def _view(op: Op, types: CallTypes) -> StridedView | None:
     x = types.input(0)
-    shape = [d or 0 for d in x.shape]
-    return VIEWS[type(op)][0](op, types, np.broadcast_to(np.empty((), f"V{x.dtype.itemsize}"), shape))
+    return VIEWS[type(op)][0](op, types, StridedView.dense(static(x.shape), x.dtype.itemsize))
 
 
 def _count(op: Op, types: CallTypes) -> int:
@@ -118,20 +118,19 @@ def _moved(lowering: Lowering, at: int, op: Op, view: View) -> None:
     move(lowering, at, own.at(seen), _split_like(operand(lowering, target), seen), (source,))
 
 
-def _split_like(target: Side, view: Array) -> Side:
+def _split_like(target: Side, view: StridedView) -> Side:
     """The target with its axes split as those of a view of its elements are."""
-    return side(target.pointer, view.shape, view.dtype.itemsize)
+    return side(target.pointer, view.shape, view.itemsize)
 
 
-def _along(view: Array, axis: int, start: int, size: int) -> Array:
+def _along(view: StridedView, axis: int, start: int, size: int) -> StridedView:
     return view[(slice(None),) * axis + (slice(start, start + size),)]
 
 
-def _entry(view: Array, axis: int, number: int) -> Array:
+def _entry(view: StridedView, axis: int, number: int) -> StridedView:
     """One index of an axis, without the axis; a view even where no axis is left."""
     index: tuple[Any, ...] = (*(slice(None),) * axis, number, ...)
-    out: Array = view[index]
-    return out
+    return view[index]
 
 
 def _concat(lowering: Lowering, at: int, op: Concat) -> None:
@@ -192,7 +191,7 @@ def _filling(lowering: Lowering, at: int) -> tuple[Side, tuple[int, ...]]:
 
 
 def _fill(lowering: Lowering, at: int, value: Side, target: Side, reads: tuple[int, ...]) -> None:
-    move(lowering, at, value.at(np.broadcast_to(value.view, target.view.shape)), target, reads)
+    move(lowering, at, value.at(value.view.broadcast_to(target.view.shape)), target, reads)
 
 
 def _pad(lowering: Lowering, at: int, op: Pad) -> None:
@@ -285,7 +284,7 @@ def _batch_to_space(lowering: Lowering, at: int, op: BatchToSpaceND) -> None:
 def _repeat(lowering: Lowering, at: int, op: Fill) -> None:
     operation = lowering.operation(at)
     value, whole = operand(lowering, operation.used[1]), operand(lowering, operation.outputs[0])
-    everywhere = np.broadcast_to(value.view.reshape(()), whole.view.shape)
+    everywhere = value.view.reshape(()).broadcast_to(whole.view.shape)
     move(lowering, at, value.at(everywhere), whole, (operation.used[1],))
 
 

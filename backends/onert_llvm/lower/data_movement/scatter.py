@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -101,9 +102,9 @@ def lower_sparse(lowering: Lowering, operations: Sequence[int]) -> None:
     shape, result = lowering.shape(operation.outputs[0]), operation.outputs[0]
     kind = _STORED[lowering.type(values).dtype.itemsize]
     everywhere, one = operand(lowering, result), operand(lowering, default)
-    move(lowering, at, one.at(np.broadcast_to(one.view.reshape(()), everywhere.view.shape)), everywhere, (default,))
+    move(lowering, at, one.at(one.view.reshape(()).broadcast_to(everywhere.view.shape)), everywhere, (default,))
     index = lowering.shape(indices)
-    single = int(np.prod(lowering.shape(values))) == 1
+    single = math.prod(lowering.shape(values)) == 1
     depth = index[1] if len(index) == 2 else 1
     _emit(lowering, at, Join.PUT, kind, (indices, values), shape, depth, repeated=single)
 
@@ -127,7 +128,7 @@ def _fill(lowering: Lowering, at: int, elements: Array) -> None:
     """One element everywhere in the result."""
     result = operand(lowering, lowering.operation(at).outputs[0])
     one = side(lowering.constant(elements), (1,), elements.itemsize)
-    move(lowering, at, one.at(np.broadcast_to(one.view, result.view.shape)), result)
+    move(lowering, at, one.at(one.view.broadcast_to(result.view.shape)), result)
 
 
 def _emit(
@@ -167,4 +168,4 @@ def _emit(
 
 
 def _size(shape: Sequence[int]) -> int:
-    return int(np.prod(tuple(shape), dtype=np.int64))
+    return math.prod(tuple(shape))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from onert.ir import Array, CallTypes, Op
+from onert.ir import CallTypes, Op
 from onert.ir.ops.data_movement.layout import DepthToSpace, Reverse, SpaceToDepth, Transpose
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice, StridedSlice, Tile
 from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
 from onert.ir.shape import normalize_axes, static
+from onert_llvm.lower.strided_view import StridedView
 
-View = Callable[[Any, CallTypes, Array], Array | None]
+View = Callable[[Any, CallTypes, StridedView], StridedView | None]
 
 
 def _integers(types: CallTypes, position: int) -> tuple[int, ...]:
@@ -22,48 +23,49 @@ def _integers(types: CallTypes, position: int) -> tuple[int, ...]:
     return tuple(int(v) for v in value.reshape(-1))
 
 
-def _transpose(op: Transpose, types: CallTypes, x: Array) -> Array:
+def _transpose(op: Transpose, types: CallTypes, x: StridedView) -> StridedView:
     return x.transpose(_integers(types, 1))
 
 
-def _slice(op: Slice, types: CallTypes, x: Array) -> Array:
+def _slice(op: Slice, types: CallTypes, x: StridedView) -> StridedView:
     shape = static(types.output.shape)
     parts = tuple(slice(b, b + n) for b, n in zip(_integers(types, 1), shape, strict=True))
     return x[parts] if x.ndim else x  # a part of a scalar would be a copy
 
 
-def _strided_slice(op: StridedSlice, types: CallTypes, x: Array) -> Array:
-    return op.view(x, *(_integers(types, i) for i in (1, 2, 3)))
+def _strided_slice(op: StridedSlice, types: CallTypes, x: StridedView) -> StridedView:
+    seen: Any = op.view(cast(Any, x), *(_integers(types, i) for i in (1, 2, 3)))
+    return cast(StridedView, seen)
 
 
-def _reverse(op: Reverse, types: CallTypes, x: Array) -> Array:
-    return np.flip(x, normalize_axes(_integers(types, 1), x.ndim)) if x.ndim else x  # which would be a copy
+def _reverse(op: Reverse, types: CallTypes, x: StridedView) -> StridedView:
+    return x.flip(normalize_axes(_integers(types, 1), x.ndim)) if x.ndim else x  # which would be a copy
 
 
-def _space_to_depth(op: SpaceToDepth, types: CallTypes, x: Array) -> Array:
+def _space_to_depth(op: SpaceToDepth, types: CallTypes, x: StridedView) -> StridedView:
     n, h, w, c = x.shape
     b = op.block_size
     return x.reshape(n, h // b, b, w // b, b, c).transpose(0, 1, 3, 2, 4, 5)
 
 
-def _depth_to_space(op: DepthToSpace, types: CallTypes, x: Array) -> Array:
+def _depth_to_space(op: DepthToSpace, types: CallTypes, x: StridedView) -> StridedView:
     n, h, w, c = x.shape
     b = op.block_size
     return x.reshape(n, h, w, b, b, c // (b * b)).transpose(0, 1, 3, 2, 4, 5)
 
 
-def _tile(op: Tile, types: CallTypes, x: Array) -> Array:
+def _tile(op: Tile, types: CallTypes, x: StridedView) -> StridedView:
     times = _integers(types, 1)
     both = [d for pair in zip(times, x.shape, strict=True) for d in pair]
     each = x.reshape([d for size in x.shape for d in (1, size)])
-    return np.broadcast_to(each, both)
+    return each.broadcast_to(both)
 
 
-def _broadcast(op: BroadcastTo, types: CallTypes, x: Array) -> Array:
-    return np.broadcast_to(x, static(types.output.shape))
+def _broadcast(op: BroadcastTo, types: CallTypes, x: StridedView) -> StridedView:
+    return x.broadcast_to(static(types.output.shape))
 
 
-def _nearest(op: ResizeNearestNeighbor, types: CallTypes, x: Array) -> Array | None:
+def _nearest(op: ResizeNearestNeighbor, types: CallTypes, x: StridedView) -> StridedView | None:
     """Where the new size is a multiple of the old one and each pixel is repeated as often."""
     n, h, w, c = x.shape
     _, height, width, _ = static(types.output.shape)
@@ -73,7 +75,7 @@ def _nearest(op: ResizeNearestNeighbor, types: CallTypes, x: Array) -> Array | N
     down, across = height // h, width // w
     if not (np.array_equal(rows, np.arange(height) // down) and np.array_equal(columns, np.arange(width) // across)):
         return None
-    return np.broadcast_to(x.reshape(n, h, 1, w, 1, c), (n, h, down, w, across, c))
+    return x.reshape(n, h, 1, w, 1, c).broadcast_to((n, h, down, w, across, c))
 
 
 VIEWS: Mapping[type[Op], tuple[View, tuple[int, ...]]] = {

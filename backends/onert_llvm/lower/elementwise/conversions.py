@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -67,9 +68,9 @@ def lower_channels(lowering: Lowering, operations: Sequence[int]) -> None:
     assert scaled is not None
     axis = 0 if scaled.per_tensor or scaled.axis is None else scaled.axis
     count = 1 if scaled.per_tensor else shape[axis]
-    outer, inner = (int(np.prod(part, dtype=np.int64)) for part in (shape[:axis], shape[axis + 1 :]))
+    outer, inner = (math.prod(part) for part in (shape[:axis], shape[axis + 1 :]))
     if scaled.per_tensor:
-        outer, inner = 1, int(np.prod(shape, dtype=np.int64))
+        outer, inner = 1, math.prod(shape)
     x, zero, scale = Leaf("i0", _STORED[type_.dtype]), Leaf("i1", Kind.I32), Leaf("i2")
     centred = Apply(Fn.SUB, (Apply(Fn.CAST, (x,), Kind.I32), zero), Kind.I32)
     tree = Apply(Fn.MUL, (Apply(Fn.CAST, (centred,), Kind.F32), scale))
@@ -118,4 +119,4 @@ def lower_complex(lowering: Lowering, operations: Sequence[int]) -> None:
     parts = side(lowering.operand(target), (*shape, 2), 4)
     zero = side(lowering.constant(np.zeros(16, np.float32)), (1,), 4)
     move(lowering, at, operand(lowering, source), parts.at(parts.view[..., 0]), (source,))
-    move(lowering, at, zero.at(np.broadcast_to(zero.view, shape)), parts.at(parts.view[..., 1]))
+    move(lowering, at, zero.at(zero.view.broadcast_to(shape)), parts.at(parts.view[..., 1]))

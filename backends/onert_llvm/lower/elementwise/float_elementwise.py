@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-import numpy as np
 from attrs import frozen
 
 from onert.ir import CallTypes, Op
 from onert.ir.ops.elementwise.select import Select
+from onert.ir.symbolic.trace import hint
 from onert.ir.value import Value
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.expression import Apply, Const, Expr, Leaf, checked, leaves
@@ -55,7 +56,7 @@ def lower_elementwise(lowering: Lowering, operations: Sequence[int]) -> None:
 
     def leaf(operand: int, shape: tuple[int, ...]) -> Expr:
         kind = KINDS[lowering.type(operand).dtype]
-        if lowering.subgraph.operands[operand].is_constant and int(np.prod(shape)) == 1:
+        if lowering.subgraph.operands[operand].is_constant and math.prod(shape) == 1:
             return Const(lowering.elements(operand).reshape(()).item(), kind)
         key = (operand, shape)
         if key not in found:
@@ -82,7 +83,7 @@ def operand_shapes(op: Op, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int,
 def _strides(own: tuple[int, ...], whole: tuple[int, ...]) -> tuple[int, ...]:
     """A dense tensor's strides under results that it broadcasts to: 0 where it repeats."""
     padded = (1,) * (len(whole) - len(own)) + own
-    steps = [int(np.prod(padded[i + 1 :], dtype=np.int64)) for i in range(len(padded))]
+    steps = [math.prod(padded[i + 1 :]) for i in range(len(padded))]
     return tuple(0 if d == 1 else s for d, s in zip(padded, steps, strict=True))
 
 
@@ -97,8 +98,8 @@ def _emit(
     (width, inner), outer = axes[-1], axes[:-1] or [(1, (0,) * len(operands))]
     wide = {name: step == 1 for (name, _), step in zip(operands, inner, strict=True)}
     slots: dict[str, Slot] = {"out": lowering.operand(result), "width": width}
-    rows = int(np.prod([size for size, _ in outer], dtype=np.int64))
-    tiles, cut = rows, width > 2 * _PIECE
+    rows = math.prod([size for size, _ in outer])
+    tiles, cut = rows, hint(width) > 2 * _PIECE
     if cut:
         slots |= {"piece": _PIECE, "pieces": -(-width // _PIECE)}
         tiles = rows * -(-width // _PIECE)
@@ -138,7 +139,7 @@ def matrix(shape: tuple[int, ...], flat: bool) -> tuple[int, int]:
     while flat and at > 0 and width < WIDE:
         at -= 1
         width *= shape[at]
-    return int(np.prod(shape[:at], dtype=np.int64)), width
+    return math.prod(shape[:at]), width
 
 
 def _numbered(tree: Expr) -> tuple[Expr, dict[str, str]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-import numpy as np
 from attrs import evolve
 
 from onert.ir import Array, CallTypes, TensorType, evaluate
@@ -35,11 +35,11 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     out = lowering.type(target)
     axis = normalize_axis(op.axis, out.rank)
     shape = lowering.shape(target)
-    rows = int(np.prod(shape[:axis], dtype=np.int64))
-    step = int(np.prod(shape[axis:], dtype=np.int64))
+    rows = math.prod(shape[:axis])
+    step = math.prod(shape[axis:])
     offset = 0
     for source in operation.used:
-        width = int(np.prod(lowering.shape(source)[axis:], dtype=np.int64))
+        width = math.prod(lowering.shape(source)[axis:])
         map_rows(
             lowering,
             at,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-
-import numpy as np
 
 from onert.ir import CallTypes
 from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
@@ -22,7 +21,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """One loop."""
     (at,) = operations
     (x, y), (out,) = lowering.operation(at).used, lowering.operation(at).outputs
-    count = int(np.prod(lowering.shape(out), dtype=np.int64))
+    count = math.prod(lowering.shape(out))
     ends = {"x": x, "y": y, "out": out}
     slots: dict[str, Slot] = {name: lowering.operand(i) for name, i in ends.items()}
     lowering.emit(at, SumTanh(), {**slots, "count": count}, 1, (x, y), (out,), count)

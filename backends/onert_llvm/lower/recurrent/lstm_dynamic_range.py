@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -68,7 +69,7 @@ class _Quantizing(Floats):
         lowering, isa = self.lowering, self.lowering.isa
         weights, scales = self._side_by_side([found.weights[i] for i in gates], [self.kinds.weights[i] for i in gates])
         depth = weights.shape[0]
-        rows = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
+        rows = math.prod(lowering.shape(x)) // depth
         source = quantized(lowering, at, x, rows, 0, self.asymmetric, *sizes)
         given, room = source.more
         bias = lowering.constant(side_by_side([needed(found.bias[i]) for i in gates], isa))

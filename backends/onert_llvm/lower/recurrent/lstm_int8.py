@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -103,7 +104,7 @@ class _Layer:
         lowering, isa = self.lowering, self.lowering.isa
         weights, columns = self._inputs(x)
         depth, n = weights.shape
-        m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
+        m = math.prod(lowering.shape(x)) // depth
         tile = product_tile(m, n, depth, isa, integer=True)
         product = byte_product(lowering, m, weights[None], tile, depth)
         slots: dict[str, Slot] = {

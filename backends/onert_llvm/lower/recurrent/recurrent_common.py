@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -55,7 +56,7 @@ def _full(weights: Array, columns: Columns, lowering: Lowering) -> int:
 def rows_times(lowering: Lowering, at: int, x: int, weights: Array, bias: Array | None, target: Access) -> None:
     """The command that puts every row of `x` times `weights[k, n]` plus the bias into scratch memory."""
     depth, n = weights.shape
-    m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
+    m = math.prod(lowering.shape(x)) // depth
     found = product(lowering, m, weights[None])
     slots: dict[str, Slot] = {**found.slots, "a": lowering.operand(x), "c": target.pointer, "k": depth, "lda": depth}
     if bias is not None:

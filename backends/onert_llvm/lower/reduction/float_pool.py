@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from attrs import evolve
@@ -40,7 +41,7 @@ def why_not(op: Pool2D, types: CallTypes) -> str | None:
     if activated(ACC, op.activation) is None:
         return f"activation {op.activation.name} has no native form"
     _, height, width, _ = static(types.input(0).shape)
-    if min(along.min() for along in op.counted(height, width)) < 1:
+    if op.least_counted(height, width) < 1:
         return "a window lies outside of the picture"
     return None
 
@@ -56,8 +57,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     (h, w), c = plane.size, plane.channels
     tree = activated(ACC, op.activation)
     assert tree is not None
-    seen = counts(op, lowering.shape(source))
-    whole = plane.out == (1, 1) and int(seen[0, 0]) == h * w and not (op.counts_margins and plane.padded)
+    whole = plane.out == (1, 1) and op.counted_first(h, w) == (h, w) and not (op.counts_margins and plane.padded)
     if whole and tree == ACC and op.kind is not Pooling.L2:
         _of_all(lowering, at, op.kind)
         return
@@ -70,13 +70,13 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     }
     algorithm: Algorithm = WindowPoolF32(_GATHERINGS[op.kind], tree, op.counts_margins)
     if plane.taps <= MOST_TAPS and op.kind is not Pooling.L2:
-        algorithm, more = _taps(lowering, op, plane, tree, seen)
+        algorithm, more = _taps(lowering, op, plane, tree)
         slots |= more
     tiles, flops = plane.images * plane.out[0], plane.rows * c * plane.taps
     lowering.emit(at, algorithm, slots, tiles, (source,), (result,), flops)
 
 
-def _taps(lowering: Lowering, op: Pool2D, plane: Plane, tree: Expr, seen: Array) -> tuple[Algorithm, dict[str, Slot]]:
+def _taps(lowering: Lowering, op: Pool2D, plane: Plane, tree: Expr) -> tuple[Algorithm, dict[str, Slot]]:
     """A kernel with the window's taps written out, and the slots it has beside the plane's."""
     mean = op.kind is Pooling.AVERAGE
     cut = strip(plane.window, plane.stride[1], 1, plane.out[1], plane.channels, lowering.isa)
@@ -86,8 +86,13 @@ def _taps(lowering: Lowering, op: Pool2D, plane: Plane, tree: Expr, seen: Array)
         "ldc": plane.channels,
     }
     if mean:
-        slots["scale"] = lowering.constant((1.0 / seen).astype(np.float32).reshape(-1))
+        slots["scale"] = lowering.computed(partial(_scales, op), *plane.size)
     return PoolF32(cut, mean, tree), slots
+
+
+def _scales(op: Pool2D, height: int, width: int) -> Array:
+    """What the sum of each window is multiplied by."""
+    return (1.0 / counts(op, (1, height, width, 1))).astype(np.float32).reshape(-1)
 
 
 def _of_all(lowering: Lowering, at: int, kind: Pooling) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-import numpy as np
 from attrs import evolve
 
 from onert.ir import CallTypes, DType, Op
@@ -82,14 +82,14 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     kind = _stored(dtype)
     fold = (_TRUTHS if dtype is DType.BOOL else _FOLDS)[op.kind]
     runs = _runs(shape, axes)
-    count = int(np.prod([shape[i] for i in axes], dtype=np.int64))
+    count = math.prod([shape[i] for i in axes])
     scale = 1.0 / count if op.kind is Reduction.MEAN else 1.0
     if not any(reduced for reduced, _ in runs):
         seen = side(lowering.operand(result), shape, lowering.type(result).dtype.itemsize)
         move(lowering, at, operand(lowering, source), seen, (source,))
         return
     steps = sum(reduced for reduced, _ in runs)
-    sizes = [int(np.prod([n for _, n in _without_last(runs, i + 1)], dtype=np.int64)) for i in range(steps - 1)]
+    sizes = [math.prod([n for _, n in _without_last(runs, i + 1)]) for i in range(steps - 1)]
     between = lowering.scratch(*(n * dtype.itemsize for n in sizes))
     here = lowering.operand(source)
     for step in range(steps):
@@ -126,7 +126,7 @@ def _step(
     """The reduction of the last run that is reduced: how, its slots but for the tensors, and its work tiles."""
     at = max(i for i, (reduced, _) in enumerate(runs) if reduced)
     size = runs[at][1]
-    before, after = (int(np.prod([n for _, n in part], dtype=np.int64)) for part in (runs[:at], runs[at + 1 :]))
+    before, after = (math.prod([n for _, n in part]) for part in (runs[:at], runs[at + 1 :]))
     if after == 1:
         return ReduceRows(fold, kind), {"step": size, "width": size, "scale": scale}, before
     vectors = min(_MOST_VECTORS, -(-after // lowering.isa.f32))
@@ -138,10 +138,7 @@ def _step(
 def _runs(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[bool, int]]:
     """Neighbouring axes put together: whether they are reduced, and how many elements; axes of 1 are left out."""
     marked = [(i in axes, d) for i, d in enumerate(shape) if d != 1]
-    return [
-        (reduced, int(np.prod([d for _, d in group], dtype=np.int64)))
-        for reduced, group in groupby(marked, key=lambda pair: pair[0])
-    ]
+    return [(reduced, math.prod([d for _, d in group])) for reduced, group in groupby(marked, key=lambda pair: pair[0])]
 
 
 def lower_arg(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -153,7 +150,7 @@ def lower_arg(lowering: Lowering, operations: Sequence[int]) -> None:
     source, result = operation.used[0], operation.outputs[0]
     shape = lowering.shape(source)
     axis = normalize_axis(int(lowering.elements(operation.used[1]).reshape(-1)[0]), len(shape))
-    before, after = (int(np.prod(part, dtype=np.int64)) for part in (shape[:axis], shape[axis + 1 :]))
+    before, after = (math.prod(part) for part in (shape[:axis], shape[axis + 1 :]))
     chunks = -(-after // lowering.isa.f32)
     slots: dict[str, Slot] = {
         "in": lowering.operand(source),
@@ -211,4 +208,4 @@ def lower_norm(lowering: Lowering, operations: Sequence[int]) -> None:
 
 def _rows(lowering: Lowering, index: int) -> tuple[int, int]:
     shape = lowering.shape(index)
-    return int(np.prod(shape[:-1], dtype=np.int64)), shape[-1]
+    return math.prod(shape[:-1]), shape[-1]

@@ -64,7 +64,7 @@ def lower_inverse(lowering: Lowering, operations: Sequence[int]) -> None:
     _, height, width, _ = lowering.shape(out)
     whole = operand(lowering, out)
     zero = side(lowering.constant(np.zeros(16, np.float32)), (1,), 4)
-    move(lowering, at, zero.at(np.broadcast_to(zero.view, whole.view.shape)), whole)
+    move(lowering, at, zero.at(zero.view.broadcast_to(whole.view.shape)), whole)
     down, across = (
         max((size - 1) * stride + reach - total, 0) // 2
         for size, stride, reach, total in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -38,7 +39,7 @@ def lower_pool(lowering: Lowering, operations: Sequence[int]) -> None:
     assert isinstance(op, Pool2D)
     out = lowering.shape(operation.outputs[0])
     geometry = pooled_plane(op, lowering.shape(operation.used[0]), out)
-    slots, flops = pool_slots(lowering, at, geometry), int(np.prod(out, dtype=np.int64)) * geometry.taps
+    slots, flops = pool_slots(lowering, at, geometry), math.prod(out) * geometry.taps
     algorithm = WindowPoolInt16(Gather.AVERAGE if op.kind is Pooling.AVERAGE else Gather.MAX)
     lowering.emit(at, algorithm, slots, out[0] * out[1], operation.used, operation.outputs, flops)
 
@@ -115,7 +116,7 @@ def lower_softmax(lowering: Lowering, operations: Sequence[int]) -> None:
     assert isinstance(op, Softmax)
     source, target = operation.used[0], operation.outputs[0]
     shape = lowering.shape(source)
-    rows = int(np.prod(shape[:-1], dtype=np.int64))
+    rows = math.prod(shape[:-1])
     exps = exponentials_of_16_bits(lowering.type(source).scale, op.beta)
     slots: dict[str, Slot] = {
         "x": lowering.operand(source),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-
-import numpy as np
 
 from onert.ir import CallTypes, DType
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, axis_of
@@ -32,7 +31,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     types = lowering.subgraph.types(operation)
     shape = lowering.shape(source)
     axis = axis_of(types.input(1), len(shape))
-    outer, inner = (int(np.prod(s, dtype=np.int64)) for s in (shape[:axis], shape[axis + 1 :]))
+    outer, inner = (math.prod(s) for s in (shape[:axis], shape[axis + 1 :]))
     chunks = -(-inner // lowering.isa.f32)
     slots: dict[str, Slot] = {
         "x": lowering.operand(source),

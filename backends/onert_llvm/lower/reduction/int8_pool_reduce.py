@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from attrs import evolve, frozen
 
-from onert.ir import CallTypes, DType, TensorType
+from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.arithmetic.window import Margins
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of, mean_multiplier
@@ -77,7 +79,7 @@ def lower_pool(lowering: Lowering, operations: Sequence[int]) -> None:
     plane = pooled_plane(op, x, out)
     cut = evolve(strip(plane.window, op.stride_width, 1, out[2], x[3], lowering.isa), near=plane.near)
     slots = pool_slots(lowering, at, plane) | {"ldc": x[3]}
-    flops = int(np.prod(out, dtype=np.int64)) * plane.taps
+    flops = math.prod(out) * plane.taps
     small = plane.taps <= MOST_TAPS
     algorithm = PoolInt8(cut, average, signed) if small else WindowPoolInt8(average, signed)
     lowering.emit(at, algorithm, slots, out[0] * out[1], operation.used, operation.outputs, flops)
@@ -102,8 +104,13 @@ def pool_slots(lowering: Lowering, at: int, geometry: Plane) -> dict[str, Slot]:
         "high": high,
     }
     if average:
-        slots["count"] = lowering.constant(counts(op, lowering.shape(source)).astype(np.int32))
+        slots["count"] = lowering.computed(partial(_counts, op), *geometry.size)
     return slots
+
+
+def _counts(op: Pool2D, height: int, width: int) -> Array:
+    out: Array = counts(op, (1, height, width, 1)).astype(np.int32)
+    return out
 
 
 def why_no_reduction(op: Reduce, types: CallTypes) -> str | None:
@@ -143,14 +150,14 @@ def block_of(x: TensorType, axes: TensorType) -> tuple[Block, tuple[int, ...] | 
     shape = [d or 0 for d in x.shape]
     real = [i for i in at if shape[i] != 1]
     if not real:
-        return Block(int(np.prod(shape, dtype=np.int64)), 1, 1), None
+        return Block(math.prod(shape), 1, 1), None
     first, last = real[0], real[-1]
     if any(shape[i] != 1 and i not in at for i in range(first, last)):
         kept = [i for i in range(x.rank) if i not in real]
-        outer, count = (int(np.prod([shape[i] for i in part], dtype=np.int64)) for part in (kept, real))
+        outer, count = (math.prod([shape[i] for i in part]) for part in (kept, real))
         return Block(outer, count, 1), (*kept, *real)
     sizes = (shape[:first], shape[first : last + 1], shape[last + 1 :])
-    return Block(*(int(np.prod(s, dtype=np.int64)) for s in sizes)), None
+    return Block(*(math.prod(s) for s in sizes)), None
 
 
 def arranged(lowering: Lowering, at: int, order: tuple[int, ...] | None) -> tuple[Pointer, tuple[Access, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,7 +34,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     x = lowering.type(source)
     kept, powers, shares = exponentials(op.beta * x.scale)
     shape = lowering.shape(source)
-    rows = int(np.prod(shape[:-1], dtype=np.int64))
+    rows = math.prod(shape[:-1])
     slots: dict[str, Slot] = {
         "x": lowering.operand(source),
         "out": lowering.operand(target),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-
-import numpy as np
 
 from onert.ir import CallTypes, DType, Op
 from onert.ir.ops.reduction.scan import CumSum
@@ -39,7 +38,7 @@ def lower_sum(lowering: Lowering, operations: Sequence[int]) -> None:
     (x, axis), (result,) = operation.used, operation.outputs
     shape = lowering.shape(x)
     along = normalize_axis(int(lowering.elements(axis).reshape(-1)[0]), len(shape))
-    before, width = (int(np.prod(part, dtype=np.int64)) for part in (shape[:along], shape[along + 1 :]))
+    before, width = (math.prod(part) for part in (shape[:along], shape[along + 1 :]))
     pieces = -(-width // _PIECE)
     slots: dict[str, Slot] = {
         "x": lowering.operand(x),
@@ -59,7 +58,7 @@ def lower_top(lowering: Lowering, operations: Sequence[int]) -> None:
     operation = lowering.operation(at)
     x, (values, places) = operation.used[0], operation.outputs
     shape, k = lowering.shape(x), lowering.shape(values)[-1]
-    rows = int(np.prod(shape[:-1], dtype=np.int64))
+    rows = math.prod(shape[:-1])
     slots: dict[str, Slot] = {
         "x": lowering.operand(x),
         "values": lowering.operand(values),

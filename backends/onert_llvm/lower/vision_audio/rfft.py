@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -69,7 +70,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     types = lowering.subgraph.types(operation)
     source, target = operation.used[0], operation.outputs[0]
     *outer, height, width = lowering.shape(source)
-    count = int(np.prod(outer, dtype=np.int64))
+    count = math.prod(outer)
     rows, columns = _lengths(types)
     if rows > 1 or columns > _LONGEST or not _fast(columns, _REGISTERS * lowering.isa.f32):
         depth, step = _terms(types), height * width

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onert.ir.dtype import Array, DType
 from onert.ir.errors import RuleError
 from onert.ir.op import require
-from onert.ir.shape import MAX_ELEMENTS, MAX_RANK, Dim, Shape, num_elements
+from onert.ir.shape import MAX_ELEMENTS, MAX_RANK, Dim, Shape, num_elements, text
 from onert.ir.types import TensorType
 
 
@@ -34,8 +34,9 @@ def one_integer(x: TensorType, name: str) -> int | None:
 
 
 def values(x: Array) -> tuple[int, ...]:
-    """The elements of an array of integers."""
-    return tuple(int(v) for v in x.reshape(-1))
+    """The elements of an array of integers, or of objects that are integers or symbolic."""
+    elements = x.reshape(-1)
+    return tuple(elements) if x.dtype == object else tuple(int(v) for v in elements)
 
 
 def length(x: TensorType) -> Dim:
@@ -48,9 +49,9 @@ def checked_shape(dims: tuple[int, ...], name: str) -> tuple[int, ...]:
     require(len(dims) <= MAX_RANK, f"{name} has {len(dims)} dimensions, more than {MAX_RANK}")
     total = 1
     for d in dims:
-        require(d >= 0, f"{name} is {list(dims)}, expected no negative dimension")
+        require(d >= 0, f"{name} is {text(dims)}, expected no negative dimension")
         total *= d
-    require(total <= MAX_ELEMENTS, f"{name} is {list(dims)}, more than {MAX_ELEMENTS} elements")
+    require(total <= MAX_ELEMENTS, f"{name} is {text(dims)}, more than {MAX_ELEMENTS} elements")
     return dims
 
 

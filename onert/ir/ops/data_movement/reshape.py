@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -18,19 +19,19 @@ from onert.ir.types import TensorType, unranked
 
 def resolve(x: Shape, wanted: tuple[int, ...]) -> Shape:
     """The shape `wanted` with its -1 filled in; RuleError if it does not hold x's elements."""
-    require(all(d >= -1 for d in wanted), f"the new shape is {list(wanted)}, expected dimensions of at least -1")
-    require(wanted.count(-1) <= 1, f"the new shape is {list(wanted)}, expected one -1 at the most")
+    require(all(d >= -1 for d in wanted), f"the new shape is {shapes.text(wanted)}, expected dimensions of at least -1")
+    require(wanted.count(-1) <= 1, f"the new shape is {shapes.text(wanted)}, expected one -1 at the most")
     have = shapes.num_elements(x)
     known = sv.checked_shape(tuple(d for d in wanted if d != -1), "the new shape")
-    size = int(np.prod(known, dtype=np.int64))
+    size = math.prod(known)
     if have is None:
         return tuple(None if d == -1 else d for d in wanted)
     if -1 not in wanted:
-        require(size == have, f"the new shape {list(wanted)} holds {size} elements, expected {have}")
+        require(size == have, f"the new shape {shapes.text(wanted)} holds {size} elements, expected {have}")
         return wanted
     require(
         (size != 0 and have % size == 0) or (size == 0 and have == 0),
-        f"the new shape {list(wanted)} cannot hold {have} elements",
+        f"the new shape {shapes.text(wanted)} cannot hold {have} elements",
     )
     return tuple((have // size if size else 0) if d == -1 else d for d in wanted)
 

@@ -129,6 +129,22 @@ class Pool2D(Op):
         down, across = (self._met(window, inputs) for window, inputs in found)
         return down, across
 
+    def least_counted(self, height: int, width: int) -> int:
+        """The least of `counted`, which is the first or the last: windows in between reach out of the picture less."""
+        found = zip(self._windows(), (height, width), strict=True)
+        ends = [(window, n, at) for window, n in found for at in (0, window.outputs(n) - 1)]
+        return min(self._met_at(window, n, at * window.stride - window.before(n)) for window, n, at in ends)
+
+    def counted_first(self, height: int, width: int) -> tuple[int, int]:
+        """The first of `counted`."""
+        rows, columns = self._windows()
+        return self._met_at(rows, height, -rows.before(height)), self._met_at(columns, width, -columns.before(width))
+
+    def _met_at(self, window: Window, inputs: int, start: int) -> int:
+        if isinstance(window.padding, Margins) and self.counts_margins:
+            return window.size
+        return min(start + window.size, inputs) - max(start, 0)
+
     def _met(self, window: Window, inputs: int) -> Array:
         starts = np.arange(window.outputs(inputs), dtype=np.int64) * window.stride - window.before(inputs)
         if self.counts_margins and isinstance(window.padding, Margins):

@@ -125,7 +125,7 @@ def put(lowering: Lowering, at: int, found: Phases, made: Pointer) -> None:
     """Phase by phase from scratch memory into the result; all at once where the phases fill it evenly."""
     down, across = found.down, found.across
     result = operand(lowering, lowering.operation(at).outputs[0])
-    itemsize = result.view.dtype.itemsize
+    itemsize = result.view.itemsize
     shape = (found.images, down.count, across.count, down.stride, across.stride, found.channels)
     source = side(made, shape, itemsize)
     if all(a.shift == 0 and a.count * a.stride == a.outputs for a in (down, across)):

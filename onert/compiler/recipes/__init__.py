@@ -1,0 +1,1 @@
+"""Programs for lengths that were not seen before, made by the recipe of one that was."""

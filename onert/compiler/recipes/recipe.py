@@ -1,0 +1,72 @@
+"""One compilation that serves many lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from onert.backend import Program
+from onert.ir import OnertError
+from onert.ir.symbolic.trace import Trace
+
+from .substitution import Substitution
+
+_APART_ALONE, _APART_TOGETHER = 4, 2
+"""How many times longer or shorter lengths may be than those that a recipe was made for, if there is one and if there
+are more: memory is planned for the longest, and tiles were chosen for those in the middle."""
+
+MOST, MOST_IN_VAIN = 24, 4
+"""Recipes that are kept, those used last; and made without one of them being of use."""
+
+Compiled = Callable[[tuple[int, ...]], Program]
+
+
+class Recipe:
+    """How a program was compiled for some lengths, told in terms of them, and for which others it is told so too."""
+
+    def __init__(self, lengths: Sequence[int], compiled: Compiled) -> None:
+        apart = _APART_ALONE if len(lengths) == 1 else _APART_TOGETHER
+        self._trace = Trace(lengths, [apart * max(length, 1) for length in lengths])
+        for symbol, length in zip(self._trace.lengths, lengths, strict=True):
+            self._trace.hold(symbol >= max(1, length // apart) if length else symbol == 0)
+            self._trace.hold(symbol <= apart * max(length, 1))
+        template = compiled(self._trace.lengths)
+        self._substitution = Substitution(self._trace, template)
+        self.is_general = not self._trace.is_fixed(*range(len(lengths)))
+
+    def program(self, lengths: Sequence[int]) -> Program | None:
+        """The program for other lengths; None where it would have to be another."""
+        numbers = self._trace.at(lengths)
+        if numbers is None:
+            return None
+        program: Program = self._substitution.value(numbers)
+        return program
+
+
+class Recipes:
+    """The recipes of one entry with some of its dimensions open."""
+
+    def __init__(self) -> None:
+        self._recipes: tuple[Recipe, ...] = ()
+        self._in_vain = 0
+
+    def program(self, lengths: tuple[int, ...], compiled: Compiled) -> Program | None:
+        """The program for these lengths, by a recipe that is there or by a new one, which `compiled` makes the program
+        for; None where there is none, and the program is to be compiled for these lengths alone.
+        """
+        for recipe in self._recipes:
+            program = recipe.program(lengths)
+            if program is not None:
+                self._in_vain = 0
+                self._recipes = (recipe, *(other for other in self._recipes if other is not recipe))
+                return program
+        if self._in_vain >= MOST_IN_VAIN:
+            return None
+        self._in_vain += 1
+        try:
+            recipe = Recipe(lengths, compiled)
+        except (OnertError, TypeError, ValueError, ArithmeticError, AttributeError):
+            return None  # where lengths are refused, compiling for them alone says so
+        if not recipe.is_general:
+            return None
+        self._recipes = (recipe, *self._recipes[: MOST - 1])
+        return recipe.program(lengths)

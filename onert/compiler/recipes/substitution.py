@@ -1,0 +1,127 @@
+"""Values made again with other numbers in the place of symbolic ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from functools import partial
+from types import FunctionType, MappingProxyType
+from typing import Any
+
+import attrs
+import numpy as np
+
+from onert.backend import HOST, Backend
+from onert.backend.residents import Residents
+from onert.ir import Constant, Operand, TensorType
+from onert.ir.shape import static
+from onert.ir.symbolic.trace import Computed, Symbolic, Trace
+
+_LEAVES = (int, float, complex, str, bytes, Enum, np.dtype, np.generic, Backend, type(HOST), Residents, type)
+_Made = Callable[[list[Any]], Any]
+
+
+class UnknownValueError(TypeError):
+    """A value may hold symbolic numbers where nobody knows how to find them."""
+
+
+class Substitution:
+    """How to make a value again: what has no symbolic number in it is used as it is, what several have is made once.
+
+    A number on which a condition of the trace depends is the same for all lengths, and no more symbolic.
+    """
+
+    def __init__(self, trace: Trace, value: object) -> None:
+        self._trace = trace
+        self._places: dict[int, tuple[bool, Any]] = {}
+        self._alive: list[object] = []
+        self._steps: list[_Made] = []
+        self._first = len(trace.values)
+        self._whole = self._found(value)
+        self._places.clear()
+        self._alive.clear()
+
+    def value(self, numbers: list[Any]) -> Any:
+        """The value with these numbers, which are those of the trace by index."""
+        found = list(numbers)
+        add = found.append
+        for step in self._steps:
+            add(step(found))
+        made, place = self._whole
+        return found[place] if made else place
+
+    def _found(self, value: object) -> tuple[bool, Any]:
+        """Whether a value is made anew, and its place among what is made; else the value itself."""
+        if value is None or isinstance(value, _LEAVES):
+            return False, value
+        if isinstance(value, Constant):
+            if value.is_symbolic:
+                raise UnknownValueError("a constant has symbolic elements")
+            return False, value
+        if isinstance(value, Symbolic):
+            fixed = self._trace.is_fixed(value.index)
+            return (False, value.value) if fixed else (True, value.index)
+        known = self._places.get(id(value))
+        if known is None:
+            known = self._places[id(value)] = self._made(value)
+            self._alive.append(value)
+        return known
+
+    def _made(self, value: Any) -> tuple[bool, Any]:
+        if isinstance(value, Computed):
+            return self._rebuilt(value, value.numbers, lambda given: value.function(*given))
+        if isinstance(value, Operand) and value.data is not None and value.data.is_symbolic:
+            elements = value.data.array.reshape(-1).tolist()
+            return self._rebuilt(value, [value.type, *elements], partial(_constant, value))
+        if isinstance(value, np.ndarray):
+            if value.dtype == object and any(isinstance(element, Symbolic) for element in value.reshape(-1)):
+                raise UnknownValueError("an array holds symbolic numbers")
+            return False, value
+        if type(value) in (tuple, list):
+            return self._rebuilt(value, value, type(value))
+        if isinstance(value, dict | MappingProxyType):
+            keys = tuple(value)
+            for key in keys:
+                if self._found(key)[0]:
+                    raise UnknownValueError("a key is symbolic")
+            return self._rebuilt(value, tuple(value.values()), lambda parts: dict(zip(keys, parts, strict=True)))
+        if isinstance(value, frozenset | set):
+            if any(self._found(each)[0] for each in value):
+                raise UnknownValueError("a set holds symbolic numbers")
+            return False, value
+        if isinstance(value, FunctionType) and value.__closure__ is None:
+            return False, value
+        kind = type(value)
+        if not attrs.has(kind):
+            raise UnknownValueError(f"it is not known what is in a {kind.__qualname__}")
+        fields = [a for a in attrs.fields(kind) if a.init]
+        parts = [getattr(value, a.name) for a in fields]
+        if any(a.kw_only for a in fields):
+            names = [a.alias for a in fields]
+            return self._rebuilt(value, parts, lambda given: kind(**dict(zip(names, given, strict=True))))
+        return self._rebuilt(value, parts, lambda given: kind(*given))
+
+    def _rebuilt(self, value: object, parts: Any, build: Callable[[Any], Any]) -> tuple[bool, Any]:
+        """A value that is built of parts."""
+        found = [self._found(part) for part in parts]
+        fresh = [(at, place) for at, (made, place) in enumerate(found) if made]
+        if not fresh:
+            same = all(place is part for (_, place), part in zip(found, parts, strict=True))
+            return False, value if same else build([place for _, place in found])
+        fixed = [None if made else place for made, place in found]
+
+        def step(numbers: list[Any]) -> Any:
+            given = fixed.copy()
+            for at, place in fresh:
+                given[at] = numbers[place]
+            return build(given)
+
+        self._steps.append(step)
+        return True, self._first + len(self._steps) - 1
+
+
+def _constant(operand: Operand, given: list[Any]) -> Operand:
+    """An operand with elements that were symbolic: its type, and these."""
+    type_: TensorType = given[0]
+    array = np.array(given[1:], type_.dtype.numpy).reshape(static(type_.shape))
+    return attrs.evolve(operand, type=type_, data=Constant(array))

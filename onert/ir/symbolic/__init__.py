@@ -1,0 +1,1 @@
+"""Numbers of lengths that are not known yet."""

@@ -1,0 +1,283 @@
+"""Numbers that remember how they came about, so that what was computed of one length can be computed of another.
+
+A `Symbolic` number has a value, as of the lengths that a `Trace` began with, and an expression in them. Arithmetic
+gives symbolic numbers. Whatever makes a decision of one - a comparison, its use as an index, as a truth value or as the
+text of a representation - becomes a condition of the trace. Where all conditions hold for other lengths the same
+computation takes the same way for them, and `Trace.at` gives its numbers.
+
+Two numbers with one expression are one key of a dictionary, others are different keys, whatever their values are: what
+is equal is shared, and sharing less changes no result. The text of a message decides nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+_Number = TypeVar("_Number", int, float)
+Binary = Callable[[Any, Any], Any]
+
+
+class Trace:
+    """Numbers computed of some lengths, each expression once, and the conditions under which they are those of others.
+
+    Every number has an index: first the lengths, then constants and results in the order in which they came.
+    """
+
+    def __init__(self, lengths: Sequence[int], most: Sequence[int]) -> None:
+        self._count = len(lengths)
+        self.values: list[Any] = list(lengths)
+        self.most: list[Any] = list(most)
+        self._steps: list[tuple[int, Callable[..., Any], tuple[int, ...]]] = []
+        self._conditions: dict[int, Any] = {}
+        self._known: dict[object, int] = {}
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The lengths as symbolic numbers."""
+        return tuple(cast(int, Symbolic(self, at)) for at in range(self._count))
+
+    def constant(self, value: object) -> int:
+        """The index of a constant."""
+        key = (type(value), value)
+        at = self._known.get(key)
+        if at is None:
+            at = self._known[key] = len(self.values)
+            self.values.append(value)
+            self.most.append(value)
+        return at
+
+    def result(self, function: Callable[..., Any], *arguments: int) -> int:
+        """The index of what a function gives for other numbers."""
+        key = (function, arguments)
+        at = self._known.get(key)
+        if at is None:
+            value = function(*(self.values[i] for i in arguments))
+            at = self._known[key] = len(self.values)
+            self.values.append(value)
+            self.most.append(self._at_most(function, arguments, value))
+            self._steps.append((at, function, arguments))
+        return at
+
+    def _at_most(self, function: Callable[..., Any], arguments: tuple[int, ...], value: Any) -> Any:
+        try:
+            return function(*(self.most[i] for i in arguments))
+        except (ArithmeticError, ValueError):
+            return value
+
+    def require(self, at: int) -> Any:
+        """The value of a number, which is relied on: other lengths must give the same."""
+        value = self._conditions[at] = self.values[at]
+        return value
+
+    def hold(self, condition: bool) -> None:
+        """Say that a comparison is a condition, as every comparison is."""
+        if not condition:
+            raise ValueError("a condition does not hold for the lengths that a trace begins with")
+
+    def is_fixed(self, *numbers: int) -> bool:
+        """Whether any of these numbers is relied on, by index: it is the same for all lengths that the trace is for."""
+        return any(at in self._conditions for at in numbers)
+
+    def at(self, lengths: Sequence[int]) -> list[Any] | None:
+        """All numbers for other lengths, by index; None if a condition does not hold for them."""
+        found = [*lengths, *self.values[self._count :]]
+        conditions = self._conditions
+        try:
+            for at, function, arguments in self._steps:
+                value = found[at] = function(*(found[i] for i in arguments))
+                if at in conditions and value != conditions[at]:
+                    return None
+        except (ArithmeticError, ValueError):
+            return None
+        return found if all(found[i] == conditions[i] for i in range(self._count) if i in conditions) else None
+
+
+def _forward(function: Binary) -> Binary:
+    def computed(self: Symbolic, other: object) -> Any:
+        return self._with(function, other)
+
+    return computed
+
+
+def _backward(function: Binary) -> Binary:
+    def computed(self: Symbolic, other: object) -> Any:
+        return self._with(function, other, swapped=True)
+
+    return computed
+
+
+def _decided(function: Binary) -> Binary:
+    def compared(self: Symbolic, other: object) -> Any:
+        if isinstance(other, Symbolic) and other.index == self.index and other.trace is self.trace:
+            return bool(function(0, 0))
+        found = self._with(function, other)
+        return found if found is NotImplemented else found.trace.require(found.index)
+
+    return compared
+
+
+def _alone(function: Callable[[Any], Any]) -> Callable[..., Any]:
+    def computed(self: Symbolic) -> Any:
+        return Symbolic(self.trace, self.trace.result(function, self.index))
+
+    return computed
+
+
+class Symbolic:
+    """A number of a trace."""
+
+    __array_ufunc__ = None  # NumPy's scalars leave arithmetic with one to its methods
+    __slots__ = ("index", "trace")
+
+    def __init__(self, trace: Trace, index: int) -> None:
+        self.trace = trace
+        self.index = index
+
+    @property
+    def value(self) -> Any:
+        """What it is for the lengths that the trace began with; whoever decides by it says why that is right."""
+        return self.trace.values[self.index]
+
+    def _with(self, function: Binary, other: object, *, swapped: bool = False) -> Any:
+        trace = self.trace
+        if isinstance(other, Symbolic):
+            right = other.index
+        elif isinstance(other, int | float):
+            right = trace.constant(other)
+        else:
+            try:
+                right = trace.constant(operator.index(cast(Any, other)))
+            except TypeError:
+                return NotImplemented
+        arguments = (right, self.index) if swapped else (self.index, right)
+        return Symbolic(trace, trace.result(function, *arguments))
+
+    __add__, __radd__ = _forward(operator.add), _backward(operator.add)
+    __sub__, __rsub__ = _forward(operator.sub), _backward(operator.sub)
+    __mul__, __rmul__ = _forward(operator.mul), _backward(operator.mul)
+    __floordiv__, __rfloordiv__ = _forward(operator.floordiv), _backward(operator.floordiv)
+    __truediv__, __rtruediv__ = _forward(operator.truediv), _backward(operator.truediv)
+    __mod__, __rmod__ = _forward(operator.mod), _backward(operator.mod)
+    __pow__, __rpow__ = _forward(operator.pow), _backward(operator.pow)
+    __lshift__, __rlshift__ = _forward(operator.lshift), _backward(operator.lshift)
+    __rshift__, __rrshift__ = _forward(operator.rshift), _backward(operator.rshift)
+    __and__, __rand__ = _forward(operator.and_), _backward(operator.and_)
+    __or__, __ror__ = _forward(operator.or_), _backward(operator.or_)
+    __lt__, __le__ = _decided(operator.lt), _decided(operator.le)
+    __gt__, __ge__ = _decided(operator.gt), _decided(operator.ge)
+    __eq__, __ne__ = _decided(operator.eq), _decided(operator.ne)
+    __neg__, __pos__, __abs__ = _alone(operator.neg), _alone(operator.pos), _alone(operator.abs)
+    __ceil__, __floor__ = _alone(math.ceil), _alone(math.floor)
+
+    def __divmod__(self, other: object) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: object) -> Any:
+        return other // self, other % self
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return Symbolic(self.trace, self.trace.result(round, self.index))
+
+    def __bool__(self) -> bool:
+        return bool(self.trace.require(self.trace.result(bool, self.index)))
+
+    def __hash__(self) -> int:
+        return hash((Symbolic, self.index))
+
+    def __index__(self) -> int:
+        return operator.index(self._relied())
+
+    def __int__(self) -> int:
+        return int(self._relied())
+
+    def __float__(self) -> float:
+        return float(self._relied())
+
+    def __repr__(self) -> str:
+        return repr(self._relied())
+
+    def __str__(self) -> str:
+        return str(self.value)  # for messages, which decide nothing
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec)
+
+    def _relied(self) -> Any:
+        return self.trace.require(self.index)
+
+
+class Computed:
+    """A value that a function gives for numbers of which some are symbolic: it is made when these are known."""
+
+    __slots__ = ("function", "numbers")
+
+    def __init__(self, function: Callable[..., Any], numbers: tuple[Any, ...]) -> None:
+        self.function = function
+        self.numbers = numbers
+
+
+def _greater(a: Any, b: Any, then: Any, otherwise: Any) -> Any:
+    return then if a > b else otherwise
+
+
+def where_greater(a: Any, b: Any, then: Any, otherwise: Any) -> Any:
+    """`then` where a is greater than b, else `otherwise`, which of the two is no condition."""
+    given = (a, b, then, otherwise)
+    trace = next((x.trace for x in given if isinstance(x, Symbolic)), None)
+    if trace is None:
+        return _greater(*given)
+    indices = (x.index if isinstance(x, Symbolic) else trace.constant(x) for x in given)
+    return Symbolic(trace, trace.result(_greater, *indices))
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The greater of two numbers, which of the two is no condition."""
+    return where_greater(a, b, a, b)
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """The less of two numbers, which of the two is no condition."""
+    return where_greater(a, b, b, a)
+
+
+def is_symbolic(value: object) -> bool:
+    """Whether a value is a symbolic number."""
+    return isinstance(value, Symbolic)
+
+
+def has_symbols(array: Any) -> bool:
+    """Whether elements of an array of objects are symbolic numbers."""
+    return any(map(is_symbolic, array.reshape(-1)))
+
+
+def settled(array: Any, dtype: Any) -> Any:
+    """An array, of a type, where elements are symbolic: their values, which are relied on."""
+    if array.dtype != object or not has_symbols(array):
+        return array
+    return array.astype(dtype)
+
+
+def hint(number: _Number) -> _Number:
+    """What a number is for the lengths that a trace began with: for choices of which any gives the same results."""
+    symbolic: Any = number
+    return cast(_Number, symbolic.value) if isinstance(symbolic, Symbolic) else number
+
+
+def decided(function: Callable[[Any], Any], number: int) -> bool:
+    """Require that a function gives the same for all lengths that a trace is for; equal functions are asked once."""
+    symbolic: Any = number
+    if isinstance(symbolic, Symbolic):
+        symbolic.trace.require(symbolic.trace.result(function, symbolic.index))
+    return True
+
+
+def largest(number: int) -> int:
+    """A number that is as large for all lengths that a trace is for; it is for no other lengths from now on."""
+    symbolic: Any = number
+    if not isinstance(symbolic, Symbolic):
+        return number
+    most: int = max(symbolic.value, symbolic.trace.most[symbolic.index])
+    return most if symbolic <= most else number

@@ -1,0 +1,157 @@
+"""Programs for new lengths are made by recipes, and are those that compiling for these lengths alone would make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onert
+from onert.compiler.compiler import Compilation
+from onert.ir import DType, Package, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.slicing import Pad
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
+from onert.ir.ops.reduction.softmax import Softmax
+from onert.ir.symbolic.trace import Trace, decided, hint, largest, maximum, minimum
+
+LENGTHS = (2, 7, 1, 5, 0, 12, 40, 9, 33)
+RANDOM = np.random.default_rng(5)
+
+
+def _weights(*shape: int) -> Any:
+    return RANDOM.normal(0, 0.3, shape).astype(np.float32)
+
+
+def _pooled() -> Subgraphs:
+    """Windows that reach out of a picture, and margins."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 3)), "x")
+    y = b.add(Conv2D(Padding.SAME, 1, 1, 1, 1), x, b.constant(_weights(20, 3, 3, 3)), b.constant(_weights(20)))
+    mean = b.add(Pool2D(Pooling.AVERAGE, 3, 3, Padding.SAME, 2, 2), y)
+    return b.model([b.add(Pad(), mean, b.constant([[0, 0], [1, 0], [2, 1], [0, 0]], dtype=DType.INT32))])
+
+
+def _broadcast() -> Subgraphs:
+    """One length against another, either of which may be 1."""
+    b = Builder()
+    x, y = (b.input(TensorType(DType.FLOAT32, (2, 4)), name) for name in "xy")
+    both = b.add(Binary(BinaryKind.ADD), x, y)
+    return b.model([b.add(FullyConnected(), both, b.constant(_weights(3, 4)))])
+
+
+def _attention() -> Subgraphs:
+    """Rows that look at one another."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 2, 8)), "x")
+    scores = b.add(Softmax(1.0), b.add(BatchMatMul(adjoint_y=True), x, x))
+    seen = b.add(BatchMatMul(), scores, x)
+    turned = b.add(Transpose(), b.add(Concat(2), seen, x), b.constant([0, 2, 1], dtype=DType.INT32))
+    return b.model([turned])
+
+
+MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int, ...]]]]] = [
+    ("pooled", _pooled, lambda n: [(1, 6, n, 3)]),
+    ("broadcast", _broadcast, lambda n: [(n, 4), (1 if n % 3 == 0 else n, 4)]),
+    ("attention", _attention, lambda n: [(1, n, 8)]),
+]
+
+
+@pytest.mark.parametrize(("model", "shapes"), [pytest.param(*row[1:], id=row[0]) for row in MODELS])
+def test_a_new_length_has_the_bits_of_a_program_compiled_for_it_alone(
+    model: Callable[[], Subgraphs], shapes: Callable[[int], list[tuple[int, ...]]]
+) -> None:
+    package = Package((model(),), "made")
+    program, evaluated = onert.compile(package), onert.compile(package, backends=("reference",))
+    for n in LENGTHS:
+        given = {name: _weights(*shape) for name, shape in zip("xy", shapes(n), strict=False)}
+        alone = onert.compile(package, input_shapes={name: array.shape for name, array in given.items()})
+        expected = onert.Execution(alone).run(given)
+        wanted = dict(enumerate(shapes(n)))
+        execution = onert.Execution(program.specialize(wanted))
+        slow = onert.Execution(evaluated.specialize(wanted)).run(given)
+        found = execution.run(given)
+        for name, array in expected.items():
+            np.testing.assert_array_equal(found[name], array)
+            np.testing.assert_allclose(found[name], slow[name], rtol=1e-4, atol=1e-5)
+
+
+def test_few_lengths_are_compiled_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[Any] = []
+    before = Compilation.compiled
+
+    def counted(self: Compilation, *given: Any, **more: Any) -> Any:
+        compiled.append(given)
+        return before(self, *given, **more)
+
+    monkeypatch.setattr(Compilation, "compiled", counted)
+    execution = onert.Execution(onert.compile(Package((_pooled(),), "made")))
+    for n in range(8, 72):
+        execution.set_input_shape(0, (1, 6, n, 3))
+        assert execution.run([np.ones((1, 6, n, 3), np.float32)])
+    assert len(compiled) <= 8
+
+
+def test_a_trace_gives_the_numbers_of_other_lengths_while_its_conditions_hold() -> None:
+    trace = Trace([6], [24])
+    (n,) = trace.lengths
+    blocks: Any = -(-n // 4)
+    assert (bool(n > 3), bool(blocks == 2)) == (True, True)
+    for length, expected in ((5, 2), (8, 2), (3, None), (9, None)):
+        numbers = trace.at([length])
+        assert (None if numbers is None else numbers[blocks.index]) == expected
+
+
+@pytest.mark.parametrize(
+    ("use", "same"),
+    [
+        (lambda n: [0] * n, False),
+        (lambda n: repr([n]), False),
+        (lambda n: bool(n > 100), True),
+        (range, False),
+        (lambda n: f"{n} rows", True),
+        (lambda n: hint(n) > 5, True),
+        (lambda n: {n: 1}[n], True),
+        (np.zeros, False),
+        (lambda n: largest(3 * n) == 72, True),
+        (lambda n: largest(3 * n // 4) and largest(n) == 24, True),
+        (lambda n: maximum(n, 6) + minimum(n, 6), True),
+        (lambda n: decided(_parity, n), False),
+        (lambda n: n % 2, True),
+    ],
+    ids=[
+        "repeat",
+        "text",
+        "compare",
+        "range",
+        "message",
+        "hint",
+        "key",
+        "shape",
+        "most",
+        "planned",
+        "choice",
+        "function",
+        "rest",
+    ],
+)
+def test_what_a_length_is_used_for_decides_whether_another_may_take_its_place(
+    use: Callable[[Any], object], same: bool
+) -> None:
+    trace = Trace([6], [24])
+    (n,) = trace.lengths
+    use(n)
+    assert (trace.at([7]) is not None) is same
+
+
+def _parity(n: int) -> int:
+    return n % 2
