@@ -154,7 +154,7 @@ def test_what_others_read_is_stored(isa: Isa, kind: str) -> None:
 
 
 def _command(flops: int, nbytes: int, pieces: int) -> Any:
-    return SimpleNamespace(flops=flops, accesses=[SimpleNamespace(nbytes=nbytes)], pieces=pieces)
+    return SimpleNamespace(slots={}, flops=flops, accesses=[SimpleNamespace(nbytes=nbytes)], pieces=pieces)
 
 
 def test_commands_of_little_work_do_not_count_for_threads() -> None:
