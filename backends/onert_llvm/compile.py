@@ -141,8 +141,16 @@ def lowered(
 ) -> Lowered:
     """The commands of a sequence for a target; `begin` hears of their kernels as they come, `each` makes constants."""
     lowering = Lowering(sequence.subgraph, isa, settings)
-    for group in sequence.groups:
-        lowering.settle(group.threads)
+
+    def lower(group: Group) -> None:
         rule_of_group(sequence.subgraph, group.operations).lower(lowering, group.operations)
         begin(lowering.news())
+
+    for group in sequence.groups:
+        lowering.settle(group.threads)
+        lower(group)
+    if len({group.threads for group in sequence.groups}) > 1:
+        lowering.again()
+        for group in sequence.groups:
+            lower(group)
     return lowering.done(each)

@@ -157,7 +157,8 @@ REPORT_BYTES = 16
 class Lowered:
     """What a sequence becomes: commands in order, the arrays packed for them, bytes of scratch memory, and checks.
 
-    There is so much scratch memory for each of the `lanes`, sets of threads that run commands side by side.
+    There is so much scratch memory for each of the `lanes`, sets of threads that run commands side by side. Where there
+    are such, `in_turn` are the same operations' commands in the same order, for all threads one after the other.
     `specs` are the kernels that the commands call, by symbol, as long as their code may still have to be made.
     """
 
@@ -167,3 +168,4 @@ class Lowered:
     checks: tuple[Check, ...] = ()
     specs: Mapping[str, Any] = field(factory=dict)
     lanes: int = 1
+    in_turn: tuple[Command, ...] = ()

@@ -51,6 +51,7 @@ class Lowering:
         self.isa = isa
         self.threads = settings.num_threads
         self._commands: list[Command] = []
+        self._beside: list[Command] = []
         self._told = 0
         self._home: tuple[int, int] | None = None
         self._lanes: dict[tuple[int, int] | None, int] = {None: 0}
@@ -66,6 +67,11 @@ class Lowering:
         self._home = threads
         self.threads = self._all_threads if threads is None else threads[1]
         self._lanes.setdefault(threads, len(self._lanes))
+
+    def again(self) -> None:
+        """Lower the same operations once more, for all threads: what came so far is for some of them side by side."""
+        self._beside, self._commands, self._told = self._commands, [], 0
+        self.settle(None)
 
     @property
     def lane(self) -> int:
@@ -204,15 +210,16 @@ class Lowering:
 
     def done(self, made: Each = in_turn) -> Lowered:
         """All that was collected; `made` makes the constants that take long."""
-        commands = _looking_ahead(self._commands)
-        specs = {command.spec.symbol: command.spec for command in kernel_calls(commands)}
+        beside, in_turn = _looking_ahead(self._beside), _looking_ahead(self._commands)
+        specs = {command.spec.symbol: command.spec for command in kernel_calls((*beside, *in_turn))}
         return Lowered(
-            commands,
+            beside or in_turn,
             tuple(made([partial(_constant, array) for array in self._constants])),
             self._scratch,
             tuple(self._checks),
             specs,
             len(self._lanes),
+            in_turn if beside else (),
         )
 
 

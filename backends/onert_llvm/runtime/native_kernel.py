@@ -13,6 +13,7 @@ from attrs import frozen
 
 from onert.backend import HasParts, Part, Tensors
 from onert.ir import Array, Context, ExecutionError
+from onert.ir.process import imports
 from onert_llvm.command.command import (
     CONDITION,
     JUMP,
@@ -57,10 +58,19 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
     scratch = zeros(max(lowered.scratch * lowered.lanes, 1), np.uint8)
     reports = np.zeros((max(len(lowered.checks), 1), REPORT_BYTES // 8), np.int64)
     place = _Places(lowered, tensors, scratch, reports)
-    busy = [not is_idle(command, place) for command in lowered.commands]
-    commands = [command for command, some in zip(lowered.commands, busy, strict=True) if some]
+    keep = (scratch, place)
+    run = _bound(kernel, lowered.commands, place, keep)
+    if lowered.in_turn:
+        other = _bound(kernel, lowered.in_turn, place, keep)
+        run = imports.module("onert_llvm.runtime.faster").Faster(other, run)
+    return _Checked(run, lowered.checks, reports) if lowered.checks else run
+
+
+def _bound(kernel: NativeKernel, listed: Sequence[Command], place: _Places, memory: object) -> HasParts:
+    """A call that runs these commands, which keeps the memory alive that they touch."""
+    commands = [command for command in listed if not is_idle(command, place)]
     program = _Program(kernel, commands, place)
-    keep = program, scratch, place
+    keep = program, memory
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
 
@@ -98,8 +108,7 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
                 steps[start] = run(program.address(start), some[start:stop]), length, length
         return _Walk(steps, len(some), of)
 
-    whole = walk(program, commands)
-    return _Checked(whole, lowered.checks, reports) if lowered.checks else whole
+    return walk(program, commands)
 
 
 _SHARED_PIECE, _SHARED_EACH, _SHARED_WORK, _SHARED_ROUND = 1 << 16, 1 << 16, 1 << 19, 1 << 22
@@ -300,6 +309,11 @@ class _Places:
                 found = self._operands[pointer.index] = (array.ctypes.data, array)
             base = found[0]
         return int(base) + pointer.offset
+
+    def reports(self, first: Pointer, count: int) -> Array:
+        """The reports of so many checks."""
+        start = first.offset // REPORT_BYTES
+        return self._reports[start : start + count]
 
 
 def is_idle(command: Command, place: Callable[[Pointer], object]) -> bool:

@@ -33,7 +33,8 @@ SERIALIZABLE = (*(KeptKernel, Lowered, Command, Callee, TaskLayout, Pointer, Are
 
 def kept(kernel: NativeKernel, objects: Mapping[str, bytes], triple: str, walkers: tuple[bytes, ...]) -> KeptKernel:
     """A kernel to be kept: its commands know of the code they call what it takes to call it."""
-    lowered = evolve(kernel.lowered, commands=_called(kernel.lowered.commands), specs={})
+    own = kernel.lowered
+    lowered = evolve(own, commands=_called(own.commands), in_turn=_called(own.in_turn), specs={})
     return KeptKernel(lowered, objects, triple, walkers, kernel.threads)
 
 

@@ -1,0 +1,123 @@
+"""Claims about running commands side by side only where that was measured to be faster; the times are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import branchy_models
+import numpy as np
+import pytest
+
+import onert
+from onert.backend import Part
+from onert_llvm.runtime import faster
+from onert_llvm.runtime.faster import LEAST, MEASURED, MOST, Faster
+
+TRIAL = 2 * MEASURED
+
+
+class Machine:
+    """A clock that two ways of running move on, each by what a run takes so, and what was run."""
+
+    def __init__(self, in_turn: int, beside: int) -> None:
+        self.takes = [in_turn, beside]
+        self.now = 0
+        self.ran = ""
+        self.call = Faster(Way(self, 0), Way(self, 1), lambda: self.now)
+
+    def runs(self, count: int) -> str:
+        """Which ways so many runs go: `t` in turn, `b` side by side."""
+        before = len(self.ran)
+        for _ in range(count):
+            self.call()
+        return self.ran[before:]
+
+
+class Way:
+    def __init__(self, machine: Machine, number: int) -> None:
+        self.machine, self.number = machine, number
+        self.parts = (Part((number,), self),)
+
+    def __call__(self) -> None:
+        self.machine.now += self.machine.takes[self.number]
+        self.machine.ran += "tb"[self.number]
+
+
+@pytest.mark.parametrize(
+    ("in_turn", "beside", "way"),
+    [(1000, 500, "b"), (1000, 969, "b"), (1000, 970, "t"), (1000, 1000, "t"), (1000, 1300, "t"), (0, 0, "t")],
+)
+def test_runs_go_side_by_side_where_that_is_clearly_faster(in_turn: int, beside: int, way: str) -> None:
+    machine = Machine(in_turn, beside)
+    assert machine.runs(TRIAL) == "bt" * MEASURED
+    assert machine.runs(LEAST) == way * LEAST
+
+
+def test_comparisons_are_rarer_while_their_outcome_stays() -> None:
+    machine = Machine(100, 50)
+    between = LEAST
+    while between <= MOST:
+        assert machine.runs(TRIAL + between) == "bt" * MEASURED + "b" * between
+        between *= 2
+    assert machine.runs(TRIAL + MOST) == "bt" * MEASURED + "b" * MOST
+
+
+def test_a_machine_that_changes_is_followed() -> None:
+    machine = Machine(100, 50)
+    machine.runs(2 * TRIAL + LEAST + 2 * LEAST)
+    machine.takes = [100, 130]
+    assert machine.runs(TRIAL + LEAST) == "bt" * MEASURED + "t" * LEAST
+    machine.takes = [100, 80]
+    assert machine.runs(TRIAL + LEAST) == "bt" * MEASURED + "b" * LEAST
+
+
+@pytest.mark.parametrize("late", [0, 1, MEASURED // 2])
+def test_a_few_late_runs_decide_nothing(late: int) -> None:
+    machine = Machine(100, 50)
+    for at in range(TRIAL):
+        machine.takes[1] = 100_000 if at // 2 < late else 50
+        machine.runs(1)
+    assert machine.runs(LEAST) == "b" * LEAST
+
+
+def test_a_run_that_was_broken_off_is_not_counted() -> None:
+    machine = Machine(100, 50)
+    machine.takes[1] = -1
+
+    def broken() -> None:
+        raise KeyboardInterrupt
+
+    good = machine.call._ways
+    machine.call._ways = (good[0], broken)  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt):
+        machine.call()
+    machine.call._ways = good
+    machine.takes[1] = 50
+    assert machine.runs(TRIAL + LEAST) == "bt" * MEASURED + "b" * LEAST
+
+
+def test_who_watches_sees_the_plan() -> None:
+    assert [part.operations for part in Machine(1, 1).call.parts] == [(1,)]
+
+
+@pytest.mark.parametrize("package", branchy_models.PACKAGES.values(), ids=branchy_models.PACKAGES)
+def test_both_ways_give_the_linear_executors_bits(
+    package: Callable[[], onert.Package], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Faster] = []
+
+    def kept(in_turn: Callable[[], None], beside: Callable[[], None]) -> Faster:
+        made.append(Faster(in_turn, beside))  # type: ignore[arg-type]
+        return made[-1]
+
+    monkeypatch.setattr(faster, "Faster", kept)
+    graphs = package()
+    programs = [onert.compile(graphs, executor=name, num_threads=2) for name in ("Linear", "Parallel")]
+    rng = np.random.default_rng(0)
+    linear, parallel = map(onert.Execution, programs)
+    for _ in range(4):  # both ways, each twice; what the run before has left is no answer
+        inputs = [rng.uniform(-1, 1, [d or 1 for d in each.shape]).astype(np.float32) for each in programs[0].inputs]
+        expected = [array.tobytes() for array in linear.run(inputs).values()]
+        assert [array.tobytes() for array in parallel.run(inputs).values()] == expected
+    assert [len(each) for call in made for each in call._times] == [2, 2] * len(made)
+    assert made
