@@ -130,7 +130,7 @@ def _run(tool: str, options: argparse.Namespace) -> None:
 
 
 def _bundle(options: argparse.Namespace) -> Files:
-    models, entries = options.named or options.models, options.entry
+    models, entries = glow_options.models(options), options.entry
     if not models:
         raise UsageError("no model is given, expected MODEL")
     target = glow_options.target(options)

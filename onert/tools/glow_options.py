@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 import ast
 from collections.abc import Iterator
+from glob import escape
+from pathlib import Path
 from typing import Any
 
 from onert.ir import DType, Package
@@ -59,6 +61,20 @@ def notes(options: argparse.Namespace) -> Iterator[str]:
             yield f"-{name} is ignored: {reason}"
     if options.named and options.models:
         yield f"{', '.join(options.models)} is ignored: a bundle is made of the model alone"
+
+
+def models(options: argparse.Namespace) -> list[str]:
+    """The models that are named; -d, which names a folder in Glow, may leave out the ending of the one file so called."""
+    return [_with_ending(name) for name in options.named] if options.named else list(options.models)
+
+
+def _with_ending(name: str) -> str:
+    place = Path(name)
+    try:
+        alike = [] if place.exists() else list(place.parent.glob(f"{escape(place.name)}.*"))
+    except OSError:  # the name is too long for a file's: reading it says so
+        return name
+    return str(alike[0]) if len(alike) == 1 else name
 
 
 def target(options: argparse.Namespace) -> str | None:

@@ -11,7 +11,7 @@ from onert.tools.bundle import main, model_compiler
 
 from .small_models import Network
 
-MODEL = "MODEL"
+MODEL = "MODEL.tflite"
 """In arguments: a path to a small model."""
 INPUT = "main_0"
 Command = Callable[[Sequence[str]], int]
@@ -19,6 +19,11 @@ SAME: dict[str, tuple[Command, list[str], list[str]]] = {
     "the page's loader": (
         main,
         ["5_1087.png", "-image_mode=0to1", "-d", MODEL, "-jit", "-emit-bundle", "OUT"],
+        [MODEL, "-o", "OUT"],
+    ),
+    "a name without an ending": (
+        main,
+        ["-d", MODEL.removesuffix(".tflite"), "-emit-bundle", "OUT"],
         [MODEL, "-o", "OUT"],
     ),
     "its script": (main, ["-d", MODEL, "-cpu", "-emit-bundle", "OUT"], [MODEL, "-o", "OUT"]),
@@ -62,13 +67,13 @@ SAME: dict[str, tuple[Command, list[str], list[str]]] = {
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The path that stands for MODEL."""
-    path = tmp_path_factory.mktemp("glow") / "small.tflite"
-    path.write_bytes(Network((1, 8)).dense(4).done())
+    path = tmp_path_factory.mktemp("glow") / "small"
+    path.with_suffix(".tflite").write_bytes(Network((1, 8)).dense(4).done())
     return str(path)
 
 
 def _files(command: Command, arguments: Sequence[str], model: str, out: Path) -> dict[str, bytes]:
-    assert command([a.replace(MODEL, model).replace("OUT", str(out)) for a in arguments]) == 0
+    assert command([a.replace("MODEL", model).replace("OUT", str(out)) for a in arguments]) == 0
     return {path.name: path.read_bytes() for path in out.iterdir()}
 
 
@@ -100,7 +105,7 @@ WRONG = {
 def test_what_cannot_be_asked_for_is_one_line_and_status_2(
     sentence: str, arguments: list[str], model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert model_compiler([*(a.replace(MODEL, model) for a in arguments), f"-emit-bundle={tmp_path / 'out'}"]) == 2
+    assert model_compiler([*(a.replace("MODEL", model) for a in arguments), f"-emit-bundle={tmp_path / 'out'}"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("model-compiler: ")
     assert sentence in line

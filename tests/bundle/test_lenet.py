@@ -1,10 +1,11 @@
-"""The LeNet example does what its page says, by one `make` or by CMake."""
+"""The LeNet example does what its page says, by one `make`."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -44,6 +45,18 @@ def test_one_make_classifies_the_images(build: Path) -> None:
     for digit, result, confidence in found:
         assert digit == result
         assert float(confidence) > 0.9
+
+
+@needs_make
+@pytest.mark.skipif(shutil.which("aarch64-linux-gnu-gcc") is None, reason="aarch64-linux-gnu-gcc is not installed")
+@pytest.mark.skipif(shutil.which("qemu-aarch64") is None, reason="qemu-aarch64 is not installed")
+def test_the_page_s_line_for_another_machine_runs(tmp_path: Path) -> None:
+    (line,) = (line for line in (LENET / "README.md").read_text().splitlines() if line.startswith("make run "))
+    given = [f"BUILD={tmp_path}", f"ONERT_BUNDLE={TOOL}", f"IMAGES={LENET / 'images' / '4.png'}"]
+    command = ["make", "-C", str(LENET), *shlex.split(line)[1:], *given]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Result: 4" in done.stdout
 
 
 @needs_make
