@@ -64,7 +64,7 @@ def notes(options: argparse.Namespace) -> Iterator[str]:
 
 
 def models(options: argparse.Namespace) -> list[str]:
-    """The models that are named; -d, which names a folder in Glow, may leave out the ending of the one file so called."""
+    """The models that are named; -d, which names a folder in Glow, may leave out its only file's ending."""
     return [_with_ending(name) for name in options.named] if options.named else list(options.models)
 
 
