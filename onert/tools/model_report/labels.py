@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from onert.frontend.metadata import ModelMetadata
+
+METADATA = "the metadata"
 MOST_BYTES = 1 << 20
 """Of a file of labels; a longer one is none."""
 MOST_FILES = 64
@@ -16,11 +19,11 @@ SHOWN = 1_000
 _UNREADABLE = (OSError, ValueError, RuntimeError, NotImplementedError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
-def labels(path: Path) -> list[dict[str, Any]]:
+def labels(path: Path, said: ModelMetadata) -> list[dict[str, Any]]:
     """The files of labels that come with a model: name, how many labels, and the first of them.
 
-    A TFLite file has them in a zip archive at its end, a package as text files beside its models. What cannot be read
-    is no label.
+    A TFLite file has them in a zip archive at its end, a package as text files beside its models, and an exporter may
+    have written them into the metadata. What cannot be read is no label.
     """
     found = []
     for name, data in list(_files(path))[:MOST_FILES]:
@@ -30,6 +33,8 @@ def labels(path: Path) -> list[dict[str, Any]]:
             continue
         if lines:
             found.append({"file": name, "count": len(lines), "labels": lines[:SHOWN]})
+    if said.labels:
+        found.append({"file": METADATA, "count": len(said.labels), "labels": list(said.labels[:SHOWN])})
     return found
 
 

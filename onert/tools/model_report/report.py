@@ -12,6 +12,7 @@ from onert.backend import Program
 from onert.compiler import Options
 from onert.frontend import formats
 from onert.frontend.format import HEAD
+from onert.frontend.metadata import metadata
 from onert.ir import Package
 
 from .arenas import arenas
@@ -55,7 +56,7 @@ def report(path: Path, package: Package, options: Options, *, profile: bool, gra
 
 
 def _model(path: Path, package: Package) -> dict[str, Any]:
-    models = package.models
+    models, said = package.models, metadata(package)
     return {
         "name": package.name,
         "file": path.name,
@@ -64,8 +65,10 @@ def _model(path: Path, package: Package) -> dict[str, Any]:
         "models": len(models),
         "subgraphs": sum(len(model.subgraphs) for model in models),
         "description": " ".join(model.description for model in models if model.description),
-        "notes": list(package.notes),
-        "labels": labels(path),
+        "notes": [*package.notes, *said.notes],
+        "labels": labels(path, said),
+        "task": said.task,
+        "image_size": None if said.image_size is None else list(said.image_size),
     }
 
 

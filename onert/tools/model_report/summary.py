@@ -86,6 +86,9 @@ def _model(model: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "model", f"{model['name']}: {named}, {nbytes(model['bytes'])}{several}{graphs}"
     if model["description"]:
         yield "", model["description"][:200]
+    if model["task"]:
+        size = model["image_size"]
+        yield "task", model["task"] + (f", pictures of {size[0]} x {size[1]}" if size else "")
 
 
 def _end(end: dict[str, Any]) -> str:

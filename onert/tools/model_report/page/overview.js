@@ -3,6 +3,7 @@ const overviewRows = (report) => {
   const { facts, model, machine, estimate, profile } = report, rows = [];
   const p = facts.parameters, a = facts.arithmetic, m = facts.memory;
   rows.push(["Format", `${model.format || "?"}, ${bytes(model.bytes)}`]);
+  if (model.task) rows.push(["Task", model.task]);
   rows.push(["Operations", facts.operations.count.toLocaleString("en")]);
   rows.push(["Parameters", `${scaled(p.elements, "")} in ${bytes(p.bytes)}`]);
   rows.push(["Multiply-adds", `${scaled(a.multiply_adds, "")}${a.unknown ? ", more in shapes that a run tells" : ""}`]);
@@ -23,7 +24,7 @@ const overviewPanel = (report) => {
   if (report.error) node.append(el("p", { class: "error", role: "alert" }, el("strong", {}, "It does not compile: "), report.error));
   node.append(figures(report));
   node.append(el("div", { class: "grid" },
-    card("Inputs and outputs", ends("Input", facts.inputs), ends("Output", facts.outputs)),
+    card("Inputs and outputs", ends("Input", facts.inputs), report.open_shapes && el("p", { class: "soft" }, report.open_shapes), ends("Output", facts.outputs)),
     card("Operations", kinds(report)),
     card("What runs where", whereItRuns(report)),
     card("Parameters", facts.parameters.by_type.length ? el("div", {}, facts.parameters.by_type.map(([type, count, size]) => el("div", { class: "row" }, el("code", {}, type), bar(size / facts.parameters.bytes), el("span", { class: "n" }, `${scaled(count, "")}, ${bytes(size)}`)))) : empty("No parameters", "The model computes with what it is given alone.")),
@@ -46,7 +47,7 @@ const figures = (report) => {
 
 const ends = (what, all) => el("div", {}, all.map((end, at) => el("div", { class: "end" },
   el("div", {}, el("span", { class: "soft" }, `${what} ${at} `), el("strong", { class: "name" }, end.name)),
-  el("div", {}, el("code", {}, `${end.dtype}${shape(end.shape)}`), end.range && ` ${shown(end.range[0])} to ${shown(end.range[1])}`),
+  el("div", {}, el("code", {}, `${end.dtype}${shape(end.shape)}`), end.taken && [", taken as ", el("code", {}, shape(end.taken))], end.range && ` ${shown(end.range[0])} to ${shown(end.range[1])}`),
   end.quantization && el("div", { class: "soft" }, quantised(end.quantization)),
   end.other_names.length ? el("div", { class: "soft" }, `also ${end.other_names.join(", ")}`) : null)), all.length ? null : el("p", { class: "soft" }, `No ${what.toLowerCase()}s.`));
 
