@@ -49,13 +49,15 @@ class Connection(HttpToolsProtocol):
         if self._refused:
             return
         began_in_headers = self._in_headers
-        if began_in_headers and self._timer is None:
-            self._arm(self._limits.header_timeout)
         self._heads = 0
         super().data_received(data)
+        # A request that came as a whole, as small ones do, is over by now and needs no timer.
+        if not self._in_headers:
+            self._await(self._limits.body_timeout)
         if began_in_headers and self._in_headers and not self._heads:
             self._header_bytes += len(data)
             self._require_small_headers()
+            self._await(self._limits.header_timeout)
 
     def _require_small_headers(self) -> None:
         if self._header_bytes > self._limits.max_header and not self._refused:
@@ -74,7 +76,7 @@ class Connection(HttpToolsProtocol):
         self._in_headers = False
         self._header_bytes = 0
         self._heads += 1
-        self._arm(self._limits.body_timeout)
+        self._disarm()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -105,6 +107,11 @@ class Connection(HttpToolsProtocol):
     def _arm(self, seconds: float) -> None:
         self._disarm()
         self._timer = self.loop.call_later(seconds, self._too_slow, seconds)
+
+    def _await(self, seconds: float) -> None:
+        """The rest must come within so many seconds, unless less is left already."""
+        if self._timer is None and not self.transport.is_closing():
+            self._arm(seconds)
 
     def _disarm(self) -> None:
         if self._timer is not None:

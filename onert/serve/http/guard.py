@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from starlette.responses import JSONResponse
@@ -40,6 +41,7 @@ class Guard:
         return None
 
 
+@lru_cache(maxsize=64)
 def _host_of(url: str) -> str | None:
     try:
         return urlsplit(url).hostname

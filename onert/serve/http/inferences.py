@@ -32,6 +32,7 @@ class Inferences:
         self._service = service
         self._limits = room.limits
         self._room = room
+        self._reader = json_form.Reader()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         model = _model(scope["path"]) if scope["type"] == "http" else None
@@ -60,7 +61,7 @@ class Inferences:
                 if length > _LARGE:
                     asked, form = await asyncio.to_thread(json_form.read, body, length)
                 else:
-                    asked, form = json_form.read(body, length)
+                    asked, form = self._reader.read(body, length)
                 answer = await self._service.infer(name, version, asked)
             nbytes = sum(array.nbytes for each, _, array in answer.outputs if not form.is_binary(each))
             if nbytes > _LARGE:
