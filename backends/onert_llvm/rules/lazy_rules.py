@@ -13,6 +13,7 @@ from onert.ir.ops.data_movement.element_indices import ScatterSlices
 from onert.ir.ops.data_movement.fill import TopK
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, ScatterNd
 from onert.ir.ops.data_movement.part_update import Overwritten
+from onert.ir.ops.lookup.trees import TreeEnsemble
 from onert.ir.ops.recurrent.lstm import LSTM
 from onert.ir.ops.recurrent.svdf import SVDF
 from onert.ir.ops.recurrent.tanh_of_sum import TanhOfSum
@@ -44,6 +45,7 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     **dict.fromkeys(
         (DynamicUpdateSlice, HloDynamicSlice, HloDynamicUpdateSlice), (rule("data_movement.dynamic_slice"),)
     ),
+    TreeEnsemble: (rule("lookup.trees"),),
     Refuse: (rule("control_flow.refuse"),),
     Overwritten: (rule("data_movement.dynamic_slice", "lower_overwritten"),),
 }

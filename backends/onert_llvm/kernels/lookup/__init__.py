@@ -1,0 +1,1 @@
+"""Kernels that look something up: trees of tests."""

@@ -1,0 +1,1 @@
+"""Operations that look something up, as commands."""
