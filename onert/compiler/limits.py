@@ -10,6 +10,7 @@ Users who know better raise the limits (`max_memory`, `max_work`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from math import prod
 
 from attrs import frozen
@@ -115,9 +116,11 @@ def work_of(subgraph: Subgraph, backends: Sequence[Backend]) -> int:
 def work_of_a_command(op: Op, types: CallTypes) -> int:
     """The work of one run of an operation in native code."""
     found = cost(op, types)
-    idle = max((2 * LANES // max(t.shape[-1] or 1, 1) - 1 for t in types.outputs if t.rank), default=1)
-    quick = where_greater(found.flops, LANES * found.nbytes, PRODUCTS, 1) if idle <= 1 else 1
-    return WORK_OF_A_COMMAND + max(1, idle) * found.flops // quick + WORK_OF_A_BYTE * found.nbytes
+    lanes = [2 * LANES // (t.shape[-1] or 1) - 1 for t in types.outputs if t.rank]
+    idle = reduce(maximum, lanes) if lanes else 1
+    quick = where_greater(idle, 1, 1, where_greater(found.flops, LANES * found.nbytes, PRODUCTS, 1))
+    products: int = maximum(1, idle) * found.flops // quick
+    return WORK_OF_A_COMMAND + products + WORK_OF_A_BYTE * found.nbytes
 
 
 def is_metered(subgraph: Subgraph) -> bool:

@@ -86,3 +86,23 @@ def normalize_axis(axis: int, rank: int) -> int:
 def normalize_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     """Every axis counted from the front, sorted, each once."""
     return tuple(sorted({normalize_axis(int(a), rank) for a in axes}))
+
+
+def span(part: slice, size: int) -> tuple[int, int, int]:
+    """The first element of a slice of an axis, how many elements there are, and the step: Python's rules."""
+    step = 1 if part.step is None else part.step
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+
+    def clipped(at: int) -> int:
+        at = at + size if at < 0 else at
+        return low if at < low else high if at > high else at
+
+    if step > 0:
+        start = low if part.start is None else clipped(part.start)
+        stop = high if part.stop is None else clipped(part.stop)
+        many = -(-(stop - start) // step)
+    else:
+        start = high if part.start is None else clipped(part.start)
+        stop = low if part.stop is None else clipped(part.stop)
+        many = -(-(start - stop) // -step)
+    return start, many if many > 0 else 0, step

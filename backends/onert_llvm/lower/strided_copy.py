@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from attrs import evolve, frozen
 
 from onert.ir import BackendError
-from onert.ir.symbolic.trace import hint
+from onert.ir.symbolic.trace import hint, is_symbolic
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Area, Pointer, Slot
 from onert_llvm.kernels.data_movement.strided_copy import ELEMENTS, Core, Move
@@ -114,7 +114,8 @@ def _emit(
 ) -> None:
     if axes and axes[-1].source == axes[-1].target == unit:
         run = axes[-1].size * unit
-        if hint(run) > _PIECE and run >= _PIECE:
+        whole_runs = is_symbolic(run) and lowering.threads == 1  # pieces are for threads, and their number would differ
+        if not whole_runs and hint(run) > _PIECE and run >= _PIECE:
             _cut(lowering, at, sides, offsets, axes, unit, reads)
             return
         whole = run in ELEMENTS and all(a.source % run == 0 and a.target % run == 0 for a in axes[:-1])

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from attrs import evolve, frozen
 
+from onert.ir.shape import span
 from onert.ir.value import Value
 
 Index = slice | int | EllipsisType | None
@@ -92,7 +93,7 @@ class StridedView(Value):
             size, stride = self.shape[axis], self.strides[axis]
             axis += 1
             if isinstance(part, slice):
-                start, count, step = _span(part, size)
+                start, count, step = span(part, size)
                 offset += start * stride if count != 0 else 0
                 shape.append(count)
                 strides.append(stride * step)
@@ -102,23 +103,3 @@ class StridedView(Value):
                     raise IndexError(f"index {part} is outside of an axis of {size}")
                 offset += stride * (part + size if part < 0 else part)
         return evolve(self, shape=tuple(shape), strides=tuple(strides), offset=offset)
-
-
-def _span(part: slice, size: int) -> tuple[int, int, int]:
-    """The first element of a slice, how many there are, and the step, as `slice.indices` gives them."""
-    step = 1 if part.step is None else part.step
-    low, high = (0, size) if step > 0 else (-1, size - 1)
-
-    def clipped(at: int) -> int:
-        at = at + size if at < 0 else at
-        return low if at < low else high if at > high else at
-
-    if step > 0:
-        start = low if part.start is None else clipped(part.start)
-        stop = high if part.stop is None else clipped(part.stop)
-        many = -(-(stop - start) // step)
-    else:
-        start = high if part.start is None else clipped(part.start)
-        stop = low if part.stop is None else clipped(part.stop)
-        many = -(-(start - stop) // -step)
-    return start, many if many > 0 else 0, step

@@ -12,18 +12,19 @@ from onert.ir import Array, CallTypes, Constant, OnertError, Op, Operation, Subg
 from onert.ir.analysis.inference import declare, infer
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.gather import Gather
-from onert.ir.ops.data_movement.joining import Concat, Pack, Unpack
+from onert.ir.ops.data_movement.joining import Concat, Pack
 from onert.ir.ops.data_movement.reshape import Rank, Reshape, ShapeOf
-from onert.ir.ops.data_movement.slicing import Slice, StridedSlice
+from onert.ir.ops.data_movement.slicing import BroadcastArgs, Slice, StridedSlice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
-from onert.ir.shape import num_elements, static
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.shape import broadcast, num_elements, static
 from onert.ir.symbolic.trace import has_symbols, is_symbolic, settled
 
 MOST_ELEMENTS = 64
 """Of a tensor that is taken for arithmetic on shapes."""
 
 _EXACT = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL)
-_MOVED = (Concat, Pack, Unpack, Reshape, Slice, StridedSlice, Gather)
+_MOVED = (Concat, Pack, Reshape, Slice, StridedSlice, Gather, Cast, BroadcastArgs)
 
 _MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 
@@ -113,16 +114,26 @@ def _symbolic(op: Op, arrays: list[Array | None], output: TensorType) -> Array |
     """What the operation gives, where shapes are symbolic: their elements elsewhere, or sums and products of them.
     Other arithmetic is that of the element type, of which symbolic numbers know nothing."""
     exact = isinstance(op, Binary) and op.kind in _EXACT and op.activation is Activation.NONE
-    if op.evaluate is None or not output.dtype.is_integer or not (exact or isinstance(op, _MOVED)):
+    if not output.dtype.is_integer or not (exact or isinstance(op, _MOVED)):
         return None
     try:
-        result = np.asarray(op.evaluate(*arrays), object)
+        result = _of_objects(op, [a for a in arrays if a is not None])
     except _MISHAPS:
         return None
     low, high = output.dtype.limits
     if result.shape != output.shape or not all(low <= element <= high for element in result.reshape(-1)):
         return None
     return result if has_symbols(result) else result.astype(output.dtype.numpy)
+
+
+def _of_objects(op: Op, arrays: list[Array]) -> Array:
+    """The same for arrays of objects."""
+    if isinstance(op, Cast):
+        return arrays[0]
+    if isinstance(op, BroadcastArgs):
+        return np.array(broadcast([tuple(a.reshape(-1).tolist()) for a in arrays]), object)
+    assert op.evaluate is not None
+    return np.asarray(op.evaluate(*arrays), object)
 
 
 def _small(type_: TensorType) -> bool:

@@ -87,7 +87,11 @@ class Trace:
         conditions = self._conditions
         try:
             for at, function, arguments in self._steps:
-                value = found[at] = function(*(found[i] for i in arguments))
+                if len(arguments) == 2:
+                    first, second = arguments
+                    value = found[at] = function(found[first], found[second])
+                else:
+                    value = found[at] = function(*[found[i] for i in arguments])
                 if at in conditions and value != conditions[at]:
                     return None
         except (ArithmeticError, ValueError):

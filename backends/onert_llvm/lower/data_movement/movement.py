@@ -16,6 +16,7 @@ from onert.ir.ops.data_movement.layout import BatchToSpaceND, SpaceToBatchND
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.data_movement.slicing import Mirror, MirrorPad, Pad
 from onert.ir.shape import normalize_axis, static
+from onert.ir.symbolic.trace import is_symbolic
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.data_movement.row_copy import CopyRows
 from onert_llvm.kernels.data_movement.strided_copy import ELEMENTS
@@ -94,8 +95,8 @@ def copy(lowering: Lowering, at: int) -> None:
     operation = lowering.operation(at)
     source, target = operation.used[0], operation.outputs[0]
     total = lowering.type(source).nbytes
-    width = min(_PIECE, total)
-    whole = total // width
+    width = total if is_symbolic(total) and lowering.threads == 1 else min(_PIECE, total)
+    whole = 1 if width is total else total // width
     for rows, start, size in ((whole, 0, width), (1, whole * width, total - whole * width)):
         if not size:
             continue

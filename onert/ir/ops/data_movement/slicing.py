@@ -98,7 +98,7 @@ class StridedSlice(Op):
                 self._index(part, x.shape[axis], axis)
             else:
                 d = x.shape[axis]
-                shape.append(d if part == slice(None, None, 1) else None if d is None else len(range(*part.indices(d))))
+                shape.append(d if part == slice(None, None, 1) else None if d is None else shapes.span(part, d)[1])
         return x.result(tuple(shape))
 
     def _unknown(self, x: TensorType, count: int) -> Shape:
@@ -311,7 +311,7 @@ class BroadcastTo(Op):
         fits = len(x) <= len(wanted) and all(
             d in (None, 1, w) for d, w in zip(x, wanted[len(wanted) - len(x) :], strict=True)
         )
-        require(fits, f"shape {shapes.text(x)} does not broadcast to {list(wanted)}")
+        require(fits, f"shape {shapes.text(x)} does not broadcast to {shapes.text(wanted)}")
         return wanted
 
     def evaluate(self, x: Array, shape: Array) -> Array:
