@@ -5,16 +5,15 @@ Source: the Trace Event Format of Chrome's tracing, JSON object form.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import deque
-from pathlib import Path
 from threading import get_native_id
 from typing import Any
 
 from attrs import frozen
 
 from onert.backend.tasks import thread_name
+from onert.exec.observers.trace import write_events
 from onert.ir.value import Value
 
 from .errors import HostError
@@ -108,9 +107,4 @@ class HostTrace:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the trace as one JSON object; HostError where that is not possible."""
-        target = Path(path)
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(json.dumps({"traceEvents": self.events(), "displayTimeUnit": "ms"}), encoding="utf-8")
-        except OSError as error:
-            raise HostError(f"the trace cannot be written to {target}: {error.strerror or error}") from error
+        write_events(path, self.events(), HostError)

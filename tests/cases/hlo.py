@@ -7,18 +7,9 @@ from formulas import floats
 
 from onert.ir import DType
 from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.stablehlo import shapes_and_elements as hlo
 from onert.ir.ops.stablehlo.gather import BitGenerator, HloGather, HloRngBitGenerator
 from onert.ir.ops.stablehlo.products import HloConvolution, HloDotGeneral, Places
-from onert.ir.ops.stablehlo.shapes_and_elements import (
-    HloBroadcastInDim,
-    HloClamp,
-    HloDynamicSlice,
-    HloDynamicUpdateSlice,
-    HloIota,
-    HloPad,
-    HloSlice,
-    HloTranspose,
-)
 from onert.ir.ops.stablehlo.with_bodies import HloReduce, HloReduceWindow, HloScatter, HloSort
 
 from .case import Case
@@ -29,17 +20,19 @@ _ONES, _NONE = (1, 1), (0, 0)
 
 
 CASES = [
-    Case("between bounds", HloClamp(), (np.int32(2), np.int32([1, 2, 3, 4]), np.int32(3)), (np.int32([2, 2, 3, 3]),)),
+    Case(
+        "between bounds", hlo.HloClamp(), (np.int32(2), np.int32([1, 2, 3, 4]), np.int32(3)), (np.int32([2, 2, 3, 3]),)
+    ),
     Case(
         "bounds of its shape",
-        HloClamp(),
+        hlo.HloClamp(),
         (np.float32([0, 5]), np.float32([1, 2]), np.float32([0, 9])),
         (np.float32([0, 5]),),
     ),
-    Case("repeated", HloBroadcastInDim((1,), (2, 3)), (np.int32([1, 2, 3]),), (np.int32([[1, 2, 3]] * 2),)),
+    Case("repeated", hlo.HloBroadcastInDim((1,), (2, 3)), (np.int32([1, 2, 3]),), (np.int32([[1, 2, 3]] * 2),)),
     Case(
         "turned and repeated",
-        HloBroadcastInDim((1, 0), (3, 2)),
+        hlo.HloBroadcastInDim((1, 0), (3, 2)),
         (
             np.int32(
                 [
@@ -49,19 +42,19 @@ CASES = [
         ),
         (np.int32([[1, 1], [2, 2], [3, 3]]),),
     ),
-    Case("every other", HloSlice((0, 1), (2, 3), (2, 1)), (_X,), (_X[::2, 1:3],)),
-    Case("nothing", HloSlice((1, 3), (1, 3), (1, 1)), (_X,), (_X[1:1, 3:3],)),
-    Case("other order", HloTranspose((1, 0)), (_X,), (_X.T,)),
-    Case("a scalar in no order", HloTranspose(()), (np.float32(1),), (np.float32(1),)),
-    Case("a part", HloDynamicSlice((1, 2)), (_X, np.int32(1), np.int64(9)), (_X[1:, 1:],)),
+    Case("every other", hlo.HloSlice((0, 1), (2, 3), (2, 1)), (_X,), (_X[::2, 1:3],)),
+    Case("nothing", hlo.HloSlice((1, 3), (1, 3), (1, 1)), (_X,), (_X[1:1, 3:3],)),
+    Case("other order", hlo.HloTranspose((1, 0)), (_X,), (_X.T,)),
+    Case("a scalar in no order", hlo.HloTranspose(()), (np.float32(1),), (np.float32(1),)),
+    Case("a part", hlo.HloDynamicSlice((1, 2)), (_X, np.int32(1), np.int64(9)), (_X[1:, 1:],)),
     Case(
         "a part replaced",
-        HloDynamicUpdateSlice(),
+        hlo.HloDynamicUpdateSlice(),
         (np.int8([1, 2, 3]), np.int8([9, 8]), np.int32(-1)),
         (np.int8([9, 8, 3]),),
     ),
-    Case("margins", HloPad((1,), (-1,), (1,)), (np.int32([1, 2, 3]), np.int32(0)), (np.int32([0, 1, 0, 2, 0]),)),
-    Case("numbers", HloIota(0, DType.FLOAT32, (3, 2)), (), (np.float32([[0, 0], [1, 1], [2, 2]]),)),
+    Case("margins", hlo.HloPad((1,), (-1,), (1,)), (np.int32([1, 2, 3]), np.int32(0)), (np.int32([0, 1, 0, 2, 0]),)),
+    Case("numbers", hlo.HloIota(0, DType.FLOAT32, (3, 2)), (), (np.float32([[0, 0], [1, 1], [2, 2]]),)),
     Case("a matrix product", HloDotGeneral(DType.FLOAT32, (), (), (1,), (0,)), (_X, _X.T), (_X @ _X.T,)),
     Case(
         "integers that are wider than their factors",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve
 
 from onert.backend import Settings
-from onert.ir import Array, Operation, Subgraph, TensorType
+from onert.ir import Array, Op, Operation, Subgraph, TensorType
 from onert.ir.shape import static
 from onert.ir.symbolic.trace import Computed, is_symbolic, maximum
 from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec
@@ -33,6 +33,7 @@ from onert_llvm.target.isa import Isa
 
 from .shared_packing import shared
 
+_Op = TypeVar("_Op", bound=Op)
 Pack = Callable[[Array, Columns, Isa], Array]
 Each = Callable[[Sequence[Callable[[], Array]]], Iterable[Array]]
 """What calls functions, not necessarily one after the other, and gives their results in order."""
@@ -80,6 +81,13 @@ class Lowering:
 
     def operation(self, at: int) -> Operation:
         return self.subgraph.operations[at]
+
+    def single(self, operations: Sequence[int], kind: type[_Op]) -> tuple[int, Operation, _Op]:
+        """The only operation of a group, by its index, as a whole, and what it does, which is of this kind."""
+        (at,) = operations
+        operation = self.operation(at)
+        assert isinstance(operation.op, kind)
+        return at, operation, operation.op
 
     def layer(self, at: int) -> tuple[int, int, int | None]:
         """The input of a layer, its weights, and its bias where it has one."""

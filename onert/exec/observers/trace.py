@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import get_native_id
 from typing import Any
@@ -16,11 +16,21 @@ from attrs import frozen
 
 from onert.backend import Program, Tensors
 from onert.backend.tasks import thread_name
-from onert.ir import ExecutionError
+from onert.ir import ExecutionError, OnertError
 from onert.ir.value import Value
 
 from .observer import Observer, Work
 from .timeline import MemoryTimeline
+
+
+def write_events(path: str | os.PathLike[str], events: Sequence[Mapping[str, Any]], error: type[OnertError]) -> None:
+    """Write events as a trace, one JSON object; such an error if that is not possible."""
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}), encoding="utf-8")
+    except OSError as reason:
+        raise error(f"the trace cannot be written to {target}: {reason.strerror or reason}") from reason
 
 
 @frozen
@@ -91,12 +101,7 @@ class Trace(Observer):
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the trace as one JSON object; ExecutionError if that is not possible."""
-        target = Path(path)
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(json.dumps({"traceEvents": self.events(), "displayTimeUnit": "ms"}), encoding="utf-8")
-        except OSError as error:
-            raise ExecutionError(f"the trace cannot be written to {target}: {error.strerror or error}") from error
+        write_events(path, self.events(), ExecutionError)
 
     def close(self) -> None:
         if self._path is not None:

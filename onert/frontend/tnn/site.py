@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from onert.ir import Array, ModelError
 from .buffers import INT8, Buffer, Wish, sized
 from .graph import Graph
 from .structure import MOST, Layer
+
+_T = TypeVar("_T", int, float)
+_GREATEST = float(np.finfo(np.float32).max) * (1 + 1e-6)
 
 
 class Site:
@@ -35,34 +39,36 @@ class Site:
         self._next += 1
         return self.layer.parameters[self._next - 1]
 
-    def integer(self, what: str, default: int | None = None, low: int = -MOST - 1, high: int = MOST) -> int:
-        """The next parameter, a whole number between two bounds."""
+    def _read(
+        self,
+        what: str,
+        parse: Callable[[str], _T],
+        kind: str,
+        fits: Callable[[_T], bool],
+        bounds: str,
+        default: _T | None,
+    ) -> _T:
+        """The next parameter, of some kind and in bounds; the default where there is none."""
         word = self._word()
         if word is None:
             if default is None:
                 raise ModelError(f"parameter {self._next} ({what}) is missing")
             return default
         try:
-            found = int(word)
+            found = parse(word)
         except ValueError as error:
-            raise ModelError(f"parameter {self._next - 1} ({what}) is {word!r}, expected a whole number") from error
-        if not low <= found <= high:
-            raise ModelError(f"parameter {self._next - 1} ({what}) is {found}, expected {low} to {high}")
+            raise ModelError(f"parameter {self._next - 1} ({what}) is {word!r}, expected {kind}") from error
+        if not fits(found):
+            raise ModelError(f"parameter {self._next - 1} ({what}) is {word}, expected {bounds}")
         return found
+
+    def integer(self, what: str, default: int | None = None, low: int = -MOST - 1, high: int = MOST) -> int:
+        """The next parameter, a whole number between two bounds."""
+        return self._read(what, int, "a whole number", lambda n: low <= n <= high, f"{low} to {high}", default)
 
     def number(self, what: str, default: float | None = None) -> float:
         """The next parameter, a finite number, as a float32 holds it."""
-        word = self._word()
-        if word is None:
-            if default is None:
-                raise ModelError(f"parameter {self._next} ({what}) is missing")
-            return default
-        try:
-            found = float(word)
-        except ValueError as error:
-            raise ModelError(f"parameter {self._next - 1} ({what}) is {word!r}, expected a number") from error
-        if not abs(found) <= float(np.finfo(np.float32).max) * (1 + 1e-6):
-            raise ModelError(f"parameter {self._next - 1} ({what}) is {word}, expected a float32")
+        found = self._read(what, float, "a number", lambda x: abs(x) <= _GREATEST, "a float32", default)
         return float(np.float32(found))
 
     def counted(self, what: str) -> tuple[int, ...]:

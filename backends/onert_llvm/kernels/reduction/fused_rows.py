@@ -14,7 +14,7 @@ from onert_llvm.irbuilder import F32, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Expr, evaluate
 
 from .reduce import Fold
-from .softmax_norm import Terms, each_register, folded
+from .softmax_norm import Terms, each_register, each_rows, folded
 
 
 @frozen
@@ -56,12 +56,7 @@ class RowChain(Value):
         return TaskLayout(("out", "width", "share", *self.full, *self.wide, *self.narrow))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        together = 4 if k.isa.registers >= 32 else 2
-        whole = end - (end - begin) % together
-        with k.loop(whole, begin, step=together) as r:
-            self._rows(k, task, [r + i for i in range(together)])
-        with k.loop(end, whole) as r:
-            self._rows(k, task, [r])
+        each_rows(k, begin, end, partial(self._rows, k, task))
 
     def _rows(self, k: Kernel, task: Task, numbers: Sequence[Val]) -> None:
         width, lanes = task.i64("width"), k.isa.f32

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import partial
 
 from attrs import frozen
 
@@ -15,6 +16,16 @@ from onert_llvm.irbuilder.math import exp, log
 from onert_llvm.kernels.arithmetic.expression import Kind
 
 from .reduce import Fold, fold_lanes, fold_row
+
+
+def each_rows(k: Kernel, begin: Val, end: Val, body: Callable[[Sequence[Val]], None]) -> None:
+    """`body` for several rows together, as many as there are registers for, then for each that is left."""
+    together = 4 if k.isa.registers >= 32 else 2
+    whole = end - (end - begin) % together
+    with k.loop(whole, begin, step=together) as r:
+        body([r + i for i in range(together)])
+    with k.loop(end, whole) as r:
+        body([r])
 
 
 def each_register(k: Kernel, width: Val, body: Callable[[Val, Val | None], None]) -> None:
@@ -74,13 +85,10 @@ class Softmax(Value):
         return TaskLayout(("in", "step", "width", "out", "out_step", "beta"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        whole = begin
         if self.together:
-            together = 4 if k.isa.registers >= 32 else 2
-            whole = end - (end - begin) % together
-            with k.loop(whole, begin, step=together) as r:
-                self._rows(k, task, [r + i for i in range(together)])
-        with k.loop(end, whole) as r:
+            each_rows(k, begin, end, partial(self._rows, k, task))
+            return
+        with k.loop(end, begin) as r:
             self._rows(k, task, [r])
 
     def _rows(self, k: Kernel, task: Task, numbers: Sequence[Val]) -> None:

@@ -5,6 +5,9 @@ What is computed is `DetectionPostProcess` without `regular_nms` and with one cl
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from attrs import frozen
 
 from onert.ir.value import Value
@@ -57,23 +60,29 @@ class BestClass(Value):
         return TaskLayout((*self.scores.slots("scores"), "width", "first", "count", "best", "label"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        lanes, count = k.isa.f32, task.i64("count")
+        count = task.i64("count")
         scores = self.scores.view(task, "scores", task.i64("width"))
         with k.loop(end, begin) as anchor:
             row = scores[anchor, task.i64("first")]
             row = k.view(row.address, row.element, 1)
-            start = self.scores.load(row, 0)
-            best = k.var(start.splat(lanes))
-            where = k.var(k.zeros(I32, lanes))
-            with k.loop(count, step=lanes, nonempty=True) as at:
-                mask = k.mask(lanes, count - at)
-                seen = self.scores.load(row, at, lanes, mask)
-                better = mask & (seen > best.get())
-                best.set(better.select(seen, best.get()))
-                where.set(better.select(k.iota(I32, lanes) + at.cast(I32).splat(lanes), where.get()))
-            value, index = first_greatest(best.get(), where.get())
+            value, index = greatest(k, count, self.scores.load(row, 0), partial(self.scores.load, row))
             task.view("best", F32, 1)[anchor].store(self.scores.real(task, "scores", value))
             task.view("label", I32, 1)[anchor].store(index)
+
+
+def greatest(k: Kernel, count: Val, least: Val, load: Callable[[Val, int, Val], Val]) -> tuple[Val, Val]:
+    """The greatest of so many elements, which `load` gives from one on, in lanes under a mask, and its index (i32): the
+    least index of equals; `least`, index 0, where none is greater."""
+    lanes = k.isa.f32
+    best: Var = k.var(least.splat(lanes))
+    where: Var = k.var(k.zeros(I32, lanes))
+    with k.loop(count, step=lanes, nonempty=True) as at:
+        mask = k.mask(lanes, count - at)
+        seen = load(at, lanes, mask)
+        better = mask & (seen > best.get())
+        best.set(better.select(seen, best.get()))
+        where.set(better.select(k.iota(I32, lanes) + at.cast(I32).splat(lanes), where.get()))
+    return first_greatest(best.get(), where.get())
 
 
 def first_greatest(values: Val, indices: Val) -> tuple[Val, Val]:
@@ -167,16 +176,7 @@ class Detect(Value):
 
     def _greatest(self, k: Kernel, score: View, count: Val) -> tuple[Val, Val]:
         """The best score that is left, minus infinity where there is none, and where it is."""
-        lanes = k.isa.f32
-        best: Var = k.var(k.f32(float("-inf")).splat(lanes))
-        where: Var = k.var(k.zeros(I32, lanes))
-        with k.loop(count, step=lanes, nonempty=True) as at:
-            mask = k.mask(lanes, count - at)
-            seen = score[at].load(lanes, mask)
-            better = mask & (seen > best.get())
-            best.set(better.select(seen, best.get()))
-            where.set(better.select(k.iota(I32, lanes) + at.cast(I32).splat(lanes), where.get()))
-        value, index = first_greatest(best.get(), where.get())
+        value, index = greatest(k, count, k.f32(float("-inf")), lambda at, *lanes: score[at].load(*lanes))
         return value, index.cast(I64)
 
     def _keep(self, k: Kernel, task: Task, boxes: dict[str, View], source: Val, at: Val, count: Var) -> None:

@@ -7,10 +7,10 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
-from onert_llvm.irbuilder import F32, F64, I32, Kernel, Val, Var, View
+from onert_llvm.irbuilder import F32, F64, I32, Kernel, Val, View
 from onert_llvm.irbuilder.math import exp
 
-from .detection import first_greatest
+from .detection import greatest
 
 _FIELDS = ("low_y", "low_x", "high_y", "high_x", "area")
 
@@ -75,17 +75,9 @@ class Suppress(Value):
 
     def _greatest(self, k: Kernel, left: View, count: Val) -> tuple[Val, Val]:
         """The best score that is left, minus infinity where there is none, and where it is."""
-        lanes = k.isa.f32
-        best: Var = k.var(k.const(F64, float("-inf")).splat(lanes))
-        where: Var = k.var(k.zeros(I32, lanes))
-        with k.loop(count, step=lanes, nonempty=True) as at:
-            mask = k.mask(lanes, count - at)
-            seen = left[at].load(lanes, mask)
-            better = mask & (seen > best.get())
-            best.set(better.select(seen, best.get()))
-            where.set(better.select(k.iota(I32, lanes) + at.cast(I32).splat(lanes), where.get()))
-        from_lanes = first_greatest(best.get(), where.get())
-        return from_lanes[0], from_lanes[1].cast(k.index(0).type)
+        least = k.const(F64, float("-inf"))
+        value, index = greatest(k, count, least, lambda at, *lanes: left[at].load(*lanes))
+        return value, index.cast(k.index(0).type)
 
     def _lessen(self, k: Kernel, task: Task, boxes: dict[str, View], left: View, at: Val) -> None:
         """Take out the box itself, and lessen what overlaps it, until it scores too little."""

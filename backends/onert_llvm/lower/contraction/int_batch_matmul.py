@@ -65,10 +65,7 @@ def _sides(op: BatchMatMul, left: Sequence[int], right: Sequence[int]) -> _Sides
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """A product tile by tile, batch by batch; what lies the other way round is turned in scratch memory first."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, BatchMatMul)
+    at, operation, op = lowering.single(operations, BatchMatMul)
     types = lowering.subgraph.types(operation)
     x, y = operation.used
     sides = _sides(op, lowering.shape(x), lowering.shape(y))

@@ -33,10 +33,7 @@ def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """A product alone."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, BatchMatMul)
+    at, operation, op = lowering.single(operations, BatchMatMul)
     (x, y), (result,) = operation.used, operation.outputs
     left, right = lowering.shape(x), lowering.shape(y)
     depth, m = left[-2:] if op.adjoint_x else left[-2:][::-1]

@@ -20,10 +20,7 @@ def why_not(op: Refuse, types: CallTypes) -> str | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """The sentence becomes a check that is always broken; the results are never read."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, Refuse)
+    at, operation, op = lowering.single(operations, Refuse)
     rule = op.sentence.replace("{", "{{").replace("}", "}}")
     slots: dict[str, Slot] = {"report": lowering.check(at, rule)}
     lowering.emit(at, Report(), slots, 1, (), operation.outputs)

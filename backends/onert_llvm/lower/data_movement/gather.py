@@ -62,10 +62,7 @@ class _Slices(Value):
 
 def lower_nearest(lowering: Lowering, operations: Sequence[int]) -> None:
     """Pixels repeated evenly are a view; others go by a table of pixels."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, ResizeNearestNeighbor)
+    at, operation, op = lowering.single(operations, ResizeNearestNeighbor)
     if why_not_moved(op, lowering.subgraph.types(operation)) is None:
         movement.lower(lowering, operations)
         return

@@ -21,6 +21,7 @@ from onert_llvm.lower.dtype_sets import BYTES
 
 from .float_elementwise import matrix
 from .int8_lookup_tables import WHOLE_BYTES, all_bytes, map_rows, one_scale, results
+from .op_to_expression import rule_of
 
 _KINDS: tuple[type[Op], ...] = (
     Unary,
@@ -99,11 +100,20 @@ def _grown(subgraph: Subgraph, last: int, free: Collection[int], position: Mappi
 
 def _is_defined(subgraph: Subgraph, chain: Sequence[int]) -> bool:
     """Whether the chain has a result for every byte: an element that breaks a rule is reported where it is computed."""
+    if not any(_refuses(subgraph, at) for at in chain):
+        return True
     try:
         table(subgraph, chain)
     except RuleError:
         return False
     return True
+
+
+def _refuses(subgraph: Subgraph, at: int) -> bool:
+    """Whether an operation may refuse elements."""
+    operation = subgraph.operations[at]
+    op, types = operation.op, subgraph.types(operation)
+    return rule_of(op, types) is not None or (isinstance(op, Quantize) and types.output.quantization is None)
 
 
 def _root(subgraph: Subgraph, chain: Sequence[int]) -> int:

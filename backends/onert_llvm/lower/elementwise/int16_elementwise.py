@@ -81,10 +81,7 @@ def _shifts(op: Binary, types: CallTypes) -> tuple[int, int] | None:
 
 def lower_binary(lowering: Lowering, operations: Sequence[int]) -> None:
     """The operation as one loop over rows."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, Binary)
+    at, operation, op = lowering.single(operations, Binary)
     types = lowering.subgraph.types(operation)
     x, y, result = operation.used[0], operation.used[-1], operation.outputs[0]
     found = grid(lowering.shape(result), [lowering.shape(x), lowering.shape(y)])

@@ -43,10 +43,7 @@ def why_not(op: Binary, types: CallTypes) -> str | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """The operation as one loop over rows."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, Binary)
+    at, operation, op = lowering.single(operations, Binary)
     types = lowering.subgraph.types(operation)
     x, y, result = operation.used[0], operation.used[-1], operation.outputs[0]
     found = grid(lowering.shape(result), [lowering.shape(x), lowering.shape(y)])

@@ -114,10 +114,7 @@ class Floats:
 
 def lower(lowering: Lowering, operations: Sequence[int], kind: type[Floats] = Floats) -> None:
     """A layer over a sequence."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, LSTM)
+    at, operation, op = lowering.single(operations, LSTM)
     operands = (*operation.inputs, *(None,) * (24 - len(operation.inputs)))
     found = parts(elements(lowering, operands[1:18]), elements(lowering, operands[20:24]))
     x, h, c = (needed(operands[i]) for i in STATES)

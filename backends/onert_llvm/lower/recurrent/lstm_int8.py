@@ -44,10 +44,7 @@ def why_not(op: LSTM, types: CallTypes) -> str | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """A layer over a sequence."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, LSTM)
+    at, operation, op = lowering.single(operations, LSTM)
     layer = _Layer(lowering, op, lowering.subgraph.types(operation), operation.inputs)
     x, h, c = (needed(operation.inputs[i]) for i in STATES)
     layout = sequences(lowering.shape(x), op.time_major)

@@ -48,10 +48,7 @@ def why_not(op: Pool2D, types: CallTypes) -> str | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """Pooling: of the whole picture a reduction, with a small window taps written out, else loops over taps."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, Pool2D)
+    at, operation, op = lowering.single(operations, Pool2D)
     (source,), (result,) = operation.used, operation.outputs
     plane = pooled_plane(op, lowering.shape(source), lowering.shape(result))
     (h, w), c = plane.size, plane.channels

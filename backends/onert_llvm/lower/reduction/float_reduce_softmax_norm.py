@@ -72,10 +72,7 @@ def why_not_rows(op: Op, types: CallTypes) -> str | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """A reduction: the axes from the last to the first, neighbours at once, between them through scratch memory."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, Reduce)
+    at, operation, op = lowering.single(operations, Reduce)
     source, result = operation.used[0], operation.outputs[0]
     shape, axes = lowering.shape(source), axes_of(lowering.elements(operation.used[1]), len(lowering.shape(source)))
     dtype = lowering.type(source).dtype
@@ -143,10 +140,7 @@ def _runs(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[bool, int]]:
 
 def lower_arg(lowering: Lowering, operations: Sequence[int]) -> None:
     """The index of an extreme."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, ArgReduce)
+    at, operation, op = lowering.single(operations, ArgReduce)
     source, result = operation.used[0], operation.outputs[0]
     shape = lowering.shape(source)
     axis = normalize_axis(int(lowering.elements(operation.used[1]).reshape(-1)[0]), len(shape))

@@ -55,10 +55,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
 
 def lower_inverse(lowering: Lowering, operations: Sequence[int]) -> None:
     """Zeros, then each element at its place."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, MaxUnpool2D)
+    at, operation, op = lowering.single(operations, MaxUnpool2D)
     (x, places), (out,) = operation.used, operation.outputs
     n, h, w, c = lowering.shape(x)
     _, height, width, _ = lowering.shape(out)

@@ -33,10 +33,7 @@ def why_no_pool(op: Pool2D, types: CallTypes) -> str | None:
 
 def lower_pool(lowering: Lowering, operations: Sequence[int]) -> None:
     """Windows that slide."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, Pool2D)
+    at, operation, op = lowering.single(operations, Pool2D)
     out = lowering.shape(operation.outputs[0])
     geometry = pooled_plane(op, lowering.shape(operation.used[0]), out)
     slots, flops = pool_slots(lowering, at, geometry), math.prod(out) * geometry.taps
@@ -59,10 +56,7 @@ def why_no_reduction(op: Reduce, types: CallTypes) -> str | None:
 
 def lower_reduction(lowering: Lowering, operations: Sequence[int]) -> None:
     """A reduction along neighbouring axes."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, Reduce)
+    at, operation, op = lowering.single(operations, Reduce)
     types = lowering.subgraph.types(operation)
     block, order = block_of(types.input(0), types.input(1))
     source, target = operation.used[0], operation.outputs[0]
@@ -110,10 +104,7 @@ def why_no_softmax(op: Softmax, types: CallTypes) -> str | None:
 
 def lower_softmax(lowering: Lowering, operations: Sequence[int]) -> None:
     """Row by row."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, Softmax)
+    at, operation, op = lowering.single(operations, Softmax)
     source, target = operation.used[0], operation.outputs[0]
     shape = lowering.shape(source)
     rows = math.prod(shape[:-1])

@@ -23,10 +23,7 @@ def why_not(op: ArgReduce, types: CallTypes) -> str | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """A register of columns at a time."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, ArgReduce)
+    at, operation, op = lowering.single(operations, ArgReduce)
     source, target = operation.used[0], operation.outputs[0]
     types = lowering.subgraph.types(operation)
     shape = lowering.shape(source)

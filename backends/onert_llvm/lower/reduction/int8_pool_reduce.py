@@ -61,10 +61,7 @@ def _covers(op: Pool2D, types: CallTypes) -> bool:
 
 def lower_pool(lowering: Lowering, operations: Sequence[int]) -> None:
     """Windows that slide, or one that covers all."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, Pool2D)
+    at, operation, op = lowering.single(operations, Pool2D)
     types = lowering.subgraph.types(operation)
     x, out = lowering.shape(operation.used[0]), lowering.shape(operation.outputs[0])
     average, signed = op.kind is Pooling.AVERAGE, types.output.dtype is DType.INT8
@@ -174,10 +171,7 @@ def arranged(lowering: Lowering, at: int, order: tuple[int, ...] | None) -> tupl
 
 def lower_reduction(lowering: Lowering, operations: Sequence[int]) -> None:
     """A reduction along neighbouring axes."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, Reduce)
+    at, operation, op = lowering.single(operations, Reduce)
     types = lowering.subgraph.types(operation)
     before, after = types.input(0), types.output
     block, order = block_of(before, types.input(1))

@@ -26,10 +26,7 @@ def why_not(op: Softmax, types: CallTypes) -> str | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """Row by row."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, Softmax)
+    at, operation, op = lowering.single(operations, Softmax)
     source, target = operation.used[0], operation.outputs[0]
     x = lowering.type(source)
     kept, powers, shares = exponentials(op.beta * x.scale)

@@ -31,10 +31,7 @@ def why_not(op: Op, types: CallTypes) -> str | None:
 
 def lower_sum(lowering: Lowering, operations: Sequence[int]) -> None:
     """Running sums."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, CumSum)
+    at, operation, op = lowering.single(operations, CumSum)
     (x, axis), (result,) = operation.used, operation.outputs
     shape = lowering.shape(x)
     along = normalize_axis(int(lowering.elements(axis).reshape(-1)[0]), len(shape))

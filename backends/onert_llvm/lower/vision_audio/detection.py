@@ -39,10 +39,7 @@ def _plain(type_: TensorType) -> bool:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """The best class of each anchor, then the boxes."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, DetectionPostProcess)
+    at, operation, op = lowering.single(operations, DetectionPostProcess)
     encodings, scores, anchors = operation.used
     _, count, classes = lowering.shape(scores)
     lanes = lowering.isa.f32

@@ -29,10 +29,7 @@ def why_not(op: ResizeBilinear, types: CallTypes) -> str | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """Bilinear resizing with tables of rows and columns: down, then across where that is less work."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, ResizeBilinear)
+    at, operation, op = lowering.single(operations, ResizeBilinear)
     source, result = operation.used[0], operation.outputs[0]
     n, h, w, c = lowering.shape(source)
     _, height, width, _ = lowering.shape(result)

@@ -23,10 +23,7 @@ def why_not(op: ResizeBilinear, types: CallTypes) -> str | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """Row by row of the output."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, ResizeBilinear)
+    at, operation, op = lowering.single(operations, ResizeBilinear)
     source, target = operation.used[0], operation.outputs[0]
     signed = lowering.type(source).dtype is DType.INT8
     (images, h, w, c), (_, out_h, out_w, _) = lowering.shape(source), lowering.shape(target)

@@ -14,16 +14,7 @@ from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, PutRow
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.slicing import Pad, StridedSlice
 from onert.ir.ops.elementwise.binary import BinaryKind
-from onert.ir.ops.stablehlo.shapes_and_elements import (
-    HloBroadcastInDim,
-    HloClamp,
-    HloDynamicSlice,
-    HloDynamicUpdateSlice,
-    HloIota,
-    HloPad,
-    HloSlice,
-    HloTranspose,
-)
+from onert.ir.ops.stablehlo import shapes_and_elements as hlo
 from onert.ir.shape import static
 
 _NARROW = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
@@ -31,7 +22,7 @@ MOST_NUMBERS = 1 << 24
 """Elements that a table of indices may have."""
 
 
-def _broadcast(d: Draft, op: HloBroadcastInDim, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _broadcast(d: Draft, op: hlo.HloBroadcastInDim, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """BroadcastTo(Reshape(Transpose(x)))"""
     (x,) = operands
     if 0 in op.shape:
@@ -43,23 +34,23 @@ def _broadcast(d: Draft, op: HloBroadcastInDim, types: CallTypes, operands: Sequ
     return [d.broadcast(d.reshaped(turned, *wide), op.shape)]
 
 
-def _clamp(d: Draft, op: HloClamp, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _clamp(d: Draft, op: hlo.HloClamp, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Minimum(Maximum(x, low), high)"""
     low, x, high = operands
     return [d.binary(BinaryKind.MINIMUM, d.binary(BinaryKind.MAXIMUM, x, low), high)]
 
 
-def _why_not_wide(op: HloClamp, types: CallTypes) -> str | None:
+def _why_not_wide(op: hlo.HloClamp, types: CallTypes) -> str | None:
     return None if types.output.dtype in _NARROW else "only integers of 8 and 16 bits are brought to 32"
 
 
-def _clamp_wide(d: Draft, op: HloClamp, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _clamp_wide(d: Draft, op: hlo.HloClamp, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Cast(Minimum(Maximum(Cast(x), Cast(low)), Cast(high)))"""
     (found,) = _clamp(d, op, types, [d.cast(operand, DType.INT32) for operand in operands])
     return [d.cast(found, types.output.dtype)]
 
 
-def _slice(d: Draft, op: HloSlice, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _slice(d: Draft, op: hlo.HloSlice, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """StridedSlice(x, starts, limits, strides), or Slice where it takes every element"""
     (x,) = operands
     sizes = static(types.output.shape)
@@ -71,12 +62,12 @@ def _slice(d: Draft, op: HloSlice, types: CallTypes, operands: Sequence[int]) ->
     return [d.moved(StridedSlice(), x, *(d.integers(*numbers) for numbers in (op.starts, op.limits, steps)))]
 
 
-def _transpose(d: Draft, op: HloTranspose, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _transpose(d: Draft, op: hlo.HloTranspose, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Transpose(x, permutation)"""
     return [d.nothing(types.output) if 0 in types.output.shape else d.transposed(operands[0], op.permutation)]
 
 
-def _dynamic_slice(d: Draft, op: HloDynamicSlice, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _dynamic_slice(d: Draft, op: hlo.HloDynamicSlice, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Gather(x, clamp(start) + [0, 1 ..]) along each dimension that is cut, the most cut first"""
     x, *starts = operands
     sizes = d.shape(x)
@@ -107,7 +98,7 @@ def _starts(d: Draft, starts: Sequence[int]) -> int:
     return d.add(Concat(0), *parts)
 
 
-def _update(d: Draft, op: HloDynamicUpdateSlice, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _update(d: Draft, op: hlo.HloDynamicUpdateSlice, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """DynamicUpdateSlice(x, update, Concat(starts))"""
     x, update, *starts = operands
     if not starts:
@@ -115,13 +106,13 @@ def _update(d: Draft, op: HloDynamicUpdateSlice, types: CallTypes, operands: Seq
     return [d.moved(DynamicUpdateSlice(), x, update, _starts(d, starts))]
 
 
-def _why_no_row(op: HloDynamicUpdateSlice | DynamicUpdateSlice, types: CallTypes) -> str | None:
+def _why_no_row(op: hlo.HloDynamicUpdateSlice | DynamicUpdateSlice, types: CallTypes) -> str | None:
     x, update = static(types.input(0).shape), static(types.input(1).shape)
     row = bool(x) and 0 not in x and update == (1, *x[1:])
     return moves(op, types) if row else "only one whole row of the first dimension is put"
 
 
-def _put_row(d: Draft, op: HloDynamicUpdateSlice, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _put_row(d: Draft, op: hlo.HloDynamicUpdateSlice, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """PutRow(x, update, clamp(start))"""
     x, update, first, *_ = operands
     at = d.clamped(d.reshaped(d.index(first), 1), 0, d.shape(x)[0] - 1)
@@ -135,12 +126,12 @@ def _put_row_at(d: Draft, op: DynamicUpdateSlice, types: CallTypes, operands: Se
     return [d.moved(PutRow(), x, update, d.clamped(first, 0, d.shape(x)[0] - 1))]
 
 
-def _why_no_numbers(op: HloIota, types: CallTypes) -> str | None:
+def _why_no_numbers(op: hlo.HloIota, types: CallTypes) -> str | None:
     count = op.shape[op.dimension]
     return None if count <= MOST_NUMBERS else f"it counts to {count}, expected at most {MOST_NUMBERS}"
 
 
-def _iota(d: Draft, op: HloIota, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _iota(d: Draft, op: hlo.HloIota, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """BroadcastTo([0, 1, ..])"""
     if 0 in op.shape:
         return [d.nothing(types.output)]
@@ -178,14 +169,14 @@ def _spread(d: Draft, x: int, value: int, interior: Sequence[int]) -> int:
     return d.reshaped(wide, *(size * (1 + interior[axis] * (axis in apart)) for axis, size in enumerate(sizes)))
 
 
-def _why_no_pad(op: HloPad, types: CallTypes) -> str | None:
+def _why_no_pad(op: hlo.HloPad, types: CallTypes) -> str | None:
     x = types.input(0)
     if x.rank + sum(between > 0 for between in op.interior) > 16:
         return f"it would take more than 16 dimensions to set its {x.rank} apart"
     return moves(op, types)
 
 
-def _pad(d: Draft, op: HloPad, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+def _pad(d: Draft, op: hlo.HloPad, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Pad(Slice(Reshape(Pad(Reshape(x)))))"""
     x, value = operands
     return [padded(d, x, value, op.low, op.high, op.interior)]
@@ -207,14 +198,14 @@ def _dilate(d: Draft, op: Dilate, types: CallTypes, operands: Sequence[int]) -> 
 
 
 DECOMPOSITIONS = {
-    HloBroadcastInDim: (Decomposition(moves, _broadcast),),
-    HloClamp: (Decomposition(always, _clamp), Decomposition(_why_not_wide, _clamp_wide)),
-    HloSlice: (Decomposition(moves, _slice),),
-    HloTranspose: (Decomposition(moves, _transpose),),
-    HloDynamicSlice: (Decomposition(moves, _dynamic_slice),),
-    HloDynamicUpdateSlice: (Decomposition(_why_no_row, _put_row), Decomposition(moves, _update)),
+    hlo.HloBroadcastInDim: (Decomposition(moves, _broadcast),),
+    hlo.HloClamp: (Decomposition(always, _clamp), Decomposition(_why_not_wide, _clamp_wide)),
+    hlo.HloSlice: (Decomposition(moves, _slice),),
+    hlo.HloTranspose: (Decomposition(moves, _transpose),),
+    hlo.HloDynamicSlice: (Decomposition(moves, _dynamic_slice),),
+    hlo.HloDynamicUpdateSlice: (Decomposition(_why_no_row, _put_row), Decomposition(moves, _update)),
     DynamicUpdateSlice: (Decomposition(_why_no_row, _put_row_at),),
-    HloIota: (Decomposition(_why_no_numbers, _iota),),
-    HloPad: (Decomposition(_why_no_pad, _pad),),
+    hlo.HloIota: (Decomposition(_why_no_numbers, _iota),),
+    hlo.HloPad: (Decomposition(_why_no_pad, _pad),),
     Dilate: (Decomposition(_why_no_dilation, _dilate),),
 }

@@ -52,6 +52,12 @@ class Cast(Op):
         return x.astype(target)
 
 
+def _require_real(x: TensorType, kind: str) -> None:
+    """RuleError unless elements stand for real numbers."""
+    known = x.dtype.is_float or (x.dtype.is_integer and x.quantization is not None)
+    require(known, f"{kind} is given {x.dtype.text} without quantisation, expected floats or quantised integers")
+
+
 @frozen
 class Quantize(Op):
     """Real numbers as integers of type `to` on the result's scale; or integers of one scale on another.
@@ -63,10 +69,7 @@ class Quantize(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         require(self.to.is_integer, f"Quantize gives {self.to.text}, expected an integer type")
-        require(
-            x.dtype.is_float or (x.dtype.is_integer and x.quantization is not None),
-            f"Quantize is given {x.dtype.text} without quantisation, expected floats or quantised integers",
-        )
+        _require_real(x, "Quantize")
         return TensorType(self.to, x.shape)
 
     def evaluate_quantized(self, types: CallTypes, x: Array) -> Array:
@@ -92,10 +95,7 @@ class Dequantize(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         require(self.to.is_float, f"Dequantize gives {self.to.text}, expected floats")
-        require(
-            x.dtype.is_float or (x.dtype.is_integer and x.quantization is not None),
-            f"Dequantize is given {x.dtype.text} without quantisation",
-        )
+        _require_real(x, "Dequantize")
         return TensorType(self.to, x.shape)
 
     def evaluate(self, x: Array) -> Array:

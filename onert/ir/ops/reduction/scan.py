@@ -14,6 +14,15 @@ from onert.ir.types import CallTypes, TensorType
 from .reduce import axis_of, require_one_axis
 
 
+def _along(x: TensorType, axis: TensorType) -> TensorType:
+    """The result of what goes along one axis; RuleError unless there is such an axis."""
+    require(x.rank >= 1, "input is a scalar, expected at least 1 dimension")
+    require_one_axis(axis)
+    if axis.value is not None:
+        axis_of(axis, x.rank)
+    return x.result(x.shape)
+
+
 @frozen
 class CumSum(Op):
     """Each element replaced by the sum of those up to it along an axis.
@@ -30,11 +39,7 @@ class CumSum(Op):
     def infer(self, x: TensorType, axis: TensorType) -> TensorType:
         allowed = x.dtype.is_float or x.dtype in (DType.INT32, DType.INT64)
         require(allowed, f"input is {x.dtype.text}, expected a float, i32 or i64")
-        require(x.rank >= 1, "input is a scalar, expected at least 1 dimension")
-        require_one_axis(axis)
-        if axis.value is not None:
-            axis_of(axis, x.rank)
-        return x.result(x.shape)
+        return _along(x, axis)
 
     def evaluate(self, x: Array, axis: Array) -> Array:
         at = normalize_axis(int(axis.reshape(-1)[0]), x.ndim)
@@ -61,11 +66,7 @@ class CumProd(Op):
 
     def infer(self, x: TensorType, axis: TensorType) -> TensorType:
         require(x.dtype.is_numeric, f"input is {x.dtype.text}, expected numbers")
-        require(x.rank >= 1, "input is a scalar, expected at least 1 dimension")
-        require_one_axis(axis)
-        if axis.value is not None:
-            axis_of(axis, x.rank)
-        return x.result(x.shape)
+        return _along(x, axis)
 
     def evaluate(self, x: Array, axis: Array) -> Array:
         at = normalize_axis(int(axis.reshape(-1)[0]), x.ndim)

@@ -125,7 +125,18 @@ def _halves(xs: Sequence[TensorType], name: str) -> tuple[Sequence[TensorType], 
 
 
 @frozen
-class HloReduce(_Body):
+class _Reduction(_Body):
+    """What has a body that puts elements together, of as many tensors as it starts from elements."""
+
+    def check_subgraphs(
+        self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
+    ) -> str | None:
+        types = [caller.type(i).dtype for i in inputs if i is not None]
+        return _takes_pairs(types, types[: len(types) // 2], called[0])
+
+
+@frozen
+class HloReduce(_Reduction):
     """All elements along some dimensions, put together by a function.
 
     - `xs`: one or more tensors of one shape, then for each the element that it starts from
@@ -146,12 +157,6 @@ class HloReduce(_Body):
             x.result(tuple(d for axis, d in enumerate(x.shape) if axis not in self.dimensions)) for x in operands
         )
 
-    def check_subgraphs(
-        self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
-    ) -> str | None:
-        types = [caller.type(i).dtype for i in inputs if i is not None]
-        return _takes_pairs(types, types[: len(types) // 2], called[0])
-
     def evaluate_in(self, context: Context, types: CallTypes, *xs: Array) -> Elements:
         count = len(xs) // 2
         rest = [axis for axis in range(xs[0].ndim) if axis not in self.dimensions]
@@ -162,7 +167,7 @@ class HloReduce(_Body):
 
 
 @frozen
-class HloReduceWindow(_Body):
+class HloReduceWindow(_Reduction):
     """The elements of every window of a tensor, put together by a function.
 
     - `xs`: one or more tensors of one shape, then for each the element that it starts from, which also stands in the
@@ -203,12 +208,6 @@ class HloReduceWindow(_Body):
         require_shape((wide,), "the padded shape")
         extent = (self.dimensions[axis] - 1) * self.window_dilations[axis] + 1
         return 0 if extent > wide else (wide - extent) // self.strides[axis] + 1
-
-    def check_subgraphs(
-        self, caller: Any, inputs: Sequence[int | None], outputs: Sequence[int], called: Sequence[Any]
-    ) -> str | None:
-        types = [caller.type(i).dtype for i in inputs if i is not None]
-        return _takes_pairs(types, types[: len(types) // 2], called[0])
 
     def evaluate_in(self, context: Context, types: CallTypes, *xs: Array) -> Elements:
         count = len(xs) // 2

@@ -123,10 +123,7 @@ def _convolve(
 
 def lower_transposed(lowering: Lowering, operations: Sequence[int]) -> None:
     """A transposed convolution: that of all phases, then each phase into its places."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, TransposeConv3D)
+    at, operation, op = lowering.single(operations, TransposeConv3D)
     _, weight, x, bias = (*operation.inputs, None)[:4]
     assert x is not None
     assert weight is not None

@@ -32,10 +32,7 @@ def why_not(op: TransposeConv2D, types: CallTypes) -> str | None:
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """The convolution of all phases, put into their places where the strides are more than one."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, TransposeConv2D)
+    at, operation, op = lowering.single(operations, TransposeConv2D)
     _, weight, x, bias = (*operation.inputs, None)[:4]
     assert x is not None
     assert weight is not None

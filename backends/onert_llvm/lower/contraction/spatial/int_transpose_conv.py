@@ -47,10 +47,7 @@ def _lower(
     lowering: Lowering, operations: Sequence[int], make: MakeOutputs[OutputsT], convolve: Convolve[OutputsT]
 ) -> None:
     """The convolution of all phases, put into their places where the strides are more than one."""
-    (at,) = operations
-    operation = lowering.operation(at)
-    op = operation.op
-    assert isinstance(op, TransposeConv2D)
+    at, operation, op = lowering.single(operations, TransposeConv2D)
     types = _as_convolution(lowering.subgraph.types(operation))
     source, result = operation.used[2], operation.outputs[0]
     own = integer_filters.stored(types.input(1))
