@@ -3,17 +3,18 @@
     python tests/mutation/sample.py --count 60 --seed 1
     python tests/mutation/sample.py --count 20 onert/backend/planner
 
-Places are drawn, and then one of the changes that Cosmic Ray knows for the place: a comparison or an operation for
-another, a number for its neighbour, `and` for `or`, a condition for its opposite, a loop without a round, an exception
-that is not caught. Annotations, decorators and error sentences stay: the first two decide nothing or everything, and
-sentences are compared where they matter. A file's tests are those that the planted faults of its folder name, with the
-operations' cases for `onert/ir/ops`.
+Files are drawn by their size, then a place in one, and then one of the changes that Cosmic Ray knows for the place: a
+comparison or an operation for another, a number for its neighbour, `and` for `or`, a condition for its opposite, a loop
+without a round, an exception that is not caught. Annotations, decorators and error sentences stay: the first two decide
+nothing or everything, and sentences are compared where they matter. A file's tests are those that name its module, then
+those that the planted faults of its folder name, with the operations' cases for `onert/ir/ops`.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -79,14 +80,22 @@ def _kept(node: parso.tree.NodeOrLeaf | None) -> bool:
 
 def drawn(folders: Sequence[str], count: int, seed: int) -> list[Fault]:
     """So many changes of the files in these folders, as faults."""
-    every: list[tuple[Path, list[Change]]] = []
-    for folder in folders:
-        root = REPOSITORY / folder
-        for path in sorted(root.rglob("*.py") if root.is_dir() else [root]):
-            every += [(path, changes) for _, changes in sorted(places(path.read_text(encoding="utf-8")).items())]
-    source = random.Random(seed)
-    chosen = source.sample(every, min(count, len(every)))
-    return [_fault(number, path, source.choice(changes)) for number, (path, changes) in enumerate(chosen, 1)]
+    roots = [REPOSITORY / folder for folder in folders]
+    paths = [path for root in roots for path in sorted(root.rglob("*.py") if root.is_dir() else [root])]
+    sizes = [path.stat().st_size for path in paths]
+    left: dict[Path, list[list[Change]]] = {}
+    source, found = random.Random(seed), list[Fault]()
+    while len(found) < count and any(sizes):
+        (at,) = source.choices(range(len(paths)), sizes)
+        if paths[at] not in left:
+            every = sorted(places(paths[at].read_text(encoding="utf-8")).items())
+            left[paths[at]] = [changes for _, changes in every]
+        if left[paths[at]]:
+            changes = left[paths[at]].pop(source.randrange(len(left[paths[at]])))
+            found.append(_fault(len(found) + 1, paths[at], source.choice(changes)))
+        else:
+            sizes[at] = 0
+    return found
 
 
 def _fault(number: int, path: Path, change: Change) -> Fault:
@@ -104,13 +113,20 @@ def _difference(source: str, changed: str) -> str:
 
 
 def _tests(file: str) -> tuple[str, ...]:
-    """The tests that faults of this file, or of its folder, name."""
-    known = faults()
+    """The tests that name this module, then those that faults of this file, or of its folder, name."""
+    known, module = faults(), file.removesuffix(".py").replace("/", ".")
+    importing = re.compile(
+        rf"\b{re.escape(module)}\b|from {re.escape(module.rpartition('.')[0])} import .*\b{Path(file).stem}\b"
+    )
+    mine = [
+        p for p in sorted((REPOSITORY / "tests").rglob("test_*.py")) if importing.search(p.read_text(encoding="utf-8"))
+    ]
     named = [f.tests for f in known if f.file == file] or [
         f.tests for f in known if Path(f.file).parent == Path(file).parent
     ]
     more = OF_OPERATIONS if file.startswith("onert/ir/") else ("tests/compiler",)
-    return (*dict.fromkeys(test for tests in named for test in tests), *more)
+    first = (str(path.relative_to(REPOSITORY)) for path in mine)
+    return tuple(dict.fromkeys([*first, *(test for tests in named for test in tests), *more]))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

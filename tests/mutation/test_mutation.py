@@ -10,7 +10,7 @@ from attrs import evolve
 from shared_material import REPOSITORY
 
 from mutation.run import attempt, copy_tree, failed
-from mutation.sample import places
+from mutation.sample import drawn, places
 from mutation.table import Fault, faults, noticed, record, summary
 
 FAULTS = faults()
@@ -136,6 +136,16 @@ def test_changes_drawn_at_random_are_single_and_valid_and_spare_annotations() ->
             ]
     written = {" ".join(text.splitlines()[line - 1].split()) for (line, _), every in made.items() for text in every}
     assert {"if a <= b and a != 0:", "if a < b or a != 0:", "return a - 1", "return b"} <= written
+
+
+def test_drawing_is_the_same_for_the_same_seed_and_ends_where_no_change_is_left() -> None:
+    source = "onert/ir/quant.py"
+    found = drawn((source,), 5, seed=1)
+    assert found == drawn((source,), 5, seed=1) != drawn((source,), 5, seed=2)
+    assert len({fault.new for fault in found}) == 5
+    assert all("tests/ir/test_numbers.py" in fault.tests[:-2] for fault in found)
+    every = drawn(("onert/ir/process/later.py",), 10_000, seed=0)
+    assert 0 < len(every) < 1000
 
 
 def test_the_page_says_what_the_table_is() -> None:
