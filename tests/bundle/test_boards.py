@@ -87,7 +87,6 @@ def test_models_of_others_run(tmp_path: Path, board: Board, name: str) -> None:
     _require_alike({"model": model}, board, tmp_path, name in DOUBLES)
 
 
-@pytest.mark.long
 @needs_shared
 @on([board for board in BOARDS if board.name in MOST])
 def test_keywords_take_no_more_instructions_than_with_cmsis(tmp_path: Path, board: Board) -> None:

