@@ -1,21 +1,56 @@
-"""How long a run is expected to take, from types and this machine's peaks: a guess, within a factor of some two."""
+"""How long a run is expected to take, from types and this machine's peaks: a guess, within a third for most models."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import Any
 
-from onert.backend import Backend, Group, Routine
-from onert.compiler.side_by_side.durations import EVALUATED_BYTES, EVALUATION
-from onert.ir import Subgraph
-from onert.ir.analysis.cost import cost
+from attrs import frozen
 
-STARTING = 0.4e-6
-"""Seconds to begin a kernel and for its threads to meet."""
-REACHED = 0.45
-"""The part of a peak that kernels reach on the shapes of real layers, as found on the models in the tests."""
+from onert.backend import Backend, Group, Routine
+from onert.compiler.rewrite.trip_counts import trips
+from onert.compiler.side_by_side.durations import EVALUATED_BYTES, EVALUATION
+from onert.ir import CallTypes, Op, Subgraph, TensorType
+from onert.ir.analysis.cost import cost
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.control_flow.enclosed import Branch, Loop
+from onert.ir.value import Value
+
+from .rates import LANES, PRODUCTS, QUANTISED, REQUANTISED, rate
+
+STARTING = 0.15e-6
+"""Seconds to begin a kernel."""
+ALONE = 3e-6
+"""Seconds that a kernel must take on one thread before others share it."""
+HELD = 0.02e-6
+"""The same in a loop or a branch, whose kernels are called one after the other."""
+MOST_ROUNDS = 4096
+"""Of a loop whose end is a number of rounds; of more it is taken to be only a bound."""
 CACHE = 1 << 20
-"""Bytes of tensors that caches are taken to hold from one operation to the next."""
+"""Bytes of tensors that a core's own caches are taken to hold from one operation to the next."""
+SHARED_CACHE = 2.0
+"""How many times faster than memory larger tensors move: most lie in a cache that cores share."""
+MOVING = 1.8
+"""How many times longer than a copy within a core's caches it takes to read tensors, compute and write others."""
+DEPTH = 32
+"""Channels over which products of 8-bit numbers are summed up where they reach their peak."""
+OVER_PEAK, STORED_OVER_PEAK = 1.1, 0.9
+"""How many times longer than at the measured peaks products of floats and of 8-bit numbers take."""
+MOST_NARROW = 6.0
+"""How many times longer it takes at most to move tensors of less channels than are moved at once."""
+
+
+@frozen
+class _Work(Value):
+    """What operations take: sums of `products` in seconds, `others` in operations at the peak of floats."""
+
+    products: float = 0.0
+    others: float = 0.0
+    narrow: float = 1.0
+
+    def and_(self, other: _Work) -> _Work:
+        return _Work(self.products + other.products, self.others + other.others, max(self.narrow, other.narrow))
 
 
 def traffic(graph: Subgraph, group: Group) -> int:
@@ -35,8 +70,11 @@ def arithmetic(graph: Subgraph, group: Group) -> int:
 
 def is_stored(graph: Subgraph, group: Group) -> bool:
     """Whether a group computes on 8-bit numbers."""
-    first = graph.operations[group.operations[0]]
-    return any(t is not None and t.quantization is not None and t.dtype.bits <= 8 for t in graph.types(first).inputs)
+    return _is_stored(graph.types(graph.operations[group.operations[0]]))
+
+
+def _is_stored(types: CallTypes) -> bool:
+    return any(t is not None and t.quantization is not None and t.dtype.bits <= 8 for t in types.inputs)
 
 
 def expected(routine: Routine, backends: Sequence[Backend], machine: Mapping[str, Any]) -> list[float]:
@@ -56,7 +94,98 @@ def _seconds(graph: Subgraph, group: Group, backend: Backend | None, machine: Ma
     nbytes = traffic(graph, group)
     if backend is not None and backend.evaluates:
         return (EVALUATION * len(operations) + nbytes / EVALUATED_BYTES) / 1e6
+    return _group(((operation.op, graph.types(operation)) for operation in operations), nbytes, machine)
+
+
+def _group(operations: Iterable[tuple[Op, CallTypes]], nbytes: int, machine: Mapping[str, Any]) -> float:
+    """Seconds of operations that run as one and move so many bytes; those of graphs that they hold among them."""
+    work, held = _Work(), 0.0
+    for op, types in operations:
+        match op:
+            case Loop():
+                held += _rounds(op, types) * (_held(op.condition, machine) + _held(op.body, machine))
+            case Branch():
+                held += max(_held(op.then, machine), _held(op.otherwise, machine))
+            case _:
+                work = work.and_(_work(op, types, machine))
+    moved = nbytes / (
+        machine["cached_bytes_per_second"] if nbytes <= CACHE else machine["bytes_per_second"] * SHARED_CACHE
+    )
+    others = work.others / _peak(machine, "float32")
+    if held:
+        return STARTING + held
+    shared = max(work.products, moved) + others if work.products else MOVING * work.narrow * moved + others
+    alone = shared * machine["threads"]
+    return STARTING + float(alone if alone < ALONE else max(ALONE, shared))
+
+
+def _rounds(op: Loop, types: CallTypes) -> int:
+    """How often a loop goes round where its counter says so; once where that is only a bound for what it looks for."""
+    found = trips(op.condition, op.body, [t for t in types.inputs if t is not None])
+    return found if found is not None and found <= MOST_ROUNDS else 1
+
+
+def _held(graph: Subgraph, machine: Mapping[str, Any]) -> float:
+    """Seconds of a graph that an operation holds, one operation after the other."""
+    total = 0.0
+    for operation in graph.operations:
+        types = graph.types(operation)
+        if isinstance(operation.op, Loop | Branch):
+            total += _group([(operation.op, types)], 0, machine)
+        elif not operation.op.shares:
+            nbytes = sum(t.nbytes for t in (*types.inputs, *types.outputs) if t is not None and t.is_static)
+            work = _work(operation.op, types, machine)
+            moved = nbytes / machine["cached_bytes_per_second"]
+            total += HELD + max(work.products, moved) + work.others / _peak(machine, "float32")
+    return total
+
+
+def _peak(machine: Mapping[str, Any], name: str) -> float:
+    """A peak, another one where it was not measured."""
     peaks = machine["flops_per_second"]
-    peak = peaks.get("int8" if is_stored(graph, group) else "float32", 0) or max(peaks.values(), default=1e9)
-    moved = machine["cached_bytes_per_second" if nbytes <= CACHE else "bytes_per_second"]
-    return float(STARTING + max(arithmetic(graph, group) / (peak * REACHED), nbytes / moved))
+    return float(peaks.get(name, 0) or max(peaks.values(), default=1e9))
+
+
+def _work(op: Op, types: CallTypes, machine: Mapping[str, Any]) -> _Work:
+    """What one operation takes beside what it moves."""
+    flops = cost(op, types).flops
+    results = sum(prod(d or 1 for d in t.shape) for t in types.outputs)
+    if not isinstance(op, PRODUCTS):
+        return _Work(0.0, rate(op) * flops, _narrow(types))
+    stored = _is_stored(types)
+    padded, depth = _windows(op, types)
+    if not stored:
+        return _Work(OVER_PEAK * flops * padded / _peak(machine, "float32"))
+    entered = types.inputs[0]
+    quantised = entered is not None and entered.quantization is None  # it is while the operation runs
+    elements = prod(d or 1 for d in entered.shape) if entered is not None else 0
+    others = QUANTISED * elements if quantised else REQUANTISED * results
+    return _Work(STORED_OVER_PEAK * flops * padded / min(1.0, depth / DEPTH) / _peak(machine, "int8"), others)
+
+
+def _windows(op: Op, types: CallTypes) -> tuple[float, int]:
+    """How many times more channels a convolution computes than it gives, and how many it sums up at once."""
+    x, weight = types.inputs[0], types.inputs[1] if len(types.inputs) > 1 else None
+    if not isinstance(op, Conv2D) or x is None or weight is None or not (x.rank == weight.rank == 4):
+        return 1.0, DEPTH
+    given, channels = x.shape[-1] or 1, types.outputs[0].shape[-1] or 1
+    several = prod(d or 1 for d in types.outputs[0].shape[:-1]) > 1
+    lanes = LANES if channels > LANES // 2 else LANES // 2
+    padded = max(1.0, min(-(-channels // lanes) * lanes / channels, given)) if several else 1.0
+    return padded, given * (weight.shape[2] or 1) if given <= 4 else given
+
+
+def _narrow(types: CallTypes) -> float:
+    """How many times longer it takes where channels are few and tensors differ in shape, so that they are moved one by
+    one."""
+    result = types.outputs[0] if types.outputs else None
+    tensors = [t for t in (*types.inputs, *types.outputs) if t is not None and result is not None and _alike(t, result)]
+    if len({t.shape for t in tensors}) < 2:
+        return 1.0
+    last = min(t.shape[-1] or 1 for t in tensors)
+    return min(MOST_NARROW, LANES / last) if last < LANES // 2 else 1.0
+
+
+def _alike(one: TensorType, result: TensorType) -> bool:
+    """Whether a tensor is of the result's kind, and no single number: one that says how an operation works is not."""
+    return one.dtype is result.dtype and one.rank == result.rank > 0 and prod(d or 1 for d in one.shape) > 1

@@ -1,0 +1,73 @@
+"""How long operations other than sums of products take: operations at the peak of floats for each that is counted.
+
+Rules of thumb, as found with the models in the tests on one machine; as parts of peaks they carry over to others.
+"""
+
+from __future__ import annotations
+
+from onert.ir import Op
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D, TransposeConvBias2D
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.recurrent.gru import GRU
+from onert.ir.ops.recurrent.lstm import LSTM
+from onert.ir.ops.recurrent.lstm_basic import BasicLSTM
+from onert.ir.ops.recurrent.lstm_bidirectional import BidirectionalLSTM
+from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
+from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
+
+LANES = 16
+"""Channels that are computed at once; fewer take as long."""
+PRODUCTS = (Conv2D, FullyConnected, BatchMatMul, TransposeConv2D, TransposeConvBias2D)
+"""Kinds that sum up products over channels."""
+REQUANTISED, QUANTISED = 10.0, 90.0
+"""For each result of 8-bit products that is rounded to 8 bits, and for each float that is quantised before."""
+SIMPLE = 3.0
+_BY_KIND: dict[type[Op], float] = {
+    DepthwiseConv2D: 1.1,
+    LSTM: 1.4,
+    BasicLSTM: 1.4,
+    BidirectionalLSTM: 1.4,
+    GRU: 1.4,
+    Softmax: 52.0,
+    LogSoftmax: 52.0,
+    ResizeBilinear: 28.0,
+    ResizeNearestNeighbor: 28.0,
+}
+_DIVIDED, _TRANSCENDENTAL = 25.0, 43.0
+_DIVISIONS = (BinaryKind.DIV, BinaryKind.FLOOR_DIV, BinaryKind.FLOOR_MOD, BinaryKind.REMAINDER)
+_ROOTS = (UnaryKind.SQRT, UnaryKind.RSQRT, UnaryKind.CBRT)
+_PLAIN = (
+    UnaryKind.ABS,
+    UnaryKind.NEG,
+    UnaryKind.SQUARE,
+    UnaryKind.SIGN,
+    UnaryKind.HARD_SWISH,
+    UnaryKind.RELU,
+    UnaryKind.RELU6,
+    UnaryKind.RELU_N1_TO_1,
+    UnaryKind.RELU_0_TO_1,
+    UnaryKind.FLOOR,
+    UnaryKind.CEIL,
+    UnaryKind.TRUNC,
+    UnaryKind.ROUND,
+    UnaryKind.LOGICAL_NOT,
+    UnaryKind.REAL,
+    UnaryKind.IMAG,
+)
+
+
+def rate(op: Op) -> float:
+    """Operations at the peak of floats for each that `cost` counts of a kind."""
+    match op:
+        case Unary(kind=kind):
+            return SIMPLE if kind in _PLAIN else _DIVIDED if kind in _ROOTS else _TRANSCENDENTAL
+        case Binary(kind=BinaryKind.POW | BinaryKind.ATAN2):
+            return _TRANSCENDENTAL
+        case Binary(kind=kind) if kind in _DIVISIONS:
+            return _DIVIDED
+    return _BY_KIND.get(type(op), SIMPLE)
