@@ -190,7 +190,7 @@ def batches(*models: Path) -> None:
         inputs = inputs_of(onert.compile(package, num_threads=1))
         with HostManager([DeviceConfig(threads=1)], FREE) as host:
             host.add_network("one by one", package)
-            dag = host.add_network("together", package, batch=BatchConfig(max_size=64))
+            dag = host.add_network("together", package, batch=BatchConfig(max_size=256))
             print(model.name, *dag.notes)
             found: dict[str, list[tuple[float, float]]] = {"one by one": [], "together": []}
             for name in found:
