@@ -19,8 +19,6 @@ from onert.ir.shape import normalize_axis
 from .draft import Draft
 
 Entry = int | None
-Size = int | str
-"""A dimension that is known, or the letter of an operand that has it."""
 
 
 def ints(d: Draft, values: Sequence[int], dtype: DType = DType.INT64) -> int:

@@ -28,7 +28,6 @@ from .schema_listing import NEWEST
 
 CHANNELS: Mapping[str, int] = {"FULLY_CONNECTED": 0, "CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "TRANSPOSE_CONV": 0}
 """Layers whose second operand are their weights, and the dimension of these that output channels have."""
-BITS = (8, 16)
 _UNREADABLE = (struct.error, IndexError, TypeError, ValueError, AttributeError, RecursionError, MemoryError)
 """What circle-schema's classes raise where bytes are not those of a model."""
 
