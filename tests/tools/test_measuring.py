@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
+import numpy as np
 import pytest
+from report_models import MACHINE
 from shared_material import REPOSITORY
+
+import onert
+from onert.backend.registry import load_backends
+from onert.ir import DType, Package, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.tools.model_report.times.estimate import expected
 
 BENCH = REPOSITORY / "tests" / "bench"
 
@@ -29,3 +40,36 @@ def test_kernels_of_every_kind_are_measured(kind: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("name", sorted(path.name for path in BENCH.glob("*.py")))
 def test_each_program_says_how_it_is_used(name: str) -> None:
     assert said(name, "--help").startswith(f"usage: {name}")
+
+
+# ---- what is expected before anything is measured
+
+EXPECTED = (
+    (lambda: convolution(64, 64), lambda: convolution(128, 128), "four times the products"),
+    (lambda: convolution(64, 16), lambda: convolution(64, 64), "four times the channels that are given"),
+    (lambda: elementwise(UnaryKind.RELU), lambda: elementwise(UnaryKind.ERF), "a function that takes longer"),
+)
+
+
+def convolution(given: int, made: int) -> Package:
+    b = Builder("made")
+    x = b.input(TensorType(DType.FLOAT32, (1, 32, 32, given)), "x")
+    weight = b.constant(np.ones((made, 3, 3, given), np.float32))
+    return Package((b.model([b.add(Conv2D(), x, weight, None)]),), "made")
+
+
+def elementwise(kind: UnaryKind) -> Package:
+    b = Builder("made")
+    x = b.input(TensorType(DType.FLOAT32, (64, 1024)), "x")
+    return Package((b.model([b.add(Unary(kind), x)]),), "made")
+
+
+@pytest.mark.parametrize(("less", "more", "why"), EXPECTED, ids=[why for *_, why in EXPECTED])
+def test_more_work_is_expected_to_take_longer(
+    less: Callable[[], Package], more: Callable[[], Package], why: str
+) -> None:
+    times = []
+    for package in (less(), more()):
+        program = onert.compile(package, num_threads=1)
+        times.append(sum(sum(expected(r, load_backends(()), MACHINE)) for r in program.routines))
+    assert 0 < 1.2 * times[0] < times[1], why
