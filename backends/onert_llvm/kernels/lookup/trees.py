@@ -13,6 +13,9 @@ from onert_llvm.kernels.arithmetic.expression import Kind
 LESS, EQUAL, GREATER, UNORDERED = 1, 2, 4, 8
 """How a feature compares with a node's number, as a bit of what passes there."""
 
+TOGETHER = 8
+"""Trees that are walked side by side: each step waits for the one before, and for memory."""
+
 _PARTS = ("features", "numbers", "codes", "yes", "no", "roots", "starts", "targets", "weights")
 
 
@@ -46,8 +49,12 @@ class WalkTrees(Value):
             sums = k.view(task.view("sums", F64, outputs, 1)[row].address, F64, 1)
             with k.loop(outputs) as target:
                 sums[target].store(k.const(F64, start))
-            with k.loop(trees) as tree:
-                self._votes(k, task, self._leaf(k, task, x, tree), sums)
+            whole = trees - trees % TOGETHER
+            with k.loop(whole, step=TOGETHER) as tree:
+                for leaf in self._leaves(k, task, x, tree, TOGETHER):
+                    self._votes(k, task, leaf, sums)
+            with k.loop(trees, whole) as tree:
+                self._votes(k, task, self._leaves(k, task, x, tree, 1)[0], sums)
             out = task.view("out", F32, outputs, 1)[row]
             with k.loop(outputs) as target:
                 total = sums[target].load()
@@ -57,15 +64,13 @@ class WalkTrees(Value):
                     total = total.eq(start).select(0.0, total)
                 out.after(target).store(total.cast(F32))
 
-    def _leaf(self, k: Kernel, task: Task, x: View, tree: Val) -> Val:
-        """The leaf of a tree that a row comes to."""
+    def _leaves(self, k: Kernel, task: Task, x: View, first: Val, count: int) -> list[Val]:
+        """The leaves of so many trees that a row comes to."""
 
         def part(name: str, at: Val) -> Val:
             return task.view(name, F32 if name == "numbers" else I32, 1)[at].load()
 
-        at = k.var(part("roots", tree).cast(I64))
-        with k.loop(task.i64("depth")):
-            here = at.get()
+        def step(here: Val) -> Val:
             node = here.max(0)
             value = x.after(part("features", node).cast(I64)).load()
             value = value if self.kind.is_float else value.cast(F32)
@@ -75,8 +80,13 @@ class WalkTrees(Value):
             relation = (value < number).select(k.const(I32, LESS), relation)
             passed = (part("codes", node) & relation).ne(0)
             following = passed.select(part("yes", node), part("no", node)).cast(I64)
-            at.set((here < 0).select(here, following))
-        return k.index(-1) - at.get()
+            return (here < 0).select(here, following)
+
+        places = [k.var(part("roots", first + i).cast(I64)) for i in range(count)]
+        with k.loop(task.i64("depth")):
+            for at in places:
+                at.set(step(at.get()))
+        return [k.index(-1) - at.get() for at in places]
 
     def _votes(self, k: Kernel, task: Task, leaf: Val, sums: View) -> None:
         starts = task.view("starts", I64, 1)
