@@ -45,6 +45,9 @@ from .routine import compile_routine
 if TYPE_CHECKING:
     from onert.compiler.scheduler.exec_time import ExecTimes
 
+COMPILED_ALONE = 2
+"""For how many new lengths programs are compiled alone before there are recipes: who has few gets the least memory."""
+
 WatchModel = Callable[[int, str, Subgraph], None]
 """Is told the index of a subgraph, the name of a pass that changed it, and what it made of it."""
 
@@ -100,6 +103,7 @@ class Compilation:
         self.measured = _measured(options) if options.use_scheduler else None
         self.programs: dict[tuple[tuple[Shape, Shape], ...], Program] = {}
         self.lengths = Lengths(entry, options)
+        self.alone = 0
         self.recipes: dict[tuple[tuple[int, int], ...], Recipes] = {}
         constants = sum(o.type.nbytes for graph in entry.model.subgraphs for o in graph.operands if o.is_constant)
         self.kept = min(MOST_KEPT, max(KEPT_PROGRAMS, KEPT_BYTES // max(1, constants)))
@@ -128,7 +132,8 @@ class Compilation:
         """The program for lengths that may be new, made as one for others was; None where it has to be compiled."""
         alone = self.watch is None and self.measured is None and not self.options.graph_dot_dump
         opened = self.lengths.opened(entry) if alone and self.options.executor == "Linear" else None
-        if not opened:
+        if not opened or self.alone < COMPILED_ALONE:
+            self.alone += bool(opened)
             return None
         given = [entry.subgraph.type(i).shape for i in entry.subgraph.inputs]
         lengths = tuple(given[at][axis] for at, axis in opened)
