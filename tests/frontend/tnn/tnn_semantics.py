@@ -340,7 +340,8 @@ def upsample(s: Site) -> list[Array]:
 
 
 def sigmoid(x: Array) -> Array:
-    out: Array = (1 / (1 + np.exp(-x.astype(np.float64)))).astype(np.float32)
+    with np.errstate(over="ignore"):  # what is far below 0 becomes 0
+        out: Array = (1 / (1 + np.exp(-x.astype(np.float64)))).astype(np.float32)
     return out
 
 
