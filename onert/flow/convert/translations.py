@@ -228,6 +228,8 @@ def _fully_connected(g: Given, op: FullyConnected) -> Sequence[Variable]:
 
 def _matmul(g: Given, op: BatchMatMul) -> Sequence[Variable]:
     """Flows multiply batches of one shape: shorter and broadcast ones are made that."""
+    if op.output is not None or g[0].type != g[1].type:
+        raise RuleError("operands or results of several element types")
     batch = g.sizes[:-2]
     if -1 in batch and any(tuple(v.shape[:-2]) != batch for v in (g[0], g[1])):
         raise RuleError("batches of which one is open and another is not")
