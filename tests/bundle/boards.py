@@ -122,7 +122,7 @@ MEMORY {{
   ram (rwx) : ORIGIN = {ram[0]:#x}, LENGTH = {ram[1]}K
 }}
 SECTIONS {{
-  .text : {{ KEEP(*(.start)) *(.text*) *(.rodata*) *(.data.rel.ro*) *(.got*) *(.eh_frame*) }} > flash
+  .text : {{ KEEP(*(.start)) *(.text*) *(.rodata*) *(.srodata*) *(.data.rel.ro*) *(.got*) *(.eh_frame*) }} > flash
   .ARM.exidx : {{ *(.ARM.exidx*) }} > flash
   .bss : {{ *(.bss*) *(.sbss*) *(COMMON) . = ALIGN(8); stack_low = .; }} > ram
   .data : {{ *(.data*) *(.sdata*) }} > ram
