@@ -33,7 +33,7 @@ class RunFuture(Future[None]):
 
     def __init__(self, stop: Stop, pool: Pool) -> None:
         super().__init__()
-        self._waiters: list[Any] = _Waiters(self)
+        self._waiters: list[Any] = Waiters(self)
         self._stop = stop
         self._pool: Pool | None = pool
         self._process = os.getpid()
@@ -81,32 +81,8 @@ class RunFuture(Future[None]):
         self._pool = self._task = None
         self._state = state
         self._gate.open()
-        self._tell_waiters()
-        self._call_back()
-
-    def _tell_waiters(self) -> None:
-        while self._waiters:
-            try:
-                waiter = self._waiters.pop()
-            except IndexError:  # another thread tells it
-                return
-            if self._state == CANCELLED_AND_NOTIFIED:
-                waiter.add_cancelled(self)
-            elif self._exception is not None:
-                waiter.add_exception(self)
-            else:
-                waiter.add_result(self)
-
-    def _call_back(self) -> None:
-        while self._done_callbacks:
-            try:
-                callback = self._done_callbacks.pop(0)
-            except IndexError:  # another thread calls it
-                return
-            try:
-                callback(self)
-            except Exception:
-                LOGGER.exception("exception calling callback for %r", self)
+        tell(self, self._waiters)
+        call_back(self, self._done_callbacks)
 
     # ---- for its user
 
@@ -132,7 +108,7 @@ class RunFuture(Future[None]):
     def add_done_callback(self, fn: Callable[[Future[None]], object]) -> None:
         self._done_callbacks.append(fn)
         if self.done():
-            self._call_back()
+            call_back(self, self._done_callbacks)
 
     def result(self, timeout: float | None = None) -> None:
         try:
@@ -164,10 +140,10 @@ class RunFuture(Future[None]):
         return f"<RunFuture at {id(self):#x} state={self._state.lower()}>"
 
 
-class _Waiters(list[Any]):
+class Waiters(list[Any]):
     """Those that `wait` and `as_completed` leave with a future, who are told even if it ends at this moment."""
 
-    def __init__(self, future: RunFuture) -> None:
+    def __init__(self, future: Future[Any]) -> None:
         super().__init__()
         self._future = ref(future)  # which holds this list
 
@@ -175,8 +151,36 @@ class _Waiters(list[Any]):
         super().append(waiter)
         future = self._future()
         if future is not None and future.done():
-            future._tell_waiters()
+            tell(future, self)
 
     def remove(self, waiter: Any) -> None:
         with suppress(ValueError):  # it is not there any more once it was told
             super().remove(waiter)
+
+
+def tell(future: Future[Any], waiters: list[Any]) -> None:
+    """Tell those who wait for several futures that this one has ended, each once whoever else tells them."""
+    while waiters:
+        try:
+            waiter = waiters.pop()
+        except IndexError:  # another thread tells it
+            return
+        if future.cancelled():
+            waiter.add_cancelled(future)
+        elif future.exception() is not None:
+            waiter.add_exception(future)
+        else:
+            waiter.add_result(future)
+
+
+def call_back(future: Future[Any], callbacks: list[Callable[[Future[Any]], object]]) -> None:
+    """Make the callbacks of a future that has ended, each once whoever else makes them."""
+    while callbacks:
+        try:
+            callback = callbacks.pop(0)
+        except IndexError:  # another thread calls it
+            return
+        try:
+            callback(future)
+        except Exception:
+            LOGGER.exception("exception calling callback for %r", future)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
-from concurrent.futures._base import CANCELLED_AND_NOTIFIED, FINISHED, LOGGER, PENDING, RUNNING
-from contextlib import suppress
+from concurrent.futures._base import CANCELLED_AND_NOTIFIED, FINISHED, PENDING, RUNNING
 from typing import Any
-from weakref import ref
 
 from onert.backend.tasks import Gate
+from onert.exec.asynchronous import Waiters, call_back, tell
 from onert.host.network import Outputs
 
 
@@ -47,7 +46,7 @@ class Promise(Future[Outputs]):
     _condition: Any = _NO_LOCK
     _gate: Gate | None = None
     _callbacks: list[Callable[[Future[Outputs]], object]] | None = None
-    _asking: _Waiters | None = None
+    _asking: Waiters | None = None
 
     def __init__(self) -> None:
         self._ticket = [None]
@@ -81,38 +80,14 @@ class Promise(Future[Outputs]):
         if self._gate is not None:
             self._gate.open()
         if self._asking is not None:
-            self._tell(self._asking)
+            tell(self, self._asking)
         if self._callbacks is not None:
-            self._call(self._callbacks)
-
-    def _tell(self, waiters: list[Any]) -> None:
-        while waiters:
-            try:
-                waiter = waiters.pop()
-            except IndexError:  # another thread tells it
-                return
-            if self._state == CANCELLED_AND_NOTIFIED:
-                waiter.add_cancelled(self)
-            elif self._exception is not None:
-                waiter.add_exception(self)
-            else:
-                waiter.add_result(self)
-
-    def _call(self, callbacks: list[Callable[[Future[Outputs]], object]]) -> None:
-        while callbacks:
-            try:
-                callback = callbacks.pop(0)
-            except IndexError:  # another thread calls it
-                return
-            try:
-                callback(self)
-            except Exception:
-                LOGGER.exception("exception calling callback for %r", self)
+            call_back(self, self._callbacks)
 
     @property
     def _waiters(self) -> list[Any]:  # type: ignore[override]  # the library's own are made by `__init__`
         """Where the standard library leaves who waits for several futures."""
-        made: _Waiters = self.__dict__.setdefault("_asking", _Waiters(self))
+        made: Waiters = self.__dict__.setdefault("_asking", Waiters(self))
         return made
 
     # ---- for who asked
@@ -139,7 +114,7 @@ class Promise(Future[Outputs]):
         callbacks = self.__dict__.setdefault("_callbacks", [])
         callbacks.append(fn)
         if self._state in _ENDED:
-            self._call(callbacks)
+            call_back(self, callbacks)
 
     def result(self, timeout: float | None = None) -> Outputs:
         try:
@@ -163,21 +138,3 @@ class Promise(Future[Outputs]):
 
     def __repr__(self) -> str:
         return f"<Promise at {id(self):#x} state={self._state.lower()}>"
-
-
-class _Waiters(list[Any]):
-    """Those that `wait` and `as_completed` leave with a future, who are told even if it ends at this moment."""
-
-    def __init__(self, future: Promise) -> None:
-        super().__init__()
-        self._future = ref(future)  # which holds this list
-
-    def append(self, waiter: Any) -> None:
-        super().append(waiter)
-        future = self._future()
-        if future is not None and future.done():
-            future._tell(self)
-
-    def remove(self, waiter: Any) -> None:
-        with suppress(ValueError):  # it is not there any more once it was told
-            super().remove(waiter)
