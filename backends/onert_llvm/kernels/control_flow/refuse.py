@@ -14,13 +14,8 @@ from onert_llvm.irbuilder import I64, Kernel, Val
 class Report(Value):
     """1 and 0 go to `report`. One work tile."""
 
-    @property
-    def name(self) -> str:
-        return "report"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("report",))
+    name = "report"
+    layout = TaskLayout(("report",))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         report = task.view("report", I64, 1)

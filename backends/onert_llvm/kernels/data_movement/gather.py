@@ -26,9 +26,7 @@ class Gather(Value):
     depth: int
     wide: bool
 
-    @property
-    def name(self) -> str:
-        return "gather"
+    name = "gather"
 
     @property
     def layout(self) -> TaskLayout:
@@ -75,13 +73,8 @@ class PutSlice(Value):
 
     wide: bool
 
-    @property
-    def name(self) -> str:
-        return "put_slice"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("row", "index", "out", "report", "limit", "step", "width"))
+    name = "put_slice"
+    layout = TaskLayout(("row", "index", "out", "report", "limit", "step", "width"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width, lanes = task.i64("width"), k.isa.vector_bytes

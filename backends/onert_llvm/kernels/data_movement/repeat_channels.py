@@ -14,13 +14,8 @@ from onert_llvm.irbuilder import I8, Kernel, Val
 class RepeatBytes(Value):
     """`out[i * times + j] = x[i]` for j below `times`; work tiles are runs of `width` bytes of x."""
 
-    @property
-    def name(self) -> str:
-        return "repeat_bytes"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "out", "width", "times"))
+    name = "repeat_bytes"
+    layout = TaskLayout(("x", "out", "width", "times"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width, times = task.i64("width"), task.i64("times")

@@ -14,13 +14,8 @@ from onert_llvm.irbuilder import I8, Kernel, Val
 class CopyRows(Value):
     """`rows` of `width` bytes, `source_step` and `target_step` bytes apart; work tiles are rows."""
 
-    @property
-    def name(self) -> str:
-        return "copy_rows"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("source", "target", "width", "source_step", "target_step"))
+    name = "copy_rows"
+    layout = TaskLayout(("source", "target", "width", "source_step", "target_step"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width = k.isa.vector_bytes, task.i64("width")

@@ -49,9 +49,7 @@ class Scatter(Value):
     wide: bool
     skip: bool = False
 
-    @property
-    def name(self) -> str:
-        return "scatter"
+    name = "scatter"
 
     @property
     def layout(self) -> TaskLayout:

@@ -30,9 +30,7 @@ class ComplexParts(Value):
     def name(self) -> str:
         return f"complex_{self.part.value}"
 
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "out", "width"))
+    layout = TaskLayout(("x", "out", "width"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width, lanes = task.i64("width"), k.isa.f32

@@ -37,9 +37,7 @@ class Elementwise(Value):
     rank: int = 1
     cut: bool = False
 
-    @property
-    def name(self) -> str:
-        return "elementwise"
+    name = "elementwise"
 
     @property
     def operands(self) -> dict[str, Kind]:

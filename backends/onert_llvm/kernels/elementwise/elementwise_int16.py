@@ -116,9 +116,7 @@ class MultiplyInt16(Value):
     scaling: Scaling
     single: tuple[bool, bool] = SINGLE
 
-    @property
-    def name(self) -> str:
-        return "multiply_int16"
+    name = "multiply_int16"
 
     @property
     def layout(self) -> TaskLayout:
@@ -175,9 +173,7 @@ class Rescale(Value):
     signed: bool
     scaling: Scaling
 
-    @property
-    def name(self) -> str:
-        return "rescale"
+    name = "rescale"
 
     @property
     def layout(self) -> TaskLayout:
@@ -207,13 +203,8 @@ class MapShorts(Value):
     source: int
     target: int
 
-    @property
-    def name(self) -> str:
-        return "map_shorts"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "out", "width", "table"))
+    name = "map_shorts"
+    layout = TaskLayout(("x", "out", "width", "table"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         table, width = task.view("table", ELEMENTS[self.target], 1), task.i64("width")

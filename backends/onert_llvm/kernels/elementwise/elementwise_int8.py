@@ -45,9 +45,7 @@ class AffineInt8(Value):
     clamped: bool = False
     single: tuple[bool, bool] = SINGLE
 
-    @property
-    def name(self) -> str:
-        return "affine_int8"
+    name = "affine_int8"
 
     @property
     def layout(self) -> TaskLayout:
@@ -86,9 +84,7 @@ class SumInt8(Value):
     subtract: bool = False
     single: tuple[bool, bool] = SINGLE
 
-    @property
-    def name(self) -> str:
-        return "sum_int8"
+    name = "sum_int8"
 
     @property
     def layout(self) -> TaskLayout:
@@ -123,9 +119,7 @@ class MultiplyInt8(Value):
     signed: bool = True
     single: tuple[bool, bool] = SINGLE
 
-    @property
-    def name(self) -> str:
-        return "multiply_int8"
+    name = "multiply_int8"
 
     @property
     def layout(self) -> TaskLayout:
@@ -181,13 +175,8 @@ class PairTable(Value):
 
     single: tuple[bool, bool] = SINGLE
 
-    @property
-    def name(self) -> str:
-        return "pair_table"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout((*broadcast_rows.slots(OPERANDS), "out", "width", "table"))
+    name = "pair_table"
+    layout = TaskLayout((*broadcast_rows.slots(OPERANDS), "out", "width", "table"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width, table = task.i64("width"), task.view("table", I8, 256, 1)
@@ -206,13 +195,8 @@ class MapBytes(Value):
     bytes apart; the table's first entry belongs to the byte 0, that of -1 is the last (`byte_table.stored_table`).
     """
 
-    @property
-    def name(self) -> str:
-        return "map_bytes"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("out", "out_step", "x", "x_step", "width", "table"))
+    name = "map_bytes"
+    layout = TaskLayout(("out", "out_step", "x", "x_step", "width", "table"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         if k.isa.lookup is Lookup.NONE:
@@ -259,13 +243,8 @@ def _through(k: Kernel, x: View, out: View, count: Val, function: Callable[[Val]
 class ShiftBytes(Value):
     """`out = x + by`, wrapped: bytes whose zero point moves from signed to unsigned. Work tiles as in `MapBytes`."""
 
-    @property
-    def name(self) -> str:
-        return "shift_bytes"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("out", "out_step", "x", "x_step", "width", "by"))
+    name = "shift_bytes"
+    layout = TaskLayout(("out", "out_step", "x", "x_step", "width", "by"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width = k.isa.vector_bytes, task.i64("width")

@@ -23,13 +23,8 @@ class QuantizeF32(Value):
 
     short: bool = False
 
-    @property
-    def name(self) -> str:
-        return "quantize_f32"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "out", "width", "scale", "zero_point", "low", "high"))
+    name = "quantize_f32"
+    layout = TaskLayout(("x", "out", "width", "scale", "zero_point", "low", "high"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = k.isa.f32
@@ -54,13 +49,8 @@ class DequantizeIntegers(Value):
     signed: bool = True
     short: bool = False
 
-    @property
-    def name(self) -> str:
-        return "dequantize_integers"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "out", "width", "scale", "zero_point"))
+    name = "dequantize_integers"
+    layout = TaskLayout(("x", "out", "width", "scale", "zero_point"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = k.isa.f32
@@ -84,13 +74,8 @@ class WidenHalves(Value):
 
     brain: bool
 
-    @property
-    def name(self) -> str:
-        return "widen_halves"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "out", "width"))
+    name = "widen_halves"
+    layout = TaskLayout(("x", "out", "width"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width = k.isa.f32, task.i64("width")

@@ -33,13 +33,8 @@ class WalkTrees(Value):
     join: str = "sum"
     mean: bool = False
 
-    @property
-    def name(self) -> str:
-        return "walk_trees"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "out", "sums", *_PARTS, "width", "outputs", "trees", "depth"))
+    name = "walk_trees"
+    layout = TaskLayout(("x", "out", "sums", *_PARTS, "width", "outputs", "trees", "depth"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         outputs, trees = task.i64("outputs"), task.i64("trees")

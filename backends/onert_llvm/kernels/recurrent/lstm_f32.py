@@ -60,9 +60,7 @@ class LstmF32(Value):
     rests: tuple[int, int] = (0, 0)
     inputs: Matrix | None = None
 
-    @property
-    def name(self) -> str:
-        return "lstm_f32"
+    name = "lstm_f32"
 
     @property
     def gates(self) -> tuple[str, ...]:

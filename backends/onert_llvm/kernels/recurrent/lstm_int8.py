@@ -39,13 +39,8 @@ class ScaledSums(Value):
     tile: Tile
     rest: int
 
-    @property
-    def name(self) -> str:
-        return "scaled_sums"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("a", "b", "c", *SLOTS, "k", "lda", "ldc", "columns"))
+    name = "scaled_sums"
+    layout = TaskLayout(("a", "b", "c", *SLOTS, "k", "lda", "ldc", "columns"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = k.isa.f32
@@ -90,9 +85,7 @@ class LstmInt8(Value):
     inputs: Matrix | None = None
     input_rest: int = 0
 
-    @property
-    def name(self) -> str:
-        return "lstm_int8"
+    name = "lstm_int8"
 
     @property
     def gates(self) -> tuple[str, ...]:

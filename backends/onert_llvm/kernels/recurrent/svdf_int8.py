@@ -27,9 +27,7 @@ class FilterOverTime(Value):
     wide: bool
     biased: bool
 
-    @property
-    def name(self) -> str:
-        return "filter_over_time"
+    name = "filter_over_time"
 
     @property
     def layout(self) -> TaskLayout:

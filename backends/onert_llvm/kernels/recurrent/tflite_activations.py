@@ -56,13 +56,8 @@ def _polynomial(x: Val, coefficients: Sequence[float]) -> Val:
 class SumTanh(Value):
     """`out = tanh(x + y)` for `count` floats. One work tile."""
 
-    @property
-    def name(self) -> str:
-        return "sum_tanh"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "y", "out", "count"))
+    name = "sum_tanh"
+    layout = TaskLayout(("x", "y", "out", "count"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         x, y, out = (task.view(name, F32, 1) for name in ("x", "y", "out"))

@@ -22,13 +22,8 @@ class ExtremeInt8(Value):
     signed: bool = True
     wide: bool = True
 
-    @property
-    def name(self) -> str:
-        return "extreme_int8"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "rows", "width", "chunks", "out"))
+    name = "extreme_int8"
+    layout = TaskLayout(("x", "rows", "width", "chunks", "out"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width, rows = k.isa.f32, task.i64("width"), task.i64("rows")

@@ -47,9 +47,7 @@ class RowChain(Value):
     wide: tuple[str, ...] = ()
     narrow: tuple[str, ...] = ()
 
-    @property
-    def name(self) -> str:
-        return "row_chain"
+    name = "row_chain"
 
     @property
     def layout(self) -> TaskLayout:

@@ -34,13 +34,8 @@ class IndexedMaxPool(Value):
 
     place: Place
 
-    @property
-    def name(self) -> str:
-        return "indexed_max_pool"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "out", "places", "item", "low", "high", *_PICTURE, *_WINDOW))
+    name = "indexed_max_pool"
+    layout = TaskLayout(("x", "out", "places", "item", "low", "high", *_PICTURE, *_WINDOW))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         channels, lanes = task.i64("channels"), k.isa.f32
@@ -98,13 +93,8 @@ class MaxUnpool(Value):
     tiles are images.
     """
 
-    @property
-    def name(self) -> str:
-        return "max_unpool"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "places", "out", *_PICTURE, *_WINDOW))
+    name = "max_unpool"
+    layout = TaskLayout(("x", "places", "out", *_PICTURE, *_WINDOW))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         height, width, channels, out_height, out_width = (task.i64(n) for n in _PICTURE)

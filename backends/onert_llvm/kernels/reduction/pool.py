@@ -44,9 +44,7 @@ class PoolF32(Value):
     mean: bool
     tree: Expr = ACC
 
-    @property
-    def name(self) -> str:
-        return "pool_f32"
+    name = "pool_f32"
 
     @property
     def layout(self) -> TaskLayout:
@@ -109,13 +107,8 @@ class WindowPoolF32(Value):
     tree: Expr = ACC
     counted: bool = False
 
-    @property
-    def name(self) -> str:
-        return "window_pool_f32"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("c", "channels", *WINDOW))
+    name = "window_pool_f32"
+    layout = TaskLayout(("c", "channels", *WINDOW))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         channels = task.i64("channels")
@@ -184,9 +177,7 @@ class PoolInt8(Value):
     mean: bool
     signed: bool = True
 
-    @property
-    def name(self) -> str:
-        return "pool_int8"
+    name = "pool_int8"
 
     @property
     def layout(self) -> TaskLayout:

@@ -22,9 +22,7 @@ class WindowPoolInt8(Value):
     mean: bool
     signed: bool = True
 
-    @property
-    def name(self) -> str:
-        return "window_pool_int8"
+    name = "window_pool_int8"
 
     @property
     def layout(self) -> TaskLayout:

@@ -34,9 +34,7 @@ class WindowPoolInt16(Value):
 
     gather: Gather
 
-    @property
-    def name(self) -> str:
-        return "window_pool_int16"
+    name = "window_pool_int16"
 
     @property
     def layout(self) -> TaskLayout:
@@ -75,9 +73,7 @@ class ReduceInt16(Value):
     rounding: Rounding = Rounding.FIXED
     single: bool = False
 
-    @property
-    def name(self) -> str:
-        return "reduce_int16"
+    name = "reduce_int16"
 
     @property
     def layout(self) -> TaskLayout:
@@ -129,13 +125,8 @@ class SoftmaxInt16(Value):
     `exps` holds the exponential of every distance from the greatest, `inverses` 513 samples of the reciprocal.
     """
 
-    @property
-    def name(self) -> str:
-        return "softmax_int16"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "out", "width", "exps", "inverses"))
+    name = "softmax_int16"
+    layout = TaskLayout(("x", "out", "width", "exps", "inverses"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width = task.i64("width")

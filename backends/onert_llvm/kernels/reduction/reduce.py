@@ -124,13 +124,8 @@ class ReduceRows(Value):
     fold: Fold
     kind: Kind = Kind.F32
 
-    @property
-    def name(self) -> str:
-        return "reduce_rows"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("in", "step", "width", "out", "scale"))
+    name = "reduce_rows"
+    layout = TaskLayout(("in", "step", "width", "out", "scale"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         with k.loop(end, begin) as row:
@@ -151,13 +146,8 @@ class ReduceColumns(Value):
     vectors: int = 4
     kind: Kind = Kind.F32
 
-    @property
-    def name(self) -> str:
-        return "reduce_columns"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("in", "rows", "width", "chunks", "out", "scale"))
+    name = "reduce_columns"
+    layout = TaskLayout(("in", "rows", "width", "chunks", "out", "scale"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width, rows = k.isa.f32, task.i64("width"), task.i64("rows")
@@ -224,13 +214,8 @@ class ArgColumns(Value):
     kind: Kind
     wide: bool
 
-    @property
-    def name(self) -> str:
-        return "arg_columns"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("in", "rows", "width", "chunks", "out"))
+    name = "arg_columns"
+    layout = TaskLayout(("in", "rows", "width", "chunks", "out"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width, rows = k.isa.f32, task.i64("width"), task.i64("rows")

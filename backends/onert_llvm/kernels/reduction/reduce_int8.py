@@ -86,9 +86,7 @@ class ReduceColumnsInt8(Value):
 
     CHUNK: ClassVar[int] = 4
 
-    @property
-    def name(self) -> str:
-        return "reduce_columns_int8"
+    name = "reduce_columns_int8"
 
     @property
     def layout(self) -> TaskLayout:
@@ -129,9 +127,7 @@ class ReduceRowsInt8(Value):
 
     ending: Ending
 
-    @property
-    def name(self) -> str:
-        return "reduce_rows_int8"
+    name = "reduce_rows_int8"
 
     @property
     def layout(self) -> TaskLayout:

@@ -23,13 +23,8 @@ class RunningSum(Value):
     exclusive: bool
     reverse: bool
 
-    @property
-    def name(self) -> str:
-        return "running_sum"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "out", "rows", "width", "piece", "pieces"))
+    name = "running_sum"
+    layout = TaskLayout(("x", "out", "rows", "width", "piece", "pieces"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, width = k.isa.f32, task.i64("width")

@@ -27,13 +27,8 @@ class SoftmaxInt8(Value):
     signed: bool = True
     bits: int = 8
 
-    @property
-    def name(self) -> str:
-        return "softmax_int8"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "out", "width", "powers", "shares"))
+    name = "softmax_int8"
+    layout = TaskLayout(("x", "out", "width", "powers", "shares"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width = task.i64("width")

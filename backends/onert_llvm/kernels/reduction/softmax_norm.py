@@ -76,13 +76,8 @@ class Softmax(Value):
     logarithm: bool = False
     together: bool = True
 
-    @property
-    def name(self) -> str:
-        return "softmax"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("in", "step", "width", "out", "out_step", "beta"))
+    name = "softmax"
+    layout = TaskLayout(("in", "step", "width", "out", "out_step", "beta"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         if self.together:
@@ -152,9 +147,7 @@ class Normalize(Value):
     gamma: bool = False
     beta: bool = False
 
-    @property
-    def name(self) -> str:
-        return "normalize"
+    name = "normalize"
 
     @property
     def layout(self) -> TaskLayout:

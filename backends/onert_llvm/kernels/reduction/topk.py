@@ -24,13 +24,8 @@ class TopK(Value):
     kind: Kind
     wide: bool
 
-    @property
-    def name(self) -> str:
-        return "top_k"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "values", "places", "width", "k", "levels"))
+    name = "top_k"
+    layout = TaskLayout(("x", "values", "places", "width", "k", "levels"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         memory, width, count = self.kind.memory, task.i64("width"), task.i64("k")

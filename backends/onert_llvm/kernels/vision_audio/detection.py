@@ -51,9 +51,7 @@ class BestClass(Value):
 
     scores: Elements
 
-    @property
-    def name(self) -> str:
-        return "best_class"
+    name = "best_class"
 
     @property
     def layout(self) -> TaskLayout:
@@ -114,9 +112,7 @@ class Detect(Value):
 
     encodings: Elements
 
-    @property
-    def name(self) -> str:
-        return "detect"
+    name = "detect"
 
     @property
     def layout(self) -> TaskLayout:

@@ -22,9 +22,7 @@ class ResizeBilinear(Value):
     lies between and how far from the first; so do `x_low`, `x_high`, `x_part` across.
     """
 
-    @property
-    def name(self) -> str:
-        return "resize_bilinear"
+    name = "resize_bilinear"
 
     @property
     def layout(self) -> TaskLayout:
@@ -70,13 +68,8 @@ class Blend(Value):
 
     filled: bool = False
 
-    @property
-    def name(self) -> str:
-        return "blend"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("in", "out", "low", "high", "part", "inputs", "outputs", "width", "piece", "pieces"))
+    name = "blend"
+    layout = TaskLayout(("in", "out", "low", "high", "part", "inputs", "outputs", "width", "piece", "pieces"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width, count = task.i64("width"), task.i64("outputs")

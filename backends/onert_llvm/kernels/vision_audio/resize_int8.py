@@ -22,13 +22,8 @@ class BilinearInt8(Value):
 
     signed: bool = True
 
-    @property
-    def name(self) -> str:
-        return "bilinear_int8"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "out", "lines", "columns", "image", "out_h", "out_w", "channels"))
+    name = "bilinear_int8"
+    layout = TaskLayout(("x", "out", "lines", "columns", "image", "out_h", "out_w", "channels"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes, channels, across = k.isa.f32, task.i64("channels"), task.i64("out_w")

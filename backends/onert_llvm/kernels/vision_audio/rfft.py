@@ -70,9 +70,7 @@ class RealFourier(Value):
     size: int
     short: bool
 
-    @property
-    def name(self) -> str:
-        return "real_fourier"
+    name = "real_fourier"
 
     @property
     def layout(self) -> TaskLayout:

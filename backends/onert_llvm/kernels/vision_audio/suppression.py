@@ -27,9 +27,7 @@ class Suppress(Value):
 
     soft: bool
 
-    @property
-    def name(self) -> str:
-        return "suppress"
+    name = "suppress"
 
     @property
     def layout(self) -> TaskLayout:
