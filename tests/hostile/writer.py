@@ -12,7 +12,7 @@ from typing import Any
 import flatbuffers
 import numpy as np
 
-from onert.frontend.tflite_schema.schema_tables import ENUMERATIONS, TABLES
+from onert.frontend.tflite_schema.schema import Field, layout, names
 from onert.ir import Array
 
 _PREPEND = {
@@ -25,10 +25,9 @@ _PREPEND = {
     "Q": flatbuffers.Builder.PrependUint64Slot,
     "f": flatbuffers.Builder.PrependFloat32Slot,
 }
-_BUILTIN = {name: number for number, name in ENUMERATIONS["BuiltinOperator"].items()}
+_BUILTIN = {name: number for number, name in names("BuiltinOperator").items()}
 _UNIONS = tuple(
-    (union, {name: number for number, name in ENUMERATIONS[union].items()})
-    for union in ("BuiltinOptions", "BuiltinOptions2")
+    (union, {name: number for number, name in names(union).items()}) for union in ("BuiltinOptions", "BuiltinOptions2")
 )
 FLOAT32, INT32, UINT8, INT64, STRING, BOOL, INT8, RESOURCE, INT4 = 0, 2, 3, 4, 5, 6, 9, 13, 17
 """The schema's TensorType."""
@@ -83,15 +82,15 @@ class Writer:
         return found
 
     def _table(self, table: Table) -> int:
-        slots = TABLES.get(table.kind) or {"values": (0, "", 0)}  # the vectors of sparse dimensions
-        offsets = {n: self.offset(v) for n, v in table.fields.items() if v is not None and not slots[n][1]}
+        slots = layout(table.kind) or {"values": Field(0, "", 0)}  # the vectors of sparse dimensions
+        offsets = {n: self.offset(v) for n, v in table.fields.items() if v is not None and not slots[n].code}
         self.builder.StartObject(16)
         for name, value in table.fields.items():
-            slot, code, default = slots[name]
+            field = slots[name]
             if name in offsets:
-                self.builder.PrependUOffsetTRelativeSlot(slot, offsets[name], 0)
+                self.builder.PrependUOffsetTRelativeSlot(field.slot, offsets[name], 0)
             elif value is not None:
-                _PREPEND[code](self.builder, slot, value, default)
+                _PREPEND[field.code](self.builder, field.slot, value, field.default)
         end: int = self.builder.EndObject()
         return end
 

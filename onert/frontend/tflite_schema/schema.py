@@ -7,7 +7,7 @@ from the package `circle-schema`, through a listing (`schema_listing.py` says ho
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from attrs import frozen
 
@@ -28,14 +28,38 @@ class Field(Value):
 @functools.cache
 def layout(table: str) -> Mapping[str, Field]:
     """The fields of a table by their names in snake case (`stride_w`); none for a table without fields."""
-    return {name: Field(*field) for name, field in TABLES.get(table, {}).items()}
+    return dict(_field(at, word) for at, word in _members(TABLES, table))
+
+
+def _field(at: int, word: str) -> tuple[str, Field]:
+    declared, _, default = word.partition("=")
+    name, _, code = declared.partition(":")
+    return name, Field(at, code, float(default or 0) if code in ("f", "d") else int(default or 0))
 
 
 def slot(table: str, name: str) -> int:
     """The slot of one field."""
-    return TABLES[table][name][0]
+    return layout(table)[name].slot
 
 
+@functools.cache
 def names(enumeration: str) -> Mapping[int, str]:
     """The members of an enumeration or a union by number."""
-    return ENUMERATIONS[enumeration]
+    return dict(_members(ENUMERATIONS, enumeration))
+
+
+def _members(listing: str, owner: str) -> Iterator[tuple[int, str]]:
+    """What a listing has of one table or enumeration, with slots or numbers."""
+    at = 0
+    for word in _entries(listing).get(owner, "").split():
+        if word.lstrip("-").isdigit():
+            at = int(word)
+        else:
+            yield at, word
+            at += 1
+
+
+@functools.cache
+def _entries(listing: str) -> Mapping[str, str]:
+    lines = listing.strip().replace("\n ", "").splitlines()
+    return {name: members for name, _, members in (line.partition(" ") for line in lines)}

@@ -13,6 +13,7 @@ import importlib
 import pkgutil
 import re
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
@@ -33,6 +34,13 @@ _CODES = {
     "Float64": "d",
     "UOffsetTRelative": "",
 }
+
+_HEAD = '''"""Where the fields of the model schema's tables lie: a listing that `schema_listing.py` wrote.
+
+A table's fields stand in the order of their slots, each with its type as struct's code (an offset has none) and its
+default unless that is 0; an enumeration's or union's members in the order of their numbers. Both are counted from 0,
+and from a number that stands between them.
+"""'''
 
 Field = tuple[int, str, float]
 """A field's slot, its type as struct's code (empty: an offset to something), and its default."""
@@ -91,33 +99,26 @@ def listing() -> str:
 
 
 def _lines() -> Iterator[str]:
-    yield '"""Where the fields of the model schema\'s tables lie: a listing that `schema_listing.py` wrote.'
-    yield ""
-    yield "By table and field: the slot in the vtable, the type as struct's code (empty: an offset), and the default."
-    yield "By enumeration or union: the members by number."
-    yield '"""'
-    yield ""
-    yield "TABLES: dict[str, dict[str, tuple[int, str, float]]] = {"
-    for name, fields in tables().items():
-        yield from _entry(name, fields)
-    yield "}"
-    yield ""
-    yield "ENUMERATIONS: dict[str, dict[int, str]] = {"
-    for name, members in enumerations().items():
-        yield from _entry(name, members)
-    yield "}"
+    yield _HEAD
+    fields = {name: {of[key][0]: _field(key, *of[key][1:]) for key in of} for name, of in tables().items() if of}
+    for title, entries in (("TABLES", fields), ("ENUMERATIONS", enumerations())):
+        yield ""
+        yield f'{title} = """'
+        for name, members in entries.items():
+            words = " ".join((name, *_counted(members)))
+            yield from textwrap.wrap(words, 120, subsequent_indent="  ", break_on_hyphens=False)
+        yield '"""'
 
 
-def _entry(name: str, members: Mapping[Any, Any]) -> Iterator[str]:
-    def literal(value: Any) -> str:
-        if isinstance(value, tuple):
-            return f"({', '.join(map(literal, value))})"
-        return f'"{value}"' if isinstance(value, str) else repr(value)
+def _field(name: str, code: str, default: float) -> str:
+    return name + (f":{code}" if code else "") + (f"={default}" if default else "")
 
-    if members:
-        yield f'    "{name}": {{'
-        yield from (f"        {literal(key)}: {literal(value)}," for key, value in members.items())
-        yield "    },"
+
+def _counted(members: Mapping[int, str]) -> Iterator[str]:
+    for (number, word), following in zip(members.items(), (0, *(n + 1 for n in members)), strict=False):
+        if number != following:
+            yield str(number)
+        yield word
 
 
 if __name__ == "__main__":

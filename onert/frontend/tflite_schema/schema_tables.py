@@ -1,925 +1,190 @@
 """Where the fields of the model schema's tables lie: a listing that `schema_listing.py` wrote.
 
-By table and field: the slot in the vtable, the type as struct's code (empty: an offset), and the default.
-By enumeration or union: the members by number.
+A table's fields stand in the order of their slots, each with its type as struct's code (an offset has none) and its
+default unless that is 0; an enumeration's or union's members in the order of their numbers. Both are counted from 0,
+and from a number that stands between them.
 """
 
-TABLES: dict[str, dict[str, tuple[int, str, float]]] = {
-    "AddOptions": {
-        "fused_activation_function": (0, "b", 0),
-        "pot_scale_int16": (1, "?", 1),
-    },
-    "ArgMaxOptions": {
-        "output_type": (0, "b", 0),
-    },
-    "ArgMinOptions": {
-        "output_type": (0, "b", 0),
-    },
-    "BCQFullyConnectedOptions": {
-        "weights_hidden_size": (0, "i", 0),
-        "fused_activation_function": (1, "b", 0),
-    },
-    "BCQGatherOptions": {
-        "input_hidden_size": (0, "i", 0),
-        "axis": (1, "i", 0),
-    },
-    "BatchMatMulOptions": {
-        "adjoint_lhs": (0, "?", 0),
-        "adjoint_rhs": (1, "?", 0),
-        "asymmetric_quantize_inputs": (2, "?", 0),
-    },
-    "BidirectionalSequenceLSTMOptions": {
-        "fused_activation_function": (0, "b", 0),
-        "cell_clip": (1, "f", 0.0),
-        "proj_clip": (2, "f", 0.0),
-        "merge_outputs": (3, "?", 0),
-        "time_major": (4, "?", 1),
-        "asymmetric_quantize_inputs": (5, "?", 0),
-    },
-    "BidirectionalSequenceRNNOptions": {
-        "time_major": (0, "?", 0),
-        "fused_activation_function": (1, "b", 0),
-        "merge_outputs": (2, "?", 0),
-        "asymmetric_quantize_inputs": (3, "?", 0),
-    },
-    "BlockwiseQuantization": {
-        "scales": (0, "i", 0),
-        "zero_points": (1, "i", 0),
-        "block_size": (2, "i", 0),
-    },
-    "BucketizeOptions": {
-        "boundaries": (0, "", 0),
-    },
-    "Buffer": {
-        "data": (0, "", 0),
-        "offset": (1, "Q", 0),
-        "size": (2, "Q", 0),
-    },
-    "CallOnceOptions": {
-        "init_subgraph_index": (0, "i", 0),
-    },
-    "CallOptions": {
-        "subgraph": (0, "I", 0),
-    },
-    "CastOptions": {
-        "in_data_type": (0, "b", 0),
-        "out_data_type": (1, "b", 0),
-    },
-    "ConcatEmbeddingsOptions": {
-        "num_channels": (0, "i", 0),
-        "num_columns_per_channel": (1, "", 0),
-        "embedding_dim_per_channel": (2, "", 0),
-    },
-    "ConcatenationOptions": {
-        "axis": (0, "i", 0),
-        "fused_activation_function": (1, "b", 0),
-    },
-    "Conv2DOptions": {
-        "padding": (0, "b", 0),
-        "stride_w": (1, "i", 0),
-        "stride_h": (2, "i", 0),
-        "fused_activation_function": (3, "b", 0),
-        "dilation_w_factor": (4, "i", 1),
-        "dilation_h_factor": (5, "i", 1),
-        "quantized_bias_type": (6, "b", 0),
-    },
-    "Conv3DOptions": {
-        "padding": (0, "b", 0),
-        "stride_d": (1, "i", 0),
-        "stride_w": (2, "i", 0),
-        "stride_h": (3, "i", 0),
-        "fused_activation_function": (4, "b", 0),
-        "dilation_d_factor": (5, "i", 1),
-        "dilation_w_factor": (6, "i", 1),
-        "dilation_h_factor": (7, "i", 1),
-    },
-    "CumsumOptions": {
-        "exclusive": (0, "?", 0),
-        "reverse": (1, "?", 0),
-    },
-    "CustomQuantization": {
-        "custom": (0, "", 0),
-    },
-    "DepthToSpaceOptions": {
-        "block_size": (0, "i", 0),
-    },
-    "DepthwiseConv2DOptions": {
-        "padding": (0, "b", 0),
-        "stride_w": (1, "i", 0),
-        "stride_h": (2, "i", 0),
-        "depth_multiplier": (3, "i", 0),
-        "fused_activation_function": (4, "b", 0),
-        "dilation_w_factor": (5, "i", 1),
-        "dilation_h_factor": (6, "i", 1),
-    },
-    "DimensionMetadata": {
-        "format": (0, "b", 0),
-        "dense_size": (1, "i", 0),
-        "array_segments_type": (2, "B", 0),
-        "array_segments": (3, "", 0),
-        "array_indices_type": (4, "B", 0),
-        "array_indices": (5, "", 0),
-    },
-    "DivOptions": {
-        "fused_activation_function": (0, "b", 0),
-    },
-    "EmbeddingLookupSparseOptions": {
-        "combiner": (0, "b", 0),
-    },
-    "FakeQuantOptions": {
-        "min": (0, "f", 0.0),
-        "max": (1, "f", 0.0),
-        "num_bits": (2, "i", 0),
-        "narrow_range": (3, "?", 0),
-    },
-    "FullyConnectedOptions": {
-        "fused_activation_function": (0, "b", 0),
-        "weights_format": (1, "b", 0),
-        "keep_num_dims": (2, "?", 0),
-        "asymmetric_quantize_inputs": (3, "?", 0),
-        "quantized_bias_type": (4, "b", 0),
-    },
-    "GRUOptions": {
-        "fused_activation_function": (0, "b", 0),
-        "return_sequences": (1, "?", 0),
-        "time_major": (2, "?", 0),
-    },
-    "GatherOptions": {
-        "axis": (0, "i", 0),
-        "batch_dims": (1, "i", 0),
-    },
-    "GeluOptions": {
-        "approximate": (0, "?", 0),
-    },
-    "HashtableOptions": {
-        "table_id": (0, "i", 0),
-        "key_dtype": (1, "b", 0),
-        "value_dtype": (2, "b", 0),
-    },
-    "IfOptions": {
-        "then_subgraph_index": (0, "i", 0),
-        "else_subgraph_index": (1, "i", 0),
-    },
-    "InstanceNormOptions": {
-        "epsilon": (0, "f", 0.0),
-        "fused_activation_function": (1, "b", 0),
-    },
-    "Int32Vector": {
-        "values": (0, "", 0),
-    },
-    "L2NormOptions": {
-        "fused_activation_function": (0, "b", 0),
-    },
-    "LSHProjectionOptions": {
-        "type": (0, "b", 0),
-    },
-    "LSTMOptions": {
-        "fused_activation_function": (0, "b", 0),
-        "cell_clip": (1, "f", 0.0),
-        "proj_clip": (2, "f", 0.0),
-        "kernel_type": (3, "b", 0),
-        "asymmetric_quantize_inputs": (4, "?", 0),
-    },
-    "LeakyReluOptions": {
-        "alpha": (0, "f", 0.0),
-    },
-    "LocalResponseNormalizationOptions": {
-        "radius": (0, "i", 0),
-        "bias": (1, "f", 0.0),
-        "alpha": (2, "f", 0.0),
-        "beta": (3, "f", 0.0),
-    },
-    "MXQuantization": {
-        "axis": (0, "i", 0),
-    },
-    "Metadata": {
-        "name": (0, "", 0),
-        "buffer": (1, "I", 0),
-    },
-    "MirrorPadOptions": {
-        "mode": (0, "b", 0),
-    },
-    "Model": {
-        "version": (0, "I", 0),
-        "operator_codes": (1, "", 0),
-        "subgraphs": (2, "", 0),
-        "description": (3, "", 0),
-        "buffers": (4, "", 0),
-        "metadata_buffer": (5, "", 0),
-        "metadata": (6, "", 0),
-        "signature_defs": (7, "", 0),
-    },
-    "MulOptions": {
-        "fused_activation_function": (0, "b", 0),
-    },
-    "OneHotOptions": {
-        "axis": (0, "i", 0),
-    },
-    "Operator": {
-        "opcode_index": (0, "I", 0),
-        "inputs": (1, "", 0),
-        "outputs": (2, "", 0),
-        "builtin_options_type": (3, "B", 0),
-        "builtin_options": (4, "", 0),
-        "custom_options": (5, "", 0),
-        "custom_options_format": (6, "b", 0),
-        "mutating_variable_inputs": (7, "", 0),
-        "intermediates": (8, "", 0),
-        "large_custom_options_offset": (9, "Q", 0),
-        "large_custom_options_size": (10, "Q", 0),
-        "builtin_options2_type": (11, "B", 0),
-        "builtin_options2": (12, "", 0),
-        "debug_metadata_index": (13, "i", -1),
-    },
-    "OperatorCode": {
-        "deprecated_builtin_code": (0, "b", 0),
-        "custom_code": (1, "", 0),
-        "version": (2, "i", 1),
-        "builtin_code": (3, "i", 0),
-    },
-    "PackOptions": {
-        "values_count": (0, "i", 0),
-        "axis": (1, "i", 0),
-    },
-    "Pool2DOptions": {
-        "padding": (0, "b", 0),
-        "stride_w": (1, "i", 0),
-        "stride_h": (2, "i", 0),
-        "filter_width": (3, "i", 0),
-        "filter_height": (4, "i", 0),
-        "fused_activation_function": (5, "b", 0),
-    },
-    "QuantizationParameters": {
-        "min": (0, "", 0),
-        "max": (1, "", 0),
-        "scale": (2, "", 0),
-        "zero_point": (3, "", 0),
-        "details_type": (4, "B", 0),
-        "details": (5, "", 0),
-        "quantized_dimension": (6, "i", 0),
-    },
-    "RNNOptions": {
-        "fused_activation_function": (0, "b", 0),
-        "asymmetric_quantize_inputs": (1, "?", 0),
-    },
-    "RandomOptions": {
-        "seed": (0, "q", 0),
-        "seed2": (1, "q", 0),
-    },
-    "ReduceWindowOptions": {
-        "reduce_function": (0, "i", 0),
-    },
-    "ReducerOptions": {
-        "keep_dims": (0, "?", 0),
-    },
-    "ReshapeOptions": {
-        "new_shape": (0, "", 0),
-    },
-    "ResizeBilinearOptions": {
-        "align_corners": (2, "?", 0),
-        "half_pixel_centers": (3, "?", 0),
-    },
-    "ResizeNearestNeighborOptions": {
-        "align_corners": (0, "?", 0),
-        "half_pixel_centers": (1, "?", 0),
-    },
-    "ReverseSequenceOptions": {
-        "seq_dim": (0, "i", 0),
-        "batch_dim": (1, "i", 0),
-    },
-    "RmsNormOptions": {
-        "epsilon": (0, "f", 0.0),
-    },
-    "RoPEOptions": {
-        "mode": (0, "i", 0),
-    },
-    "RunModelOptions": {
-        "location": (0, "", 0),
-        "signature": (1, "", 0),
-    },
-    "SVDFOptions": {
-        "rank": (0, "i", 0),
-        "fused_activation_function": (1, "b", 0),
-        "asymmetric_quantize_inputs": (2, "?", 0),
-    },
-    "SequenceRNNOptions": {
-        "time_major": (0, "?", 0),
-        "fused_activation_function": (1, "b", 0),
-        "asymmetric_quantize_inputs": (2, "?", 0),
-    },
-    "ShapeOptions": {
-        "out_type": (0, "b", 0),
-    },
-    "SignatureDef": {
-        "inputs": (0, "", 0),
-        "outputs": (1, "", 0),
-        "signature_key": (2, "", 0),
-        "subgraph_index": (4, "I", 0),
-    },
-    "SkipGramOptions": {
-        "ngram_size": (0, "i", 0),
-        "max_skip_size": (1, "i", 0),
-        "include_all_ngrams": (2, "?", 0),
-    },
-    "SoftmaxOptions": {
-        "beta": (0, "f", 0.0),
-    },
-    "SpaceToDepthOptions": {
-        "block_size": (0, "i", 0),
-    },
-    "SparseToDenseOptions": {
-        "validate_indices": (0, "?", 0),
-    },
-    "SparsityParameters": {
-        "traversal_order": (0, "", 0),
-        "block_map": (1, "", 0),
-        "dim_metadata": (2, "", 0),
-    },
-    "SplitOptions": {
-        "num_splits": (0, "i", 0),
-    },
-    "SplitVOptions": {
-        "num_splits": (0, "i", 0),
-    },
-    "SqueezeOptions": {
-        "squeeze_dims": (0, "", 0),
-    },
-    "StableHLOCompositeOptions": {
-        "name": (0, "", 0),
-        "decomposition_subgraph_index": (1, "i", 0),
-        "composite_attributes": (2, "", 0),
-        "composite_attributes_format": (3, "b", 0),
-        "version": (4, "i", 0),
-    },
-    "StablehloBroadcastInDimOptions": {
-        "broadcast_dimensions": (0, "", 0),
-    },
-    "StablehloCaseOptions": {
-        "branch_subgraph_indices": (0, "", 0),
-    },
-    "StablehloCompareOptions": {
-        "comparison_direction": (0, "I", 0),
-        "compare_type": (1, "I", 0),
-    },
-    "StablehloConcatenateOptions": {
-        "dimension": (0, "q", 0),
-    },
-    "StablehloConvolutionOptions": {
-        "window_strides": (0, "", 0),
-        "padding": (1, "", 0),
-        "lhs_dilation": (2, "", 0),
-        "rhs_dilation": (3, "", 0),
-        "window_reversal": (4, "", 0),
-        "input_batch_dimension": (5, "q", 0),
-        "input_feature_dimension": (6, "q", 0),
-        "input_spatial_dimensions": (7, "", 0),
-        "kernel_input_feature_dimension": (8, "q", 0),
-        "kernel_output_feature_dimension": (9, "q", 0),
-        "kernel_spatial_dimensions": (10, "", 0),
-        "output_batch_dimension": (11, "q", 0),
-        "output_feature_dimension": (12, "q", 0),
-        "output_spatial_dimensions": (13, "", 0),
-        "feature_group_count": (14, "q", 0),
-        "batch_group_count": (15, "q", 0),
-        "precision_config": (16, "", 0),
-    },
-    "StablehloCustomCallOptions": {
-        "call_target_name": (0, "", 0),
-        "has_side_effect": (1, "?", 0),
-        "backend_config": (2, "", 0),
-        "api_version": (3, "i", 0),
-        "called_computations": (4, "", 0),
-        "custom_attributes": (5, "", 0),
-    },
-    "StablehloDotGeneralOptions": {
-        "lhs_batching_dimensions": (0, "", 0),
-        "rhs_batching_dimensions": (1, "", 0),
-        "lhs_contracting_dimensions": (2, "", 0),
-        "rhs_contracting_dimensions": (3, "", 0),
-        "precision_config": (4, "", 0),
-    },
-    "StablehloDynamicSliceOptions": {
-        "slice_sizes": (0, "", 0),
-    },
-    "StablehloGatherOptions": {
-        "offset_dims": (0, "", 0),
-        "collapsed_slice_dims": (1, "", 0),
-        "start_index_map": (2, "", 0),
-        "index_vector_dim": (3, "q", 0),
-        "slice_sizes": (4, "", 0),
-        "indices_are_sorted": (5, "?", 0),
-    },
-    "StablehloIotaOptions": {
-        "iota_dimension": (0, "q", 0),
-    },
-    "StablehloPadOptions": {
-        "edge_padding_low": (0, "", 0),
-        "edge_padding_high": (1, "", 0),
-        "interior_padding": (2, "", 0),
-    },
-    "StablehloReduceOptions": {
-        "dimensions": (0, "", 0),
-        "body_subgraph_index": (1, "i", 0),
-    },
-    "StablehloReduceWindowOptions": {
-        "window_dimensions": (0, "", 0),
-        "window_strides": (1, "", 0),
-        "base_dilations": (2, "", 0),
-        "window_dilations": (3, "", 0),
-        "padding": (4, "", 0),
-        "body_subgraph_index": (5, "i", 0),
-    },
-    "StablehloRngBitGeneratorOptions": {
-        "algorithm": (0, "b", 0),
-    },
-    "StablehloScatterOptions": {
-        "indices_are_sorted": (0, "?", 0),
-        "update_window_dims": (1, "", 0),
-        "inserted_window_dims": (2, "", 0),
-        "scatter_dims_to_operand_dims": (3, "", 0),
-        "index_vector_dim": (4, "q", 0),
-        "unique_indices": (5, "?", 0),
-        "update_computation_subgraph_index": (6, "i", 0),
-    },
-    "StablehloSliceOptions": {
-        "start_indices": (0, "", 0),
-        "limit_indices": (1, "", 0),
-        "strides": (2, "", 0),
-    },
-    "StablehloSortOptions": {
-        "dimension": (0, "q", 0),
-        "is_stable": (1, "?", 0),
-        "comparator_subgraph_index": (2, "i", 0),
-    },
-    "StablehloTransposeOptions": {
-        "permutation": (0, "", 0),
-    },
-    "StablehloWhileOptions": {
-        "cond_subgraph_index": (0, "i", 0),
-        "body_subgraph_index": (1, "i", 0),
-    },
-    "StridedSliceOptions": {
-        "begin_mask": (0, "i", 0),
-        "end_mask": (1, "i", 0),
-        "ellipsis_mask": (2, "i", 0),
-        "new_axis_mask": (3, "i", 0),
-        "shrink_axis_mask": (4, "i", 0),
-        "offset": (5, "?", 0),
-    },
-    "SubGraph": {
-        "tensors": (0, "", 0),
-        "inputs": (1, "", 0),
-        "outputs": (2, "", 0),
-        "operators": (3, "", 0),
-        "name": (4, "", 0),
-        "debug_metadata_index": (6, "i", -1),
-    },
-    "SubOptions": {
-        "fused_activation_function": (0, "b", 0),
-        "pot_scale_int16": (1, "?", 1),
-    },
-    "Tensor": {
-        "shape": (0, "", 0),
-        "type": (1, "b", 0),
-        "buffer": (2, "I", 0),
-        "name": (3, "", 0),
-        "quantization": (4, "", 0),
-        "is_variable": (5, "?", 0),
-        "sparsity": (6, "", 0),
-        "shape_signature": (7, "", 0),
-        "has_rank": (8, "?", 0),
-        "variant_tensors": (9, "", 0),
-        "compression_type": (10, "b", 0),
-    },
-    "TensorMap": {
-        "name": (0, "", 0),
-        "tensor_index": (1, "I", 0),
-    },
-    "TransposeConvOptions": {
-        "padding": (0, "b", 0),
-        "stride_w": (1, "i", 0),
-        "stride_h": (2, "i", 0),
-        "fused_activation_function": (3, "b", 0),
-        "quantized_bias_type": (4, "b", 0),
-    },
-    "Uint16Vector": {
-        "values": (0, "", 0),
-    },
-    "Uint8Vector": {
-        "values": (0, "", 0),
-    },
-    "UnidirectionalSequenceLSTMOptions": {
-        "fused_activation_function": (0, "b", 0),
-        "cell_clip": (1, "f", 0.0),
-        "proj_clip": (2, "f", 0.0),
-        "time_major": (3, "?", 0),
-        "asymmetric_quantize_inputs": (4, "?", 0),
-        "diagonal_recurrent_tensors": (5, "?", 0),
-    },
-    "UniqueOptions": {
-        "idx_out_type": (0, "b", 2),
-    },
-    "UnpackOptions": {
-        "num": (0, "i", 0),
-        "axis": (1, "i", 0),
-    },
-    "VarHandleOptions": {
-        "container": (0, "", 0),
-        "shared_name": (1, "", 0),
-    },
-    "VariantSubType": {
-        "shape": (0, "", 0),
-        "type": (1, "b", 0),
-        "has_rank": (2, "?", 0),
-    },
-    "WhileOptions": {
-        "cond_subgraph_index": (0, "i", 0),
-        "body_subgraph_index": (1, "i", 0),
-    },
-}
+TABLES = """
+AddOptions fused_activation_function:b pot_scale_int16:?=1
+ArgMaxOptions output_type:b
+ArgMinOptions output_type:b
+BCQFullyConnectedOptions weights_hidden_size:i fused_activation_function:b
+BCQGatherOptions input_hidden_size:i axis:i
+BatchMatMulOptions adjoint_lhs:? adjoint_rhs:? asymmetric_quantize_inputs:?
+BidirectionalSequenceLSTMOptions fused_activation_function:b cell_clip:f proj_clip:f merge_outputs:? time_major:?=1
+  asymmetric_quantize_inputs:?
+BidirectionalSequenceRNNOptions time_major:? fused_activation_function:b merge_outputs:? asymmetric_quantize_inputs:?
+BlockwiseQuantization scales:i zero_points:i block_size:i
+BucketizeOptions boundaries
+Buffer data offset:Q size:Q
+CallOnceOptions init_subgraph_index:i
+CallOptions subgraph:I
+CastOptions in_data_type:b out_data_type:b
+ConcatEmbeddingsOptions num_channels:i num_columns_per_channel embedding_dim_per_channel
+ConcatenationOptions axis:i fused_activation_function:b
+Conv2DOptions padding:b stride_w:i stride_h:i fused_activation_function:b dilation_w_factor:i=1 dilation_h_factor:i=1
+  quantized_bias_type:b
+Conv3DOptions padding:b stride_d:i stride_w:i stride_h:i fused_activation_function:b dilation_d_factor:i=1
+  dilation_w_factor:i=1 dilation_h_factor:i=1
+CumsumOptions exclusive:? reverse:?
+CustomQuantization custom
+DepthToSpaceOptions block_size:i
+DepthwiseConv2DOptions padding:b stride_w:i stride_h:i depth_multiplier:i fused_activation_function:b
+  dilation_w_factor:i=1 dilation_h_factor:i=1
+DimensionMetadata format:b dense_size:i array_segments_type:B array_segments array_indices_type:B array_indices
+DivOptions fused_activation_function:b
+EmbeddingLookupSparseOptions combiner:b
+FakeQuantOptions min:f max:f num_bits:i narrow_range:?
+FullyConnectedOptions fused_activation_function:b weights_format:b keep_num_dims:? asymmetric_quantize_inputs:?
+  quantized_bias_type:b
+GRUOptions fused_activation_function:b return_sequences:? time_major:?
+GatherOptions axis:i batch_dims:i
+GeluOptions approximate:?
+HashtableOptions table_id:i key_dtype:b value_dtype:b
+IfOptions then_subgraph_index:i else_subgraph_index:i
+InstanceNormOptions epsilon:f fused_activation_function:b
+Int32Vector values
+L2NormOptions fused_activation_function:b
+LSHProjectionOptions type:b
+LSTMOptions fused_activation_function:b cell_clip:f proj_clip:f kernel_type:b asymmetric_quantize_inputs:?
+LeakyReluOptions alpha:f
+LocalResponseNormalizationOptions radius:i bias:f alpha:f beta:f
+MXQuantization axis:i
+Metadata name buffer:I
+MirrorPadOptions mode:b
+Model version:I operator_codes subgraphs description buffers metadata_buffer metadata signature_defs
+MulOptions fused_activation_function:b
+OneHotOptions axis:i
+Operator opcode_index:I inputs outputs builtin_options_type:B builtin_options custom_options custom_options_format:b
+  mutating_variable_inputs intermediates large_custom_options_offset:Q large_custom_options_size:Q
+  builtin_options2_type:B builtin_options2 debug_metadata_index:i=-1
+OperatorCode deprecated_builtin_code:b custom_code version:i=1 builtin_code:i
+PackOptions values_count:i axis:i
+Pool2DOptions padding:b stride_w:i stride_h:i filter_width:i filter_height:i fused_activation_function:b
+QuantizationParameters min max scale zero_point details_type:B details quantized_dimension:i
+RNNOptions fused_activation_function:b asymmetric_quantize_inputs:?
+RandomOptions seed:q seed2:q
+ReduceWindowOptions reduce_function:i
+ReducerOptions keep_dims:?
+ReshapeOptions new_shape
+ResizeBilinearOptions 2 align_corners:? half_pixel_centers:?
+ResizeNearestNeighborOptions align_corners:? half_pixel_centers:?
+ReverseSequenceOptions seq_dim:i batch_dim:i
+RmsNormOptions epsilon:f
+RoPEOptions mode:i
+RunModelOptions location signature
+SVDFOptions rank:i fused_activation_function:b asymmetric_quantize_inputs:?
+SequenceRNNOptions time_major:? fused_activation_function:b asymmetric_quantize_inputs:?
+ShapeOptions out_type:b
+SignatureDef inputs outputs signature_key 4 subgraph_index:I
+SkipGramOptions ngram_size:i max_skip_size:i include_all_ngrams:?
+SoftmaxOptions beta:f
+SpaceToDepthOptions block_size:i
+SparseToDenseOptions validate_indices:?
+SparsityParameters traversal_order block_map dim_metadata
+SplitOptions num_splits:i
+SplitVOptions num_splits:i
+SqueezeOptions squeeze_dims
+StableHLOCompositeOptions name decomposition_subgraph_index:i composite_attributes composite_attributes_format:b
+  version:i
+StablehloBroadcastInDimOptions broadcast_dimensions
+StablehloCaseOptions branch_subgraph_indices
+StablehloCompareOptions comparison_direction:I compare_type:I
+StablehloConcatenateOptions dimension:q
+StablehloConvolutionOptions window_strides padding lhs_dilation rhs_dilation window_reversal input_batch_dimension:q
+  input_feature_dimension:q input_spatial_dimensions kernel_input_feature_dimension:q kernel_output_feature_dimension:q
+  kernel_spatial_dimensions output_batch_dimension:q output_feature_dimension:q output_spatial_dimensions
+  feature_group_count:q batch_group_count:q precision_config
+StablehloCustomCallOptions call_target_name has_side_effect:? backend_config api_version:i called_computations
+  custom_attributes
+StablehloDotGeneralOptions lhs_batching_dimensions rhs_batching_dimensions lhs_contracting_dimensions
+  rhs_contracting_dimensions precision_config
+StablehloDynamicSliceOptions slice_sizes
+StablehloGatherOptions offset_dims collapsed_slice_dims start_index_map index_vector_dim:q slice_sizes
+  indices_are_sorted:?
+StablehloIotaOptions iota_dimension:q
+StablehloPadOptions edge_padding_low edge_padding_high interior_padding
+StablehloReduceOptions dimensions body_subgraph_index:i
+StablehloReduceWindowOptions window_dimensions window_strides base_dilations window_dilations padding
+  body_subgraph_index:i
+StablehloRngBitGeneratorOptions algorithm:b
+StablehloScatterOptions indices_are_sorted:? update_window_dims inserted_window_dims scatter_dims_to_operand_dims
+  index_vector_dim:q unique_indices:? update_computation_subgraph_index:i
+StablehloSliceOptions start_indices limit_indices strides
+StablehloSortOptions dimension:q is_stable:? comparator_subgraph_index:i
+StablehloTransposeOptions permutation
+StablehloWhileOptions cond_subgraph_index:i body_subgraph_index:i
+StridedSliceOptions begin_mask:i end_mask:i ellipsis_mask:i new_axis_mask:i shrink_axis_mask:i offset:?
+SubGraph tensors inputs outputs operators name 6 debug_metadata_index:i=-1
+SubOptions fused_activation_function:b pot_scale_int16:?=1
+Tensor shape type:b buffer:I name quantization is_variable:? sparsity shape_signature has_rank:? variant_tensors
+  compression_type:b
+TensorMap name tensor_index:I
+TransposeConvOptions padding:b stride_w:i stride_h:i fused_activation_function:b quantized_bias_type:b
+Uint16Vector values
+Uint8Vector values
+UnidirectionalSequenceLSTMOptions fused_activation_function:b cell_clip:f proj_clip:f time_major:?
+  asymmetric_quantize_inputs:? diagonal_recurrent_tensors:?
+UniqueOptions idx_out_type:b=2
+UnpackOptions num:i axis:i
+VarHandleOptions container shared_name
+VariantSubType shape type:b has_rank:?
+WhileOptions cond_subgraph_index:i body_subgraph_index:i
+"""
 
-ENUMERATIONS: dict[str, dict[int, str]] = {
-    "BuiltinOperator": {
-        -9: "ATTENTION",
-        -8: "RUN_MODEL",
-        -7: "ROPE",
-        -6: "RMS_NORM",
-        -5: "GRU",
-        -4: "BCQ_GATHER",
-        -3: "BCQ_FULLY_CONNECTED",
-        -2: "INSTANCE_NORM",
-        0: "ADD",
-        1: "AVERAGE_POOL_2D",
-        2: "CONCATENATION",
-        3: "CONV_2D",
-        4: "DEPTHWISE_CONV_2D",
-        5: "DEPTH_TO_SPACE",
-        6: "DEQUANTIZE",
-        7: "EMBEDDING_LOOKUP",
-        8: "FLOOR",
-        9: "FULLY_CONNECTED",
-        10: "HASHTABLE_LOOKUP",
-        11: "L2_NORMALIZATION",
-        12: "L2_POOL_2D",
-        13: "LOCAL_RESPONSE_NORMALIZATION",
-        14: "LOGISTIC",
-        15: "LSH_PROJECTION",
-        16: "LSTM",
-        17: "MAX_POOL_2D",
-        18: "MUL",
-        19: "RELU",
-        20: "RELU_N1_TO_1",
-        21: "RELU6",
-        22: "RESHAPE",
-        23: "RESIZE_BILINEAR",
-        24: "RNN",
-        25: "SOFTMAX",
-        26: "SPACE_TO_DEPTH",
-        27: "SVDF",
-        28: "TANH",
-        29: "CONCAT_EMBEDDINGS",
-        30: "SKIP_GRAM",
-        31: "CALL",
-        32: "CUSTOM",
-        33: "EMBEDDING_LOOKUP_SPARSE",
-        34: "PAD",
-        35: "UNIDIRECTIONAL_SEQUENCE_RNN",
-        36: "GATHER",
-        37: "BATCH_TO_SPACE_ND",
-        38: "SPACE_TO_BATCH_ND",
-        39: "TRANSPOSE",
-        40: "MEAN",
-        41: "SUB",
-        42: "DIV",
-        43: "SQUEEZE",
-        44: "UNIDIRECTIONAL_SEQUENCE_LSTM",
-        45: "STRIDED_SLICE",
-        46: "BIDIRECTIONAL_SEQUENCE_RNN",
-        47: "EXP",
-        48: "TOPK_V2",
-        49: "SPLIT",
-        50: "LOG_SOFTMAX",
-        51: "DELEGATE",
-        52: "BIDIRECTIONAL_SEQUENCE_LSTM",
-        53: "CAST",
-        54: "PRELU",
-        55: "MAXIMUM",
-        56: "ARG_MAX",
-        57: "MINIMUM",
-        58: "LESS",
-        59: "NEG",
-        60: "PADV2",
-        61: "GREATER",
-        62: "GREATER_EQUAL",
-        63: "LESS_EQUAL",
-        64: "SELECT",
-        65: "SLICE",
-        66: "SIN",
-        67: "TRANSPOSE_CONV",
-        68: "SPARSE_TO_DENSE",
-        69: "TILE",
-        70: "EXPAND_DIMS",
-        71: "EQUAL",
-        72: "NOT_EQUAL",
-        73: "LOG",
-        74: "SUM",
-        75: "SQRT",
-        76: "RSQRT",
-        77: "SHAPE",
-        78: "POW",
-        79: "ARG_MIN",
-        80: "FAKE_QUANT",
-        81: "REDUCE_PROD",
-        82: "REDUCE_MAX",
-        83: "PACK",
-        84: "LOGICAL_OR",
-        85: "ONE_HOT",
-        86: "LOGICAL_AND",
-        87: "LOGICAL_NOT",
-        88: "UNPACK",
-        89: "REDUCE_MIN",
-        90: "FLOOR_DIV",
-        91: "REDUCE_ANY",
-        92: "SQUARE",
-        93: "ZEROS_LIKE",
-        94: "FILL",
-        95: "FLOOR_MOD",
-        96: "RANGE",
-        97: "RESIZE_NEAREST_NEIGHBOR",
-        98: "LEAKY_RELU",
-        99: "SQUARED_DIFFERENCE",
-        100: "MIRROR_PAD",
-        101: "ABS",
-        102: "SPLIT_V",
-        103: "UNIQUE",
-        104: "CEIL",
-        105: "REVERSE_V2",
-        106: "ADD_N",
-        107: "GATHER_ND",
-        108: "COS",
-        109: "WHERE",
-        110: "RANK",
-        111: "ELU",
-        112: "REVERSE_SEQUENCE",
-        113: "MATRIX_DIAG",
-        114: "QUANTIZE",
-        115: "MATRIX_SET_DIAG",
-        116: "ROUND",
-        117: "HARD_SWISH",
-        118: "IF",
-        119: "WHILE",
-        120: "NON_MAX_SUPPRESSION_V4",
-        121: "NON_MAX_SUPPRESSION_V5",
-        122: "SCATTER_ND",
-        123: "SELECT_V2",
-        124: "DENSIFY",
-        125: "SEGMENT_SUM",
-        126: "BATCH_MATMUL",
-        127: "PLACEHOLDER_FOR_GREATER_OP_CODES",
-        128: "CUMSUM",
-        129: "CALL_ONCE",
-        130: "BROADCAST_TO",
-        131: "RFFT2D",
-        132: "CONV_3D",
-        133: "IMAG",
-        134: "REAL",
-        135: "COMPLEX_ABS",
-        136: "HASHTABLE",
-        137: "HASHTABLE_FIND",
-        138: "HASHTABLE_IMPORT",
-        139: "HASHTABLE_SIZE",
-        140: "REDUCE_ALL",
-        141: "CONV_3D_TRANSPOSE",
-        142: "VAR_HANDLE",
-        143: "READ_VARIABLE",
-        144: "ASSIGN_VARIABLE",
-        145: "BROADCAST_ARGS",
-        146: "RANDOM_STANDARD_NORMAL",
-        147: "BUCKETIZE",
-        148: "RANDOM_UNIFORM",
-        149: "MULTINOMIAL",
-        150: "GELU",
-        151: "DYNAMIC_UPDATE_SLICE",
-        152: "RELU_0_TO_1",
-        153: "UNSORTED_SEGMENT_PROD",
-        154: "UNSORTED_SEGMENT_MAX",
-        155: "UNSORTED_SEGMENT_SUM",
-        156: "ATAN2",
-        157: "UNSORTED_SEGMENT_MIN",
-        158: "SIGN",
-        159: "BITCAST",
-        160: "BITWISE_XOR",
-        161: "RIGHT_SHIFT",
-        162: "STABLEHLO_LOGISTIC",
-        163: "STABLEHLO_ADD",
-        164: "STABLEHLO_DIVIDE",
-        165: "STABLEHLO_MULTIPLY",
-        166: "STABLEHLO_MAXIMUM",
-        167: "STABLEHLO_RESHAPE",
-        168: "STABLEHLO_CLAMP",
-        169: "STABLEHLO_CONCATENATE",
-        170: "STABLEHLO_BROADCAST_IN_DIM",
-        171: "STABLEHLO_CONVOLUTION",
-        172: "STABLEHLO_SLICE",
-        173: "STABLEHLO_CUSTOM_CALL",
-        174: "STABLEHLO_REDUCE",
-        175: "STABLEHLO_ABS",
-        176: "STABLEHLO_AND",
-        177: "STABLEHLO_COSINE",
-        178: "STABLEHLO_EXPONENTIAL",
-        179: "STABLEHLO_FLOOR",
-        180: "STABLEHLO_LOG",
-        181: "STABLEHLO_MINIMUM",
-        182: "STABLEHLO_NEGATE",
-        183: "STABLEHLO_OR",
-        184: "STABLEHLO_POWER",
-        185: "STABLEHLO_REMAINDER",
-        186: "STABLEHLO_RSQRT",
-        187: "STABLEHLO_SELECT",
-        188: "STABLEHLO_SUBTRACT",
-        189: "STABLEHLO_TANH",
-        190: "STABLEHLO_SCATTER",
-        191: "STABLEHLO_COMPARE",
-        192: "STABLEHLO_CONVERT",
-        193: "STABLEHLO_DYNAMIC_SLICE",
-        194: "STABLEHLO_DYNAMIC_UPDATE_SLICE",
-        195: "STABLEHLO_PAD",
-        196: "STABLEHLO_IOTA",
-        197: "STABLEHLO_DOT_GENERAL",
-        198: "STABLEHLO_REDUCE_WINDOW",
-        199: "STABLEHLO_SORT",
-        200: "STABLEHLO_WHILE",
-        201: "STABLEHLO_GATHER",
-        202: "STABLEHLO_TRANSPOSE",
-        203: "DILATE",
-        204: "STABLEHLO_RNG_BIT_GENERATOR",
-        205: "REDUCE_WINDOW",
-        206: "STABLEHLO_COMPOSITE",
-        207: "STABLEHLO_SHIFT_LEFT",
-        208: "STABLEHLO_CBRT",
-        209: "STABLEHLO_CASE",
-    },
-    "BuiltinOptions": {
-        0: "NONE",
-        1: "Conv2DOptions",
-        2: "DepthwiseConv2DOptions",
-        3: "ConcatEmbeddingsOptions",
-        4: "LSHProjectionOptions",
-        5: "Pool2DOptions",
-        6: "SVDFOptions",
-        7: "RNNOptions",
-        8: "FullyConnectedOptions",
-        9: "SoftmaxOptions",
-        10: "ConcatenationOptions",
-        11: "AddOptions",
-        12: "L2NormOptions",
-        13: "LocalResponseNormalizationOptions",
-        14: "LSTMOptions",
-        15: "ResizeBilinearOptions",
-        16: "CallOptions",
-        17: "ReshapeOptions",
-        18: "SkipGramOptions",
-        19: "SpaceToDepthOptions",
-        20: "EmbeddingLookupSparseOptions",
-        21: "MulOptions",
-        22: "PadOptions",
-        23: "GatherOptions",
-        24: "BatchToSpaceNDOptions",
-        25: "SpaceToBatchNDOptions",
-        26: "TransposeOptions",
-        27: "ReducerOptions",
-        28: "SubOptions",
-        29: "DivOptions",
-        30: "SqueezeOptions",
-        31: "SequenceRNNOptions",
-        32: "StridedSliceOptions",
-        33: "ExpOptions",
-        34: "TopKV2Options",
-        35: "SplitOptions",
-        36: "LogSoftmaxOptions",
-        37: "CastOptions",
-        38: "DequantizeOptions",
-        39: "MaximumMinimumOptions",
-        40: "ArgMaxOptions",
-        41: "LessOptions",
-        42: "NegOptions",
-        43: "PadV2Options",
-        44: "GreaterOptions",
-        45: "GreaterEqualOptions",
-        46: "LessEqualOptions",
-        47: "SelectOptions",
-        48: "SliceOptions",
-        49: "TransposeConvOptions",
-        50: "SparseToDenseOptions",
-        51: "TileOptions",
-        52: "ExpandDimsOptions",
-        53: "EqualOptions",
-        54: "NotEqualOptions",
-        55: "ShapeOptions",
-        56: "PowOptions",
-        57: "ArgMinOptions",
-        58: "FakeQuantOptions",
-        59: "PackOptions",
-        60: "LogicalOrOptions",
-        61: "OneHotOptions",
-        62: "LogicalAndOptions",
-        63: "LogicalNotOptions",
-        64: "UnpackOptions",
-        65: "FloorDivOptions",
-        66: "SquareOptions",
-        67: "ZerosLikeOptions",
-        68: "FillOptions",
-        69: "BidirectionalSequenceLSTMOptions",
-        70: "BidirectionalSequenceRNNOptions",
-        71: "UnidirectionalSequenceLSTMOptions",
-        72: "FloorModOptions",
-        73: "RangeOptions",
-        74: "ResizeNearestNeighborOptions",
-        75: "LeakyReluOptions",
-        76: "SquaredDifferenceOptions",
-        77: "MirrorPadOptions",
-        78: "AbsOptions",
-        79: "SplitVOptions",
-        80: "UniqueOptions",
-        81: "ReverseV2Options",
-        82: "AddNOptions",
-        83: "GatherNdOptions",
-        84: "CosOptions",
-        85: "WhereOptions",
-        86: "RankOptions",
-        87: "ReverseSequenceOptions",
-        88: "MatrixDiagOptions",
-        89: "QuantizeOptions",
-        90: "MatrixSetDiagOptions",
-        91: "HardSwishOptions",
-        92: "IfOptions",
-        93: "WhileOptions",
-        94: "DepthToSpaceOptions",
-        95: "NonMaxSuppressionV4Options",
-        96: "NonMaxSuppressionV5Options",
-        97: "ScatterNdOptions",
-        98: "SelectV2Options",
-        99: "DensifyOptions",
-        100: "SegmentSumOptions",
-        101: "BatchMatMulOptions",
-        102: "CumsumOptions",
-        103: "CallOnceOptions",
-        104: "BroadcastToOptions",
-        105: "Rfft2dOptions",
-        106: "Conv3DOptions",
-        107: "HashtableOptions",
-        108: "HashtableFindOptions",
-        109: "HashtableImportOptions",
-        110: "HashtableSizeOptions",
-        111: "VarHandleOptions",
-        112: "ReadVariableOptions",
-        113: "AssignVariableOptions",
-        114: "RandomOptions",
-        115: "BucketizeOptions",
-        116: "GeluOptions",
-        117: "DynamicUpdateSliceOptions",
-        118: "UnsortedSegmentProdOptions",
-        119: "UnsortedSegmentMaxOptions",
-        120: "UnsortedSegmentMinOptions",
-        121: "UnsortedSegmentSumOptions",
-        122: "ATan2Options",
-        123: "SignOptions",
-        124: "BitcastOptions",
-        125: "BitwiseXorOptions",
-        126: "RightShiftOptions",
-        247: "AttentionOptions",
-        248: "RunModelOptions",
-        249: "RoPEOptions",
-        250: "RmsNormOptions",
-        251: "GRUOptions",
-        252: "BCQGatherOptions",
-        253: "BCQFullyConnectedOptions",
-        254: "InstanceNormOptions",
-    },
-    "BuiltinOptions2": {
-        0: "NONE",
-        1: "StablehloConcatenateOptions",
-        2: "StablehloBroadcastInDimOptions",
-        3: "StablehloSliceOptions",
-        4: "StablehloConvolutionOptions",
-        5: "StablehloCustomCallOptions",
-        6: "StablehloReduceOptions",
-        7: "StablehloScatterOptions",
-        8: "StablehloCompareOptions",
-        9: "StablehloDynamicSliceOptions",
-        10: "StablehloPadOptions",
-        11: "StablehloIotaOptions",
-        12: "StablehloDotGeneralOptions",
-        13: "StablehloReduceWindowOptions",
-        14: "StablehloSortOptions",
-        15: "StablehloWhileOptions",
-        16: "StablehloGatherOptions",
-        17: "StablehloTransposeOptions",
-        18: "DilateOptions",
-        19: "StablehloRngBitGeneratorOptions",
-        20: "ReduceWindowOptions",
-        21: "StableHLOCompositeOptions",
-        22: "StablehloShiftLeftOptions",
-        23: "StablehloCaseOptions",
-    },
-}
+ENUMERATIONS = """
+BuiltinOperator -9 ATTENTION RUN_MODEL ROPE RMS_NORM GRU BCQ_GATHER BCQ_FULLY_CONNECTED INSTANCE_NORM 0 ADD
+  AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE EMBEDDING_LOOKUP FLOOR
+  FULLY_CONNECTED HASHTABLE_LOOKUP L2_NORMALIZATION L2_POOL_2D LOCAL_RESPONSE_NORMALIZATION LOGISTIC LSH_PROJECTION LSTM
+  MAX_POOL_2D MUL RELU RELU_N1_TO_1 RELU6 RESHAPE RESIZE_BILINEAR RNN SOFTMAX SPACE_TO_DEPTH SVDF TANH CONCAT_EMBEDDINGS
+  SKIP_GRAM CALL CUSTOM EMBEDDING_LOOKUP_SPARSE PAD UNIDIRECTIONAL_SEQUENCE_RNN GATHER BATCH_TO_SPACE_ND
+  SPACE_TO_BATCH_ND TRANSPOSE MEAN SUB DIV SQUEEZE UNIDIRECTIONAL_SEQUENCE_LSTM STRIDED_SLICE BIDIRECTIONAL_SEQUENCE_RNN
+  EXP TOPK_V2 SPLIT LOG_SOFTMAX DELEGATE BIDIRECTIONAL_SEQUENCE_LSTM CAST PRELU MAXIMUM ARG_MAX MINIMUM LESS NEG PADV2
+  GREATER GREATER_EQUAL LESS_EQUAL SELECT SLICE SIN TRANSPOSE_CONV SPARSE_TO_DENSE TILE EXPAND_DIMS EQUAL NOT_EQUAL LOG
+  SUM SQRT RSQRT SHAPE POW ARG_MIN FAKE_QUANT REDUCE_PROD REDUCE_MAX PACK LOGICAL_OR ONE_HOT LOGICAL_AND LOGICAL_NOT
+  UNPACK REDUCE_MIN FLOOR_DIV REDUCE_ANY SQUARE ZEROS_LIKE FILL FLOOR_MOD RANGE RESIZE_NEAREST_NEIGHBOR LEAKY_RELU
+  SQUARED_DIFFERENCE MIRROR_PAD ABS SPLIT_V UNIQUE CEIL REVERSE_V2 ADD_N GATHER_ND COS WHERE RANK ELU REVERSE_SEQUENCE
+  MATRIX_DIAG QUANTIZE MATRIX_SET_DIAG ROUND HARD_SWISH IF WHILE NON_MAX_SUPPRESSION_V4 NON_MAX_SUPPRESSION_V5
+  SCATTER_ND SELECT_V2 DENSIFY SEGMENT_SUM BATCH_MATMUL PLACEHOLDER_FOR_GREATER_OP_CODES CUMSUM CALL_ONCE BROADCAST_TO
+  RFFT2D CONV_3D IMAG REAL COMPLEX_ABS HASHTABLE HASHTABLE_FIND HASHTABLE_IMPORT HASHTABLE_SIZE REDUCE_ALL
+  CONV_3D_TRANSPOSE VAR_HANDLE READ_VARIABLE ASSIGN_VARIABLE BROADCAST_ARGS RANDOM_STANDARD_NORMAL BUCKETIZE
+  RANDOM_UNIFORM MULTINOMIAL GELU DYNAMIC_UPDATE_SLICE RELU_0_TO_1 UNSORTED_SEGMENT_PROD UNSORTED_SEGMENT_MAX
+  UNSORTED_SEGMENT_SUM ATAN2 UNSORTED_SEGMENT_MIN SIGN BITCAST BITWISE_XOR RIGHT_SHIFT STABLEHLO_LOGISTIC STABLEHLO_ADD
+  STABLEHLO_DIVIDE STABLEHLO_MULTIPLY STABLEHLO_MAXIMUM STABLEHLO_RESHAPE STABLEHLO_CLAMP STABLEHLO_CONCATENATE
+  STABLEHLO_BROADCAST_IN_DIM STABLEHLO_CONVOLUTION STABLEHLO_SLICE STABLEHLO_CUSTOM_CALL STABLEHLO_REDUCE STABLEHLO_ABS
+  STABLEHLO_AND STABLEHLO_COSINE STABLEHLO_EXPONENTIAL STABLEHLO_FLOOR STABLEHLO_LOG STABLEHLO_MINIMUM STABLEHLO_NEGATE
+  STABLEHLO_OR STABLEHLO_POWER STABLEHLO_REMAINDER STABLEHLO_RSQRT STABLEHLO_SELECT STABLEHLO_SUBTRACT STABLEHLO_TANH
+  STABLEHLO_SCATTER STABLEHLO_COMPARE STABLEHLO_CONVERT STABLEHLO_DYNAMIC_SLICE STABLEHLO_DYNAMIC_UPDATE_SLICE
+  STABLEHLO_PAD STABLEHLO_IOTA STABLEHLO_DOT_GENERAL STABLEHLO_REDUCE_WINDOW STABLEHLO_SORT STABLEHLO_WHILE
+  STABLEHLO_GATHER STABLEHLO_TRANSPOSE DILATE STABLEHLO_RNG_BIT_GENERATOR REDUCE_WINDOW STABLEHLO_COMPOSITE
+  STABLEHLO_SHIFT_LEFT STABLEHLO_CBRT STABLEHLO_CASE
+BuiltinOptions NONE Conv2DOptions DepthwiseConv2DOptions ConcatEmbeddingsOptions LSHProjectionOptions Pool2DOptions
+  SVDFOptions RNNOptions FullyConnectedOptions SoftmaxOptions ConcatenationOptions AddOptions L2NormOptions
+  LocalResponseNormalizationOptions LSTMOptions ResizeBilinearOptions CallOptions ReshapeOptions SkipGramOptions
+  SpaceToDepthOptions EmbeddingLookupSparseOptions MulOptions PadOptions GatherOptions BatchToSpaceNDOptions
+  SpaceToBatchNDOptions TransposeOptions ReducerOptions SubOptions DivOptions SqueezeOptions SequenceRNNOptions
+  StridedSliceOptions ExpOptions TopKV2Options SplitOptions LogSoftmaxOptions CastOptions DequantizeOptions
+  MaximumMinimumOptions ArgMaxOptions LessOptions NegOptions PadV2Options GreaterOptions GreaterEqualOptions
+  LessEqualOptions SelectOptions SliceOptions TransposeConvOptions SparseToDenseOptions TileOptions ExpandDimsOptions
+  EqualOptions NotEqualOptions ShapeOptions PowOptions ArgMinOptions FakeQuantOptions PackOptions LogicalOrOptions
+  OneHotOptions LogicalAndOptions LogicalNotOptions UnpackOptions FloorDivOptions SquareOptions ZerosLikeOptions
+  FillOptions BidirectionalSequenceLSTMOptions BidirectionalSequenceRNNOptions UnidirectionalSequenceLSTMOptions
+  FloorModOptions RangeOptions ResizeNearestNeighborOptions LeakyReluOptions SquaredDifferenceOptions MirrorPadOptions
+  AbsOptions SplitVOptions UniqueOptions ReverseV2Options AddNOptions GatherNdOptions CosOptions WhereOptions
+  RankOptions ReverseSequenceOptions MatrixDiagOptions QuantizeOptions MatrixSetDiagOptions HardSwishOptions IfOptions
+  WhileOptions DepthToSpaceOptions NonMaxSuppressionV4Options NonMaxSuppressionV5Options ScatterNdOptions
+  SelectV2Options DensifyOptions SegmentSumOptions BatchMatMulOptions CumsumOptions CallOnceOptions BroadcastToOptions
+  Rfft2dOptions Conv3DOptions HashtableOptions HashtableFindOptions HashtableImportOptions HashtableSizeOptions
+  VarHandleOptions ReadVariableOptions AssignVariableOptions RandomOptions BucketizeOptions GeluOptions
+  DynamicUpdateSliceOptions UnsortedSegmentProdOptions UnsortedSegmentMaxOptions UnsortedSegmentMinOptions
+  UnsortedSegmentSumOptions ATan2Options SignOptions BitcastOptions BitwiseXorOptions RightShiftOptions 247
+  AttentionOptions RunModelOptions RoPEOptions RmsNormOptions GRUOptions BCQGatherOptions BCQFullyConnectedOptions
+  InstanceNormOptions
+BuiltinOptions2 NONE StablehloConcatenateOptions StablehloBroadcastInDimOptions StablehloSliceOptions
+  StablehloConvolutionOptions StablehloCustomCallOptions StablehloReduceOptions StablehloScatterOptions
+  StablehloCompareOptions StablehloDynamicSliceOptions StablehloPadOptions StablehloIotaOptions
+  StablehloDotGeneralOptions StablehloReduceWindowOptions StablehloSortOptions StablehloWhileOptions
+  StablehloGatherOptions StablehloTransposeOptions DilateOptions StablehloRngBitGeneratorOptions ReduceWindowOptions
+  StableHLOCompositeOptions StablehloShiftLeftOptions StablehloCaseOptions
+"""
