@@ -288,3 +288,6 @@ def scans() -> Iterator[Case]:
     for shape, length in (((2, 8, 8), (8, 8)), ((7, 9), (4, 16)), ((3, 5), (8, 8)), ((4, 4), (4, 2))):
         name = f"{shape} {length}"
         yield case(name, RFFT2D(), [Draw(name).real(shape), (np.array(length, np.int32), None, None)], None, 1)
+
+
+LAYERS = (convolutions, transposed_convolutions, products, pools, reductions, softmaxes)

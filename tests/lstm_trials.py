@@ -32,6 +32,17 @@ def _lstm_layer(
     draw.real((outputs,), 0.2) if projection and draw.rng.random() < 0.5 else draw.none()
 
 
+def _operator(steps: str, clip: bool) -> tuple[str, str, dict[str, Any]]:
+    """The operator for one step or a sequence of them, its options table, and the options."""
+    fields: dict[str, Any] = {"fusedActivationFunction": 4}
+    if clip:
+        fields |= {"cellClip": 0.4, "projClip": 0.3}
+    if steps == "one":
+        return "LSTM", "LSTMOptions", fields
+    fields["timeMajor"] = steps == "time-major"
+    return "UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTMOptions", fields
+
+
 def lstm() -> Iterator[Trial]:
     for kind, form, steps, clip in product(KINDS, FORMS, ("one", "batch-major", "time-major"), (False, True)):
         coupled, peephole, projection, normal = form
@@ -48,14 +59,7 @@ def lstm() -> Iterator[Trial]:
         if normal:
             for gate in range(4):
                 draw.none() if coupled and gate == 0 else draw.real((cells,), 0.5)
-        fields: dict[str, Any] = {"fusedActivationFunction": 4}
-        if clip:
-            fields |= {"cellClip": 0.4, "projClip": 0.3}
-        if steps == "one":
-            code, table = "LSTM", "LSTMOptions"
-        else:
-            code, table = "UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTMOptions"
-            fields["timeMajor"] = steps == "time-major"
+        code, table, fields = _operator(steps, clip)
         trial = draw.trial(code, table, fields, [floats(*ends, outputs)])
         # Normalisation multiplies what differs between the cells, however little that is.
         yield evolve(trial, tolerance=1e-4) if normal else trial
@@ -174,14 +178,7 @@ def integer_lstm() -> Iterator[Trial]:
         if normal:
             for gate in range(4):
                 draw.none() if coupled and gate == 0 else draw.stored(DType.INT16, (cells,), 1e-4)
-        fields: dict[str, Any] = {"fusedActivationFunction": 4}
-        if clip:
-            fields |= {"cellClip": 0.4, "projClip": 0.3}
-        if steps == "one":
-            code, table = "LSTM", "LSTMOptions"
-        else:
-            code, table = "UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTMOptions"
-            fields["timeMajor"] = steps == "time-major"
+        code, table, fields = _operator(steps, clip)
         sums = [TensorType(DType.INT16, (1,), per_tensor(0.0005)) for _ in range(4)]
         hidden = TensorType(DType.INT8, (1,), per_tensor(0.007, 3) if projection else h)
         result = TensorType(DType.INT8, (*ends, outputs), h)

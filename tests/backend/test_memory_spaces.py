@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -26,25 +25,10 @@ from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.softmax import Softmax
 
 from .channels_first import ChannelsFirst
-from .remote import Device, RemoteBackend, device
+from .remote import RemoteBackend, device
 
 ADD, MUL = Binary(BinaryKind.ADD), Binary(BinaryKind.MUL)
 EXECUTORS = ("Linear", "Dataflow", "Parallel")
-
-
-@pytest.fixture(scope="module")
-def machine() -> Iterator[Device]:
-    with device() as found:
-        yield found
-
-
-@pytest.fixture
-def remote(machine: Device) -> Iterator[RemoteBackend]:
-    """The device's backend; afterwards nothing is left on the device."""
-    backend = RemoteBackend(machine)
-    yield backend
-    gc.collect()
-    assert machine.ask("arenas")[1:] == (0, 0)
 
 
 def mixed() -> Subgraphs:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -24,7 +23,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.softmax import Softmax
 
-from .remote import Device, RemoteBackend, device
+from .remote import Device, RemoteBackend
 from .twelve import Place, Twelve, TwelveMemory
 
 ROWS, WIDTH = 4, 64
@@ -32,23 +31,6 @@ X, STATE = TensorType(DType.FLOAT32, (ROWS, WIDTH)), TensorType(DType.FLOAT32, (
 WEIGHTS = np.random.default_rng(0).standard_normal((ROWS, WIDTH)).astype(np.float32)
 BIAS = np.linspace(-1, 1, WIDTH, dtype=np.float32)
 EXECUTORS = ("Linear", "Dataflow", "Parallel")
-
-
-@pytest.fixture(scope="module")
-def machine() -> Iterator[Device]:
-    with device() as found:
-        yield found
-
-
-@pytest.fixture
-def remote(machine: Device) -> Iterator[RemoteBackend]:
-    """The device's backend; afterwards nothing is left on the device."""
-    backend = RemoteBackend(machine)
-    machine.sent.clear()
-    machine.asked.clear()
-    yield backend
-    gc.collect()
-    assert machine.ask("arenas")[1:] == (0, 0)
 
 
 def _add(b: Builder, x: int, y: int) -> int:

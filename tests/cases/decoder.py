@@ -23,6 +23,8 @@ _CLUSTERS = np.int32([[2, 1], [1, 1]])
 _PLANES = (np.float32([1, 2, 3]), np.int32([[0b01], [0b11], [0b10]]))
 """Rows of 1 * (1, -1) + 2 * (1, 1), and of 3 * (-1, 1)."""
 
+_ATTENDING = (np.float32([[[0, 0]]]), _EYE, _EYE, _EYE, _EYE, np.float32([[1, 1]]), np.float32([[0, 0]]))
+
 CASES = [
     Case(
         "a row through one of two experts, and a row through both",
@@ -51,13 +53,7 @@ CASES = [
         "the second token sees the first",
         Attention(),
         (
-            np.float32([[[0, 0]]]),
-            _EYE,
-            _EYE,
-            _EYE,
-            _EYE,
-            np.float32([[1, 1]]),
-            np.float32([[0, 0]]),
+            *_ATTENDING,
             None,
             np.zeros((1, 3, 1, 2), np.float32),
             np.float32([[3, 5], [7, 7], [9, 9]]).reshape(1, 3, 1, 2),
@@ -74,13 +70,7 @@ CASES = [
         "a mask hides the first token",
         Attention(),
         (
-            np.float32([[[0, 0]]]),
-            _EYE,
-            _EYE,
-            _EYE,
-            _EYE,
-            np.float32([[1, 1]]),
-            np.float32([[0, 0]]),
+            *_ATTENDING,
             np.float32([[-np.inf, 0, -np.inf]]),
             np.zeros((1, 3, 1, 2), np.float32),
             np.float32([[3, 5], [7, 7], [9, 9]]).reshape(1, 3, 1, 2),

@@ -19,23 +19,7 @@ from onert.compiler.side_by_side.arrange import Arranged
 from onert.ir import Array, Subgraph
 
 from .test_program import program
-from .toy import Draft, ToyAdd, ToyBackend, ToyScale
-
-
-def diamond(width: int, length: int = 1) -> Subgraph:
-    """One operation, so many chains behind it, and what joins them."""
-    d = Draft()
-    x = d.op(ToyScale(2.0), d.input(4, name="x"))
-    ends = []
-    for branch in range(width):
-        end = x
-        for _ in range(length):
-            end = d.op(ToyScale(3.0 + branch), end)
-        ends.append(end)
-    total = ends[0]
-    for end in ends[1:]:
-        total = d.op(ToyAdd(), total, end)
-    return d.graph(total)
+from .toy import ToyBackend, diamond
 
 
 def arranged(graph: Subgraph, times: Sequence[float], threads: int = 2) -> tuple[Arranged, list[list[int]]]:

@@ -172,6 +172,22 @@ class Draft:
         )
 
 
+def diamond(width: int, length: int = 1, scale: float = 2.0) -> Subgraph:
+    """A scale, so many chains of scales by the next numbers behind it, and what adds up their ends."""
+    d = Draft()
+    x = d.op(ToyScale(scale), d.input(4, name="x"))
+    ends = []
+    for branch in range(width):
+        end = x
+        for _ in range(length):
+            end = d.op(ToyScale(scale + 1 + branch), end)
+        ends.append(end)
+    total = ends[0]
+    for end in ends[1:]:
+        total = d.op(ToyAdd(), total, end)
+    return d.graph(total)
+
+
 class Elsewhere(HostMemory):
     """A memory space of its own, kept in host memory but never handed out as an array."""
 

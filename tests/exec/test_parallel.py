@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from attrs import evolve
-from compiler.toy import Draft, ToyAdd, ToyScale
+from compiler.toy import Draft, ToyAdd, ToyScale, diamond
 from patience import PATIENCE
 
 from onert.backend import Sequence
 from onert.exec import Execution, RunCancelledError, RunTimeoutError
 from onert.exec.executors import parallel
-from onert.ir import ExecutionError, Subgraph
+from onert.ir import ExecutionError
 
 from .slow import Clock, Meeting, branches, compiled, sleeping
 
@@ -26,22 +26,6 @@ ONES = np.ones(4, np.float32)
 def factor(sequence: Sequence) -> float:
     (found,) = (o.op.factor for o in sequence.body if isinstance(o.op, ToyScale))
     return found
-
-
-def fan(count: int, length: int = 1) -> Subgraph:
-    """One scale by 1, then `count` chains of scales by 2, 3, ... of what it gives, added up."""
-    d = Draft()
-    x = d.op(ToyScale(1.0), d.input(4, name="x"))
-    ends = []
-    for branch in range(count):
-        end = x
-        for _ in range(length):
-            end = d.op(ToyScale(2.0 + branch), end)
-        ends.append(end)
-    total = ends[0]
-    for end in ends[1:]:
-        total = d.op(ToyAdd(), total, end)
-    return d.graph(total)
 
 
 @pytest.fixture
@@ -72,7 +56,7 @@ def test_every_thread_that_has_work_is_woken(runs: list[Any], count: int) -> Non
             assert time.monotonic() < end
             sleeping(0.001)(sequence)
 
-    execution = Execution(compiled(fan(count), meet, "Parallel", threads=count))
+    execution = Execution(compiled(diamond(count, scale=1.0), meet, "Parallel", threads=count))
     for _ in range(5):
         (out,) = execution.run([ONES]).values()
         assert out.tolist() == [sum(2.0 + i for i in range(count))] * 4
@@ -195,7 +179,7 @@ def test_no_step_begins_after_one_has_failed(runs: list[Any]) -> None:
 def test_threads_that_wait_are_let_go_when_the_last_step_is_done() -> None:
     """The steps that follow one another at the end are run by one thread while the others wait for nothing."""
     done: list[Future[None]] = []
-    execution = Execution(compiled(fan(3, length=2), sleeping(0), "Parallel", threads=4))
+    execution = Execution(compiled(diamond(3, 2, scale=1.0), sleeping(0), "Parallel", threads=4))
     execution.set_input(0, ONES)
     for _ in range(50):
         future = execution.execute_async(done.append)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,6 +66,17 @@ CASES: dict[str, tuple[Build, Meaning, bool]] = {
 }
 
 
+def _twice(net: Any, w: Any, x: Any, given: Array, meaning: Meaning) -> Iterator[tuple[Array, Array]]:
+    """After each of two runs of the cell `f`: what the variable holds, and what it should."""
+    data, wanted = net.cell("f").instance(), np.asarray(net[w]).astype("f8")
+    if x in net.cell("f"):
+        data[x] = given
+    for _ in range(2):
+        data.compute()
+        wanted = meaning(wanted, given.astype("f8"))
+        yield np.asarray(net[w]), wanted
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("case", CASES)
 def test_an_assignment_overwrites_what_nothing_reads_any_more(case: str, threads: int) -> None:
@@ -78,15 +90,9 @@ def test_an_assignment_overwrites_what_nothing_reads_any_more(case: str, threads
     net = myelin.Compiler(num_threads=threads).compile(flow)
     cell = net.cell("f")
     assert bool(cell.compiled.in_place) is expected
-    data = cell.instance()
-    if x in cell:
-        data[x] = given
-    wanted = start.astype("f8")
-    for _ in range(2):
-        data.compute()
-        wanted = meaning(wanted, given.astype("f8"))
+    for held, wanted in _twice(net, w, x, given, meaning):
         scale = max(np.abs(wanted).max(), 1)
-        np.testing.assert_allclose(np.asarray(net[w]) / scale, wanted / scale, rtol=0, atol=2e-6)
+        np.testing.assert_allclose(held / scale, wanted / scale, rtol=0, atol=2e-6)
 
 
 def test_what_is_overwritten_takes_no_memory_of_its_own() -> None:
@@ -219,14 +225,8 @@ def test_rows_are_added_where_the_variable_lies(case: str) -> None:
     assert [step.kernel for step in cell.compiled.steps][-1] == "AssignAddScatter"
     assert bool(cell.compiled.in_place) is expected
     assert any(field.type.nbytes >= start.nbytes for field in cell.compiled.layout.fields.values()) is not expected
-    data = cell.instance()
-    if x in cell:
-        data[x] = given
-    wanted = start.astype("f8")
-    for _ in range(2):
-        data.compute()
-        wanted = meaning(wanted, given.astype("f8"))
-    np.testing.assert_allclose(np.asarray(net[w]), wanted, rtol=1e-5, atol=1e-5)
+    for held, wanted in _twice(net, w, x, given, meaning):
+        np.testing.assert_allclose(held, wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_an_index_outside_of_a_variable_is_an_error() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
+from fuzz.batch import bytes_changed
 
 Change = Callable[[random.Random, Any], None]
 
@@ -20,23 +21,13 @@ def mutant(seed: int, model: bytes) -> bytes:
     """A model with one to three things changed; the same for the same seed."""
     rng = random.Random(seed)
     if rng.random() < 0.15:
-        return _bytes_changed(rng, model)
+        return bytes_changed(rng, model, 6)
     found = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(model, 0))
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         rng.choice(CHANGES)(rng, found)
     builder = flatbuffers.Builder(len(model))
     builder.Finish(found.Pack(builder), b"TFL3")
     return bytes(builder.Output())
-
-
-def _bytes_changed(rng: random.Random, model: bytes) -> bytes:
-    """A few bytes replaced, or the end cut off."""
-    if rng.random() < 0.2:
-        return model[: rng.randrange(len(model))]
-    raw = bytearray(model)
-    for _ in range(rng.randint(1, 6)):
-        raw[rng.randrange(len(raw))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
-    return bytes(raw)
 
 
 def _graph(rng: random.Random, model: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 from attrs import evolve
+from fuzz.batch import bytes_changed
 
 from onert.frontend.flow.file import FlowFile, Function, Operation, Variable, decode, encode
 from onert.frontend.flow.table import TABLE
@@ -25,21 +26,11 @@ def mutant(seed: int, content: bytes) -> bytes:
     """A file with one to three things changed; the same for the same seed."""
     rng = random.Random(seed)
     if rng.random() < 0.25:
-        return _bytes_changed(rng, content)
+        return bytes_changed(rng, content, 4)
     flow = decode(content)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         flow = rng.choice(CHANGES)(rng, flow)
     return b"".join(encode(flow))
-
-
-def _bytes_changed(rng: random.Random, content: bytes) -> bytes:
-    """A few bytes replaced, or the end cut off."""
-    if rng.random() < 0.2:
-        return content[: rng.randrange(len(content))]
-    raw = bytearray(content)
-    for _ in range(rng.randint(1, 4)):
-        raw[rng.randrange(len(raw))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
-    return bytes(raw)
 
 
 def _one(rng: random.Random, texts: tuple[str, ...], by: str) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from fuzz.batch import bytes_changed
 from onnx import AttributeProto, ModelProto
 
 NUMBERS = (-(2**63), -(2**31), -129, -2, -1, 0, 1, 2, 3, 7, 64, 255, 1 << 16, 2**31 - 1, 2**62)
@@ -17,22 +18,12 @@ def mutant(seed: int, model: bytes) -> bytes:
     """A model with one to three things changed; the same for the same seed."""
     rng = random.Random(seed)
     if rng.random() < 0.25:
-        return _bytes_changed(rng, model)
+        return bytes_changed(rng, model, 6)
     found = ModelProto.FromString(model)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         rng.choice(CHANGES)(rng, found)
     out: bytes = found.SerializeToString()
     return out
-
-
-def _bytes_changed(rng: random.Random, model: bytes) -> bytes:
-    """A few bytes replaced, or the end cut off."""
-    if rng.random() < 0.2:
-        return model[: rng.randrange(len(model))]
-    raw = bytearray(model)
-    for _ in range(rng.randint(1, 6)):
-        raw[rng.randrange(len(raw))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
-    return bytes(raw)
 
 
 def _node(rng: random.Random, model: Any) -> Any:

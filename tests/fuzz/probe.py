@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from fuzz import mutate, mutate_flow
+from fuzz.batch import blank
 from patience import at_work
 
 import onert
@@ -30,13 +31,9 @@ BYTES = 6 << 30
 
 def _input(info: onert.TensorInfo) -> Any:
     shape = tuple(d or 1 for d in info.shape)
-    if info.dtype.is_handle:
-        made = np.empty(shape, object)
-        made[...] = b""
-        return made
-    if np.prod(shape, dtype=np.float64) * info.dtype.itemsize > BYTES / 4:
+    if not info.dtype.is_handle and np.prod(shape, dtype=np.float64) * info.dtype.itemsize > BYTES / 4:
         raise onert.ExecutionError("the input is larger than what this probe gives")
-    return np.zeros(shape, info.dtype.numpy)
+    return blank(info)
 
 
 def run_as_package(model: bytes, backends: Sequence[str]) -> None:

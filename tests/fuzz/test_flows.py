@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from flow.layouts import GOLDEN, golden
 from flow.meanings import MEANINGS, content
+from fuzz.batch import findings, lines_of
 
 import onert.flow as myelin
 from onert.flow.files import flow_file
@@ -51,18 +48,9 @@ def _learning() -> bytes:
 
 def check(first: int, corpus: list[str]) -> None:
     """A batch of mutants from a seed on."""
-    done = subprocess.run(
-        [sys.executable, "-m", "fuzz.probe", str(first), str(BATCH), *corpus],
-        cwd=Path(__file__).parent.parent,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    lines = done.stdout.splitlines()
-    assert done.returncode == 0, f"the process ended with {done.returncode} at seed {lines[-1:]}: {done.stderr[-2000:]}"
+    lines = lines_of("probe", str(first), str(BATCH), *corpus)
     assert len(lines) == BATCH
-    assert [line for line in lines if line.split(" ", 2)[2] not in ("result", "refused")] == []
+    assert findings(lines) == []
 
 
 @pytest.mark.parametrize("first", range(0, MUTANTS, BATCH))

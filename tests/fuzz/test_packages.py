@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from fuzz.batch import findings, lines_of
 
 BATCH = 300
 MUTANTS, ALL_MUTANTS = 1_200, 12_000
@@ -16,20 +14,9 @@ START = int(os.environ.get("ONERT_FUZZ_SEED", "0"))
 
 
 def _check(first: int) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "fuzz.package_probe", str(first), str(BATCH)],
-        cwd=Path(__file__).parent.parent,
-        capture_output=True,
-        text=True,
-        timeout=1500,
-        check=False,
-    )
-    lines = done.stdout.splitlines()
-    assert done.returncode == 0, f"the process ended with {done.returncode} at seed {lines[-1:]}: {done.stderr[-2000:]}"
-    *endings, left = lines
+    *endings, left = lines_of("package_probe", str(first), str(BATCH))
     assert len(endings) == BATCH
-    findings = [line for line in endings if line.split(" ", 2)[2] not in ("result", "refused")]
-    assert not findings, "\n".join(findings)
+    assert findings(endings) == []
     assert left.split() == ["left", "nothing"]
     assert any(line.endswith("result") for line in endings), "the mutants are all too broken to say much"
 

@@ -4,11 +4,11 @@ steps that are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from hostile.writer import INT32, Model, Table, tensor
+from hostile.writer import INT32, Model, Table, of_sizes, tensor
 from onert.ir import Array
 
 
@@ -226,23 +226,18 @@ def large_input(side: int) -> bytes:
     return _reduced(model, shape, tensors, operators)
 
 
-Sizes = tuple[int, int, int]
-
-CLASSES: dict[str, tuple[Callable[[int], bytes], Sizes]] = {
-    make.__name__: (make, sizes)
-    for make, sizes in (
-        (convolved, (8, 450, 1000)),
-        (convolved_with_one_filter, (8, 60, 4000)),
-        (filtered_deeply, (8, 100, 2000)),
-        (spread, (8, 520, 1000)),
-        (multiplied, (8, 70_000, 400_000)),
-        (gathered, (8, 300_000, 1_000_000)),
-        (broadcast, (2, 50, 300)),
-        (tiled_table, (2, 300, 1000)),
-        (computed_window, (10, 1_000_000, 30_000_000)),
-        (folded_window, (16, 128, 512)),
-        (steps_of_a_sequence, (10, 15_000, 20_000_000)),
-        (frames, (300, 80_000, 500_000)),
-        (large_input, (16, 200, 1024)),
-    )
-}
+CLASSES = of_sizes(
+    (convolved, (8, 450, 1000)),
+    (convolved_with_one_filter, (8, 60, 4000)),
+    (filtered_deeply, (8, 100, 2000)),
+    (spread, (8, 520, 1000)),
+    (multiplied, (8, 70_000, 400_000)),
+    (gathered, (8, 300_000, 1_000_000)),
+    (broadcast, (2, 50, 300)),
+    (tiled_table, (2, 300, 1000)),
+    (computed_window, (10, 1_000_000, 30_000_000)),
+    (folded_window, (16, 128, 512)),
+    (steps_of_a_sequence, (10, 15_000, 20_000_000)),
+    (frames, (300, 80_000, 500_000)),
+    (large_input, (16, 200, 1024)),
+)

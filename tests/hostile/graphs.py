@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from hostile.writer import BOOL, INT32, Model, Table, tensor
+from hostile.writer import BOOL, INT32, Model, Table, of_sizes, tensor
 
 _IF, _WHILE, _CALL = ("IfOptions", "WhileOptions", "CallOptions")
 
@@ -275,28 +275,23 @@ def different_layers(count: int) -> bytes:
     return model.done()
 
 
-Sizes = tuple[int, int, int]
-
-CLASSES: dict[str, tuple[Callable[[int], bytes], Sizes]] = {
-    make.__name__: (make, sizes)
-    for make, sizes in (
-        (call_chain, (20, 300, 5000)),
-        (if_chain, (20, 300, 5000)),
-        (while_chain, (4, 60, 3000)),
-        (if_tree, (4, 10, 40)),
-        (call_tree, (3, 10, 60)),
-        (same_call_tree, (5, 20, 60)),
-        (while_tree, (2, 8, 40)),
-        (many_calls, (10, 100, 1000)),
-        (many_shapes, (5, 50, 500)),
-        (long_loop, (1000, 1 << 20, (1 << 31) - 1)),
-        (endless_loop, (1, 1000, 1_000_000)),
-        (loops_in_loops, (1, 2, 20)),
-        (growing_loop, (5, 25, 60)),
-        (long_chain, (100, 1000, 20000)),
-        (long_chain_backwards, (100, 1000, 20000)),
-        (wide_graph, (100, 1000, 20000)),
-        (reshapes, (100, 1000, 20000)),
-        (different_layers, (5, 50, 500)),
-    )
-}
+CLASSES = of_sizes(
+    (call_chain, (20, 300, 5000)),
+    (if_chain, (20, 300, 5000)),
+    (while_chain, (4, 60, 3000)),
+    (if_tree, (4, 10, 40)),
+    (call_tree, (3, 10, 60)),
+    (same_call_tree, (5, 20, 60)),
+    (while_tree, (2, 8, 40)),
+    (many_calls, (10, 100, 1000)),
+    (many_shapes, (5, 50, 500)),
+    (long_loop, (1000, 1 << 20, (1 << 31) - 1)),
+    (endless_loop, (1, 1000, 1_000_000)),
+    (loops_in_loops, (1, 2, 20)),
+    (growing_loop, (5, 25, 60)),
+    (long_chain, (100, 1000, 20000)),
+    (long_chain_backwards, (100, 1000, 20000)),
+    (wide_graph, (100, 1000, 20000)),
+    (reshapes, (100, 1000, 20000)),
+    (different_layers, (5, 50, 500)),
+)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from hostile.writer import Model, tensor
+from hostile.writer import Model, of_sizes, tensor
 
 
 def _relu() -> bytes:
@@ -118,24 +118,19 @@ def manifest_bomb(megabytes: int) -> bytes:
     return package(b'{"models": ["m.tflite"]}' + b" " * (megabytes << 20), {"m.tflite": _relu()})
 
 
-Sizes = tuple[int, int, int]
-
-CLASSES: dict[str, tuple[Callable[[int], bytes], Sizes]] = {
-    make.__name__: (make, sizes)
-    for make, sizes in (
-        (chained_models, (10, 300, 3000)),
-        (chained_backwards, (10, 300, 3000)),
-        (same_output, (10, 3000, 90000)),
-        (side_by_side, (10, 300, 3000)),
-        (same_large_model, (10, 300, 3000)),
-        (one_to_many, (10, 300, 3000)),
-        (deep_manifest, (10, 1000, 100000)),
-        (long_manifest, (10, 1000, 60000)),
-        (long_number, (10, 5000, 100000)),
-        (same_config, (10, 1000, 10000)),
-        (bomb, (1, 100, 1000)),
-        (many_bombs, (1, 10, 40)),
-        (many_members, (10, 1000, 60000)),
-        (manifest_bomb, (1, 100, 1000)),
-    )
-}
+CLASSES = of_sizes(
+    (chained_models, (10, 300, 3000)),
+    (chained_backwards, (10, 300, 3000)),
+    (same_output, (10, 3000, 90000)),
+    (side_by_side, (10, 300, 3000)),
+    (same_large_model, (10, 300, 3000)),
+    (one_to_many, (10, 300, 3000)),
+    (deep_manifest, (10, 1000, 100000)),
+    (long_manifest, (10, 1000, 60000)),
+    (long_number, (10, 5000, 100000)),
+    (same_config, (10, 1000, 10000)),
+    (bomb, (1, 100, 1000)),
+    (many_bombs, (1, 10, 40)),
+    (many_members, (10, 1000, 60000)),
+    (manifest_bomb, (1, 100, 1000)),
+)

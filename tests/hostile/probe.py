@@ -15,9 +15,9 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from fuzz.batch import blank
 
 import onert
 from hostile.make import CLASSES, SIZES, make
@@ -25,15 +25,6 @@ from hostile.make import CLASSES, SIZES, make
 SECONDS = 60
 """Processor time after which a process is ended: far more than any file may take."""
 BYTES = 3 << 30
-
-
-def _input(info: onert.TensorInfo) -> Any:
-    shape = tuple(d or 1 for d in info.shape)
-    if info.dtype.is_handle:
-        strings = np.empty(shape, object)
-        strings[...] = b""
-        return strings
-    return np.zeros(shape, info.dtype.numpy)
 
 
 def attempt(source: bytes | str) -> str:
@@ -44,7 +35,7 @@ def attempt(source: bytes | str) -> str:
         stage = "compile"
         program = onert.compile(package)
         stage = "run"
-        onert.Execution(program).run([_input(info) for info in program.inputs])
+        onert.Execution(program).run([blank(info) for info in program.inputs])
     except onert.OnertError as error:
         sentence = str(error)
         fine = sentence.strip() and "\n" not in sentence and len(sentence) < 20_000

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from hostile.writer import FLOAT32, INT4, STRING, Model, Table, integers, tensor
+from hostile.writer import FLOAT32, INT4, STRING, Model, Table, integers, of_sizes, tensor
 
 DETECTION = "TFLite_Detection_PostProcess"
 
@@ -216,13 +214,17 @@ def same_buffer(count: int) -> bytes:
     return model.done()
 
 
-def dense_from_sparse(size: int) -> bytes:
-    """A constant with one stored element and `size` thousand elements in all."""
-    model = Model()
+def _one_stored() -> Table:
+    """Of a dimension of any length the first element."""
     numbers, segments = (Table("Int32Vector", values=integers(*values)) for values in ((0,), (0, 1)))
     kinds = {"array_segments_type": 1, "array_indices_type": 1}
     level = Table("DimensionMetadata", format=1, array_segments=segments, array_indices=numbers, **kinds)
-    sparsity = Table("SparsityParameters", traversal_order=integers(0), dim_metadata=[level])
+    return Table("SparsityParameters", traversal_order=integers(0), dim_metadata=[level])
+
+
+def dense_from_sparse(size: int) -> bytes:
+    """A constant with one stored element and `size` thousand elements in all."""
+    model, sparsity = Model(), _one_stored()
     constant = tensor((1000 * size,), FLOAT32, model.buffer(np.ones(1, np.float32)), sparsity=sparsity)
     add = model.operator("ADD", (0, 1), (2,), Table("AddOptions"))
     model.graph([tensor((1,)), constant, tensor((1000 * size,))], [add])
@@ -231,11 +233,7 @@ def dense_from_sparse(size: int) -> bytes:
 
 def many_dense_from_sparse(count: int) -> bytes:
     """Sparse constants of a million elements each, one after the other added."""
-    model = Model()
-    numbers, segments = (Table("Int32Vector", values=integers(*values)) for values in ((0,), (0, 1)))
-    kinds = {"array_segments_type": 1, "array_indices_type": 1}
-    level = Table("DimensionMetadata", format=1, array_segments=segments, array_indices=numbers, **kinds)
-    sparsity = Table("SparsityParameters", traversal_order=integers(0), dim_metadata=[level])
+    model, sparsity = Model(), _one_stored()
     buffer, size = model.buffer(np.ones(1, np.float32)), (1_000_000,)
     tensors = [tensor(size)]
     operators = []
@@ -246,30 +244,25 @@ def many_dense_from_sparse(count: int) -> bytes:
     return model.done()
 
 
-Sizes = tuple[int, int, int]
-
-CLASSES: dict[str, tuple[Callable[[int], bytes], Sizes]] = {
-    make.__name__: (make, sizes)
-    for make, sizes in (
-        (flexible_options, (6, 20, 2000)),
-        (one_name, (100, 2000, 20000)),
-        (one_name_of_a_broken_tensor, (100, 2000, 20000)),
-        (same_subgraph, (30, 300, 3000)),
-        (same_operators, (100, 2000, 20000)),
-        (same_inputs, (100, 1000, 10000)),
-        (same_shape, (12, 1000, 20000)),
-        (same_scales, (100, 2000, 20000)),
-        (same_strings, (100, 2000, 20000)),
-        (same_sparsity, (100, 2000, 20000)),
-        (same_options, (100, 2000, 20000)),
-        (same_custom_options, (100, 2000, 20000)),
-        (same_code, (100, 2000, 20000)),
-        (same_signature, (100, 2000, 20000)),
-        (wrong_signature, (100, 10000, 1000000)),
-        (many_outputs, (100, 9000, 90000)),
-        (many_inputs, (100, 2000, 20000)),
-        (same_buffer, (10, 100, 2000)),
-        (dense_from_sparse, (100, 20000, 2000000)),
-        (many_dense_from_sparse, (10, 200, 2000)),
-    )
-}
+CLASSES = of_sizes(
+    (flexible_options, (6, 20, 2000)),
+    (one_name, (100, 2000, 20000)),
+    (one_name_of_a_broken_tensor, (100, 2000, 20000)),
+    (same_subgraph, (30, 300, 3000)),
+    (same_operators, (100, 2000, 20000)),
+    (same_inputs, (100, 1000, 10000)),
+    (same_shape, (12, 1000, 20000)),
+    (same_scales, (100, 2000, 20000)),
+    (same_strings, (100, 2000, 20000)),
+    (same_sparsity, (100, 2000, 20000)),
+    (same_options, (100, 2000, 20000)),
+    (same_custom_options, (100, 2000, 20000)),
+    (same_code, (100, 2000, 20000)),
+    (same_signature, (100, 2000, 20000)),
+    (wrong_signature, (100, 10000, 1000000)),
+    (many_outputs, (100, 9000, 90000)),
+    (many_inputs, (100, 2000, 20000)),
+    (same_buffer, (10, 100, 2000)),
+    (dense_from_sparse, (100, 20000, 2000000)),
+    (many_dense_from_sparse, (10, 200, 2000)),
+)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from hostile.writer import INT32, INT64, Model, Table, tensor
+from hostile.writer import INT32, INT64, Model, Table, of_sizes, tensor
 
 HUGE = (1 << 31) - 1
 
@@ -293,36 +291,32 @@ def detected(count: int) -> bytes:
     return model.done()
 
 
-Sizes = tuple[int, int, int]
-_MILLIONS: Sizes = (1, 400, 2000)
+_MILLIONS = (1, 400, 2000)
 
-CLASSES: dict[str, tuple[Callable[[int], bytes], Sizes]] = {
-    make.__name__: (make, sizes)
-    for make, sizes in (
-        (declared_input, _MILLIONS),
-        (intermediate, _MILLIONS),
-        (folded_fill, _MILLIONS),
-        (folded_range, (100, 500_000, 2_000_000)),
-        (many_small_folds, (10, 1000, 6000)),
-        (doubling, (10, 29, 60)),
-        (doubling_constant, (10, 29, 60)),
-        (unknown_before_the_run, _MILLIONS),
-        (unknown_doubling, (10, 29, 60)),
-        (tiled, (1000, 400_000, 2_000_000)),
-        (resized, (100, 10000, 30000)),
-        (padded, (100, 10000, 20000)),
-        (hot, (100, 400_000, 2_000_000)),
-        (pooled, (100, 10000, HUGE)),
-        (strided, (100, 1 << 20, HUGE)),
-        (transposed, (10, 2000, 1 << 20)),
-        (split, (3, 1 << 20, HUGE)),
-        (packed, (3, 1 << 20, HUGE)),
-        (multinomial, (100, 100_000_000, HUGE)),
-        (high_rank, (17, 1000, 1_000_000)),
-        (overflow, (8, 16, 30)),
-        (empty_and_huge, (100, 1 << 20, HUGE)),
-        (products, (100, 2000, 6000)),
-        (slow_elements, (100, 20000, 100000)),
-        (detected, (100, 1 << 20, HUGE)),
-    )
-}
+CLASSES = of_sizes(
+    (declared_input, _MILLIONS),
+    (intermediate, _MILLIONS),
+    (folded_fill, _MILLIONS),
+    (folded_range, (100, 500_000, 2_000_000)),
+    (many_small_folds, (10, 1000, 6000)),
+    (doubling, (10, 29, 60)),
+    (doubling_constant, (10, 29, 60)),
+    (unknown_before_the_run, _MILLIONS),
+    (unknown_doubling, (10, 29, 60)),
+    (tiled, (1000, 400_000, 2_000_000)),
+    (resized, (100, 10000, 30000)),
+    (padded, (100, 10000, 20000)),
+    (hot, (100, 400_000, 2_000_000)),
+    (pooled, (100, 10000, HUGE)),
+    (strided, (100, 1 << 20, HUGE)),
+    (transposed, (10, 2000, 1 << 20)),
+    (split, (3, 1 << 20, HUGE)),
+    (packed, (3, 1 << 20, HUGE)),
+    (multinomial, (100, 100_000_000, HUGE)),
+    (high_rank, (17, 1000, 1_000_000)),
+    (overflow, (8, 16, 30)),
+    (empty_and_huge, (100, 1 << 20, HUGE)),
+    (products, (100, 2000, 6000)),
+    (slow_elements, (100, 20000, 100000)),
+    (detected, (100, 1 << 20, HUGE)),
+)

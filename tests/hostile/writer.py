@@ -6,7 +6,7 @@ hold offsets to the same bytes. That is how a small file comes to describe a lar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import flatbuffers
@@ -98,6 +98,14 @@ class Writer:
         """The file."""
         self.builder.Finish(self.offset(root), identifier)
         return bytes(self.builder.Output())
+
+
+Sizes = tuple[int, int, int]
+
+
+def of_sizes(*makers: tuple[Callable[[int], bytes], Sizes]) -> dict[str, tuple[Callable[[int], bytes], Sizes]]:
+    """What makes each class of files, by name, and the size of a small, a medium and a large one."""
+    return {make.__name__: (make, sizes) for make, sizes in makers}
 
 
 def integers(*values: int) -> Array:

@@ -20,16 +20,7 @@ def _on_bytes(case: Case) -> bool:
     return any(t is not None and t.dtype in BYTES for t in (types.inputs[0], *types.outputs))
 
 
-MADE = (
-    trials.convolutions,
-    trials.transposed_convolutions,
-    trials.products,
-    trials.pools,
-    trials.reductions,
-    trials.softmaxes,
-    trials.resizes,
-)
-CASES = [case for make in MADE for case in make() if _on_bytes(case)]
+CASES = [case for make in (*trials.LAYERS, trials.resizes) for case in make() if _on_bytes(case)]
 NOT_NATIVE = ("LogSoftmax", "L2Normalization", "Reduce.PROD")
 
 

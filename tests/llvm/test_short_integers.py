@@ -25,15 +25,7 @@ def _short(case: Case) -> bool:
     return any(t is not None and t.dtype is DType.INT16 for t in case.types().inputs)
 
 
-MADE = (
-    trials.convolutions,
-    trials.transposed_convolutions,
-    trials.products,
-    trials.pools,
-    trials.reductions,
-    trials.softmaxes,
-)
-CASES = [case for make in MADE for case in make() if _short(case)]
+CASES = [case for make in trials.LAYERS for case in make() if _short(case)]
 NOT_NATIVE = ("Reduce.PROD",)
 
 

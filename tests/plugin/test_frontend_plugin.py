@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import struct
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from plugin.installing import pip_install, shell
 from shared_material import REPOSITORY
 
 import onert
@@ -47,14 +45,7 @@ def computed(x: np.ndarray) -> np.ndarray:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory into which pip has installed the example, with a model beside it."""
     target = tmp_path_factory.mktemp("site")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]
-    done = subprocess.run(
-        [*pip, "--no-build-isolation", "--no-deps", "--target", str(target), str(SOURCE)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    pip_install(SOURCE, target)
     (target / "model.mlp").write_bytes(written())
     return target
 
@@ -64,15 +55,6 @@ def plugin(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """This process finds the example; the path of the model."""
     monkeypatch.syspath_prepend(str(site))
     return site / "model.mlp"
-
-
-def shell(site: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """A process that finds the project and what is installed in `site`."""
-    path = os.pathsep.join([str(site), str(REPOSITORY), str(REPOSITORY / "backends")])
-    environment = {**os.environ, "PYTHONPATH": path}
-    return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, check=False, env=environment, cwd=site
-    )
 
 
 @pytest.mark.parametrize("backend", ["reference", "llvm"])

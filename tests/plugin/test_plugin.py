@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from plugin.installing import pip_install, shell
 from shared_material import REPOSITORY
 
 import onert
@@ -28,24 +26,8 @@ DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_float"
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory into which pip has installed the example."""
     target = tmp_path_factory.mktemp("site")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]
-    done = subprocess.run(
-        [*pip, "--no-build-isolation", "--no-deps", "--target", str(target), str(SOURCE)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    pip_install(SOURCE, target)
     return target
-
-
-def shell(site: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """A process that finds the project and what is installed in `site`."""
-    path = os.pathsep.join([str(site), str(REPOSITORY), str(REPOSITORY / "backends")])
-    environment = {**os.environ, "PYTHONPATH": path}
-    return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, check=False, env=environment, cwd=site
-    )
 
 
 def test_an_installed_plugin_is_found_by_its_entry_point_and_runs(site: Path) -> None:

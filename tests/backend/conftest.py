@@ -1,0 +1,27 @@
+"""A device in a process of its own, for the tests of memory that lies elsewhere."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from .remote import Device, RemoteBackend, device
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Device]:
+    with device() as found:
+        yield found
+
+
+@pytest.fixture
+def remote(machine: Device) -> Iterator[RemoteBackend]:
+    """The device's backend, asked nothing yet; afterwards nothing is left on the device."""
+    backend = RemoteBackend(machine)
+    machine.sent.clear()
+    machine.asked.clear()
+    yield backend
+    gc.collect()
+    assert machine.ask("arenas")[1:] == (0, 0)
