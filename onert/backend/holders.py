@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from types import TracebackType
 from weakref import WeakSet, ref
 
 
@@ -67,12 +66,7 @@ class Hold:
     def __enter__(self) -> None:
         self._holders.add(self)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None = None,
-        error: BaseException | None = None,
-        trace: TracebackType | None = None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._holders.remove(self)
 
 
@@ -87,12 +81,7 @@ class Ended:
     def __enter__(self) -> None:
         """Nothing begins."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None = None,
-        error: BaseException | None = None,
-        trace: TracebackType | None = None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._hold.__exit__()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from onert.compiler.legalize.legalize import Supports, legalize
+from onert.compiler.legalize.legalize import Find, Supports, legalize
 from onert.compiler.passes.copy_outputs import copy_outputs
 from onert.compiler.passes.fold_constants import fold_constants
 from onert.compiler.passes.fold_scales import fold_scales
@@ -89,22 +89,11 @@ def optimize(
         if supports is None or legalize.__name__ in options.disabled_passes:
             return graph
         find = decompositions_with(extensions)
-        found = legalize(graph, supports, find)
+        found = _legalized(graph, supports, find, watch)
         if found is graph:
             return graph
-        hold(legalize.__name__, "ensures", (WELL_FORMED,), found)
-        graph = infer_alone(found)
-        if watch is not None:
-            watch(legalize.__name__, graph)
-        graph = simplify(graph, options, extensions, watch)
-        found = legalize(graph, supports, find)  # passes may have put together what no backend runs as one
-        if found is graph:
-            return graph
-        hold(legalize.__name__, "ensures", (WELL_FORMED,), found)
-        found = infer_alone(found)
-        if watch is not None:
-            watch(legalize.__name__, found)
-        return found
+        found = simplify(found, options, extensions, watch)
+        return _legalized(found, supports, find, watch)  # passes may have put together what no backend runs as one
 
     subgraph = prepared(subgraph, watch)
     if model is not None and runs is not None and options.optimize and enclose.__name__ not in options.disabled_passes:
@@ -117,6 +106,17 @@ def optimize(
     for each in (*REQUIRED, *(OF_ENTRIES if entered else ())):
         subgraph = _watched(each, subgraph, watch)
     return subgraph
+
+
+def _legalized(subgraph: Subgraph, supports: Supports, find: Find, watch: Watch | None) -> Subgraph:
+    found = legalize(subgraph, supports, find)
+    if found is subgraph:
+        return subgraph
+    hold(legalize.__name__, "ensures", (WELL_FORMED,), found)
+    found = infer_alone(found)
+    if watch is not None:
+        watch(legalize.__name__, found)
+    return found
 
 
 def _watched(each: Pass, subgraph: Subgraph, watch: Watch | None) -> Subgraph:

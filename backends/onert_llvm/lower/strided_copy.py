@@ -100,23 +100,28 @@ def move(lowering: Lowering, at: int, source: Side, target: Side, reads: Sequenc
             raise BackendError(f"a copy would touch bytes {first} to {last} of {each.nbytes}")
     itemsize = target.view.itemsize
     axes = axes_of(source.view, target.view)
-    _emit(lowering, at, (source, target), (source.offset, target.offset), axes, itemsize, reads)
+    _emit(lowering, _Copy(at, (source, target), (source.offset, target.offset), axes, itemsize, reads))
 
 
-def _emit(
-    lowering: Lowering,
-    at: int,
-    sides: tuple[Side, Side],
-    offsets: tuple[int, int],
-    axes: list[Axis],
-    unit: int,
-    reads: Sequence[int],
-) -> None:
+@frozen(eq=False)
+class _Copy:
+    """A copy of a box to be made at an operation: elements of `unit` bytes, from and to offsets in bytes."""
+
+    at: int
+    sides: tuple[Side, Side]
+    offsets: tuple[int, int]
+    axes: list[Axis]
+    unit: int
+    reads: Sequence[int]
+
+
+def _emit(lowering: Lowering, copy: _Copy) -> None:
+    sides, axes, unit = copy.sides, copy.axes, copy.unit
     if axes and axes[-1].source == axes[-1].target == unit:
         run = axes[-1].size * unit
         whole_runs = is_symbolic(run) and lowering.threads == 1  # pieces are for threads, and their number would differ
         if not whole_runs and hint(run) > _PIECE and run >= _PIECE:
-            _cut(lowering, at, sides, offsets, axes, unit, reads)
+            _cut(lowering, copy)
             return
         whole = run in ELEMENTS and all(a.source % run == 0 and a.target % run == 0 for a in axes[:-1])
         if whole and len(axes) > 1:
@@ -128,7 +133,7 @@ def _emit(
     if core is not Core.ACROSS and hint(rows.size * width.size) * unit > _PIECE:
         outer, rows = [*outer, rows], Axis(1, 0, 0)
     slots: dict[str, Slot] = {}
-    for name, pointer_side, offset in zip(("source", "target"), sides, offsets, strict=True):
+    for name, pointer_side, offset in zip(("source", "target"), sides, copy.offsets, strict=True):
         slots[name] = evolve(pointer_side.pointer, offset=pointer_side.pointer.offset + offset)
     for name, axis in (("rows", rows), ("width", width)):
         slots |= {name: axis.size, f"{name}_source": axis.source, f"{name}_target": axis.target}
@@ -138,27 +143,20 @@ def _emit(
     touched = [Access(sides[1].pointer, sides[1].span[1], True)]
     if sides[0].pointer.area is Area.SCRATCH:
         touched.append(Access(sides[0].pointer, sides[0].span[1]))
-    lowering.emit(at, Move(core, unit, len(outer), square), slots, tiles, reads, (), accesses=touched)
+    lowering.emit(copy.at, Move(core, unit, len(outer), square), slots, tiles, copy.reads, (), accesses=touched)
 
 
-def _cut(
-    lowering: Lowering,
-    at: int,
-    sides: tuple[Side, Side],
-    offsets: tuple[int, int],
-    axes: list[Axis],
-    unit: int,
-    reads: Sequence[int],
-) -> None:
+def _cut(lowering: Lowering, copy: _Copy) -> None:
     """A box whose runs are too long for one work tile: whole pieces, then what is left of each run."""
+    unit = copy.unit
     count = _PIECE // unit
-    pieces, rest = divmod(axes[-1].size, count)
+    *outer, last = copy.axes
+    pieces, rest = divmod(last.size, count)
     step = count * unit
-    body = [*axes[:-1], Axis(pieces, step, step), Axis(count, unit, unit)]
-    _emit(lowering, at, sides, offsets, body, unit, reads)
+    _emit(lowering, evolve(copy, axes=[*outer, Axis(pieces, step, step), Axis(count, unit, unit)]))
     if rest:
-        after = (offsets[0] + pieces * step, offsets[1] + pieces * step)
-        _emit(lowering, at, sides, after, [*axes[:-1], Axis(rest, unit, unit)], unit, reads)
+        after = (copy.offsets[0] + pieces * step, copy.offsets[1] + pieces * step)
+        _emit(lowering, evolve(copy, offsets=after, axes=[*outer, Axis(rest, unit, unit)]))
 
 
 def _square(size: int, isa: Isa) -> int:

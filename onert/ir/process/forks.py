@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import time
 from _thread import get_ident
-from types import TracebackType
 
 LIMIT = 10.0
 """Seconds that a fork waits at most. A thread that needs longer may itself be waiting for the thread that forks."""
@@ -69,9 +68,7 @@ class Section:
     def __enter__(self) -> None:
         FORKS.enter(self)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         FORKS.leave(self)
 
 

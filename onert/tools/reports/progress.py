@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from types import TracebackType
 from typing import Any
 
 from onert.ir.process import imports
@@ -34,9 +33,7 @@ class Progress:
             self._timer.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._timer is not None:
             self._timer.cancel()
         with self._lock:

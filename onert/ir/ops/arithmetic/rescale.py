@@ -85,6 +85,14 @@ def rescale(sums: Array, multipliers: tuple[Array, Array], output: TensorType, b
     return out
 
 
+def requantized(
+    sums: Array, bias: Array | None, x: TensorType, weight: TensorType, output: TensorType, bounds: tuple[int, int]
+) -> Array:
+    """Exact sums of products of `x` with filters, plus the bias, stored like `output` and clamped to `bounds`."""
+    wide = x.dtype is DType.INT16 and (bias is None or bias.dtype == np.int64)
+    return rescale(add_bias(sums, bias, wide=wide), filter_multipliers(x, weight, output), output, bounds)
+
+
 def rescale_exactly(sums: Array, reals: Array, output: TensorType, bounds: tuple[int, int]) -> Array:
     """The same with real multipliers (float64, one a channel or one for all); halves are rounded away from zero."""
     scaled = round_half_away(sums.astype(np.float64) * reals) + output.zero_point

@@ -13,15 +13,7 @@ from onert.ir.ops.arithmetic.dynamic_range import filter_values, is_hybrid, quan
 from onert.ir.ops.arithmetic.filter_types import gives_floats, require_bytes_for_floats, require_filter_types
 from onert.ir.ops.arithmetic.patches import convolve
 from onert.ir.ops.arithmetic.plane_window import dilated_outputs, dilated_windows, require_dilated
-from onert.ir.ops.arithmetic.rescale import (
-    add_bias,
-    as_floats,
-    exact,
-    filter_multipliers,
-    filter_scales,
-    first_zero_point,
-    rescale,
-)
+from onert.ir.ops.arithmetic.rescale import as_floats, exact, filter_scales, first_zero_point, requantized
 from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.types import CallTypes, TensorType
 
@@ -96,12 +88,9 @@ class Conv2D(Op):
         if gives_floats(x_type, self.output):
             terms = weight[0].size if len(weight) else 0
             return as_floats(self._products(*exact(x, x_type.zero_point, weight, 0, terms)), x_type, weight_type)
-        low_high = self.activation.bounds(output)
         terms = weight[0].size if len(weight) else 0
         sums = self._products(*exact(x, x_type.zero_point, weight, first_zero_point(weight_type), terms))
-        wide = x_type.dtype is DType.INT16 and (bias is None or bias.dtype == np.int64)
-        multipliers = filter_multipliers(x_type, weight_type, output)
-        return rescale(add_bias(sums, bias, wide=wide), multipliers, output, low_high)
+        return requantized(sums, bias, x_type, weight_type, output, self.activation.bounds(output))
 
     def _hybrid(self, weight_type: TensorType, x: Array, weight: Array, bias: Array | None) -> Array:
         """A batch item at a time: asymmetric where filters differ in scale or come in groups, else symmetric."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from onert.ir.dtype import Array, DType
+from onert.ir.dtype import Array
 from onert.ir.flops import filtered
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic.activation import Activation
@@ -13,14 +13,7 @@ from onert.ir.ops.arithmetic.dynamic_range import filter_values, is_hybrid, quan
 from onert.ir.ops.arithmetic.filter_types import require_filter_types
 from onert.ir.ops.arithmetic.patches import convolve_depthwise
 from onert.ir.ops.arithmetic.plane_window import dilated_outputs, dilated_windows, require_dilated
-from onert.ir.ops.arithmetic.rescale import (
-    add_bias,
-    exact,
-    filter_multipliers,
-    filter_scales,
-    first_zero_point,
-    rescale,
-)
+from onert.ir.ops.arithmetic.rescale import exact, filter_scales, first_zero_point, requantized
 from onert.ir.ops.arithmetic.window import Margins, Padding
 from onert.ir.types import CallTypes, TensorType
 
@@ -76,12 +69,9 @@ class DepthwiseConv2D(Op):
         x_type, weight_type, output = types.input(0), types.input(1), types.output
         if is_hybrid(x_type, weight_type):
             return self._hybrid(weight_type, x, weight, bias)
-        low_high = self.activation.bounds(output)
         terms = weight.shape[1] * weight.shape[2]
         sums = self._products(*exact(x, x_type.zero_point, weight, first_zero_point(weight_type), terms))
-        wide = x_type.dtype is DType.INT16 and (bias is None or bias.dtype == np.int64)
-        multipliers = filter_multipliers(x_type, weight_type, output)
-        return rescale(add_bias(sums, bias, wide=wide), multipliers, output, low_high)
+        return requantized(sums, bias, x_type, weight_type, output, self.activation.bounds(output))
 
     def _hybrid(self, weight_type: TensorType, x: Array, weight: Array, bias: Array | None) -> Array:
         rows = quantize_items(x, asymmetric=True)

@@ -13,14 +13,7 @@ from onert.ir.ops.arithmetic.dynamic_range import filter_values, is_hybrid, quan
 from onert.ir.ops.arithmetic.filter_types import require_filter_types
 from onert.ir.ops.arithmetic.patches import convolve_transposed
 from onert.ir.ops.arithmetic.plane_window import require_strides
-from onert.ir.ops.arithmetic.rescale import (
-    add_bias,
-    exact,
-    filter_multipliers,
-    filter_scales,
-    first_zero_point,
-    rescale,
-)
+from onert.ir.ops.arithmetic.rescale import exact, filter_scales, first_zero_point, requantized
 from onert.ir.ops.arithmetic.window import Margins, Padding, Window, require_padding
 from onert.ir.shape import Dim
 from onert.ir.types import CallTypes, TensorType
@@ -85,13 +78,10 @@ class TransposeConv2D(Op):
         weight_type, x_type, output = types.input(1), types.input(2), types.output
         if is_hybrid(x_type, weight_type):
             return self._hybrid(weight_type, output_shape, weight, x, bias)
-        low_high = self.activation.bounds(output)
         terms = weight[0].size if len(weight) else 0
         centred = exact(x, x_type.zero_point, weight, first_zero_point(weight_type), terms)
         sums = self._products(output_shape, centred[1], centred[0])
-        wide = x_type.dtype is DType.INT16 and (bias is None or bias.dtype == np.int64)
-        multipliers = filter_multipliers(x_type, weight_type, output)
-        return rescale(add_bias(sums, bias, wide=wide), multipliers, output, low_high)
+        return requantized(sums, bias, x_type, weight_type, output, self.activation.bounds(output))
 
     def _hybrid(
         self, weight_type: TensorType, output_shape: Array, weight: Array, x: Array, bias: Array | None
