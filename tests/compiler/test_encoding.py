@@ -151,6 +151,9 @@ def test_the_same_value_gives_the_same_document() -> None:
         return {text: frozenset({"c", "b", "a"})}, (bytes(text, "ascii"), b"ab"), Point(int(text, 16))
 
     assert encode(value("ab"), OWN) == encode(value("".join(["a", "b"])), OWN)
+    one, other = frozenset([0, 8]), frozenset([8, 0])  # which meet in one place, so that the first comes first
+    assert list(one) != list(other)
+    assert encode(one, OWN) == encode(other, OWN)
 
 
 @frozen
@@ -212,10 +215,14 @@ NAMES = (
     "os.system",
     "builtins.eval",
     "custom.importlib",
-    "binary.np",
-    "binary.frozen",
-    "binary.Enum",
-    "binary.Op",
+    "elementwise.binary.np",
+    "elementwise.binary.frozen",
+    "elementwise.binary.Enum",
+    "elementwise.binary.Op",
+    "elementwise.binary.TensorType",
+    "elementwise.binary.Kind",
+    "binary.Binary",
+    "elementwise.__init__.Binary",
     "__init__.Kinds",
     "..op.Op",
     "onert.ir.ops.elementwise.binary.Binary",
@@ -298,6 +305,20 @@ def numbers(*values: int) -> Callable[[bytes], bytes]:
 def renamed(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
     assert len(old) == len(new)
     return lambda content: content.replace(old, new)
+
+
+def test_an_entry_holds_a_program_and_nothing_behind_it(document: Document) -> None:
+    parts = kept.Parts([Constant(np.zeros(1))] * 100)
+    program, kernels = outcome(document, document.content)
+    payload = b"".join(kept.pack((program, kernels), document.records, kept.Parts(())))
+    assert kept.unpack(memoryview(payload), document.records, parts)[0].inputs == program.inputs
+    for wrong in (payload + bytes(64), payload[:-64], payload[:8], b""):
+        with pytest.raises(DecodeError):
+            kept.unpack(memoryview(wrong), document.records, parts)
+    for value in ((1, 2), (program,), (program, kernels, 1), program):
+        other = b"".join(kept.pack(value, document.records, kept.Parts(())))
+        with pytest.raises(DecodeError, match="holds no program"):
+            kept.unpack(memoryview(other), document.records, parts)
 
 
 SPOILT = {

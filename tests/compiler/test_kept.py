@@ -21,6 +21,7 @@ from onert.backend.cache import HEADER, Cache
 from onert.backend.writers import WRITERS, Writers
 from onert.compiler.program_cache import lookup as programs
 from onert.compiler.program_cache import serialize as kept
+from onert.compiler.program_cache.records import Records
 from onert.compiler.scheduler.exec_time import ExecTimes, save
 from onert.exec.observers import Profile, Trace
 from onert.ir import Array, DType, Package, Subgraph, Subgraphs, TensorType
@@ -30,6 +31,7 @@ from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHan
 from onert.ir.ops.custom import Python
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert_reference import Reference
 
 MODELS = sorted(p for p in (SHARED / "models").glob("*/*") if p.suffix in (".tflite", ".circle"))
 DIGITS = [REPOSITORY / "nnpackage" / "examples" / name for name in ("digits_float", "digits_int8")]
@@ -112,6 +114,37 @@ def whole(directory: Path) -> Path:
     """The file of the program, which is larger than those of its kernels, when it is written."""
     WRITERS.finish()
     return max(directory.glob("*.onert"), key=lambda path: path.stat().st_size)
+
+
+def programs_in(directory: Path) -> list[Path]:
+    """The entries but digests of sources."""
+    WRITERS.finish()
+    return [path for path in directory.glob("*.onert") if b"digest\t" not in path.read_bytes()]
+
+
+def test_what_is_compiled_sooner_than_read_is_not_kept(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "WORTH_KEEPING", 1e9)
+    onert.compile(sum_with(3.0), num_threads=1, backends=("reference",))
+    assert programs_in(directory) == []
+    monkeypatch.setattr(programs, "WORTH_KEEPING", 0.0)
+    onert.compile(sum_with(3.0), num_threads=1, backends=("reference",))
+    assert programs_in(directory) != []
+
+
+def test_a_program_is_not_kept_where_its_kernels_are_no_data(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Reference, "keep", lambda self, kernel: None)
+    onert.compile(sum_with(3.0), num_threads=1, backends=("reference",))
+    assert programs_in(directory) == []
+
+
+def test_an_entry_that_cannot_be_used_is_removed(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    entry = kept.ProgramEntry(cache, "outline", lambda: "key", kept.Parts(()), {}, Records())
+    for key in ("outline", "key"):
+        assert cache.store(key, b"no program")
+    assert entry.load(lambda shapes: pytest.fail("nothing is compiled")) is None
+    assert cache.load("key") is None
+    assert cache.load("outline") is not None
 
 
 def test_what_nobody_waits_for_is_written_when_it_is_waited_for() -> None:

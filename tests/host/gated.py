@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Event
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from patience import PATIENCE
@@ -47,7 +47,8 @@ def products(width: int, factor: float = 2.0) -> Package:
 class GatedDevice(DeviceManager):
     """Runs what the test gives for a function, on a thread, when the test opens the gate: it says what began.
 
-    `outputs` makes a function's results of its inputs; one that raises fails the run.
+    `outputs` makes a function's results of its inputs; one that raises fails the run. As a context, the gate is open at
+    its end: what waits for runs to end, such as a server, must not wait for a test that failed.
     """
 
     kind = "gated"
@@ -114,6 +115,12 @@ class GatedDevice(DeviceManager):
     def stop(self) -> None:
         self.gate.set()
         self.worker.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.gate.set()
 
 
 class Answers:

@@ -3,11 +3,13 @@
     python tests/mutation/run.py                 # the whole table, two at a time
     python tests/mutation/run.py ir compiler-3   # two packages' worth, or single faults
     python tests/mutation/run.py --record        # and write down which test noticed each
+    python tests/mutation/run.py --new --record  # those of which nothing is written down
 
 Each worker has its own copy of the tree, which comes first on the import path, and each fault its own empty cache, so
 nothing that the original compiled is found. A fault is noticed when pytest fails or takes longer than the limit. The
 test that noticed it last time (`noticed.txt`) is run alone first, and those of the row where it is gone or passes. All
-tests that noticed something are run on unchanged copies at the end: one that fails there would notice everything.
+tests that noticed something are run on unchanged copies at the end: one that fails there would notice everything. Those
+that ended at a limit are held to the same limit there.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,12 +36,20 @@ from mutation.table import Fault, faults, noticed, record, summary
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 COPIED = ("onert", "backends", "tests", "docs", "nnpackage", "Makefile", "README.md", "pyproject.toml")
-PATIENCE = 30.0
-"""Seconds that tests wait for threads and processes before they fail."""
-LIMIT = 600.0
-"""Seconds after which a run counts as failed."""
-ALONE = 200.0
-"""Likewise for a test by itself, which takes a few seconds; a fault may let native code spin for ever."""
+PATIENCE = 10.0
+"""Seconds that tests wait for threads and processes before they fail, where a fault is planted."""
+
+
+@frozen
+class Limits:
+    """Seconds after which a run counts as failed: of the clock, and of the processor for each process."""
+
+    seconds: float = 600.0
+    processor: int = 600
+
+
+ALONE = Limits(120.0, 30)
+"""For a test by itself, which takes a few seconds; a fault may let native code spin for ever."""
 ENDED_BY_PYTEST = (3, 4, 5)
 """Statuses of an error of pytest's own, wrong usage (a test that is not there among it), and no tests at all."""
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
@@ -49,13 +60,14 @@ _BEGUN = re.compile(r"^(tests/[^ :]+\.py::\S+)", re.MULTILINE)
 class Outcome:
     """What became of one fault: `noticed` by a failing test or the limit, after so many seconds.
 
-    `by` is the test, empty where none can be told.
+    `by` is the test, empty where none can be told. `limits` are those that it reached, None where it reached none.
     """
 
     fault: Fault
     noticed: bool
     by: str
     seconds: float
+    limits: Limits | None = None
 
 
 def copy_tree(target: Path) -> None:
@@ -69,8 +81,10 @@ def copy_tree(target: Path) -> None:
             shutil.copy2(source, target / name)
 
 
-def pytest(tree: Path, tests: Sequence[str], limit: float, fail_fast: bool = True) -> tuple[int | None, str]:
-    """Exit status (None where the limit was reached) and report of the tests, with the tree's own code imported.
+def pytest(
+    tree: Path, tests: Sequence[str], limits: Limits | None = None, has_fault: bool = True
+) -> tuple[int | None, str]:
+    """Exit status (None where a limit was reached) and report of the tests, with the tree's own code imported.
 
     Long tests are left out of files, and run where a single one is named. Where both are, the first that fails decides.
     """
@@ -79,13 +93,13 @@ def pytest(tree: Path, tests: Sequence[str], limit: float, fail_fast: bool = Tru
     status, report = None, ""
     for part, selection in ((files, ["-m", "not long"]), (named, [])):
         if part:
-            status, report = _pytest(tree, [*selection, *(["-x"] if fail_fast else []), *part], limit)
+            status, report = _pytest(tree, [*selection, *(["-x"] if has_fault else []), *part], limits, has_fault)
             if status != 0:
                 break
     return status, report
 
 
-def _pytest(tree: Path, arguments: Sequence[str], limit: float) -> tuple[int | None, str]:
+def _pytest(tree: Path, arguments: Sequence[str], limits: Limits | None, has_fault: bool) -> tuple[int | None, str]:
     shared = Path(os.environ.get("ONERT_SHARED", REPOSITORY.parent / "shared"))
     with tempfile.TemporaryDirectory(prefix="onert-mutation-cache-") as cache:
         environment = {
@@ -93,13 +107,15 @@ def _pytest(tree: Path, arguments: Sequence[str], limit: float) -> tuple[int | N
             "PYTHONPATH": os.pathsep.join([str(tree), str(tree / "backends")]),
             "XDG_CACHE_HOME": cache,
             "ONERT_SHARED": str(shared),
-            "ONERT_PATIENCE": str(PATIENCE),
         }
-        for name in ("ONERT_CACHE_DIR", "PYTHONDONTWRITEBYTECODE"):
+        for name in ("ONERT_CACHE_DIR", "ONERT_PATIENCE", "PYTHONDONTWRITEBYTECODE"):
             environment.pop(name, None)
+        if has_fault:
+            environment["ONERT_PATIENCE"] = str(PATIENCE)
+        bounded = [] if limits is None else ["sh", "-c", 'ulimit -t "$0"; exec "$@"', str(limits.processor)]
         options = ["-v", "-p", "no:cacheprovider", "--tb=line", "--hypothesis-profile=unshrunk"]
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *options, *arguments],
+            [*bounded, sys.executable, "-m", "pytest", *options, *arguments],
             cwd=tree,
             env=environment,
             text=True,
@@ -108,12 +124,13 @@ def _pytest(tree: Path, arguments: Sequence[str], limit: float) -> tuple[int | N
             start_new_session=True,
         )
         try:
-            report, _ = process.communicate(timeout=limit)
+            report, _ = process.communicate(timeout=None if limits is None else limits.seconds)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)  # pytest and whatever it started
+            os.killpg(process.pid, signal.SIGKILL)  # pytest and whatever it started
             report, _ = process.communicate()
             return None, report
-        return process.returncode, report
+        spent = process.returncode in (-signal.SIGKILL, -signal.SIGXCPU)
+        return None if spent and limits is not None else process.returncode, report
 
 
 @contextmanager
@@ -134,17 +151,18 @@ def planted(tree: Path, fault: Fault) -> Iterator[None]:
         write(original)
 
 
-def attempt(tree: Path, fault: Fault, first: str = "", limit: float = LIMIT) -> Outcome:
+def attempt(tree: Path, fault: Fault, first: str = "") -> Outcome:
     """Plant a fault and run one test, where it is given, then those of the row; RuntimeError where no test ran."""
-    began = time.monotonic()
+    began, limits = time.monotonic(), ALONE
     with planted(tree, fault):
-        status, report = pytest(tree, [first], min(limit, ALONE)) if first else (0, "")
+        status, report = pytest(tree, [first], limits) if first else (0, "")
         if status in (0, *ENDED_BY_PYTEST):
-            status, report = pytest(tree, fault.tests, limit)
+            limits = Limits()
+            status, report = pytest(tree, fault.tests, limits)
     if status in ENDED_BY_PYTEST:  # a signal or 2 is the fault's doing
         raise RuntimeError(f"{fault.name}: pytest ended with status {status}:\n{report}")
     by = failed(report) if status != 0 else ""
-    return Outcome(fault, status != 0, by, time.monotonic() - began)
+    return Outcome(fault, status != 0, by, time.monotonic() - began, limits if status is None else None)
 
 
 def failed(report: str) -> str:
@@ -153,16 +171,16 @@ def failed(report: str) -> str:
     return str(found[0]) if found else ""
 
 
-def baseline(tree: Path, tests: Sequence[str]) -> str:
+def baseline(tree: Path, tests: Sequence[str], limits: Limits | None = None) -> str:
     """The report of these tests, where they do not pass on the unchanged tree; else nothing."""
-    status, report = pytest(tree, tests, 4 * LIMIT, fail_fast=False)
+    status, report = pytest(tree, tests, limits, has_fault=False)
     return "" if status == 0 else report
 
 
 def run(chosen: Sequence[Fault], jobs: int, before: Mapping[str, str], checked: bool = True) -> list[Outcome]:
     """Every fault's outcome; RuntimeError where a test fails without any fault.
 
-    `before` has the tests that noticed faults before, by the faults' names.
+    `before` has the tests that noticed faults before, by the faults' keys.
     """
     trees: SimpleQueue[Path] = SimpleQueue()
     with tempfile.TemporaryDirectory(prefix="onert-mutation-") as folder, ThreadPoolExecutor(jobs) as workers:
@@ -172,17 +190,17 @@ def run(chosen: Sequence[Fault], jobs: int, before: Mapping[str, str], checked: 
             copy_tree(tree)
             trees.put(tree)
 
-        def check(part: Sequence[str]) -> str:
+        def check(part: Sequence[str], limits: Limits | None = None) -> str:
             tree = trees.get()
             try:
-                return baseline(tree, part)
+                return baseline(tree, part, limits)
             finally:
                 trees.put(tree)
 
         def one(fault: Fault) -> Outcome:
             tree = trees.get()
             try:
-                outcome = attempt(tree, fault, before.get(fault.name, ""))
+                outcome = attempt(tree, fault, before.get(fault.key, ""))
             finally:
                 trees.put(tree)
             verdict = "noticed " if outcome.noticed else "SURVIVED"
@@ -192,12 +210,18 @@ def run(chosen: Sequence[Fault], jobs: int, before: Mapping[str, str], checked: 
 
         outcomes = list(workers.map(one, chosen))
         if checked:
-            tests = sorted({test for o in outcomes if o.noticed for test in ((o.by,) if o.by else o.fault.tests)})
-            parts = [tests[start::jobs] for start in range(jobs) if tests[start::jobs]]
-            for report in workers.map(check, parts):
+            tests = sorted({test for o in outcomes if o.noticed for test in _noticing(o)})
+            parts = [(tests[start::jobs], None) for start in range(jobs) if tests[start::jobs]]
+            late = [(_noticing(o), o.limits) for o in outcomes if o.limits is not None]
+            for report in workers.map(check, *zip(*parts, *late, strict=True)):
                 if report:
                     raise RuntimeError(f"tests fail without any fault:\n{report}")
         return outcomes
+
+
+def _noticing(outcome: Outcome) -> tuple[str, ...]:
+    """The test that noticed the fault; those of the row where none can be told."""
+    return (outcome.by,) if outcome.by else outcome.fault.tests
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -205,6 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="packages (ir) or faults (ir-3); all where none is named")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="how many at a time (2)")
     parser.add_argument("--unchecked", action="store_true", help="do not run the tests without a fault")
+    parser.add_argument("--new", action="store_true", help="only faults of which noticed.txt says nothing")
     parser.add_argument("--record", action="store_true", help="write down which test noticed each fault")
     parser.add_argument("--allowed", type=float, default=0.05, help="the part that may survive (0.05)")
     parser.add_argument("--table", action="store_true", help="print what docs/conformance.md says of the table")
@@ -212,13 +237,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.table:
         print("\n".join(summary(faults())))
         return 0
+    before = noticed()
     chosen = [f for f in faults() if not options.names or {f.package, f.name} & set(options.names)]
     if not chosen:
         parser.error(f"no fault is called {' or '.join(options.names)}")
+    if options.new:
+        chosen = [f for f in chosen if f.key not in before and not f.survives]
     began = time.monotonic()
-    outcomes = run(chosen, options.jobs, noticed(), checked=not options.unchecked)
+    outcomes = run(chosen, options.jobs, before, checked=not options.unchecked)
     if options.record:
-        record({**noticed(), **{o.fault.name: o.by for o in outcomes}})
+        record({**noticed(), **{o.fault.key: o.by for o in outcomes}})
     survived = [outcome.fault for outcome in outcomes if not outcome.noticed]
     print(f"\n{len(outcomes)} faults, {len(survived)} survived, {time.monotonic() - began:.0f} s")
     for fault in survived:

@@ -11,7 +11,8 @@ from attrs import frozen
 
 FOLDER = Path(__file__).resolve().parent / "faults"
 NOTICED = FOLDER.parent / "noticed.txt"
-"""A line for each fault: its name, and the test that noticed it when that was last written down."""
+"""A line for each fault: its key, and the test that noticed it when that was last written down."""
+_ARROW = " --> "
 
 
 @frozen
@@ -34,6 +35,11 @@ class Fault:
     def name(self) -> str:
         return f"{self.package}-{self.number}"
 
+    @property
+    def key(self) -> str:
+        """What names the row wherever it stands in the table."""
+        return f"{self.package}: {self.breaks}"
+
     def text(self, repository: Path) -> str:
         """The file with the fault in it; ValueError unless the text to replace occurs exactly once."""
         source = (repository / self.file).read_text(encoding="utf-8")
@@ -54,13 +60,14 @@ def faults(folder: Path = FOLDER) -> tuple[Fault, ...]:
 
 
 def noticed(path: Path = NOTICED) -> dict[str, str]:
-    """The test that noticed a fault, by the fault's name."""
-    return dict(line.split(" ", 1) for line in path.read_text(encoding="utf-8").splitlines())
+    """The test that noticed a fault, by the fault's key."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {key: test for key, _, test in (line.partition(_ARROW) for line in lines)}
 
 
 def record(by: Mapping[str, str], path: Path = NOTICED) -> None:
     """Write down which test noticed which fault, in the order of the table; faults without one are left out."""
-    lines = [f"{fault.name} {by[fault.name]}\n" for fault in faults() if by.get(fault.name)]
+    lines = [f"{fault.key}{_ARROW}{by[fault.key]}\n" for fault in faults() if by.get(fault.key)]
     path.write_text("".join(lines), encoding="utf-8")
 
 

@@ -109,15 +109,16 @@ def test_the_report_tells_which_test_noticed(report: str, test: str) -> None:
 
 def test_what_is_written_down_of_tests_is_read_again_in_the_order_of_the_table(tmp_path: Path) -> None:
     path = tmp_path / "noticed.txt"
-    record({FAULTS[1].name: "tests/a.py::test_b[c d]", FAULTS[0].name: "tests/a.py", "gone": "tests/b.py"}, path)
-    assert list(noticed(path).items()) == [(FAULTS[0].name, "tests/a.py"), (FAULTS[1].name, "tests/a.py::test_b[c d]")]
+    record({FAULTS[1].key: "tests/a.py::test_b[c d]", FAULTS[0].key: "tests/a.py", "gone": "tests/b.py"}, path)
+    assert list(noticed(path).items()) == [(FAULTS[0].key, "tests/a.py"), (FAULTS[1].key, "tests/a.py::test_b[c d]")]
 
 
 def test_what_noticed_faults_is_still_there() -> None:
-    names = {fault.name for fault in FAULTS}
-    for name, test in noticed().items():
+    keys = {fault.key for fault in FAULTS}
+    assert len(keys) == len(FAULTS)
+    for key, test in noticed().items():
         path, _, function = test.partition("::")
-        assert name in names
+        assert key in keys
         assert f"def {function.partition('[')[0]}(" in (REPOSITORY / path).read_text(encoding="utf-8")
 
 

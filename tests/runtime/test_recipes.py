@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 import onert
 from onert.compiler.compiler import Compilation
+from onert.compiler.recipes.recipe import MOST, MOST_IN_VAIN, Recipes
 from onert.ir import DType, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.window import Padding
@@ -18,11 +21,12 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.reshape import ShapeOf
 from onert.ir.ops.data_movement.slicing import Pad
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.softmax import Softmax
-from onert.ir.symbolic.trace import Trace, decided, hint, largest, maximum, minimum
+from onert.ir.symbolic.trace import Trace, decided, hint, largest, maximum, minimum, settled
 
 LENGTHS = (2, 7, 1, 5, 0, 12, 40, 9, 33)
 RANDOM = np.random.default_rng(5)
@@ -85,7 +89,15 @@ def test_a_new_length_has_the_bits_of_a_program_compiled_for_it_alone(
             np.testing.assert_allclose(found[name], slow[name], rtol=1e-4, atol=1e-5)
 
 
-def test_few_lengths_are_compiled_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def _told() -> Subgraphs:
+    """What tells how long it is: a constant once the length is known."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 3)), "x")
+    return b.model([b.add(ShapeOf(), x), b.add(Binary(BinaryKind.ADD), x, x)])
+
+
+@pytest.mark.parametrize("model", [_pooled, _told])
+def test_few_lengths_are_compiled_of_many(model: Callable[[], Subgraphs], monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[Any] = []
     before = Compilation.compiled
 
@@ -94,7 +106,7 @@ def test_few_lengths_are_compiled_of_many(monkeypatch: pytest.MonkeyPatch) -> No
         return before(self, *given, **more)
 
     monkeypatch.setattr(Compilation, "compiled", counted)
-    execution = onert.Execution(onert.compile(Package((_pooled(),), "made")))
+    execution = onert.Execution(onert.compile(Package((model(),), "made")))
     for n in range(8, 72):
         execution.set_input_shape(0, (1, 6, n, 3))
         assert execution.run([np.ones((1, 6, n, 3), np.float32)])
@@ -155,3 +167,114 @@ def test_what_a_length_is_used_for_decides_whether_another_may_take_its_place(
 
 def _parity(n: int) -> int:
     return n % 2
+
+
+NUMBERS: dict[str, Callable[[Any], Any]] = {
+    "what is left": lambda n: 10 - n,
+    "a share": lambda n: 100 // n,
+    "the greater": lambda n: maximum(n, 6),
+    "the less": lambda n: minimum(n, 6),
+    "an integer": lambda n: (n + 1.0, n + 1)[1],
+    "a real": lambda n: (n + 1, n + 1.0)[1],
+    "rounded": lambda n: round(n / 3),
+    "upwards": lambda n: math.ceil(n / 4),
+}
+
+
+@pytest.mark.parametrize("use", NUMBERS.values(), ids=NUMBERS)
+def test_a_number_for_another_length_is_what_is_computed_of_it(use: Callable[[Any], Any]) -> None:
+    trace = Trace([6], [24])
+    found = use(trace.lengths[0])
+    for length in (1, 5, 6, 7, 9, 24):
+        numbers = trace.at([length])
+        assert numbers is not None
+        assert repr(numbers[found.index]) == repr(use(length))
+
+
+@pytest.mark.parametrize(
+    ("use", "length"),
+    [(bool, 0), (lambda n: largest(100 - n), 5), (largest, 25), (lambda n: settled(_held(n), int), 7)],
+    ids=["a truth", "more room than was made", "longer than planned", "elements"],
+)
+def test_what_another_length_would_change_keeps_it_out(use: Callable[[Any], object], length: int) -> None:
+    trace = Trace([6], [24])
+    use(trace.lengths[0])
+    assert trace.at([6]) is not None
+    assert trace.at([length]) is None
+
+
+def _held(n: Any) -> Any:
+    """An array of one element."""
+    array = np.empty(1, object)
+    array[0] = n
+    return array
+
+
+class Made:
+    """What recipes have a program compiled by: any value takes its place."""
+
+    def __init__(self, value: Callable[[Any], Any]) -> None:
+        self.recipes = Recipes()
+        self.compiled = 0
+        self._value = value
+
+    def __call__(self, length: int) -> Any:
+        """The value for a length, None where there is no recipe for it."""
+        return self.recipes.program((length,), self._compiled)
+
+    def _compiled(self, lengths: tuple[int, ...]) -> Any:
+        self.compiled += 1
+        return self._value(lengths[0])
+
+
+@pytest.mark.parametrize(("first", "other"), [(8, 33), (8, 1), (0, 1), (0, 3)])
+def test_a_recipe_is_for_lengths_of_its_order(first: int, other: int) -> None:
+    made = Made(lambda n: ("rows", 3 * n))
+    for length in (first, other):
+        assert made(length) == ("rows", 3 * length)
+    assert made.compiled == 2
+
+
+UNFOUND: dict[str, Callable[[Any], Any]] = {
+    "a key": lambda n: {n: 1},
+    "a set": lambda n: frozenset({n}),
+    "an array": _held,
+    "a value of a class that nobody knows": lambda n: Fraction(1, 2),
+    "a length alone": lambda n: (0,) * n,
+}
+
+
+@pytest.mark.parametrize("value", UNFOUND.values(), ids=UNFOUND)
+def test_where_lengths_are_not_found_there_is_no_recipe_and_soon_none_is_tried(value: Callable[[Any], Any]) -> None:
+    made = Made(value)
+    assert [made(length) for length in range(5, 15)] == [None] * 10
+    assert made.compiled == MOST_IN_VAIN
+
+
+def test_the_recipes_that_were_used_last_are_kept() -> None:
+    made = Made(lambda n: (n,))
+    lengths = [10**power for power in range(MOST + 6)]
+    for length in lengths:
+        for each in (length, length, 1):  # one that is of use, and the first of all
+            assert made(each) == (each,)
+    assert made.compiled == len(lengths)
+    assert made(1) == (1,)
+    assert made.compiled == len(lengths)
+    assert made(10) == (10,)
+    assert made.compiled == len(lengths) + 1
+
+
+def test_each_part_of_a_value_is_made_of_its_own_number() -> None:
+    made = Made(lambda n: {"a": (n, 2 * n, "x"), "b": [n + 1, (n - 1, None)]})
+    for length in (8, 9):
+        assert made(length) == {"a": (length, 2 * length, "x"), "b": [length + 1, (length - 1, None)]}
+    assert made.compiled == 1
+
+
+def test_a_number_that_is_relied_on_is_a_plain_one() -> None:
+    made = Made(lambda n: (n, ((0,) * (n // 8), n // 8)))
+    found = made(8)
+    assert found == (8, ((0,), 1))
+    assert type(found[1][1]) is int
+    assert made(9) == (9, ((0,), 1))
+    assert made.compiled == 1

@@ -36,7 +36,7 @@ def test_the_end_finishes_what_was_accepted() -> None:
     with HostManager([device]) as host:
         server = Server(host, {"digits": Path(DIGITS)}, FREE)
         server.start()
-        with connected(server) as running, connected(server) as arriving, connected(server) as idle:
+        with connected(server) as running, connected(server) as arriving, connected(server) as idle, device:
             running.sendall(request("POST", INFER, BODY))
             device.begun()
             arriving.sendall(request("POST", INFER, BODY)[:-1])
@@ -64,13 +64,12 @@ def test_the_end_does_not_wait_for_ever() -> None:
     with HostManager([device]) as host:
         server = Server(host, {"digits": Path(DIGITS)}, limits)
         server.start()
-        with connected(server) as running:
+        with connected(server) as running, device:
             running.sendall(request("POST", INFER, BODY))
             device.begun()
             server.stop()
             assert server.wait(PATIENCE)
             assert not device.gate.is_set()
-        device.gate.set()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

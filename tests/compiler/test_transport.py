@@ -1,0 +1,67 @@
+"""Claims about programs that are sent to another process: what is received runs the same, for the same shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import onert
+from onert.backend import Backend
+from onert.compiler.program_cache.transport import received, sent
+from onert.ir import BackendError, CompileError, DType, Package, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.custom import Python
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert_llvm import Llvm
+from onert_reference import Reference
+
+X = np.float32([[1, 2, 3, 4]])
+ROW = TensorType(DType.FLOAT32, (4,))
+
+
+def package() -> Package:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (None, 4)), "x")
+    return Package((b.model([b.add(Binary(BinaryKind.MUL), x, b.constant(np.float32([1, 2, 3, 4])))]),), "made")
+
+
+def over(program: onert.Program, backends: list[Backend]) -> memoryview:
+    """The program's bytes, from a cache line on."""
+    content = b"".join(sent(program, backends))
+    room = np.empty(len(content) + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    room[start : start + len(content)] = np.frombuffer(content, np.uint8)
+    return memoryview(room)[start : start + len(content)]
+
+
+@pytest.mark.parametrize("backend", [Llvm, Reference])
+def test_what_is_received_runs_as_what_was_sent(backend: type[Backend]) -> None:
+    backends = [backend()]
+    program = onert.compile(package(), backends=(backends[0].name,), num_threads=1, input_shapes={"x": (1, 4)})
+    again = received(over(program, backends), backends)
+    assert again.inputs == program.inputs
+    assert [o.tolist() for o in onert.Execution(again).run([X]).values()] == [[[1.0, 4.0, 9.0, 16.0]]]
+    with pytest.raises(CompileError, match="inputs of the shapes that it was compiled for"):
+        again.specialize({0: (2, 4)})
+
+
+def test_what_was_cut_or_is_of_another_backend_is_not_received() -> None:
+    backends = [Reference()]
+    content = over(onert.compile(package(), backends=(backends[0].name,), num_threads=1), backends)
+    for wrong, with_ in ((content[:-64], backends), (content[:0], backends), (content, [])):
+        with pytest.raises(BackendError, match="cannot be read"):
+            received(wrong, with_)
+
+
+def test_what_is_no_data_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    b = Builder()
+    mine = Python("Mine", lambda x, options: x, results=(ROW,))
+    code = Package((Subgraphs((b.subgraph([b.add(mine, b.input(ROW, "x"))]),)),), "made")
+    backends = [Reference()]
+    program = onert.compile(code, backends=(backends[0].name,), num_threads=1)
+    with pytest.raises(CompileError, match="made cannot be sent to another process"):
+        sent(program, backends)
+    program = onert.compile(package(), backends=(backends[0].name,), num_threads=1)
+    monkeypatch.setattr(Reference, "keep", lambda self, kernel: None)
+    with pytest.raises(BackendError, match="the kernels of backend 'reference' cannot be sent"):
+        sent(program, backends)

@@ -1,0 +1,60 @@
+"""A plugin of pytest: writes down which tests execute which lines of some folders.
+
+`ONERT_REACH` names the file to write, `ONERT_REACHED` the folders, with the path's separator between them. Written is
+{"tests": [[id, seconds]], "lines": {file: {line: [numbers of tests]}}}, without what is executed while modules are
+imported. Of a line's tests those that take the least time are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import coverage
+import pytest
+
+MOST = 40
+"""Tests of one line in one file of tests."""
+
+
+class Reach:
+    """What is executed by each test."""
+
+    def __init__(self, target: Path, folders: list[str]) -> None:
+        self._target = target
+        self._coverage = coverage.Coverage(data_file=None, config_file=False, source=folders)
+        self._coverage.start()
+        self._seconds: dict[str, float] = {}
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        self._coverage.switch_context(str(len(self._seconds)))
+        begun = time.perf_counter()
+        try:
+            return (yield)
+        finally:
+            self._seconds[item.nodeid] = time.perf_counter() - begun
+            self._coverage.switch_context("")
+
+    def pytest_sessionfinish(self) -> None:
+        self._coverage.stop()
+        data = self._coverage.get_data()
+        seconds = list(self._seconds.values())
+        lines: dict[str, dict[int, list[int]]] = {}
+        for path in sorted(data.measured_files()):
+            file = os.path.relpath(path)
+            for line, contexts in sorted(data.contexts_by_lineno(path).items()):
+                found = sorted((int(each) for each in contexts if each), key=lambda at: (seconds[at], at))
+                if found:
+                    lines.setdefault(file, {})[line] = found[:MOST]
+        found_all = {"tests": list(self._seconds.items()), "lines": lines}
+        self._target.write_text(json.dumps(found_all), encoding="utf-8")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    folders = os.environ["ONERT_REACHED"].split(os.pathsep)
+    config.pluginmanager.register(Reach(Path(os.environ["ONERT_REACH"]), folders))
