@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from collections.abc import Sequence as Listed
 from pathlib import Path
 
 from attrs import evolve
 
 from onert import compiler
-from onert.backend import Blueprint, EmitsObject, Program, TensorInfo
+from onert.backend import Backend, Blueprint, EmitsObject, Kernel, Program, Sequence, Settings, TensorInfo
+from onert.backend.evaluating import EvaluatingKernel
 from onert.backend.registry import load_backend
 from onert.backend.tensor_names import offered, position_named
 from onert.compiler.options import Options
-from onert.ir import CompileError, OptionError, Package
+from onert.ir import CallTypes, CompileError, Operation, OptionError, Package
 
 from .header import header, initializer
 from .layers import facts
@@ -77,18 +79,52 @@ def _require_source(given: object) -> None:
 
 
 def _program(source: Source, wanted: Request, signature: str | None) -> Program:
-    """The program of one entry point; from a package it is compiled without any backend's code."""
+    """The program of one entry point; from a package it is compiled for the bundle's backend, but without its code."""
     if isinstance(source, Program):
         if signature is not None:
             raise CompileError("signatures are given with a program, expected a package to choose them from")
         if not wanted.shapes:
             return source
         return source.specialize({_position(source.inputs, key): shape for key, shape in wanted.shapes.items()})
-    options = Options(backends=("reference",), signature=signature, input_shapes=wanted.shapes, num_threads=1)
-    return compiler.compile(evolve(source, config={}), options, (load_backend("reference"), load_backend("builtin")))
+    backends = (_Unmade(load_backend(BACKEND)), load_backend("reference"), load_backend("builtin"))
+    options = Options(
+        backends=tuple(backend.name for backend in backends[:2]),
+        signature=signature,
+        input_shapes=wanted.shapes,
+        num_threads=1,
+    )
+    return compiler.compile(evolve(source, config={}), options, backends)
 
 
-def _position(infos: Sequence[TensorInfo], key: int | str) -> int:
+class _Unmade(Backend):
+    """The bundle's backend as the compiler sees it: supports the same, so that operations are decomposed and loops
+    enclosed as in process, and generates no code.
+
+    A bundle's code is emitted for whole entry points and for other targets.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.name = backend.name  # type: ignore[misc]
+
+    def supports(self, operation: Operation, types: CallTypes) -> str | None:
+        return self._backend.supports(operation, types)
+
+    def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
+        return EvaluatingKernel(sequence)
+
+    def fingerprint(self, settings: Settings) -> str | None:
+        own = self._backend.fingerprint(settings)
+        return None if own is None else f"unmade {own}"
+
+    def keep(self, kernel: Kernel) -> tuple[()]:
+        return ()
+
+    def revive(self, kept: tuple[()], sequence: Sequence) -> Kernel:
+        return EvaluatingKernel(sequence)
+
+
+def _position(infos: Listed[TensorInfo], key: int | str) -> int:
     found = position_named(key, infos) if isinstance(key, str) else key
     if found is None or not 0 <= found < len(infos):
         raise CompileError(f"there is no input {key!r}, expected one of {offered(infos)}")

@@ -65,7 +65,9 @@ def test_the_static_interface_has_the_weights_as_text_too(tmp_path: Path) -> Non
     assert "net_config" not in defined(HOST, files.paths["o"])
 
 
-@pytest.mark.parametrize("package", [toys.network(), toys.lookup(), toys.counter()], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "package", [toys.network(), toys.lookup(), toys.resized(), toys.counter()], ids=lambda p: p.name
+)
 def test_a_loaded_bundle_gives_the_reference_results(tmp_path: Path, package: Package) -> None:
     onert.bundle(package, tmp_path)
     loaded = onert.load_bundle(tmp_path)

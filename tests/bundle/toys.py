@@ -14,6 +14,7 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
 
 Array = np.ndarray[Any, Any]
 FLOAT = DType.FLOAT32
@@ -38,6 +39,15 @@ def lookup() -> Package:
     b = Builder()
     at = b.input(TensorType(DType.INT32, (4,)), "at")
     return Package((b.model([b.add(Gather(0), b.constant(_normal(1, 5, 3), name="table"), at)]),), "lookup")
+
+
+def resized() -> Package:
+    """Pictures in larger and smaller sizes, by operations that the backend knows only the parts of."""
+    b = Builder()
+    x = b.input(TensorType(FLOAT, (2, 3, 5, 4)), "x")
+    twice = Interpolate(Interpolation.NEAREST, (2, 3), Coordinates.ASYMMETRIC, Rounding.FLOOR, (2.0, 2.0))
+    y = b.add(Interpolate(Interpolation.CUBIC, (2, 3)), b.add(twice, x), b.constant(np.array([7, 9])))
+    return Package((b.model([y]),), "resized")
 
 
 def counter() -> Package:
