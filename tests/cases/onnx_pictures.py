@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onert.ir.ops.data_movement.columns import FromColumns, PooledPlaces
+from onert.ir.ops.reduction.coupling import CoupledProbabilities
 from onert.ir.ops.reduction.determinant import Determinant
 from onert.ir.ops.reduction.scan import CumProd
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass, MaxRoiPool
@@ -158,6 +159,12 @@ CASES: list[Case] = [
         Determinant(),
         (np.float32([[[1, 2], [3, 4]], [[2, 0], [0, 3]]]),),
         (np.float32([-2, 6]),),
+    ),
+    Case(
+        "two classes, one more probable, and two that are alike",
+        CoupledProbabilities(),
+        (np.float32([[[0, 0.75], [0.25, 0]], [[0.5, 0.5], [0.5, 0.5]]]),),
+        (np.float32([[0.75, 0.25], [0.5, 0.5]]),),
     ),
     Case("a running product", CumProd(), (np.int32([1, 2, 3]), np.int32(0)), (np.int32([1, 2, 6]),), constant=(1,)),
     Case(

@@ -36,7 +36,12 @@ FAMILIES = (
     "text",
     "microsoft.fused",
     "microsoft.quantized",
+    "microsoft.attention",
+    "microsoft.packed",
+    "microsoft.experts",
+    "microsoft.standard",
     "learning.linear",
+    "learning.support_vectors",
     "learning.trees",
     "learning.training",
 )

@@ -1,4 +1,4 @@
-"""Linear models, support vectors, and what prepares their features."""
+"""Linear models, and what prepares their features."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
 from onert.ir.ops.data_movement.gather import OneHot
-from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.lookup.table_of_values import LookUp
 from onert.ir.ops.reduction.reduce import Reduction
@@ -17,7 +16,7 @@ from onert.ir.ops.reduction.reduce import Reduction
 from .scores import DOMAIN, best, labels, transformed
 
 
-def _rows(node: Node) -> Expression:
+def rows(node: Node) -> Expression:
     """The features of each row, float32 `[rows, features]`; one row where there is one dimension."""
     x = Expression(node.draft, node.input(0)).cast(DType.FLOAT32)
     if x.rank == 1:
@@ -48,12 +47,12 @@ def _products(node: Node, x: Expression) -> Expression:
 
 
 def _regressor(node: Node) -> int:
-    return transformed(_products(node, _rows(node)), node.text("post_transform", "NONE")).operand
+    return transformed(_products(node, rows(node)), node.text("post_transform", "NONE")).operand
 
 
 def _classifier(node: Node) -> tuple[int, int]:
     """The best class of each row, and the scores; one score for two classes is that of the second."""
-    scores = _products(node, _rows(node))
+    scores = _products(node, rows(node))
     classes = labels(node, "classlabels_ints", "classlabels_strings")
     count = scores.known(1, "the scores")
     if count == 1 and (classes is None or len(classes[0]) == 2):
@@ -62,46 +61,6 @@ def _classifier(node: Node) -> tuple[int, int]:
     classes = (np.arange(count, dtype=np.int64), DType.INT64) if classes is None else classes
     scores = transformed(scores, node.text("post_transform", "NONE"))
     return best(scores, classes).operand, scores.operand
-
-
-def _support_vectors(node: Node) -> int:
-    """The sum of the kernel of a row and each support vector, times its coefficient, and rho."""
-    x = _rows(node)
-    coefficients, count = node.numbers("coefficients") or (), node.integer("n_supports")
-    width = x.known(1, "the input")
-    kernel, kind = x, "LINEAR"
-    if count > 0:
-        kind = node.text("kernel_type", "LINEAR")
-        vectors = np.array(node.numbers("support_vectors") or (), np.float32)
-        if len(vectors) != count * width or len(coefficients) != count:
-            raise ModelError(
-                f"there are {len(vectors)} numbers and {len(coefficients)} coefficients for {count} vectors"
-            )
-        kernel = _kernel(node, x, vectors.reshape(count, width), kind)
-    elif len(coefficients) != width:
-        raise ModelError(f"there are {len(coefficients)} coefficients for {width} features")
-    weights = x.of(x.draft.constant(np.array(coefficients, np.float32).reshape(-1, 1)))
-    out = kernel @ weights + (node.numbers("rho") or (0.0,))[0]
-    if node.flag("one_class"):
-        out = (out > 0).choose(out.like(1), -1)
-    return transformed(out, node.text("post_transform", "NONE")).operand
-
-
-def _kernel(node: Node, x: Expression, vectors: Array, kind: str) -> Expression:
-    gamma, offset, degree = (*(node.numbers("kernel_params") or ()), 0.0, 0.0, 0.0)[:3]
-    d = x.draft
-    products = x @ x.of(d.constant(vectors.T.copy()))
-    if kind == "LINEAR":
-        return products
-    if kind == "RBF":
-        apart = (x.expand(1) - x.of(d.constant(vectors[None]))).unary(UnaryKind.SQUARE).sum(2, keep=False)
-        return (apart * -gamma).unary(UnaryKind.EXP)
-    line = products * gamma + offset
-    if kind == "POLY":
-        return line.binary(BinaryKind.POW, float(int(degree)))
-    if kind == "SIGMOID":
-        return line.unary(UnaryKind.TANH)
-    raise ModelError(f"kernel_type is {kind!r}, expected LINEAR, POLY, RBF or SIGMOID")
 
 
 def _scaled(node: Node) -> int:
@@ -208,6 +167,31 @@ def _labels(node: Node) -> int:
     return d.add(LookUp(), node.input(0), d.constant(*keys), d.constant(*values), rest)
 
 
+def _categories(node: Node) -> int:
+    """Strings as the integers beside them in a list, or the other way round."""
+    d, texts = node.draft, node.texts("cats_strings")
+    integers = node.integers("cats_int64s") or ()
+    if len(texts) != len(integers):
+        raise ModelError(f"there are {len(texts)} strings and {len(integers)} integers")
+    words: Array = np.empty(len(texts), object)
+    words[:] = [t.encode() for t in texts]
+    numbers = d.constant(np.array(integers, np.int64))
+    if node.type(0).dtype is DType.STRING:
+        rest = d.constant(node.integer("default_int64", -1), DType.INT64)
+        return d.add(LookUp(), node.input(0), d.constant(words, DType.STRING), numbers, rest)
+    default: Array = np.array(node.text("default_string", "_Unused").encode(), object)
+    return d.add(LookUp(), node.input(0), numbers, d.constant(words, DType.STRING), d.constant(default, DType.STRING))
+
+
+def _map(node: Node) -> int:
+    """The columns as they are, in the order of their names: a tensor stands for the list of maps."""
+    x = Expression(node.draft, node.input(0))
+    named = labels(node, "classlabels_int64s", "classlabels_strings")
+    if named is None or (x.rank and x.shape[-1] not in (None, len(named[0]))):
+        raise ModelError(f"there are {0 if named is None else len(named[0])} names for the columns of {x.type}")
+    return (x.expand(0) if x.rank == 1 else x).operand
+
+
 def _default(node: Node, dtype: DType) -> object:
     if dtype is DType.STRING:
         return node.text("default_string", "_Unused").encode()
@@ -233,6 +217,7 @@ def _one_hot(node: Node) -> int:
 _IMPORTERS: dict[str, Importer] = {
     "ArrayFeatureExtractor": _features,
     "Binarizer": _binarized,
+    "CategoryMapper": _categories,
     "FeatureVectorizer": _joined,
     "Imputer": _imputed,
     "LabelEncoder": _labels,
@@ -240,7 +225,7 @@ _IMPORTERS: dict[str, Importer] = {
     "LinearRegressor": _regressor,
     "Normalizer": _normalized,
     "OneHotEncoder": _one_hot,
-    "SVMRegressor": _support_vectors,
     "Scaler": _scaled,
+    "ZipMap": _map,
 }
 TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

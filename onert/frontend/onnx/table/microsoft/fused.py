@@ -8,26 +8,17 @@ from attrs import evolve
 
 from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import Importer, Node
-from onert.frontend.onnx.table.elements.activations import TABLE as ACTIVATIONS
-from onert.frontend.onnx.table.elements.indexing import TABLE as INDEXING
-from onert.frontend.onnx.table.elements.quantization import TABLE as QUANTIZATION
 from onert.frontend.onnx.table.layers.convolution import TABLE as CONVOLUTIONS
 from onert.frontend.onnx.table.layers.normalization import TABLE as NORMALIZATIONS
 from onert.frontend.onnx.table.layers.normalization import mean_of, standardized
 from onert.frontend.onnx.table.layers.products import TABLE as PRODUCTS
 from onert.frontend.onnx.table.layers.products import multiplied
 from onert.frontend.onnx.table.layers.rotary import rotary_embedding
-from onert.ir import ModelError
+from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
 
 from . import DOMAIN
-
-_NEWEST = 28
-
-
-def as_standard(importer: Importer) -> Importer:
-    """An operator that is one of ONNX's own newest under another domain."""
-    return lambda node: importer(evolve(node, version=_NEWEST))
+from .standard import NEWEST, as_standard
 
 
 def _operand(node: Node, index: int) -> Expression:
@@ -75,7 +66,7 @@ def _with_activation(importer: Importer, *, added: int | None = None) -> Importe
 
     def build(node: Node) -> int:
         inputs = node.inputs if added is None else node.inputs[:added]
-        found = importer(evolve(node, inputs=inputs, version=_NEWEST))
+        found = importer(evolve(node, inputs=inputs, version=NEWEST))
         if not isinstance(found, int):
             raise ModelError("gives several results, expected one")
         x = Expression(node.draft, found)
@@ -123,6 +114,26 @@ def _skip_simplified(node: Node) -> tuple[int | None, ...]:
     return (x * inverse * _operand(node, 2)).operand, None, inverse.operand, x.operand
 
 
+def _embedded(node: Node) -> tuple[int | None, ...]:
+    """Rows of the tables of words, positions and segments, added and normalised; how many words the mask leaves.
+
+    Inputs: words, segments, three tables, gamma, beta, a mask, positions.
+    """
+    words, positions = _operand(node, 0), _operand(node, 3)
+    if words.rank != 2:
+        raise ModelError(f"words are {words.type}, expected 2 dimensions")
+    places = _operand(node, 8) if node.has(8) else words.size(1).count().expand(0)
+    x = _operand(node, 2).take(words, 0) + positions.take(places, 0)
+    x = x + _operand(node, 4).take(_operand(node, 1), 0) if node.has(1) and node.has(4) else x
+    found, _, _ = standardized(node.draft, x.operand, (2,), node.number("epsilon", 1e-12))
+    y = x.of(found) * _operand(node, 5) + _operand(node, 6)
+    if node.has(7):
+        counted = _operand(node, 7).equals(1).cast(DType.INT32).sum(1, keep=False)
+    else:
+        counted = words.of(node.draft.constant(0, DType.INT32)).broadcast(words.size(0))
+    return y.operand, counted.operand, x.operand
+
+
 def _rotary(node: Node) -> int:
     """Positions are one offset for all, or one for each token."""
     d, x = node.draft, _operand(node, 0)
@@ -152,21 +163,17 @@ def _rotary(node: Node) -> int:
 _IMPORTERS: dict[str, Importer] = {
     "BiasAdd": _bias_add,
     "BiasGelu": _of_sum(lambda x: x.unary(UnaryKind.GELU)),
-    "DequantizeLinear": as_standard(QUANTIZATION["", "DequantizeLinear"]),
+    "EmbedLayerNormalization": _embedded,
     "FastGelu": _of_sum(lambda x: x.unary(UnaryKind.GELU_TANH)),
     "FusedConv": _with_activation(CONVOLUTIONS["", "Conv"], added=3),
     "FusedGemm": _with_activation(PRODUCTS["", "Gemm"]),
     "FusedMatMul": _fused_matmul,
-    "Gelu": as_standard(ACTIVATIONS["", "Gelu"]),
-    "LayerNormalization": as_standard(NORMALIZATIONS["", "LayerNormalization"]),
-    "QuantizeLinear": as_standard(QUANTIZATION["", "QuantizeLinear"]),
     "QuickGelu": _quick_gelu,
     "RotaryEmbedding": _rotary,
     "SimplifiedLayerNormalization": as_standard(NORMALIZATIONS["", "RMSNormalization"]),
     "SkipLayerNormalization": _skip,
     "SkipSimplifiedLayerNormalization": _skip_simplified,
     "TransposeMatMul": _fused_matmul,
-    "Trilu": as_standard(INDEXING["", "Trilu"]),
 }
 TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()} | {
     ("", "SimplifiedLayerNormalization"): _IMPORTERS["SimplifiedLayerNormalization"]

@@ -1,23 +1,25 @@
-"""ONNX Runtime's operators on stored integers with scales as operands, and on weights of a few bits."""
+"""ONNX Runtime's operators on stored integers with scales as operands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 from attrs import evolve
 
 from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import Importer, Node
+from onert.frontend.onnx.table.elements.activations import TABLE as ACTIVATIONS
 from onert.frontend.onnx.table.elements.quantization import TABLE as QUANTIZATION
 from onert.frontend.onnx.table.elements.quantization import saturated
+from onert.frontend.onnx.table.layers.pooling import TABLE as POOLS
 from onert.frontend.onnx.table.layers.products import TABLE as PRODUCTS
-from onert.frontend.onnx.table.layers.products import multiplied
-from onert.ir import Array, DType, ModelError
+from onert.frontend.onnx.table.layers.quantized import TABLE as LAYERS
+from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
 
 from . import DOMAIN
+from .standard import NEWEST, channels_first
 
 
 def _operand(node: Node, index: int) -> Expression:
@@ -87,51 +89,66 @@ def _dynamic(node: Node) -> int:
     return _integers_to_float(evolve(node, inputs=given))
 
 
-def _few_bits(node: Node) -> int:
-    """x times a matrix of 4 or 8 bits, quantised in blocks along each column: x, b, scales, zero points, -, bias.
+def _product(node: Node) -> int:
+    """`alpha * A · B`, sums and a bias of 32 bits, as real numbers, or as integers of the result's scale.
 
-    `b` is [N, blocks, bytes], its first element in the lowest bits; a zero point that is absent is the middle.
+    Inputs: a, its scale and zero point, b likewise, the bias, the result's scale and zero point.
     """
     d = node.draft
-    k, n, bits, block = node.integer("K"), node.integer("N"), node.integer("bits", 4), node.integer("block_size", 32)
-    if bits not in (2, 4, 8) or block < 1 or n < 1 or k < 1 or node.has(4):
-        raise ModelError(f"has {bits} bits in blocks of {block} for {k} x {n}, which is not supported")
-    blocks = -(-k // block)
-    packed = node.constant(1, "the weights").reshape(-1)
-    if packed.size * 8 != n * blocks * block * bits:
-        raise ModelError(f"the weights have {packed.size} bytes, expected {n * blocks * block * bits // 8}")
-    d.memory.spend(n * blocks * block * 4, "unpacking weights")
-    codes = _codes(packed, bits).reshape(n, blocks, block).astype(np.float32)
-    scales = node.constant(2, "the scales").reshape(n, blocks, 1).astype(np.float32)
-    if node.has(3):
-        given = node.constant(3, "the zero points")
-        rows = given if given.dtype.kind == "f" else _codes(given.reshape(n, -1), bits)
-        zeros = rows.reshape(n, -1)[:, :blocks].astype(np.float32)[..., None]
-    else:
-        zeros = np.full((n, blocks, 1), 1 << (bits - 1), np.float32)
-    weights = ((codes - zeros) * scales).reshape(n, -1)[:, :k]
-    x = Expression(d, node.input(0))
-    matrix = d.constant(np.ascontiguousarray(weights.T).astype(x.dtype.numpy), x.dtype)
-    y = x.of(multiplied(d, x.operand, matrix))
-    return (y + Expression(d, node.input(5)) if node.has(5) else y).operand
+    sides = []
+    for at, turned in ((0, "transA"), (3, "transB")):
+        x = Expression(d, node.input(at))
+        sides.append(x.transpose(1, 0).operand if node.flag(turned) else x.operand)
+    given = (*sides, node.optional(2), node.optional(5))
+    found = PRODUCTS["", "MatMulInteger"](evolve(node, inputs=given, outputs=("sums",)))
+    assert isinstance(found, int)
+    sums = Expression(d, found)
+    sums = sums + Expression(d, node.input(6)) if node.has(6) else sums
+    factor = _operand(node, 1) * _operand(node, 4)
+    alpha = node.number("alpha", 1.0)
+    y = sums.cast(DType.FLOAT32) * (factor if alpha == 1 else factor * alpha)
+    return _stored(node, y, 7, node.type(0).dtype) if node.has(7) else y.operand
 
 
-def _codes(octets: Array, bits: int) -> Array:
-    """Elements of a few bits along the last axis, the first in the lowest ones."""
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    parts: Array = (octets[..., None].astype(np.uint8) >> shifts) & np.uint8((1 << bits) - 1)
-    return parts.reshape(*octets.shape[:-1], -1)
+def _softmax(node: Node, x: Expression) -> Expression:
+    """Along an axis; before opset 13 over all from it on."""
+    version = node.integer("opset", 13)
+    found = ACTIVATIONS["", "Softmax"](evolve(node, inputs=(x.operand,), version=version))
+    assert isinstance(found, int)
+    return x.of(found)
+
+
+def _mean(node: Node, x: Expression) -> Expression:
+    axes = node.integers("axes") or tuple(range(x.rank))
+    return x.reduce(Reduction.MEAN, axes, keep=node.flag("keepdims", default=True))
+
+
+def _pooled(node: Node, x: Expression) -> Expression:
+    found = channels_first(POOLS["", "AveragePool"])(evolve(node, inputs=(x.operand,), version=NEWEST))
+    assert isinstance(found, int)
+    return x.of(found)
+
+
+def _chosen(node: Node) -> int:
+    """One of two tensors: the condition, each with scale and zero point, then the result's."""
+    condition = Expression(node.draft, node.input(0))
+    return _stored(node, condition.choose(_real(node, 1), _real(node, 4)), 7, node.type(1).dtype)
 
 
 _IMPORTERS: dict[str, Importer] = {
     "DynamicQuantizeMatMul": _dynamic,
     "MatMulIntegerToFloat": _integers_to_float,
-    "MatMulNBits": _few_bits,
+    "QGemm": _product,
     "QLinearAdd": _two(lambda x, y: x + y),
+    "QLinearAveragePool": _one(_pooled),
     "QLinearConcat": _joined,
+    "QLinearConv": channels_first(LAYERS["", "QLinearConv"]),
     "QLinearGlobalAveragePool": _one(_plane_mean),
     "QLinearLeakyRelu": _one(_leaky),
     "QLinearMul": _two(lambda x, y: x * y),
+    "QLinearReduceMean": _one(_mean),
     "QLinearSigmoid": _one(lambda node, x: x.unary(UnaryKind.LOGISTIC)),
+    "QLinearSoftmax": _one(_softmax),
+    "QLinearWhere": _chosen,
 }
 TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

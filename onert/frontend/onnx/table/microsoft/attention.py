@@ -1,0 +1,293 @@
+"""ONNX Runtime's attention: heads of queries against those of keys, with masks, biases and what was seen before."""
+
+from __future__ import annotations
+
+import math
+
+from attrs import evolve, frozen
+
+from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.node import Importer, Node
+from onert.frontend.onnx.table.elements.movement import split
+from onert.frontend.onnx.table.layers.attention import (
+    heads_apart,
+    heads_together,
+    repeated_heads,
+    scores,
+    softmax,
+)
+from onert.frontend.onnx.table.layers.normalization import mean_of
+from onert.frontend.onnx.table.layers.rotary import rotary_embedding
+from onert.ir import DType, ModelError
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.reduction.reduce import Reduction
+
+from . import DOMAIN
+from .quantized import TABLE as QUANTIZED
+
+_LEAST = float.fromhex("-0x1.fffffep+127")
+"""What hides a key from a query that comes before it: the least float32."""
+
+
+@frozen(eq=False)
+class _Answer:
+    """The weighted sums [batch, heads, tokens, n], and the scores before and after their softmax."""
+
+    y: Expression
+    scores: Expression
+    weights: Expression
+
+
+def _optional(node: Node, index: int) -> Expression | None:
+    found = node.optional(index)
+    return None if found is None else Expression(node.draft, found)
+
+
+def _refuse(node: Node, inputs: tuple[int, ...], flags: tuple[str, ...] = ()) -> None:
+    """ModelError where an input is given, or a flag set, that changes the meaning and is not read."""
+    given = [f"input {at}" for at in inputs if node.has(at)] + [
+        f"attribute {name}" for name in flags if node.flag(name)
+    ]
+    if given:
+        raise ModelError(f"has {' and '.join(given)}, which is not supported")
+
+
+def _scale(node: Node, q: Expression) -> float:
+    found = node.number("scale")
+    return found if found else 1 / math.sqrt(q.known(3, "the query"))
+
+
+def _sum(parts: list[Expression | None]) -> Expression | None:
+    found = None
+    for part in parts:
+        if part is not None:
+            found = part if found is None else found + part
+    return found
+
+
+def _attended(q: Expression, k: Expression, v: Expression, scale: float, bias: Expression | None) -> _Answer:
+    raw = scores(q, k, scale)
+    raw = raw if bias is None else raw + bias
+    weights = softmax(raw)
+    return _Answer(weights @ v, raw, weights)
+
+
+def _before(q: Expression, k: Expression) -> Expression:
+    """Where a query may see a key, `[queries, keys]`: up to itself, the last query being the last key."""
+    columns = k.size(2).count()
+    rows = q.size(2).count().expand(1) + (k.size(2) - q.size(2))
+    return columns <= rows
+
+
+def _mask(node: Node, at: int, k: Expression, q: Expression) -> Expression | None:
+    """What is added to the scores of keys that a mask hides.
+
+    It is given for each key `[batch, keys]`, for each query and key `[batch, queries, keys]`, as the length of each
+    sequence `[batch]`, or as all ends and then all starts `[2 * batch]`.
+    """
+    mask = _optional(node, at)
+    if mask is None:
+        return None
+    filler = node.number("mask_filter_value", -10000.0)
+    if mask.rank == 1:
+        columns, mask = k.size(2).count().expand(0), mask.cast(DType.INT64)
+        batch = k.shape[0]
+        if mask.shape[0] is not None and batch is not None and mask.shape[0] == 2 * batch != batch:
+            ends, starts = (mask.of(part).expand(1) for part in split(mask.draft, mask.operand, [batch, batch], 0))
+            seen = (columns < ends) & (columns >= starts)
+        elif mask.shape[0] == batch or None in (mask.shape[0], batch):
+            seen = columns < mask.expand(1)
+        else:
+            raise ModelError(f"the mask is {mask.type}, expected a length for each of {batch} sequences")
+    elif mask.rank in (2, 3):
+        seen = mask > 0
+    else:
+        raise ModelError(f"the mask is {mask.type}, expected 1 to 3 dimensions")
+    seen = seen.expand(1).expand(1) if seen.rank == 2 else seen.expand(1)
+    return seen.choose(q.like(0), filler)
+
+
+def _biased(node: Node, at: int, sizes: list[int]) -> list[Expression | None]:
+    """The parts of a bias for queries, keys and values."""
+    bias = _optional(node, at)
+    if bias is None:
+        return [None] * len(sizes)
+    return [bias.of(part) for part in split(bias.draft, bias.operand, sizes, 0)]
+
+
+def _hidden(node: Node, q: Expression, k: Expression) -> Expression | None:
+    return _before(q, k).choose(q.like(0), _LEAST) if node.flag("unidirectional") else None
+
+
+def _multi_head(node: Node) -> tuple[int | None, ...]:
+    """Inputs: query, key, value, bias, mask of keys, bias of scores, keys and values seen before."""
+    _refuse(node, (8, 9))
+    d, heads = node.draft, node.integer("num_heads")
+    q, k, v = Expression(d, node.input(0)), _optional(node, 1), _optional(node, 2)
+    if k is None or v is None:
+        _refuse(node, (3,))
+    if k is None:  # [batch, tokens, heads, 3, n]
+        if q.rank != 5:
+            raise ModelError(f"has no key, and the query is {q.type}, expected queries, keys and values in one")
+        q, k, v = (q.take(at, 3).transpose(0, 2, 1, 3) for at in range(3))
+    elif v is None:
+        if k.rank != 5:
+            raise ModelError(f"has no value, and the key is {k.type}, expected keys and values in one")
+        q, k, v = heads_apart(q, heads, "the query"), *(k.take(at, 3).transpose(0, 2, 1, 3) for at in range(2))
+    else:
+        width = q.known(2, "the query")
+        wide = v.known(2, "the value") if v.rank == 3 else 0
+        parts = _biased(node, 3, [width, width, wide or width])
+        q = heads_apart(q if parts[0] is None else q + parts[0], heads, "the query")
+        if k.rank == 3:
+            k = heads_apart(k if parts[1] is None else k + parts[1], heads, "the key")
+            v = heads_apart(v if parts[2] is None else v + parts[2], heads, "the value")
+    past = _optional(node, 6), _optional(node, 7)
+    if past[0] is not None and past[1] is not None:
+        k, v = past[0].joined([k], 2), past[1].joined([v], 2)
+    bias = _sum([_mask(node, 4, k, q), _hidden(node, q, k), _optional(node, 5)])
+    found = _attended(q, k, v, _scale(node, q), bias)
+    return heads_together(found.y).operand, k.operand, v.operand, found.scores.operand
+
+
+def _projected(node: Node, x: Expression, past: Expression | None) -> tuple[int | None, ...]:
+    """Attention of queries, keys and values that lie side by side, `[batch, tokens, features]`, biased already."""
+    d, heads = node.draft, node.integer("num_heads")
+    sizes = list(node.integers("qkv_hidden_sizes") or ())
+    total = x.known(2, "the projection")
+    sizes = sizes or [total // 3] * 3
+    if len(sizes) != 3 or sum(sizes) != total or sizes[0] != sizes[1] or min(sizes) < 1:
+        raise ModelError(f"queries, keys and values have {sizes} features, of {total}")
+    q, k, v = (
+        heads_apart(x.of(part), heads, what)
+        for part, what in zip(split(d, x.operand, sizes, 2), ("the query", "the key", "the value"), strict=True)
+    )
+    if past is not None:
+        k, v = past.take(0, 0).joined([k], 2), past.take(1, 0).joined([v], 2)
+    bias = _sum([_mask(node, 3, k, q), _hidden(node, q, k), _optional(node, 5)])
+    found = _attended(q, k, v, _scale(node, q), bias)
+    present = k.expand(0).joined([v.expand(0)], 0) if node.wants(1) else None
+    return heads_together(found.y).operand, None if present is None else present.operand
+
+
+def _attention(node: Node) -> tuple[int | None, ...]:
+    """Inputs: x, the weights of queries, keys and values side by side, a bias, a mask, the past, a bias of scores."""
+    _refuse(node, (6,), ("do_rotary", "past_present_share_buffer"))
+    d = node.draft
+    x = Expression(d, node.input(0)) @ Expression(d, node.input(1))
+    return _projected(node, x + Expression(d, node.input(2)) if node.has(2) else x, _optional(node, 4))
+
+
+def _quantized_attention(node: Node) -> tuple[int | None, ...]:
+    """Inputs: x, weights, bias, both scales, a mask, both zero points, the past."""
+    _refuse(node, (), ("do_rotary", "past_present_share_buffer"))
+    given = (*(node.input(at) for at in (0, 1, 3, 4)), node.optional(6), node.optional(7), node.input(2))
+    product = QUANTIZED[DOMAIN, "MatMulIntegerToFloat"](evolve(node, inputs=given, outputs=("x",)))
+    if not isinstance(product, int):
+        raise ModelError("the product is no tensor")
+    masked = evolve(node, inputs=(None, None, None, node.optional(5)))
+    return _projected(masked, Expression(node.draft, product), _optional(node, 8))
+
+
+def _normalized(node: Node, x: Expression, at: int) -> Expression:
+    """Each head over the root of its mean square, times a weight."""
+    weight = _optional(node, at)
+    if weight is None:
+        return x
+    squares = x.of(mean_of(x.draft, (x * x).operand, (3,)))
+    return x * (squares + node.number("qk_norm_epsilon", 1e-6)).unary(UnaryKind.RSQRT) * weight
+
+
+def _grouped(node: Node) -> tuple[int | None, ...]:
+    """Several heads of queries for each of keys and values; these are written behind what was seen before.
+
+    Inputs: query, key, value, keys and values seen before, for each sequence how many keys there are with the new ones
+    less 1, the most of them, tables of angles, positions, a bias of scores, a score of each head that no key has, -, -,
+    weights that normalise queries and keys.
+    """
+    _refuse(node, (12, 13), ("sliding_window_cache",))
+    d, heads, own = node.draft, node.integer("num_heads"), node.integer("kv_num_heads")
+    for name in ("k_quant_type", "v_quant_type"):
+        if node.text(name, "NONE") != "NONE":
+            raise ModelError(f"{name} is {node.text(name)!r}, which is not supported")
+    q, k, v = Expression(d, node.input(0)), _optional(node, 1), _optional(node, 2)
+    if heads < 1 or own < 1:
+        raise ModelError(f"there are {heads} heads of queries and {own} of keys")
+    if k is None or v is None:
+        each, rest = divmod(q.known(2, "the query"), heads + 2 * own)
+        if rest:
+            raise ModelError(f"the query is {q.type}, expected a multiple of {heads + 2 * own} features")
+        q, k, v = (q.of(part) for part in split(d, q.operand, [heads * each, own * each, own * each], 2))
+    q, k = (
+        _normalized(node, heads_apart(q, heads, "the query"), 14),
+        _normalized(node, heads_apart(k, own, "the key"), 15),
+    )
+    v, new = heads_apart(v, own, "the value"), q.size(2)
+    totals = Expression(d, node.input(5)).cast(DType.INT64).reshape(None) + 1
+    most = Expression(d, node.input(6)).cast(DType.INT64).reshape(1)
+    first = most.equals(new).choose(totals.like(0), totals - new)
+    places = first.expand(1) + new.count()
+    if node.flag("do_rotary"):
+        turns = _optional(node, 9) or places
+        cos, sin = (Expression(d, node.input(at)).take(turns, 0) for at in (7, 8))
+        width, pairs = 2 * cos.known(2, "a table"), node.flag("rotary_interleaved")
+        q, k = (rotary_embedding(x, cos, sin, width, interleaved=pairs) for x in (q, k))
+    past = _optional(node, 3), _optional(node, 4)
+    if past[0] is not None and past[1] is not None:
+        k, v = _written(k, v, (past[0], past[1]), first, most)
+    columns = k.size(2).count().expand(0).expand(0)
+    rows, seen = places.expand(2), columns < totals.expand(1).expand(1)
+    if node.flag("causal", default=True):
+        seen = seen & (columns <= rows)
+    window = node.integer("local_window_size", -1)
+    if window > 0:
+        seen = seen & (columns > rows - window)
+    hidden = seen.expand(1).choose(q.like(0), _LEAST)
+    raw, cap = scores(q, repeated_heads(k, heads), _scale(node, q)), node.number("softcap")
+    raw = (raw / cap).unary(UnaryKind.TANH) * cap if cap else raw
+    bias = _optional(node, 10)
+    raw = (raw if bias is None else raw + bias) + hidden
+    weights = _with_sink(node, raw, heads)
+    shown = {1: raw, 2: weights}.get(node.integer("qk_output"))
+    y = heads_together(weights @ repeated_heads(v, heads))
+    return y.operand, k.operand, v.operand, None if shown is None else shown.operand
+
+
+def _with_sink(node: Node, x: Expression, heads: int) -> Expression:
+    """The softmax of scores beside one that belongs to no key: 0, or each head's own."""
+    sink = _optional(node, 11)
+    if sink is None and not node.integer("smooth_softmax") > 0:
+        return softmax(x)
+    alone = x.like(0).reshape(1, 1, 1, 1) if sink is None else sink.reshape(1, heads, 1, 1)
+    largest = x.reduce(Reduction.MAX, [3]).at_least(alone)
+    powers = (x - largest).unary(UnaryKind.EXP)
+    return powers / (powers.sum(3) + (alone - largest).unary(UnaryKind.EXP))
+
+
+def _written(
+    k: Expression, v: Expression, past: tuple[Expression, Expression], first: Expression, most: Expression
+) -> tuple[Expression, Expression]:
+    """Keys and values `[batch, heads, places, n]` behind those seen before, of which each sequence has its number."""
+    old, new = past[0].size(2), k.size(2)
+    count = old.at_least(most).count().expand(0)
+    begin = first.expand(1)
+    fresh = (count >= begin) & (count < begin + new)
+    kept = (count < begin).choose(count, old + new)  # behind both lies a row of zeros
+    which = fresh.choose(count - begin + old, kept)
+    one = which.of(which.draft.constant([1], DType.INT64))
+    found = []
+    for x, before in ((k, past[0]), (v, past[1])):
+        row = x.like(0).reshape(1, 1, 1, 1).broadcast(x.size(0).joined([x.size(1), one, x.size(3)], 0))
+        rows = before.joined([x, row], 2).transpose(0, 2, 1, 3)
+        found.append(x.of(x.draft.add(Gather(1, 1), rows.operand, which.operand)).transpose(0, 2, 1, 3))
+    return found[0], found[1]
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "Attention": _attention,
+    "GroupQueryAttention": _grouped,
+    "MultiHeadAttention": _multi_head,
+    "QAttention": _quantized_attention,
+}
+TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

@@ -1,0 +1,170 @@
+"""Mixtures of experts: networks of two layers, of which each token takes a few by the scores of a router."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.node import Importer, Node
+from onert.ir import Array, DType, ModelError
+from onert.ir.ops.data_movement.fill import TopK
+from onert.ir.ops.data_movement.gather import OneHot
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.reduction.softmax import Softmax
+
+from . import DOMAIN
+from .packed import codes
+
+_INTERLEAVED, _BEHIND = 1, 2
+"""How the two halves of a fused SwiGLU lie."""
+_FUNCTIONS = {"relu": UnaryKind.RELU, "gelu": UnaryKind.GELU_TANH}
+
+
+def _optional(node: Node, index: int) -> Expression | None:
+    found = node.optional(index)
+    return None if found is None else Expression(node.draft, found)
+
+
+def _shares(node: Node, scores: Expression, mixing: Expression | None) -> Expression:
+    """The weight of each expert for each token, `[tokens, experts]`: 0 for all but the best `k`.
+
+    The scores' softmax over all experts, or over the best alone; or numbers that are given beside the scores.
+    """
+    d, count = node.draft, node.integer("k", 1)
+    experts = scores.known(1, "the router's scores")
+    if not 1 <= count <= experts:
+        raise ModelError(f"k is {count}, of {experts} experts")
+    best, places = d.add_many(TopK(DType.INT64), scores.operand, d.constant(count, DType.INT32))
+    one, zero = d.constant(1, scores.dtype), d.constant(0, scores.dtype)
+    rows = scores.of(d.add(OneHot(-1), places, d.constant(experts, DType.INT32), one, zero))
+    chosen = rows.sum(1, keep=False)
+    if mixing is not None:
+        taken = mixing * chosen
+        return taken / taken.sum(1) if node.flag("normalize_routing_weights") else taken
+    if node.flag("normalize_routing_weights"):
+        return (rows * scores.of(d.add(Softmax(), best)).expand(2)).sum(1, keep=False)
+    return scores.of(d.add(Softmax(), scores.operand)) * chosen
+
+
+def _mixed(
+    node: Node,
+    scores: Expression,
+    mixing: Expression | None,
+    weights: tuple[Expression | None, ...],
+    biases: tuple[Expression | None, ...],
+) -> int:
+    """Every expert's answer times its share, added. Weights are `[experts, outputs, inputs]`."""
+    if node.flag("use_sparse_mixer"):
+        raise ModelError("has attribute use_sparse_mixer, which is not supported")
+    x = Expression(node.draft, node.input(0))
+    first, second, third = weights
+    if first is None or second is None:
+        raise ModelError("has no weights for one of its two layers")
+    rows = x if x.rank == 2 else x.reshape(None, x.known(2, "the input"))
+    hidden = _layer(rows.expand(0), first, biases[0])
+    gate = None if third is None else _layer(rows.expand(0), third, biases[2])
+    answers = _layer(_activated(node, hidden, gate), second, biases[1])
+    shares = _shares(node, scores, mixing).transpose(1, 0).expand(2)
+    y = (answers * shares.cast(x.dtype)).sum(0, keep=False)
+    if x.rank == 3:
+        y = y.reshaped(x.size(0), x.size(1), x.known(2, "the input"))
+    return y.operand
+
+
+def _layer(x: Expression, weight: Expression, bias: Expression | None) -> Expression:
+    y = x @ weight.transpose(0, 2, 1)
+    return y if bias is None else y + bias.expand(1)
+
+
+def _activated(node: Node, x: Expression, gate: Expression | None) -> Expression:
+    name = node.text("activation_type", "relu")
+    if name == "swiglu":
+        return _gated(node, x, gate)
+    if name == "silu":
+        y = x * x.unary(UnaryKind.LOGISTIC)
+    elif name in _FUNCTIONS:
+        y = x.unary(_FUNCTIONS[name])
+    elif name == "identity":
+        y = x
+    else:
+        raise ModelError(f"activation_type is {name!r}, expected relu, gelu, silu, swiglu or identity")
+    return y if gate is None else y * gate
+
+
+def _gated(node: Node, x: Expression, line: Expression | None) -> Expression:
+    """`g * sigmoid(alpha * g) * (l + beta)`, g from above and l from both sides within a limit."""
+    fusion = node.integer("swiglu_fusion")
+    if line is None:
+        width = x.known(2, "the first layer")
+        if fusion not in (_INTERLEAVED, _BEHIND) or width % 2:
+            raise ModelError(f"swiglu_fusion is {fusion}, and there is no third layer, for {width} features")
+        half = width // 2
+        places = (
+            [range(0, width, 2), range(1, width, 2)] if fusion == _INTERLEAVED else [range(half), range(half, width)]
+        )
+        x, line = (x.take(list(each), 2) for each in places)
+    limit = node.number("swiglu_limit", math.inf)
+    if limit < math.inf:
+        x, line = x.at_most(limit), line.at_most(limit).at_least(-limit)
+    alpha, beta = node.number("activation_alpha", 1.0), node.number("activation_beta", 0.0)
+    return x * (x * alpha).unary(UnaryKind.LOGISTIC) * (line + beta)
+
+
+def _experts(node: Node) -> int:
+    """Inputs: tokens, scores, and for each of up to three layers weights and biases."""
+    given = [_optional(node, at) for at in range(1, 8)]
+    scores = given[0]
+    if scores is None:
+        raise ModelError("input 1 is absent, expected the router's scores")
+    return _mixed(node, scores, None, (given[1], given[3], given[5]), (given[2], given[4], given[6]))
+
+
+def _quantized(node: Node) -> int:
+    """Inputs: tokens, scores, for each of up to three layers weights, scales and biases, zero points, and shares."""
+    if node.text("quant_type", "int") != "int" or node.integer("weights_prepacked", 0) > 0:
+        raise ModelError(
+            f"quant_type is {node.text('quant_type', 'int')!r}, or weights are packed, which is not supported"
+        )
+    scores = Expression(node.draft, node.input(1))
+    weights = tuple(_unpacked(node, f"fc{at + 1}", 2 + 3 * at, 11 + at) for at in range(3))
+    biases = tuple(_optional(node, 4 + 3 * at) for at in range(3))
+    return _mixed(node, scores, _optional(node, 14), weights, biases)
+
+
+def _unpacked(node: Node, layer: str, at: int, zeros: int) -> Expression | None:
+    """The weights of a layer as real numbers, `(code - zero) * scale`, scales for each output or block of inputs."""
+    if not node.has(at):
+        return None
+    bits = node.integer(f"{layer}_expert_weight_bits") or node.integer("expert_weight_bits", 4)
+    if bits not in (2, 4, 8):
+        raise ModelError(f"weights of {layer} have {bits} bits, expected 2, 4 or 8")
+    packed, scale = node.constant(at, f"the weights of {layer}"), node.constant(at + 1, f"the scales of {layer}")
+    if packed.ndim != 3 or packed.dtype != np.uint8 or scale.ndim not in (2, 3) or scale.shape[:2] != packed.shape[:2]:
+        raise ModelError(f"weights of {layer} are {node.type(at)} with scales {node.type(at + 1)}")
+    node.draft.memory.spend(packed.size * (8 // bits) * 4, "unpacking weights")
+    values = codes(packed, bits).astype(np.float32)
+    scale = scale.reshape(*scale.shape[:2], -1).astype(np.float32)
+    blocks = scale.shape[2]
+    if not blocks or values.shape[2] % blocks:
+        raise ModelError(f"weights of {layer} are {node.type(at)} with scales {node.type(at + 1)}")
+    zero: Array = np.full((), 1 << (bits - 1), np.float32)
+    if node.has(zeros):
+        given = node.constant(zeros, f"the zero points of {layer}")
+        if given.ndim not in (2, 3) or given.shape[0] != scale.shape[0]:
+            raise ModelError(f"zero points of {layer} are {node.type(zeros)} with scales {node.type(at + 1)}")
+        line = codes(given, bits).reshape(
+            scale.shape[0], -1 if given.ndim == 2 else given.shape[1], -1 if given.ndim == 3 else 1
+        )
+        zero = line[:, : scale.shape[1], :blocks].astype(np.float32)
+        if zero.shape != scale.shape:
+            raise ModelError(f"zero points of {layer} are {node.type(zeros)} with scales {node.type(at + 1)}")
+        zero = np.repeat(zero, values.shape[2] // blocks, 2)
+    real = (values - zero) * np.repeat(scale, values.shape[2] // blocks, 2)
+    x = Expression(node.draft, node.input(0))
+    return x.of(node.draft.constant(real.astype(x.dtype.numpy), x.dtype))
+
+
+_IMPORTERS: dict[str, Importer] = {"MoE": _experts, "QMoE": _quantized}
+TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

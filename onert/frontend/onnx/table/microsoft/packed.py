@@ -1,0 +1,101 @@
+"""Weights of a few bits: products with them, and rows of tables that are made of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.node import Importer, Node
+from onert.frontend.onnx.table.layers.products import multiplied
+from onert.ir import Array, DType, ModelError
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.shape import normalize_axis
+
+from . import DOMAIN
+
+
+def codes(octets: Array, bits: int) -> Array:
+    """Elements of a few bits along the last axis, the first in the lowest ones."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    parts: Array = (octets[..., None].astype(np.uint8) >> shifts) & np.uint8((1 << bits) - 1)
+    return parts.reshape(*octets.shape[:-1], -1)
+
+
+def _product(node: Node) -> int:
+    """x times a matrix of 4 or 8 bits, quantised in blocks along each column: x, b, scales, zero points, -, bias.
+
+    `b` is [N, blocks, bytes], its first element in the lowest bits; a zero point that is absent is the middle.
+    """
+    d = node.draft
+    k, n, bits, block = node.integer("K"), node.integer("N"), node.integer("bits", 4), node.integer("block_size", 32)
+    if bits not in (2, 4, 8) or block < 1 or n < 1 or k < 1 or node.has(4):
+        raise ModelError(f"has {bits} bits in blocks of {block} for {k} x {n}, which is not supported")
+    blocks = -(-k // block)
+    packed = node.constant(1, "the weights").reshape(-1)
+    if packed.size * 8 != n * blocks * block * bits:
+        raise ModelError(f"the weights have {packed.size} bytes, expected {n * blocks * block * bits // 8}")
+    d.memory.spend(n * blocks * block * 4, "unpacking weights")
+    values = codes(packed, bits).reshape(n, blocks, block).astype(np.float32)
+    scales = node.constant(2, "the scales").reshape(n, blocks, 1).astype(np.float32)
+    if node.has(3):
+        given = node.constant(3, "the zero points")
+        rows = given if given.dtype.kind == "f" else codes(given.reshape(n, -1), bits)
+        zeros = rows.reshape(n, -1)[:, :blocks].astype(np.float32)[..., None]
+    else:
+        zeros = np.full((n, blocks, 1), 1 << (bits - 1), np.float32)
+    weights = ((values - zeros) * scales).reshape(n, -1)[:, :k]
+    x = Expression(d, node.input(0))
+    matrix = d.constant(np.ascontiguousarray(weights.T).astype(x.dtype.numpy), x.dtype)
+    y = x.of(multiplied(d, x.operand, matrix))
+    return (y + Expression(d, node.input(5)) if node.has(5) else y).operand
+
+
+def _rows(node: Node) -> int:
+    """Rows of a table, taken as they are stored, in blocks along the last axis, and then made real numbers.
+
+    Inputs: the table, indices, scales, zero points.
+    """
+    d = node.draft
+    table, indices, scales = (Expression(d, node.input(at)) for at in range(3))
+    rank, block = table.rank, node.integer("block_size", 128)
+    gathered = normalize_axis(node.integer("gather_axis"), rank)
+    along = normalize_axis(node.integer("quantize_axis", 1), rank)
+    if gathered == rank - 1 or along != rank - 1 or block < 1:
+        raise ModelError(f"takes rows of axis {gathered} in blocks of {block} along axis {along} of {table.type}")
+    octets = table.dtype is DType.UINT8
+    bits = node.integer("bits", 4) if octets else table.dtype.bits
+    if bits not in (2, 4, 8) or not table.dtype.is_integer:
+        raise ModelError(f"the table is {table.type} of {bits} bits, which is not supported")
+    size = table.shape[gathered]
+    indices = indices.cast(DType.INT64)
+    if size is not None:
+        indices = (indices < 0).choose(indices + size, indices)
+    zero: Expression | float = float(1 << (bits - 1)) if octets else 0.0
+    packed = bits if octets else 8
+    values = _whole(table.take(indices, gathered), packed)
+    if node.has(3):
+        zero = _whole(Expression(d, node.input(3)).take(indices, gathered), packed).cast(scales.dtype)
+    scale, values = scales.take(indices, gathered), values.cast(scales.dtype)
+    width, blocks = values.known(values.rank - 1, "the table"), scale.known(scale.rank - 1, "the scales")
+    if blocks != -(-width // block):
+        raise ModelError(f"there are {blocks} scales for rows of {width} in blocks of {block}")
+    places = [at // block for at in range(width)]
+    if isinstance(zero, Expression):
+        zero = zero.take(places, zero.rank - 1)
+    return ((values - zero) * scale.take(places, scale.rank - 1)).operand
+
+
+def _whole(x: Expression, bits: int) -> Expression:
+    """Bytes as their elements of a few bits, the first in the lowest."""
+    if bits == 8:
+        return x
+    count = 8 // bits
+    shifts = x.of(x.draft.constant(np.arange(0, 8, bits, dtype=np.uint8), DType.UINT8))
+    parts = x.expand(x.rank).binary(BinaryKind.SHIFT_RIGHT, shifts)
+    parts = parts.binary(BinaryKind.BITWISE_AND, float((1 << bits) - 1))
+    sizes: list[int | Expression] = [x.size(axis) for axis in range(x.rank - 1)]
+    return parts.reshaped(*sizes, count * x.known(x.rank - 1, "the table"))
+
+
+_IMPORTERS: dict[str, Importer] = {"GatherBlockQuantized": _rows, "MatMulNBits": _product}
+TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}

@@ -1,0 +1,116 @@
+"""ONNX's own operators under com.microsoft, as they are or with channels last, and small ones beside them."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from onert.frontend.onnx.building import to_back, to_front
+from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.node import Importer, Node
+from onert.frontend.onnx.table.elements.activations import TABLE as ACTIVATIONS
+from onert.frontend.onnx.table.elements.indexing import TABLE as INDEXING
+from onert.frontend.onnx.table.elements.padding import TABLE as PADDING
+from onert.frontend.onnx.table.elements.quantization import TABLE as QUANTIZATION
+from onert.frontend.onnx.table.elements.shapes import TABLE as SHAPES
+from onert.frontend.onnx.table.layers.normalization import TABLE as NORMALIZATIONS
+from onert.frontend.onnx.table.layers.pooling import TABLE as POOLS
+from onert.frontend.onnx.table.vision import TABLE as VISION
+from onert.ir import DType, ModelError
+from onert.ir.ops.data_movement.reshape import ExpandDims
+from onert.ir.ops.elementwise.unary import UnaryKind
+
+from . import DOMAIN
+
+NEWEST = 28
+"""The version of ONNX's operators that are meant."""
+
+
+def as_standard(importer: Importer) -> Importer:
+    """An operator that is one of ONNX's own newest under another domain."""
+    return lambda node: importer(evolve(node, version=NEWEST))
+
+
+def channels_first(importer: Importer, *, always: bool = False) -> Importer:
+    """An operator whose first input and result have their channels last, always or where an attribute says so."""
+
+    def build(node: Node) -> int:
+        turned = always or node.flag("channels_last")
+        x = Expression(node.draft, node.input(0))
+        if turned:
+            x = x.transpose(*to_back(x.rank))
+        found = importer(evolve(node, inputs=(x.operand, *node.inputs[1:]), version=NEWEST))
+        if not isinstance(found, int):
+            raise ModelError("gives several results, expected one")
+        y = x.of(found)
+        return (y.transpose(*to_front(y.rank)) if turned else y).operand
+
+    return build
+
+
+def _expanded(node: Node) -> int:
+    return node.draft.add(ExpandDims(), node.input(0), node.input(1))
+
+
+def _range(node: Node) -> int:
+    d = node.draft
+    one = node.input(2) if node.has(2) else d.constant(1, node.type(0).dtype)
+    parts = [Expression(d, operand).scalar().operand for operand in (node.input(0), node.input(1), one)]
+    found = SHAPES["", "Range"](evolve(node, inputs=tuple(parts)))
+    assert isinstance(found, int)
+    return found
+
+
+def _distances(node: Node) -> int:
+    """Of each row of one matrix to each of another: the sum of squared differences, or its root."""
+    metric = node.text("metric", "sqeuclidean")
+    if metric not in ("euclidean", "sqeuclidean"):
+        raise ModelError(f"metric is {metric!r}, expected euclidean or sqeuclidean")
+    x, y = (Expression(node.draft, node.input(at)) for at in range(2))
+    found = (x.expand(1) - y.expand(0)).unary(UnaryKind.SQUARE).sum(2, keep=False)
+    return (found.unary(UnaryKind.SQRT) if metric == "euclidean" else found).operand
+
+
+def _gated_sum(node: Node) -> int:
+    x, y, gate = (Expression(node.draft, node.input(at)) for at in range(3))
+    return (x + y * gate).operand
+
+
+def _scaled_silu(node: Node) -> int:
+    x = Expression(node.draft, node.input(0))
+    scaled = (
+        x * Expression(node.draft, node.input(1)).scalar().cast(x.dtype)
+        if node.has(1)
+        else x * node.number("alpha", 1.0)
+    )
+    return (scaled * scaled.unary(UnaryKind.LOGISTIC)).operand
+
+
+def _sampled(node: Node) -> int:
+    """GridSample as it was at first: its modes have other names."""
+    return VISION["", "GridSample"](node)  # type: ignore[return-value]
+
+
+def _wide_product(node: Node) -> int:
+    """Products of 16-bit integers, summed in 32."""
+    x, y = (Expression(node.draft, node.input(at)).cast(DType.INT32) for at in range(2))
+    return (x @ y).operand
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "CDist": _distances,
+    "DequantizeLinear": as_standard(QUANTIZATION["", "DequantizeLinear"]),
+    "ExpandDims": _expanded,
+    "GatedAdd": _gated_sum,
+    "GatherND": as_standard(INDEXING["", "GatherND"]),
+    "Gelu": as_standard(ACTIVATIONS["", "Gelu"]),
+    "GridSample": _sampled,
+    "LayerNormalization": as_standard(NORMALIZATIONS["", "LayerNormalization"]),
+    "MatMulInteger16": _wide_product,
+    "NhwcMaxPool": channels_first(POOLS["", "MaxPool"], always=True),
+    "Pad": as_standard(PADDING["", "Pad"]),
+    "QuantizeLinear": as_standard(QUANTIZATION["", "QuantizeLinear"]),
+    "Range": _range,
+    "ScaledSiLU": _scaled_silu,
+    "Trilu": as_standard(INDEXING["", "Trilu"]),
+}
+TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
