@@ -191,6 +191,7 @@ _STORED = tuple(
 _TO = (_s(0.05), np.uint8(110))
 _IMAGE = (octets(1, 3, 6, 6), _s(0.02), np.uint8(120))
 _VECTORS = {"support_vectors": floats(18).tolist(), "kernel_params": [0.5, 0.1, 2.0]}
+_CATEGORIES = {"cats_int64s": [1, 2], "cats_strings": ["a", "b"], "default_string": "z"}
 _TABLE_OF = {"block_size": 16, "quantize_axis": 1, "gather_axis": 0}
 MORE: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
     *(
@@ -358,13 +359,7 @@ MORE: list[tuple[str, str, tuple[Any, ...], dict[str, Any], int]] = [
             ("SIGMOID", 3, True, "SOFTMAX"),
         )
     ),
-    (
-        LEARNING,
-        "CategoryMapper",
-        (np.int64([[1, 2], [5, 1]]),),
-        {"cats_int64s": [1, 2], "cats_strings": ["a", "b"], "default_string": "z"},
-        1,
-    ),
+    (LEARNING, "CategoryMapper", (np.int64([[1, 2], [5, 1]]),), _CATEGORIES, 1),
 ]
 
 REFUSED = {
