@@ -47,6 +47,32 @@ def _stored(dtype: DType, *shape: int) -> Array:
     return spread(shape, *dtype.limits, 37 + 2 * len(shape)).astype(dtype.numpy)
 
 
+def _of_127(rows: int, features: int) -> Array:
+    """Whole numbers whose greatest magnitude in each row is 127: as bytes they stand for themselves."""
+    out = spread((rows, features), -126, 126, 41).astype(np.float32)
+    out[:, 0] = 127
+    return out
+
+
+def _from_minus_one(rows: int, features: int) -> Array:
+    """Each row reaches from -1 to 0: quantised without a rest in 255 steps, the least of them -1."""
+    out = -spread((rows, features), 0, 1, 7).astype(np.float32)
+    out[:, :2] = -1, 0
+    return out
+
+
+def _in_blocks(x: Array, y: Array, run: int) -> Array:
+    """The product where runs of terms have scales of 1/2, 2 and 1/4 in turn."""
+    scaled = y.astype(np.float32) * np.repeat(np.float32([0.5, 2.0, 0.25]), run)
+    out: Array = x @ scaled.T
+    return out
+
+
+def _clipped(sums: Array) -> Array:
+    """Sums whose scale is that of the result."""
+    return np.clip(sums, -128, 127).astype(np.int8)
+
+
 def _real_sums(x: Array, x_zero: int, y: Array, y_zero: int) -> Array:
     """The exact product of what bytes with scales of 1/4 and 1/8 stand for."""
     out: Array = ((x.astype(np.float64) - x_zero) / 4 @ ((y.astype(np.float64) - y_zero) / 8)).astype(np.float32)
@@ -186,6 +212,32 @@ CASES = [
         constant=(1, 2),
         tolerance=3e-7,
     ),
+    *(
+        Case(
+            f"dynamic range, {dtype.name.lower()} filter of {features}",
+            FullyConnected(),
+            (_of_127(3, features), _stored(dtype, 5, features)),
+            ((_of_127(3, features) @ _stored(dtype, 5, features).T.astype(np.float32)) * np.float32(0.25),),
+            (None, scales),
+            dtypes=(DType.FLOAT32, dtype),
+            constant=(1,),
+        )
+        for dtype in (DType.INT4, DType.INT2)
+        for features, scales in ((6, _q(0.25)), (37, Quantization((0.25,) * 5, (0,) * 5, 0)))
+    ),
+    *(
+        Case(
+            f"int2 filter of {features}",
+            FullyConnected(),
+            (_stored(DType.INT8, 3, features), _stored(DType.INT2, 5, features)),
+            (_clipped(_stored(DType.INT8, 3, features).astype(int) @ _stored(DType.INT2, 5, features).T),),
+            (_q(0.5), _q(0.25)),
+            (_q(0.125),),
+            dtypes=(DType.INT8, DType.INT2),
+            constant=(1,),
+        )
+        for features in (3, 37)
+    ),
     Case(
         "int4 filter in blocks",
         FullyConnected(),
@@ -195,6 +247,19 @@ CASES = [
         (None, Quantization((0.5, 2.0, 0.25, 4.0), (0,) * 4, 1, 2)),
         dtypes=(DType.FLOAT32, DType.INT4),
         constant=(1,),
+    ),
+    *(
+        Case(
+            f"{dtype.name.lower()} filter in blocks of sixteen, {rows} rows",
+            FullyConnected(),
+            (_from_minus_one(rows, 48), _stored(dtype, 5, 48)),
+            (_in_blocks(_from_minus_one(rows, 48), _stored(dtype, 5, 48), 16),),
+            (None, Quantization((0.5, 2.0, 0.25) * 5, (0,) * 15, 1, 16)),
+            dtypes=(DType.FLOAT32, dtype),
+            constant=(1,),
+        )
+        for dtype in (DType.INT8, DType.INT4, DType.INT2)
+        for rows in (1, 5)
     ),
     Case("matrices", BatchMatMul(), (_A, _Y), (_BATCHED.astype(np.float32),)),
     Case(

@@ -22,11 +22,11 @@ from onert_llvm.kernels.contraction.int8_microkernel import GROUP
 from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.schedule.cost_model import Shape, fetching, product_tile, registers_together, row_work
 from onert_llvm.schedule.weight_packing import (
+    PACKS,
     channel_order,
     folded_bias,
     pack_columns,
     pack_depthwise_int8,
-    pack_int8,
     pack_reals,
     panel_bytes_int8,
     panels,
@@ -74,7 +74,7 @@ class Layer:
         return kind, {"columns": guarded(columns), **{n: values[n] for n in kind.slots if n in values}}
 
 
-def _layer(n: int, terms: int, signed: bool, large: bool, seed: int = 0) -> Layer:
+def layer_of(n: int, terms: int, signed: bool, large: bool, seed: int = 0) -> Layer:
     rng = np.random.default_rng(seed)
     low, high = (-128, 127) if signed else (0, 255)
     reals = rng.uniform(0.001, 3.0, n) if large else rng.uniform(0.2, 1.0, n) / (150 * terms**0.5)
@@ -83,16 +83,16 @@ def _layer(n: int, terms: int, signed: bool, large: bool, seed: int = 0) -> Laye
     return Layer(rng.integers(-3000, 3000, n), mantissas, shifts, int(zeros[0]), int(zeros[1]), low + 3, high)
 
 
-def _bytes(shape: tuple[int, ...], signed: bool, seed: int = 0) -> Array:
+def bytes_of(shape: tuple[int, ...], signed: bool, seed: int = 0) -> Array:
     dtype = np.int8 if signed else np.uint8
     limits = np.iinfo(dtype)
     return np.random.default_rng(seed).integers(limits.min, limits.max + 1, shape).astype(dtype)
 
 
-def _product_slots(c: Array, m: int, n: int, w: Array, tile: Tile, isa: Isa, mc: int) -> dict[str, Any]:
-    step = panel_bytes_int8(*w.shape[:-1] if w.ndim == 3 else (1, w.shape[0]), tile.columns, isa)
+def product_slots(c: Array, m: int, n: int, w: Array, tile: Tile, isa: Isa, mc: int, bits: int = 8) -> dict[str, Any]:
+    step = panel_bytes_int8(*w.shape[:-1] if w.ndim == 3 else (1, w.shape[0]), tile.columns, isa, bits)
     shape = {"m": m, "n": n, "mc": mc, "panels": panels(n, tile.columns, isa), "panel_bytes": step}
-    matrix = guarded(pack_int8(w, tile.columns, isa))
+    matrix = guarded(PACKS[bits](w, tile.columns, isa))
     return {"b": matrix, "c": c, **shape, **dict.fromkeys(tile.slots, matrix)}
 
 
@@ -103,13 +103,13 @@ def _product_slots(c: Array, m: int, n: int, w: Array, tile: Tile, isa: Isa, mc:
     ("m", "k", "n"), [(1, 1, 1), (1, 70, 33), (3, 5, 64), (13, 64, 40), (20, 31, 100), (50, 259, 16)]
 )
 def test_products_are_exact(isa: Isa, m: int, k: int, n: int, signed: bool, large: bool) -> None:
-    x, w, layer = _bytes((m, k), signed), _bytes((k, n), True, 1), _layer(n, k, signed, large)
+    x, w, layer = bytes_of((m, k), signed), bytes_of((k, n), True, 1), layer_of(n, k, signed, large)
     tile = fetching(product_tile(m, n, k, isa, integer=True), isa)
     c = guarded(np.zeros((m, n), x.dtype))
     work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k)
     how, scale = layer.scaled(w, isa, signed)
     assert (how.scaling is Scaling.WIDE) == large
-    slots = _product_slots(c, m, n, w, tile, isa, work.mc) | scale
+    slots = product_slots(c, m, n, w, tile, isa, work.mc) | scale
     slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n}
     run(KernelSpec(GemmInt8(tile, k % GROUP[isa.dot], signed, how), isa), work.tiles, slots, pieces=2)
     np.testing.assert_array_equal(c, layer.expected((x.astype(np.int64) - layer.input_zero) @ w.astype(np.int64)))
@@ -120,12 +120,12 @@ def test_products_are_exact(isa: Isa, m: int, k: int, n: int, signed: bool, larg
 @pytest.mark.parametrize("k", [1, 37, 64, 130])
 def test_weights_may_have_a_zero_point(isa: Isa, k: int, signed: bool) -> None:
     m, n, zero = 9, 21, -7
-    x, w, layer = _bytes((m, k), signed), _bytes((k, n), True, 1), _layer(n, k, signed, False)
+    x, w, layer = bytes_of((m, k), signed), bytes_of((k, n), True, 1), layer_of(n, k, signed, False)
     tile = fetching(product_tile(m, n, k, isa, integer=True), isa)
     c = guarded(np.zeros((m, n), x.dtype))
     work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k)
     how, scale = layer.scaled(w, isa, signed, zero)
-    slots = _product_slots(c, m, n, w, tile, isa, work.mc) | scale
+    slots = product_slots(c, m, n, w, tile, isa, work.mc) | scale
     slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n}
     run(KernelSpec(GemmInt8(tile, k % GROUP[isa.dot], signed, how), isa), work.tiles, slots)
     np.testing.assert_array_equal(
@@ -139,13 +139,13 @@ def test_weights_may_have_a_zero_point(isa: Isa, k: int, signed: bool) -> None:
 @pytest.mark.parametrize("picture", PICTURES)
 def test_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, signed: bool) -> None:
     n, taps, channels = 40, picture.window[0] * picture.window[1], picture.channels
-    x, w = _bytes(picture.shape, signed), _bytes((taps, channels, n), True, 1)
-    layer = _layer(n, taps * channels, signed, False)
+    x, w = bytes_of(picture.shape, signed), bytes_of((taps, channels, n), True, 1)
+    layer = layer_of(n, taps * channels, signed, False)
     tile = fetching(product_tile(picture.rows, n, taps * channels, isa, integer=True), isa)
     c = guarded(np.zeros((picture.rows, n), x.dtype))
     work = row_work(Shape(picture.rows, n, 1), tile, panels(n, tile.columns, isa), taps * channels)
     how, scale = layer.scaled(w, isa, signed, zero)
-    slots = _product_slots(c, picture.rows, n, w, tile, isa, work.mc) | scale
+    slots = product_slots(c, picture.rows, n, w, tile, isa, work.mc) | scale
     slots |= picture.slots(guarded(x), guarded(np.full(channels, layer.input_zero, x.dtype))) | {
         "k": channels,
         "ldc": n,
@@ -173,16 +173,16 @@ def test_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, signed: b
 def test_windows_of_few_channels_are_exact(isa: Isa, picture: Picture, zero: int, signed: bool) -> None:
     n, patch = 24, Patch(picture.window[0], picture.window[1] * picture.channels)
     x, w, layer = (
-        _bytes(picture.shape, signed),
-        _bytes((patch.depth, n), True, 1),
-        _layer(n, patch.depth, signed, False),
+        bytes_of(picture.shape, signed),
+        bytes_of((patch.depth, n), True, 1),
+        layer_of(n, patch.depth, signed, False),
     )
     tile = product_tile(picture.rows, n, patch.depth, isa, integer=True)
     c = guarded(np.zeros((picture.rows, n), x.dtype))
     work = row_work(Shape(picture.rows, n, 1), tile, panels(n, tile.columns, isa), patch.depth)
     how, scale = layer.scaled(w, isa, signed, zero)
     rows = w.reshape(patch.height, patch.segment, n)
-    slots = _product_slots(c, picture.rows, n, rows, tile, isa, work.mc) | scale | {"ldc": n}
+    slots = product_slots(c, picture.rows, n, rows, tile, isa, work.mc) | scale | {"ldc": n}
     slots |= picture.slots(guarded(x), guarded(np.full(picture.channels, layer.input_zero, x.dtype)))
     run(KernelSpec(PatchConvInt8(tile, patch, signed, how), isa), work.tiles, slots)
     seen = picture.windows(x, layer.input_zero).astype(np.int64).reshape(picture.rows, -1) - layer.input_zero
@@ -195,8 +195,8 @@ def test_windows_of_few_channels_are_exact(isa: Isa, picture: Picture, zero: int
 @pytest.mark.parametrize("picture", PICTURES)
 def test_depthwise_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, signed: bool) -> None:
     taps, channels = picture.window[0] * picture.window[1], picture.channels
-    x, w = _bytes(picture.shape, signed), _bytes((*picture.window, channels), True, 1)
-    layer = _layer(channels, taps, signed, False)
+    x, w = bytes_of(picture.shape, signed), bytes_of((*picture.window, channels), True, 1)
+    layer = layer_of(channels, taps, signed, False)
     path, wide = slide(picture.window, picture.stride[1], picture.dilation[1], channels, isa), registers_together(isa)
     places = channel_order(channels, wide, isa)
     c = guarded(np.zeros((picture.rows, channels), x.dtype))

@@ -21,6 +21,9 @@ from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.vision_audio.resize import ResizeBilinear
 from onert_llvm.lower.rule import Rule, rule
 
+_STORED = frozenset((DType.INT8, DType.UINT8, DType.INT4, DType.INT2))
+"""Integers of 8 bits or less, a byte each in memory."""
+
 BYTES: dict[type[Op], Rule] = {
     Conv2D: rule("contraction.int8_conv_fc", "lower_convolution", tabled=True),
     DepthwiseConv2D: rule("contraction.int8_conv_fc", "lower_depthwise", tabled=True),
@@ -44,6 +47,9 @@ _DYNAMIC: dict[type[Op], Rule] = {
     TransposeConv2D: _TRANSPOSED,
 }
 """Floats with filters of bytes."""
+
+_BLOCKS = rule("contraction.byte_products.blocks", anchor=True)
+"""Floats with filters whose scales change along a row."""
 
 _REAL: dict[type[Op], Rule] = {
     Conv2D: rule("contraction.byte_products.layers", "lower_convolution", anchor=True),
@@ -74,13 +80,15 @@ _TABLES = (
 
 def rules(op: Op, types: CallTypes) -> Iterator[Rule]:
     """The rules that may apply to an operation that reads or makes bytes, the best first."""
-    if any(t is not None and t.dtype in (DType.INT8, DType.UINT8) for t in (*types.inputs, *types.outputs)):
+    if any(t is not None and t.dtype in _STORED for t in (*types.inputs, *types.outputs)):
         table = BYTES
         if type(op) in _REAL and types.output.dtype is DType.FLOAT32 and types.input(0).dtype is not DType.FLOAT32:
             table = _REAL
         elif type(op) in _DYNAMIC and types.output.dtype is DType.FLOAT32:
             several = type(op) in _IMAGES and types.input(0).shape[0] != 1
             table = _IMAGES if several else _DYNAMIC
+            if isinstance(op, FullyConnected):
+                yield _BLOCKS
         elif isinstance(op, BatchMatMul) and types.output.dtype is DType.INT32:
             yield _SUMS
         if type(op) in table:

@@ -43,6 +43,9 @@ _LEAST_AHEAD = 8192
 _PER_ROW = 0.6
 """What a row of bytes takes at every step to be spread over the lanes, in products."""
 
+_MANY_REGISTERS = 32
+"""So many registers, and a processor has room for four rows by three registers of columns twice."""
+
 _PER_BLOCK = 12.0
 """Cycles to begin and end a tile, beside its inner loop."""
 
@@ -196,6 +199,20 @@ def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns) -> Tile:
     small = 4 * shape.k * wide * isa.f32 < _LEAST_AHEAD and (wide == 1 or not cut.padded)
     ahead = 0 if shape.integer or small else wide if stream else min(4, -(-wide // blocks))
     return Tile(mr, cut, few, ahead * few, stream and ahead > 0)
+
+
+def run_tile(m: int, n: int, isa: Isa) -> Tile:
+    """The tile for a product of bytes whose runs of terms are scaled: it has whole sums and sums of floats at once.
+
+    One row has more columns, so that its sums do not wait for one another.
+    """
+    large = isa.registers >= _MANY_REGISTERS
+    rows = 4 if large else 2
+    several = hint(m) >= rows
+    _require(m >= rows if several else m < rows)
+    if several:
+        return Tile(rows, columns(n, 3 if large else 2, isa))
+    return Tile(1, columns(n, 4 if large else 3, isa))
 
 
 @frozen

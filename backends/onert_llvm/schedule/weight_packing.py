@@ -9,7 +9,7 @@ import numpy as np
 from onert.ir import Array
 from onert_llvm.kernels.arithmetic.interleave_x86 import order
 from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP, offset
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP, offset, step_terms
 from onert_llvm.kernels.contraction.register_tile import Columns
 from onert_llvm.runtime.aligned_memory import zeros
 from onert_llvm.target.isa import Isa
@@ -79,10 +79,61 @@ def pack_int8(weights: Array, columns: Columns, isa: Isa) -> Array:
     return packed
 
 
-def panel_bytes_int8(taps: int, depth: int, columns: Columns, isa: Isa) -> int:
-    """The bytes from one panel of `[taps, depth]` rows to the next."""
-    group = GROUP[isa.dot]
-    return taps * -(-depth // group) * group * (columns.vectors or columns.tail) * isa.f32
+def pack_narrow(weights: Array, columns: Columns, isa: Isa, bits: int) -> Array:
+    """The same for `weights[1, k, n]` of so many `bits`.
+
+    A panel is `[ceil(k / (group * 8 / bits)), width, group]`: a byte holds the weights of `8 / bits` groups, the first
+    lowest.
+    """
+    together, group = 8 // bits, GROUP[isa.dot]
+    _, depth, n = weights.shape
+    missing = -depth % (group * together)
+    bytes_ = pack_int8(np.pad(weights, ((0, 0), (0, missing), (0, 0))), columns, isa).view(np.uint8)
+    groups, width = (depth + missing) // group, columns.vectors * isa.f32
+    split = (n // width * width if width else 0) * (depth + missing)
+    packed = zeros(len(bytes_) // together, np.uint8)
+    for first, last, across in ((0, split, width * group), (split, len(bytes_), (len(bytes_) - split) // groups)):
+        if first < last:
+            rows = bytes_[first:last].reshape(-1, together, across)
+            out = packed[first // together : last // together].reshape(-1, across)
+            for i in range(together):
+                out |= (rows[:, i] & ((1 << bits) - 1)) << (bits * i)
+    return packed.view(np.int8)
+
+
+def pack_int4(weights: Array, columns: Columns, isa: Isa) -> Array:
+    """`pack_narrow` of weights of four bits."""
+    return pack_narrow(weights, columns, isa, 4)
+
+
+def pack_int2(weights: Array, columns: Columns, isa: Isa) -> Array:
+    """`pack_narrow` of weights of two bits."""
+    return pack_narrow(weights, columns, isa, 2)
+
+
+PACKS = {8: pack_int8, 4: pack_int4, 2: pack_int2}
+"""What packs weights by their bits."""
+
+
+def pack_run_scales(scales: Array, columns: Columns, isa: Isa) -> Array:
+    """The float32 `scales[n, runs]` as panels `[runs, width]`, beside those of the weights."""
+    n, runs = scales.shape
+    width, tail = columns.vectors * isa.f32, (columns.vectors if columns.padded else columns.tail) * isa.f32
+    split = n // width * width if width else 0
+    filled = np.zeros((split + (tail if split < n else 0), runs), np.float32)
+    filled[:n] = scales
+    out = zeros(filled.size, np.float32)
+    if split:
+        out[: split * runs].reshape(-1, runs, width)[:] = filled[:split].reshape(-1, width, runs).transpose(0, 2, 1)
+    if split < n:
+        out[split * runs :].reshape(runs, tail)[:] = filled[split:].T
+    return out
+
+
+def panel_bytes_int8(taps: int, depth: int, columns: Columns, isa: Isa, bits: int = 8) -> int:
+    """The bytes from one panel of `[taps, depth]` rows, of weights of so many bits, to the next."""
+    steps = -(-depth // step_terms(isa, bits))
+    return taps * steps * GROUP[isa.dot] * (columns.vectors or columns.tail) * isa.f32
 
 
 def scaling(bounds: Array, multipliers: Multipliers, zero_point: int) -> Scaling:

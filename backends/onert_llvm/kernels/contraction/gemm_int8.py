@@ -21,9 +21,9 @@ from .float_microkernel import Accumulators, accumulators
 from .im2col import Patch, gather, padding_of, room
 from .implicit_im2col import SLOTS as WINDOW
 from .implicit_im2col import each_tap, origin, origins
-from .int8_microkernel import GROUP, multiply_add_int8
+from .int8_microkernel import GROUP, multiply_add_int8, narrow_shift
 from .register_tile import SLOTS, Block, Row, Tile, each_block
-from .scaled_results import Scaled
+from .scaled_results import Real, Scaled
 from .zero_point_row_sums import add_row_sums, sum_of_lanes
 
 NARROW = Requantize()
@@ -36,13 +36,15 @@ Products = Callable[[Accumulators], None]
 class GemmInt8(Value):
     """A product with the rows of A `lda` bytes apart, those of C `ldc`; `rest` is k modulo the target's group.
 
-    `signed` says what activations and results are; weights are packed as signed bytes by `packing.pack_int8`.
+    `signed` says what activations and results are; weights are packed as signed bytes by `packing.pack_int8`, those
+    of fewer `bits` by `pack_narrow`: `rest` is then k modulo the terms whose weights share bytes.
     """
 
     tile: Tile
     rest: int
     signed: bool = True
     requantize: Requantize | Dynamic | Scaled = NARROW
+    bits: int = 8
 
     @property
     def name(self) -> str:
@@ -61,9 +63,11 @@ class GemmInt8(Value):
                 k,
                 task,
                 block,
-                _Ending(self.requantize, self.signed),
+                _Ending(self.requantize, self.signed, shift=narrow_shift(self.bits)),
                 lambda sums: add_row_sums(k, sums, rows, depth, self.signed),
-                lambda acc: multiply_add_int8(k, acc, rows, panel, depth, self.rest, self.signed, block.fetch),
+                lambda acc: multiply_add_int8(
+                    k, acc, rows, panel, depth, self.rest, self.signed, block.fetch, self.bits
+                ),
             )
 
         each_block(k, task, begin, end, self.tile, body)
@@ -193,23 +197,36 @@ class _Windows:
 
 @frozen
 class _Ending(Value):
-    """What becomes of the sums, and whether bytes are signed; whether that is written out for every row."""
+    """What becomes of the sums, and whether bytes are signed; whether that is written out for every row.
+
+    Sums of products are shifted down by `shift` bits before that.
+    """
 
     how: Requantize | Dynamic | Scaled
     signed: bool
     little: bool = True
+    shift: int = 0
+
+    def sums(self, k: Kernel, block: Block, start: Sequence[Val], add_products: Products) -> list[list[Val]]:
+        """The sums of each row by register of columns, those of the products and `start`."""
+        if not self.shift:
+            acc = accumulators(k, start, block.count)
+            add_products(acc)
+            return [[x.get() for x in row] for row in acc]
+        acc = accumulators(k, [k.zeros(I32, k.isa.f32)] * len(start), block.count)
+        add_products(acc)
+        return [[(x.get() >> self.shift) + first for x, first in zip(row, start, strict=True)] for row in acc]
 
 
 def _finish(k: Kernel, task: Task, block: Block, ending: _Ending, add_sums: Sums, add_products: Products) -> None:
     """One tile from its first value to memory."""
     if isinstance(ending.how, Dynamic | Scaled):
-        _finish_floats(k, task, block, ending.how, add_products)
+        _finish_floats(k, task, block, ending, ending.how, add_products)
         return
     how = ending.how
     columns = range(block.vectors)
     corrections = _corrections(k, task, how, block, add_sums)
-    acc = accumulators(k, [bias(k, task, how, block.at(j)) for j in columns], block.count)
-    add_products(acc)
+    sums = ending.sums(k, block, [bias(k, task, how, block.at(j)) for j in columns], add_products)
     c = task.view("c", I8, task.i64("ldc"), 1)
 
     def column(j: int) -> Callable[[Row, Val], None]:
@@ -222,13 +239,18 @@ def _finish(k: Kernel, task: Task, block: Block, ending: _Ending, add_sums: Sums
 
         return write
 
-    block.finish([[x.get() for x in row] for row in acc], column, ending.little, corrections)
+    block.finish(sums, column, ending.little, corrections)
 
 
-def _finish_floats(k: Kernel, task: Task, block: Block, how: Dynamic | Scaled, add_products: Products) -> None:
-    columns = range(block.vectors)
-    acc = accumulators(k, [how.start(k, task, block.at(j)) for j in columns], block.count)
-    add_products(acc)
+def _finish_floats(
+    k: Kernel, task: Task, block: Block, ending: _Ending, how: Dynamic | Scaled, add_products: Products
+) -> None:
+    start = [how.start(k, task, block.at(j)) for j in range(block.vectors)]
+    store_floats(k, task, block, how, ending.sums(k, block, start, add_products))
+
+
+def store_floats(k: Kernel, task: Task, block: Block, how: Real, sums: Sequence[Sequence[Val]]) -> None:
+    """The sums of a tile's rows, by register of columns, on their way to memory as real numbers."""
     c = task.view("c", how.element, task.i64("ldc"), 1)
     given = how.epilogue.given(task, k.isa.f32)
     matrices = row_windows(k, task, how.epilogue.matrices)
@@ -242,7 +264,7 @@ def _finish_floats(k: Kernel, task: Task, block: Block, how: Dynamic | Scaled, a
 
         return write
 
-    block.finish([[x.get() for x in row] for row in acc], column, False)
+    block.finish(sums, column, False)
 
 
 def _corrections(k: Kernel, task: Task, how: Requantize, block: Block, add_sums: Sums) -> list[list[Val]]:

@@ -3,6 +3,10 @@
 Weights are signed. Each instruction wants the other side in a domain of its own: `offset` is what is added to the
 stored activations to get there. The sums then differ from those of the true zero points by terms that depend on the
 weights alone; `packing.pack_int8` folds these into the bias.
+
+Weights of 4 or 2 bits stay so in memory (`pack_narrow`): a byte holds those of two or four groups that follow one
+another along k. A shift and a mask bring each to the top of its byte, where it is worth so many times what it was;
+`narrow_shift` is by how much the sums are shifted back in the end.
 """
 
 from __future__ import annotations
@@ -16,6 +20,20 @@ from .float_microkernel import Accumulators
 
 GROUP = {Dot.VNNI: 4, Dot.AVX_VNNI: 4, Dot.SDOT: 4, Dot.MADD: 2}
 """How many neighbours along k lie together for each column of a packed panel."""
+
+
+MOST_TERMS = (1 << 31) // (255 * 128)
+"""Products of two bytes that 32 bits hold the sum of."""
+
+
+def step_terms(isa: Isa, bits: int = 8) -> int:
+    """How many terms of a sum one step of the inner loop takes."""
+    return GROUP[isa.dot] * (8 // bits)
+
+
+def narrow_shift(bits: int) -> int:
+    """By how many bits sums of products with weights of `bits` bits are greater than they should be."""
+    return 8 - bits
 
 
 def offset(isa: Isa, signed: bool) -> int:
@@ -36,23 +54,39 @@ def multiply_add_int8(
     rest: int,
     signed: bool,
     at_step: Callable[[Val], None] | None = None,
+    bits: int = 8,
 ) -> None:
     """`acc[i][j] += (rows[i][p] + offset) * panel[p, j]` for p below `depth`.
 
     `rows` are windows on bytes, `panel` on the bytes of one register group (strides: group of k, byte). `rest` is depth
-    modulo the target's group, known when the code is made so that no byte beyond a row is read. `at_step(p)` is written
-    before the step of whole group `p`.
+    modulo the terms of a step, known when the code is made so that no byte beyond a row is read. `at_step(p)` is
+    written before the whole step `p`. A step is a group; of weights of fewer `bits` as many as a byte holds, and what
+    is added is `1 << narrow_shift(bits)` times as much.
     """
-    group = GROUP[k.isa.dot]
-    with k.loop(depth // group) as p:
+    group, together, terms = GROUP[k.isa.dot], 8 // bits, step_terms(k.isa, bits)
+    lanes = k.isa.f32 * group
+    with k.loop(depth // terms) as p:
         if at_step is not None:
             at_step(p)
-        b = [panel[p, j * k.isa.f32 * group].load(k.isa.f32 * group) for j in range(len(acc[0]))]
-        _step(k, acc, [_whole(k, row[p * group], group, signed) for row in rows], b)
+        b = [panel[p, j * lanes].load(lanes) for j in range(len(acc[0]))]
+        for i in range(together):
+            own = [_own(x, i, bits) for x in b]
+            _step(k, acc, [_whole(k, row[p * terms + i * group], group, signed) for row in rows], own)
     if rest:
-        p = depth // group
-        b = [panel[p, j * k.isa.f32 * group].load(k.isa.f32 * group) for j in range(len(acc[0]))]
-        _step(k, acc, [_part(k, row[p * group], rest, group, signed) for row in rows], b)
+        p = depth // terms
+        b = [panel[p, j * lanes].load(lanes) for j in range(len(acc[0]))]
+        for i, first in enumerate(range(0, rest, group)):
+            own, count = [_own(x, i, bits) for x in b], min(group, rest - first)
+            places = [row[p * terms + first] for row in rows]
+            a = [_whole(k, x, group, signed) if count == group else _part(k, x, count, group, signed) for x in places]
+            _step(k, acc, a, own)
+
+
+def _own(packed: Val, number: int, bits: int) -> Val:
+    """The weights of one of the groups that share bytes, at the top of each byte."""
+    if bits == 8:
+        return packed
+    return (packed << (8 - bits * (number + 1))) & (-1 << narrow_shift(bits))
 
 
 def _step(k: Kernel, acc: Accumulators, a: Sequence[Val], b: Sequence[Val]) -> None:

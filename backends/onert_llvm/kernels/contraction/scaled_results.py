@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from attrs import frozen
 
 from onert.ir.value import Value
@@ -11,6 +13,20 @@ from onert_llvm.irbuilder import F32, I8, I32, Kernel, Type, Val
 from .epilogue import PLAIN, Epilogue
 
 _BOUNDS = {"i8": (-128.0, 127.0), "u8": (0.0, 255.0)}
+
+
+class Real(Protocol):
+    """How sums become real numbers, and what is stored of these."""
+
+    @property
+    def element(self) -> Type: ...
+
+    @property
+    def epilogue(self) -> Epilogue: ...
+
+    def final(self, value: Val) -> Val: ...
+
+    def real(self, k: Kernel, task: Task, value: Val, row: Val, column: Val, mask: Val | None) -> Val: ...
 
 
 @frozen
@@ -52,3 +68,35 @@ class Scaled(Value):
         low, high = _BOUNDS[self.stored]
         whole = value.ne(value).select(high, value.clamp(low, high))
         return whole.cast(I32).cast(I8)
+
+
+@frozen
+class BlockScaled(Value):
+    """How sums of scaled runs become results: what the row's zero point adds is subtracted, the rest times its scale.
+
+    Slots `row_scales` and `row_offsets` have an element a row; `sums` has for each column the float32 sum of its scaled
+    weights, whole registers of them. Then bias and epilogue follow.
+    """
+
+    epilogue: Epilogue = PLAIN
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        return ("sums", "row_scales", "row_offsets", *self.epilogue.slots)
+
+    @property
+    def element(self) -> Type:
+        """What is stored."""
+        return F32
+
+    def final(self, value: Val) -> Val:
+        """A register of results as it is stored."""
+        return value
+
+    def real(self, k: Kernel, task: Task, value: Val, row: Val, column: Val, mask: Val | None) -> Val:
+        """A row's register of columns as real numbers, the bias added."""
+        lanes = k.isa.f32
+        moved = task.view("row_offsets", I32, 1)[row].load().cast(F32).splat(lanes)
+        scale = task.view("row_scales", F32, 1)[row].load().splat(lanes)
+        out = (value - moved * task.view("sums", F32, 1)[column].load(lanes)) * scale
+        return out + self.epilogue.start(k, task, column, lanes, mask) if self.epilogue.bias else out

@@ -22,7 +22,7 @@ from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic, Extent,
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.contraction.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.contraction.im2col import Patch
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP
+from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, step_terms
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.cost_model import Shape
@@ -34,9 +34,6 @@ from .int8_gemm import byte_product
 from .sliding_window import sliding
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
-_MOST_TERMS = (1 << 31) // (255 * 128)
-"""Products of two bytes that 32 bits hold the sum of."""
-
 _PIECE = 1 << 14
 """Elements that are quantised as one piece."""
 
@@ -54,7 +51,7 @@ def why_not(op: Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv2D, typ
         return f"activation {op.activation.name} has no native form"
     if 0 in (x.shape + weight.shape + out.shape):
         return "a tensor has no elements"
-    if weight.value[0].size > _MOST_TERMS:
+    if weight.value[0].size > MOST_TERMS:
         return "its sums do not fit 32 bits"
     if not isinstance(op, FullyConnected) and weight.shape[3] != x.shape[3]:
         return "groups and multipliers are not native"
@@ -142,18 +139,20 @@ def multiply(
     rows: tuple[int, int, int],
     geometry: Plane | None,
     images: int = 1,
+    bits: int = 8,
 ) -> None:
     """The product of the bytes with `weights[taps, k, n]`; `rows`: how many, the bytes of each, and the items' step.
 
-    Of several images each is an item, and a command of its own; `rows` and `geometry` are those of one.
+    Weights of fewer `bits` than eight, of a matrix alone, stay so in memory. Of several images each is an item, and a
+    command of its own; `rows` and `geometry` are those of one.
     """
     m, row_bytes, step = rows
     taps, depth, n = weights.shape
-    pointwise, rest = geometry is None or geometry.pointwise, depth % GROUP[lowering.isa.dot]
-    tile = lowering.tile((GemmInt8, pointwise, rest, how), Shape(m, n, taps * depth, integer=True))
-    product = byte_product(lowering, m, weights, tile, row_bytes)
+    pointwise, rest = geometry is None or geometry.pointwise, depth % step_terms(lowering.isa, bits)
+    tile = lowering.tile((GemmInt8, pointwise, rest, how, bits), Shape(m, n, taps * depth, integer=True))
+    product = byte_product(lowering, m, weights, tile, row_bytes, bits=bits)
     common: dict[str, Slot] = {**product.slots, "row_step": step, **after.slots}
-    algorithm: Algorithm = GemmInt8(tile, rest, True, how)
+    algorithm: Algorithm = GemmInt8(tile, rest, True, how, bits)
     if pointwise:
         common |= {"k": depth, "lda": depth}
     else:
@@ -212,10 +211,11 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     depth = w.shape[1]
     m = math.prod(lowering.shape(x)) // depth
     source = quantized(lowering, at, x, m, 0, op.asymmetric_inputs)
-    ordered = np.ascontiguousarray(w.T)[None]
+    ordered = w.T[None]
     after = evolve(after, slots=after.slots | columns(lowering, ordered, scales))
     how = Dynamic(after.epilogue, op.asymmetric_inputs)
-    multiply(lowering, at, source, ordered, after, how, (m, depth, 1), None)
+    bits = lowering.type(lowering.layer(at)[1]).dtype.bits
+    multiply(lowering, at, source, ordered, after, how, (m, depth, 1), None, bits=bits)
 
 
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:

@@ -18,7 +18,7 @@ from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
 from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
 from onert_llvm.kernels.contraction.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.contraction.im2col import Patch
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP
+from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, step_terms
 from onert_llvm.kernels.data_movement.repeat_channels import RepeatBytes
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise import byte_chains
@@ -64,14 +64,22 @@ def _outputs(lowering: Lowering, operations: Sequence[int]) -> MakeOutputs[Outpu
 
 
 def _cut(
-    lowering: Lowering, layer: Layer[Outputs], m: int, taps: Filter, row_bytes: int, pointwise: bool = True
+    lowering: Lowering,
+    layer: Layer[Outputs],
+    m: int,
+    taps: Filter,
+    row_bytes: int,
+    pointwise: bool = True,
+    bits: int = 8,
 ) -> tuple[ByteProduct, Requantize]:
-    """A product of `m` rows with a filter `[taps, k, n]` and where its results go, and how these are made of sums."""
+    """A product of `m` rows with a filter `[taps, k, n]` of `bits` and where its results go, and how these are made of
+    sums.
+    """
     count, depth, n = taps.values.shape
     columns, how = layer.outputs.scaled(lowering, taps, layer.part)
-    code = (GemmInt8, pointwise, depth % GROUP[lowering.isa.dot], layer.outputs.signed, how)
+    code = (GemmInt8, pointwise, depth % step_terms(lowering.isa, bits), layer.outputs.signed, how, bits)
     tile = lowering.tile(code, Shape(m, n, count * depth, integer=True))
-    product = byte_product(lowering, m, taps.values, tile, row_bytes)
+    product = byte_product(lowering, m, taps.values, tile, row_bytes, bits=bits)
     return evolve(product, slots=product.slots | columns | layer.target(lowering)), how
 
 
@@ -93,7 +101,7 @@ def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None
     own = geometry.channels * geometry.stride[0] * geometry.stride[1]
     taps = layer.filter.ordered(layer.filter.values.reshape(shape))
     cut, how = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise)
-    rest, signed = c % GROUP[lowering.isa.dot], layer.outputs.signed
+    rest, signed = c % step_terms(lowering.isa), layer.outputs.signed
     slots: dict[str, Slot] = dict(cut.slots)
     algorithm: Algorithm
     if geometry.pointwise:
@@ -118,9 +126,12 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     if layers.fits(lowering, layer):
         layers.fully_connected(lowering, layer, m)
         return
-    cut, how = _cut(lowering, layer, m, layer.filter.ordered(layer.filter.values.T[None]), depth)
+    stored = layer.outputs.types.input(1).dtype.bits
+    bits = stored if layer.filter.zero == 0 and depth <= MOST_TERMS else 8
+    cut, how = _cut(lowering, layer, m, layer.filter.ordered(layer.filter.values.T[None]), depth, bits=bits)
     slots = cut.slots | {"a": layer.input(lowering), "k": depth, "lda": depth}
-    algorithm = GemmInt8(fetching(cut.tile, lowering.isa), depth % GROUP[lowering.isa.dot], layer.outputs.signed, how)
+    rest = depth % step_terms(lowering.isa, bits)
+    algorithm = GemmInt8(fetching(cut.tile, lowering.isa), rest, layer.outputs.signed, how, bits)
     layer.emit(lowering, algorithm, slots, cut.tiles, 2 * m * depth * n)
 
 

@@ -9,7 +9,7 @@ from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.schedule.cost_model import Shape, row_work
-from onert_llvm.schedule.weight_packing import pack_int8, panel_bytes_int8, panels
+from onert_llvm.schedule.weight_packing import PACKS, panel_bytes_int8, panels
 from onert_llvm.target.isa import Isa
 
 
@@ -23,23 +23,30 @@ class ByteProduct:
 
 
 def byte_product(
-    lowering: Lowering, m: int, weights: Array, tile: Tile, row_bytes: int, packed_for: Isa | None = None
+    lowering: Lowering,
+    m: int,
+    weights: Array,
+    tile: Tile,
+    row_bytes: int,
+    packed_for: Isa | None = None,
+    bits: int = 8,
 ) -> ByteProduct:
     """The product of `m` rows, each of which reads `row_bytes` that no other does, with `weights[taps, k, n]`.
 
-    These are packed for the target unless another is given. Rows of the result follow each other.
+    These are packed for the target unless another is given, as so many `bits` each. Rows of the result
+    follow each other.
     """
     isa = packed_for or lowering.isa
     taps, depth, n = weights.shape
     across = panels(n, tile.columns, isa)
     work = row_work(Shape(m, n, row_bytes, True), tile, across, row_bytes, lowering.threads)
     slots: dict[str, Slot] = {
-        "b": lowering.packed(weights, tile.columns, pack_int8, isa),
+        "b": lowering.packed(weights, tile.columns, PACKS[bits], isa),
         "m": m,
         "n": n,
         "mc": work.mc,
         "panels": across,
-        "panel_bytes": panel_bytes_int8(taps, depth, tile.columns, isa),
+        "panel_bytes": panel_bytes_int8(taps, depth, tile.columns, isa, bits),
         "ldc": n,
     }
     return ByteProduct(tile, work.tiles, slots)

@@ -1,0 +1,1 @@
+"""Products whose weights have a scale for each run of terms."""

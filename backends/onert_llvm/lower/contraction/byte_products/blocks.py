@@ -1,0 +1,93 @@
+"""Fully connected layers of floats with filters quantised in blocks: a scale for each run of a row's features."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import Array, CallTypes, DType
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.contraction.blockwise.gemm_blocks import GemmBlocks, lift
+from onert_llvm.kernels.contraction.blockwise.run_sums import RunSums
+from onert_llvm.kernels.contraction.epilogue import ACC
+from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS
+from onert_llvm.kernels.contraction.scaled_results import BlockScaled
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.dynamic_range_conv_fc import quantized
+from onert_llvm.lower.contraction.epilogue import tail
+from onert_llvm.lower.contraction.int8_gemm import byte_product
+from onert_llvm.lower.elementwise.op_to_expression import activated
+from onert_llvm.schedule.cost_model import run_tile
+from onert_llvm.schedule.weight_packing import pack_run_scales
+
+_FILTERS = (DType.INT8, DType.INT4, DType.INT2)
+_STEP = 16
+"""A run is a multiple of the terms of a step on every target."""
+
+
+def why_not(op: FullyConnected, types: CallTypes) -> str | None:
+    """Why this backend does not run the layer; None if it does."""
+    x, weight, out = types.input(0), types.input(1), types.output
+    bias = types.inputs[2] if len(types.inputs) > 2 else None
+    if weight.dtype not in _FILTERS or any(t is not None and t.dtype is not DType.FLOAT32 for t in (x, bias, out)):
+        return "only float32 with filters of 8 bits or less is native"
+    if weight.value is None or weight.quantization is None or weight.quantization.block_size is None:
+        return "the filter is not constant, or not quantised in blocks"
+    if weight.quantization.block_size % _STEP or weight.quantization.block_size > MOST_TERMS:
+        return f"blocks of {weight.quantization.block_size} are not native, only multiples of {_STEP}"
+    if activated(ACC, op.activation) is None:
+        return f"activation {op.activation.name} has no native form"
+    return "a tensor has no elements" if 0 in (x.shape + weight.shape + out.shape) else None
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """The rows quantised each by itself, the sums of their runs, and the product."""
+    at = operations[0]
+    operation = lowering.operation(at)
+    op = operation.op
+    assert isinstance(op, FullyConnected)
+    x, kernel, bias = lowering.layer(at)
+    weight, stored = lowering.type(kernel), lowering.elements(kernel)
+    assert weight.quantization is not None
+    assert weight.quantization.block_size is not None
+    run, bits, (n, depth) = weight.quantization.block_size, weight.dtype.bits, stored.shape
+    m, runs = math.prod(lowering.shape(x)) // depth, depth // run
+    after = tail(lowering, operations, op.activation, bias, n)
+    source = quantized(lowering, at, x, m, 0, True, 4 * m * runs)
+    (sums,) = source.more
+    into = evolve(sums, write=True)
+    summed: dict[str, Slot] = {"x": source.values, "out": sums.pointer, "run": run}
+    lowering.emit(at, RunSums(), summed, m * runs, (), (), m * depth, (source.accesses[0], into))
+    tile = run_tile(m, n, lowering.isa)
+    lifted = stored if bits == 8 else stored + np.int8(lift(lowering.isa, bits))
+    product = byte_product(lowering, m, lifted.T[None], tile, depth, bits=bits)
+    scales = np.asarray(weight.quantization.scales, np.float32).reshape(n, runs)
+    slots: dict[str, Slot] = {
+        **product.slots,
+        **source.slots,
+        **after.slots,
+        "a": source.values,
+        "c": after.place,
+        "runs": runs,
+        "run_sums": sums.pointer,
+        "scales": lowering.later(lambda: pack_run_scales(scales, tile.columns, lowering.isa)),
+        "sums": lowering.constant(_scaled_sums(stored, scales, run, lowering.isa.f32)),
+    }
+    algorithm = GemmBlocks(tile, run, bits, BlockScaled(after.epilogue))
+    own = {name: slots[name] for name in algorithm.layout.names}
+    touched = (*source.accesses, sums, *after.accesses)
+    lowering.emit(at, algorithm, own, product.tiles, after.reads, after.writes, 2 * m * depth * n, touched)
+
+
+def _scaled_sums(weights: Array, scales: Array, run: int, lanes: int) -> Array:
+    """The float32 sum of each output's scaled weights, added run by run, filled up to whole registers."""
+    n = len(weights)
+    out = np.zeros(-(-n // lanes) * lanes, np.float32)
+    for number in range(scales.shape[1]):
+        part = weights[:, number * run : (number + 1) * run].sum(axis=1, dtype=np.int64)
+        out[:n] += scales[:, number] * part.astype(np.float32)
+    return out

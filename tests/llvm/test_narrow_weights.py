@@ -1,0 +1,71 @@
+"""Products of bytes with weights of few bits, or with a scale for each run of terms, are exact on every target."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onert_llvm.codegen.kernel_abi import KernelSpec
+from onert_llvm.kernels.contraction.blockwise.gemm_blocks import GemmBlocks, lift
+from onert_llvm.kernels.contraction.blockwise.run_sums import RunSums
+from onert_llvm.kernels.contraction.gemm_int8 import GemmInt8
+from onert_llvm.kernels.contraction.int8_microkernel import step_terms
+from onert_llvm.kernels.contraction.scaled_results import BlockScaled
+from onert_llvm.schedule.cost_model import Shape, fetching, product_tile, row_work, run_tile
+from onert_llvm.schedule.weight_packing import pack_run_scales, panels
+from onert_llvm.target.isa import Isa
+
+from .harness import guarded, run
+from .test_integer_products import ISAS, SIGNED, bytes_of, layer_of, product_slots
+
+
+@ISAS
+@SIGNED
+@pytest.mark.parametrize("bits", [4, 2])
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(1, 1, 1), (1, 70, 33), (3, 5, 64), (13, 64, 40), (20, 31, 100), (2, 259, 16)]
+)
+def test_products_with_weights_of_few_bits_are_exact(isa: Isa, m: int, k: int, n: int, bits: int, signed: bool) -> None:
+    x, layer = bytes_of((m, k), signed), layer_of(n, k, signed, False)
+    w = np.random.default_rng(1).integers(-(1 << bits - 1), 1 << bits - 1, (1, k, n)).astype(np.int8)
+    tile = fetching(product_tile(m, n, k, isa, integer=True), isa)
+    c = guarded(np.zeros((m, n), x.dtype))
+    work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k)
+    how, scale = layer.scaled(w[0], isa, signed)
+    slots = product_slots(c, m, n, w, tile, isa, work.mc, bits) | scale
+    slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n}
+    spec = KernelSpec(GemmInt8(tile, k % step_terms(isa, bits), signed, how, bits), isa)
+    run(spec, work.tiles, slots, pieces=2)
+    np.testing.assert_array_equal(c, layer.expected((x.astype(np.int64) - layer.input_zero) @ w[0].astype(np.int64)))
+
+
+@ISAS
+@pytest.mark.parametrize("bits", [8, 4, 2])
+@pytest.mark.parametrize(("m", "length", "runs", "n"), [(1, 16, 1, 1), (1, 32, 3, 70), (7, 256, 2, 33), (4, 48, 5, 64)])
+def test_weights_may_have_a_scale_for_each_run_of_terms(
+    isa: Isa, m: int, length: int, runs: int, n: int, bits: int
+) -> None:
+    rng, k = np.random.default_rng(2), length * runs
+    x = bytes_of((m, k), True)
+    w = rng.integers(-(1 << bits - 1), 1 << bits - 1, (k, n)).astype(np.int8)
+    scales = rng.uniform(0.5, 1.5, (n, runs)).astype(np.float32)
+    row_scales, offsets = rng.uniform(0.5, 1.5, m).astype(np.float32), rng.integers(-128, 128, m).astype(np.int32)
+    sums, scaled = guarded(np.zeros((m, runs), np.int32)), guarded(np.zeros(-(-n // isa.f32) * isa.f32, np.float32))
+    values = guarded(x)
+    run(KernelSpec(RunSums(), isa), m * runs, {"x": values, "out": sums, "run": length}, pieces=2)
+    np.testing.assert_array_equal(sums, x.reshape(m, runs, length).sum(-1, dtype=np.int32))
+    expected = np.zeros((m, n), np.float32)
+    for number in range(runs):
+        part = slice(number * length, (number + 1) * length)
+        expected += (x[:, part].astype(np.int64) @ w[part]).astype(np.float32) * scales[:, number]
+        scaled[:n] += w[part].sum(0, dtype=np.int64).astype(np.float32) * scales[:, number]
+    expected = (expected - offsets.astype(np.float32)[:, None] * scaled[:n]) * row_scales[:, None]
+    tile = run_tile(m, n, isa)
+    c, cut = guarded(np.zeros((m, n), np.float32)), row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k)
+    stored = (w if bits == 8 else w + np.int8(lift(isa, bits)))[None]
+    slots = product_slots(c, m, n, stored, tile, isa, cut.mc, bits)
+    slots |= {"a": values, "runs": runs, "ldc": n, "run_sums": sums, "sums": scaled}
+    slots |= {"scales": guarded(pack_run_scales(scales, tile.columns, isa))}
+    slots |= {"row_scales": guarded(row_scales), "row_offsets": guarded(offsets)}
+    run(KernelSpec(GemmBlocks(tile, length, bits, BlockScaled()), isa), cut.tiles, slots, pieces=2)
+    np.testing.assert_array_equal(c, expected)
