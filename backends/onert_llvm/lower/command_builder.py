@@ -137,11 +137,19 @@ class Lowering:
 
         It is for `isa` where the weights are packed for another target than this.
         """
-        known = self._tiles.setdefault(code, [])
-        found = packed_tile(shape, isa or self.isa, known)
-        if found not in known:
-            known.append(found)
+        found = packed_tile(shape, isa or self.isa, self.tiles(code))
+        self.has_code(code, found)
         return found
+
+    def tiles(self, code: Hashable) -> Sequence[Tile]:
+        """The tiles that there is such code for already."""
+        return self._tiles.get(code, ())
+
+    def has_code(self, code: Hashable, tile: Tile) -> None:
+        """Remember that there is such code for a tile."""
+        known = self._tiles.setdefault(code, [])
+        if tile not in known:
+            known.append(tile)
 
     def scratch(self, *sizes: int) -> tuple[Access, ...]:
         """Memory between the commands of one operation, a piece of each size in bytes; the next operation has it again.
@@ -181,14 +189,18 @@ class Lowering:
         writes: Sequence[int],
         flops: int = 0,
         accesses: Sequence[Access] = (),
+        parts: int | None = None,
     ) -> None:
-        """A command; `reads` and `writes` are the operands it touches, `accesses` other memory that it does."""
+        """A command; `reads` and `writes` are the operands it touches, `accesses` other memory that it does.
+
+        It is cut into so many `parts` for threads, if that is given.
+        """
         if tiles <= 0:
             return
         spec = self._specs.get(algorithm)
         if spec is None:
             spec = self._specs[algorithm] = KernelSpec(algorithm, self.isa)
-        cut, touched = pieces(tiles, self.threads), (*self._whole(reads, writes), *accesses)
+        cut, touched = parts or pieces(tiles, self.threads), (*self._whole(reads, writes), *accesses)
         self.add(Command(spec, slots, tiles, cut, touched, operation, flops))
 
     def program(

@@ -28,7 +28,7 @@ _MOST_IN_LINE = 8
 _FIRST_CACHE, _LEAST_CHUNK = 26 * 1024, 4
 """Bytes of a picture that a depthwise convolution reads again and again, and registers of channels to be worth it."""
 
-_WORTH_NO_CODE, _WORTH_NO_INTEGER_CODE, _LITTLE_TIME = 0.10, 0.05, 300.0
+WORTH_NO_CODE, _WORTH_NO_INTEGER_CODE, _LITTLE_TIME = 0.10, 0.05, 300.0
 """By what part, or by how many cycles, a product may take longer with a tile that there is code for already.
 
 With these whole networks lose a hundredth at most; integers would lose more, because more of their layers could share.
@@ -96,7 +96,7 @@ def packed_tile(shape: Shape, isa: Isa, known: Collection[Tile] = ()) -> Tile:
     padded = isa.free_masks
     rows, shape = shape.m, _as_of(shape, isa, padded)
     choices = sorted(_choices(shape, isa, padded), key=_cycles)
-    part = _WORTH_NO_INTEGER_CODE if shape.integer else _WORTH_NO_CODE
+    part = _WORTH_NO_INTEGER_CODE if shape.integer else WORTH_NO_CODE
     most = choices[0][0] + max(choices[0][0] * part, _LITTLE_TIME)
     near = (
         _tile(shape, isa, mr, Columns(wide, padded=True) if padded else columns(shape.n, wide, isa))
@@ -173,6 +173,11 @@ class _Split(Value):
         return _tile(shape, self.isa, mr, columns(self.n, wide, self.isa)).split
 
 
+def packed_cycles(shape: Shape, isa: Isa) -> float:
+    """The estimated cycles of a product whose right side is packed, with its best tile."""
+    return min(_choices(shape, isa, isa.free_masks), key=_cycles)[0]
+
+
 def _cycles(choice: tuple[float, int, int]) -> float:
     return choice[0]
 
@@ -181,11 +186,11 @@ def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, int, int
     """All tiles: their estimated cycles, rows and registers of columns."""
     found = []
     steps, more = (shape.k / GROUP[isa.dot], _PER_ROW) if shape.integer else (shape.k, 0)
-    for mr, wide in _tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4):
+    for mr, wide in register_tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4):
         if mr <= shape.m:
             full, rest = divmod(shape.n, wide * isa.f32)
             last = 0 if not rest else wide if padded else -(-rest // isa.f32)
-            across = full * _block(mr, wide, steps, more) + (_block(mr, last, steps, more) if last else 0.0)
+            across = full * block_cycles(mr, wide, steps, more) + (block_cycles(mr, last, steps, more) if last else 0.0)
             found.append((-(-shape.m // mr) * across, mr, wide))
     return found
 
@@ -241,19 +246,21 @@ def line_tile(
         k = window[0] * segment
         full = width // (wide * isa.f32) if cut.vectors else 0
         blocks = -(-across // (mr * together))
-        return blocks * sum(count * _block(mr, v, k) for count, v in ((full, cut.vectors), (1, cut.tail)) if v)
+        return blocks * sum(count * block_cycles(mr, v, k) for count, v in ((full, cut.vectors), (1, cut.tail)) if v)
 
     most = 1 if alone else max(1, isa.f32 // n)
     together = range(1, most + 1)
     short = window[1] * channels <= MOST_UNROLLED
     room = _MOST_IN_LINE if short else across
-    candidates = [(mr, v, t) for mr, v in _tiles(isa, False) for t in together if mr * t <= across and mr <= room]
+    candidates = [
+        (mr, v, t) for mr, v in register_tiles(isa, False) for t in together if mr * t <= across and mr <= room
+    ]
     mr, wide, chosen = min(candidates, key=cycles)
     _require(mr * chosen <= out_w)
     return LineTile(Tile(mr, columns(n * chosen, wide, isa)), chosen)
 
 
-def _block(mr: int, vectors: int, k: float, more: float = 0) -> float:
+def block_cycles(mr: int, vectors: int, k: float, more: float = 0) -> float:
     """Cycles of one tile: two products a cycle, but never faster than additions to one accumulator follow each other.
 
     `more` is what each row takes beside its products at every step. The rest was fitted to measurements: what the loop
@@ -264,7 +271,7 @@ def _block(mr: int, vectors: int, k: float, more: float = 0) -> float:
 
 
 @cache
-def _tiles(isa: Isa, integer: bool, widest: int = 4) -> tuple[tuple[int, int], ...]:
+def register_tiles(isa: Isa, integer: bool, widest: int = 4) -> tuple[tuple[int, int], ...]:
     """Rows by registers of columns whose accumulators, with a row of columns and two more, fit the registers.
 
     Of integers three more: what spreads a row over the lanes takes a constant.

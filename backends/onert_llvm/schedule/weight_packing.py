@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from attrs import frozen
 
 from onert.ir import Array
+from onert.ir.value import Value
 from onert_llvm.kernels.arithmetic.interleave_x86 import order
 from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
 from onert_llvm.kernels.contraction.int8_microkernel import GROUP, offset, step_terms
 from onert_llvm.kernels.contraction.register_tile import Columns
+from onert_llvm.kernels.contraction.winograd.form import WINDOW, Form
 from onert_llvm.runtime.aligned_memory import zeros
 from onert_llvm.target.isa import Isa
 
@@ -37,6 +40,30 @@ def pack_f32(weights: Array, columns: Columns, isa: Isa) -> Array:
     if rest:
         packed[split : taps * depth * n].reshape(-1, rest)[:] = w[:, full * width :]
     return packed
+
+
+@frozen
+class PackWinograd(Value):
+    """Filters `[n, 3, 3, channels]` transformed for a form, then packed as `weights[places, channels, n]`.
+
+    They are transformed in float64 and rounded once.
+    """
+
+    form: Form
+
+    def __call__(self, filters: Array, columns: Columns, isa: Isa) -> Array:
+        n, _, _, channels = filters.shape
+        matrix = np.kron(self.form.weights, self.form.weights)
+        weights = np.empty((self.form.places, channels, n), np.float32)
+        for first in range(0, channels, _CHANNELS):
+            some = filters[..., first : first + _CHANNELS].reshape(n, WINDOW**2, -1)
+            wide = some.transpose(1, 2, 0).reshape(WINDOW**2, -1).astype(np.float64)
+            weights[:, first : first + _CHANNELS] = (matrix @ wide).reshape(self.form.places, -1, n)
+        return pack_f32(weights, columns, isa)
+
+
+_CHANNELS = 64
+"""How many channels of filters are transformed at a time."""
 
 
 def panel_bytes_f32(taps: int, depth: int, columns: Columns, isa: Isa) -> int:

@@ -270,12 +270,14 @@ def hint(number: _Number) -> _Number:
     return cast(_Number, symbolic.value) if isinstance(symbolic, Symbolic) else number
 
 
-def decided(function: Callable[[Any], Any], number: int) -> bool:
-    """Require that a function gives the same for all lengths that a trace is for; equal functions are asked once."""
-    symbolic: Any = number
-    if isinstance(symbolic, Symbolic):
-        symbolic.trace.require(symbolic.trace.result(function, symbolic.index))
-    return True
+def decided(function: Callable[..., Any], *numbers: int) -> Any:
+    """What a function gives for numbers: the same for all lengths of a trace. Equal functions are asked once."""
+    values: Sequence[Any] = numbers
+    trace = next((value.trace for value in values if isinstance(value, Symbolic)), None)
+    if trace is None:
+        return function(*numbers)
+    at = (value.index if isinstance(value, Symbolic) else trace.constant(value) for value in values)
+    return trace.require(trace.result(function, *at))
 
 
 def largest(number: int) -> int:

@@ -17,6 +17,8 @@ from onert_llvm.kernels.elementwise.elementwise import Reach
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated, expression, spread
 
+from .conv_geometry import Plane
+
 
 @frozen
 class Tail(Value):
@@ -77,6 +79,17 @@ class Tail(Value):
         names = (*(("bias",) if self.epilogue.bias else ()), *self.epilogue.columns)
         found = {name: self.slots[name] for name in names}
         return {name: slot for name, slot in found.items() if isinstance(slot, Pointer)}
+
+
+@frozen
+class Windows(Value):
+    """A convolution, all but its filters: its windows over what lies at `source`, what it reads, and what follows."""
+
+    operation: int
+    geometry: Plane
+    source: Pointer
+    reads: Sequence[int]
+    after: Tail
 
 
 _MANY_TERMS = 64

@@ -26,7 +26,8 @@ from onert_llvm.schedule.cost_model import Shape, Work, line_tile, product_tile,
 from onert_llvm.schedule.weight_packing import pack_f32, panel_bytes_f32, panels
 
 from .conv_geometry import Plane, plane
-from .epilogue import Tail, tail
+from .epilogue import Tail, Windows, tail
+from .winograd import layers as winograd
 
 MOST_GROUPS = 256
 """Of a grouped convolution: each group has commands of its own."""
@@ -120,7 +121,7 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
     groups = geometry.channels // c
     if not lowering.subgraph.operands[weight].is_constant:
         found = loose_product(lowering, operations[0], geometry.rows, weight, geometry.taps * c)
-        windows = _Windows(operations[0], geometry, lowering.operand(x), (x, weight), after)
+        windows = Windows(operations[0], geometry, lowering.operand(x), (x, weight), after)
         _convolve(lowering, windows, c, found, geometry.padded)
         return
     each = n // groups
@@ -128,17 +129,6 @@ def lower_convolution(lowering: Lowering, operations: Sequence[int]) -> None:
         filters = lowering.elements(weight)[group * each : (group + 1) * each]
         own = after.from_column(group * each)
         convolve_constant(lowering, operations[0], geometry, filters, own, n, lowering.operand(x, group * c * 4), (x,))
-
-
-@frozen
-class _Windows(Value):
-    """A convolution, all but its filters: its windows over what lies at `source`, what it reads, and what follows."""
-
-    operation: int
-    geometry: Plane
-    source: Pointer
-    reads: Sequence[int]
-    after: Tail
 
 
 def convolve_constant(
@@ -157,10 +147,12 @@ def convolve_constant(
     With `holes`, filters that are `ABSENT` are no taps.
     """
     n, _, _, c = filters.shape
-    windows = _Windows(at, geometry, source, reads, after)
+    windows = Windows(at, geometry, source, reads, after)
     infinite = geometry.padded and not all_finite(filters)
     if geometry.lined(c) and not infinite:
         _along_lines(lowering, windows, filters, ldc, holes)
+        return
+    if not holes and winograd.lowered(lowering, windows, filters, ldc):
         return
     if infinite and not holes:
         filters = present(filters)
@@ -173,7 +165,8 @@ def convolve_constant(
 def all_finite(weights: Array) -> bool:
     """Whether weights have neither infinities nor NaN; read once, for it is asked of every layer with padding."""
     flat = weights.reshape(-1)
-    return math.isfinite(np.dot(flat, flat)) or bool(np.isfinite(flat).all())
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isfinite(np.dot(flat, flat)) or bool(np.isfinite(flat).all())
 
 
 def present(weights: Array) -> Array:
@@ -181,7 +174,7 @@ def present(weights: Array) -> Array:
     return weights + np.float32(0)  # takes the sign of zeros
 
 
-def _along_lines(lowering: Lowering, windows: _Windows, filters: Array, ldc: int, holes: bool) -> None:
+def _along_lines(lowering: Lowering, windows: Windows, filters: Array, ldc: int, holes: bool) -> None:
     """A convolution of few channels: several neighbouring outputs as one row of the product where they are narrow.
 
     Each of these has the filters in its own place along the width of what all of them see, `ABSENT` ones beside.
@@ -209,7 +202,7 @@ def _along_lines(lowering: Lowering, windows: _Windows, filters: Array, ldc: int
     lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched)
 
 
-def _convolve(lowering: Lowering, windows: _Windows, c: int, found: Product, exact: bool) -> None:
+def _convolve(lowering: Lowering, windows: Windows, c: int, found: Product, exact: bool) -> None:
     """A convolution of `c` channels: a plain product, or windows gathered tap by tap."""
     geometry, packed = windows.geometry, not found.accesses
     after = windows.after.shared(geometry.taps * c)

@@ -1,0 +1,1 @@
+"""Convolutions by fewer multiplications than windows have terms."""

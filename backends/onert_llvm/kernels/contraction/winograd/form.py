@@ -1,0 +1,130 @@
+"""Winograd's minimal filtering: which numbers stand for outputs, windows and pictures, and how they are transformed.
+
+A tile of `outputs` results along an axis is `A (G w * B x)`: `x` are the `points` pixels that it sees, `w` the window,
+`*` the product element by element, and all three matrices belong to polynomials through the same points (Lavin and
+Gray, "Fast Algorithms for Convolutional Neural Networks"). Over two axes each is applied to rows and to columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from math import prod
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.irbuilder import Kernel, Val
+
+Matrix = tuple[tuple[float, ...], ...]
+WINDOW = 3
+_POINTS = (0, 1, -1, 2, -2)
+"""Where polynomials are evaluated, beside infinity: the fewer and the smaller, the less is lost in sums."""
+
+
+@frozen
+class Form(Value):
+    """F(outputs x outputs, 3 x 3)."""
+
+    outputs: int
+
+    @property
+    def points(self) -> int:
+        """Pixels that a tile sees along an axis, and products that it takes."""
+        return self.outputs + WINDOW - 1
+
+    @property
+    def places(self) -> int:
+        """Products that a tile takes for each channel."""
+        return self.points**2
+
+    @property
+    def picture(self) -> Matrix:
+        """What pixels are multiplied by: `[points, points]`."""
+        return _matrices(self.outputs)[0]
+
+    @property
+    def weights(self) -> Matrix:
+        """What a window is multiplied by: `[points, 3]`."""
+        return _matrices(self.outputs)[1]
+
+    @property
+    def results(self) -> Matrix:
+        """What products are multiplied by: `[outputs, points]`."""
+        return _matrices(self.outputs)[2]
+
+    @property
+    def window(self) -> Matrix:
+        """What gives a window back from its transform: `[3, points]`. A row of equal weights or zeros stays one."""
+        rest = (0.0,) * (self.points - WINDOW)
+        half = 0.5 / self.weights[1][1]
+        return (1 / self.weights[0][0], 0.0, 0.0, *rest), (0.0, half, -half, *rest), (0.0, 0.0, *rest, 1.0)
+
+
+@cache
+def _matrices(outputs: int) -> tuple[Matrix, Matrix, Matrix]:
+    points = _POINTS[: outputs + 1]
+    picture, weights = [], []
+    for point in points:
+        others = [p for p in points if p != point]
+        scale = prod(point - p for p in others)
+        sign = -1.0 if scale < 0 else 1.0
+        picture.append((*(sign * float(c) for c in np.poly(others)[::-1]), 0.0))
+        weights.append(tuple(point**i / abs(scale) for i in range(WINDOW)))
+    picture.append(tuple(float(c) for c in np.poly(points)[::-1]))
+    weights.append((0.0, 0.0, 1.0))
+    results = ((*(float(p**i) for p in points), float(i == outputs - 1)) for i in range(outputs))
+    return tuple(picture), tuple(weights), tuple(results)
+
+
+def transform(k: Kernel, matrix: Matrix, values: Sequence[Val]) -> list[Val]:
+    """The products of a matrix with values, in few additions.
+
+    Columns, and then rows, that are alike but for signs share their sums: points come in pairs of both signs.
+    """
+    matrix, values = _columns_paired(matrix, values)
+    found: dict[int, Val] = {}
+    for i, row in enumerate(matrix):
+        if i in found:
+            continue
+        twin = next((j for j in range(i + 1, len(matrix)) if j not in found and _alike(row, matrix[j])), None)
+        if twin is None:
+            found[i] = _sum(k, row, values)
+        else:
+            same = _sum(k, [a if a == b else 0.0 for a, b in zip(row, matrix[twin], strict=True)], values)
+            other = _sum(k, [a if a != b else 0.0 for a, b in zip(row, matrix[twin], strict=True)], values)
+            found[i], found[twin] = same + other, same - other
+    return [found[i] for i in range(len(matrix))]
+
+
+def _columns_paired(matrix: Matrix, values: Sequence[Val]) -> tuple[Matrix, list[Val]]:
+    """The same product with sums and differences in the place of values whose columns are alike but for signs."""
+    columns, found = list(zip(*matrix, strict=True)), list(values)
+    for i, j in ((i, i + 1) for i in range(len(columns) - 1)):
+        if _alike(columns[i], columns[j]):
+            both = [(a if a == b else 0.0, a if a != b else 0.0) for a, b in zip(columns[i], columns[j], strict=True)]
+            found[i], found[j] = found[i] + found[j], found[i] - found[j]
+            columns[i], columns[j] = tuple(s for s, _ in both), tuple(d for _, d in both)
+    return tuple(zip(*columns, strict=True)), found
+
+
+def _alike(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether two rows are alike but for some signs, both of which occur."""
+    if [abs(a) for a in one] != [abs(b) for b in other]:
+        return False
+    signs = {a == b for a, b in zip(one, other, strict=True) if a}
+    return len(signs) == 2
+
+
+def _sum(k: Kernel, factors: Sequence[float], values: Sequence[Val]) -> Val:
+    """The sum of values times factors."""
+    terms = sorted(((f, v) for f, v in zip(factors, values, strict=True) if f), key=lambda term: term[0] != 1)
+    (factor, total), *rest = terms
+    total = total if factor == 1 else total * factor
+    for factor, value in rest:
+        if abs(factor) == 1:
+            total = total + value if factor > 0 else total - value
+        else:
+            total = k.fma(value, total.like(factor), total)
+    return total

@@ -1,0 +1,272 @@
+"""Convolutions with windows of 3 by 3 in float32 by Winograd's minimal filtering.
+
+Tiles of the picture are transformed, multiplied by the transformed weights place by place, and what comes of it is
+transformed back: all of it for a block of tiles at a time, which stays in the second-level cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, Var, View
+from onert_llvm.kernels.arithmetic.expression import is_little
+from onert_llvm.kernels.contraction.epilogue import PLAIN, RESIDUAL, Epilogue, row_windows
+from onert_llvm.kernels.contraction.float_microkernel import accumulators, multiply_add
+from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel
+from onert_llvm.kernels.contraction.spill_loop import parked
+
+from .form import WINDOW, Form, transform
+
+SLOTS = (
+    "b", "c", "n", "k", "ldc", "panels", "panel_bytes", "input", "zero", "in_h", "in_w", "out_h", "out_w",
+    "pad_h", "pad_w", "pixel", "row", "image", "down", "across", "total", "block", "group", "groups",
+    "rooms", "room", "tiles", "pieces",
+)  # fmt: skip
+"""`total` tiles of outputs, `down` by `across` in a picture, `block` of them in a work tile; `group` panels of columns
+in one, `groups` of these in all. `rooms` is memory of `room` bytes for each of so many `pieces` of the command, whose
+work tiles are so many `tiles`.
+"""
+
+_APART = LINE // 4
+"""Elements between what is transformed of one tile and of the next, so that these do not lie in one set of a cache."""
+
+
+def room(form: Form, tile: Tile, block: int, channels: int, lanes: int) -> int:
+    """Bytes that a block of tiles takes."""
+    width = tile.columns.widest * lanes
+    return 4 * block * (form.places * (channels + width) + 2 * _APART)
+
+
+@frozen(eq=False)
+class _Place:
+    """A tile of outputs: its number in the block, its picture, and its first row and column."""
+
+    number: Val
+    image: Val
+    y: Val
+    x: Val
+
+
+@frozen
+class WinogradF32(Value):
+    """A convolution of stride 1, whose channels and columns each fill a register at least.
+
+    Weights are packed by `pack_winograd`. Work tile t is block t // groups of the tiles by group t % groups of panels;
+    the last block takes tiles of the one before once more where it had fewer than the register tile has rows. What is
+    not finite reaches only results in whose window it is: others that it has spoilt are computed again.
+    """
+
+    form: Form
+    tile: Tile
+    epilogue: Epilogue = PLAIN
+
+    @property
+    def name(self) -> str:
+        return "winograd_f32"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout((*SLOTS, *self.epilogue.slots))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        piece = ((begin + 1) * task.i64("pieces") - 1) // task.i64("tiles")
+        place = task.view("rooms", I8, task.i64("room"))[piece].address
+        width = self.tile.columns.widest * k.isa.f32
+        terms = k.view(place, F32, task.i64("k") * self.form.places + _APART, 1)
+        sums = k.view(terms[task.i64("block")].address, F32, width * self.form.places + _APART, 1)
+        with k.loop(end, begin) as t:
+            rest, group = task.i64("total"), t % task.i64("groups") * task.i64("group")
+            first = (t // task.i64("groups") * task.i64("block")).min(rest - self.tile.mr)
+            count = (rest - first).min(task.i64("block"))
+            with self._each(k, task, first, count) as at:
+                self._pictures(k, task, at, terms[at.number])
+            with k.loop((group + task.i64("group")).min(task.i64("panels")), group, nonempty=True) as number:
+
+                def columns(panel: Panel) -> None:
+                    self._products(k, task, panel, count, terms, sums)
+                    with self._each(k, task, first, count) as at:
+                        self._results(k, task, panel, at, sums[at.number])
+
+                each_panel(k, task, self.tile, number, columns)
+
+    @contextmanager
+    def _each(self, k: Kernel, task: Task, first: Val, count: Val) -> Iterator[_Place]:
+        """Loop over the tiles of a block."""
+        size, across = self.form.outputs, task.i64("across")
+        line = first // across
+        x = k.var(first % across * size)
+        y, image = k.var(line % task.i64("down") * size), k.var(line // task.i64("down"))
+        with k.loop(count, nonempty=True) as i:
+            yield _Place(i, image.get(), y.get(), x.get())
+            right = x.get() + size
+            wraps = right >= task.i64("out_w")
+            below = wraps.select(y.get() + size, y.get())
+            ends = below >= task.i64("out_h")
+            x.set(wraps.select(k.index(0), right))
+            y.set(ends.select(k.index(0), below))
+            image.set(ends.select(image.get() + 1, image.get()))
+
+    def _pixels(self, k: Kernel, task: Task, at: _Place) -> list[list[View]]:
+        """The pixels that a tile sees, row by row; those outside of the picture are the row of zeros."""
+        source, zero = task.view("input", F32, 1), task.ptr("zero")
+        start = at.image * task.i64("image")
+        found = []
+        left = at.x - task.i64("pad_w")
+        across = [(left + j).ult(task.i64("in_w")) for j in range(self.form.points)]
+        for i in range(self.form.points):
+            y = at.y - task.i64("pad_h") + i
+            seen = y.ult(task.i64("in_h"))
+            pixel = source[start + y * task.i64("row") + left * task.i64("pixel")]
+            row = []
+            for inside in across:
+                row.append(k.view((seen & inside).select(pixel.address, zero), F32, 1))
+                pixel = pixel.after(task.i64("pixel"))
+            found.append(row)
+        return found
+
+    def _pictures(self, k: Kernel, task: Task, at: _Place, terms: View) -> None:
+        """What a tile sees, transformed: `[places, channels]`. The last register of channels may overlap others."""
+        lanes, size = k.isa.f32, range(self.form.points)
+        pixels = self._pixels(k, task, at)
+        with k.loop(task.i64("k"), step=lanes, nonempty=True) as channel:
+            here = channel.min(task.i64("k") - lanes)
+            columns = [transform(k, self.form.picture, [pixels[i][j][here].load(lanes) for i in size]) for j in size]
+            place = terms[here]
+            target = k.view(place.address, F32, 1)
+            for i in size:
+                for value in transform(k, self.form.picture, [columns[j][i] for j in size]):
+                    target.store(value)
+                    target = target.after(task.i64("k"))
+
+    def _products(self, k: Kernel, task: Task, panel: Panel, count: Val, terms: View, sums: View) -> None:
+        """The products of a panel, place by place: `[tiles, places, width]`.
+
+        At every step along k a line of the next place's weights is fetched into the cache.
+        """
+        lanes, mr, depth = k.isa.f32, self.tile.mr, task.i64("k")
+        width = self.tile.columns.widest * lanes
+        weights = k.view(panel.address, F32, depth * panel.width, panel.width, 1)
+        with k.loop(self.form.places) as place:
+            own = weights[place]
+            following = k.view(weights[place + 1].address, I8, LINE)
+            left = k.view(terms[0, place * depth].address, F32, *terms.strides)
+            right = k.view(sums[0, place * width].address, F32, *sums.strides)
+            with k.loop(count, step=mr, nonempty=True) as step:
+                first = step.min(count - mr)
+                rows, out = [left[first]], [right[first]]
+                for _ in range(mr - 1):
+                    rows.append(rows[-1].after(terms.strides[0]))
+                    out.append(out[-1].after(sums.strides[0]))
+                done = step // mr * depth
+                acc = accumulators(k, [k.zeros(F32, lanes)] * panel.vectors, mr)
+                multiply_add(k, acc, rows, own, depth, at_step=lambda p: k.prefetch(following[done + p]))
+                for row, values in zip(out, acc, strict=True):
+                    for j, value in enumerate(values):
+                        row[j * lanes].store(value.get())
+
+    def _results(self, k: Kernel, task: Task, panel: Panel, at: _Place, sums: View) -> None:
+        """The outputs of a tile in the columns of a panel."""
+        lanes = k.isa.f32
+
+        def register(j: Val, mask: Val | None) -> None:
+            values = self._outputs(k, k.view(sums[j * lanes].address, F32, 1))
+            self._mend(k, task, panel, at, j, values)
+            column = panel.column + j * lanes
+            start = self.epilogue.start(k, task, column, lanes, mask)
+            self._store(k, task, at, column, mask, [value.get() + start for value in values])
+
+        if self.tile.columns.padded:
+            assert isinstance(panel.width, Val)
+            with k.loop((panel.width + lanes - 1) // lanes, nonempty=True) as j:
+                some = (panel.width - j * lanes).cast(I32).splat(lanes)
+                register(j, k.iota(I32, lanes) < some)
+            return
+        full = panel.vectors if panel.masks[-1] is None else panel.vectors - 1
+        if full:
+            with k.loop(full) as j:
+                register(j, None)
+        if full < panel.vectors:
+            register(k.index(full), panel.masks[-1])
+
+    def _outputs(self, k: Kernel, sums: View) -> list[Var]:
+        """The sums of a tile in one register of columns, transformed back."""
+        lanes, size = k.isa.f32, range(self.form.points)
+        width = self.tile.columns.widest * lanes
+        columns = []
+        for j in size:
+            own = [sums[(i * self.form.points + j) * width].load(lanes) for i in size]
+            columns.append(transform(k, self.form.results, own))
+        rows = ([c[i] for c in columns] for i in range(self.form.outputs))
+        return [k.var(value) for row in rows for value in transform(k, self.form.results, row)]
+
+    def _mend(self, k: Kernel, task: Task, panel: Panel, at: _Place, j: Val, values: list[Var]) -> None:
+        """Compute sums of which any is not finite again, term by term, from windows that their transforms give back."""
+        lanes, outputs = k.isa.f32, self.form.outputs
+        total = values[0].get()
+        for value in values[1:]:
+            total = total + value.get()
+        with k.when((total - total).unordered(total).any()):
+            windows = k.view(k.scratch(F32, WINDOW**2 * lanes), F32, WINDOW * lanes, lanes, 1)
+            found = k.view(k.scratch(F32, outputs**2 * lanes), F32, outputs * lanes, lanes, 1)
+            for i in range(outputs**2):
+                found[0, i].store(k.zeros(F32, lanes))
+            weights = k.view(panel.address, F32, panel.width, 1)
+            source = task.view("input", F32, task.i64("image"), task.i64("row"), task.i64("pixel"), 1)
+            with k.loop(task.i64("k")) as channel:
+                self._window(
+                    k, k.view(weights[channel].address, F32, 1)[j * lanes], task.i64("k") * panel.width, windows
+                )
+                with k.loop(outputs) as oy, k.loop(outputs) as ox, k.loop(WINDOW) as ky, k.loop(WINDOW) as kx:
+                    y = at.y - task.i64("pad_h") + oy + ky
+                    x = at.x - task.i64("pad_w") + ox + kx
+                    with k.when(y.ult(task.i64("in_h")) & x.ult(task.i64("in_w"))):
+                        pixel = source[at.image, y, x, channel].load().splat(lanes)
+                        weight = windows[ky, kx].load(lanes)
+                        found[oy, ox].store(k.fma(pixel, weight, found[oy, ox].load(lanes)))
+            for i, value in enumerate(values):
+                value.set(found[0, i].load(lanes))
+
+    def _window(self, k: Kernel, weights: View, apart: Val, windows: View) -> None:
+        """The windows of a register of columns, from what they were transformed to."""
+        lanes, size = k.isa.f32, range(self.form.points)
+        place, loaded = weights, []
+        for _ in range(self.form.places):
+            loaded.append(place.load(lanes))
+            place = place.after(apart)
+        columns = [transform(k, self.form.window, [loaded[i * self.form.points + j] for i in size]) for j in size]
+        for i in range(WINDOW):
+            for j, value in enumerate(transform(k, self.form.window, [c[i] for c in columns])):
+                windows[i, j].store(value)
+
+    def _store(self, k: Kernel, task: Task, at: _Place, column: Val, mask: Val | None, values: list[Val]) -> None:
+        """What becomes of the outputs, those outside of the picture left out."""
+        outputs, lanes, epilogue = self.form.outputs, k.isa.f32, self.epilogue
+        given = epilogue.given(task, lanes)
+        c = task.view("c", F32, task.i64("ldc"), 1)
+        matrices = row_windows(k, task, epilogue.matrices)
+
+        def write(i: Val | int, j: Val | int, value: Val) -> None:
+            y, x = at.y + i, at.x + j
+            with k.when((y < task.i64("out_h")) & (x < task.i64("out_w"))):
+                pixel = (at.image * task.i64("out_h") + y) * task.i64("out_w") + x
+                total = k.var(value)
+                if epilogue.residual:
+                    with k.when(task.i64(RESIDUAL).ne(0)):
+                        (matrix,) = row_windows(k, task, (RESIDUAL,)).values()
+                        total.set(matrix[pixel, column].load(lanes, mask) + total.get())
+                others = {n: k.view(m[pixel, column].address, F32) for n, m in matrices.items()}
+                out = epilogue.apply(k, task, total.get(), column, others, mask, given)
+                c[pixel, column].store(out, mask)
+
+        if is_little(epilogue.tree):
+            for i, value in enumerate(values):
+                write(*divmod(i, outputs), value)
+            return
+        with parked(k, [[value] for value in values]) as (number, (found,)):
+            write(number // outputs, number % outputs, found)

@@ -1,0 +1,87 @@
+"""Convolutions with windows of 3 by 3 by Winograd's minimal filtering, where that is estimated to be faster."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onert.ir import Array
+from onert_llvm.command.command import Slot, pieces
+from onert_llvm.kernels.contraction.winograd.form import WINDOW, Form
+from onert_llvm.kernels.contraction.winograd.winograd_f32 import WinogradF32, room
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.epilogue import Windows
+from onert_llvm.schedule.weight_packing import PackWinograd, panel_bytes_f32, panels
+from onert_llvm.schedule.winograd import MOST_PIECES, Layer, blocks, pays
+
+FORM = Form(2)
+"""F(2x2, 3x3) rounds less than the sums of all terms do."""
+
+
+def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int) -> bool:
+    """Write the commands of a convolution with constant filters `[n, 3, 3, channels]`; False if others are better."""
+    geometry = windows.geometry
+    n, *window, channels = filters.shape
+    if window != [WINDOW, WINDOW] or geometry.stride != (1, 1) or geometry.dilation != (1, 1):
+        return False
+    layer = Layer(FORM, channels, n, lowering.isa)
+    down, across = (-(-size // FORM.outputs) for size in geometry.out)
+    total = geometry.images * down * across
+    if not pays(layer, total, geometry.rows) or not recoverable(filters):
+        return False
+    after = windows.after.shared(WINDOW**2 * channels)
+    code = (WinogradF32, FORM, after.epilogue)
+    cut = blocks(layer, total, lowering.threads, lowering.tiles(code))
+    lowering.has_code(code, cut.tile)
+    count = panels(n, cut.tile.columns, lowering.isa)
+    groups = -(-count // cut.group)
+    tiles = -(-total // cut.block) * groups
+    parts = pieces(tiles, lowering.threads, MOST_PIECES)
+    size = room(FORM, cut.tile, cut.block, channels, lowering.isa.f32)
+    (rooms,) = lowering.scratch(parts * size)
+    algorithm = WinogradF32(FORM, cut.tile, after.epilogue)
+    slots: dict[str, Slot] = {
+        **geometry.slots,
+        **after.slots,
+        "b": lowering.packed(filters, cut.tile.columns, PackWinograd(FORM)),
+        "c": after.place,
+        "n": n,
+        "k": channels,
+        "ldc": ldc,
+        "panels": count,
+        "panel_bytes": panel_bytes_f32(FORM.places, channels, cut.tile.columns, lowering.isa),
+        "input": windows.source,
+        "zero": lowering.constant(np.zeros(channels, np.float32)),
+        "down": down,
+        "across": across,
+        "total": total,
+        "block": cut.block,
+        "group": cut.group,
+        "groups": groups,
+        "rooms": rooms.pointer,
+        "room": size,
+        "tiles": tiles,
+        "pieces": parts,
+    }
+    slots = {name: slots[name] for name in algorithm.layout.names}
+    flops = 2 * geometry.rows * geometry.taps * channels * n
+    reads, touched = (*windows.reads, *after.reads), (rooms, *after.accesses)
+    lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched, parts)
+    return True
+
+
+def recoverable(filters: Array) -> bool:
+    """Whether the transform of filters `[n, 3, 3, channels]` is finite and gives their zeros back.
+
+    Where an input is not finite, the kernel takes the filters from their transform. A zero among other weights would be
+    a small number then, whose product with an infinity is not NaN.
+    """
+    flat = filters.reshape(-1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not math.isfinite(np.dot(flat, flat)):
+            return False
+    if np.count_nonzero(flat) == flat.size:
+        return True
+    zeros = filters.reshape(len(filters), WINDOW**2, -1) == 0
+    return bool(np.array_equal(zeros.any(1), zeros.all(1)))

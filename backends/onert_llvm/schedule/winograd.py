@@ -1,0 +1,116 @@
+"""Schedules of Winograd convolutions, and whether they are estimated to be faster than the windows term by term."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from attrs import frozen
+
+from onert.ir.symbolic.trace import decided, hint
+from onert.ir.value import Value
+from onert_llvm.kernels.contraction.register_tile import Columns, Tile, columns
+from onert_llvm.kernels.contraction.winograd.form import WINDOW, Form
+from onert_llvm.target.isa import Isa
+
+from .cost_model import WORTH_NO_CODE, Shape, block_cycles, packed_cycles, register_tiles
+
+_BLOCK, _OF_WEIGHTS = 448 * 1024, 8
+"""Bytes of what is transformed for a block of tiles: with the weights that go by it stays in a second-level cache. It
+may be an eighth of the weights if these are so many that it takes longer to read them again for each block.
+"""
+
+_FORWARD, _BACK = {2: 26.0, 4: 100.0}, {2: 34.0, 4: 120.0}
+"""Cycles to transform a register of channels of a tile, and to transform back one of columns."""
+
+_FAR_BYTES, _NEAR = 32.0, 512 * 1024
+"""How many bytes of weights a cycle is lost for, beside what hides behind products, where more than so many are read
+for each block: they do not stay in a second-level cache.
+"""
+
+_LEAST_SUMS = 8
+"""Accumulators of a tile at least, so that each sum is added up in one: results do not depend on the tile."""
+
+_WORTH = 0.9
+"""What part of the time of the windows' terms it may take to be chosen: estimates are no closer."""
+
+MOST_PIECES = 4
+"""Pieces of a command for each thread, each of which has memory of its own."""
+
+
+@frozen
+class Blocks(Value):
+    """How tiles are cut: `block` tiles in a work tile by `group` of the panels."""
+
+    tile: Tile
+    block: int
+    group: int
+
+
+@frozen
+class Layer(Value):
+    """A convolution of so many `channels` to `n`, by a form on a target."""
+
+    form: Form
+    channels: int
+    n: int
+    isa: Isa
+
+
+def pays(layer: Layer, total: int, rows: int) -> bool:
+    """Whether a layer of `total` tiles and `rows` outputs is estimated to be faster so; both may be symbolic."""
+    if layer.isa.small or layer.channels < layer.isa.f32 or layer.n < layer.isa.f32:
+        return False
+    return bool(decided(_Pays(layer), total, rows))
+
+
+@frozen
+class _Pays(Value):
+    layer: Layer
+
+    def __call__(self, total: int, rows: int) -> bool:
+        layer = self.layer
+        found = [cycles for cycles, *_ in _candidates(layer, total)]
+        direct = packed_cycles(Shape(rows, layer.n, WINDOW**2 * layer.channels), layer.isa)
+        return bool(found) and min(found) < _WORTH * direct
+
+
+def _candidates(layer: Layer, total: int) -> Iterator[tuple[float, Tile, int]]:
+    """Register tiles: the estimated cycles of the layer, and tiles of outputs in a block."""
+    form, isa, channels, n = layer.form, layer.isa, layer.channels, layer.n
+    weights = 4 * form.places * channels * n
+    room = max(_BLOCK, weights // _OF_WEIGHTS)
+    each = _FORWARD[form.outputs] * -(-channels // isa.f32) + _BACK[form.outputs] * -(-n // isa.f32)
+    for mr, wide in register_tiles(isa, False):
+        if mr > total or mr * wide < _LEAST_SUMS:
+            continue
+        width, steps = wide * isa.f32, -(-total // mr)
+        cut = Columns(wide, padded=True) if isa.free_masks else columns(n, wide, isa)
+        full, rest = divmod(n, width)
+        last = 0 if not rest else wide if cut.padded else cut.tail
+        across = full * block_cycles(mr, wide, channels) + (block_cycles(mr, last, channels) if last else 0.0)
+        most = max(1, room // (4 * form.places * (channels + width)) // mr)
+        count = -(-steps // most)
+        far = count * weights / _FAR_BYTES if weights > _NEAR else 0.0
+        yield form.places * steps * across + total * each + far, Tile(mr, cut), -(-steps // count) * mr
+
+
+def blocks(layer: Layer, total: int, threads: int, known: Collection[Tile] = ()) -> Blocks:
+    """The cut of a layer of so many tiles, which may be symbolic: any gives the same results.
+
+    A tile that is `known`, so that there is code for it, is taken where it is estimated to be slower by little at most.
+    """
+    seen = hint(total)
+    choices = sorted(_candidates(layer, seen), key=lambda choice: choice[0])
+    near = [(tile, block) for cycles, tile, block in choices if cycles <= choices[0][0] * (1 + WORTH_NO_CODE)]
+    tile, block = next((choice for choice in near if choice[0] in known), near[0])
+    if not total >= tile.mr:
+        raise ValueError("a schedule does not suit the shape that it was made for")
+    steps, panels = -(-seen // tile.mr), -(-layer.n // (tile.columns.widest * layer.isa.f32))
+    count = -(-seen // block)
+    if count % threads:
+        # Each thread takes as many blocks where there are tiles enough for that, else as many columns.
+        count = min(-(-count // threads) * threads, steps)
+        each = -(-steps // count)
+        block = each * tile.mr
+    groups = 1 if -(-seen // block) % threads == 0 else min(panels, threads)
+    return Blocks(tile, block, -(-panels // groups))

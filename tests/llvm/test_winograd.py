@@ -1,0 +1,105 @@
+"""Convolutions by Winograd's minimal filtering agree with their meaning, on every target and between guard pages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onert.ir import DType, Subgraph, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.arithmetic.window import Margins, Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert_llvm.kernels.contraction.winograd.winograd_f32 import WinogradF32
+from onert_llvm.lower.contraction.winograd import layers
+from onert_llvm.schedule import winograd
+from onert_llvm.target.isa import Isa, runnable
+
+from .harness import Array
+from .natively import by_meaning, natively, same
+
+ISAS = pytest.mark.parametrize("isa", runnable(), ids=lambda isa: isa.name)
+SHAPES = [
+    ((1, 4, 4), 17, 16, Padding.SAME),
+    ((1, 7, 7), 33, 40, Padding.SAME),
+    ((2, 9, 6), 17, 65, Padding.VALID),
+    ((3, 5, 11), 64, 24, Padding.SAME),
+    ((1, 30, 31), 48, 130, Padding.SAME),
+    ((1, 6, 8), 20, 16, Margins(((2, 1), (0, 3)))),
+]
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> list[WinogradF32]:
+    """Winograd's kernel is taken wherever it can be; the kernels that were."""
+    taken: list[WinogradF32] = []
+
+    def kernel(*args: object) -> WinogradF32:
+        taken.append(WinogradF32(*args))  # type: ignore[arg-type]
+        return taken[-1]
+
+    monkeypatch.setattr(winograd, "_WORTH", float("inf"))
+    monkeypatch.setattr(layers, "WinogradF32", kernel)
+    return taken
+
+
+def _numbers(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def _layer(x: Array, weights: Array, padding: Padding | Margins, bias: Array | None = None) -> Subgraph:
+    b = Builder()
+    operands = [b.input(TensorType(DType.FLOAT32, x.shape)), b.constant(weights)]
+    operands += [] if bias is None else [b.constant(bias)]
+    return b.subgraph([b.add(Conv2D(padding, activation=Activation.RELU6), *operands)])
+
+
+@ISAS
+@pytest.mark.parametrize(("size", "channels", "n", "padding"), SHAPES)
+def test_any_size_agrees_with_the_meaning(
+    isa: Isa, always: list[WinogradF32], size: tuple[int, int, int], channels: int, n: int, padding: Padding | Margins
+) -> None:
+    x, weights = _numbers(*size, channels), _numbers(n, 3, 3, channels, seed=1) / np.float32(3 * channels**0.5)
+    subgraph = _layer(x, weights, padding, _numbers(n, seed=2))
+    expected = by_meaning(subgraph, [x])
+    found = [natively(subgraph, [x], isa, threads) for threads in (1, 2, 3)]
+    assert always
+    for answer in found:
+        same(answer, expected, 2e-6)
+        np.testing.assert_array_equal(answer[0], found[0][0])
+
+
+@ISAS
+@pytest.mark.parametrize("kind", [UnaryKind.TANH, UnaryKind.RELU])
+def test_what_follows_runs_in_the_same_kernel(isa: Isa, always: list[WinogradF32], kind: UnaryKind) -> None:
+    x, weights = _numbers(1, 9, 9, 20), _numbers(40, 3, 3, 20, seed=1) / np.float32(12)
+    b = Builder()
+    operand, beside = (b.input(TensorType(DType.FLOAT32, shape)) for shape in (x.shape, (1, 9, 9, 40)))
+    made = b.add(Conv2D(Padding.SAME), operand, b.constant(weights), b.constant(_numbers(40, seed=3)))
+    subgraph = b.subgraph([b.add(Unary(kind), b.add(Binary(BinaryKind.ADD), made, beside))])
+    inputs = [x, _numbers(1, 9, 9, 40, seed=4)]
+    same(natively(subgraph, inputs, isa, 2), by_meaning(subgraph, inputs), 2e-6)
+    assert len(always) == 1
+
+
+@ISAS
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
+def test_what_is_not_finite_stays_in_its_windows(isa: Isa, always: list[WinogradF32], value: float) -> None:
+    x, weights = _numbers(1, 8, 7, 20), _numbers(32, 3, 3, 20, seed=1)
+    weights[3] = 0
+    x[0, 2, 3, 5], x[0, 7, 6, 0] = value, -value
+    subgraph = _layer(x, weights / np.float32(12), Padding.SAME)
+    with np.errstate(all="ignore"):
+        same(natively(subgraph, [x], isa), by_meaning(subgraph, [x]), 2e-6)
+    assert always
+
+
+def test_weights_that_are_not_got_back_are_left_to_others(always: list[WinogradF32]) -> None:
+    x, weights = _numbers(1, 8, 8, 20), _numbers(32, 3, 3, 20, seed=1)
+    for value in (0.0, np.inf, 1e30):
+        weights[5, 1, 1, 2] = value
+        subgraph = _layer(x, weights, Padding.SAME)
+        same(natively(subgraph, [x], runnable()[-1]), by_meaning(subgraph, [x]), 2e-6)
+    assert not always
