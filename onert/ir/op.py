@@ -97,9 +97,14 @@ def _params(infer: Callable[..., Any]) -> tuple[Param, ...]:
     return tuple(found)
 
 
+def operands(names: str) -> tuple[Param, ...]:
+    """Operands by name, in order; `name?` may be absent. For kinds with very many, whose `infer` takes `*given`."""
+    return tuple(Param(name.rstrip("?"), name.endswith("?"), False) for name in names.split())
+
+
 @frozen
 class Op(Value):
-    """An operation kind: fields are attributes, the parameters of `infer` are operands.
+    """An operation kind: fields are attributes, the parameters of `infer` (or the `operands` of `params`) are operands.
 
     A subclass is a frozen attrs class and declares
 
@@ -134,7 +139,8 @@ class Op(Value):
     def __attrs_init_subclass__(cls) -> None:
         if "infer" not in cls.__dict__:
             return  # an intermediate class of a family
-        cls.params = _params(cls.infer)
+        if "params" not in cls.__dict__:
+            cls.params = _params(cls.infer)
         DECLARED[cls.__name__] = cls
 
     @classmethod

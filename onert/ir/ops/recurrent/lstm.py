@@ -8,14 +8,14 @@ from attrs import frozen
 
 from onert.ir.dtype import Array, DType
 from onert.ir.flops import gates, stepped
-from onert.ir.op import Op, require
+from onert.ir.op import Op, operands, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.types import CallTypes, TensorType
 
 from .lstm_cell import cell
 from .lstm_integer import WideGates
 from .lstm_integer_narrow import NarrowGates
-from .lstm_parts import Parts, check, needed, parts, require_float_types, require_integer_types
+from .lstm_parts import LAYER, Parts, check, needed, parts, require_float_types, require_integer_types
 from .recurrent import EIGHT_BITS, Layout, Quantizer
 
 _OPERANDS = 24
@@ -69,35 +69,10 @@ class LSTM(Op):
 
     carries: ClassVar[tuple[str, ...]] = ("h", "c")
 
-    def infer(
-        self,
-        x: TensorType,
-        wi: TensorType | None,
-        wf: TensorType,
-        wc: TensorType,
-        wo: TensorType,
-        ri: TensorType | None,
-        rf: TensorType,
-        rc: TensorType,
-        ro: TensorType,
-        pi: TensorType | None,
-        pf: TensorType | None,
-        po: TensorType | None,
-        bi: TensorType | None,
-        bf: TensorType,
-        bc: TensorType,
-        bo: TensorType,
-        projection: TensorType | None,
-        projection_bias: TensorType | None,
-        h: TensorType,
-        c: TensorType,
-        ni: TensorType | None = None,
-        nf: TensorType | None = None,
-        nc: TensorType | None = None,
-        no: TensorType | None = None,
-    ) -> tuple[TensorType, TensorType, TensorType]:
-        operands = (wi, wf, wc, wo, ri, rf, rc, ro, pi, pf, po, bi, bf, bc, bo, projection, projection_bias)
-        found = parts(operands, (ni, nf, nc, no))
+    params = operands(f"x {LAYER} h c ni? nf? nc? no?")
+
+    def infer(self, *given: TensorType | None) -> tuple[TensorType, TensorType, TensorType]:
+        found, (x, h, c) = _parts(given), (needed(given[at]) for at in (0, 18, 19))
         require_clips(self.cell_clip, self.projection_clip)
         layout = Layout(self.time_major)
         _, batch = layout.ends(x)
@@ -157,9 +132,9 @@ class LSTM(Op):
         return layout.back(y, x), last.reshape(h.shape), state.reshape(c.shape)
 
 
-def _parts(operands: tuple[TensorType | None, ...] | tuple[Array | None, ...]) -> Parts:  # type: ignore[type-arg]
+def _parts(given: tuple[TensorType | None, ...] | tuple[Array | None, ...]) -> Parts:  # type: ignore[type-arg]
     """The parts of the layer among its operands, of types or of elements."""
-    some = (*operands, *(None,) * (_OPERANDS - len(operands)))
+    some = (*given, *(None,) * (_OPERANDS - len(given)))
     return parts(some[1:18], some[20:24])
 
 

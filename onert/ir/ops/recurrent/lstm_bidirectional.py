@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from attrs import frozen
 
 from onert.ir.dtype import Array, DType
 from onert.ir.flops import gates, stepped
-from onert.ir.op import Op, require
+from onert.ir.op import Op, operands, require
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.types import CallTypes, TensorType
 
 from .lstm import require_clips
 from .lstm_cell import cell
-from .lstm_parts import Parts, check, needed, parts, require_float_types
+from .lstm_parts import LAYER, Parts, check, needed, parts, require_float_types
 from .recurrent import EIGHT_BITS, Layout, Quantizer, require_dtype, require_shape
 
-_OPERANDS, _AUX = 48, 39
+_OPERANDS, _STATES, _AUX = 48, 35, 39
+_WEIGHTS = " ".join(f"{way}_{name}" for way in ("forward", "backward") for name in LAYER.split())
+T = TypeVar("T")
 
 
 @frozen
@@ -46,71 +48,16 @@ class BidirectionalLSTM(Op):
     asymmetric_inputs: bool = False
 
     carries: ClassVar[tuple[str, ...]] = ("forward_h", "forward_c", "backward_h", "backward_c")
+    params = operands(
+        f"x {_WEIGHTS} {' '.join(carries)} aux? "
+        "forward_ai? forward_af? forward_ac? forward_ao? backward_ai? backward_af? backward_ac? backward_ao?"
+    )
 
-    def infer(
-        self,
-        x: TensorType,
-        forward_wi: TensorType | None,
-        forward_wf: TensorType,
-        forward_wc: TensorType,
-        forward_wo: TensorType,
-        forward_ri: TensorType | None,
-        forward_rf: TensorType,
-        forward_rc: TensorType,
-        forward_ro: TensorType,
-        forward_pi: TensorType | None,
-        forward_pf: TensorType | None,
-        forward_po: TensorType | None,
-        forward_bi: TensorType | None,
-        forward_bf: TensorType,
-        forward_bc: TensorType,
-        forward_bo: TensorType,
-        forward_projection: TensorType | None,
-        forward_projection_bias: TensorType | None,
-        backward_wi: TensorType | None,
-        backward_wf: TensorType,
-        backward_wc: TensorType,
-        backward_wo: TensorType,
-        backward_ri: TensorType | None,
-        backward_rf: TensorType,
-        backward_rc: TensorType,
-        backward_ro: TensorType,
-        backward_pi: TensorType | None,
-        backward_pf: TensorType | None,
-        backward_po: TensorType | None,
-        backward_bi: TensorType | None,
-        backward_bf: TensorType,
-        backward_bc: TensorType,
-        backward_bo: TensorType,
-        backward_projection: TensorType | None,
-        backward_projection_bias: TensorType | None,
-        forward_h: TensorType,
-        forward_c: TensorType,
-        backward_h: TensorType,
-        backward_c: TensorType,
-        aux: TensorType | None = None,
-        forward_ai: TensorType | None = None,
-        forward_af: TensorType | None = None,
-        forward_ac: TensorType | None = None,
-        forward_ao: TensorType | None = None,
-        backward_ai: TensorType | None = None,
-        backward_af: TensorType | None = None,
-        backward_ac: TensorType | None = None,
-        backward_ao: TensorType | None = None,
-    ) -> tuple[TensorType, ...]:
-        forward = (
-            *(forward_wi, forward_wf, forward_wc, forward_wo, forward_ri, forward_rf, forward_rc, forward_ro),
-            *(forward_pi, forward_pf, forward_po, forward_bi, forward_bf, forward_bc, forward_bo),
-            *(forward_projection, forward_projection_bias),
-        )
-        backward = (
-            *(backward_wi, backward_wf, backward_wc, backward_wo, backward_ri, backward_rf, backward_rc, backward_ro),
-            *(backward_pi, backward_pf, backward_po, backward_bi, backward_bf, backward_bc, backward_bo),
-            *(backward_projection, backward_projection_bias),
-        )
-        first = parts(forward, aux=(forward_ai, forward_af, forward_ac, forward_ao))
-        second = parts(backward, aux=(backward_ai, backward_af, backward_ac, backward_ao))
-        states = (forward_h, forward_c, backward_h, backward_c)
+    def infer(self, *given: TensorType | None) -> tuple[TensorType, ...]:
+        every = given + (None,) * (_OPERANDS - len(given))
+        x, aux = needed(every[0]), every[_AUX]
+        states = tuple(needed(state) for state in every[_STATES:_AUX])
+        first, second = (_layer(every, at) for at in (0, 1))
         sizes = self._check(x, aux, (first, second), states)
         carried = tuple(s.result(s.shape) for s in states)
         if self.merge_outputs:
@@ -166,19 +113,17 @@ class BidirectionalLSTM(Op):
         linked = xs[_AUX + 2] is not None
         outputs, states = [], []
         for at, backward in ((0, False), (1, True)):
-            elements = parts(xs[1 + 17 * at : 18 + 17 * at], aux=xs[40 + 4 * at : 44 + 4 * at])
+            elements = _layer(xs, at)
             layer = cell(
                 elements,
-                None
-                if kinds is None
-                else parts(kinds[1 + 17 * at : 18 + 17 * at], aux=kinds[40 + 4 * at : 44 + 4 * at]),
+                None if kinds is None else _layer(kinds, at),
                 quantizer,
                 self.activation,
                 (self.cell_clip, self.projection_clip),
             )
             steps = layout.steps(aux if backward and aux is not None and not linked else x)
             extra = layout.steps(aux) if aux is not None and linked else None
-            h, c = needed(xs[35 + 2 * at]), needed(xs[36 + 2 * at])
+            h, c = needed(xs[_STATES + 2 * at]), needed(xs[_STATES + 1 + 2 * at])
             cells, size = len(needed(elements.weights[3])), needed(elements.recurrent[3]).shape[-1]
             batch = steps.shape[1]
             y, last, state = layer.run(steps, extra, h.reshape(batch, size), c.reshape(batch, cells), backward=backward)
@@ -187,3 +132,8 @@ class BidirectionalLSTM(Op):
         if self.merge_outputs:
             outputs = [np.concatenate(outputs, axis=-1)]
         return (*outputs, *states)
+
+
+def _layer(every: tuple[T | None, ...], at: int) -> Parts[T]:
+    """The parts of the forward layer (0) or the backward one (1) among all operands."""
+    return parts(every[1 + 17 * at : 18 + 17 * at], aux=every[40 + 4 * at : 44 + 4 * at])

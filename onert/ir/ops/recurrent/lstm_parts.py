@@ -20,6 +20,10 @@ INPUT, FORGET, CELL, OUTPUT = range(4)
 """The gates, in the order in which every tuple below has them."""
 
 
+LAYER = "wi? wf wc wo ri? rf rc ro pi? pf? po? bi? bf bc bo projection? projection_bias?"
+"""The operands of one layer in TFLite's order: what `parts` is given."""
+
+
 @frozen(eq=False)
 class Parts(Generic[T]):
     """Operands (their types, or their elements), for each gate one, None for those that are absent.
