@@ -36,13 +36,8 @@ class Extent(Value):
     Where an element is NaN, `high` is.
     """
 
-    @property
-    def name(self) -> str:
-        return "extent"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout((*_CHUNKED, "out"))
+    name = "extent"
+    layout = TaskLayout((*_CHUNKED, "out"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = k.isa.f32
@@ -83,13 +78,8 @@ class QuantizeDynamic(Value):
 
     asymmetric: bool
 
-    @property
-    def name(self) -> str:
-        return "quantize_dynamic"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout((*_CHUNKED, "extents", "out", "scales", "offsets", "padding", "channels"))
+    name = "quantize_dynamic"
+    layout = TaskLayout((*_CHUNKED, "extents", "out", "scales", "offsets", "padding", "channels"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = k.isa.f32

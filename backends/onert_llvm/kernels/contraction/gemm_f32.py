@@ -33,9 +33,7 @@ class GemmF32(Value):
     epilogue: Epilogue = PLAIN
     packed: bool = True
 
-    @property
-    def name(self) -> str:
-        return "gemm_f32"
+    name = "gemm_f32"
 
     @property
     def layout(self) -> TaskLayout:
@@ -65,9 +63,7 @@ class ConvF32(Value):
     packed: bool = True
     exact: bool = False
 
-    @property
-    def name(self) -> str:
-        return "conv_f32"
+    name = "conv_f32"
 
     @property
     def layout(self) -> TaskLayout:

@@ -48,9 +48,7 @@ class GemmInt16(Value):
     depth: Depth
     scaling: ShortScaling
 
-    @property
-    def name(self) -> str:
-        return "gemm_int16"
+    name = "gemm_int16"
 
     @property
     def layout(self) -> TaskLayout:
@@ -74,9 +72,7 @@ class ConvInt16(Value):
     depth: Depth
     scaling: ShortScaling
 
-    @property
-    def name(self) -> str:
-        return "conv_int16"
+    name = "conv_int16"
 
     @property
     def layout(self) -> TaskLayout:
@@ -106,9 +102,7 @@ class PatchConvInt16(Value):
     depth: Depth
     scaling: ShortScaling
 
-    @property
-    def name(self) -> str:
-        return "patch_conv_int16"
+    name = "patch_conv_int16"
 
     @property
     def layout(self) -> TaskLayout:

@@ -30,9 +30,7 @@ class MatMulF32(Value):
     epilogue: Epilogue = PLAIN
     masked: bool = True
 
-    @property
-    def name(self) -> str:
-        return "matmul_f32"
+    name = "matmul_f32"
 
     @property
     def layout(self) -> TaskLayout:

@@ -25,13 +25,8 @@ class CentreBytes(Value):
     Between the rows of the result there are zeros: what pairs up with the last of an odd number.
     """
 
-    @property
-    def name(self) -> str:
-        return "centre_bytes"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("x", "out", "width", "out_step", "zero"))
+    name = "centre_bytes"
+    layout = TaskLayout(("x", "out", "width", "out_step", "zero"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         width, lanes, step = task.i64("width"), k.isa.f32, task.i64("out_step")
@@ -59,9 +54,7 @@ class MatMulBytes(Value):
     odd: bool
     requantize: Requantize
 
-    @property
-    def name(self) -> str:
-        return "matmul_bytes"
+    name = "matmul_bytes"
 
     @property
     def layout(self) -> TaskLayout:
@@ -112,13 +105,8 @@ class MatMulShorts(Value):
     tile: Tile
     wide: bool
 
-    @property
-    def name(self) -> str:
-        return "matmul_shorts"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout((*_SLOTS, "mantissa", "right"))
+    name = "matmul_shorts"
+    layout = TaskLayout((*_SLOTS, "mantissa", "right"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = k.isa.f32

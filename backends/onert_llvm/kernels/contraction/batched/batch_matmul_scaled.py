@@ -31,13 +31,8 @@ class PackBytes(Value):
     rest: int
     signed: bool
 
-    @property
-    def name(self) -> str:
-        return "pack_bytes"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(("y", "b", "start", "k", "n", "columns", "panels", "panel_bytes", "times", "plus"))
+    name = "pack_bytes"
+    layout = TaskLayout(("y", "b", "start", "k", "n", "columns", "panels", "panel_bytes", "times", "plus"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         lanes = k.isa.f32
@@ -97,9 +92,7 @@ class MatMulScaled(Value):
     corrected: bool
     how: Scaled
 
-    @property
-    def name(self) -> str:
-        return "matmul_scaled"
+    name = "matmul_scaled"
 
     @property
     def layout(self) -> TaskLayout:

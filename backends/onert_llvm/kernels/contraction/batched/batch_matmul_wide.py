@@ -30,15 +30,10 @@ class MatMulWide(Value):
 
     kind: Kind
 
-    @property
-    def name(self) -> str:
-        return "batch_matmul_wide"
-
-    @property
-    def layout(self) -> TaskLayout:
-        return TaskLayout(
-            ("a", "b", "c", "offsets", "row_tiles", "m", "n", "depth", "a_row", "a_step"),
-        )
+    name = "batch_matmul_wide"
+    layout = TaskLayout(
+        ("a", "b", "c", "offsets", "row_tiles", "m", "n", "depth", "a_row", "a_step"),
+    )
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         memory, n, m = self.kind.memory, task.i64("n"), task.i64("m")

@@ -35,9 +35,7 @@ class Conv3dF32(Value):
     epilogue: Epilogue = PLAIN
     exact: bool = False
 
-    @property
-    def name(self) -> str:
-        return "conv3d_f32"
+    name = "conv3d_f32"
 
     @property
     def layout(self) -> TaskLayout:

@@ -57,9 +57,7 @@ class LineConvF32(Value):
     epilogue: Epilogue = PLAIN
     holes: bool = False
 
-    @property
-    def name(self) -> str:
-        return "line_conv_f32"
+    name = "line_conv_f32"
 
     @property
     def layout(self) -> TaskLayout:

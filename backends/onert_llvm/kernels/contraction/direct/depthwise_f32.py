@@ -24,9 +24,7 @@ class DepthwiseF32(Value):
     strip: Strip
     epilogue: Epilogue = PLAIN
 
-    @property
-    def name(self) -> str:
-        return "depthwise_f32"
+    name = "depthwise_f32"
 
     @property
     def layout(self) -> TaskLayout:

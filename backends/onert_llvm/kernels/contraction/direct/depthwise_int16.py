@@ -27,9 +27,7 @@ class DepthwiseInt16(Value):
     slide: Slide
     scaling: ShortScaling
 
-    @property
-    def name(self) -> str:
-        return "depthwise_int16"
+    name = "depthwise_int16"
 
     @property
     def layout(self) -> TaskLayout:

@@ -47,9 +47,7 @@ class DepthwiseInt8(Value):
     signed: bool = True
     requantize: Requantize | Dynamic = NARROW
 
-    @property
-    def name(self) -> str:
-        return "depthwise_int8"
+    name = "depthwise_int8"
 
     @property
     def layout(self) -> TaskLayout:

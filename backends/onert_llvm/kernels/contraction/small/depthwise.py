@@ -40,9 +40,7 @@ class SmallDepthwise(Value):
     multiplier: int
     how: OneByOne
 
-    @property
-    def name(self) -> str:
-        return "small_depthwise"
+    name = "small_depthwise"
 
     @property
     def layout(self) -> TaskLayout:

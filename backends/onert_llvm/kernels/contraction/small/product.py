@@ -51,9 +51,7 @@ class SmallProduct(Value):
     words: bool
     how: OneByOne
 
-    @property
-    def name(self) -> str:
-        return "small_product"
+    name = "small_product"
 
     @property
     def layout(self) -> TaskLayout:
