@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from concurrent.futures._base import CANCELLED_AND_NOTIFIED, FINISHED, LOGGER, RUNNING
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 from weakref import ref
 
 from onert.backend.tasks import Gate, Pool, Task
@@ -15,18 +15,32 @@ from onert.ir import ExecutionError
 
 from .stop import Stop
 
+T = TypeVar("T")
+ENDED = (FINISHED, CANCELLED_AND_NOTIFIED)
 _LOOK = 1.0
 """Seconds after which who waits looks whether the run can still end."""
 
 
-class RunFuture(Future[None]):
+class LocklessFuture(Future[T]):
+    """The standard library's future without its lock, which a thread that a signal handler interrupts could keep."""
+
+    def cancelled(self) -> bool:
+        return self._state == CANCELLED_AND_NOTIFIED
+
+    def running(self) -> bool:
+        return self._state == RUNNING
+
+    def done(self) -> bool:
+        return self._state in ENDED
+
+
+class RunFuture(LocklessFuture[None]):
     """The future of a run. Callbacks fire once each, when the run has ended, failed or was cancelled.
 
     `cancel` also ends a run that is under way, before its next step: the future then raises `RunCancelledError`, unless
     the run was past its last step.
 
-    It is the standard library's for those who use it, `wait` and `as_completed` among them, but takes no lock: a thread
-    that a signal handler interrupts could keep it.
+    It is the standard library's for those who use it, `wait` and `as_completed` among them.
     """
 
     _done_callbacks: list[Callable[[Future[None]], object]]
@@ -95,15 +109,6 @@ class RunFuture(Future[None]):
             return False
         self._stop.cancel()
         return True
-
-    def cancelled(self) -> bool:
-        return self._state == CANCELLED_AND_NOTIFIED
-
-    def running(self) -> bool:
-        return self._state == RUNNING
-
-    def done(self) -> bool:
-        return self._state in (FINISHED, CANCELLED_AND_NOTIFIED)
 
     def add_done_callback(self, fn: Callable[[Future[None]], object]) -> None:
         self._done_callbacks.append(fn)

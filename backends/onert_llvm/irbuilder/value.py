@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from attrs import define
 
 from .text import Builder, Number, Value, constant, each, index, integer, poison, splat, zeros
 from .types import I1, I32, Sort, Type, is_float, size, vec
+
+
+def _instruction(name: str) -> Callable[[Val, Val | Number], Val]:
+    """The method that computes one instruction of two values."""
+
+    def method(self: Val, other: Val | Number) -> Val:
+        return Val(self.b, self.b.binary(name, self.v, self.like(other).v))
+
+    return method
+
+
+def _comparison(sign: str) -> Callable[[Val, Val | Number], Val]:
+    """The method that compares two values."""
+
+    def method(self: Val, other: Val | Number) -> Val:
+        return self._compare(sign, other)
+
+    return method
 
 
 @define(eq=False)
@@ -80,18 +98,16 @@ class Val:
     def __rsub__(self, other: Number) -> Val:
         return self.like(other) - self
 
-    def __truediv__(self, other: Val | Number) -> Val:
-        return Val(self.b, self.b.binary("fdiv", self.v, self.like(other).v))
-
-    def __floordiv__(self, other: Val | int) -> Val:
-        return Val(self.b, self.b.binary("udiv", self.v, self.like(other).v))
-
-    def __mod__(self, other: Val | int) -> Val:
-        return Val(self.b, self.b.binary("urem", self.v, self.like(other).v))
-
-    def quotient(self, other: Val | int) -> Val:
-        """Divided as signed integers, truncated; by 0, or the least by -1, the process ends."""
-        return Val(self.b, self.b.binary("sdiv", self.v, self.like(other).v))
+    __truediv__ = _instruction("fdiv")
+    __floordiv__, __mod__ = _instruction("udiv"), _instruction("urem")
+    __and__, __or__, __xor__ = _instruction("and"), _instruction("or"), _instruction("xor")
+    __lshift__, __rshift__ = _instruction("shl"), _instruction("ashr")
+    __lt__, __le__, __gt__, __ge__ = _comparison("<"), _comparison("<="), _comparison(">"), _comparison(">=")
+    eq = _comparison("==")
+    lshr = _instruction("lshr")
+    """Shift right, filling with zeros."""
+    quotient = _instruction("sdiv")
+    """Divided as signed integers, truncated; by 0, or the least by -1, the process ends."""
 
     def __neg__(self) -> Val:
         return Val(
@@ -100,40 +116,6 @@ class Val:
             if self.is_float
             else self.b.binary("sub", constant(self.type, 0), self.v),
         )
-
-    def __and__(self, other: Val | int) -> Val:
-        return Val(self.b, self.b.binary("and", self.v, self.like(other).v))
-
-    def __or__(self, other: Val | int) -> Val:
-        return Val(self.b, self.b.binary("or", self.v, self.like(other).v))
-
-    def __xor__(self, other: Val | int) -> Val:
-        return Val(self.b, self.b.binary("xor", self.v, self.like(other).v))
-
-    def __lshift__(self, other: Val | int) -> Val:
-        return Val(self.b, self.b.binary("shl", self.v, self.like(other).v))
-
-    def __rshift__(self, other: Val | int) -> Val:
-        return Val(self.b, self.b.binary("ashr", self.v, self.like(other).v))
-
-    def lshr(self, other: Val | int) -> Val:
-        """Shift right, filling with zeros."""
-        return Val(self.b, self.b.binary("lshr", self.v, self.like(other).v))
-
-    def __lt__(self, other: Val | Number) -> Val:
-        return self._compare("<", other)
-
-    def __le__(self, other: Val | Number) -> Val:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Val | Number) -> Val:
-        return self._compare(">", other)
-
-    def __ge__(self, other: Val | Number) -> Val:
-        return self._compare(">=", other)
-
-    def eq(self, other: Val | Number) -> Val:
-        return self._compare("==", other)
 
     def ne(self, other: Val | Number) -> Val:
         """Unequal; for floats also where either side is not a number."""

@@ -47,7 +47,7 @@ def _guessed(subgraph: Subgraph, group: Group, backend: Backend, threads: int) -
     costs = [cost(operation.op, types) for operation, types in zip(operations, calls, strict=True)]
     stored = any(t is not None and t.quantization is not None for t in calls[0].inputs)
     arithmetic = sum(c.flops for c in costs) / (STORED_FLOPS if stored else FLOPS)
-    work = max(arithmetic, _traffic(subgraph, group) / BYTES)
+    work = max(arithmetic, traffic(subgraph, group) / BYTES)
     bounds = [backend.most_threads(o, types) for o, types in zip(operations, calls, strict=True)]
     most = min((bound for bound in bounds if bound is not None), default=threads)
     return tuple(
@@ -60,10 +60,10 @@ def _elsewhere(subgraph: Subgraph, group: Group, backend: Backend) -> float:
     """A group on a backend that does not say how it uses threads."""
     if not backend.evaluates:
         return UNKNOWN
-    return EVALUATION * len(group.operations) + _traffic(subgraph, group) / EVALUATED_BYTES
+    return EVALUATION * len(group.operations) + traffic(subgraph, group) / EVALUATED_BYTES
 
 
-def _traffic(subgraph: Subgraph, group: Group) -> int:
+def traffic(subgraph: Subgraph, group: Group) -> int:
     """Bytes of what the group reads and does not make, and of what it makes and stores."""
     operations = [subgraph.operations[at] for at in group.operations]
     made = dict.fromkeys(o for operation in operations for o in operation.outputs)

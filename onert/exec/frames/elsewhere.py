@@ -232,26 +232,16 @@ def _ancestors(routine: Routine, last: int) -> set[int]:
     return found
 
 
+@frozen(eq=False)
 class _Turn:
     """A call after events that others left. It leaves events itself, and then asks whether what it read is right."""
 
-    __slots__ = ("_after", "_call", "_checks", "_events", "_lanes", "_left")
-
-    def __init__(
-        self,
-        call: Callable[[], None],
-        lanes: tuple[Queue, ...],
-        left: tuple[Queue, ...],
-        events: list[Event],
-        after: tuple[list[Event], ...],
-        checks: Calls,
-    ) -> None:
-        self._call = call
-        self._lanes = lanes
-        self._left = left
-        self._events = events
-        self._after = after
-        self._checks = checks
+    _call: Callable[[], None]
+    _lanes: tuple[Queue, ...]
+    _left: tuple[Queue, ...]
+    _events: list[Event]
+    _after: tuple[list[Event], ...]
+    _checks: Calls
 
     def __call__(self) -> None:
         for events in self._after:

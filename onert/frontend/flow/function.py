@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from onert.ir import DType, ModelError, Operand, RuleError, Subgraph, TensorType
 from onert.ir import shape as shapes
@@ -62,26 +62,18 @@ def translate(
     return _Translator(graph, function, lookup, given, assignments, columns).translation()
 
 
+@frozen(eq=False)
 class _Translator:
-    def __init__(
-        self,
-        graph: Graph,
-        function: Function,
-        lookup: Lookup,
-        given: frozenset[str],
-        assignments: Mapping[str, Rule],
-        columns: frozenset[str],
-    ) -> None:
-        self._graph = graph
-        self._function = function
-        self._lookup = lookup
-        self._given = given
-        self._assignments = assignments
-        self._columns = columns
-        self._assigned: dict[str, int] = {}
-        self._emitter = Emitter(function.name)
-        self._operands: dict[str, int] = {}
-        self._notes: list[str] = []
+    _graph: Graph
+    _function: Function
+    _lookup: Lookup
+    _given: frozenset[str]
+    _assignments: Mapping[str, Rule]
+    _columns: frozenset[str]
+    _assigned: dict[str, int] = field(factory=dict, init=False)
+    _emitter: Emitter = field(default=Factory(lambda self: Emitter(self._function.name), takes_self=True), init=False)
+    _operands: dict[str, int] = field(factory=dict, init=False)
+    _notes: list[str] = field(factory=list, init=False)
 
     def translation(self) -> Translation:
         graph, referred = self._graph, {}

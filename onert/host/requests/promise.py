@@ -8,7 +8,7 @@ from concurrent.futures._base import CANCELLED_AND_NOTIFIED, FINISHED, PENDING, 
 from typing import Any
 
 from onert.backend.tasks import Gate
-from onert.exec.asynchronous import Waiters, call_back, tell
+from onert.exec.asynchronous import ENDED, LocklessFuture, Waiters, call_back, tell
 from onert.host.network import Outputs
 
 
@@ -29,10 +29,9 @@ class _NoLock:
 
 
 _NO_LOCK = _NoLock()
-_ENDED = (FINISHED, CANCELLED_AND_NOTIFIED)
 
 
-class Promise(Future[Outputs]):
+class Promise(LocklessFuture[Outputs]):
     """The standard library's future, made and kept in a fraction of its time, which is that of a small model's run.
 
     It takes no lock, which a thread that a signal handler interrupts could keep. What only some futures need (who
@@ -101,19 +100,10 @@ class Promise(Future[Outputs]):
         self._end(CANCELLED_AND_NOTIFIED)
         return True
 
-    def cancelled(self) -> bool:
-        return self._state == CANCELLED_AND_NOTIFIED
-
-    def running(self) -> bool:
-        return self._state == RUNNING
-
-    def done(self) -> bool:
-        return self._state in _ENDED
-
     def add_done_callback(self, fn: Callable[[Future[Outputs]], object]) -> None:
         callbacks = self.__dict__.setdefault("_callbacks", [])
         callbacks.append(fn)
-        if self._state in _ENDED:
+        if self._state in ENDED:
             call_back(self, callbacks)
 
     def result(self, timeout: float | None = None) -> Outputs:
@@ -128,9 +118,9 @@ class Promise(Future[Outputs]):
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """The error, None for none; TimeoutError where there is no answer in so many seconds."""
-        if self._state not in _ENDED:
+        if self._state not in ENDED:
             gate: Gate = self.__dict__.setdefault("_gate", Gate())
-            if self._state not in _ENDED and not gate.wait(timeout):
+            if self._state not in ENDED and not gate.wait(timeout):
                 raise TimeoutError
         if self._state == CANCELLED_AND_NOTIFIED:
             raise CancelledError

@@ -10,6 +10,7 @@ from attrs import fields
 import onert
 from onert.backend import Program
 from onert.compiler import Options
+from onert.compiler.side_by_side.durations import traffic
 from onert.frontend import formats
 from onert.frontend.format import HEAD
 from onert.frontend.metadata import metadata
@@ -21,7 +22,7 @@ from .facts import facts
 from .labels import labels
 from .places import places
 from .pools import Graphs
-from .times.estimate import arithmetic, expected, is_stored, traffic
+from .times.estimate import arithmetic, expected, is_stored
 from .times.machine import machine
 from .times.running import measured
 from .weights import constants

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from attrs import frozen
 
 from onert.ir.value import Value
@@ -13,6 +16,18 @@ from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
 from onert_llvm.kernels.contraction.implicit_im2col import each_tap, origin
 
 from .reduce_int8 import average
+
+
+@contextmanager
+def each_register_of_channels(k: Kernel, task: Task, begin: Val, end: Val) -> Iterator[tuple[Val, Val, Val, Val]]:
+    """The pixels of rows of the output, and of each its channels a register at a time.
+
+    Gives the pixel through all images, the first channel, the mask of channels, and the pixel's place in its image.
+    """
+    channels, across = task.i64("channels"), task.i64("out_w")
+    area, lanes = across * task.i64("out_h"), k.isa.f32
+    with k.loop(end * across, begin * across) as pixel, k.loop(channels, step=lanes, nonempty=True) as c:
+        yield pixel, c, k.mask(lanes, channels - c), pixel % area
 
 
 @frozen
@@ -29,14 +44,11 @@ class WindowPoolInt8(Value):
         return TaskLayout(("c", "channels", "ldc", *WINDOW, "low", "high", *(("count",) if self.mean else ())))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        channels, across = task.i64("channels"), task.i64("out_w")
-        area = across * task.i64("out_h")
-        with k.loop(end * across, begin * across) as pixel, k.loop(channels, step=k.isa.f32, nonempty=True) as c:
-            self._channels(k, task, pixel, c, pixel % area)
+        with each_register_of_channels(k, task, begin, end) as (pixel, c, mask, position):
+            self._channels(k, task, pixel, c, mask, position)
 
-    def _channels(self, k: Kernel, task: Task, pixel: Val, c: Val, position: Val) -> None:
+    def _channels(self, k: Kernel, task: Task, pixel: Val, c: Val, mask: Val, position: Val) -> None:
         lanes = k.isa.f32
-        mask = k.mask(lanes, task.i64("channels") - c)
         start = 0 if self.mean else -128 if self.signed else 0
         total = k.var(k.const(I32, start).splat(lanes))
         with each_tap(k, task, [origin(k, task, pixel)], I8) as (_, (seen,)):

@@ -14,6 +14,7 @@ from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
 from onert_llvm.kernels.contraction.implicit_im2col import each_tap, origin
 from onert_llvm.kernels.elementwise.quantize_dequantize import each_register
 
+from .pool_int8 import each_register_of_channels
 from .reduce_int8 import Gather
 
 _STARTS = {Gather.MAX: -(1 << 15), Gather.MIN: (1 << 15) - 1}
@@ -42,14 +43,11 @@ class WindowPoolInt16(Value):
         return TaskLayout(("c", "channels", *WINDOW, "low", "high", *counts))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        channels, across = task.i64("channels"), task.i64("out_w")
-        area = across * task.i64("out_h")
-        with k.loop(end * across, begin * across) as pixel, k.loop(channels, step=k.isa.f32, nonempty=True) as c:
-            self._channels(k, task, pixel, c, pixel % area)
+        with each_register_of_channels(k, task, begin, end) as (pixel, c, mask, position):
+            self._channels(k, task, pixel, c, mask, position)
 
-    def _channels(self, k: Kernel, task: Task, pixel: Val, c: Val, position: Val) -> None:
+    def _channels(self, k: Kernel, task: Task, pixel: Val, c: Val, mask: Val, position: Val) -> None:
         lanes = k.isa.f32
-        mask = k.mask(lanes, task.i64("channels") - c)
         total = k.var(k.const(I32, _STARTS.get(self.gather, 0)).splat(lanes))
         with each_tap(k, task, [origin(k, task, pixel)], I16) as (_, (seen,)):
             _join(self.gather, total, seen[c].load(lanes, mask).cast(I32))

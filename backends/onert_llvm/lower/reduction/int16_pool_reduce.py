@@ -19,6 +19,7 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import pooled_plane
 
 from .int8_pool_reduce import GATHERINGS, Block, arranged, block_of, pool_slots, why_no_windows
+from .int8_softmax import emit_rows
 
 _MOST = 1 << 15
 """Numbers whose sum, with what is subtracted from each, fits 32 bits."""
@@ -105,15 +106,5 @@ def why_no_softmax(op: Softmax, types: CallTypes) -> str | None:
 def lower_softmax(lowering: Lowering, operations: Sequence[int]) -> None:
     """Row by row."""
     at, operation, op = lowering.single(operations, Softmax)
-    source, target = operation.used[0], operation.outputs[0]
-    shape = lowering.shape(source)
-    rows = math.prod(shape[:-1])
-    exps = exponentials_of_16_bits(lowering.type(source).scale, op.beta)
-    slots: dict[str, Slot] = {
-        "x": lowering.operand(source),
-        "out": lowering.operand(target),
-        "width": shape[-1],
-        "exps": lowering.constant(exps.astype(np.int16)),
-        "inverses": lowering.constant(RECIPROCALS.astype(np.int16)),
-    }
-    lowering.emit(at, SoftmaxInt16(), slots, rows, (source,), (target,), 4 * rows * shape[-1])
+    exps = exponentials_of_16_bits(lowering.type(operation.used[0]).scale, op.beta)
+    emit_rows(lowering, at, SoftmaxInt16(), {"exps": exps.astype(np.int16), "inverses": RECIPROCALS.astype(np.int16)})

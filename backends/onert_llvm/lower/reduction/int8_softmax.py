@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from onert.ir import CallTypes, DType
+from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.reduction.softmax import Softmax, exponentials
+from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.reduction.softmax_int8 import SoftmaxInt8
 from onert_llvm.lower.command_builder import Lowering
@@ -27,17 +28,18 @@ def why_not(op: Softmax, types: CallTypes) -> str | None:
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     """Row by row."""
     at, operation, op = lowering.single(operations, Softmax)
-    source, target = operation.used[0], operation.outputs[0]
-    x = lowering.type(source)
+    x, out = lowering.type(operation.used[0]), lowering.type(operation.outputs[0])
     kept, powers, shares = exponentials(op.beta * x.scale)
+    tables = {"powers": np.where(kept, powers, 0).astype(np.int32), "shares": shares.astype(np.int32)}
+    emit_rows(lowering, at, SoftmaxInt8(x.dtype is DType.INT8, out.dtype.bits), tables)
+
+
+def emit_rows(lowering: Lowering, at: int, algorithm: Algorithm, tables: Mapping[str, Array]) -> None:
+    """A kernel that works row by row with tables."""
+    operation = lowering.subgraph.operations[at]
+    source, target = operation.used[0], operation.outputs[0]
     shape = lowering.shape(source)
     rows = math.prod(shape[:-1])
-    slots: dict[str, Slot] = {
-        "x": lowering.operand(source),
-        "out": lowering.operand(target),
-        "width": shape[-1],
-        "powers": lowering.constant(np.where(kept, powers, 0).astype(np.int32)),
-        "shares": lowering.constant(shares.astype(np.int32)),
-    }
-    algorithm = SoftmaxInt8(x.dtype is DType.INT8, lowering.type(target).dtype.bits)
+    slots: dict[str, Slot] = {"x": lowering.operand(source), "out": lowering.operand(target), "width": shape[-1]}
+    slots |= {name: lowering.constant(table) for name, table in tables.items()}
     lowering.emit(at, algorithm, slots, rows, (source,), (target,), 4 * rows * shape[-1])

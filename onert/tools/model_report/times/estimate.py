@@ -10,7 +10,7 @@ from attrs import frozen
 
 from onert.backend import Backend, Group, Routine
 from onert.compiler.rewrite.trip_counts import trips
-from onert.compiler.side_by_side.durations import EVALUATED_BYTES, EVALUATION
+from onert.compiler.side_by_side.durations import EVALUATED_BYTES, EVALUATION, traffic
 from onert.ir import CallTypes, Op, Subgraph, TensorType
 from onert.ir.analysis.cost import cost
 from onert.ir.ops.contraction.conv import Conv2D
@@ -51,15 +51,6 @@ class _Work(Value):
 
     def and_(self, other: _Work) -> _Work:
         return _Work(self.products + other.products, self.others + other.others, max(self.narrow, other.narrow))
-
-
-def traffic(graph: Subgraph, group: Group) -> int:
-    """Bytes of what a group reads and does not make, and of what it makes and stores."""
-    operations = [graph.operations[at] for at in group.operations]
-    made = dict.fromkeys(o for operation in operations for o in operation.outputs)
-    read = dict.fromkeys(i for operation in operations for i in operation.used if i not in made)
-    types = [graph.type(i) for i in (*read, *made) if i not in group.unstored]
-    return sum(t.nbytes for t in types if t.is_static)
 
 
 def arithmetic(graph: Subgraph, group: Group) -> int:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from attrs import fields
+
 from onert.frontend.tflite_schema.table.importer import Operator, Table, activation
 from onert.ir import ModelError, Op
 from onert.ir.ops.recurrent.gru import GRU
@@ -14,6 +19,23 @@ from onert.ir.ops.recurrent.svdf import SVDF
 _FULL, _BASIC = 0, 1
 
 
+_READ: dict[str, Callable[[Operator], Any]] = {
+    "activation": activation,
+    "time_major": lambda operator: operator.flag("time_major"),
+    "merge_outputs": lambda operator: operator.flag("merge_outputs"),
+    "cell_clip": lambda operator: operator.number("cell_clip"),
+    "projection_clip": lambda operator: operator.number("proj_clip"),
+    "asymmetric_inputs": lambda operator: operator.flag("asymmetric_quantize_inputs"),
+    "intermediates": lambda operator: operator.intermediates,
+    "rank": lambda operator: operator.integer("rank"),
+}
+
+
+def _layer(kind: type[Op]) -> Callable[[Operator], Op]:
+    """A layer of a kind, each of its attributes read as the table above says."""
+    return lambda operator: kind(**{each.name: _READ[each.name](operator) for each in fields(kind)})
+
+
 def _lstm(operator: Operator) -> Op:
     """One step of an LSTM layer, by the kernel that the options name."""
     kind = operator.integer("kernel_type")
@@ -21,56 +43,17 @@ def _lstm(operator: Operator) -> Op:
         return BasicLSTM()
     if kind != _FULL:
         raise ModelError(f"kernel_type is {kind}, expected {_FULL} or {_BASIC}")
-    return _sequence_lstm(operator)
-
-
-def _sequence_lstm(operator: Operator) -> Op:
-    return LSTM(
-        activation(operator),
-        operator.flag("time_major"),
-        operator.number("cell_clip"),
-        operator.number("proj_clip"),
-        operator.flag("asymmetric_quantize_inputs"),
-        operator.intermediates,
-    )
-
-
-def _bidirectional_lstm(operator: Operator) -> Op:
-    return BidirectionalLSTM(
-        activation(operator),
-        operator.flag("time_major"),
-        operator.flag("merge_outputs"),
-        operator.number("cell_clip"),
-        operator.number("proj_clip"),
-        operator.flag("asymmetric_quantize_inputs"),
-    )
-
-
-def _rnn(operator: Operator) -> Op:
-    return RNN(activation(operator), operator.flag("time_major"), operator.flag("asymmetric_quantize_inputs"))
-
-
-def _bidirectional_rnn(operator: Operator) -> Op:
-    return BidirectionalRNN(
-        activation(operator),
-        operator.flag("time_major"),
-        operator.flag("merge_outputs"),
-        operator.flag("asymmetric_quantize_inputs"),
-    )
-
-
-def _svdf(operator: Operator) -> Op:
-    return SVDF(operator.integer("rank"), activation(operator), operator.flag("asymmetric_quantize_inputs"))
+    return _layer(LSTM)(operator)
 
 
 TABLE: Table = {
-    "BIDIRECTIONAL_SEQUENCE_LSTM": _bidirectional_lstm,
-    "BIDIRECTIONAL_SEQUENCE_RNN": _bidirectional_rnn,
+    "BIDIRECTIONAL_SEQUENCE_LSTM": _layer(BidirectionalLSTM),
+    "BIDIRECTIONAL_SEQUENCE_RNN": _layer(BidirectionalRNN),
     "GRU": lambda operator: GRU(operator.flag("return_sequences")),
     "LSTM": _lstm,
-    "RNN": _rnn,
-    "SVDF": _svdf,
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": _sequence_lstm,
-    "UNIDIRECTIONAL_SEQUENCE_RNN": _rnn,
+    "RNN": _layer(RNN),
+    "SVDF": _layer(SVDF),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": _layer(LSTM),
+    "UNIDIRECTIONAL_SEQUENCE_RNN": _layer(RNN),
 }
 CUSTOM: Table = {}
