@@ -1,6 +1,7 @@
 """What model files say of themselves beside their graphs: labels, normalisation, sample rates, calibrations."""
 
+from .label_files import label_files
 from .model_metadata import Box, Calibration, ModelMetadata, TensorMetadata
 from .reading import metadata
 
-__all__ = ["Box", "Calibration", "ModelMetadata", "TensorMetadata", "metadata"]
+__all__ = ["Box", "Calibration", "ModelMetadata", "TensorMetadata", "label_files", "metadata"]

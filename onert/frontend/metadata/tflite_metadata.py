@@ -12,10 +12,11 @@ from attrs import evolve
 
 from onert.frontend import flatbuffer
 from onert.frontend.flatbuffer import Data, Table
-from onert.frontend.nnpackage.zip_archive import ZipArchive, open_zip_archive
+from onert.frontend.nnpackage.zip_archive import ZipArchive
 from onert.ir import ModelError
 
 from . import ultralytics
+from .label_files import archive_behind, lines
 from .model_metadata import Box, Calibration, ModelMetadata, TensorMetadata
 
 IDENTIFIERS = (b"TFL3", b"CIR0")
@@ -36,7 +37,7 @@ def tflite_metadata(content: Data) -> ModelMetadata:
     """What a model's content says; ModelError where metadata is there and malformed."""
     budget = flatbuffer.budget(len(content))
     found = _metadata_buffer(flatbuffer.root(content, budget), content)
-    archive = _archive(content)
+    archive = archive_behind(content)
     out = ModelMetadata()
     if found is not None and flatbuffer.identifier(found) == _IDENTIFIER:
         root = flatbuffer.root(found, flatbuffer.budget(len(found)))
@@ -66,13 +67,6 @@ def _metadata_buffer(model: Table, content: Data) -> Data | None:
     return buffer.bytes(0)
 
 
-def _archive(content: Data) -> ZipArchive | None:
-    """The archive behind the model; None where there is none."""
-    if bytes(content[-65557:]).rfind(b"PK\x05\x06") < 0:
-        return None
-    return open_zip_archive(content)
-
-
 def _tensor(table: Table, archive: ZipArchive | None) -> TensorMetadata:
     files = _files(table, archive)
     stats = table.table(5)
@@ -81,8 +75,8 @@ def _tensor(table: Table, archive: ZipArchive | None) -> TensorMetadata:
         table.text(1),
         high=() if stats is None else tuple(stats.array(0, "f").tolist()),
         low=() if stats is None else tuple(stats.array(1, "f").tolist()),
-        axis_labels=_lines(files.get(_AXIS_LABELS)),
-        value_labels=_lines(files.get(_VALUE_LABELS)),
+        axis_labels=lines(files.get(_AXIS_LABELS, b"").decode("utf-8", "replace")),
+        value_labels=lines(files.get(_VALUE_LABELS, b"").decode("utf-8", "replace")),
     )
     content = table.table(3)
     properties = None if content is None else content.table(1)
@@ -123,13 +117,6 @@ def _files(table: Table, archive: ZipArchive | None) -> Mapping[int, bytes]:
     if chosen and archive is None:
         raise ModelError(f"it names {next(iter(chosen.values()))[1]!r}, but no archive is packed behind the model")
     return {} if archive is None else {k: bytes(archive.read(name, MAX_FILE)) for k, (_, name) in chosen.items()}
-
-
-def _lines(content: bytes | None) -> tuple[str, ...]:
-    """Lines of a file of labels; empty ones at the end are none."""
-    if content is None:
-        return ()
-    return tuple(line.strip() for line in content.decode("utf-8", "replace").rstrip().splitlines())
 
 
 def _box(properties: Table) -> Box:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from onert.frontend.metadata.label_files import lines
 from onert.ir import ExecutionError
 from onert.ir.value import Value
 
@@ -39,7 +40,7 @@ def read_labels(path: Path) -> Labels:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ExecutionError(f"{path} cannot be read as a file of labels: {error}") from error
-    names = tuple(line.strip() for line in text.rstrip().splitlines())
+    names = lines(text)
     if names in ((), ("",)):
         raise ExecutionError(f"{path} has no labels")
     return Labels(names, str(path))

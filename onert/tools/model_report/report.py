@@ -13,13 +13,12 @@ from onert.compiler import Options
 from onert.compiler.side_by_side.durations import traffic
 from onert.frontend import formats
 from onert.frontend.format import HEAD
-from onert.frontend.metadata import metadata
+from onert.frontend.metadata import ModelMetadata, label_files, metadata
 from onert.ir import Package
 
 from .arenas import arenas
 from .compiling import Compiled, compiled, names
 from .facts import facts
-from .labels import labels
 from .places import places
 from .pools import Graphs
 from .times.estimate import arithmetic, expected, is_stored
@@ -29,6 +28,7 @@ from .weights import constants
 
 VERSION = 1
 """Of the data; it grows when a field changes its meaning."""
+SHOWN_LABELS = 1_000
 
 
 def report(path: Path, package: Package, options: Options, *, profile: bool, graphs: bool = True) -> dict[str, Any]:
@@ -67,10 +67,16 @@ def _model(path: Path, package: Package) -> dict[str, Any]:
         "subgraphs": sum(len(model.subgraphs) for model in models),
         "description": " ".join(model.description for model in models if model.description),
         "notes": [*package.notes, *said.notes],
-        "labels": labels(path, said),
+        "labels": _labels(path, said),
         "task": said.task,
         "image_size": None if said.image_size is None else list(said.image_size),
     }
+
+
+def _labels(path: Path, said: ModelMetadata) -> list[dict[str, Any]]:
+    """Where labels come from, how many there are, and the first of them."""
+    found = label_files(path) | ({"the metadata": said.labels} if said.labels else {})
+    return [{"file": name, "count": len(each), "labels": list(each[:SHOWN_LABELS])} for name, each in found.items()]
 
 
 def _size(path: Path) -> int:

@@ -1,0 +1,57 @@
+"""Files of labels: names of classes, one a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from onert.frontend.flatbuffer import Data
+from onert.frontend.nnpackage.zip_archive import ZipArchive, open_zip_archive
+from onert.ir import ModelError
+
+SUFFIXES = (".txt", ".labels")
+MAX_LABELS = 1 << 20
+"""Bytes of a file of labels that nothing names; a longer one is none."""
+MAX_FILES = 64
+_LONGEST_END = 65557
+"""Bytes of the record that ends an archive, with the longest comment."""
+
+
+def lines(text: str) -> tuple[str, ...]:
+    """The labels of a file; empty lines at the end are none."""
+    return tuple(line.strip() for line in text.rstrip().splitlines())
+
+
+def archive_behind(content: Data) -> ZipArchive | None:
+    """The archive that a model's file ends with, or is; None where there is none."""
+    return open_zip_archive(content) if b"PK\x05\x06" in bytes(content[-_LONGEST_END:]) else None
+
+
+def label_files(path: Path) -> dict[str, tuple[str, ...]]:
+    """The labels of the text files in a package or in the archive behind a model, by file.
+
+    What cannot be read is no label.
+    """
+    found = {}
+    for name, content in list(_texts(path))[:MAX_FILES]:
+        try:
+            found[name] = lines(content.decode("utf-8"))
+        except UnicodeDecodeError:
+            continue
+    return {name: labels for name, labels in found.items() if labels}
+
+
+def _texts(path: Path) -> Iterator[tuple[str, bytes]]:
+    try:
+        if path.is_dir():
+            for each in sorted(path.iterdir()):
+                if each.suffix.lower() in SUFFIXES and each.is_file() and each.stat().st_size <= MAX_LABELS:
+                    yield each.name, each.read_bytes()
+            return
+        archive = archive_behind(memoryview(path.read_bytes()))
+        if archive is not None:
+            for name, member in archive.members.items():
+                if name.lower().endswith(SUFFIXES) and member.size <= MAX_LABELS:
+                    yield name, bytes(archive.read(name))
+    except (OSError, ModelError):
+        return
