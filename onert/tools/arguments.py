@@ -148,7 +148,7 @@ def parser() -> argparse.ArgumentParser:
         "-q",
         "--quantize",
         choices=KINDS,
-        help="round weights to integers in a file of its own, and run that (uint8 and int16 are refused)",
+        help="round weights, or everything (uint8, int16), to integers in a file of its own, and run that",
     )
     compiling.add_argument(
         "--qpath", type=Path, metavar="FILE", help="where -q writes (default: MODEL.TYPE.tflite or .circle)"

@@ -22,11 +22,12 @@ from onert.compiler import Options
 from onert.exec.observers import Observer, Profile, Trace
 from onert.frontend.metadata import ModelMetadata, metadata
 from onert.ir import Array, ExecutionError, OnertWarning
+from onert.ir.process import imports
 
 from .arguments import CALLED, check, parser, shapes
 from .exits import ended
 from .outputs import Kept, printed_inputs, printed_outputs, save
-from .quantize import quantized_file
+from .quantize import INTEGERS, quantized_file, require_file
 from .reports import profiling
 from .reports.measure import Measurements, phase_lines, write_report
 from .reports.progress import Progress
@@ -49,8 +50,7 @@ def _run(options: argparse.Namespace) -> None:
     messages: list[str] = []
     say = messages.append if options.json else print
     if options.quantize is not None:
-        options.model = quantized_file(Path(options.model), options.quantize, options.qpath)
-        say(f"the model with {options.quantize} weights is written to {options.model}")
+        say(_quantize(options))
     if options.gpumem_poll:
         warnings.warn("-g shows nothing: no backend uses GPU memory", OnertWarning, stacklevel=1)
     with Progress(shown=not options.json or sys.stdout.isatty()) as progress:
@@ -73,6 +73,19 @@ def _run(options: argparse.Namespace) -> None:
         with measured.phase("COMPILE"):
             program = compiled(options, package, asked)
         _execute(options, package, program, chosen, measured, progress, messages, say)
+
+
+def _quantize(options: argparse.Namespace) -> str:
+    """Have the model's quantised file run in its stead; a line that says where it is."""
+    kind, model, count = options.quantize, Path(options.model), 0
+    if kind in INTEGERS:
+        require_file(model, kind)
+        found, count = imports.module("onert.tools.running.calibrating").calibrated(options)
+        options.model = quantized_file(model, kind, options.qpath, found)
+        options.minmax_runs = 0  # they were made
+        return f"the model in {kind}, by the ranges of {count} runs, is written to {options.model}"
+    options.model = quantized_file(model, kind, options.qpath)
+    return f"the model with {kind} weights is written to {options.model}"
 
 
 def _execute(

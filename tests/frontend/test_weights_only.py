@@ -10,8 +10,8 @@ from model_writer import CIRCLE, LiteRt, Model, schema
 from shared_material import SHARED, needs_shared
 
 import onert
-from onert.frontend.tflite_schema import weights_only
-from onert.frontend.tflite_schema.weights_only import quantized, rounded
+from onert.frontend.tflite_schema.quantize import weights_only
+from onert.frontend.tflite_schema.quantize.weights_only import quantized, rounded
 from onert.ir import Array, DType, ModelError
 
 F32 = DType.FLOAT32
@@ -122,13 +122,13 @@ def test_weights_that_are_no_numbers_stay(value: float) -> None:
 
 def test_what_cannot_be_written_again_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     content = _layers("CONV_2D")
-    packed = weights_only._packed
+    packed = weights_only.packed
 
     def lossy(model: Any, identifier: bytes) -> bytes:
         model.subgraphs[0].operators[0].builtinOptions.strideW = 2
         return packed(model, identifier)
 
-    monkeypatch.setattr(weights_only, "_packed", lossy)
+    monkeypatch.setattr(weights_only, "packed", lossy)
     with pytest.raises(ModelError, match="it has what circle-schema does not know"):
         quantized(content, 8)
     with pytest.raises(ModelError):

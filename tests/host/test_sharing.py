@@ -34,6 +34,10 @@ def held_up(host: HostManager) -> Iterator[list[Held]]:
             assert isinstance(device, CpuDevice)
             found.append(Held(device))
         yield found
+    except BaseException:  # what waits is refused: the host's end waits for it
+        for held in found:
+            held.device._thread.end(RequestRefusedError("the test failed"))
+        raise
     finally:
         for held in found:
             held.go()

@@ -174,20 +174,37 @@ def test_weights_are_quantised_and_the_model_runs_with_them(shell: Shell, kind: 
     assert 0 < np.abs(plain - rounded).max() < 0.02
 
 
+@pytest.mark.parametrize(("kind", "near"), [("uint8", 0.1), ("int16", 0.02)])
+def test_everything_is_quantised_by_the_ranges_of_runs_and_runs_so(shell: Shell, kind: str, near: float) -> None:
+    shutil.copy(MODEL, "m.tflite")
+    np.savez("x.npz", image=np.random.default_rng(0).uniform(0, 1, (1, 8, 8, 1)).astype(np.float32))
+    given = ("--load", "x.npz", "--dump")
+    assert shell("m.tflite", *given, "float.npz")[0] == 0
+    status, out, err = shell("m.tflite", "-q", kind, *given, "integers.npz")
+    assert status == 0, err
+    assert f"the model in {kind}, by the ranges of 1 runs, is written to m.{kind}.tflite" in out
+    assert Path(f"m.{kind}.tflite").stat().st_size < MODEL.stat().st_size / 2
+    assert shell(f"m.{kind}.tflite", *given, "again.npz")[0] == 0
+    plain, rounded, again = (next(iter(np.load(f"{n}.npz").values())) for n in ("float", "integers", "again"))
+    assert 0 < np.abs(plain - rounded).max() < near
+    assert np.array_equal(rounded, again)
+    status, out, err = shell("m.tflite", "-q", kind, "--qpath", "q.tflite", "--minmax_runs", 5)
+    assert status == 0, err
+    assert "by the ranges of 5 runs, is written to q.tflite" in out
+
+
 FAILURES: dict[str, tuple[tuple[object, ...], int, str]] = {
     "no model": ((), 2, "no model given, expected one of MODEL, --nnpackage, --modelfile"),
     "two models": ((FLOAT, "--modelfile", MODEL), 2, "MODEL and --modelfile given, expected one of"),
     "a model file as a package": (("--nnpackage", MODEL), 2, "a model file; expected a directory or a zip archive"),
     "a package as a model file": (("--modelfile", FLOAT), 2, "a package; expected a model file"),
     "no such package": (("--nnpackage", "nothing"), 1, "nothing"),
-    **{
-        f"quantise to {kind}": (
-            (MODEL, "-q", kind, "--qpath", "q.circle"),
-            1,
-            f"-q {kind} asks for integers everywhere",
-        )
-        for kind in ("uint8", "int16")
-    },
+    "quantise to bytes by a signature": (
+        (MODEL, "-q", "uint8", "--signature", "serving_default", "--qpath", "q.tflite"),
+        1,
+        "-q uint8 takes the first graph of a model, not --signature's",
+    ),
+    "quantise a package to bytes": ((FLOAT, "-q", "uint8"), 1, "expected a .tflite or .circle file"),
     "quantise a package": ((FLOAT, "-q", "int8_wo"), 1, "expected a .tflite or .circle file"),
     "quantise what is no model": (("x.tflite", "-q", "int8_wo"), 1, "x.tflite: cannot be read"),
     "quantise to nowhere": ((MODEL, "-q", "int8_wo", "--qpath", "no/q.circle"), 1, "no/q.circle cannot be written"),

@@ -12,7 +12,7 @@ from attrs import define
 
 from onert.backend import Program, Tensor, Tensors
 from onert.exec.exclusive import Turns
-from onert.ir import ExecutionError, Subgraph, dequantize
+from onert.ir import Array, ExecutionError, Subgraph, dequantize
 
 from .observer import Observer, Work
 
@@ -59,13 +59,14 @@ class MinMax(Observer):
         array = tensor.array
         if tensor.declared.quantization is not None and tensor.type.dtype.is_integer:
             array = dequantize(array, tensor.declared.quantization)
+        self.add(subgraph.operands[operand].name or f"{subgraph.name or 'main'}:{operand}", array)
+
+    def add(self, name: str, array: Array) -> None:
+        """Count a tensor's elements once more."""
         numbers = array.astype(np.float64).ravel()
         numbers = numbers[np.isfinite(numbers)]
-        if not len(numbers):
-            return
-        low, high = float(numbers.min()), float(numbers.max())
-        name = subgraph.operands[operand].name or f"{subgraph.name or 'main'}:{operand}"
-        self._turns(partial(self._add, name, low, high))
+        if len(numbers):
+            self._turns(partial(self._add, name, float(numbers.min()), float(numbers.max())))
 
     def _add(self, name: str, low: float, high: float) -> None:
         known = self.ranges.get(name)

@@ -10,26 +10,21 @@ them out without a word: the result is read again, and must be the same model bu
 
 from __future__ import annotations
 
-import importlib
-import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from attrs import frozen
 
+from onert.frontend.tflite_schema.model import read_package
 from onert.ir import Array, ModelError, Operation, Subgraph, Subgraphs
 
-from .model import read_package
-from .schema_listing import NEWEST
+from .writing import UNREADABLE, add_buffer, add_code, code_of, drop_unused_buffers, elements, packed, parsed, schema
 
 CHANNELS: Mapping[str, int] = {"FULLY_CONNECTED": 0, "CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "TRANSPOSE_CONV": 0}
 """Layers whose second operand are their weights, and the dimension of these that output channels have."""
-_UNREADABLE = (struct.error, IndexError, TypeError, ValueError, AttributeError, RecursionError, MemoryError)
-"""What circle-schema's classes raise where bytes are not those of a model."""
 
 
 def quantized(content: bytes, bits: int) -> bytes:
@@ -40,13 +35,13 @@ def quantized(content: bytes, bits: int) -> bytes:
     """
     before, _ = read_package(memoryview(content), None)
     try:
-        model = _schema("Model").ModelT.InitFromPackedBuf(content, 0)
+        model = parsed(content)
         changes = [change for at in range(len(model.subgraphs)) for change in _Graph(model, at, bits).quantize()]
         if not changes:
             raise ModelError(f"no layer has float weights that are constant: {', '.join(CHANNELS)} were looked for")
-        _drop_unused_buffers(model)
-        written = _packed(model, content[4:8])
-    except _UNREADABLE as error:
+        drop_unused_buffers(model)
+        written = packed(model, content[4:8])
+    except UNREADABLE as error:
         raise ModelError(f"the model cannot be written again: {error}") from error
     after, _ = read_package(memoryview(written), None)
     _require_same(before, after, changes)
@@ -106,11 +101,10 @@ class _Graph:
         return found
 
     def _layers(self) -> Iterator[tuple[Any, int]]:
-        builtin = _schema("BuiltinOperator").BuiltinOperator
+        builtin = schema("BuiltinOperator").BuiltinOperator
         axes = {getattr(builtin, name): axis for name, axis in CHANNELS.items()}
         for operator in self._graph.operators:
-            code = self._model.operatorCodes[operator.opcodeIndex]
-            axis = axes.get(max(code.builtinCode, code.deprecatedBuiltinCode))
+            axis = axes.get(code_of(self._model, operator))
             if axis is None or len(operator.inputs) < 2 or _has_own_layout(operator):
                 continue
             if self._is_float(int(operator.inputs[1]), axis):
@@ -118,13 +112,7 @@ class _Graph:
 
     def _is_float(self, index: int, axis: int) -> bool:
         tensor = self._graph.tensors[index]
-        plain = tensor.type == _schema("TensorType").TensorType.FLOAT32 and tensor.sparsity is None
-        shape = () if tensor.shape is None else tensor.shape
-        if not plain or tensor.isVariable or len(shape) <= axis:
-            return False
-        data = self._model.buffers[tensor.buffer].data
-        array = None if data is None else np.frombuffer(np.asarray(data, np.uint8).tobytes(), np.float32)
-        return array is not None and array.size == int(np.prod(shape)) > 0 and bool(np.isfinite(array).all())
+        return tensor.shape is not None and len(tensor.shape) > axis and elements(self._model, tensor) is not None
 
     def _weights(self, index: int, axis: int, *, keep: bool) -> int:
         """The tensor that a layer reads for its weights; the old one becomes the new one unless it is to be kept."""
@@ -132,35 +120,26 @@ class _Graph:
         raw = np.asarray(self._model.buffers[tensor.buffer].data, np.uint8).tobytes()
         own = axis if self._bits == 8 else None
         integers, scales = rounded(np.frombuffer(raw, np.float32).reshape(tensor.shape), own, self._bits)
-        buffer, quantization = _schema("Buffer").BufferT(), _schema("QuantizationParameters").QuantizationParametersT()
-        buffer.data = np.frombuffer(integers.tobytes(), np.uint8)
+        quantization = schema("QuantizationParameters").QuantizationParametersT()
         quantization.scale, quantization.zeroPoint = scales, np.zeros(len(scales), np.int64)
         quantization.quantizedDimension = axis
         name = tensor.name
         if keep:
-            tensor, shape = _schema("Tensor").TensorT(), tensor.shape
+            tensor, shape = schema("Tensor").TensorT(), tensor.shape
             tensor.shape, tensor.name = shape, name + b":quantised"
             index = self._add(tensor)
-        tensor.type = getattr(_schema("TensorType").TensorType, f"INT{self._bits}")
-        tensor.quantization, tensor.buffer = quantization, len(self._model.buffers)
-        self._model.buffers.append(buffer)
+        tensor.type = getattr(schema("TensorType").TensorType, f"INT{self._bits}")
+        tensor.quantization, tensor.buffer = quantization, add_buffer(self._model, integers)
         return index if self._bits == 8 else self._dequantized(index, tensor, name)
 
     def _dequantized(self, index: int, stored: Any, name: bytes) -> int:
-        tensor, operator = _schema("Tensor").TensorT(), _schema("Operator").OperatorT()
+        tensor, operator = schema("Tensor").TensorT(), schema("Operator").OperatorT()
         tensor.shape, tensor.name, tensor.buffer = stored.shape, name + b":dequantised", 0
         found = self._add(tensor)
         operator.inputs, operator.outputs = [index], [found]
-        operator.opcodeIndex = self._dequantize()
+        operator.opcodeIndex = add_code(self._model, "DEQUANTIZE", 5)
         self._first.append(operator)
         return found
-
-    def _dequantize(self) -> int:
-        code = _schema("OperatorCode").OperatorCodeT()
-        code.builtinCode = code.deprecatedBuiltinCode = _schema("BuiltinOperator").BuiltinOperator.DEQUANTIZE
-        code.version = 5
-        self._model.operatorCodes.append(code)
-        return len(self._model.operatorCodes) - 1
 
     def _add(self, tensor: Any) -> int:
         self._graph.tensors.append(tensor)
@@ -170,23 +149,6 @@ class _Graph:
 def _has_own_layout(operator: Any) -> bool:
     """Whether the weights are shuffled."""
     return bool(getattr(operator.builtinOptions, "weightsFormat", 0))
-
-
-def _drop_unused_buffers(model: Any) -> None:
-    """The content of buffers that nothing refers to any more; buffers keep their numbers."""
-    used = {tensor.buffer for graph in model.subgraphs for tensor in graph.tensors}
-    used |= {metadata.buffer for metadata in model.metadata or ()}
-    used |= set() if model.metadataBuffer is None else set(model.metadataBuffer)
-    for number, buffer in enumerate(model.buffers):
-        if number not in used:
-            buffer.data = None
-
-
-def _packed(model: Any, identifier: bytes) -> bytes:
-    flatbuffers = importlib.import_module("flatbuffers")
-    builder = flatbuffers.Builder(1 << 16)
-    builder.Finish(model.Pack(builder), identifier)
-    return bytes(builder.Output())
 
 
 def _require_same(before: Subgraphs, after: Subgraphs, changes: Sequence[Change]) -> None:
@@ -221,9 +183,3 @@ def _is_same(old: Subgraph, new: Subgraph, changes: Sequence[Change]) -> bool:
         and (list(map(now, old.inputs)), list(map(now, old.outputs))) == (list(new.inputs), list(new.outputs))
         and [(now(s.variable), now(s.source)) for s in old.state] == [(s.variable, s.source) for s in new.state]
     )
-
-
-@cache
-def _schema(name: str) -> Any:
-    """A module of circle-schema's newest version."""
-    return importlib.import_module(f"{NEWEST}.{name}")

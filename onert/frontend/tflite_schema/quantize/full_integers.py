@@ -1,0 +1,314 @@
+"""A float model of a TFLite or circle file in integers throughout, in a file of the same format.
+
+Every operator that has such a form (`forms`) takes and gives integers, whose scales come from ranges that tensors were
+seen to have. Others stay as they are: where the two meet, operators quantise and dequantise. Inputs and outputs of the
+model stay floats. Subgraphs but the first stay as they are.
+
+Of bytes there are two forms. Where one scale for all of a layer's weights will do they are uint8, weights and all.
+Where output channels differ too much in some layer, weights have scales by channel and all bytes are int8, the same
+numbers moved by 128: no kernel of LiteRT's takes weights by channel otherwise.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+
+from onert.frontend.tflite_schema.model import read_package
+from onert.ir import Array, ModelError
+
+from .forms import CLAMPED, FORMS, JOINS, LATE, LAYERS, MOVES, OWN, PAIRS, Form, Layer, Numbers, is_uneven
+from .weights_only import rounded
+from .writing import (
+    UNREADABLE,
+    add_buffer,
+    add_code,
+    code_of,
+    drop_unused_buffers,
+    drop_unused_tensors,
+    elements,
+    packed,
+    parsed,
+    schema,
+)
+
+Ranges = Mapping[int, tuple[float, float]]
+"""The least and the greatest element of tensors of the first subgraph, by index."""
+
+_LARGEST_BIAS = 1 << 30
+"""A bias has room for sums beside it: of 32 bits, and of LiteRT's 48."""
+_LEAST = 1e-30
+"""Of the scale of sums."""
+
+
+def quantized(content: bytes, kind: str, ranges: Ranges) -> bytes:
+    """The file in integers of a kind, "uint8" or "int16", with tensors in these ranges.
+
+    ModelError if no operator has such a form and known ranges, if the file is malformed, or if it has what
+    circle-schema cannot write.
+    """
+    before, _ = read_package(memoryview(content), None)
+    try:
+        again, _ = read_package(memoryview(packed(parsed(content), content[4:8])), None)
+        if before != again:
+            raise ModelError("the model cannot be written again: it has what circle-schema does not know")
+        model = parsed(content)
+        graph = _Graph(model, FORMS[kind], ranges)
+        if kind == "uint8" and graph.is_uneven():
+            graph = _Graph(model, FORMS["int8"], ranges)
+        graph.quantize()
+        drop_unused_tensors(model)
+        drop_unused_buffers(model)
+        written = packed(model, content[4:8])
+    except UNREADABLE as error:
+        raise ModelError(f"the model cannot be written again: {error}") from error
+    read_package(memoryview(written), None)
+    return written
+
+
+class _Graph:
+    """The first subgraph, whose operators are written anew one after the other."""
+
+    def __init__(self, model: Any, form: Form, ranges: Ranges) -> None:
+        self._model = model
+        self._form = form
+        self._ranges = ranges
+        self._graph = model.subgraphs[0]
+        self._names = {v: n for n, v in vars(schema("BuiltinOperator").BuiltinOperator).items() if n.isupper()}
+        self._made: dict[int, Numbers] = {}
+        """In which numbers tensors were made, where that is in integers."""
+        self._real: set[int] = {int(i) for i in self._graph.inputs}
+        self._stored: dict[tuple[int, Numbers], int] = {}
+        """The tensors that hold others in numbers."""
+        self._codes: dict[str, int] = {}
+        self._operators: list[Any] = []
+        self._constants: dict[int, Array | None] = {}
+        self._makers = {int(t): operator for operator in self._graph.operators for t in operator.outputs}
+        self._joined = self._joins()
+
+    def quantize(self) -> None:
+        for operator in self._graph.operators:
+            name = self._name(operator)
+            if self._fits(name, operator):
+                self._in_integers(name, operator)
+            else:
+                for tensor in operator.inputs:
+                    self._need_real(int(tensor))
+                self._operators.append(operator)
+        self._drop_constants()
+        if not self._made:
+            raise ModelError(f"no operator can be computed in {self._form.element}")
+        for tensor in self._graph.outputs:
+            self._need_real(int(tensor))
+        self._graph.operators = self._operators
+
+    def _name(self, operator: Any) -> str:
+        return str(self._names.get(code_of(self._model, operator), ""))
+
+    def is_uneven(self) -> bool:
+        """Whether a layer has weights that one scale is too coarse for."""
+        for operator in self._graph.operators:
+            layer = LAYERS.get(self._name(operator))
+            if layer is not None and self._fits(self._name(operator), operator):
+                weights = self._constant(int(operator.inputs[layer.weights]))
+                if weights is not None and is_uneven(weights, layer.axis):
+                    return True
+        return False
+
+    def _drop_constants(self) -> None:
+        """The operators that gave constants in float16 as floats, where nothing reads these any more."""
+        used = {int(i) for operator in self._operators for i in operator.inputs} | {int(i) for i in self._graph.outputs}
+        self._operators = [o for o in self._operators if int(o.outputs[0]) in used or not self._gives_constant(o)]
+
+    def _gives_constant(self, operator: Any) -> bool:
+        return self._name(operator) == "DEQUANTIZE" and self._half(int(operator.inputs[0])) is not None
+
+    # ---- what can be in integers
+
+    def _fits(self, name: str, operator: Any) -> bool:
+        known = name in LAYERS or name in OWN or name in JOINS or name in MOVES or name in self._form.fixed
+        if not known or name in self._form.lacks or not self._is_clamped(operator):
+            return False
+        given = self._activations(name, operator)
+        if not all(map(self._is_known, (*given, *map(int, operator.outputs)))):
+            return False
+        layer = LAYERS.get(name)
+        if layer is None:
+            return any(self._constant(t) is None for t in given)
+        return self._constant(given[0]) is None and self._has_weights(layer, operator)
+
+    def _is_clamped(self, operator: Any) -> bool:
+        kinds = schema("ActivationFunctionType").ActivationFunctionType
+        options = operator.builtinOptions
+        return getattr(options, "fusedActivationFunction", 0) in [getattr(kinds, n) for n in CLAMPED] and not getattr(
+            options, "weightsFormat", 0
+        )
+
+    def _has_weights(self, layer: Layer, operator: Any) -> bool:
+        weights = self._constant(int(operator.inputs[layer.weights]))
+        bias = self._bias(layer, operator)
+        return weights is not None and weights.ndim > layer.axis and (bias < 0 or self._constant(bias) is not None)
+
+    def _bias(self, layer: Layer, operator: Any) -> int:
+        return int(operator.inputs[layer.bias]) if len(operator.inputs) > layer.bias else -1
+
+    def _activations(self, name: str, operator: Any) -> list[int]:
+        """The operands that are in integers, but for weights and biases."""
+        given = [int(i) for i in operator.inputs]
+        if name in LAYERS:
+            return [given[LAYERS[name].x]]
+        if name in JOINS:
+            return given
+        return given[:2] if name in PAIRS else [given[LATE.get(name, 0)]]
+
+    def _is_known(self, tensor: int) -> bool:
+        """Whether a tensor has real numbers in a known range."""
+        if tensor < 0 or self._graph.tensors[tensor].type != schema("TensorType").TensorType.FLOAT32:
+            return False
+        if self._graph.tensors[tensor].isVariable:
+            return False
+        known = tensor in self._made or self._constant(tensor) is not None
+        return known or (tensor in self._ranges and bool(np.isfinite(self._ranges[tensor]).all()))
+
+    def _constant(self, tensor: int) -> Array | None:
+        """The elements of a constant, also of one that is stored in float16."""
+        if tensor not in self._constants:
+            found, maker = elements(self._model, self._graph.tensors[tensor]), self._makers.get(tensor)
+            if maker is not None and self._name(maker) == "DEQUANTIZE":
+                found = self._half(int(maker.inputs[0]))
+            self._constants[tensor] = found
+        return self._constants[tensor]
+
+    def _half(self, tensor: int) -> Array | None:
+        found = elements(self._model, self._graph.tensors[tensor], "FLOAT16")
+        return None if found is None else found.astype(np.float32)
+
+    # ---- in which numbers
+
+    def _joins(self) -> dict[int, int]:
+        """Tensors that only a join reads and whose range is their own, with the join's result, whose numbers they
+        take."""
+        uses = Counter(int(i) for operator in self._graph.operators for i in operator.inputs)
+        uses.update(int(i) for i in self._graph.outputs)
+        made = {int(t): self._name(operator) for operator in self._graph.operators for t in operator.outputs}
+        found = {}
+        for operator in self._graph.operators:
+            if self._name(operator) in JOINS and self._fits(self._name(operator), operator):
+                for tensor in map(int, operator.inputs):
+                    if uses[tensor] == 1 and (made.get(tensor) in LAYERS or made.get(tensor) in OWN):
+                        found[tensor] = int(operator.outputs[0])
+        return found
+
+    def _numbers(self, tensor: int) -> Numbers:
+        """Those of a tensor: as it was made, else of its range."""
+        if tensor in self._made:
+            return self._made[tensor]
+        constant = self._constant(tensor)
+        if constant is not None:
+            return self._form.numbers(float(constant.min()), float(constant.max()))
+        tensor = self._joined.get(tensor, tensor)
+        return self._form.numbers(*self._ranges[tensor])
+
+    def _in_integers(self, name: str, operator: Any) -> None:
+        given, outputs = self._activations(name, operator), [int(t) for t in operator.outputs]
+        if name in MOVES:
+            results = [self._numbers(given[0])] * len(outputs)
+        else:
+            results = [self._form.fixed.get(name) or self._numbers(t) for t in outputs]
+        stored = {t: self._in(t, results[0] if name in JOINS else self._numbers(t)) for t in given}
+        inputs = [stored.get(int(i), int(i)) for i in operator.inputs]
+        if name in LAYERS:
+            inputs = self._layer(LAYERS[name], operator, inputs, self._numbers(given[0]))
+        for tensor, numbers in zip(outputs, results, strict=True):
+            self._made[tensor] = numbers
+            self._stored[tensor, numbers] = self._tensor(tensor, self._form.element, [numbers])
+        operator.inputs, operator.outputs = inputs, [self._stored[t, n] for t, n in zip(outputs, results, strict=True)]
+        if hasattr(operator.builtinOptions, "potScaleInt16"):
+            operator.builtinOptions.potScaleInt16 = False
+        self._operators.append(operator)
+
+    def _layer(self, layer: Layer, operator: Any, inputs: list[int], x: Numbers) -> list[int]:
+        """The operands of a layer, its weights and bias in integers."""
+        at, bias_at = int(operator.inputs[layer.weights]), self._bias(layer, operator)
+        real, bias = self._constant(at), None if bias_at < 0 else self._constant(bias_at)
+        assert real is not None
+        if self._form.by_channel:
+            _, scales = rounded(real, layer.axis, 8)
+            shape = [-1 if i == layer.axis else 1 for i in range(real.ndim)]
+            scales = _wide_enough(scales, bias, x, _LARGEST_BIAS)
+            weights = np.clip(np.rint(real / scales.reshape(shape).astype(np.float64)), -127, 127).astype(np.int8)
+            numbers = [Numbers(float(scale)) for scale in scales]
+        else:
+            own = self._form.numbers(float(real.min()), float(real.max()))
+            (scale,) = _wide_enough(np.array([own.scale], np.float32), bias, x, _LARGEST_BIAS)
+            own = evolve(own, scale=float(scale))
+            weights, numbers = self._form.stored(real, own), [own]
+        inputs[layer.weights] = self._tensor(at, str(weights.dtype), numbers, layer.axis, weights)
+        if bias is not None:
+            units = [Numbers(float(np.float32(x.scale) * np.float32(n.scale))) for n in numbers]
+            steps = np.array([u.scale for u in units])
+            stored = np.rint(bias.astype(np.float64) / steps).astype(self._form.bias)
+            inputs[layer.bias] = self._tensor(bias_at, self._form.bias, units, 0, stored)
+        return inputs
+
+    # ---- what is written
+
+    def _in(self, tensor: int, numbers: Numbers) -> int:
+        """The tensor that holds another in numbers."""
+        found = self._stored.get((tensor, numbers))
+        if found is not None:
+            return found
+        constant = self._constant(tensor)
+        if constant is not None:
+            stored = self._form.stored(constant, numbers)
+            found = self._tensor(tensor, self._form.element, [numbers], 0, stored)
+        else:
+            source = self._stored[tensor, self._made[tensor]] if tensor in self._made else tensor
+            found = self._tensor(tensor, self._form.element, [numbers])
+            self._convert("QUANTIZE", source, found)
+        self._stored[tensor, numbers] = found
+        return found
+
+    def _need_real(self, tensor: int) -> None:
+        if tensor in self._made and tensor not in self._real:
+            self._convert("DEQUANTIZE", self._stored[tensor, self._made[tensor]], tensor)
+            self._real.add(tensor)
+
+    def _convert(self, name: str, source: int, target: int) -> None:
+        if name not in self._codes:
+            self._codes[name] = add_code(self._model, name, 2)
+        operator = schema("Operator").OperatorT()
+        operator.opcodeIndex, operator.inputs, operator.outputs = self._codes[name], [source], [target]
+        self._operators.append(operator)
+
+    def _tensor(
+        self, like: int, element: str, numbers: Iterable[Numbers], axis: int = 0, stored: Array | None = None
+    ) -> int:
+        """A new tensor of another's shape and name."""
+        old, tensor = self._graph.tensors[like], schema("Tensor").TensorT()
+        parameters = schema("QuantizationParameters").QuantizationParametersT()
+        every = list(numbers)
+        parameters.scale = np.array([n.scale for n in every], np.float32)
+        parameters.zeroPoint = np.array([n.zero for n in every], np.int64)
+        parameters.quantizedDimension = axis if len(every) > 1 else 0
+        tensor.shape, tensor.shapeSignature, tensor.hasRank = old.shape, old.shapeSignature, old.hasRank
+        tensor.name = (old.name or b"") + f":{element}".encode()
+        tensor.type = getattr(schema("TensorType").TensorType, element.upper())
+        tensor.quantization = parameters
+        tensor.buffer = 0 if stored is None else add_buffer(self._model, stored)
+        self._graph.tensors.append(tensor)
+        return len(self._graph.tensors) - 1
+
+
+def _wide_enough(scales: Array, bias: Array | None, x: Numbers, most: int) -> Array:
+    """Scales of weights with which no bias is more than so many steps, whose product with that of `x` is a number."""
+    scales = np.maximum(scales, np.float32(_LEAST / x.scale))
+    if bias is None or not bias.size:
+        return scales
+    largest = np.abs(bias.astype(np.float64))
+    least = (largest if len(scales) == bias.size else largest.max()) / (most * x.scale)
+    return np.maximum(scales, least.astype(np.float32) if isinstance(least, np.ndarray) else np.float32(least))
