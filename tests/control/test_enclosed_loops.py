@@ -15,7 +15,8 @@ from onert.ir.builder import Builder
 from onert.ir.ops.control_flow.control import Call as CallOp
 from onert.ir.ops.control_flow.control import If
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
-from onert.ir.ops.data_movement.gather import PutRow
+from onert.ir.ops.data_movement.gather import Gather, PutRow
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.text import parse_subgraph, text
 
 from .loops import MUL, ONE, by_constant, collatz, fibonacci, floats, loop, one_more, running_sums, triangle
@@ -69,6 +70,23 @@ def test_an_item_that_a_list_does_not_have_is_an_error_with_its_place(backends: 
     x = np.zeros((6, 5), np.float32)
     with pytest.raises(ExecutionError, match=r"While.*index 6 is outside of"):
         _results(running_sums(6), np.int32(4), np.int32(8), x, x[0], x, backends=backends)
+
+
+@BACKENDS
+def test_a_loop_ends_with_the_first_round_that_fails_whichever_operation_does(backends: tuple[str, ...]) -> None:
+    """Of two lookups in each round the second finds nothing in the round after the last row."""
+
+    def body(b: Builder, given: list[int]) -> list[int]:
+        i, x, total = given[0], given[2], given[3]
+        first = b.add(Gather(axis=0), x, b.add(Binary(BinaryKind.MINIMUM), i, b.constant(np.int32(2))))
+        both = b.add(Binary(BinaryKind.ADD), first, b.add(Gather(axis=0), x, i))
+        return [one_more(b, i), given[1], x, b.add(Binary(BinaryKind.ADD), total, both)]
+
+    graphs = loop([ONE, ONE, floats(6, 5), floats(5)], body)
+    x = np.zeros((6, 5), np.float32)
+    for more in (1, 1000):
+        with pytest.raises(ExecutionError, match=r"While.*index 6 is outside of"):
+            _results(graphs, np.int32(4), np.int32(6 + more), x, x[0], backends=backends, max_iterations=500)
 
 
 @BACKENDS

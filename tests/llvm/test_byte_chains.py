@@ -20,6 +20,8 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Dequantize, Quantize
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
+from onert_llvm.lower.elementwise import byte_chains
 from onert_llvm.target.isa import Isa, runnable
 
 from .harness import Array
@@ -152,6 +154,28 @@ def test_what_others_read_is_stored(isa: Isa, kept: str) -> None:
     graph = b.subgraph([out, {"layer": y, "gate": gate}[kept]])
     assert not {i for g in _groups(graph, isa) for i in g.unstored} & {y if kept == "layer" else gate}
     check(graph, [_bytes(dtype, *SHAPE)], isa)
+
+
+@ISAS
+def test_what_lies_within_a_chain_and_others_read_is_stored(isa: Isa) -> None:
+    """The sum of a row is no function of one byte, and reads what is within one that is."""
+    b, dtype = Builder(), DType.INT8
+    x = b.input(TensorType(dtype, SHAPE, _scale(dtype, 0.04)))
+    gate = _to(b, Unary(UnaryKind.LOGISTIC), _scale(dtype, 1 / 256, -128), x)
+    out = _to(b, Binary(BinaryKind.MUL), _scale(dtype, 0.02, -110), x, gate)
+    most = _to(b, Reduce(Reduction.MAX), _scale(dtype, 1 / 256, -128), gate, b.constant(np.int32([3])))
+    graph = b.subgraph([out, most])
+    assert gate not in {i for g in _groups(graph, isa) for i in g.unstored}
+    check(graph, [_bytes(dtype, *SHAPE)], isa)
+
+
+def test_a_chain_that_is_not_defined_for_every_byte_is_none() -> None:
+    """Dividing by a byte of 0 is said to be wrong where it is computed, which no table does."""
+    b = Builder()
+    x = b.input(TensorType(DType.UINT8, (1, 40)))
+    divided = b.add(Binary(BinaryKind.FLOOR_DIV), b.constant(np.uint8([200])), b.add(Binary(BinaryKind.MAXIMUM), x, x))
+    graph = b.subgraph([divided])
+    assert list(byte_chains.chains(graph, range(2), ())) == []
 
 
 @ISAS

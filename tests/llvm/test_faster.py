@@ -59,7 +59,8 @@ def test_comparisons_are_rarer_while_their_outcome_stays() -> None:
     while between <= MOST:
         assert machine.runs(TRIAL + between) == "bt" * MEASURED + "b" * between
         between *= 2
-    assert machine.runs(TRIAL + MOST) == "bt" * MEASURED + "b" * MOST
+    for _ in range(2):
+        assert machine.runs(TRIAL + MOST) == "bt" * MEASURED + "b" * MOST
 
 
 def test_a_machine_that_changes_is_followed() -> None:

@@ -21,8 +21,8 @@ from attrs import frozen
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 MEASURED = ("onert/ir", "onert/compiler")
 TESTS = (
-    "tests/ir", "tests/ops", "tests/compiler", "tests/control", "tests/runtime", "tests/exec", "tests/frontend",
-    "tests/backend", "tests/conformance", "tests/flow", "tests/tools", "tests/host",
+    "tests/compiler", "tests/ir", "tests/control", "tests/ops", "tests/runtime", "tests/exec", "tests/backend",
+    "tests/frontend",
 )  # fmt: skip
 """Folders of tests that are measured: those that run this code in their own process."""
 LIMIT = 900.0
@@ -33,10 +33,20 @@ START = 3.0
 
 @frozen
 class Reached:
-    """The tests of one file, each with its seconds, and those that execute a line, by file and line."""
+    """The tests of one file, each with its seconds of the processor, and those that execute a line of a file."""
 
     tests: tuple[tuple[str, float], ...]
     lines: Mapping[str, Mapping[int, tuple[int, ...]]]
+
+    @classmethod
+    def read(cls, path: Path) -> Reached | None:
+        """What was written; None where it cannot be read."""
+        try:
+            found: Any = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        lines = {f: {int(line): tuple(tests) for line, tests in each.items()} for f, each in found["lines"].items()}
+        return cls(tuple((name, float(seconds)) for name, seconds in found["tests"]), lines)
 
     def of(self, file: str, lines: Collection[int] | None) -> list[tuple[str, float]]:
         """The tests that execute one of these lines, the shortest first; None is any line of the file."""
@@ -101,12 +111,7 @@ def _file(path: Path, code: str) -> Reached | None:
     kept = home / f"{path.stem}-{_digest([path])[:16]}-{code[:16]}.json"
     if not kept.exists():
         _measure(path, kept)
-    try:
-        found: Any = json.loads(kept.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    lines = {file: {int(line): tuple(tests) for line, tests in each.items()} for file, each in found["lines"].items()}
-    return Reached(tuple((name, float(seconds)) for name, seconds in found["tests"]), lines)
+    return Reached.read(kept)
 
 
 def _measure(path: Path, kept: Path) -> None:

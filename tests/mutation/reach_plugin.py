@@ -1,8 +1,8 @@
 """A plugin of pytest: writes down which tests execute which lines of some folders.
 
 `ONERT_REACH` names the file to write, `ONERT_REACHED` the folders, with the path's separator between them. Written is
-{"tests": [[id, seconds]], "lines": {file: {line: [numbers of tests]}}}, without what is executed while modules are
-imported. Of a line's tests those that take the least time are kept.
+{"tests": [[id, seconds of the processor]], "lines": {file: {line: [numbers of tests]}}}, without what is executed while
+modules are imported. Of a line's tests those that take the least time are kept.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Reach:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         self._coverage.switch_context(str(len(self._seconds)))
-        begun = time.perf_counter()
+        begun = time.process_time()
         try:
             return (yield)
         finally:
-            self._seconds[item.nodeid] = time.perf_counter() - begun
+            self._seconds[item.nodeid] = time.process_time() - begun
             self._coverage.switch_context("")
 
     def pytest_sessionfinish(self) -> None:

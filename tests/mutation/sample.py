@@ -6,26 +6,31 @@
 Files are drawn by their size, then a place in one, and then one of the changes that Cosmic Ray knows for the place: a
 comparison or an operation for another, a number for its neighbour, `and` for `or`, a condition for its opposite, a loop
 without a round, an exception that is not caught. Annotations, decorators and error sentences stay: the first two decide
-nothing or everything, and sentences are compared where they matter. A file's tests are those that name its module, then
-those that the planted faults of its folder name, with the operations' cases for `onert/ir/ops`.
+nothing or everything, and sentences are compared where they matter.
+
+A change is tried with tests that execute the changed line (`reach`), those of files that name the module first, for
+`--seconds` of processor time. Where none is known to, the file's tests are those that name its module and those that
+the planted faults of its folder name.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import random
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import parso.tree  # first: cosmic_ray imports it halfway otherwise
-from attrs import frozen
+from attrs import evolve, frozen
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from mutation.reach import Reached, chosen, measured
 from mutation.run import REPOSITORY, run
 from mutation.table import Fault, faults
 
@@ -98,6 +103,30 @@ def drawn(folders: Sequence[str], count: int, seed: int) -> list[Fault]:
     return found
 
 
+def reaching(fault: Fault, reached: Mapping[str, Reached], seconds: float) -> Fault:
+    """The fault with the tests that execute what it changes, as far as these are known."""
+    old, new = ((REPOSITORY / fault.file).read_text(encoding="utf-8"), fault.new)
+    differ = [
+        at for at, pair in enumerate(zip(old.splitlines(), new.splitlines(), strict=False), 1) if pair[0] != pair[1]
+    ]
+    first = [test for test in fault.tests if test.endswith(".py")]
+    found = chosen(reached, fault.file, _statement(old, differ), first, seconds)
+    return evolve(fault, tests=tuple(found)) if found else fault
+
+
+def _statement(source: str, lines: Sequence[int]) -> set[int]:
+    """These lines, and those where the smallest statements begin that they belong to: what is counted as executed."""
+    found = set(lines)
+    for line in lines:
+        around = [
+            n
+            for n in ast.walk(ast.parse(source))
+            if isinstance(n, ast.stmt) and n.lineno <= line <= (n.end_lineno or 0)
+        ]
+        found |= {n.lineno for n in around[-1:] if not isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    return found
+
+
 def _fault(number: int, path: Path, change: Change) -> Fault:
     source, file = path.read_text(encoding="utf-8"), str(path.relative_to(REPOSITORY))
     changed = change.made(source)
@@ -134,9 +163,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folders", nargs="*", default=FOLDERS, help="folders or files (onert/ir onert/compiler)")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="how many at a time (2)")
     parser.add_argument("-n", "--count", type=int, default=60, help="how many changes to draw (60)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of tests for each change (60)")
     parser.add_argument("--seed", type=int, default=0, help="of the drawing (0)")
     options = parser.parse_args(arguments)
-    outcomes = run(drawn(options.folders, options.count, options.seed), options.jobs, {}, checked=False)
+    reached = measured(options.jobs)
+    changes = [reaching(each, reached, options.seconds) for each in drawn(options.folders, options.count, options.seed)]
+    outcomes = run(changes, options.jobs, {}, checked=False)
     survived = [outcome.fault for outcome in outcomes if not outcome.noticed]
     print(f"\n{len(outcomes)} changes, {len(survived)} survived")
     for fault in survived:

@@ -190,11 +190,12 @@ def _head(
     layout: Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]], np.ndarray[Any, Any]],
     anchors: int = 1,
     plane: tuple[int, int] = (96, 128),
+    spread: float = 2.0,
 ) -> np.ndarray[Any, Any]:
     """Predictions of which three say something: two of class 2 that overlap, and one of class 0."""
     centers, strides = grid(plane, (8, 16, 32), anchors)
     rng = np.random.default_rng(0)
-    boxes = np.column_stack([centers + rng.uniform(-2, 2, centers.shape), np.full((len(centers), 2), 12.0)])
+    boxes = np.column_stack([centers + rng.uniform(-spread, spread, centers.shape), np.full((len(centers), 2), 12.0)])
     scores = rng.uniform(0, 0.1, (len(centers), 3))
     for at, box, index, score in (
         (40, (60, 24, 40, 20), 2, 0.9),
@@ -233,6 +234,10 @@ HEADS: dict[str, tuple[np.ndarray[Any, Any], str]] = {
     "v5 of parts": (_head(lambda b, s, p: np.column_stack([b / _SIZE, _objectness(s)])[None], 3), "objectness"),
     "v6": (_head(lambda b, s, p: np.column_stack([b, _objectness(s)])[None]), "1 a place"),
     "X": (_head(lambda b, s, p: np.column_stack([_undecoded(b, p), _objectness(s)])[None]), "distances from places"),
+    "X with boxes far from their places": (
+        _head(lambda b, s, p: np.column_stack([_undecoded(b, p), _objectness(s)])[None], spread=20.0),
+        "distances from places",
+    ),
 }
 
 
