@@ -156,13 +156,18 @@ def attempt(tree: Path, fault: Fault, first: str = "") -> Outcome:
     began, limits = time.monotonic(), ALONE
     with planted(tree, fault):
         status, report = pytest(tree, [first], limits) if first else (0, "")
-        if status in (0, *ENDED_BY_PYTEST):
+        if status == 0 or _ran_nothing(status, report):
             limits = Limits()
             status, report = pytest(tree, fault.tests, limits)
-    if status in ENDED_BY_PYTEST:  # a signal or 2 is the fault's doing
+    if _ran_nothing(status, report):  # a signal or 2 is the fault's doing
         raise RuntimeError(f"{fault.name}: pytest ended with status {status}:\n{report}")
     by = failed(report) if status != 0 else ""
     return Outcome(fault, status != 0, by, time.monotonic() - began, limits if status is None else None)
+
+
+def _ran_nothing(status: int | None, report: str) -> bool:
+    """Whether pytest ended for a reason of its own, and not because a file of tests cannot be imported any more."""
+    return status in ENDED_BY_PYTEST and "ERROR collecting" not in report
 
 
 def failed(report: str) -> str:

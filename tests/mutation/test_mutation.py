@@ -80,6 +80,8 @@ def test_the_runner_tells_noticed_faults_from_others(tmp_path: Path) -> None:
     again = attempt(tmp_path, evolve(found, tests=("tests/nowhere.py",)), first=HALF)
     assert again.noticed
     assert again.by.startswith(HALF)
+    broken = evolve(found, new="x + '0.5', away(", tests=("tests/test_half.py::test_a_half",))
+    assert attempt(tmp_path, broken, first=HALF).by.startswith("tests/test_half.py")
     with pytest.raises(RuntimeError, match="pytest ended with status"):
         attempt(tmp_path, evolve(found, tests=("tests/nowhere.py",)), first="tests/nowhere.py::test_gone")
 

@@ -1,0 +1,34 @@
+"""Claims about what is counted while a model runs: work of one run, and memory of an execution."""
+
+from __future__ import annotations
+
+import pytest
+
+from onert.exec.meter import Meter
+from onert.ir import RuleError
+
+
+def test_work_is_counted_for_each_run_up_to_its_bound() -> None:
+    meter = Meter(None, 10)
+    for _ in range(2):
+        meter.begin()
+        meter.spend(4)
+        meter.spend(6)
+        with pytest.raises(RuleError, match=r"the time of more than 10 additions \(max_work\)"):
+            meter.spend(1)
+    unbound = Meter(None, None)
+    unbound.spend(1 << 80)
+    unbound.hold(1 << 80)
+    assert unbound.spent == 1 << 80
+
+
+def test_memory_is_counted_with_what_is_needed_beside_it_for_a_moment() -> None:
+    meter = Meter(100, None)
+    meter.hold(60)
+    meter.hold(30, beside=10)
+    with pytest.raises(RuleError, match=r"take 101 bytes, more than 100 \(max_memory\)"):
+        meter.hold(1, beside=10)
+    meter.hold(-50)
+    meter.hold(60)
+    with pytest.raises(RuleError, match="take 101 bytes"):
+        meter.hold(1)
