@@ -209,13 +209,26 @@ def test_constants_in_float16_are_constants() -> None:
     assert elements(found) == ["uint8", "uint8", "float32"]
 
 
+def test_what_several_read_becomes_integers_once() -> None:
+    made = Model()
+    graph = made.graph()
+    x = graph.input(F32, (2, 12))
+    for seed in range(2):
+        y = graph.tensor(F32, (2, 5))
+        operands = [x, graph.constant(real((5, 12), seed)), -1]
+        graph.operator("FULLY_CONNECTED", operands, [y], ("FullyConnectedOptions", {}))
+        graph.outputs(y)
+    content = made.done()
+    assert elements(made_of(content, "uint8", some(content))) == ["uint8"] * 3 + ["float32"] * 2
+
+
 @pytest.mark.parametrize("kind", ["uint8", "int16"])
 def test_weights_and_biases_of_any_size_fit(kind: str) -> None:
     """Channels of nothing, and a bias far beyond what its weights come to."""
     made = Model()
     graph = made.graph()
     x, y = graph.input(F32, (2, 12)), graph.tensor(F32, (2, 5))
-    weights = real((5, 12)) * np.float32([[0], [1e-30], [1e-4], [1], [1]])
+    weights = real((5, 12)) * np.float32([[0], [1e-30], [1e-7], [1e-4], [1]])
     operands = [x, graph.constant(weights), graph.constant(np.float32([0, 0, 4, 1, -3]))]
     graph.operator("FULLY_CONNECTED", operands, [y], ("FullyConnectedOptions", {}))
     graph.outputs(y)
