@@ -8,7 +8,7 @@ import signal
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from threading import Event
+from queue import SimpleQueue
 
 from onert import __version__
 from onert.host import BatchConfig, ConfigurationError, HostConfig, HostManager, load_devices
@@ -34,15 +34,15 @@ def _serve(options: argparse.Namespace) -> None:
     devices = load_devices(options.devices) if options.devices is not None else None
     host_config = HostConfig(max_active_requests=options.max_active, max_queue_size=options.max_queue)
     batch = BatchConfig(options.batch, options.batch_delay / 1000) if options.batch > 1 else None
-    ended = Event()
+    ends: SimpleQueue[int] = SimpleQueue()  # an Event's lock may be held by the very wait that a signal interrupts
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
+        signal.signal(number, lambda number, _: ends.put(number))
     with HostManager(devices, host_config) as host:
         loading = Loading(copies=options.copies or None, parts=options.parts, batch=batch)
         server = Server(host, models, _config(options), folder=options.repository, loading=loading)
         with server:
             _announce(server, options.host)
-            ended.wait()
+            ends.get()
             print("ending: requests under way are answered", flush=True)
 
 

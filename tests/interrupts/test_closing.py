@@ -28,22 +28,28 @@ def count():
 WAYS: dict[str, tuple[str, str]] = {
     "by a callback that began another run": (
         """
+called = threading.Event()
 def again(future):
     execution.execute_async()
     execution.close()
     print(int(count()))
+    called.set()
 execution.execute_async(again).result(PATIENCE)
+called.wait(PATIENCE)  # callbacks are called after those who wait are told
 execution.close()
 """,
         "2",
     ),
     "by a callback that began one and waits for it": (
         """
+called = threading.Event()
 def again(future):
     execution.execute_async().result(PATIENCE)
     print(int(count()))
     execution.close()
+    called.set()
 execution.execute_async(again).result(PATIENCE)
+called.wait(PATIENCE)
 execution.close()
 """,
         "2",
