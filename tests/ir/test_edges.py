@@ -1,0 +1,71 @@
+"""Claims about single lines of operations that their cases do not reach."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onert.ir import CallTypes, DType, ModelError, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv3d import Conv3D
+from onert.ir.ops.control_flow.control import _unchanged
+from onert.ir.ops.control_flow.sequences import _place
+from onert.ir.ops.data_movement.part_update import broken_rule
+from onert.ir.ops.lookup.ngrams import CountGroups, Weighting
+from onert.ir.ops.reduction.unpool import MaxPoolWithIndices
+from onert.ir.ops.vision_audio.detection import NonMaxSuppression
+
+F32 = DType.FLOAT32
+
+
+@pytest.mark.parametrize(
+    ("after", "same"),
+    [([1.0, 2.0], True), ([1.0, 3.0], False), ([1.0, 1.0], False), ([0.0, 2.0], False), ([2.0, 0.0], False)],
+)
+def test_a_state_is_unchanged_where_no_bit_is(after: list[float], same: bool) -> None:
+    assert _unchanged([np.float32([1, 2])], [np.float32(after)]) is same
+
+
+@pytest.mark.parametrize(("at", "behind", "found"), [(-1, False, 4), (-5, False, 0), (-3, True, 2), (5, True, 5)])
+def test_a_position_counts_from_the_end_where_it_is_negative(at: int, behind: bool, found: int) -> None:
+    assert _place(np.array(at), 5, behind=behind) == found
+
+
+def test_a_part_that_does_not_fit_is_an_index_where_it_is_one_entry() -> None:
+    assert broken_rule(1, 0, 5).format(7) == "index 7 is outside of dimension 0 of 5"
+    assert broken_rule(3, 1, 5).format(7) == "3 entries from 7 on are not within dimension 1 of 5"
+
+
+def test_a_convolution_of_volumes_counts_the_filter_of_each_output() -> None:
+    x, weight, result = ((1, 4, 4, 4, 2), (3, 2, 2, 2, 5), (1, 2, 3, 3, 5))
+    types = CallTypes((TensorType(F32, x), TensorType(F32, weight)), (TensorType(F32, result),))
+    assert Conv3D().flops(types) == 2 * (2 * 3 * 3 * 5) * (3 * 2 * 2 * 2)
+
+
+@pytest.mark.parametrize("padding", [Padding.SAME, Padding.VALID])
+def test_the_largest_and_their_places_are_as_many_as_windows(padding: Padding) -> None:
+    op = MaxPoolWithIndices(2, 3, padding, 1, 2)
+    x = np.arange(84, dtype=np.float32).reshape(1, 4, 7, 3)
+    largest, places = op.evaluate(x)
+    types = op.infer(TensorType(F32, x.shape))
+    assert largest.shape == places.shape == types[0].shape == types[1].shape
+    np.testing.assert_array_equal(x.reshape(-1)[places], largest)
+
+
+@pytest.mark.parametrize("columns", [(0,), (0, 1, 2), (0, -1), (0, 1 << 24)])
+def test_groups_of_words_have_a_column_each(columns: tuple[int, ...]) -> None:
+    op = CountGroups(Weighting.TF, 1, 1, 0, (0,), columns, (3, 5))
+    b = Builder()
+    with pytest.raises(ModelError, match=f"there are {len(columns)} columns for 2 groups"):
+        b.add(op, b.input(TensorType(DType.INT32, (4,)), "x"))
+
+
+def test_no_fewer_boxes_than_none_are_asked_for() -> None:
+    b = Builder()
+    boxes, scores = b.input(TensorType(F32, (6, 4)), "boxes"), b.input(TensorType(F32, (6,)), "scores")
+    half = b.constant(np.float32(0.5))
+    for most in (b.constant(np.int32(0)), b.input(TensorType(DType.INT32, ()), "most")):
+        assert b.add_many(NonMaxSuppression(), boxes, scores, most, half, half)
+    with pytest.raises(ModelError, match="max_output_size is -1, expected at least 0"):
+        b.add_many(NonMaxSuppression(), boxes, scores, b.constant(np.int32(-1)), half, half)
