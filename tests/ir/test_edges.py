@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import os.path
+from pprint import pprint
+from typing import Any
+
 import numpy as np
 import pytest
 
-from onert.ir import CallTypes, DType, ModelError, TensorType
+from onert.ir import CallTypes, DType, ModelError, Quantization, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv3d import Conv3D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.control_flow.control import _unchanged
 from onert.ir.ops.control_flow.sequences import _place
 from onert.ir.ops.data_movement.part_update import broken_rule
 from onert.ir.ops.lookup.ngrams import CountGroups, Weighting
 from onert.ir.ops.reduction.unpool import MaxPoolWithIndices
+from onert.ir.ops.stablehlo.with_bodies import HloSort
 from onert.ir.ops.vision_audio.detection import NonMaxSuppression
+from onert.ir.process.later import later
 
 F32 = DType.FLOAT32
 
@@ -69,3 +76,28 @@ def test_no_fewer_boxes_than_none_are_asked_for() -> None:
         assert b.add_many(NonMaxSuppression(), boxes, scores, most, half, half)
     with pytest.raises(ModelError, match="max_output_size is -1, expected at least 0"):
         b.add_many(NonMaxSuppression(), boxes, scores, b.constant(np.int32(-1)), half, half)
+
+
+def test_a_module_s_name_stands_for_it_unless_it_has_something_of_that_name() -> None:
+    get = later("made", {"path": "os.path", "sep": "os.path", "pprint": "pprint"})
+    assert get("path") is os.path
+    assert get("sep") == os.path.sep
+    assert get("pprint") is pprint
+    with pytest.raises(AttributeError, match="module 'made' has no attribute 'gone'"):
+        get("gone")
+
+
+def test_a_layer_of_blocks_makes_as_many_rounds_as_a_row_has_blocks() -> None:
+    blocks = Quantization((0.5,) * 12, (0,) * 12, 1, 32)
+    weight = TensorType(DType.INT8, (6, 64), blocks)
+    types = CallTypes((TensorType(F32, (2, 64)), weight), (TensorType(F32, (2, 6)),))
+    assert FullyConnected().rounds(types) == 2
+    plain = CallTypes((TensorType(F32, (2, 64)), TensorType(F32, (6, 64))), types.outputs)
+    assert FullyConnected().rounds(plain) == 0
+
+
+@pytest.mark.parametrize(("descending", "order"), [(False, [1, 2, 0, 3]), (True, [0, 3, 2, 1])])
+def test_tensors_are_sorted_by_the_first_of_them(descending: bool, order: list[int]) -> None:
+    rows = [np.float32([3, 1, 2, 3]), np.float32([9, 8, 0, 1])]
+    context: Any = None  # which no comparison asks
+    assert list(HloSort(body=1, dimension=0, descending=descending)._order(context, rows)) == order
