@@ -44,8 +44,8 @@ class Backend:
     """Whether it evaluates operations in NumPy, which takes more time and memory than code made for them."""
 
     updates_in_place: ClassVar[bool] = False
-    """Whether its kernels run a part update (`PartUpdate`) whose result lies where its first operand does, and leave
-    views alone (`Op.shares`) whose operand and result are one memory."""
+    """Whether its kernels run what overwrites parts (`Op.overwrites`: `PartUpdate`, `ScatterSlices`) if its result lies
+    where its first operand does, and leave views alone (`Op.shares`) whose operand and result are one memory."""
 
     extra: ClassVar[frozenset[str]] = frozenset()
     """The names of its own settings, which `Settings.extra` may have; others are refused."""

@@ -119,14 +119,16 @@ class Op(Value):
       needs subgraphs or state.
 
     `stored` says that `evaluate` moves elements without looking at them, so that quantised ones move as they are
-    stored. `shares` says that the only result is the first operand's very memory in another shape. `carries` names the
-    operands that are state (of a recurrent cell): their next values are the last results, in that order. Results that
-    `outlasts` marks are there until the run is whole, in memory that nothing else uses.
+    stored. `shares` says that the only result is the first operand's very memory in another shape, `overwrites` that it
+    is the first operand with parts of it overwritten, which may be done where that lies. `carries` names the operands
+    that are state (of a recurrent cell): their next values are the last results, in that order. Results that `outlasts`
+    marks are there until the run is whole, in memory that nothing else uses.
     """
 
     params: ClassVar[tuple[Param, ...]] = ()
     stored: ClassVar[bool] = False
     shares: ClassVar[bool] = False
+    overwrites: ClassVar[bool] = False
     carries: ClassVar[tuple[str, ...]] = ()
     outlasts: ClassVar[bool] = False
     effect: ClassVar[Effect] = Effect.NONE

@@ -13,6 +13,7 @@ from onert.compiler.passes.update_in_place import update_in_place
 from onert.compiler.state.in_place import decide
 from onert.ir import Array, DType, Package, Subgraph, Subgraphs, TensorType, evaluate
 from onert.ir.builder import Builder
+from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
 from onert.ir.ops.data_movement.gather import PutRow
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
@@ -165,6 +166,39 @@ def test_a_result_in_the_arena_is_updated_where_it_lies() -> None:
     assert arena.size == 64
     found = onert.Execution(program).run([-np.ones((4, 2), np.float32), np.float32([[2, 3]])])
     assert next(iter(found.values())).tolist() == [[2, 3], [2, 3], [2, 3], [1, 1]]
+
+
+@pytest.mark.parametrize("combination", Combination)
+@pytest.mark.parametrize("executor", ["Linear", "Parallel"])
+@pytest.mark.parametrize("backends", [(), ("reference",)], ids=["native", "reference"])
+def test_slices_are_scattered_where_the_tensor_lies(
+    combination: Combination, executor: str, backends: tuple[str, ...]
+) -> None:
+    b = Builder()
+    x, rows = b.input(TABLE, "x"), b.input(TensorType(DType.FLOAT32, (3, 2)), "rows")
+    places = b.constant(np.int64([[1], [3], [1]]))
+    made = b.add(ScatterSlices(combination), b.add(ABS, x), places, rows)
+    again = b.add(ScatterSlices(combination), made, places, rows)
+    graph = b.subgraph([b.add(ABS, again)])
+    program = onert.compile(Package((Subgraphs((graph,)),)), executor=executor, num_threads=2, backends=backends)
+    (arena,) = program.memory_plan.values()
+    assert arena.size == 64
+    inputs = [-np.ones((4, 2), np.float32), np.float32([[2, 3], [4, 5], [-7, 0.5]])]
+    found = onert.Execution(program).run(inputs)
+    np.testing.assert_array_equal(next(iter(found.values())), *_by_meaning(graph, [inputs]))
+
+
+def test_what_reads_a_tensor_behind_a_scatter_sees_the_old_one() -> None:
+    b = Builder()
+    x, row = b.input(TABLE, "x"), b.input(ROW, "row")
+    made = b.add(ABS, x)
+    put = b.add(ScatterSlices(), made, b.constant(np.int64([[2]])), row)
+    graph = b.subgraph([b.add(ADD, put, made)])
+    program = onert.compile(Package((Subgraphs((graph,)),)), num_threads=1)
+    inputs = [-np.ones((4, 2), np.float32), np.float32([[2, 3]])]
+    np.testing.assert_array_equal(
+        next(iter(onert.Execution(program).run(inputs).values())), *_by_meaning(graph, [inputs])
+    )
 
 
 def test_an_update_that_breaks_its_rule_has_changed_nothing() -> None:

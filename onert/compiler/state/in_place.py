@@ -2,7 +2,8 @@
 
 A variable, an input or a result is one *version* of some memory, and so is each of its reshaped views. A part update
 makes the next version. It may do so in the same memory if everything that reads the version before runs earlier, and
-nothing keeps that version beyond the run.
+nothing keeps that version beyond the run. What overwrites more than one part (`Op.overwrites`) does so only in what
+operations made, for nothing records how to undo it.
 """
 
 from __future__ import annotations
@@ -198,9 +199,7 @@ def decide(
     What a variable or an input holds is overwritten only where a record is kept of it, so that a run that fails can be
     undone.
     """
-    if not any(isinstance(o.op, PartUpdate) for o in subgraph.operations) and not any(
-        o.variable for o in subgraph.operands
-    ):
+    if not any(o.op.overwrites for o in subgraph.operations) and not any(o.variable for o in subgraph.operands):
         return InPlace()
     versions = Versions(subgraph, order, can, shared)
     kept = records(subgraph)
@@ -223,7 +222,7 @@ def decide(
         if operand.variable and index not in claimed and subgraph.kept.isdisjoint(views[1:]):
             roots |= dict.fromkeys(views, index)
     for at, operation in enumerate(subgraph.operations):
-        if at in updates or not isinstance(operation.op, PartUpdate):
+        if at in updates or not operation.op.overwrites:
             continue
         source = versions.of(operation.used[0])
         made = source in subgraph.definitions and source not in claimed

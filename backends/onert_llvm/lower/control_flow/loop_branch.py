@@ -11,7 +11,6 @@ from onert.backend.planner.arrangement import arranged
 from onert.backend.planner.liveness import lifetimes
 from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
-from onert.ir.ops.data_movement.part_update import PartUpdate
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import KernelSpec
 from onert_llvm.command.command import REPORT_BYTES, Access, Area, Command, Lowered, Pointer, Slot, jump, pieces
@@ -141,7 +140,7 @@ def _in_place(enclosed: Enclosed, body: Subgraph, states: Sequence[Pointer]) -> 
         maker = body.definitions[result]
         readers = body.uses.get(given, ())
         own = body.operations[maker]
-        changes_part = isinstance(own.op, PartUpdate) and own.used[0] == given and own.used.count(given) == 1
+        changes_part = own.op.overwrites and own.used[0] == given and own.used.count(given) == 1
         if all(when[r] < when[maker] or (r == maker and changes_part) for r in readers):
             places[result] = state
     return places

@@ -131,6 +131,7 @@ class ScatterSlices(Op):
     combination: Combination = Combination.REPLACE
 
     stored: ClassVar[bool] = True
+    overwrites: ClassVar[bool] = True
 
     def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         sv.require_index_type(indices, "indices")

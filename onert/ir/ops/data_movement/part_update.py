@@ -49,6 +49,7 @@ class PartUpdate(Op):
     """
 
     stored: ClassVar[bool] = True
+    overwrites: ClassVar[bool] = True
     clamps: ClassVar[bool] = True
 
     def put(self, x: Array, update: Array, *starts: Array) -> None:
