@@ -145,4 +145,74 @@ CASES: list[Case] = [
         [1, 3, -1, -1],
         sizes=4,
     ),
+    *(
+        Case(
+            f"a part of planes, {how.value}",
+            Interpolate(
+                how, (2, 3), Coordinates.CROP, starts=(0.25, -0.5), ends=(1.0, 0.75), extrapolation=2.5, cubic=-0.5
+            ),
+            (floats((2, 3, 4, 5)), np.array([3, 6])),
+            constant=(1,),
+        )
+        for how in Interpolation
+    ),
+    Case(
+        "a part that an operand says",
+        Interpolate(Interpolation.LINEAR, (1,), Coordinates.CROP, extrapolation=7.0),
+        (_LINE, np.array([4]), None, np.float32([0, 2])),
+        (np.float32([[1, 3, 7, 7]]),),
+        constant=(1, 3),
+    ),
+    *(
+        Case(
+            f"{dtype.__name__}, {how.value}",
+            Interpolate(how, (1, 2), cubic=-0.5),
+            (spread((2, 3, 4, 2), *limits).astype(dtype), np.array([6, 8])),
+            constant=(1,),
+        )
+        for how in (Interpolation.LINEAR, Interpolation.CUBIC)
+        for dtype, limits in (
+            (np.uint8, (0, 255)),
+            (np.int8, (-128, 127)),
+            (np.int16, (-(1 << 15), (1 << 15) - 1)),
+            (np.int32, (-1000000, 1000000)),
+            (np.float64, (-5, 5)),
+        )
+    ),
+    Case(
+        "a part of bytes, and beyond it",
+        Interpolate(Interpolation.LINEAR, (1,), Coordinates.CROP, starts=(0.0,), ends=(1.5,), extrapolation=999.0),
+        (np.uint8([[1, 3, 5]]), np.array([4])),
+        constant=(1,),
+    ),
+    Case(
+        "a size of nothing",
+        Interpolate(Interpolation.CUBIC, (0, 1)),
+        (floats((3, 4)), np.array([5, 0])),
+        (np.zeros((5, 0), np.float32),),
+        constant=(1,),
+    ),
+    *(
+        Case(
+            f"three axes, {combination.value}",
+            ScatterElements(-2, combination),
+            (
+                spread((3, 5, 4), -9, 9).astype(dtype),
+                spread((2, 6, 3), 0, 4).astype(index),
+                spread((2, 6, 3), 1, 4).astype(dtype),
+            ),
+        )
+        for combination, dtype, index in (
+            (Combination.REPLACE, np.int8, np.int32),
+            (Combination.ADD, np.float32, np.int64),
+            (Combination.MUL, np.int32, np.int32),
+            (Combination.MAX, np.int64, np.int64),
+        )
+    ),
+    Case(
+        "nothing is put",
+        ScatterElements(),
+        (floats((3, 4)), np.zeros((0, 4), np.int64), np.zeros((0, 4), np.float32)),
+        (floats((3, 4)),),
+    ),
 ]

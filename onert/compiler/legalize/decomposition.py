@@ -62,10 +62,10 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
         "Dilate",
     ),
     "hlo.convolution": ("HloConvolution",),
-    "interpolation": ("Interpolate",),
+    "interpolation": ("Interpolate", "GridSample"),
     "products": ("HloDotGeneral", "BatchMatMul", "FullyConnected", "Einsum"),
     "hlo.gather": ("HloGather",),
-    "scatter": ("HloScatter", "ScatterNd", "SparseToDense", "UnsortedSegment", "SegmentSum"),
+    "scatter": ("HloScatter", "ScatterNd", "ScatterElements", "SparseToDense", "UnsortedSegment", "SegmentSum"),
     "reductions": ("HloReduce", "HloReduceWindow", "ReduceWindow", "HloSort", "Reduce", "ArgReduce"),
     "transformer": ("RoPE", "Attention", "MixtureOfExperts"),
     "norms": (

@@ -1,4 +1,5 @@
-"""Tensors in another size, as images are resized, and as elements gathered or multiplied along each axis."""
+"""Tensors in another size, as images are resized, and as elements gathered or multiplied along each axis; and pictures
+at given points."""
 
 from __future__ import annotations
 
@@ -7,34 +8,40 @@ from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
+from attrs import evolve
 
-from onert.ir import Array, CallTypes
+from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.comparison import ComparisonKind
+from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
+from onert.ir.ops.vision_audio.sampling import GridSample, Outside, Sampling
 from onert.ir.shape import static
 
-from .decomposition import Decomposition, moves, only_float32
+from .decomposition import Decomposition, moves
 from .draft import Draft
 
 _DENSE = 64
 """Up to so many elements along an axis a product with all shares is less work than gathering those that count."""
 _CLOSE = 1e-6
 """Shares that differ by so much at most are the same: what float32 resolves."""
+_IN_DOUBLE = frozenset((DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32, DType.FLOAT64))
+"""What is computed in float64, which holds every element."""
 _MODES = tuple(product((False, True), (False, True)))
 
 
 def _why_not(op: Interpolate, types: CallTypes) -> str | None:
     if any(t is not None and t.value is None for t in types.inputs[1:]):
         return "its sizes are not known before the run"
-    if op.coordinates is Coordinates.CROP:
-        return "it has elements outside of its operand"
-    if 0 in (*types.input(0).shape, *types.output.shape):
-        return "a tensor has no elements"
-    if op.interpolation is Interpolation.NEAREST:
+    x = types.input(0)
+    if op.interpolation is Interpolation.NEAREST and op.coordinates is not Coordinates.CROP:
         return moves(op, types)
-    return only_float32(op, CallTypes((types.input(0),), types.outputs))
+    if x.quantization is not None or types.output.quantization is not None:
+        return "its elements are quantised"
+    return None if x.dtype is DType.FLOAT32 or x.dtype in _IN_DOUBLE else f"{x.dtype.text} is computed in another type"
 
 
 def _sized(op: Interpolate, types: CallTypes) -> list[tuple[int, int, int, int]]:
@@ -43,29 +50,57 @@ def _sized(op: Interpolate, types: CallTypes) -> list[tuple[int, int, int, int]]
     return [(at, axis, before[axis], after[axis]) for at, axis in enumerate(op.axes)]
 
 
-def _with_scales(op: Interpolate, types: CallTypes) -> Interpolate:
-    return op.scaled(types.inputs[2] if len(types.inputs) > 2 and types.inputs[1] is None else None)
+def _settled(op: Interpolate, types: CallTypes) -> Interpolate:
+    """The operation with the scales and the region of its operands as its own."""
+    _, sizes, factors, region = (*types.inputs, None, None, None)[:4]
+    if region is not None and region.value is not None:
+        starts, ends = region.value.reshape(2, -1).astype(np.float64).tolist()
+        op = evolve(op, starts=tuple(starts), ends=tuple(ends))
+    return op.scaled(factors if sizes is None else None)
 
 
 def _interpolated(d: Draft, op: Interpolate, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """ResizeNearestNeighbor(x) or ResizeBilinear(x) where one has the same rule; else Gather or a product, each axis"""
-    op, x = _with_scales(op, types), operands[0]
+    """ResizeNearestNeighbor(x) or ResizeBilinear(x) where one has the same rule; else Gather or a product, each axis
+
+    What lies outside of the part that is taken is put in by a Select.
+    """
+    if 0 in types.output.shape:
+        return [d.nothing(types.output)]
+    op, x, dtype = _settled(op, types), operands[0], types.input(0).dtype
     axes = _sized(op, types)
     if op.interpolation is Interpolation.NEAREST:
         places = {axis: op.nearest(at, before, after) for at, axis, before, after in axes}
         image = _nearest_image(d, x, types, places)
-        if image is not None:
-            return [image]
-        for axis, taken in places.items():
-            x = d.moved(Gather(axis), x, d.constant(taken.astype(np.int32)))
-        return [x]
+        if image is None:
+            for axis, taken in places.items():
+                x = d.moved(Gather(axis), x, d.constant(taken.astype(np.int32)))
+        return [_surrounded(d, op, types, x if image is None else image, axes)]
     shares = {axis: op.weights(at, before, after)[0] for at, axis, before, after in axes}
-    image = _weighted_image(d, x, types, shares)
-    if image is not None:
-        return [image]
-    for axis, weights in shares.items():
-        x = _along(d, x, axis, weights)
-    return [x]
+    image = _weighted_image(d, x, types, shares) if dtype is DType.FLOAT32 else None
+    if image is None:
+        x = d.cast(x, DType.FLOAT32 if dtype is DType.FLOAT32 else DType.FLOAT64)
+        for axis, weights in shares.items():
+            x = _along(d, x, axis, weights.astype(d.dtype(x).numpy))
+        if dtype.is_integer:
+            x = d.clamped(x, *map(float, dtype.limits))
+    return [_surrounded(d, op, types, d.cast(x if image is None else image, dtype), axes)]
+
+
+def _surrounded(d: Draft, op: Interpolate, types: CallTypes, x: int, axes: Sequence[tuple[int, int, int, int]]) -> int:
+    """The result with what is outside of the operand."""
+    if op.coordinates is not Coordinates.CROP:
+        return x
+    rank = types.output.rank
+    outside = np.zeros((1,) * rank, np.bool_)
+    for at, axis, before, after in axes:
+        beyond = op.weights(at, before, after)[1]
+        outside = outside | beyond.reshape([-1 if i == axis else 1 for i in range(rank)])
+    if not outside.any():
+        return x
+    value, dtype = op.extrapolation, types.input(0).dtype
+    if dtype.is_integer:
+        value = float(np.clip(np.trunc(value), *dtype.limits))
+    return d.chosen(d.broadcast(d.constant(outside), d.shape(x)), d.like(x, value), x)
 
 
 def _is_image(types: CallTypes, axes: Sequence[int]) -> bool:
@@ -119,13 +154,13 @@ def _along(d: Draft, x: int, axis: int, shares: Array) -> int:
     after, before = shares.shape
     result = (*shape[:axis], after, *shape[axis + 1 :])
     if before <= _DENSE:
-        weights = d.constant(shares.astype(np.float32))
-        if inner == 1:
+        weights = d.constant(shares)
+        if inner == 1 and shares.dtype == np.float32:
             return d.reshaped(d.rows_times(d.reshaped(x, outer, before), weights, None), *result)
         return d.reshaped(d.add(BatchMatMul(), weights, d.reshaped(x, outer, before, inner)), *result)
     count = int((shares != 0).sum(axis=1).max())
     taps = np.sort(np.argsort(shares == 0, axis=1, kind="stable")[:, :count], axis=1)
-    each = np.take_along_axis(shares, taps, 1).astype(np.float32)
+    each = np.take_along_axis(shares, taps, 1)
     total: int | None = None
     for i in range(count):
         taken = d.moved(Gather(axis), x, d.constant(taps[:, i].astype(np.int32)))
@@ -136,4 +171,104 @@ def _along(d: Draft, x: int, axis: int, shares: Array) -> int:
     return total
 
 
-DECOMPOSITIONS = {Interpolate: (Decomposition(_why_not, _interpolated),)}
+# ---- pictures at given points
+
+_MOST_TAPS = 16
+"""Elements that a value between places is made of: the graph has some operations for each."""
+_FAR = 1e9
+"""Where points that are no numbers, and those further out, are taken to be."""
+_Tap = tuple[int, int | None]
+"""Places along an axis as int32, and their shares as float64; None where each is 1."""
+
+
+def _why_not_sampled(op: GridSample, types: CallTypes) -> str | None:
+    x, grid = types.input(0), types.input(1)
+    if x.dtype is not DType.FLOAT32 or grid.dtype not in (DType.FLOAT32, DType.FLOAT64):
+        return f"{x.dtype.text} at points in {grid.dtype.text} has no form in other operations"
+    if 0 in x.shape or 0 in types.output.shape:
+        return "a tensor has no elements"
+    taps = {Sampling.NEAREST: 1, Sampling.LINEAR: 2, Sampling.CUBIC: 4}[op.sampling] ** (x.rank - 2)
+    return None if taps <= _MOST_TAPS else f"each value is made of {taps} elements"
+
+
+def _sampled(d: Draft, op: GridSample, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """The sum of Gather(x, places) times their shares, for each choice of a place beside the point along every axis"""
+    x, grid = operands
+    batch, channels, *sizes = d.shape(x)
+    axes, points = len(sizes), math.prod(static(types.output.shape)[2:])
+    rows = d.reshaped(d.transposed(x, (0, *range(2, axes + 2), 1)), batch, math.prod(sizes), channels)
+    given = d.reshaped(d.cast(grid, DType.FLOAT64), batch, points, axes)
+    taps = []
+    for axis, size in enumerate(sizes):
+        at = d.reshaped(d.part(given, (0, 0, axes - 1 - axis), (batch, points, 1)), batch, points)
+        taps.append([_within(d, op, each, size) for each in _beside(d, op.sampling, _place(d, at, size, op.corners))])
+    total: int | None = None
+    for chosen in product(*taps):
+        flat, share = chosen[0]
+        for (place, other), size in zip(chosen[1:], sizes[1:], strict=True):
+            flat = d.sum(d.product(flat, d.number(size)), place)
+            share = other if share is None else share if other is None else d.product(share, other)
+        part = d.gathered(rows, flat, 1, 1)
+        if share is not None:
+            part = d.product(part, d.reshaped(d.cast(share, DType.FLOAT32), batch, points, 1))
+        total = part if total is None else d.sum(total, part)
+    assert total is not None
+    return [d.reshaped(d.transposed(total, (0, 2, 1)), *static(types.output.shape))]
+
+
+def _place(d: Draft, at: int, size: int, corners: bool) -> int:
+    """Points from -1 to 1 as places among so many elements."""
+    one, two = d.like(at, 1), d.like(at, 2)
+    shifted = d.sum(at, one)
+    if corners:
+        place = d.product(d.binary(BinaryKind.DIV, shifted, two), d.like(at, size - 1))
+    else:
+        place = d.binary(BinaryKind.DIV, d.difference(d.product(shifted, d.like(at, size)), one), two)
+    finite = d.compared(ComparisonKind.LESS, d.unary(UnaryKind.ABS, place), d.like(at, math.inf))
+    return d.clamped(d.chosen(finite, place, d.like(at, -_FAR)), -_FAR, _FAR)
+
+
+def _beside(d: Draft, sampling: Sampling, place: int) -> list[_Tap]:
+    """The elements beside places."""
+    if sampling is Sampling.NEAREST:
+        return [(d.cast(d.unary(UnaryKind.ROUND, place), DType.INT32), None)]
+    low = d.unary(UnaryKind.FLOOR, place)
+    first, t = d.cast(low, DType.INT32), d.difference(place, low)
+    if sampling is Sampling.LINEAR:
+        return [(first, d.difference(d.like(t, 1), t)), (d.sum(first, d.number(1)), t)]
+    return [(d.sum(first, d.number(k)), _keys(d, t, k)) for k in (-1, 0, 1, 2)]
+
+
+def _keys(d: Draft, t: int, k: int) -> int:
+    """The share, by Keys' kernel with a = -0.75, of the element that is `k - t` from a place; t is from 0 to 1."""
+    a = -0.75
+    x = d.difference(t, d.like(t, k)) if k <= 0 else d.difference(d.like(t, k), t)
+    cubic = (a + 2, -(a + 3), 0.0, 1.0) if k in (0, 1) else (a, -5 * a, 8 * a, -4 * a)
+    out = d.like(t, cubic[0])
+    for factor in cubic[1:]:
+        out = d.sum(d.product(out, x), d.like(t, factor))
+    return out
+
+
+def _within(d: Draft, op: GridSample, tap: _Tap, size: int) -> _Tap:
+    """Places that are among so many elements, and their shares: 0 for those that were not."""
+    place, share = tap
+    if op.outside is Outside.ZEROS:
+        inside = d.binary(
+            BinaryKind.LOGICAL_AND,
+            d.compared(ComparisonKind.GREATER_EQUAL, place, d.number(0)),
+            d.compared(ComparisonKind.LESS, place, d.number(size)),
+        )
+        share = d.cast(inside, DType.FLOAT64) if share is None else d.chosen(inside, share, d.like(share, 0))
+    elif op.outside is Outside.REFLECTION:
+        period = max(2 * (size - 1) if op.corners else 2 * size, 1)
+        turned = d.binary(BinaryKind.FLOOR_MOD, place, d.number(period))
+        back = d.difference(d.number(period - (0 if op.corners else 1)), turned)
+        place = d.chosen(d.compared(ComparisonKind.LESS, turned, d.number(size)), turned, back)
+    return d.clamped(place, 0, size - 1), share
+
+
+DECOMPOSITIONS = {
+    GridSample: (Decomposition(_why_not_sampled, _sampled),),
+    Interpolate: (Decomposition(_why_not, _interpolated),),
+}

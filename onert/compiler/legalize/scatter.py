@@ -11,13 +11,14 @@ from attrs import evolve
 from onert.ir import CallTypes, DType, TensorType
 from onert.ir.ops.control_flow.enclosed import Loop
 from onert.ir.ops.data_movement.dense import SparseToDense
+from onert.ir.ops.data_movement.element_indices import ScatterElements, ScatterSlices
 from onert.ir.ops.data_movement.gather import PutRow, ScatterNd
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.comparison import ComparisonKind
 from onert.ir.ops.reduction.segment import SegmentReduction, SegmentSum, UnsortedSegment
 from onert.ir.ops.stablehlo.with_bodies import HloScatter
-from onert.ir.shape import static
+from onert.ir.shape import normalize_axis, static
 
 from .decomposition import Decomposition, moves
 from .draft import Draft
@@ -246,6 +247,28 @@ def _sparse(d: Draft, op: SparseToDense, types: CallTypes, operands: Sequence[in
     return [d.reshaped(found, *static(types.output.shape))]
 
 
+# ---- ONNX's own
+
+
+def _scatter_elements(d: Draft, op: ScatterElements, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """ScatterSlices on the elements in one row, each at the place that its index names"""
+    x, indices, updates = operands
+    shape, given = d.shape(x), d.shape(indices)
+    if 0 in given:
+        return [x]
+    axis, total, count = normalize_axis(op.axis, len(shape)), math.prod(shape), math.prod(given)
+    indices = _wide(d, indices, total + 1)
+    steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    others = sum(np.indices(given)[i] * step for i, step in enumerate(steps) if i != axis)
+    along, inside = _flat(d, [indices], [shape[axis]])
+    flat = d.product(along, d.like(indices, steps[axis]))
+    flat = d.sum(flat, d.constant(np.broadcast_to(others, given).astype(d.dtype(indices).numpy)))
+    places = d.reshaped(d.chosen(inside, flat, d.like(indices, total)), count, 1)
+    line = d.reshaped(x, total), places, d.reshaped(updates, count)
+    found = d.add(ScatterSlices(op.combination), *line, quantization=(d.known(x).quantization,))
+    return [d.reshaped(found, *shape)]
+
+
 # ---- segments
 
 _FUNCTIONS = {SegmentReduction.SUM: BinaryKind.ADD, SegmentReduction.PROD: BinaryKind.MUL}
@@ -295,6 +318,7 @@ def _segment_sum(d: Draft, op: SegmentSum, types: CallTypes, operands: Sequence[
 
 
 DECOMPOSITIONS = {
+    ScatterElements: (Decomposition(moves, _scatter_elements),),
     HloScatter: (Decomposition(_why_not, _scatter),),
     ScatterNd: (Decomposition(_why_not_added, _scatter_nd),),
     SparseToDense: (Decomposition(_why_not_placed, _sparse),),
