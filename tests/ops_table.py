@@ -113,6 +113,52 @@ NATIVE = {
 """What of operators of several types has native code; `tests/llvm` and `tests/control` run it."""
 
 
+STAYS: dict[str, tuple[str, ...]] = {
+    "strings": (
+        *("LookUp", "RegexFullMatch", "StringConcat", "StringNormalize", "StringSplit", "SkipGram"),
+        *("LshProjection", "ImageDecoder"),
+    ),
+    "hash tables": ("HashTable", "HashTableFind", "HashTableImport", "HashTableSize", "HashtableLookup"),
+    "lists that grow as a model runs": (
+        *("SequenceAt", "SequenceErase", "SequenceInsert", "SequenceJoin", "SequenceLength", "SequenceOf"),
+        "SplitToSequence",
+    ),
+    "nothing says before the run how much they give, or may give at the most": ("Range", "Unique", "UniqueSlices"),
+    "a sum over as many rows as the data says": ("CountGroups", "EmbeddingLookupSparse", "PooledPlaces"),
+    "arithmetic on shapes, which is folded where these are known": ("BroadcastArgs", "BroadcastGradientArgs"),
+    "random numbers, bit for bit those of TensorFlow's generators": (
+        *("Random", "StatelessUniform", "Multinomial", "HloRngBitGenerator"),
+    ),
+    "spectra in float64": ("AudioSpectrogram", "Fourier", "MelWeights", "Mfcc"),
+    "samples at points that the data gives, in float64": (
+        *("DeformConv", "DenseImageWarp", "RoiAlign", "MaxRoiPool", "LandmarksToMatrix"),
+        *("TransformLandmarks", "TransformTensor", "DetectionOutput"),
+    ),
+    "no model is known in which it takes time": (
+        *("BcqFullyConnected", "BcqGather", "CumProd", "Determinant", "FromColumns", "NumericVerify"),
+    ),
+    "whatever Python does": ("Python", "Unsupported"),
+}
+"""The kinds that no backend but the reference has a form of, by the reason."""
+OTHERWISE: dict[str, tuple[str, ...]] = {
+    "run as `CountedWhere` and `CountedBoxes`, which fill memory for the most there can be (up to 4 MiB), and count: "
+    "what treats all rows alike runs on the whole, natively too, and `FirstEntries` takes what counts; a bundle gives "
+    "the whole and the count": ("Where", "BoxesPerClass", "FirstEntries"),
+    "run as `Loop` and `Branch`, or in the place of the call, where every shape inside is known and all that they run "
+    "is native; else the executor calls subgraphs, whose own operations are native, and no bundle has them": (
+        *("Call", "Case", "If", "While", "Loop", "Branch"),
+    ),
+    "become operands of the entry": ("VarHandle", "ReadVariable", "AssignVariable", "CallOnce"),
+    "belong to the compiler": ("Permute", "Refuse"),
+}
+"""The kinds that are not native under their own names, and what becomes of them."""
+
+
+def _named(groups: dict[str, tuple[str, ...]]) -> Iterator[str]:
+    for reason, kinds in groups.items():
+        yield f"- {reason}: {', '.join(f'`{kind}`' for kind in sorted(kinds))}"
+
+
 def _runs(code: str, kind: str) -> tuple[bool, bool]:
     """Whether the reference backend runs an operator in an element type, and whether there is native code."""
     recipe = CAST if code == "CAST" else RECIPES[code]
@@ -144,6 +190,18 @@ def lines() -> Iterator[str]:
     yield "Custom operators with an implementation: " + ", ".join(f"`{code}`" for code in sorted(CUSTOM)) + "."
     yield "Any other runs as a Python function that `onert.custom_op` registers; without one an error names it, with"
     yield "all others that nothing implements."
+    yield ""
+    yield "Kinds of operations (`onert/ir/ops`) that are not native under their own names:"
+    yield ""
+    yield from _named(OTHERWISE)
+    yield ""
+    yield "Kinds that stay on the reference backend, and why:"
+    yield ""
+    yield from _named(STAYS)
+    yield ""
+    yield "Beside these an operation runs there whose shapes only a run tells (where a result as long as elements say"
+    yield "is reduced along that length, sorted or joined with others), and one of element types that its row does not"
+    yield "name."
 
 
 if __name__ == "__main__":

@@ -8,11 +8,14 @@ from attrs import evolve, frozen
 
 from onert.backend import Backend, Beginning, EntryPoint, Place, Program, Region, TensorInfo
 from onert.compiler.options import Options
+from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import subgraph_effects
 from onert.compiler.routine import plan_routine
 from onert.compiler.scheduler.manual import Choices
 from onert.compiler.state.resources import with_variables
 from onert.ir import CompileError, Subgraph, Subgraphs
+from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.data_movement.fill import FirstEntries
 from onert.ir.value import Value
 
 from .overlap import together
@@ -142,7 +145,8 @@ def _draft(symbol: str, program: Program, backend: Backend, options: Options, ov
         graph, beginnings = with_beginnings(with_variables(program.main.subgraph, model))
     except CompileError as error:
         raise CompileError(f"{symbol} cannot be bundled: {error}") from error
-    operands = tuple(_operands(program, graph, beginnings))
+    graph, outputs = _with_lengths(graph, program.outputs)
+    operands = tuple(_operands(program.inputs, outputs, graph, beginnings))
     reasons = list(_why_not(graph, operands))
     try:
         planned = plan_routine(graph, subgraph_effects(model), (backend,), Choices(), options)
@@ -170,13 +174,44 @@ def _draft(symbol: str, program: Program, backend: Backend, options: Options, ov
     return _Draft(entry, operands, roots, size, live, joint)
 
 
+def _with_lengths(graph: Subgraph, outputs: Sequence[TensorInfo]) -> tuple[Subgraph, tuple[TensorInfo, ...]]:
+    """The graph whose outputs of which first entries count are whole, and have behind all outputs how many count.
+
+    y = FirstEntries(x, n); return y    -->    y = Copy(x); m = Copy(n); return y, m
+    """
+    edit = Edit(graph)
+    operands, infos = list(graph.outputs), list(outputs)
+    for number, output in enumerate(graph.outputs):
+        at = graph.definitions.get(output)
+        operation = None if at is None else graph.operations[at]
+        if at is None or operation is None or not isinstance(operation.op, FirstEntries):
+            continue
+        whole, count = operation.used
+        if not graph.type(whole).is_static or output in graph.uses:
+            continue
+        made = edit.like(whole, graph.operands[output].name), edit.like(count)
+        copies = (
+            evolve(operation, op=Copy(), inputs=(i,), outputs=(o,)) for i, o in zip((whole, count), made, strict=True)
+        )
+        edit.replace(at, *copies)
+        operands[number] = made[0]
+        operands.append(made[1])
+        infos[number] = evolve(outputs[number], shape=graph.type(whole).shape)
+        name = f"{outputs[number].name or f'output{number}'}_length"
+        infos.append(TensorInfo(name, graph.type(count).dtype, graph.type(count).shape))
+    if tuple(operands) == graph.outputs:
+        return graph, tuple(infos)
+    edit.end_with(operands, graph.state)
+    return edit.done(), tuple(infos)
+
+
 def _operands(
-    program: Program, graph: Subgraph, beginnings: Iterable[Beginning]
+    inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo], graph: Subgraph, beginnings: Iterable[Beginning]
 ) -> Iterator[tuple[int, Role, TensorInfo]]:
     """The operands of a program's subgraph that callers see, by the names under which they know them."""
     for role, operands, infos in (
-        (Role.INPUT, graph.inputs, program.inputs),
-        (Role.OUTPUT, graph.outputs, program.outputs),
+        (Role.INPUT, graph.inputs, inputs),
+        (Role.OUTPUT, graph.outputs, outputs),
     ):
         for number, (operand, info) in enumerate(zip(operands, infos, strict=True)):
             yield operand, role, info if info.name else evolve(info, name=f"{role.value}{number}")

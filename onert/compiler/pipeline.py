@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from onert.compiler.legalize.legalize import Find, Supports, legalize
+from onert.compiler.legalize.bounded import bounded
+from onert.compiler.legalize.legalize import Supports, legalize
 from onert.compiler.passes.copy_outputs import copy_outputs
 from onert.compiler.passes.fold_constants import fold_constants
 from onert.compiler.passes.fold_scales import fold_scales
@@ -86,14 +88,17 @@ def optimize(
 
     def prepared(graph: Subgraph, watch: Watch | None = None) -> Subgraph:
         graph = simplify(graph, options, extensions, watch)
-        if supports is None or legalize.__name__ in options.disabled_passes:
+        if supports is None:
             return graph
         find = decompositions_with(extensions)
-        found = _legalized(graph, supports, find, watch)
-        if found is graph:
-            return graph
-        found = simplify(found, options, extensions, watch)
-        return _legalized(found, supports, find, watch)  # passes may have put together what no backend runs as one
+        decomposed = partial(legalize, supports=supports, find=find)
+        for name, step in ((bounded.__name__, partial(bounded, supports=supports)), (legalize.__name__, decomposed)):
+            found = _prepared(name, step, graph, options, watch)
+            if found is not graph:
+                graph = simplify(found, options, extensions, watch)
+                if step is decomposed:  # passes may have put together what no backend runs as one
+                    graph = _prepared(name, step, graph, options, watch)
+        return graph
 
     subgraph = prepared(subgraph, watch)
     if model is not None and runs is not None and options.optimize and enclose.__name__ not in options.disabled_passes:
@@ -108,14 +113,17 @@ def optimize(
     return subgraph
 
 
-def _legalized(subgraph: Subgraph, supports: Supports, find: Find, watch: Watch | None) -> Subgraph:
-    found = legalize(subgraph, supports, find)
-    if found is subgraph:
-        return subgraph
-    hold(legalize.__name__, "ensures", (WELL_FORMED,), found)
+def _prepared(
+    name: str, step: Callable[[Subgraph], Subgraph], graph: Subgraph, options: Options, watch: Watch | None
+) -> Subgraph:
+    """The graph after a step of legalization, unless it is turned off."""
+    found = graph if name in options.disabled_passes else step(graph)
+    if found is graph:
+        return graph
+    hold(name, "ensures", (WELL_FORMED,), found)
     found = infer_alone(found)
     if watch is not None:
-        watch(legalize.__name__, found)
+        watch(name, found)
     return found
 
 
@@ -128,7 +136,7 @@ def _watched(each: Pass, subgraph: Subgraph, watch: Watch | None) -> Subgraph:
 
 def pass_names(extensions: Sequence[Extension] = ()) -> tuple[str, ...]:
     """What `Options.disabled_passes` may name."""
-    own = (*(p.name for p in OPTIONAL), legalize.__name__, enclose.__name__)
+    own = (*(p.name for p in OPTIONAL), bounded.__name__, legalize.__name__, enclose.__name__)
     return (*own, *(p.name for extension in extensions for p in extension.passes))
 
 

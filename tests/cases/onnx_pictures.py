@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from formulas import floats, spread
 
 from onert.ir.ops.data_movement.columns import FromColumns, PooledPlaces
 from onert.ir.ops.reduction.coupling import CoupledProbabilities
 from onert.ir.ops.reduction.determinant import Determinant
 from onert.ir.ops.reduction.scan import CumProd
-from onert.ir.ops.vision_audio.boxes import BoxesPerClass, MaxRoiPool
+from onert.ir.ops.vision_audio.boxes import BoxesPerClass, CountedBoxes, MaxRoiPool
 from onert.ir.ops.vision_audio.fourier import Fourier, MelWeights
 from onert.ir.ops.vision_audio.image_decoder import ImageDecoder, Pixels
 from onert.ir.ops.vision_audio.sampling import DeformConv, GridSample, Outside, RoiAlign, Sampling
@@ -27,7 +28,21 @@ def _sampled(name: str, op: GridSample, points: list[tuple[float, float]], value
     return Case(name, op, (_PLANE, _at(*points)), (np.float32([[[values]]]),))
 
 
+_POINTS = (spread((2, 3, 2, 2), -180, 180) / 128).astype(np.float32)
+_POINTS[0, 0] = [[np.nan, 0], [np.inf, -np.inf]]
+
 CASES: list[Case] = [
+    *(
+        Case(
+            f"planes, {sampling.name}, {outside.name}{', corners' if corners else ''}",
+            GridSample(sampling, outside, corners=corners),
+            (floats((2, 3, 4, 5)), _POINTS),
+        )
+        for sampling in Sampling
+        for outside in Outside
+        for corners in (False, True)
+    ),
+    Case("rows at points", GridSample(Sampling.CUBIC), (floats((2, 3, 7)), _POINTS.reshape(2, 6, 2)[..., :1])),
     _sampled("the middle, and a corner beside zeros", GridSample(), [(0, 0), (-1, -1)], [2.5, 0.25]),
     _sampled("the border goes on", GridSample(outside=Outside.BORDER), [(-1, -1), (9, 9)], [1, 4]),
     _sampled("nearest, x first", GridSample(Sampling.NEAREST, corners=True), [(1, -1), (-1, 1)], [2, 3]),
@@ -98,6 +113,32 @@ CASES: list[Case] = [
         BoxesPerClass(centred=True),
         (np.float32([[[0, 0, 2, 2], [0, 0, 1, 1]]]), np.float32([[[0.1, 0.2]]]), np.int64([1])),
         (np.int64([[0, 0, 1]]),),
+    ),
+    *(
+        Case(
+            f"boxes in memory for more, {kind.__name__} says how many stay",
+            CountedBoxes(4),
+            (
+                np.float32([[[0, 0, 1, 1], [1, 0.9, 0, 0], [2, 2, 3, 3]]]),
+                np.float32([[[0.9, 0.8, 0.7], [0.1, 0.2, 0.3]]]),
+                kind(2),
+                np.float32(0.5),
+                np.float32(0.25),
+            ),
+            (np.int64([[0, 0, 0], [0, 0, 2], [0, 1, 2], [0, 0, 0]]), np.int64(3)),
+            constant=(2,),
+        )
+        for kind in (np.int32, np.int64)
+    ),
+    Case(
+        "boxes of two pictures that score anything, and nothing",
+        CountedBoxes(6, centred=True),
+        (
+            np.float32([[[0, 0, 2, 2], [9, 9, 1, 1], [9, 9, 1, 1]], [[0, 0, 2, 2], [9, 9, 1, 1], [5, 5, 1, 1]]]),
+            np.float32([[[0.1, -np.inf, np.nan]], [[0.1, 0.2, np.nan]]]),
+            np.int64([9]),
+        ),
+        (np.int64([[0, 0, 0], [0, 0, 1], [1, 0, 1], [1, 0, 0], [1, 0, 2], [0, 0, 0]]), np.int64(5)),
     ),
     Case(
         "two cells of a region",

@@ -9,6 +9,7 @@ from onert.ir import DType, Quantization
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.dense import Bucketize
 from onert.ir.ops.data_movement.diagonal import MatrixBandPart, MatrixDiag, MatrixSetDiag
+from onert.ir.ops.data_movement.fill import CountedWhere, FirstEntries
 from onert.ir.ops.data_movement.gather import OneHot
 from onert.ir.ops.data_movement.layout import ReverseSequence
 from onert.ir.ops.data_movement.reshape import Rank, ShapeOf
@@ -32,6 +33,32 @@ def _reversed() -> np.ndarray:
 
 
 CASES = [
+    Case(
+        "a mask of two axes, zeros behind",
+        CountedWhere(),
+        (np.array([[True, False, True], [False, False, True]]),),
+        (np.int64([[0, 0], [0, 2], [1, 2], *[[0, 0]] * 3]), np.int64(3)),
+    ),
+    Case(
+        "bytes beyond those looked at together",
+        CountedWhere(),
+        (np.arange(21) % 7 == 3,),
+        (np.int64([3, 10, 17, *[0] * 18])[:, None], np.int64(3)),
+    ),
+    Case(
+        "a mask of nothing in three axes",
+        CountedWhere(),
+        (np.zeros((2, 4, 5), np.bool_),),
+        (np.zeros((40, 3), np.int64), np.int64(0)),
+    ),
+    Case(
+        "a mask of all",
+        CountedWhere(),
+        (np.ones((2, 3, 2), np.bool_),),
+        (np.argwhere(np.ones((2, 3, 2))), np.int64(12)),
+    ),
+    Case("two of three rows", FirstEntries(), (_X[0], np.int64(2)), (_X[0, :2],)),
+    Case("no columns", FirstEntries(-1), (_X[0], np.int32([0])), (_X[0, :, :0],)),
     Case(
         "the first axis",
         OneHot(0),

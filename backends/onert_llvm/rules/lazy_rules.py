@@ -10,7 +10,7 @@ from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.ops.control_flow.refuse import Refuse
 from onert.ir.ops.data_movement.dense import SparseToDense
 from onert.ir.ops.data_movement.element_indices import ScatterSlices
-from onert.ir.ops.data_movement.fill import TopK
+from onert.ir.ops.data_movement.fill import CountedWhere, TopK
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, ScatterNd
 from onert.ir.ops.data_movement.part_update import Overwritten
 from onert.ir.ops.lookup.trees import TreeEnsemble
@@ -21,6 +21,7 @@ from onert.ir.ops.reduction.scan import RFFT2D, CumSum
 from onert.ir.ops.reduction.segment import SegmentSum, UnsortedSegment
 from onert.ir.ops.reduction.unpool import MaxPoolWithArgmax2D, MaxPoolWithIndices, MaxUnpool2D
 from onert.ir.ops.stablehlo.shapes_and_elements import HloDynamicSlice, HloDynamicUpdateSlice
+from onert.ir.ops.vision_audio.boxes import CountedBoxes
 from onert.ir.ops.vision_audio.detection import DetectionPostProcess, NonMaxSuppression
 from onert_llvm.lower.control_flow.loop_branch import Enclosed, Find, Fuse, Why
 from onert_llvm.lower.rule import Rule, rule
@@ -38,6 +39,8 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     **dict.fromkeys((MaxPoolWithArgmax2D, MaxPoolWithIndices), (rule("reduction.indexed_pool"),)),
     MaxUnpool2D: (rule("reduction.indexed_pool", "lower_inverse"),),
     NonMaxSuppression: (rule("vision_audio.suppression"),),
+    CountedWhere: (rule("data_movement.places"),),
+    CountedBoxes: (rule("vision_audio.class_boxes"),),
     ScatterNd: (rule("data_movement.scatter"),),
     ScatterSlices: (rule("data_movement.scatter", "lower_combined", "why_not_combined"),),
     SparseToDense: (rule("data_movement.scatter", "lower_sparse"),),
@@ -52,7 +55,7 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
 """The forms of each for different element types, the best first."""
 
 
-_IN_TURN = frozenset((LSTM, SVDF, DetectionPostProcess, Loop, Branch))
+_IN_TURN = frozenset((LSTM, SVDF, DetectionPostProcess, CountedWhere, CountedBoxes, Loop, Branch))
 """Kinds that one thread runs, for the most part: what is done next depends on what was done last."""
 
 

@@ -12,7 +12,7 @@ from onert.ir.dtype import Array, DType
 from onert.ir.errors import RuleError
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
-from onert.ir.shape import MAX_ELEMENTS
+from onert.ir.shape import MAX_ELEMENTS, normalize_axis, num_elements
 from onert.ir.types import TensorType, unranked
 
 from .reshape import require_one
@@ -129,6 +129,57 @@ class Where(Op):
 
     def evaluate(self, condition: Array) -> Array:
         return np.argwhere(condition).astype(np.int64)
+
+
+@frozen
+class CountedWhere(Op):
+    """The same in memory for all elements: `Where`, with zeros behind the last row, and how many rows there are.
+
+    - `condition`: booleans of a known shape and rank 1 or more
+
+    Gives int64 `[elements, rank]` and one int64.
+    """
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, condition: TensorType) -> tuple[TensorType, TensorType]:
+        require(condition.dtype is DType.BOOL and condition.rank >= 1, f"the condition is {condition}, expected bools")
+        return TensorType(DType.INT64, (num_elements(condition.shape), condition.rank)), TensorType(DType.INT64, ())
+
+    def evaluate(self, condition: Array) -> tuple[Array, Array]:
+        found = np.argwhere(condition)
+        out = np.zeros((condition.size, condition.ndim), np.int64)
+        out[: len(found)] = found
+        return out, np.array(len(found), np.int64)
+
+
+@frozen
+class FirstEntries(Op):
+    """The first `count` entries of `x` along an axis: what counts of a tensor in memory for the most there can be.
+
+    - `x`: any, of rank 1 or more
+    - `count`: one integer, 0 to the dimension
+    """
+
+    axis: int = 0
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, count: TensorType) -> TensorType:
+        axis = normalize_axis(self.axis, x.rank)
+        found = sv.one_integer(count, "count")
+        self._checked(found, x.shape[axis])
+        return x.result((*x.shape[:axis], found, *x.shape[axis + 1 :]))
+
+    @staticmethod
+    def _checked(count: int | None, size: int | None) -> None:
+        fits = count is None or (count >= 0 and (size is None or count <= size))
+        require(fits, f"count is {count}, expected 0 to the dimension, {size}")
+
+    def evaluate(self, x: Array, count: Array) -> Array:
+        axis, found = normalize_axis(self.axis, x.ndim), sv.values(count)[0]
+        self._checked(found, x.shape[axis])
+        return np.ascontiguousarray(x[(*(slice(None),) * axis, slice(found))])
 
 
 @frozen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
@@ -64,6 +64,61 @@ class BoxesPerClass(Op):
                 kept = _kept(own, row, count, bound, None if least is None else float(least.reshape(-1)[0]))
                 found += [(picture, number, box) for box in kept]
         return np.array(found, np.int64).reshape(-1, 3)
+
+
+_PAIR = 60
+"""Operations for a pair of boxes."""
+
+
+@frozen
+class CountedBoxes(Op):
+    """The same in memory for `bound` boxes, more than which can never stay: `BoxesPerClass`, zeros behind the last, and
+    how many there are.
+
+    Gives int64 `[bound, 3]` and one int64.
+    """
+
+    bound: int
+    centred: bool = False
+
+    def infer(
+        self,
+        boxes: TensorType,
+        scores: TensorType,
+        most: TensorType,
+        overlap: TensorType | None = None,
+        least: TensorType | None = None,
+    ) -> tuple[TensorType, TensorType]:
+        BoxesPerClass(self.centred).infer(
+            *(None if t is None else evolve(t, data=None) for t in (boxes, scores, most, overlap, least))  # type: ignore[arg-type]
+        )
+        possible = bound_of(boxes, scores, most)
+        require(possible is None or possible <= self.bound, f"the bound is {self.bound}, expected {possible} or more")
+        return TensorType(DType.INT64, (self.bound, 3)), TensorType(DType.INT64, ())
+
+    def flops(self, types: CallTypes) -> int:
+        """Every box that stays is compared with all others of its class."""
+        return _PAIR * self.bound * (types.input(0).shape[1] or 0)
+
+    def rounds(self, types: CallTypes) -> int:
+        return shapes.num_elements(types.input(1).shape) or 0
+
+    def evaluate(
+        self, boxes: Array, scores: Array, most: Array, overlap: Array | None = None, least: Array | None = None
+    ) -> tuple[Array, Array]:
+        found = BoxesPerClass(self.centred).evaluate(boxes, scores, most, overlap, least)
+        out = np.zeros((self.bound, 3), np.int64)
+        out[: len(found)] = found
+        return out, np.array(len(found), np.int64)
+
+
+def bound_of(boxes: TensorType, scores: TensorType, most: TensorType) -> int | None:
+    """How many boxes can stay; None where the shapes are not known."""
+    count = shapes.num_elements(scores.shape)
+    if count is None or boxes.shape[1] is None:
+        return None
+    own = boxes.shape[1] or 1
+    return count // own * max(0, min(own, own if most.value is None else int(most.value.reshape(-1)[0])))
 
 
 def _corners(boxes: Array, *, centred: bool) -> Array:

@@ -1,0 +1,56 @@
+"""Where elements are true."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import I8, I64, Kernel, Val, Var
+
+_AT_ONCE = 8
+"""Bytes that are looked at as one integer: most are 0 in most masks."""
+
+
+@frozen
+class Places(Value):
+    """`places[n, depth]` of the bytes of `condition` that are not 0, in order, zeros behind them, and their `count`.
+
+    `condition` has `size` bytes along `depth` axes of `d{i}`. There is one work tile.
+    """
+
+    depth: int
+
+    @property
+    def name(self) -> str:
+        return "places"
+
+    @property
+    def layout(self) -> TaskLayout:
+        return TaskLayout(("condition", "places", "count", "size", *(f"d{i}" for i in range(self.depth))))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        given, size = task.view("condition", I8, 1), task.i64("size")
+        with k.loop(end, begin):
+            count = k.var(k.index(0))
+            whole = size - size % _AT_ONCE
+            with k.loop(whole, step=_AT_ONCE) as i:
+                some = given[i].load(_AT_ONCE).bits(I64).ne(0)
+                with k.when(some), k.loop(i + _AT_ONCE, i, nonempty=True) as j:
+                    self._one(k, task, count, j)
+            with k.loop(size, whole) as j:
+                self._one(k, task, count, j)
+            with k.loop(size * self.depth, count.get() * self.depth) as rest:
+                task.view("places", I64, 1)[rest].store(k.index(0))
+            task.view("count", I64, 1)[0].store(count.get())
+
+    def _one(self, k: Kernel, task: Task, count: Var, at: Val) -> None:
+        with k.when(task.view("condition", I8, 1)[at].load().ne(0)):
+            row = task.view("places", I64, self.depth, 1)[count.get()]
+            for axis in reversed(range(1, self.depth)):
+                length = task.i64(f"d{axis}")
+                row[axis].store(at % length)
+                at = at // length
+            row[0].store(at)
+            count.set(count.get() + 1)

@@ -1,0 +1,58 @@
+"""Suppression of boxes, class by class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.ir import CallTypes, DType
+from onert.ir.ops.vision_audio.boxes import CountedBoxes
+from onert_llvm.command.command import Slot
+from onert_llvm.kernels.vision_audio.class_boxes import ClassBoxes
+from onert_llvm.lower.command_builder import Lowering
+
+_FIELDS = 5
+
+
+def why_not(op: CountedBoxes, types: CallTypes) -> str | None:
+    """Why this backend does not choose the boxes; None if it does."""
+    if any(t is not None and t.dtype is not DType.FLOAT32 for i, t in enumerate(types.inputs) if i != 2):
+        return "only float32 is native"
+    if types.input(2).dtype not in (DType.INT32, DType.INT64):
+        return f"{types.input(2).dtype.text} says how many stay"
+    if 0 in types.input(1).shape or op.bound == 0:
+        return "there are no boxes"
+    return None
+
+
+def lower(lowering: Lowering, operations: Sequence[int]) -> None:
+    """One class after the other."""
+    at, operation, op = lowering.single(operations, CountedBoxes)
+    boxes, scores, most, iou, least = (*operation.inputs, None, None)[:5]
+    assert boxes is not None
+    assert scores is not None
+    assert most is not None
+    found, count = operation.outputs
+    pictures, classes, own = lowering.shape(scores)
+    room = -(-own // lowering.isa.f32) * lowering.isa.f32
+    work, left = lowering.scratch(8 * _FIELDS * room, 8 * room)
+    slots: dict[str, Slot] = {
+        "boxes": lowering.operand(boxes),
+        "scores": lowering.operand(scores),
+        "most": lowering.operand(most),
+        "iou": lowering.constant(np.zeros(1, np.float32)) if iou is None else lowering.operand(iou),
+        "work": work.pointer,
+        "left": left.pointer,
+        "room": room,
+        "pictures": pictures,
+        "classes": classes,
+        "own": own,
+        "found": lowering.operand(found),
+        "count": lowering.operand(count),
+        "bound": op.bound,
+    }
+    if least is not None:
+        slots["least"] = lowering.operand(least)
+    kernel = ClassBoxes(op.centred, lowering.type(most).dtype is DType.INT64, least is not None)
+    lowering.emit(at, kernel, slots, 1, operation.used, operation.outputs, 60 * own * op.bound, (work, left))

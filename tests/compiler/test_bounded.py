@@ -1,0 +1,182 @@
+"""What only a run can count is computed natively in memory for the most there can be, with the same results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onert
+from onert.ir import DType, Package, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.data_movement.fill import FirstEntries, Where
+from onert.ir.ops.data_movement.gather import Gather, GatherNd
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, ShapeOf, Squeeze
+from onert.ir.ops.data_movement.slicing import Slice, StridedSlice
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
+from onert.ir.ops.reduction.softmax import Softmax
+from onert.ir.ops.vision_audio.boxes import BoxesPerClass
+
+Array = np.ndarray[Any, Any]
+Follow = Callable[[Builder, int, int], int]
+"""Writes what follows: given `x` f32[7, 5] and where it is above 0 as i64[n, 2]."""
+
+
+def _int(b: Builder, *values: int) -> int:
+    return b.constant(np.int32(values))
+
+
+def _rows(b: Builder, x: int, places: int) -> int:
+    """The rows of x with an element above 0, once for each."""
+    return b.add(Gather(0), x, b.add(Reshape(), b.add(Slice(), places, _int(b, 0, 0), _int(b, -1, 1)), _int(b, -1)))
+
+
+def _back(b: Builder, x: int, places: int) -> int:
+    """The same from behind: what lies behind the indices is no 0."""
+    from_behind = b.add(Binary(BinaryKind.SUB), b.constant(np.int64([6, 4])), places)
+    return b.add(GatherNd(), x, from_behind)
+
+
+FOLLOWING: dict[str, Follow] = {
+    "the places": lambda b, x, p: p,
+    "the elements": lambda b, x, p: b.add(GatherNd(), x, p),
+    "rows": _rows,
+    "elements from behind": _back,
+    "axes swapped": lambda b, x, p: b.add(Transpose(), p, _int(b, 1, 0)),
+    "their functions": lambda b, x, p: b.add(Unary(UnaryKind.EXP), b.add(GatherNd(), x, p)),
+    "beside one another": lambda b, x, p: b.add(Concat(1), _rows(b, x, p), _rows(b, x, p)),
+    "another type": lambda b, x, p: b.add(Cast(DType.FLOAT32), p),
+    "a column": lambda b, x, p: b.add(
+        StridedSlice(begin_mask=1, end_mask=1, shrink_axis_mask=2), p, _int(b, 0, 1), _int(b, 0, 2), _int(b, 1, 1)
+    ),
+    "one more axis": lambda b, x, p: b.add(ExpandDims(), p, _int(b, 0)),
+    "one axis less": lambda b, x, p: b.add(Squeeze((1,)), b.add(Gather(1), p, b.constant(np.int64([1])))),
+    "their shape": lambda b, x, p: b.add(ShapeOf(), _rows(b, x, p)),
+    "their shape in front": lambda b, x, p: b.add(ShapeOf(DType.INT64), b.add(Transpose(), p, _int(b, 1, 0))),
+    "sums of rows": lambda b, x, p: b.add(Reduce(Reduction.SUM), _rows(b, x, p), _int(b, 1)),
+    "the best of rows": lambda b, x, p: b.add(ArgReduce(Extreme.MAX), _rows(b, x, p), _int(b, 1)),
+    "shares of rows": lambda b, x, p: b.add(Softmax(), _rows(b, x, p)),
+    "choices": lambda b, x, p: b.add(
+        Select(), b.add(Comparison(ComparisonKind.LESS), p, b.constant(np.int64(2))), p, b.constant(np.int64([[9]]))
+    ),
+}
+STAYING: dict[str, Follow] = {
+    "their sum": lambda b, x, p: b.add(Reduce(Reduction.SUM), b.add(GatherNd(), x, p), _int(b, 0)),
+    "divided by them": lambda b, x, p: b.add(
+        Binary(BinaryKind.DIV), b.constant(np.int64(12)), b.add(Binary(BinaryKind.ADD), p, b.constant(np.int64(1)))
+    ),
+    "the first": lambda b, x, p: b.add(
+        StridedSlice(begin_mask=3, end_mask=2), p, _int(b, 0, 0), _int(b, 3, 0), _int(b, 1, 1)
+    ),
+    "one behind the other": lambda b, x, p: b.add(Concat(0), p, p),
+}
+"""What needs to know how many there are."""
+
+
+def _model(follow: Follow) -> Package:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (7, 5)), "x")
+    places = b.add(Where(), b.add(Comparison(ComparisonKind.GREATER), x, b.constant(np.float32(0))))
+    return Package((b.model([follow(b, x, places)]),), "found")
+
+
+def _given(share: float) -> Array:
+    x = np.random.default_rng(5).uniform(0.1, 1, (7, 5)).astype(np.float32)
+    x.reshape(-1)[round(share * x.size) :] *= -1
+    return x
+
+
+def _evaluated(program: onert.Program) -> list[type]:
+    """The kinds of operations that do not run natively."""
+    steps = [step for step in program.main.steps if step.backend != "llvm"]
+    return [type(program.main.subgraph.operations[at].op) for step in steps for at in step.sequence.operations]
+
+
+@pytest.mark.parametrize("name", FOLLOWING)
+def test_what_treats_entries_alike_is_native(name: str, tmp_path: Path) -> None:
+    package = _model(FOLLOWING[name])
+    program = onert.compile(package, num_threads=1)
+    assert set(_evaluated(program)) <= {FirstEntries}
+    execution, expected = onert.Execution(program), onert.Execution(onert.compile(package, backends=("reference",)))
+    for share in (0.5, 0, 1):
+        (mine,), (theirs,) = (list(each.run([_given(share)]).values()) for each in (execution, expected))
+        assert mine.dtype == theirs.dtype
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, strict=True)
+
+
+@pytest.mark.parametrize("name", STAYING)
+def test_what_needs_their_number_waits_for_it(name: str) -> None:
+    package = _model(STAYING[name])
+    program = onert.compile(package, num_threads=1)
+    assert len(_evaluated(program)) > 1
+    (mine,), (theirs,) = (
+        list(onert.Execution(each).run([_given(0.8)[::-1].copy()]).values())
+        for each in (program, onert.compile(package, backends=("reference",)))
+    )
+    np.testing.assert_allclose(mine, theirs, rtol=1e-5, strict=True)
+
+
+def _detector() -> Package:
+    """Boxes as exporters write them: suppressed for each class, then gathered with their scores."""
+    b = Builder()
+    boxes = b.input(TensorType(DType.FLOAT32, (1, 20, 4)), "boxes")
+    scores = b.input(TensorType(DType.FLOAT32, (1, 3, 20)), "scores")
+    limits = b.constant(np.int64(4)), b.constant(np.float32(0.3)), b.constant(np.float32(0.25))
+    found = b.add(BoxesPerClass(), boxes, scores, *limits)
+    box = b.add(Squeeze((1,)), b.add(Gather(1), found, b.constant(np.int64([2]))))
+    chosen = b.add(Gather(1), boxes, box)
+    at = b.add(GatherNd(), scores, found)
+    return Package((b.model([found, chosen, at]),), "detector")
+
+
+def _boxes() -> list[Array]:
+    rng = np.random.default_rng(1)
+    corners = rng.uniform(0, 2, (1, 20, 2))
+    boxes = np.concatenate([corners, corners + rng.uniform(0.2, 1, (1, 20, 2))], -1)
+    return [boxes.astype(np.float32), rng.uniform(0, 1, (1, 3, 20)).round(1).astype(np.float32)]
+
+
+def test_boxes_of_classes_are_suppressed_natively() -> None:
+    package = _detector()
+    program = onert.compile(package, num_threads=1)
+    assert set(_evaluated(program)) == {FirstEntries}
+    mine = onert.Execution(program).run(_boxes()).values()
+    theirs = onert.Execution(onert.compile(package, backends=("reference",))).run(_boxes()).values()
+    for one, other in zip(mine, theirs, strict=True):
+        np.testing.assert_array_equal(one, other, strict=True)
+
+
+def test_a_bundle_says_how_many_entries_of_an_output_count(tmp_path: Path) -> None:
+    package = _detector()
+    onert.bundle(package, tmp_path, cpu="native")
+    loaded = onert.load_bundle(tmp_path)
+    assert [(o.name, o.shape) for o in loaded.outputs()][3:] == [(f"output_{i}_length", ()) for i in range(3)]
+    theirs = list(onert.Execution(onert.compile(package, backends=("reference",))).run(_boxes()).values())
+    *whole, _, _, _ = found = list(loaded.run(_boxes()).values())
+    for mine, length, expected, axis in zip(whole, found[3:], theirs, (0, 1, 0), strict=True):
+        assert int(length) == expected.shape[axis]
+        np.testing.assert_array_equal(np.take(mine, np.arange(int(length)), axis), expected)
+
+
+def test_large_results_wait_for_their_number() -> None:
+    """The places of a million elements, and rows for all of them, would be kept for two."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1 << 12, 256)), "x")
+    places = b.add(Where(), b.add(Comparison(ComparisonKind.GREATER), x, b.constant(np.float32(0))))
+    row = b.add(Reshape(), b.add(Gather(1), places, b.constant(np.int64([0]))), b.constant(np.int32([-1])))
+    program = onert.compile(Package((b.model([b.add(Gather(0), x, row)]),), "many"), num_threads=1)
+    given = np.full((1 << 12, 256), -1, np.float32)
+    given[[3, 900], [2, 5]] = 1
+    (found,) = onert.Execution(program).run([given]).values()
+    assert {Where, Gather} <= set(_evaluated(program))
+    np.testing.assert_array_equal(found, given[[3, 900]])
