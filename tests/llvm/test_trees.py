@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from onert.ir import Array
 from onert.ir.ops.lookup.trees import Aggregation, TreeEnsemble
-from onert_llvm.lower.lookup.trees import depth
+from onert_llvm.kernels.lookup.trees import CHILD, RECORD
+from onert_llvm.schedule.tree_records import records
 from onert_llvm.target.isa import target
 
 from .natively import by_meaning, natively, single, why_not
@@ -62,7 +65,48 @@ def test_trees_that_never_end_are_not_walked_natively() -> None:
     parts[4][1] = 0
     graph, _ = single(TreeEnsemble(OUTPUTS), x, *parts, constant=range(1, 11))
     assert "circle" in str(why_not(graph))
-    assert depth(parts[4], parts[5]) is None
-    long = np.arange(1, 600)
-    assert depth(np.append(long, -1), np.full(600, -1)) is None
-    assert depth(np.append(long[:99], -1), np.full(100, -1)) == 100
+    assert _steps(np.append(np.arange(1, 600), -1)) is None
+    assert _steps(np.append(np.arange(1, 100), -1)) == 100
+
+
+def _steps(follows: Array) -> int | None:
+    """The most steps of one tree of which each node leads to one other, or to its only leaf."""
+    zeros = np.zeros(len(follows), np.int64)
+    parts = {"features": zeros, "tests": zeros, "missing": zeros, "numbers": zeros.astype(np.float32)}
+    parts |= {"yes": follows, "no": np.full(len(follows), -1), "roots": zeros[:1], "starts": np.arange(2)}
+    made = records(parts, None)
+    return None if made is None else int(made.steps.max())
+
+
+def test_a_subtree_that_several_nodes_lead_to_lies_once() -> None:
+    count = 30
+    follows = np.append(np.arange(1, count), -1)
+    zeros = np.zeros(count, np.int64)
+    parts = {"features": zeros, "tests": zeros, "missing": zeros, "numbers": zeros.astype(np.float32)}
+    parts |= {"yes": follows, "no": follows, "roots": zeros[:3], "starts": np.arange(2)}
+    made = records(parts, None)
+    assert made is not None
+    assert len(made.nodes) == 3 + 2 * count
+    assert made.nodes[:, CHILD].max() < RECORD * len(made.nodes)
+    x = np.zeros((40, 1), np.float32)
+    given = [parts[name] for name in ("features", "tests", "missing", "numbers", "yes", "no", "roots", "starts")]
+    inputs = (x, *given, np.zeros(1, np.int64), np.ones(1, np.float32))
+    graph, arrays = single(TreeEnsemble(1), *inputs, constant=range(1, 11))
+    (found,) = natively(graph, arrays, target("native"))
+    assert found.tolist() == [[3]] * 40
+
+
+def test_what_is_no_number_goes_where_its_node_says() -> None:
+    """Every kind of test, with every way for what is no number, at numbers and beside them."""
+    line = np.float32([-np.inf, -1, np.nextafter(np.float32(-1), 0), -0.0, 0.0, 1e-45, 1, np.inf, np.nan])
+    kinds = list(product(range(6), range(2), np.float32([-1, 0, 3.4028235e38])))
+    tests, missing, numbers = (np.array(part) for part in zip(*kinds, strict=True))
+    zeros, at = np.zeros(len(kinds), np.int64), np.arange(len(kinds))
+    starts, votes = np.arange(2 * len(kinds) + 1), (2.0 ** np.arange(2)).astype(np.float32)
+    targets, weights = np.repeat(at, 2), np.tile(votes, len(kinds))
+    nodes = (zeros, tests, missing, numbers.astype(np.float32), -1 - 2 * at, -2 - 2 * at)
+    x = np.tile(line, 3).reshape(-1, 1)
+    graph, inputs = single(TreeEnsemble(len(kinds)), x, *nodes, at, starts, targets, weights, constant=range(1, 11))
+    (expected,), (found,) = by_meaning(graph, inputs), natively(graph, inputs, target("native"))
+    assert set(expected.reshape(-1).tolist()) == {1.0, 2.0}
+    np.testing.assert_array_equal(found, expected)

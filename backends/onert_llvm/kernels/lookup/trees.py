@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import frozen
 
 from onert.ir.value import Value
@@ -10,83 +12,140 @@ from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, F64, I32, I64, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.expression import Kind
 
-LESS, EQUAL, GREATER, UNORDERED = 1, 2, 4, 8
-"""How a feature compares with a node's number, as a bit of what passes there."""
+RECORD = 4
+"""Elements of 32 bits in a node: its feature, its number, where the first of its children lies, and `EXTRA`."""
+FEATURE, NUMBER, CHILD, EXTRA = range(RECORD)
+"""`EXTRA` of a leaf is its number, or its only vote; of another node the bit that turns the feature's sign, or 0."""
+ROWS = 16
+"""Rows that go down one tree side by side: each step waits for the one before, and for memory."""
+TREES = 8
+"""Trees that a single row goes down side by side."""
 
-TOGETHER = 8
-"""Trees that are walked side by side: each step waits for the one before, and for memory."""
-
-_PARTS = ("features", "numbers", "codes", "yes", "no", "roots", "starts", "targets", "weights")
+_STARTS = {"sum": 0.0, "min": float("inf"), "max": float("-inf")}
+"""What votes are joined to."""
 
 
 @frozen
 class WalkTrees(Value):
-    """`out[row, target]` from the votes of the leaves that a row of `x` comes to, one in each tree. Tiles are rows.
+    """`out[row, target]` from the votes of the leaves that a row of `x` comes to, one in each tree. A tile is `ROWS`.
 
-    At a node feature `features` is compared with `numbers`; where the bit of what it is lies in `codes` node `yes`
-    follows, else `no`. Numbers below 0 are leaves: -1 - n. No path is longer than `depth`. The votes of a leaf, from
-    `starts` to the next, are gathered in float64, `sums[row, target]`: their sum, the least ("min") or the greatest
-    ("max"), as `join` says; a target without votes has 0. With `mean` sums are divided by the number of trees.
+    `nodes` are records. From a node the first child follows where the feature is at most the number, else the second,
+    which lies behind it; with `turned` the feature's sign is turned before where the node says so. A leaf follows
+    itself: its number is none, so that nothing is at most that, and its second child is where it lies. So no step
+    branches, and all paths of a tree are as long as its longest, `steps`; `together` has the most steps of each
+    `TREES` trees. `roots` and children are counted in elements.
+
+    Votes are gathered in float64, `sums[row, target]`: their sum, the least ("min") or the greatest ("max"), as `join`
+    says; a target without votes has 0. With `mean` sums are divided by the number of trees. The votes of leaf n lie
+    from `starts[n]` to the next; with `one` there is one target, and each leaf's only vote lies in the leaf.
     """
 
     kind: Kind
+    width: int
+    turned: bool = False
+    one: bool = False
     join: str = "sum"
     mean: bool = False
 
-    name = "walk_trees"
-    layout = TaskLayout(("x", "out", "sums", *_PARTS, "width", "outputs", "trees", "depth"))
+    @property
+    def name(self) -> str:
+        return "walk_trees"
+
+    @property
+    def layout(self) -> TaskLayout:
+        votes = () if self.one else ("starts", "targets", "weights")
+        parts = ("nodes", "roots", "steps", "together", *votes)
+        return TaskLayout(("x", "out", "sums", *parts, "rows", "outputs", "trees"))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        outputs, trees = task.i64("outputs"), task.i64("trees")
-        start = {"sum": 0.0, "min": float("inf"), "max": float("-inf")}[self.join]
-        with k.loop(end, begin) as row:
-            x = task.view("x", self.kind.memory, task.i64("width"), 1)[row]
-            sums = k.view(task.view("sums", F64, outputs, 1)[row].address, F64, 1)
-            with k.loop(outputs) as target:
-                sums[target].store(k.const(F64, start))
-            whole = trees - trees % TOGETHER
-            with k.loop(whole, step=TOGETHER) as tree:
-                for leaf in self._leaves(k, task, x, tree, TOGETHER):
-                    self._votes(k, task, leaf, sums)
-            with k.loop(trees, whole) as tree:
-                self._votes(k, task, self._leaves(k, task, x, tree, 1)[0], sums)
-            out = task.view("out", F32, outputs, 1)[row]
-            with k.loop(outputs) as target:
-                total = sums[target].load()
-                if self.mean:
-                    total = total / trees.cast(F64)
-                if self.join != "sum":
-                    total = total.eq(start).select(0.0, total)
-                out.after(target).store(total.cast(F32))
+        rows = task.i64("rows")
+        with k.loop(end, begin) as block:
+            first = block * ROWS
+            last = (first + ROWS).min(rows)
+            with k.loop(last, first) as row:
+                self._clear(k, task, row)
+            with k.either(last - first >= ROWS) as (whole, rest):
+                with whole, k.loop(task.i64("trees")) as tree:
+                    self._many_rows(k, task, first, tree)
+                with rest, k.loop(last, first) as row:
+                    self._many_trees(k, task, row)
+            with k.loop(last, first) as row:
+                self._finish(k, task, row)
 
-    def _leaves(self, k: Kernel, task: Task, x: View, first: Val, count: int) -> list[Val]:
-        """The leaves of so many trees that a row comes to."""
+    def _sums(self, task: Task, row: Val) -> View:
+        return task.view("sums", F64, 1 if self.one else task.i64("outputs"), 1)[row]
 
-        def part(name: str, at: Val) -> Val:
-            return task.view(name, F32 if name == "numbers" else I32, 1)[at].load()
+    def _targets(self, task: Task) -> Val | int:
+        return 1 if self.one else task.i64("outputs")
 
-        def step(here: Val) -> Val:
-            node = here.max(0)
-            value = x.after(part("features", node).cast(I64)).load()
-            value = value if self.kind.is_float else value.cast(F32)
-            number = part("numbers", node)
-            above = (value > number).select(k.const(I32, GREATER), k.const(I32, UNORDERED))
-            relation = value.eq(number).select(k.const(I32, EQUAL), above)
-            relation = (value < number).select(k.const(I32, LESS), relation)
-            passed = (part("codes", node) & relation).ne(0)
-            following = passed.select(part("yes", node), part("no", node)).cast(I64)
-            return (here < 0).select(here, following)
+    def _clear(self, k: Kernel, task: Task, row: Val) -> None:
+        with k.loop(self._targets(task)) as target:
+            self._sums(task, row)[target].store(k.const(F64, _STARTS[self.join]))
 
-        places = [k.var(part("roots", first + i).cast(I64)) for i in range(count)]
-        with k.loop(task.i64("depth")):
-            for at in places:
-                at.set(step(at.get()))
-        return [k.index(-1) - at.get() for at in places]
+    def _finish(self, k: Kernel, task: Task, row: Val) -> None:
+        out = task.view("out", F32, self._targets(task), 1)[row]
+        with k.loop(self._targets(task)) as target:
+            total = self._sums(task, row)[target].load()
+            if self.mean:
+                total = total / task.i64("trees").cast(F64)
+            if self.join != "sum":
+                total = total.eq(_STARTS[self.join]).select(0.0, total)
+            out[target].store(total.cast(F32))
 
-    def _votes(self, k: Kernel, task: Task, leaf: Val, sums: View) -> None:
-        starts = task.view("starts", I64, 1)
+    def _x(self, task: Task, row: Val) -> View:
+        return task.view("x", self.kind.memory, self.width, 1)[row]
+
+    def _many_rows(self, k: Kernel, task: Task, first: Val, tree: Val) -> None:
+        """`ROWS` rows from one on go down one tree."""
+        root = task.view("roots", I32, 1)[tree].load().cast(I64)
+        xs = [self._x(task, first).after(i * self.width) for i in range(ROWS)]
+        steps = task.view("steps", I32, 1)[tree].load().cast(I64)
+        for i, at in enumerate(self._walked(k, task, xs, [root] * ROWS, steps)):
+            self._vote(k, task, at, self._sums(task, first).after(i) if self.one else self._sums(task, first + i))
+
+    def _many_trees(self, k: Kernel, task: Task, row: Val) -> None:
+        """One row goes down all trees, `TREES` at a time."""
+        trees, roots = task.i64("trees"), task.view("roots", I32, 1)
+        x, sums = self._x(task, row), self._sums(task, row)
+        whole = trees - trees % TREES
+        with k.loop(whole, step=TREES) as tree:
+            steps = task.view("together", I32, 1)[tree // TREES].load().cast(I64)
+            starts = [roots[tree + i].load().cast(I64) for i in range(TREES)]
+            for at in self._walked(k, task, [x] * TREES, starts, steps):
+                self._vote(k, task, at, sums)
+        with k.loop(trees, whole) as tree:
+            steps = task.view("steps", I32, 1)[tree].load().cast(I64)
+            (at,) = self._walked(k, task, [x], [roots[tree].load().cast(I64)], steps)
+            self._vote(k, task, at, sums)
+
+    def _walked(self, k: Kernel, task: Task, xs: Sequence[View], roots: Sequence[Val], steps: Val) -> list[Val]:
+        """The leaves that rows come to from some nodes, so many steps below."""
+        places = [k.var(root) for root in roots]
+        with k.loop(steps):
+            for x, at in zip(xs, places, strict=True):
+                at.set(self._step(task, x, at.get()))
+        return [at.get() for at in places]
+
+    def _step(self, task: Task, x: View, here: Val) -> Val:
+        node = task.view("nodes", I32, 1)[here]
+        value = x.after(node.after(FEATURE).load().cast(I64)).load()
+        value = value if self.kind.is_float else value.cast(F32)
+        if self.turned:
+            value = (value.bits(I32) ^ node.after(EXTRA).load()).bits(F32)
+        behind = (value <= node.after(NUMBER).load().bits(F32)).select(here.like(0), here.like(RECORD))
+        return node.after(CHILD).load().cast(I64) + behind
+
+    def _vote(self, k: Kernel, task: Task, at: Val, sums: View) -> None:
+        extra = task.view("nodes", I32, 1)[at].after(EXTRA).load()
+        if self.one:
+            self._join(sums[0], extra.bits(F32).cast(F64))
+            return
+        starts, leaf = task.view("starts", I64, 1), extra.cast(I64)
         with k.loop(starts[leaf + 1].load(), starts[leaf].load()) as vote:
             place = sums[task.view("targets", I32, 1)[vote].load().cast(I64)]
-            weight, old = task.view("weights", F32, 1)[vote].load().cast(F64), place.load()
-            joined = {"sum": old + weight, "min": weight.min(old), "max": weight.max(old)}
-            place.store(joined[self.join])
+            self._join(place, task.view("weights", F32, 1)[vote].load().cast(F64))
+
+    def _join(self, place: View, weight: Val) -> None:
+        old = place.load()
+        joined = {"sum": old + weight, "min": weight.min(old), "max": weight.max(old)}
+        place.store(joined[self.join])

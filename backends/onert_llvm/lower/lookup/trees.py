@@ -7,23 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from onert.ir import Array, CallTypes, DType
-from onert.ir.ops.lookup.trees import Aggregation, Test, TreeEnsemble
+from onert.ir.ops.lookup.trees import Aggregation, TreeEnsemble
 from onert_llvm.command.command import Slot
-from onert_llvm.kernels.lookup.trees import EQUAL, GREATER, LESS, UNORDERED, WalkTrees
+from onert_llvm.kernels.lookup.trees import RECORD, ROWS, WalkTrees
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.dtype_sets import KINDS
+from onert_llvm.schedule.tree_records import MOST_STEPS, Records, records
 
-_CODES = {
-    Test.LESS_EQUAL: LESS | EQUAL,
-    Test.LESS: LESS,
-    Test.GREATER_EQUAL: GREATER | EQUAL,
-    Test.GREATER: GREATER,
-    Test.EQUAL: EQUAL,
-    Test.NOT_EQUAL: LESS | GREATER | UNORDERED,
-}
-_MOST_DEPTH = 1 << 9
-"""Tests on a path. Trees that people learn have some ten."""
 _JOINS = {Aggregation.MIN: "min", Aggregation.MAX: "max"}
+_PARTS = ("features", "tests", "missing", "numbers", "yes", "no", "roots", "starts", "targets", "weights")
+_STEP = 16
+"""Multiplications that take as long as a step to the next node."""
 
 
 def why_not(op: TreeEnsemble, types: CallTypes) -> str | None:
@@ -33,13 +27,14 @@ def why_not(op: TreeEnsemble, types: CallTypes) -> str | None:
         return "x is no matrix of float32, int32 or int64"
     if any(p.value is None for p in parts):
         return "the trees are not constant"
-    numbers, weights = parts[3], parts[9]
-    if any(p.dtype is not DType.FLOAT32 or not np.isfinite(_elements(p.value)).all() for p in (numbers, weights)):
-        return "a number or a vote is no finite float32"
-    if not types.input(7).shape[0] or max(len(_elements(p.value)) for p in parts) >= 1 << 31:
+    given = {name: _elements(part.value) for name, part in zip(_PARTS, parts, strict=True)}
+    for name in ("numbers", "weights"):
+        if given[name].dtype != np.float32 or not np.isfinite(given[name]).all():
+            return "a number or a vote is no finite float32"
+    if not len(given["roots"]) or max(map(len, given.values())) >= (1 << 31) // (4 * RECORD):
         return "there are no trees, or too many"
-    if depth(_elements(parts[4].value), _elements(parts[5].value)) is None:
-        return f"a tree leads in a circle, or is deeper than {_MOST_DEPTH}"
+    if _records(op, given) is None:
+        return f"a tree leads in a circle, or is deeper than {MOST_STEPS}"
     return None
 
 
@@ -48,46 +43,37 @@ def _elements(value: Array | None) -> Array:
     return value
 
 
-def depth(yes: Array, no: Array) -> int | None:
-    """The most nodes on a path of which each follows the one before; None for a circle, and for very long paths.
+def _alone(op: TreeEnsemble, given: dict[str, Array]) -> bool:
+    """Whether every leaf has one vote, and there is one target."""
+    return op.outputs == 1 and bool((np.diff(given["starts"]) == 1).all())
 
-    Found from the leaves upwards: in each round the nodes are settled of which all that follows is.
-    """
-    settled = np.zeros(len(yes), np.bool_)
-    for length in range(_MOST_DEPTH + 1):
-        if settled.all():
-            return length
-        below = [(ways < 0) | settled[np.maximum(ways, 0)] for ways in (yes, no)]
-        now = below[0] & below[1]
-        if (now == settled).all():
-            return None
-        settled = now
-    return None
+
+def _records(op: TreeEnsemble, given: dict[str, Array]) -> Records | None:
+    return records(given, given["weights"] if _alone(op, given) else None)
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """Row by row, tree by tree."""
+    """Many rows at a time, tree by tree."""
     (at,) = operations
     operation = lowering.operation(at)
     op = operation.op
     assert isinstance(op, TreeEnsemble)
     x, *parts = operation.used
     rows, width = lowering.shape(x)
-    names = ("features", "tests", "missing", "numbers", "yes", "no", "roots", "starts", "targets", "weights")
-    given = {name: lowering.elements(part) for name, part in zip(names, parts, strict=True)}
-    codes = np.array([_CODES[Test(int(t))] for t in given["tests"]], np.int32).reshape(-1)
-    given["codes"] = codes | np.where(given["missing"] != 0, UNORDERED, 0).astype(np.int32)
+    given = {name: lowering.elements(part) for name, part in zip(_PARTS, parts, strict=True)}
+    made, one = _records(op, given), _alone(op, given)
+    assert made is not None
     (sums,) = lowering.scratch(rows * op.outputs * 8)
-    kinds = {"numbers": np.float32, "weights": np.float32, "starts": np.int64}
-    slots: dict[str, Slot] = {
-        name: lowering.constant(np.ascontiguousarray(values, kinds.get(name, np.int32)))
-        for name, values in given.items()
-        if name not in ("tests", "missing")
-    }
-    trees, steps = len(given["roots"]), depth(given["yes"], given["no"])
-    assert steps is not None
+    arrays = {"nodes": made.nodes, "roots": made.roots, "steps": made.steps, "together": made.together}
+    if not one:
+        arrays["starts"] = given["starts"].astype(np.int64)
+        arrays["targets"] = given["targets"].astype(np.int32)
+        arrays["weights"] = given["weights"].astype(np.float32)
+    slots: dict[str, Slot] = {n: lowering.constant(np.ascontiguousarray(values)) for n, values in arrays.items()}
+    trees = len(made.roots)
     slots |= {"x": lowering.operand(x), "out": lowering.operand(operation.outputs[0]), "sums": sums.pointer}
-    slots |= {"width": width, "outputs": op.outputs, "trees": trees, "depth": steps}
-    kind = KINDS[lowering.type(x).dtype]
-    walk = WalkTrees(kind, _JOINS.get(op.aggregation, "sum"), op.aggregation is Aggregation.AVERAGE)
-    lowering.emit(at, walk, slots, rows, (x,), operation.outputs, rows * trees * steps, (sums,))
+    slots |= {"rows": rows, "outputs": op.outputs, "trees": trees}
+    kind, mean = KINDS[lowering.type(x).dtype], op.aggregation is Aggregation.AVERAGE
+    walk = WalkTrees(kind, width, made.turned, one, _JOINS.get(op.aggregation, "sum"), mean)
+    work = _STEP * rows * int(made.steps.sum())
+    lowering.emit(at, walk, slots, -(-rows // ROWS), (x,), operation.outputs, work, (sums,))

@@ -1,0 +1,168 @@
+"""Trees as records of four numbers each, for kernels that go down them without a branch."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import Array
+from onert.ir.ops.lookup.trees import Test
+from onert_llvm.kernels.lookup.trees import CHILD, EXTRA, FEATURE, NUMBER, RECORD, TREES
+
+MOST_STEPS = 1 << 9
+"""Nodes on a path. Trees that people learn have some ten."""
+_SIGN = np.int32(-(1 << 31))
+
+
+@frozen(eq=False)
+class Records:
+    """`nodes` int32 `[count, 4]`, `roots` in elements of it, and the most steps of each tree and each few trees."""
+
+    nodes: Array
+    roots: Array
+    steps: Array
+    together: Array
+    turned: bool
+
+
+@frozen(eq=False)
+class _Nodes:
+    """Nodes that ask whether a number, its sign turned or not, is at most another.
+
+    What is no number never is: it follows `second`. A child below 0 is leaf -1 - n.
+    """
+
+    features: Array
+    numbers: Array
+    turned: Array
+    first: Array
+    second: Array
+
+
+def records(parts: dict[str, Array], votes: Array | None) -> Records | None:
+    """The records of trees that an operation holds as lists; None where a path is circular or too long.
+
+    Children lie beside one another, those of one tree by breadth. A subtree that several nodes lead to lies once: the
+    others lead to a record that leads on to it. `votes` are what leaves hold where each has one, else they hold their
+    numbers.
+    """
+    nodes = _asked(parts)
+    leaves = len(parts["starts"]) - 1
+    table, roots = _laid_out(nodes, parts["roots"].astype(np.int64), np.arange(leaves) if votes is None else votes)
+    heights = _heights(table)
+    if heights is None:
+        return None
+    steps = heights[roots]
+    together = [int(steps[at : at + TREES].max()) for at in range(0, len(steps), TREES)]
+    turned = bool(nodes.turned.any())
+    table[:, CHILD] *= RECORD
+    return Records(table, (roots * RECORD).astype(np.int32), steps, np.array(together, np.int32), turned)
+
+
+def _asked(parts: dict[str, Array]) -> _Nodes:
+    """Every test as such nodes.
+
+    Less than t is at most the float before t. Greater is at most with both signs turned, so that what is no number
+    follows `second`, whichever of both that is. Equal takes two nodes, and a third where what is no number passes.
+    """
+    tests, t = parts["tests"].astype(np.int64), parts["numbers"].astype(np.float32)
+    yes, no, missing = parts["yes"].astype(np.int64), parts["no"].astype(np.int64), parts["missing"] != 0
+    features, count = parts["features"].astype(np.int64), len(tests)
+    equal, unequal = (tests == kind.value for kind in (Test.EQUAL, Test.NOT_EQUAL))
+    yes, no = np.where(unequal, no, yes), np.where(unequal, yes, no)
+    missing &= ~unequal  # what is no number equals nothing: it passes already
+    below = _beside(t, -np.inf)
+    greater = np.isin(tests, (Test.GREATER.value, Test.GREATER_EQUAL.value))
+    strict = np.isin(tests, (Test.LESS.value, Test.GREATER_EQUAL.value))
+    at_most = np.where(strict, below, t)  # at most this, or greater than it
+    one, other = np.where(greater, no, yes), np.where(greater, yes, no)
+    last = np.where(missing == greater, other, one)  # where what is no number goes
+    less_last = last == one
+    first, second = np.where(less_last, other, one), np.where(less_last, one, other)
+    both = equal | unequal
+    numbers = np.where(both, t, np.where(less_last, -_beside(at_most, np.inf), at_most))
+    turned = less_last & ~both
+    exact, asked = np.flatnonzero(both), np.flatnonzero(both & missing)
+    second_test = count + np.arange(len(exact))
+    third_test = count + len(exact) + np.arange(len(asked))
+    first = np.where(both, 0, first)
+    second = np.where(both, no, second)
+    first[exact] = second_test
+    more = _Nodes(
+        np.concatenate([features, features[exact], features[asked]]),
+        np.concatenate([numbers, below[exact], numbers[asked]]),
+        np.concatenate([turned, np.zeros(len(exact) + len(asked), np.bool_)]),
+        np.concatenate([first, no[exact], first[asked]]),
+        np.concatenate([second, yes[exact], second[asked]]),
+    )
+    more.numbers[asked], more.first[asked], more.second[asked] = np.inf, third_test, yes[asked]
+    return more
+
+
+def _beside(numbers: Array, side: float) -> Array:
+    """The next float32 towards a side, infinite behind the last."""
+    with np.errstate(over="ignore"):
+        return np.nextafter(numbers, np.float32(side))
+
+
+def _laid_out(nodes: _Nodes, roots: Array, held: Array) -> tuple[Array, Array]:
+    """The records, and where the roots are. `CHILD` counts records here; a leaf's is the one before it."""
+    place = np.full(len(nodes.features), -1)
+    tree, here = np.arange(len(roots)), roots
+    levels: list[tuple[Array, Array, Array]] = []  # of each record: its tree, its node, whether it leads on to another
+    while len(here):
+        inner = here >= 0
+        new = np.zeros(len(here), np.bool_)
+        if inner.any():
+            found, at = np.unique(here[inner], return_index=True)
+            fresh = place[found] < 0
+            new[np.flatnonzero(inner)[at[fresh]]] = True
+            place[found[fresh]] = 0
+        levels.append((tree, here, inner & ~new))
+        spread = here[new]
+        here = np.stack([nodes.first[spread], nodes.second[spread]], 1).reshape(-1)
+        tree = np.repeat(tree[new], 2)
+    trees, which, leads_on = (np.concatenate([level[i] for level in levels]) for i in range(3))
+    order = np.argsort(trees, kind="stable")
+    slots = np.empty(len(order), np.int64)
+    slots[order] = np.arange(len(order))
+    own = (which >= 0) & ~leads_on
+    place[which[own]] = slots[own]
+    # The children of the nodes that spread, in the order in which they did, lie behind the roots.
+    children = slots[len(roots) :: 2]
+    table = np.zeros((len(order), RECORD), np.int32)
+    node = which[own]
+    table[slots[own], FEATURE] = nodes.features[node]
+    table[slots[own], NUMBER] = nodes.numbers[node].view(np.int32)
+    table[slots[own], CHILD] = children
+    table[slots[own], EXTRA] = np.where(nodes.turned[node], _SIGN, 0)
+    table[slots[~own], NUMBER] = np.float32(np.nan).view(np.int32)
+    leaf = which < 0
+    table[slots[leaf], CHILD] = slots[leaf] - 1
+    table[slots[leaf], EXTRA] = (
+        held[-1 - which[leaf]].view(np.int32) if held.dtype == np.float32 else held[-1 - which[leaf]]
+    )
+    table[slots[leads_on], CHILD] = place[which[leads_on]] - 1
+    return table, slots[: len(roots)]
+
+
+def _heights(table: Array) -> Array | None:
+    """The most steps below each record; None for a circle, and for very long paths.
+
+    Found from the leaves upwards: in each round the records are settled of which all that follows is.
+    """
+    at = np.arange(len(table))
+    second = table[:, CHILD].astype(np.int64) + 1
+    alone = table[:, NUMBER].view(np.int32) == np.float32(np.nan).view(np.int32)
+    first = np.where(alone, second, second - 1)
+    settled = second == at
+    heights: Array = np.zeros(len(table), np.int32)
+    for length in range(1, MOST_STEPS + 2):
+        if settled.all():
+            return heights
+        now = ~settled & settled[first] & settled[second]
+        if not now.any():
+            return None
+        heights[now] = length
+        settled |= now
+    return None
