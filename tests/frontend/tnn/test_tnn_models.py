@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from frontend.tnn import tnn_writer as writer
+from frontend.tnn.tnn_selection import LAYERS as SELECTION
 from frontend.tnn.tnn_semantics import Network
 from shared_material import SHARED, needs_shared
 
@@ -51,6 +52,7 @@ LAYERS = {
     "integers, depthwise": "QuantizedConvolution l 1 1 x y 4 4 4 3 3 1 1 1 1 1 -1 1 1 0",
     "integers added": "QuantizedAdd l 2 1 x x y 1",
     "integers pooled": "QuantizedPooling l 1 1 x y 0 3 3 2 2 0 0 -1 -1 -1 1",
+    **SELECTION,
 }
 
 
@@ -76,6 +78,20 @@ def agree(text: str, place: Path, tolerance: float, columns: dict[str, int] | No
 def test_a_layer_computes_what_tnn_does(name: str, tmp_path: Path) -> None:
     text = writer.structure("x 4 2 4 9 10 0", "y", [LAYERS[name]])
     agree(text, tmp_path, 1 / 31 if name.startswith("integers") else 1e-5)
+
+
+def test_points_of_a_grid_are_sampled(tmp_path: Path) -> None:
+    inputs = "x 4 2 3 5 6 0 : grid 4 2 3 4 2 0"
+    agree(writer.structure(inputs, "y", ["GridSample l 2 1 x grid y 2 0 0"]), tmp_path, 1e-5)
+
+
+def test_slices_are_gathered_by_rows_of_indices(tmp_path: Path) -> None:
+    path = tmp_path / "a.tnnproto"
+    path.write_text(writer.structure("x 3 2 3 4 0 : at 2 2 2 3", "y", ["GatherND l 2 1 x at y 0"]))
+    program = onert.compile(load(path, random_weights=0), backends=("reference",))
+    x, at = np.arange(24, dtype=np.float32).reshape(2, 3, 4), np.int32([[1, 2], [0, 1]])
+    (y,) = onert.Execution(program).run([x, at]).values()
+    assert y.tolist() == [x[1, 2].tolist(), x[0, 1].tolist()]
 
 
 def test_every_channel_may_have_its_own_scale(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from onert.ir import Array
 
 from .tnn_boxes import detections, prior_box
+from .tnn_selection import SELECTION
 from .tnn_writer import Resource
 
 Words = list[str]
@@ -381,6 +382,7 @@ FLOAT: dict[str, Callable[[Site], list[Array]]] = {
     "ShuffleChannel": shuffle,
     "Upsample": upsample,
     "PriorBox": lambda s: [prior_box(s.x.shape, s.net.float(s.inputs[1]).shape, s.numbers)],
+    **SELECTION,
     "DetectionOutput": lambda s: [detections(*(s.net.float(name) for name in s.inputs), s.numbers)],
 }
 INTEGER: dict[str, Callable[[Site], Array]] = {

@@ -24,6 +24,7 @@ from .products import LAYERS as PRODUCTS
 from .products import QUANTIZED as QUANTIZED_PRODUCTS
 from .reduction import LAYERS as REDUCTION
 from .resizing import LAYERS as RESIZING
+from .selection import LAYERS as SELECTION
 
 Writer = Callable[[Site], Sequence[int]]
 
@@ -38,6 +39,7 @@ LAYERS: Mapping[str, Writer] = {
     **NORMALIZATION,
     **RESIZING,
     **DETECTION,
+    **SELECTION,
 }
 QUANTIZED: Mapping[str, Writer] = {
     **QUANTIZED_CONVOLUTION,

@@ -1,0 +1,194 @@
+"""Layers that choose, count and repeat elements, and small ones beside them.
+
+Source: TNN's layer_interpreter/*.cc and device/cpu/acc/*.cc; where its reference device computes nothing (largest
+elements' places), what its converters write the layer for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from onert.frontend.tnn.site import Site
+from onert.frontend.tnn.structure import DTYPES, MOST
+from onert.ir import DType, ModelError
+from onert.ir.ops.data_movement.fill import TopK
+from onert.ir.ops.data_movement.gather import GatherNd, OneHot
+from onert.ir.ops.data_movement.layout import Reverse
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.data_movement.slicing import BroadcastTo, Mirror, MirrorPad, Pad, Slice, Tile
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
+from onert.ir.ops.vision_audio.sampling import GridSample
+
+from .spans import LARGEST, elements
+
+_CONSTANT, _REFLECT = 0, 1
+_BILINEAR, _ZEROS = 2, 0
+_LEAST = -MOST - 1
+
+
+def _arg_reduce(site: Site) -> Sequence[int]:
+    """Where the largest or smallest element of an axis stands, int32; the axis stays with length 1."""
+    g = site.graph
+    shape = g.shape(site.x)
+    kind = Extreme.MAX if site.flag("largest") else Extreme.MIN
+    axis = site.axis("axis", len(shape))
+    site.flag("keep dimensions", 1)
+    last = site.flag("the last of equal ones", 0)
+    at = g.integers([axis])
+    x = g.add(Reverse(), site.x, at) if last else site.x
+    found = g.add(ArgReduce(kind, DType.INT32), x, g.constant(np.array(axis, np.int32)))
+    if last:
+        found = g.binary(BinaryKind.SUB, g.constant(np.array(shape[axis] - 1, np.int32)), found)
+    return [g.add(Reshape((*shape[:axis], 1, *shape[axis + 1 :])), found)]
+
+
+def _normalize(site: Site) -> Sequence[int]:
+    """Over the sum of magnitudes, the length, the largest or the least of all channels of a place."""
+    g = site.graph
+    across, epsilon = site.flag("across space", 0), site.number("epsilon", 1e-12)
+    site.flag("shared by channels", 1)
+    axis, p = site.integer("axis", 1), site.integer("order", 2)
+    if across or axis != 1 or p not in (1, 2, MOST, _LEAST) or len(g.shape(site.x)) < 2:
+        raise ModelError(f"it normalises axis {axis} by order {p}, expected channels and 1, 2, {MOST} or {_LEAST}")
+    at = g.integers([1])
+    if p in (MOST, _LEAST):
+        by = g.add(Reduce(Reduction.MAX if p == MOST else Reduction.MIN, True), site.x, at)
+    else:
+        size = g.add(Unary(UnaryKind.ABS if p == 1 else UnaryKind.SQUARE), site.x)
+        by = g.add(Reduce(Reduction.SUM, True), size, at)
+    if p == 2:
+        by = g.binary(BinaryKind.MAXIMUM, g.add(Unary(UnaryKind.SQRT), by), epsilon)
+    return [g.binary(BinaryKind.DIV, site.x, by)]
+
+
+def _pad(site: Site) -> Sequence[int]:
+    """Margins before all axes and then behind all."""
+    g = site.graph
+    rank = len(g.shape(site.x))
+    count = site.integer("number of axes", 0, 0, rank)
+    sides = [[site.integer("margin", None, 0, LARGEST) for _ in range(count)] for _ in range(2)]
+    kind, value = site.integer("type", _CONSTANT, _CONSTANT, _REFLECT), site.number("value", 0.0)
+    margins = [*zip(*sides, strict=True), *[(0, 0)] * (rank - count)]
+    elements(tuple(d + a + b for d, (a, b) in zip(g.shape(site.x), margins, strict=True)))
+    sizes = g.constant(np.array(margins, np.int32))
+    if kind == _REFLECT:
+        return [g.add(MirrorPad(Mirror.REFLECT), site.x, sizes)]
+    return [g.add(Pad(), site.x, sizes, g.constant(np.asarray(value, g.type(site.x).dtype.numpy)))]
+
+
+def _tile(site: Site) -> Sequence[int]:
+    """The numbers of repetitions are those of the last axes."""
+    g = site.graph
+    shape = g.shape(site.x)
+    times = [site.integer("repetitions", None, 1, LARGEST) for _ in range(site.left)]
+    rank = max(len(shape), len(times))
+    wide = (*(1,) * (rank - len(shape)), *shape)
+    times = [1] * (rank - len(times)) + times
+    elements(tuple(d * t for d, t in zip(wide, times, strict=True)))
+    return [g.add(Tile(), g.add(Reshape(wide), site.x), g.integers(times))]
+
+
+def _expand(site: Site) -> Sequence[int]:
+    """Broadcast with a shape, which may be the smaller one."""
+    g = site.graph
+    given, wanted = g.shape(site.x), site.counted("lengths")
+    try:
+        shape = np.broadcast_shapes(given, tuple(wanted))
+    except ValueError as error:
+        raise ModelError(f"the shape {list(given)} does not broadcast with {list(wanted)}") from error
+    elements(shape)
+    return [g.add(BroadcastTo(), site.x, g.integers(shape))]
+
+
+def _cast(site: Site) -> Sequence[int]:
+    code = site.integer("element type", 0)
+    if code not in DTYPES:
+        raise ModelError(f"the element type is {code}, expected one of {list(DTYPES)}")
+    return [site.graph.add(Cast(DTYPES[code]), site.x)]
+
+
+def _signed_mul(site: Site) -> Sequence[int]:
+    """`(sign(x - alpha) + beta) / gamma`, each channel times the first."""
+    g = site.graph
+    shape = g.shape(site.x)
+    alpha, beta, gamma = (site.number(what) for what in ("alpha", "beta", "gamma"))
+    if len(shape) < 2 or gamma == 0:
+        raise ModelError(f"its input has the shape {list(shape)} and gamma is {gamma}")
+    sign = g.add(Unary(UnaryKind.SIGN), g.binary(BinaryKind.SUB, site.x, alpha))
+    y = g.binary(BinaryKind.MUL, g.binary(BinaryKind.ADD, sign, beta), float(np.float32(1) / np.float32(gamma)))
+    first = g.add(Slice(), y, g.integers([0] * len(shape)), g.integers([shape[0], 1, *shape[2:]]))
+    return [g.binary(BinaryKind.MUL, y, first)]
+
+
+def _top(site: Site) -> Sequence[int]:
+    """The largest or smallest elements of an axis in order, and where they stand as int32."""
+    g = site.graph
+    shape = g.shape(site.x)
+    axis, largest = site.axis("axis", len(shape), -1), site.flag("largest", 1)
+    site.flag("sorted", 1)
+    count = site.integer("number of elements", None, 0, shape[axis])
+    order = [*range(len(shape))]
+    order[axis], order[-1] = order[-1], order[axis]
+    x = g.transpose(site.x, order)
+    x = x if largest else g.add(Unary(UnaryKind.NEG), x)
+    values, places = g.add_many(TopK(), x, g.constant(np.array(count, np.int32)))
+    values = values if largest else g.add(Unary(UnaryKind.NEG), values)
+    return [g.transpose(found, order) for found in (values, places)][: len(site.layer.outputs)]
+
+
+def _one_hot(site: Site) -> Sequence[int]:
+    g = site.graph
+    axis, depth = site.axis("axis", len(g.shape(site.x)) + 1, -1), site.integer("depth", None, 1, LARGEST)
+    off, on = (g.constant(np.array(site.number(what, default), np.float32)) for what, default in _VALUES)
+    indices = g.add(Cast(DType.INT32), site.x)
+    return [g.add(OneHot(axis), indices, g.constant(np.array(depth, np.int32)), on, off)]
+
+
+_VALUES = (("value elsewhere", 0.0), ("value of the one", 1.0))
+
+
+def _gather_slices(site: Site) -> Sequence[int]:
+    if site.integer("batch dimensions", 0) != 0:
+        raise ModelError("it has batch dimensions, which is not supported")
+    return [site.graph.add(GatherNd(), site.x, site.input(1))]
+
+
+def _grid_sample(site: Site) -> Sequence[int]:
+    mode, outside = site.integer("mode", _BILINEAR), site.integer("padding", _ZEROS)
+    if mode != _BILINEAR or outside != _ZEROS:
+        raise ModelError(f"the mode is {mode} and the padding {outside}, expected bilinear (2) and zeros (0)")
+    return [site.graph.add(GridSample(corners=site.flag("align corners", 0)), site.x, site.input(1))]
+
+
+def _shape(site: Site) -> Sequence[int]:
+    g = site.graph
+    return [g.constant(np.array(g.shape(site.x), np.int32))]
+
+
+def _size(site: Site) -> Sequence[int]:
+    g = site.graph
+    return [g.constant(np.array([math.prod(g.shape(site.x))], np.int32))]
+
+
+LAYERS = {
+    "ArgMaxOrMin": _arg_reduce,
+    "Cast": _cast,
+    "Expand": _expand,
+    "GatherND": _gather_slices,
+    "GridSample": _grid_sample,
+    "Normalize": _normalize,
+    "OneHot": _one_hot,
+    "PadV2": _pad,
+    "Repeat": _tile,
+    "Shape": _shape,
+    "SignedMul": _signed_mul,
+    "Size": _size,
+    "Tile": _tile,
+    "TopK": _top,
+}
