@@ -115,3 +115,49 @@ def test_a_layer_between_quantisations_differs_by_one_step_at_most_and_seldom(
     off = np.abs(found.astype(np.int32) - expected.astype(np.int32))
     assert off.max() <= 1
     assert np.count_nonzero(off) <= off.size // 100
+
+
+@pytest.mark.parametrize("groups", [4, 12])
+def test_convolutions_in_groups_sum_whole_numbers(groups: int) -> None:
+    """Each sum is that of integers, and the result its float32 times the product of the scales."""
+    weights = np.clip(_draw(np.int8, 4, 24, 12 // groups, 3, 3), -127, 127)
+    scales, bias = np.linspace(0.001, 0.03, 24).astype(np.float32), np.linspace(-1, 1, 24).astype(np.float32)
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["x"]),
+        helper.make_node("DequantizeLinear", ["w", "ws", "wz"], ["v"], axis=0),
+        helper.make_node("Conv", ["x", "v", "b"], ["c"], group=groups, pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c"], ["y"]),
+    ]
+    constants = {"s": np.float32(0.02), "z": np.uint8(113), "w": weights, "ws": scales, "wz": np.zeros(24, np.int8)}
+    q = _draw(np.uint8, 6, 1, 12, 9, 8)
+    model = _model(nodes, {"q": (BYTES[np.uint8], q.shape)}, {**constants, "b": bias})
+    found, expected, _ = _both(model, {"q": q})
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    whole = helper.make_node("Conv", ["f", "w"], ["y"], group=groups, pads=[1, 1, 1, 1])
+    given = {"f": q.astype(np.float64) - 113, "w": weights.astype(np.float64)}
+    declared = {name: (TensorProto.DOUBLE, array.shape) for name, array in given.items()}
+    (sums,) = ReferenceEvaluator(_model([whole], declared, {})).run(None, given)
+    exact = sums.astype(np.float32) * (np.float32(0.02) * scales).reshape(-1, 1, 1) + bias.reshape(-1, 1, 1)
+    np.testing.assert_array_equal(found, np.maximum(exact, 0))
+
+
+@pytest.mark.parametrize(
+    ("channels", "groups", "zeros"), [(6, 1, 0), (6, 1, 128), (150, 1, 128), (150, 1, None), (40, 4, 128)]
+)
+def test_sums_of_convolved_integers_are_exact(channels: int, groups: int, zeros: int | None) -> None:
+    """However many products there are, and the largest too: with each filter's own zero point where none is given."""
+    weights = _draw(np.uint8, 4, 8, channels // groups, 3, 3)
+    weights[0], x = 255, _draw(np.uint8, 6, 1, channels, 6, 5)
+    x[0, :, :4] = 255
+    wz = np.arange(124, 132, dtype=np.uint8) if zeros is None else np.array(zeros, np.uint8)
+    weights = np.clip(weights, wz.max(), 251) if zeros is None else weights
+    node = helper.make_node("ConvInteger", ["x", "w", "z", "wz"], ["y"], group=groups, pads=[1, 0, 1, 1])
+    constants = {"w": weights, "z": np.array(2, np.uint8), "wz": wz}
+    model = _model([node], {"x": (BYTES[np.uint8], x.shape)}, constants)
+    (found,) = onert.Execution(onert.compile(onert.load(model.SerializeToString()))).run({"x": x}).values()
+    whole = helper.make_node("Conv", ["f", "v"], ["y"], group=groups, pads=[1, 0, 1, 1])
+    given = {"f": x.astype(np.float64) - 2, "v": weights.astype(np.float64) - wz.reshape(-1, 1, 1, 1)}
+    declared = {name: (TensorProto.DOUBLE, array.shape) for name, array in given.items()}
+    (sums,) = ReferenceEvaluator(_model([whole], declared, {})).run(None, given)
+    assert found.dtype == np.int32
+    np.testing.assert_array_equal(found, sums)

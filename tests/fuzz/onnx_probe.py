@@ -1,6 +1,8 @@
 """Loads, compiles and runs mutants of ONNX models, in a process of its own; see `probe`.
 
 python -m fuzz.onnx_probe FIRST COUNT
+
+Prints a line for each seed as `probe` does.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from time import process_time
 
 from fuzz.mutate_onnx import mutant
 from fuzz.probe import BYTES, SECONDS, attempt, run_as_package
@@ -53,13 +56,15 @@ def main(arguments: Sequence[str]) -> None:
     for seed in range(first, first + count):
         print(seed, end=" ", flush=True)
         signal.alarm(SECONDS)
+        start = process_time()
         try:
             mutated = mutant(seed, models[seed % len(models)])
-            print(attempt(run_as_package, mutated, ("reference",) if seed % 4 else ()))
+            ended = attempt(run_as_package, mutated, ("reference",) if seed % 4 else ())
         except BaseException:  # whatever it is, it is the finding
-            print("ESCAPED", repr(traceback.format_exc(limit=-3)))
+            ended = f"ESCAPED {traceback.format_exc(limit=-3)!r}"
         finally:
             signal.alarm(0)
+        print(f"{process_time() - start:.2f}", ended)
 
 
 if __name__ == "__main__":

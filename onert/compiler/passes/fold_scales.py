@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve, frozen
 
+from onert.compiler.passes.quantized.scales import from_bytes
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, definer, only_user
 from onert.ir import Array, DType, Op, Operation, Subgraph
@@ -48,8 +49,8 @@ _LAYERS: Mapping[type[Op], _Layer] = {
 def fold_scales(subgraph: Subgraph) -> Subgraph:
     """Let a layer with constant weights of floats multiply and add what is constant for each of its outputs, or inputs.
 
-    Results may differ in how they are rounded. What is added before a layer becomes part of its bias only where no
-    zeros surround its operand.
+    Results may differ in how they are rounded, but exact sums, of bytes times whole numbers, stay exact. What is added
+    before a layer becomes part of its bias only where no zeros surround its operand.
 
         a = Conv2D(x, w); b = Binary.MUL(a, c); y = Binary.ADD(b, d)   -->   y = Conv2D(x, w * c, d)
         a = Binary.MUL(x, c); y = FullyConnected(a, w)                 -->   y = FullyConnected(x, w * c)
@@ -57,7 +58,7 @@ def fold_scales(subgraph: Subgraph) -> Subgraph:
     while True:
         edit, touched = Edit(subgraph), set[int]()
         for at, operation in enumerate(subgraph.operations):
-            if type(operation.op) in _LAYERS and at not in touched:
+            if type(operation.op) in _LAYERS and at not in touched and not _is_exact(subgraph, operation):
                 touched |= _behind(edit, at, operation, touched) or _before(edit, at, operation, touched)
         found = edit.done()
         if found is subgraph:
@@ -69,6 +70,15 @@ def _is_rounded(subgraph: Subgraph, operand: int) -> bool:
     """Whether floats become whole numbers next: then the last bit of one may decide between two of these."""
     users = (subgraph.operations[at].op for at in subgraph.uses.get(operand, ()))
     return Unary(UnaryKind.ROUND) in users
+
+
+def _is_exact(subgraph: Subgraph, operation: Operation) -> bool:
+    """Whether a layer sums products of bytes with whole numbers."""
+    layer = _LAYERS[type(operation.op)]
+    weight = subgraph.operands[operation.used[layer.weight]].known.value
+    if weight is None or not from_bytes(subgraph, operation.used[layer.x]):
+        return False
+    return bool((np.rint(weight) == weight).all())
 
 
 def _weights(subgraph: Subgraph, operation: Operation) -> tuple[Array, Array | None] | None:

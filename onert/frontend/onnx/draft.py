@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
-from onert.ir import Array, Constant, DType, Op, Operand, Operation, RuleError, Subgraph, TensorType
+from onert.ir import Array, Constant, DType, Op, Operand, Operation, Quantization, RuleError, Subgraph, TensorType
 from onert.ir.analysis.evaluate import evaluate
 from onert.ir.analysis.inference import infer, shapes_ok
 from onert.ir.op import Effect
 from onert.ir.ops.data_movement.copy import Copy
+from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.process.budget import Budget
 from onert.ir.shape import num_elements
 from onert.ir.types import CallTypes
@@ -141,6 +142,13 @@ class Draft:
         values = [None if t is None else t.value for t in types]
         arrays = evaluate(op, values, CallTypes(types, results))
         return tuple(self.constant(a, t.dtype) for a, t in zip(arrays, results, strict=True))
+
+    def quantized(self, operand: int, quantization: Quantization) -> int:
+        """Integers whose type says what real numbers they stand for."""
+        type_ = evolve(self.type(operand), quantization=quantization)
+        if type_.value is not None:
+            return self._operand(Operand(evolve(type_, data=None), "", Constant(type_.value)))
+        return self.emit(Cast(type_.dtype), (operand,), (type_,))[0]
 
     def undo(self, outputs: Sequence[int]) -> None:
         """Take back the last operation, whose results these are."""

@@ -13,6 +13,7 @@ from onert.compiler.rewrite.edit import Edit, definer
 from onert.ir import Array, DType, Operand, Operation, Quantization, Subgraph, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
@@ -22,6 +23,11 @@ from .scales import BYTES, Stored, dequantized, on_grid
 
 _MOST_TERMS = (1 << 31) // (255 * 128)
 """Products of two bytes that 32 bits hold the sum of."""
+_MOST_IN_FLOATS = (1 << 24) // (255 * 128)
+"""Products of two bytes that float32 holds every sum of."""
+
+_FEW = 4
+"""Channels that no kernel transforms in registers, so that sums of whole numbers stay such."""
 
 
 @rewriting(requires=(TYPED,), ensures=(TYPED,))
@@ -33,6 +39,9 @@ def multiply_bytes(subgraph: Subgraph) -> Subgraph:
     scales, with three roundings (the sum to float32, the product of the scales, the product of both): at most
     3 * 2**-24 of its magnitude away from it. In floats every element was rounded, and every step of the sum. Weights
     are bytes only if they are so to the bit.
+
+    Convolutions of single channels, and in groups of a few, sum few products: these stay floats, but of whole numbers,
+    so that they are as exact.
 
         a = Binary.MUL(Cast(Binary.SUB(Cast(q), zero)), scale); y = FullyConnected(a, w, bias)
             -->   s = FullyConnected(q, w / scales) as f32; y = Binary.ADD(s, bias)
@@ -53,7 +62,9 @@ def multiply_bytes(subgraph: Subgraph) -> Subgraph:
             edit.replace(at, evolve(operation, op=BatchMatMul(output=DType.FLOAT32), inputs=inputs))
             continue
         found = _bytes(subgraph, operation)
-        if found is not None:
+        if found is not None and _few_terms(subgraph, operation):
+            edit.replace(at, *_whole_sums(edit, operation, *found))
+        elif found is not None:
             source, (weights, scales) = found
             edit.replace(at, *_layer(edit, operation, scaled(at, source), weights, scales))
     return edit.done()
@@ -73,21 +84,63 @@ def _both(subgraph: Subgraph, operation: Operation) -> tuple[Stored, Stored] | N
 def _bytes(subgraph: Subgraph, operation: Operation) -> tuple[Stored, tuple[Array, Array]] | None:
     """The bytes that a layer of floats multiplies, and its weights as bytes with scales; None where there are none."""
     op = operation.op
-    if not isinstance(op, Conv2D | FullyConnected):
+    if not isinstance(op, Conv2D | DepthwiseConv2D | FullyConnected):
         return None
     types = subgraph.types(operation)
     x, weight = types.input(0), types.input(1)
     if weight.value is None or any(t.dtype is not DType.FLOAT32 for t in (x, weight, types.output)):
         return None
-    if weight.value.size == 0 or weight.value[0].size > _MOST_TERMS:
+    if weight.value.size == 0:
         return None
-    if isinstance(op, Conv2D) and x.shape[3] != weight.shape[3]:
-        return None  # in groups
+    axis = 3 if isinstance(op, DepthwiseConv2D) else 0
+    rows = np.moveaxis(weight.value, axis, 0)
+    few = _few_terms(subgraph, operation)
+    if not few and not isinstance(op, FullyConnected) and x.shape[3] != weight.shape[3]:
+        return None  # in groups of many channels
+    if rows[0].size > (_MOST_IN_FLOATS if few else _MOST_TERMS):
+        return None
     source = dequantized(subgraph, operation.inputs[0])
     if source is None:
         return None
-    grid = on_grid(weight.value.reshape(len(weight.value), -1))
-    return None if grid is None else (source, (grid[0].reshape(weight.value.shape), grid[1]))
+    grid = on_grid(np.ascontiguousarray(rows).reshape(len(rows), -1))
+    return None if grid is None else (source, (np.moveaxis(grid[0].reshape(rows.shape), 0, axis), grid[1]))
+
+
+def _few_terms(subgraph: Subgraph, operation: Operation) -> bool:
+    """Whether a convolution's filters see a single channel each, or so few of several that no kernel gains by bytes."""
+    if isinstance(operation.op, FullyConnected):
+        return False
+    types = subgraph.types(operation)
+    inner = types.input(1).shape[3]
+    single = isinstance(operation.op, DepthwiseConv2D)
+    return single or (inner is not None and inner < _FEW and inner != types.input(0).shape[3])
+
+
+def _whole_sums(edit: Edit, operation: Operation, source: Stored, grid: tuple[Array, Array]) -> Iterator[Operation]:
+    """The layer on bytes less their zero point as floats, the product of the scales behind it, bias and activation."""
+    op: Any = operation.op
+    weights, scales = grid
+    subgraph = edit.subgraph
+    shape, place = subgraph.type(source.operand).shape, operation.location
+    whole = edit.operand(Operand(TensorType(DType.FLOAT32, shape)))
+    yield Operation(Cast(DType.FLOAT32), (source.operand,), (whole,), place)
+    if source.zero:
+        centred = edit.operand(Operand(TensorType(DType.FLOAT32, shape)))
+        zero = edit.constant(np.array(source.zero, np.float32))
+        yield Operation(Binary(BinaryKind.SUB), (whole, zero), (centred,), place)
+        whole = centred
+    bias = operation.inputs[2] if len(operation.inputs) > 2 else None
+    (result,) = operation.outputs
+    type_ = subgraph.type(result)
+    sums, scaled = (edit.operand(Operand(TensorType(type_.dtype, type_.shape))) for _ in range(2))
+    filters = edit.constant(np.ascontiguousarray(weights, np.float32))
+    plain = bias is None and op.activation is Activation.NONE
+    yield evolve(operation, op=evolve(op, activation=Activation.NONE), inputs=(whole, filters), outputs=(sums,))
+    factors = edit.constant(np.float32(source.scale) * scales.astype(np.float32))
+    yield evolve(operation, op=Binary(BinaryKind.MUL), inputs=(sums, factors), outputs=(result if plain else scaled,))
+    if not plain:
+        offset = edit.constant(np.zeros(1, np.float32)) if bias is None else bias
+        yield evolve(operation, op=Binary(BinaryKind.ADD, op.activation), inputs=(scaled, offset), outputs=(result,))
 
 
 def _with_scale(edit: Edit, at: int, source: Stored) -> int:

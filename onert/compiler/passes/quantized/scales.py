@@ -80,6 +80,17 @@ def dequantized(subgraph: Subgraph, operand: int | None) -> Stored | None:
     return None
 
 
+def from_bytes(subgraph: Subgraph, operand: int | None) -> bool:
+    """Whether floats are bytes, or bytes less a whole number: sums of their products with whole numbers are exact."""
+    made = definer(subgraph, operand)
+    if plain_binary(made, BinaryKind.SUB) and made is not None:
+        taken = number(subgraph, made.used[1])
+        if taken is None or not taken.is_integer():
+            return False
+        made = definer(subgraph, made.used[0])
+    return made is not None and isinstance(made.op, Cast) and subgraph.type(made.used[0]).dtype in BYTES
+
+
 def whole_in(subgraph: Subgraph, operand: int, dtype: DType) -> bool:
     """Whether floats are whole numbers that a type of integers holds (or not-a-number): rounded, and cut at both
     ends.

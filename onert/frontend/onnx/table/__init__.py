@@ -25,6 +25,7 @@ FAMILIES = (
     "layers.attention",
     "layers.stateful",
     "layers.losses",
+    "layers.integers",
     "layers.quantized",
     "layers.places",
     "elements.randomness",

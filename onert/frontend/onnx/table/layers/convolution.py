@@ -29,7 +29,6 @@ from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Reverse
 from onert.ir.ops.data_movement.reshape import ExpandDims, Squeeze
 from onert.ir.ops.elementwise.binary import BinaryKind
-from onert.ir.ops.elementwise.convert import Cast
 
 from .windows import Windows, explicit, windows
 
@@ -38,15 +37,15 @@ _LINE = DType.INT32
 
 def _conv(node: Node) -> int:
     d, x, weight = node.draft, node.input(0), node.input(1)
-    rank = _rank(d, x, weight)
+    rank = convolved_rank(d, x, weight)
     kernel = d.type(weight).shape[2:]
     if None in kernel:
         raise ModelError(f"the filter is {d.type(weight)}, expected a known window")
     found = windows(node, tuple(k or 0 for k in kernel), d.type(x).shape[2:])
-    return _convolved(d, x, weight, node.optional(2), found, node.integer("group", 1), rank)
+    return convolved(d, x, weight, node.optional(2), found, node.integer("group", 1), rank)
 
 
-def _rank(d: Draft, x: int, weight: int) -> int:
+def convolved_rank(d: Draft, x: int, weight: int) -> int:
     rank = require_rank(d, x, 3)
     if rank > 5:
         raise ModelError(f"is given {d.type(x)}, expected at most 3 dimensions to slide over")
@@ -55,7 +54,7 @@ def _rank(d: Draft, x: int, weight: int) -> int:
     return rank
 
 
-def _convolved(d: Draft, x: int, weight: int, bias: int | None, over: Windows, groups: int, rank: int) -> int:
+def convolved(d: Draft, x: int, weight: int, bias: int | None, over: Windows, groups: int, rank: int) -> int:
     """x [batch, channels, ...], weight [filters, channels / groups, ...]."""
     channels, inner, filters = d.type(x).shape[1], d.type(weight).shape[1], d.type(weight).shape[0]
     if groups < 1 or (inner is not None and channels not in (None, inner * groups)):
@@ -99,7 +98,7 @@ def _transposed(node: Node) -> int:
     Output o of an axis sums `x[i] * w[k]` over `i * stride + k * dilation - before = o`.
     """
     d, x, weight = node.draft, node.input(0), node.input(1)
-    rank = _rank(d, x, weight)
+    rank = convolved_rank(d, x, weight)
     spatial = rank - 2
     groups = node.integer("group", 1)
     shape = d.type(weight).shape
@@ -129,7 +128,7 @@ def _transposed(node: Node) -> int:
     parted = reshape(d, mirrored, (groups, each, inner, *kernel))
     turned = reshape(d, transpose(d, parted, (0, 2, 1, *range(3, 3 + spatial))), (groups * inner, each, *kernel))
     over = Windows(tuple(kernel), (1,) * spatial, tuple(dilations), ((0, 0),) * spatial, Padding.VALID)
-    return _convolved(d, x, turned, node.optional(2), over, groups, rank)
+    return convolved(d, x, turned, node.optional(2), over, groups, rank)
 
 
 def _scattered(
@@ -191,31 +190,5 @@ def _transposed_margins(
     return found
 
 
-def _conv_integer(node: Node) -> int:
-    """Sums of products of 8-bit integers less their zero points, as 32-bit ones, in 64-bit floats that hold them."""
-    from_zero = [_centred(node, at, at + 2) for at in (0, 1)]
-    d, (x, weight) = node.draft, from_zero
-    rank = _rank(d, x, weight)
-    kernel = tuple(k or 0 for k in d.type(weight).shape[2:])
-    over = windows(node, kernel, d.type(x).shape[2:])
-    out = _convolved(d, x, weight, None, over, node.integer("group", 1), rank)
-    return _exact(d, out)
-
-
-def _centred(node: Node, at: int, zero: int) -> int:
-    d = node.draft
-    x = d.add(Cast(DType.FLOAT64), node.input(at))
-    if not node.has(zero):
-        return x
-    offset = d.add(Cast(DType.FLOAT64), node.input(zero))
-    if d.type(offset).rank == 1 and d.type(offset).shape[0] not in (1, None):
-        offset = reshape(d, offset, (d.type(offset).shape[0], *(1,) * (d.type(x).rank - 1)))
-    return binary(d, BinaryKind.SUB, x, offset)
-
-
-def _exact(d: Draft, x: int) -> int:
-    return d.add(Cast(DType.INT32), x)
-
-
-_IMPORTERS: dict[str, Importer] = {"Conv": _conv, "ConvInteger": _conv_integer, "ConvTranspose": _transposed}
+_IMPORTERS: dict[str, Importer] = {"Conv": _conv, "ConvTranspose": _transposed}
 TABLE = {("", name): importer for name, importer in _IMPORTERS.items()}

@@ -10,7 +10,7 @@ from onert.frontend.onnx.table.elements.quantization import saturated
 from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
 
-from .convolution import TABLE as CONVOLUTIONS
+from .integers import TABLE as CONVOLUTIONS
 from .products import TABLE as PRODUCTS
 
 
