@@ -58,11 +58,7 @@ RECURRENT = (
 LEAST = {"rapidocr-3.10.0__PP-OCRv6_det_small": 1.0, "pipecat_ai-1.14.0__smart-turn-v3.2-cpu": 16.0}
 """Ranges where outputs do not show them: probabilities of which noise gives tiny ones; and what is computed of bytes,
 where sums that are ties are rounded either way, so that results are two steps of 7.6e-4 apart at most."""
-SHORT = (
-    "openwakeword-0.4.0__embedding_model",
-    "openwakeword-0.4.0__hey_mycroft_v0.1",
-    "silero_vad-6.2.3__silero_vad_16k_sequence",
-)
+SHORT = ("openwakeword-0.4.0__hey_mycroft_v0.1", "silero_vad-6.2.3__silero_vad_16k_sequence")
 """Models that run in the default suite."""
 
 
