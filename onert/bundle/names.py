@@ -38,7 +38,7 @@ _LIBRARY = re.compile(
     r"|rand|srand|qsort|bsearch|[fsv]*n?printf|[fsv]*scanf|f?put[cs]|f?get[cs]|putchar|getchar|f(open|close|read|write|flush|seek|tell)"
     r"|perror|remove|rename|rewind|setbuf|tmpfile|stdin|stdout|stderr|errno|signal|raise|setjmp|longjmp|assert"
     r"|is(alnum|alpha|blank|cntrl|digit|graph|lower|print|punct|space|upper|xdigit)|to(lower|upper)"
-    r"|time|clock|difftime|mktime|asctime|ctime|gmtime|localtime|strftime|main|pthread_[a-z_]+|sched_[a-z_]+|syscall"
+    r"|time|clock(_gettime)?|difftime|mktime|asctime|ctime|gmtime|localtime|strftime|main|pthread_[a-z_]+|sched_[a-z_]+|syscall"
 )
 """Functions of the C library and of threads, which compilers know and the object may call."""
 

@@ -12,7 +12,7 @@ from .object_loader import Image, load
 _loaded: dict[str, Image] = {}
 
 _ALONE = ("onert_run", "onert_program", "onert_jumps")
-_POOL = ("onert_pool_run", "onert_pool_start", "onert_pool_stop", "onert_pool_size")
+_POOL = ("onert_pool_call", "onert_pool_start", "onert_pool_stop", "onert_pool_size")
 _C_LIBRARY = (
     "pthread_mutex_lock",
     "pthread_mutex_unlock",
@@ -22,7 +22,7 @@ _C_LIBRARY = (
     "pthread_cond_broadcast",
     "pthread_create",
     "pthread_join",
-    "sched_yield",
+    "clock_gettime",
     "sched_getcpu",
     "pthread_getaffinity_np",
     "pthread_setaffinity_np",

@@ -34,6 +34,8 @@ from .thread_pool import POOLS
 
 _WORDS = 8
 """64-bit words of a command in memory, and of a thread's share of it: see `codegen/native/pool.ll`."""
+_STATE = 16
+"""64-bit words of what native code knows of earlier runs that threads shared: see `codegen/native/adapt.ll`."""
 COPY = "copy_rows"
 """The algorithm that copies memory and does nothing else."""
 _FN, _TASK, _TILES, _PIECES, _SYNC, _SHARES, _RUNS, _THREADS = range(_WORDS)
@@ -74,8 +76,10 @@ def _bound(kernel: NativeKernel, listed: Sequence[Command], place: _Places, memo
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
 
+    state = np.zeros(_STATE, np.int64)  # of all pieces: what one of them leaves of a worker's time the next begins with
+
     def together() -> Callable[..., None]:
-        return ctypes.CFUNCTYPE(None, pointer, pointer, integer)(kernel.pool["onert_pool_run"])
+        return ctypes.CFUNCTYPE(None, pointer, pointer)(kernel.pool["onert_pool_call"])
 
     def run(start: int, some: Sequence[Command]) -> _Alone | _Together:
         of = tuple(command.operation for command in some)
@@ -83,7 +87,7 @@ def _bound(kernel: NativeKernel, listed: Sequence[Command], place: _Places, memo
             kernel.threads <= 1 or _shared_work(some) < max(_SHARED_WORK, _SHARED_EACH * len(some))
         ):
             return _Alone(alone, start, len(some), keep, of)
-        return _Together(together(), kernel, start, len(some), keep, of)
+        return _Together(together(), kernel, start, len(some), keep, of, state)
 
     def jumps(jump: Command) -> Callable[[], bool | None]:
         if not jump.slots["flag"]:
@@ -211,7 +215,7 @@ class _Alone(partial[None]):
 class _Together:
     """Runs the commands on a borrowed pool of threads."""
 
-    __slots__ = ("_address", "_commands", "_keep", "_kernel", "_operations", "_run")
+    __slots__ = ("_address", "_call", "_keep", "_kernel", "_operations", "_run", "_state", "_words")
 
     def __init__(
         self,
@@ -221,26 +225,40 @@ class _Together:
         count: int,
         keep: object,
         operations: tuple[int, ...],
+        state: Array,
     ) -> None:
         self._run = run
         self._operations = operations
         self._kernel = kernel
         self._address = address
-        self._commands = ctypes.c_void_p(address), ctypes.c_int64(count)
+        self._words = np.array([address, count, state.ctypes.data], np.int64)
+        self._call = ctypes.c_void_p(self._words.ctypes.data)
+        self._state = state
         self._keep = keep
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """The commands of each operation by themselves."""
         return tuple(
-            Part((at,), _Together(self._run, self._kernel, self._address + skipped, count, self._keep, (at,) * count))
+            Part(
+                (at,),
+                _Together(
+                    self._run,
+                    self._kernel,
+                    self._address + skipped,
+                    count,
+                    self._keep,
+                    (at,) * count,
+                    np.zeros(_STATE, np.int64),
+                ),
+            )
             for at, skipped, count in _stretches(self._operations)
         )
 
     def __call__(self) -> None:
         pool = POOLS.take(self._kernel.pool, self._kernel.threads)
         try:
-            self._run(pool.pointer, *self._commands)
+            self._run(pool.pointer, self._call)
         finally:
             POOLS.give(pool, self._kernel.threads)
 

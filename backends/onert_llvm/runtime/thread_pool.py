@@ -12,8 +12,8 @@ import numpy as np
 from onert.backend.tasks import finish
 from onert.ir import Array
 
-_SPINS = 20_000
-"""How long an idle worker looks for work before it sleeps: some 100 microseconds."""
+_SPIN = 100_000
+"""The most nanoseconds that a thread spins before it sleeps: a worker until the next run, and who waits within one."""
 
 
 _UNSTOPPED: dict[int, tuple[Array, Array]] = {}
@@ -34,7 +34,7 @@ class Pool:
         self._stop = ctypes.CFUNCTYPE(None, pointer)(functions["onert_pool_stop"])
         self._owner = os.getpid()
         _UNSTOPPED[self._address] = memory, workers
-        self.threads = start(self.pointer, threads, _SPINS, workers.ctypes.data)
+        self.threads = start(self.pointer, threads, _SPIN, workers.ctypes.data)
 
     def close(self) -> None:
         """Stop the workers; nothing in a process that was forked from the owner, which has none."""
@@ -75,7 +75,10 @@ class Pools:
             return Pool(functions, threads)
 
     def give(self, pool: Pool, threads: int) -> None:
-        self._idle.setdefault(threads, []).append(pool)
+        try:
+            self._idle[threads].append(pool)
+        except KeyError:
+            self._idle.setdefault(threads, []).append(pool)
 
 
 POOLS = Pools()

@@ -26,11 +26,11 @@ def run_text() -> str:
 
 
 def pool_text(isa: Isa) -> str:
-    """`pool.ll` for a target; BackendError for one whose words the pool's structures do not fit."""
+    """`pool.ll` with `adapt.ll` for a target; BackendError for one whose words the pool's structures do not fit."""
     if isa.architecture not in _PAUSE or "linux" not in isa.triple:
         raise BackendError(f"threads are for Linux on {', '.join(_PAUSE)}, expected 1 thread for {isa.triple}")
     call, declaration = _PAUSE[isa.architecture]
-    return _text("pool.ll").replace("@PAUSE@", call) + declaration + "\n"
+    return _text("pool.ll").replace("@PAUSE@", call) + _text("adapt.ll") + declaration + "\n"
 
 
 def together_text(name: str, threads: int) -> str:

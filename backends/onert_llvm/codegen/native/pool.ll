@@ -35,11 +35,21 @@
 %Share = type { i64, i64, [6 x i64] }
 
 ; One line, which the caller writes and workers read when a run begins: 0 commands, 1 count, 2 number of the run, 3 shares
-; of a command, 4 generation, 5 the gate, 6 stop, 7 spins. Then 8 sleepers, 9 threads, 10 threads that have a number,
-; 11 workers; 13 mutex, 14 condition. The gate counts the workers inside, plus 2**32 while it is open.
+; of a command, 4 generation, 5 the gate, 6 stop, 7 threads of this run. Then 8 sleepers, 9 threads, 10 threads that have a
+; number, 11 workers, 12 threads that wait for others within a run, 13 how often these were roused, 14 nanoseconds that such
+; a thread spins, 15 nanoseconds that the caller has slept within runs; 16 the most nanoseconds to spin; 18 mutex, 19
+; condition of workers without a run, 20 of who waits within one. The gate counts the workers inside, plus 2**32 while it is
+; open.
 %Pool = type { ptr, i64, i64, i64, i64, i64, i64, i64,
-               i64, i64, i64, ptr, [4 x i64],
-               [16 x i64], [16 x i64] }
+               i64, i64, i64, ptr, i64, i64, i64, i64,
+               i64, [7 x i64],
+               [16 x i64], [16 x i64], [16 x i64] }
+
+; How a thread waits for others: 0 tries, 1 when it stops to spin (0: not known yet), 2 whether it has said that it is about
+; to sleep, 3 how often waiting threads were roused before that.
+%Wait = type { i64, i64, i64, i64 }
+
+%Time = type { i64, i64 }
 
 ; A worker's handle, and its state, which the mutex guards: 0 while it is awake, -1 while it sleeps, 1 and more where it is
 ; barred from the processor of that number less 1.
@@ -56,7 +66,7 @@ declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_join(i64, ptr)
-declare i32 @sched_yield()
+declare i32 @clock_gettime(i32, ptr)
 declare i32 @sched_getcpu()
 declare i32 @pthread_getaffinity_np(i64, i64, ptr)
 declare i32 @pthread_setaffinity_np(i64, i64, ptr)
@@ -110,42 +120,176 @@ look:
   ret i1 %all
 }
 
-; Wait until all pieces of the commands from `first` up to `last` are done.
-define internal void @finished(ptr %commands, i64 %first, i64 %last, i64 %shares, i64 %run) {
+; Nanoseconds of a clock that only goes forward.
+define internal i64 @now() {
+  %time = alloca %Time, align 8
+  %ignored = call i32 @clock_gettime(i32 1, ptr %time)
+  %seconds = load i64, ptr %time, align 8
+  %restp = getelementptr %Time, ptr %time, i32 0, i32 1
+  %rest = load i64, ptr %restp, align 8
+  %whole = mul i64 %seconds, 1000000000
+  %sum = add i64 %whole, %rest
+  ret i64 %sum
+}
+
+; Rouse threads that wait, after something was done for which they may. They say that they wait before they look for the
+; last time, and this looks whether somebody waits after it was done: so one of the two is seen.
+define internal void @tell(ptr %pool) alwaysinline {
 entry:
-  %none = icmp sge i64 %first, %last
-  br i1 %none, label %over, label %command
-command:
-  %i = phi i64 [ %first, %entry ], [ %next, %advance ]
-  %c = getelementptr %Command, ptr %commands, i64 %i
-  br label %spin
-spin:
-  %tries = phi i64 [ 0, %command ], [ %tried, %again ]
-  %is = call i1 @done(ptr %c, i64 %shares, i64 %run)
-  br i1 %is, label %advance, label %wait
-wait:
+  %waitingp = getelementptr %Pool, ptr %pool, i32 0, i32 12
+  %waiting = load atomic i64, ptr %waitingp seq_cst, align 8
+  %some = icmp ne i64 %waiting, 0
+  br i1 %some, label %rouse, label %done
+rouse:
+  call void @rouse(ptr %pool)
+  br label %done
+done:
+  ret void
+}
+
+define internal void @rouse(ptr %pool) noinline {
+  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 18
+  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 20
+  %rousedp = getelementptr %Pool, ptr %pool, i32 0, i32 13
+  %a = call i32 @pthread_mutex_lock(ptr %mutex)
+  %roused = load atomic i64, ptr %rousedp monotonic, align 8
+  %more = add i64 %roused, 1
+  store atomic i64 %more, ptr %rousedp release, align 8
+  %b = call i32 @pthread_cond_broadcast(ptr %condition)
+  %c = call i32 @pthread_mutex_unlock(ptr %mutex)
+  ret void
+}
+
+; Pass the time of one try. A thread that is awaited may have no processor, because others use it: so who has spun for long
+; enough says that he waits, looks once more, and sleeps until something is done. A thread that sleeps gets a processor soon
+; when it is roused; one that yields it, or spins for as long as it is let, would have to wait for a turn of the others.
+define internal void @pass(ptr %pool, ptr %wait, i64 %me) {
+entry:
+  %saidp = getelementptr %Wait, ptr %wait, i32 0, i32 2
+  %said = load i64, ptr %saidp, align 8
+  %ready = icmp ne i64 %said, 0
+  br i1 %ready, label %sleep, label %count
+count:
+  %tries = load i64, ptr %wait, align 8
   %tried = add i64 %tries, 1
-  %low = and i64 %tried, 255
-  %tired = icmp eq i64 %low, 0
-  br i1 %tired, label %yield, label %again
-yield:
-  ; The thread that is awaited may have no processor: let it have this one.
-  %ignored = call i32 @sched_yield()
-  br label %again
-again:
+  store i64 %tried, ptr %wait, align 8
+  %low = and i64 %tried, 63
+  %look = icmp eq i64 %low, 0
+  br i1 %look, label %clock, label %spin
+spin:
   @PAUSE@
-  br label %spin
+  ret void
+clock:
+  %now = call i64 @now()
+  %untilp = getelementptr %Wait, ptr %wait, i32 0, i32 1
+  %until = load i64, ptr %untilp, align 8
+  %known = icmp ne i64 %until, 0
+  br i1 %known, label %compare, label %set
+set:
+  %spinp = getelementptr %Pool, ptr %pool, i32 0, i32 14
+  %spin_for = load atomic i64, ptr %spinp monotonic, align 8
+  %end = add i64 %now, %spin_for
+  store i64 %end, ptr %untilp, align 8
+  ret void
+compare:
+  %over = icmp sgt i64 %now, %until
+  br i1 %over, label %say, label %on
+on:
+  ret void
+say:
+  %waitingp = getelementptr %Pool, ptr %pool, i32 0, i32 12
+  %a = atomicrmw add ptr %waitingp, i64 1 seq_cst
+  %rousedp = getelementptr %Pool, ptr %pool, i32 0, i32 13
+  %roused = load atomic i64, ptr %rousedp seq_cst, align 8
+  %seenp = getelementptr %Wait, ptr %wait, i32 0, i32 3
+  store i64 %roused, ptr %seenp, align 8
+  store i64 1, ptr %saidp, align 8
+  ret void
+sleep:
+  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 18
+  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 20
+  %seenp2 = getelementptr %Wait, ptr %wait, i32 0, i32 3
+  %seen = load i64, ptr %seenp2, align 8
+  %rousedp2 = getelementptr %Pool, ptr %pool, i32 0, i32 13
+  %start = call i64 @now()
+  %b = call i32 @pthread_mutex_lock(ptr %mutex)
+  br label %asleep
+asleep:
+  %roused2 = load atomic i64, ptr %rousedp2 monotonic, align 8
+  %new = icmp ne i64 %roused2, %seen
+  br i1 %new, label %awake, label %doze
+doze:
+  %c = call i32 @pthread_cond_wait(ptr %condition, ptr %mutex)
+  br label %asleep
+awake:
+  %d = call i32 @pthread_mutex_unlock(ptr %mutex)
+  call void @forget(ptr %pool, ptr %wait)
+  ; Where one had to sleep, others soon have to: they spin for less until runs pass without.
+  %shortp = getelementptr %Pool, ptr %pool, i32 0, i32 14
+  store atomic i64 20000, ptr %shortp monotonic, align 8
+  %caller = icmp eq i64 %me, 0
+  br i1 %caller, label %add, label %leave
+add:
+  %stop = call i64 @now()
+  %time = sub i64 %stop, %start
+  %sleptp = getelementptr %Pool, ptr %pool, i32 0, i32 15
+  %slept = load i64, ptr %sleptp, align 8
+  %sum = add i64 %slept, %time
+  store i64 %sum, ptr %sleptp, align 8
+  br label %leave
+leave:
+  ret void
+}
+
+; The wait is over, or begins anew.
+define internal void @forget(ptr %pool, ptr %wait) {
+entry:
+  %saidp = getelementptr %Wait, ptr %wait, i32 0, i32 2
+  %said = load i64, ptr %saidp, align 8
+  %counted = icmp ne i64 %said, 0
+  br i1 %counted, label %leave, label %done
+leave:
+  %waitingp = getelementptr %Pool, ptr %pool, i32 0, i32 12
+  %a = atomicrmw sub ptr %waitingp, i64 1 seq_cst
+  br label %done
+done:
+  store %Wait zeroinitializer, ptr %wait, align 8
+  ret void
+}
+
+; Wait until all pieces of the commands from `first` up to `last` are done.
+define internal void @finished(ptr %pool, ptr %commands, i64 %first, i64 %last, i64 %me, i64 %shares, i64 %run) {
+entry:
+  %wait = alloca %Wait, align 8
+  %none = icmp sge i64 %first, %last
+  br i1 %none, label %over, label %begin
+begin:
+  store %Wait zeroinitializer, ptr %wait, align 8
+  br label %command
+command:
+  %i = phi i64 [ %first, %begin ], [ %next, %advance ]
+  %c = getelementptr %Command, ptr %commands, i64 %i
+  br label %look
+look:
+  %is = call i1 @done(ptr %c, i64 %shares, i64 %run)
+  br i1 %is, label %advance, label %again
+again:
+  call void @pass(ptr %pool, ptr %wait, i64 %me)
+  br label %look
 advance:
   %next = add i64 %i, 1
   %end = icmp eq i64 %next, %last
-  br i1 %end, label %over, label %command
+  br i1 %end, label %leave, label %command
+leave:
+  call void @forget(ptr %pool, ptr %wait)
+  br label %over
 over:
   ret void
 }
 
 ; Do pieces of a command as the thread of a number until none is left: those of share `own`, then those of the others of
 ; so many.
-define internal void @take(ptr %c, i64 %me, i64 %own, i64 %shares, i64 %run) {
+define internal void @take(ptr %pool, ptr %c, i64 %me, i64 %own, i64 %shares, i64 %run) {
 entry:
   %tag = shl i64 %run, 16
   %fn = load ptr, ptr %c, align 8
@@ -206,14 +350,15 @@ write:
   %earlier = call i64 @counted(ptr %donep, i64 %run)
   %sum = add i64 %earlier, %making
   %told = or i64 %tag, %sum
-  store atomic i64 %told, ptr %donep release, align 8
+  store atomic i64 %told, ptr %donep seq_cst, align 8
+  call void @tell(ptr %pool)
   br label %leave
 leave:
   ret void
 }
 
 ; Walk the commands as the thread of a number.
-define internal void @walk(ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run) {
+define internal void @walk(ptr %pool, ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run) {
 entry:
   %empty = icmp eq i64 %count, 0
   br i1 %empty, label %done, label %look
@@ -221,7 +366,7 @@ look:
   %lanes = call i1 @has_lanes(ptr %commands)
   br i1 %lanes, label %lane, label %command
 lane:
-  call void @walk_lane(ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run)
+  call void @walk_lane(ptr %pool, ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run)
   ret void
 command:
   %i = phi i64 [ 0, %look ], [ %next, %begin ]
@@ -232,11 +377,11 @@ command:
   %meet = icmp ne i64 %sync, 0
   br i1 %meet, label %before, label %begin
 before:
-  call void @finished(ptr %commands, i64 %open, i64 %i, i64 %shares, i64 %run)
+  call void @finished(ptr %pool, ptr %commands, i64 %open, i64 %i, i64 %me, i64 %shares, i64 %run)
   br label %begin
 begin:
   %opened = phi i64 [ %open, %command ], [ %i, %before ]
-  call void @take(ptr %c, i64 %me, i64 %me, i64 %shares, i64 %run)
+  call void @take(ptr %pool, ptr %c, i64 %me, i64 %me, i64 %shares, i64 %run)
   %next = add i64 %i, 1
   %end = icmp eq i64 %next, %count
   br i1 %end, label %done, label %command
@@ -253,12 +398,14 @@ define internal i1 @has_lanes(ptr %commands) alwaysinline {
 }
 
 ; Walk the commands of which this thread is one: each when those are done that it waits for. At the end help the others.
-define internal void @walk_lane(ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run) {
+define internal void @walk_lane(ptr %pool, ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run) {
 entry:
+  %waited = alloca %Wait, align 8
   br label %command
 command:
   %i = phi i64 [ 0, %entry ], [ %next, %advance ]
   %late = phi i1 [ false, %entry ], [ %later, %advance ]
+  store %Wait zeroinitializer, ptr %waited, align 8
   %c = getelementptr %Command, ptr %commands, i64 %i
   %homep = getelementptr %Command, ptr %c, i32 0, i32 7
   %home = load i64, ptr %homep, align 8
@@ -276,12 +423,13 @@ look:
 wait:
   ; Where others were once found behind they are helped at once from then on.
   %tried = add i64 %tries, 1
-  %helped = call i1 @bide(ptr %commands, i64 %i, i64 %me, i64 %shares, i64 %run, i64 %tried)
+  %helped = call i1 @bide(ptr %pool, ptr %waited, ptr %commands, i64 %i, i64 %me, i64 %shares, i64 %run, i64 %tried)
   %again = select i1 %helped, i64 31, i64 %tried
   %found = or i1 %behind, %helped
   br label %look
 begin:
-  call void @take(ptr %c, i64 %me, i64 %own, i64 %threads, i64 %run)
+  call void @forget(ptr %pool, ptr %waited)
+  call void @take(ptr %pool, ptr %c, i64 %me, i64 %own, i64 %threads, i64 %run)
   br label %advance
 advance:
   %later = phi i1 [ %late, %command ], [ %behind, %begin ]
@@ -289,7 +437,7 @@ advance:
   %end = icmp eq i64 %next, %count
   br i1 %end, label %done, label %command
 done:
-  %last = call i1 @help(ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run)
+  %last = call i1 @help(ptr %pool, ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %run)
   ret void
 }
 
@@ -327,28 +475,30 @@ no:
   ret i1 false
 }
 
-; Pass the time of one try while something is not done. At every 32nd do what others have not begun of the commands up
-; to `last`, for a thread may sleep or have no processor; whether there was something.
-define internal i1 @bide(ptr %commands, i64 %last, i64 %me, i64 %shares, i64 %run, i64 %tries) {
+; Pass the time of one try while something is not done. At every 32nd, and before it sleeps, do what others have not begun
+; of the commands up to `last`, for a thread may sleep or have no processor; whether there was something.
+define internal i1 @bide(ptr %pool, ptr %wait, ptr %commands, i64 %last, i64 %me, i64 %shares, i64 %run, i64 %tries) {
 entry:
   %low = and i64 %tries, 31
   %tired = icmp eq i64 %low, 0
-  br i1 %tired, label %help, label %spin
+  %saidp = getelementptr %Wait, ptr %wait, i32 0, i32 2
+  %said = load i64, ptr %saidp, align 8
+  %asleep = icmp ne i64 %said, 0
+  %look = or i1 %tired, %asleep
+  br i1 %look, label %help, label %spin
 help:
-  %helped = call i1 @help(ptr %commands, i64 %last, i64 %me, i64 %shares, i64 %run)
-  br i1 %helped, label %yes, label %yield
+  %helped = call i1 @help(ptr %pool, ptr %commands, i64 %last, i64 %me, i64 %shares, i64 %run)
+  br i1 %helped, label %yes, label %spin
 yes:
+  call void @forget(ptr %pool, ptr %wait)
   ret i1 true
-yield:
-  %ignored = call i32 @sched_yield()
-  ret i1 false
 spin:
-  @PAUSE@
+  call void @pass(ptr %pool, ptr %wait, i64 %me)
   ret i1 false
 }
 
 ; Do what is left of the commands up to `last` that wait for nothing any more, whosever they are; whether there was one.
-define internal i1 @help(ptr %commands, i64 %last, i64 %me, i64 %shares, i64 %run) {
+define internal i1 @help(ptr %pool, ptr %commands, i64 %last, i64 %me, i64 %shares, i64 %run) {
 entry:
   %none = icmp eq i64 %last, 0
   br i1 %none, label %done, label %command
@@ -380,7 +530,7 @@ ask:
   %go = call i1 @ready(ptr %commands, i64 %i, i64 %shares, i64 %run)
   br i1 %go, label %begin, label %advance
 begin:
-  call void @take(ptr %c, i64 %me, i64 0, i64 %threads, i64 %run)
+  call void @take(ptr %pool, ptr %c, i64 %me, i64 0, i64 %threads, i64 %run)
   br label %advance
 advance:
   %helping = phi i1 [ %helped, %look ], [ %helped, %ask ], [ true, %begin ]
@@ -393,35 +543,40 @@ done:
 }
 
 ; Wait until all commands are done, helping.
-define internal void @settled(ptr %commands, i64 %count, i64 %shares, i64 %run) {
+define internal void @settled(ptr %pool, ptr %commands, i64 %count, i64 %shares, i64 %run) {
 entry:
+  %wait = alloca %Wait, align 8
+  store %Wait zeroinitializer, ptr %wait, align 8
   br label %command
 command:
   %i = phi i64 [ 0, %entry ], [ %next, %advance ]
   %c = getelementptr %Command, ptr %commands, i64 %i
   br label %look
 look:
-  %tries = phi i64 [ 0, %command ], [ %tried, %wait ]
+  %tries = phi i64 [ 0, %command ], [ %tried, %bide ]
   %is = call i1 @done(ptr %c, i64 %shares, i64 %run)
-  br i1 %is, label %advance, label %wait
-wait:
+  br i1 %is, label %advance, label %bide
+bide:
   %tried = add i64 %tries, 1
-  %helped = call i1 @bide(ptr %commands, i64 %count, i64 0, i64 %shares, i64 %run, i64 %tried)
+  %helped = call i1 @bide(ptr %pool, ptr %wait, ptr %commands, i64 %count, i64 0, i64 %shares, i64 %run, i64 %tried)
   br label %look
 advance:
   %next = add i64 %i, 1
   %end = icmp eq i64 %next, %count
   br i1 %end, label %over, label %command
 over:
+  call void @forget(ptr %pool, ptr %wait)
   ret void
 }
 
-; Run the commands on the calling thread and the pool's workers. One caller at a time.
-define void @onert_pool_run(ptr %pool, ptr %commands, i64 %count) {
+; Run the commands, of which there are some, on the calling thread and some of the pool's workers, `threads` in all.
+define internal void @share(ptr %pool, ptr %commands, i64 %count, i64 %threads) {
 entry:
-  %none = icmp eq i64 %count, 0
-  br i1 %none, label %done, label %open
-open:
+  %wait = alloca %Wait, align 8
+  %sleptp = getelementptr %Pool, ptr %pool, i32 0, i32 15
+  %slept = load i64, ptr %sleptp, align 8
+  %limitp = getelementptr %Pool, ptr %pool, i32 0, i32 7
+  store atomic i64 %threads, ptr %limitp monotonic, align 8
   %runsp = getelementptr %Command, ptr %commands, i32 0, i32 6
   %runs = load ptr, ptr %runsp, align 8
   %before = load i64, ptr %runs, align 8
@@ -437,34 +592,43 @@ open:
   %gate = getelementptr %Pool, ptr %pool, i32 0, i32 5
   store atomic i64 4294967296, ptr %gate release, align 8
   call void @wake(ptr %pool)
-  call void @walk(ptr %commands, i64 %count, i64 0, i64 %shares, i64 %run)
+  call void @walk(ptr %pool, ptr %commands, i64 %count, i64 0, i64 %shares, i64 %run)
   %lanes = call i1 @has_lanes(ptr %commands)
   br i1 %lanes, label %settle, label %finish
 settle:
-  call void @settled(ptr %commands, i64 %count, i64 %shares, i64 %run)
+  call void @settled(ptr %pool, ptr %commands, i64 %count, i64 %shares, i64 %run)
   br label %shut
 finish:
-  call void @finished(ptr %commands, i64 0, i64 %count, i64 %shares, i64 %run)
+  call void @finished(ptr %pool, ptr %commands, i64 0, i64 %count, i64 0, i64 %shares, i64 %run)
   br label %shut
 shut:
   %closed = atomicrmw sub ptr %gate, i64 4294967296 acq_rel
+  store %Wait zeroinitializer, ptr %wait, align 8
   br label %join
 join:
-  %tries = phi i64 [ 0, %shut ], [ %tried, %again ]
-  %left = load atomic i64, ptr %gate acquire, align 8
+  %left = load atomic i64, ptr %gate seq_cst, align 8
   %all = icmp eq i64 %left, 0
-  br i1 %all, label %done, label %wait
-wait:
-  %tried = add i64 %tries, 1
-  %low = and i64 %tried, 255
-  %tired = icmp eq i64 %low, 0
-  br i1 %tired, label %yield, label %again
-yield:
-  %ignored = call i32 @sched_yield()
-  br label %again
+  br i1 %all, label %joined, label %again
 again:
-  @PAUSE@
+  call void @pass(ptr %pool, ptr %wait, i64 0)
   br label %join
+joined:
+  call void @forget(ptr %pool, ptr %wait)
+  %spinp = getelementptr %Pool, ptr %pool, i32 0, i32 14
+  %spin = load atomic i64, ptr %spinp monotonic, align 8
+  %mostp = getelementptr %Pool, ptr %pool, i32 0, i32 16
+  %most = load i64, ptr %mostp, align 8
+  %short = icmp slt i64 %spin, %most
+  br i1 %short, label %look, label %done
+look:
+  %slept_now = load i64, ptr %sleptp, align 8
+  %awake = icmp eq i64 %slept_now, %slept
+  br i1 %awake, label %longer, label %done
+longer:
+  %part = lshr i64 %spin, 5
+  %more = add i64 %spin, %part
+  store atomic i64 %more, ptr %spinp monotonic, align 8
+  br label %done
 done:
   ret void
 }
@@ -479,8 +643,8 @@ entry:
   %asleep = icmp ne i64 %sleepers, 0
   br i1 %asleep, label %broadcast, label %done
 broadcast:
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 13
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 14
+  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 18
+  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 19
   %a = call i32 @pthread_mutex_lock(ptr %mutex)
   %here = call i32 @sched_getcpu()
   %known = icmp ult i32 %here, 1024
@@ -553,11 +717,12 @@ entry:
   %generation = getelementptr %Pool, ptr %pool, i32 0, i32 4
   %gate = getelementptr %Pool, ptr %pool, i32 0, i32 5
   %sleepers = getelementptr %Pool, ptr %pool, i32 0, i32 8
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 13
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 14
+  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 18
+  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 19
   %stopp = getelementptr %Pool, ptr %pool, i32 0, i32 6
-  %spinsp = getelementptr %Pool, ptr %pool, i32 0, i32 7
+  %spinsp = getelementptr %Pool, ptr %pool, i32 0, i32 16
   %spins = load i64, ptr %spinsp, align 8
+  %limitp = getelementptr %Pool, ptr %pool, i32 0, i32 7
   %sharesp = getelementptr %Pool, ptr %pool, i32 0, i32 3
   %shares = load i64, ptr %sharesp, align 8
   %numbered = getelementptr %Pool, ptr %pool, i32 0, i32 10
@@ -569,16 +734,23 @@ entry:
   br label %idle
 idle:
   %seen = phi i64 [ 0, %entry ], [ %current, %enter ], [ %current, %join ]
+  %start = call i64 @now()
+  %until = add i64 %start, %spins
   br label %spin
 spin:
-  %tries = phi i64 [ 0, %idle ], [ %tried, %again ]
+  %tries = phi i64 [ 0, %idle ], [ %tried, %again ], [ %tried, %clock ]
   %g = load atomic i64, ptr %generation acquire, align 8
   %new = icmp ne i64 %g, %seen
   br i1 %new, label %work, label %wait
 wait:
   %tried = add i64 %tries, 1
-  %tired = icmp sge i64 %tried, %spins
-  br i1 %tired, label %sleep, label %again
+  %low = and i64 %tried, 63
+  %look = icmp eq i64 %low, 0
+  br i1 %look, label %clock, label %again
+clock:
+  %now = call i64 @now()
+  %tired = icmp sgt i64 %now, %until
+  br i1 %tired, label %sleep, label %spin
 again:
   @PAUSE@
   br label %spin
@@ -617,7 +789,10 @@ run:
 enter:
   %inside = phi i64 [ %waiting, %run ], [ %found, %try ]
   %shut = icmp slt i64 %inside, 4294967296
-  br i1 %shut, label %idle, label %try
+  %limit = load atomic i64, ptr %limitp monotonic, align 8
+  %more_than = icmp sge i64 %me, %limit
+  %out = or i1 %shut, %more_than
+  br i1 %out, label %idle, label %try
 try:
   %more = add i64 %inside, 1
   %swap = cmpxchg ptr %gate, i64 %inside, i64 %more acq_rel acquire
@@ -630,8 +805,9 @@ join:
   %count = load i64, ptr %countp, align 8
   %runp = getelementptr %Pool, ptr %pool, i32 0, i32 2
   %number = load i64, ptr %runp, align 8
-  call void @walk(ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %number)
-  %f = atomicrmw sub ptr %gate, i64 1 acq_rel
+  call void @walk(ptr %pool, ptr %commands, i64 %count, i64 %me, i64 %shares, i64 %number)
+  %f = atomicrmw sub ptr %gate, i64 1 seq_cst
+  call void @tell(ptr %pool)
   br label %idle
 leave:
   ret ptr null
@@ -643,14 +819,18 @@ define i64 @onert_pool_start(ptr %pool, i64 %threads, i64 %spins, ptr %workers) 
 entry:
   %workersp = getelementptr %Pool, ptr %pool, i32 0, i32 11
   store ptr %workers, ptr %workersp, align 8
-  %spinsp = getelementptr %Pool, ptr %pool, i32 0, i32 7
+  %spinsp = getelementptr %Pool, ptr %pool, i32 0, i32 16
   store i64 %spins, ptr %spinsp, align 8
+  %spinp = getelementptr %Pool, ptr %pool, i32 0, i32 14
+  store i64 %spins, ptr %spinp, align 8
   %sharesp = getelementptr %Pool, ptr %pool, i32 0, i32 3
   store i64 %threads, ptr %sharesp, align 8
-  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 13
-  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 14
+  %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 18
+  %condition = getelementptr %Pool, ptr %pool, i32 0, i32 19
   %a = call i32 @pthread_mutex_init(ptr %mutex, ptr null)
   %b = call i32 @pthread_cond_init(ptr %condition, ptr null)
+  %within = getelementptr %Pool, ptr %pool, i32 0, i32 20
+  %c = call i32 @pthread_cond_init(ptr %within, ptr null)
   br label %more
 more:
   %n = phi i64 [ 1, %entry ], [ %n2, %started ]

@@ -15,7 +15,7 @@
 
 declare i32 @getpid()
 declare void @onert_run(ptr, i64)
-declare void @onert_pool_run(ptr, ptr, i64)
+declare void @onert_pool_run(ptr, ptr, i64, ptr)
 declare i64 @onert_pool_start(ptr, i64, i64, ptr)
 declare void @onert_pool_stop(ptr)
 
@@ -40,7 +40,7 @@ clear:
   %end = icmp eq i64 %next, 320
   br i1 %end, label %start, label %clear
 start:
-  %threads = call i64 @onert_pool_start(ptr @onert.pool, i64 @THREADS@, i64 20000, ptr @onert.workers)
+  %threads = call i64 @onert_pool_start(ptr @onert.pool, i64 @THREADS@, i64 100000, ptr @onert.workers)
   store i32 %process, ptr @onert.owner, align 4
   br label %run
 run:
@@ -71,7 +71,7 @@ following:
   %last = icmp eq i64 %after, %count
   br i1 %last, label %share, label %command
 share:
-  call void @onert_pool_run(ptr @onert.pool, ptr %commands, i64 %count)
+  call void @onert_pool_run(ptr @onert.pool, ptr %commands, i64 %count, ptr null)
   store atomic i32 0, ptr @onert.busy release, align 4
   ret void
 }
