@@ -113,7 +113,8 @@ TRIALS = {
     "a little faster together": ({0: 100 * US, 1: 105 * US}, 6, 0),
     "alike": ({0: 100 * US, 1: 100 * US}, 6, 0),
     "a little faster alone": ({0: 105 * US, 1: 100 * US}, 6, 0),
-    "a tenth faster alone": ({0: 110 * US, 1: 100 * US}, 6, 1),
+    "a tenth faster alone": ({0: 110 * US, 1: 100 * US}, 6, 0),
+    "a fifth faster alone": ({0: 120 * US, 1: 100 * US}, 6, 1),
     "twice as fast alone": ({0: 200 * US, 1: 100 * US}, 3, 1),
     "long runs": ({0: 90 * MILLISECOND, 1: 30 * MILLISECOND}, 3, 1),
 }

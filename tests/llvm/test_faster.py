@@ -11,9 +11,11 @@ import pytest
 import onert
 from onert.backend import Part
 from onert_llvm.runtime import faster
-from onert_llvm.runtime.faster import LEAST, MEASURED, MOST, Faster
+from onert_llvm.runtime.faster import LEAST, MEASURED, MOST, WARM_RUNS, WARMING, Faster
 
-TRIAL = 2 * MEASURED
+TRIAL = WARM_RUNS + 2 * MEASURED
+WAYS = "b" * WARM_RUNS + "bt" * MEASURED
+"""Which ways the runs of a comparison go."""
 
 
 class Machine:
@@ -49,33 +51,41 @@ class Way:
 )
 def test_runs_go_side_by_side_where_that_is_clearly_faster(in_turn: int, beside: int, way: str) -> None:
     machine = Machine(in_turn, beside)
-    assert machine.runs(TRIAL) == "bt" * MEASURED
+    assert machine.runs(TRIAL) == WAYS
     assert machine.runs(LEAST) == way * LEAST
+
+
+@pytest.mark.parametrize("warm", [1, 3, WARM_RUNS])
+def test_threads_that_sleep_are_woken_before_a_comparison(warm: int) -> None:
+    """Runs side by side take long until other threads are there, and those are not compared."""
+    machine = Machine(WARMING, WARMING // warm)
+    assert machine.runs(warm + 2 * MEASURED + 1) == "b" * warm + "bt" * MEASURED + ("t" if warm == 1 else "b")
 
 
 def test_comparisons_are_rarer_while_their_outcome_stays() -> None:
     machine = Machine(100, 50)
     between = LEAST
     while between <= MOST:
-        assert machine.runs(TRIAL + between) == "bt" * MEASURED + "b" * between
+        assert machine.runs(TRIAL + between) == WAYS + "b" * between
         between *= 2
     for _ in range(2):
-        assert machine.runs(TRIAL + MOST) == "bt" * MEASURED + "b" * MOST
+        assert machine.runs(TRIAL + MOST) == WAYS + "b" * MOST
 
 
 def test_a_machine_that_changes_is_followed() -> None:
     machine = Machine(100, 50)
     machine.runs(2 * TRIAL + LEAST + 2 * LEAST)
     machine.takes = [100, 130]
-    assert machine.runs(TRIAL + LEAST) == "bt" * MEASURED + "t" * LEAST
+    assert machine.runs(TRIAL + LEAST) == WAYS + "t" * LEAST
     machine.takes = [100, 80]
-    assert machine.runs(TRIAL + LEAST) == "bt" * MEASURED + "b" * LEAST
+    assert machine.runs(TRIAL + LEAST) == WAYS + "b" * LEAST
 
 
 @pytest.mark.parametrize("late", [0, 1, MEASURED // 2])
 def test_a_few_late_runs_decide_nothing(late: int) -> None:
     machine = Machine(100, 50)
-    for at in range(TRIAL):
+    machine.runs(WARM_RUNS)
+    for at in range(2 * MEASURED):
         machine.takes[1] = 100_000 if at // 2 < late else 50
         machine.runs(1)
     assert machine.runs(LEAST) == "b" * LEAST
@@ -94,7 +104,7 @@ def test_a_run_that_was_broken_off_is_not_counted() -> None:
         machine.call()
     machine.call._ways = good
     machine.takes[1] = 50
-    assert machine.runs(TRIAL + LEAST) == "bt" * MEASURED + "b" * LEAST
+    assert machine.runs(TRIAL + LEAST) == WAYS + "b" * LEAST
 
 
 def test_who_watches_sees_the_plan() -> None:
@@ -112,6 +122,7 @@ def test_both_ways_give_the_linear_executors_bits(
         return made[-1]
 
     monkeypatch.setattr(faster, "Faster", kept)
+    monkeypatch.setattr(faster, "WARM_RUNS", 0)
     graphs = package()
     programs = [onert.compile(graphs, executor=name, num_threads=2) for name in ("Linear", "Parallel")]
     rng = np.random.default_rng(0)

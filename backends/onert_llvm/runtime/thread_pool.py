@@ -13,7 +13,7 @@ from onert.backend.tasks import finish
 from onert.ir import Array
 
 _SPIN = 100_000
-"""The most nanoseconds that a thread spins before it sleeps: a worker until the next run, and who waits within one."""
+"""The nanoseconds that a worker spins after a run before it sleeps; within a run a thread spins twice as long at most."""
 
 
 _UNSTOPPED: dict[int, tuple[Array, Array]] = {}

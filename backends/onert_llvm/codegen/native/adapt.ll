@@ -278,8 +278,8 @@ next:
   %pair = icmp ne i64 %odd, 0
   br i1 %pair, label %weigh, label %done
 weigh:
-  ; More threads win by an eighth after two windows of each, fewer by a quarter after three; after six, fewer have to be
-  ; faster by a sixteenth.
+  ; More threads win by a sixteenth after two windows of each, fewer by a third after three; after six, fewer have to be
+  ; faster by an eighth: where others come and go, chance speaks for fewer more often than it should.
   %time0 = call i64 @word(ptr %state, i64 5)
   %runs0 = call i64 @word(ptr %state, i64 6)
   %time1 = call i64 @word(ptr %state, i64 7)
@@ -291,13 +291,13 @@ weigh:
   %fewer_now = icmp ugt i64 %mine, %other
   %many = select i1 %fewer_now, i64 %mean1, i64 %mean0
   %few = select i1 %fewer_now, i64 %mean0, i64 %mean1
-  %eighth = lshr i64 %many, 3
-  %many_more = add i64 %many, %eighth
+  %sixteenth = lshr i64 %many, 4
+  %many_more = add i64 %many, %sixteenth
   %many_won = icmp slt i64 %many_more, %few
   %twice = icmp ugt i64 %phase, 4
   %many_early = and i1 %many_won, %twice
-  %quarter = lshr i64 %few, 2
-  %few_more = add i64 %few, %quarter
+  %third = udiv i64 %few, 3
+  %few_more = add i64 %few, %third
   %few_won = icmp slt i64 %few_more, %many
   %thrice = icmp ugt i64 %phase, 6
   %few_early = and i1 %few_won, %thrice
@@ -306,8 +306,8 @@ weigh:
   %decided = or i1 %early, %last
   br i1 %decided, label %decide, label %done
 decide:
-  %sixteenth = lshr i64 %few, 4
-  %few_little = add i64 %few, %sixteenth
+  %eighth = lshr i64 %few, 3
+  %few_little = add i64 %few, %eighth
   %best_few = icmp slt i64 %few_little, %many
   %otherwise = xor i1 %best_few, %fewer_now
   br i1 %otherwise, label %change, label %stay

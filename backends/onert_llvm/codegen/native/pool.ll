@@ -37,7 +37,8 @@
 ; One line, which the caller writes and workers read when a run begins: 0 commands, 1 count, 2 number of the run, 3 shares
 ; of a command, 4 generation, 5 the gate, 6 stop, 7 threads of this run. Then 8 sleepers, 9 threads, 10 threads that have a
 ; number, 11 workers, 12 threads that wait for others within a run, 13 how often these were roused, 14 nanoseconds that such
-; a thread spins, 15 nanoseconds that the caller has slept within runs; 16 the most nanoseconds to spin; 18 mutex, 19
+; a thread spins, 15 nanoseconds that the caller has slept within runs; 16 the most nanoseconds that a
+; worker without a run spins, and half of what one spins within; 18 mutex, 19
 ; condition of workers without a run, 20 of who waits within one. The gate counts the workers inside, plus 2**32 while it is
 ; open.
 %Pool = type { ptr, i64, i64, i64, i64, i64, i64, i64,
@@ -226,7 +227,7 @@ awake:
   call void @forget(ptr %pool, ptr %wait)
   ; Where one had to sleep, others soon have to: they spin for less until runs pass without.
   %shortp = getelementptr %Pool, ptr %pool, i32 0, i32 14
-  store atomic i64 20000, ptr %shortp monotonic, align 8
+  store atomic i64 50000, ptr %shortp monotonic, align 8
   %caller = icmp eq i64 %me, 0
   br i1 %caller, label %add, label %leave
 add:
@@ -617,7 +618,8 @@ joined:
   %spinp = getelementptr %Pool, ptr %pool, i32 0, i32 14
   %spin = load atomic i64, ptr %spinp monotonic, align 8
   %mostp = getelementptr %Pool, ptr %pool, i32 0, i32 16
-  %most = load i64, ptr %mostp, align 8
+  %half = load i64, ptr %mostp, align 8
+  %most = shl i64 %half, 1
   %short = icmp slt i64 %spin, %most
   br i1 %short, label %look, label %done
 look:
@@ -822,7 +824,8 @@ entry:
   %spinsp = getelementptr %Pool, ptr %pool, i32 0, i32 16
   store i64 %spins, ptr %spinsp, align 8
   %spinp = getelementptr %Pool, ptr %pool, i32 0, i32 14
-  store i64 %spins, ptr %spinp, align 8
+  %within_for = shl i64 %spins, 1
+  store i64 %within_for, ptr %spinp, align 8
   %sharesp = getelementptr %Pool, ptr %pool, i32 0, i32 3
   store i64 %threads, ptr %sharesp, align 8
   %mutex = getelementptr %Pool, ptr %pool, i32 0, i32 18
