@@ -61,22 +61,28 @@ def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[
     reports = np.zeros((max(len(lowered.checks), 1), REPORT_BYTES // 8), np.int64)
     place = _Places(lowered, tensors, scratch, reports)
     keep = (scratch, place)
-    run = _bound(kernel, lowered.commands, place, keep)
+    run = _bound(kernel, lowered.commands, place, keep, adapts=not lowered.in_turn)
     if lowered.in_turn:
-        other = _bound(kernel, lowered.in_turn, place, keep)
+        other = _bound(kernel, lowered.in_turn, place, keep, adapts=True)
         run = imports.module("onert_llvm.runtime.faster").Faster(other, run)
     return _Checked(run, lowered.checks, reports) if lowered.checks else run
 
 
-def _bound(kernel: NativeKernel, listed: Sequence[Command], place: _Places, memory: object) -> HasParts:
-    """A call that runs these commands, which keeps the memory alive that they touch."""
+def _bound(
+    kernel: NativeKernel, listed: Sequence[Command], place: _Places, memory: object, *, adapts: bool
+) -> HasParts:
+    """A call that runs these commands, which keeps the memory alive that they touch; `adapts`: with fewer threads where
+    that is faster. What others measure has to stay as it is.
+    """
     commands = [command for command in listed if not is_idle(command, place)]
     program = _Program(kernel, commands, place)
     keep = program, memory
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
 
-    state = np.zeros(_STATE, np.int64)  # of all pieces: what one of them leaves of a worker's time the next begins with
+    state = (
+        np.zeros(_STATE, np.int64) if adapts else None
+    )  # of all pieces: what one of them leaves of a worker's time the next begins with
 
     def together() -> Callable[..., None]:
         return ctypes.CFUNCTYPE(None, pointer, pointer)(kernel.pool["onert_pool_call"])
@@ -225,13 +231,13 @@ class _Together:
         count: int,
         keep: object,
         operations: tuple[int, ...],
-        state: Array,
+        state: Array | None,
     ) -> None:
         self._run = run
         self._operations = operations
         self._kernel = kernel
         self._address = address
-        self._words = np.array([address, count, state.ctypes.data], np.int64)
+        self._words = np.array([address, count, 0 if state is None else state.ctypes.data], np.int64)
         self._call = ctypes.c_void_p(self._words.ctypes.data)
         self._state = state
         self._keep = keep

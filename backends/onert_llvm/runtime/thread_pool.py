@@ -13,7 +13,7 @@ from onert.backend.tasks import finish
 from onert.ir import Array
 
 _SPIN = 100_000
-"""The nanoseconds that a worker spins after a run before it sleeps; within a run a thread spins twice as long at most."""
+"""Nanoseconds that a worker spins after a run before it sleeps; within a run a thread spins twice as long at most."""
 
 
 _UNSTOPPED: dict[int, tuple[Array, Array]] = {}
