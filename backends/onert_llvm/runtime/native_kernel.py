@@ -245,19 +245,9 @@ class _Together:
     @property
     def parts(self) -> tuple[Part, ...]:
         """The commands of each operation by themselves."""
+        some = partial(_Together, self._run, self._kernel, state=None, keep=self._keep)
         return tuple(
-            Part(
-                (at,),
-                _Together(
-                    self._run,
-                    self._kernel,
-                    self._address + skipped,
-                    count,
-                    self._keep,
-                    (at,) * count,
-                    np.zeros(_STATE, np.int64),
-                ),
-            )
+            Part((at,), some(address=self._address + skipped, count=count, operations=(at,) * count))
             for at, skipped, count in _stretches(self._operations)
         )
 
