@@ -164,6 +164,10 @@ def quota_tree(root: Path, files: dict[str, str]) -> Path:
         ("0::/job\n", {"job/cpu.max": "100000 100000\n"}),
         ("0::/job/inner\n", {"job/cpu.max": "50000 100000\n", "job/inner/cpu.max": "max 100000\n"}),
         ("3:cpu,cpuacct:/job\n", {"cpu/job/cpu.cfs_quota_us": "60000\n", "cpu/job/cpu.cfs_period_us": "100000\n"}),
+        (
+            "3:cpu,cpuacct:/job\n",
+            {"cpu,cpuacct/job/cpu.cfs_quota_us": "60000\n", "cpu,cpuacct/job/cpu.cfs_period_us": "100000\n"},
+        ),
         ("1:cpu:/gone\n", {"cpu/cpu.cfs_quota_us": "100000\n", "cpu/cpu.cfs_period_us": "100000\n"}),
     ],
 )

@@ -23,14 +23,16 @@ def available_cpus(cgroups: Path = _CGROUPS, membership: Path = _MEMBERSHIP) -> 
 def _quotas(cgroups: Path, membership: Path) -> Iterator[float]:
     """CPUs' worth of time that each enclosing cgroup grants, of both versions of the interface."""
     for controllers, path in _groups(membership):
-        folder = cgroups if controllers == "" else cgroups / "cpu"
-        inside = (folder / path.lstrip("/")).resolve()
-        for level in (inside, *inside.parents):
-            quota = _version_2(level) if controllers == "" else _version_1(level)
-            if quota is not None:
-                yield quota
-            if level == folder.resolve():
-                break
+        # Version 1 is mounted under its controllers' names, and not everywhere under that of this one alone.
+        folders = (cgroups,) if controllers == "" else dict.fromkeys((cgroups / "cpu", cgroups / controllers))
+        for folder in folders:
+            inside = (folder / path.lstrip("/")).resolve()
+            for level in (inside, *inside.parents):
+                quota = _version_2(level) if controllers == "" else _version_1(level)
+                if quota is not None:
+                    yield quota
+                if level == folder.resolve():
+                    break
 
 
 def _groups(membership: Path) -> Iterator[tuple[str, str]]:
