@@ -78,20 +78,27 @@ Usual = tuple[str, int, Array]
 """An input that is copied: its name, its operand, and the buffer that it is copied to."""
 
 
-def given_again(usual: Sequence[Usual], inputs: Any) -> list[Array] | None:
-    """The arrays that are given, where these are for the same inputs as before, and fit their buffers as they are.
+def given_again(usual: Sequence[Usual], inputs: Any, count: int) -> Sequence[Array] | None:
+    """The arrays that are given, where these are for the same inputs as before, in the order of `usual`, and fit their
+    buffers as they are. `count`: how many inputs there are.
 
     So what has been looked at once is not looked at for each run of a small model.
     """
-    if not usual or type(inputs) is not dict or len(inputs) != len(usual):
+    if not usual:
         return None
-    found = []
-    for name, _, mine in usual:
-        array = inputs.get(name)
+    if type(inputs) is dict:
+        arrays: Sequence[Any] = [inputs.get(name) for name, _, _ in usual]
+    elif (type(inputs) is list or type(inputs) is tuple) and len(usual) == count:
+        arrays = inputs
+    else:
+        return None
+    if len(inputs) != len(usual):
+        return None
+    for at, (_, _, mine) in enumerate(usual):
+        array = arrays[at]
         if type(array) is not np.ndarray or array.shape != mine.shape or array.dtype != mine.dtype:
             return None
-        found.append(array)
-    return found
+    return arrays
 
 
 def named(inputs: Any, infos: Sequence[TensorInfo]) -> list[tuple[int, Any]]:

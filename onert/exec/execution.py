@@ -300,7 +300,7 @@ class Execution:
         """Give inputs by name or in order, run once, and get every output by name; the arrays are the caller's own."""
         self._idle()
         setup = self._runner.setup
-        arrays = None if setup.copied else given_again(setup.usual, inputs)
+        arrays = None if setup.copied else given_again(setup.usual, inputs, len(setup.program.inputs))
         if arrays is None:
             self._give(inputs)
         else:
@@ -318,7 +318,7 @@ class Execution:
             self._reshape({position: array.shape for position, array in found.items()})
         setup = self._runner.setup
         usual: list[Usual] = []
-        for position, array in found.items():
+        for position, array in sorted(found.items()):
             operand = setup.program.main.subgraph.inputs[position]
             setup.copied.pop(position, None)
             if array.dtype == object:
