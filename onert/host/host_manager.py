@@ -10,7 +10,7 @@ from threading import Lock
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Self
-from weakref import finalize
+from weakref import WeakSet, finalize
 
 from onert.compiler import Options
 from onert.ir import ExecutionError, Package
@@ -59,7 +59,8 @@ class HostManager:
         self._changing: set[str] = set()
         """Names of networks that are being added or removed."""
         self._numbers = count(1)
-        self._process = os.getpid()
+        self._is_forked = False
+        _HOSTS.add(self)
         finalize(self, _stop, self._devices)
 
     # ---- networks
@@ -279,15 +280,20 @@ class HostManager:
 
     def _require_own_process(self) -> None:
         """HostError in a child that was forked: devices' threads stayed with the parent, and locks may be held."""
-        if os.getpid() != self._process:
+        if self._is_forked:
             raise HostError("the host stayed with the process that this one was forked from; make one here")
 
     def _network(self, name: str) -> Network:
-        self._require_own_process()
         found = self._networks.get(name)
         if found is None:
+            self._require_own_process()
             raise NetworkNotFoundError(f"there is no network {name!r}")
         return found
+
+    def forget(self) -> None:
+        """After a fork: devices and requests stayed with the parent, and so did networks."""
+        self._is_forked = True
+        self._networks = {}
 
     # ---- numbers, traces, the end
 
@@ -331,7 +337,7 @@ class HostManager:
 
         HostError in a callback of a request, which would wait for itself.
         """
-        if os.getpid() != self._process:
+        if self._is_forked:
             return
         self._dispatcher.close().wait()
         _stop(self._devices)
@@ -364,3 +370,14 @@ def _failed(error: Exception, callback: Callback | None) -> Future[Outputs]:
     if callback is not None:
         callback(future)
     return future
+
+
+_HOSTS: WeakSet[HostManager] = WeakSet()
+
+
+def _forget() -> None:
+    for each in tuple(_HOSTS):
+        each.forget()
+
+
+os.register_at_fork(after_in_child=_forget)

@@ -81,8 +81,8 @@ class Network:
         self.outputs = tuple(value for _, value in dag.outputs)
         self.most_active = most
         """How many requests may be run at a time."""
-        self.active: dict[int, Any] = {}
-        """The requests that are being run, by number: the admission's."""
+        self.active: dict[int, None] = {}
+        """The numbers of the requests that are being run: the admission's."""
         self.waiting: list[tuple[int, int, Any]] = []
         """Requests in the queue, a heap by priority and number: the admission's."""
         self.removed = False
@@ -94,6 +94,7 @@ class Network:
         self._infos = {info.name: info for info, _ in dag.inputs}
         self._plain = [(info.dtype.numpy, info.shape) for info, _ in dag.inputs]
         """The element types and shapes that most inputs have."""
+        self._only = self._plain[0] if len(self._plain) == 1 else None
         self._names = tuple(info.name for info, _ in dag.outputs)
         only = self.nodes[0].node if len(self.nodes) == 1 else None
         self.is_single = only is not None and (only.inputs, only.outputs) == (self.inputs, self.outputs)
@@ -112,6 +113,10 @@ class Network:
 
     def checked(self, given: Mapping[str, Any] | Sequence[Any]) -> tuple[Array, ...]:
         """The inputs in order, given by name or in order; ExecutionError for one that is missing, unknown or unfit."""
+        if self._only is not None and type(given) is list and len(given) == 1:  # in half the time of what follows
+            array, (dtype, shape) = given[0], self._only
+            if type(array) is ndarray and array.dtype is dtype and array.shape == shape:
+                return (array,)
         if type(given) is not list and isinstance(given, Mapping):
             if given.keys() != self._infos.keys():
                 raise self._misnamed(given)
@@ -150,4 +155,5 @@ class Network:
 
     def named(self, outputs: Sequence[Array]) -> Outputs:
         """Outputs in order as outputs by name."""
-        return dict(zip(self._names, outputs, strict=True))
+        names = self._names
+        return {names[0]: outputs[0]} if len(names) == len(outputs) == 1 else dict(zip(names, outputs, strict=True))

@@ -18,15 +18,9 @@ from onert.host.network import Network
 from .request import Request
 
 _NONE: tuple[Request, ...] = ()
-
-
-class _Slot(ref[Request]):
-    """The place of a request that is being run; its own once more when the request is dropped without an answer."""
-
-    __slots__ = ("network", "number")
-
-    network: Network
-    number: int
+_NOW = True, _NONE
+_Place = tuple[ref[Request], Network]
+"""Of a request that is being run, in its network."""
 
 
 class Admission:
@@ -40,7 +34,8 @@ class Admission:
     def __init__(self, config: HostConfig) -> None:
         self._config = config
         self._lock = Lock()
-        self._active: dict[int, _Slot] = {}
+        self._most_active = config.max_active_requests
+        self._active: dict[int, _Place] = {}
         self._lost: deque[ref[Request]] = deque()
         self._lines: dict[Network, None] = {}
         """Networks that requests wait for."""
@@ -63,9 +58,12 @@ class Admission:
                 raise NetworkNotFoundError(f"there is no network {network.name!r}")
             if self._lost:
                 self._sweep()
-            if self._has_room(network) and request.start():
-                self._begin(request)
-                return True, _NONE
+            # What follows is `_has_room` and `_begin`, written out: each request for the smallest model pays for it.
+            active, own = self._active, network.active
+            if len(active) < self._most_active and len(own) < network.most_active and request.start():
+                own[request.number] = None
+                active[request.number] = (ref(request, self._lost.append), network)
+                return _NOW
             late: list[Request] = []
             if self._waiting >= self._config.max_queue_size:
                 late = self._expel()
@@ -183,19 +181,16 @@ class Admission:
         return len(self._active) < self._config.max_active_requests and len(network.active) < network.most_active
 
     def _begin(self, request: Request) -> None:
-        slot = _Slot(request, self._lost.append)
-        slot.network = request.network
-        slot.number = request.number
-        request.network.active[request.number] = slot
-        self._active[request.number] = slot
+        request.network.active[request.number] = None
+        self._active[request.number] = (ref(request, self._lost.append), request.network)
 
     def _sweep(self) -> None:
         """Take places back that were lost."""
-        while self._lost:
-            slot = self._lost.popleft()
-            assert isinstance(slot, _Slot)
-            slot.network.active.pop(slot.number, None)
-            self._active.pop(slot.number, None)
+        self._lost.clear()
+        for number, (request, network) in tuple(self._active.items()):
+            if request() is None:
+                network.active.pop(number, None)
+                self._active.pop(number, None)
 
     def _expel(self) -> list[Request]:
         """Waiting requests that are late, out of the queue; those that nobody waits for as well, without a word."""

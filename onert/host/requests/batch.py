@@ -56,7 +56,7 @@ class BatchRequest(Request):
         ]
         if sum(array.nbytes for array in result) > _SHARED:
             each = [[rows.copy() for rows in array] for array in each]
-        return [list(rows) for rows in zip(*each, strict=True)]
+        return list(zip(*each, strict=True))
 
 
 def _stacked(requests: Sequence[Request], size: int) -> tuple[Array, ...]:

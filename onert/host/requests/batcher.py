@@ -44,7 +44,9 @@ class Batcher:
         self._sizes = sorted(networks)
         self._networks = dict(networks)
         self._stacked = stacked
-        self._shapes = [info.shape for info, _ in networks[1].dag.inputs]
+        infos = [info for info, _ in networks[1].dag.inputs]
+        self._shapes = [info.shape for info in infos]
+        self._takes_all = not stacked or all(info.open_shape == info.shape for info in infos)
         self.config = config
         self._most_running = most_running
         self._executor = executor
@@ -62,9 +64,7 @@ class Batcher:
 
     def takes(self, request: Request) -> bool:
         """Whether a request can be run with others: its inputs have the shapes that the network is compiled for."""
-        if not self._stacked:
-            return True
-        return [array.shape for array in request.inputs] == self._shapes
+        return self._takes_all or [array.shape for array in request.inputs] == self._shapes
 
     def add(self, request: Request, *, here: bool) -> None:
         """Run a request, together with others; with `here` on this thread, if it is time and a device borrows it."""
@@ -106,12 +106,17 @@ class Batcher:
             self._alarm.at(oldest + self.config.max_delay, self.look)
             return []
         self._running += 1
-        return [heappop(self._pending)[2] for _ in range(count)]
+        if count < len(self._pending):
+            return [heappop(self._pending)[2] for _ in range(count)]
+        entries, self._pending = self._pending, []
+        entries.sort()  # a heap of what came in order is sorted already, and nothing is done
+        return [entry[2] for entry in entries]
 
     def _run(self, requests: Sequence[Request], *, here: bool) -> None:
         while requests:
             late = [request for request in requests if request.deadline is not None and request.is_late]
-            self._finished([(request, request.late()) for request in late])
+            if late:
+                self._finished([(request, request.late()) for request in late])
             timely = [request for request in requests if request not in late] if late else requests
             if timely:
                 ended, batch = self._begun(timely, here=here)
