@@ -1,4 +1,7 @@
-"""`onert_host`: questions about hosts. `onert_host simulate PLAN` answers what devices would make of requests."""
+"""`onert_host`: questions about hosts.
+
+`onert_host simulate PLAN` answers what devices would make of requests, `onert_host measure PLAN` what runs take here.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,33 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from attrs import asdict
 from rich.console import Console
 from rich.table import Table
 
 from onert import __version__
+from onert.host.simulation.calibration import write
 from onert.host.simulation.model import Outcome
 from onert.host.simulation.plan import load_plan
-from onert.host.simulation.run import fewest_devices, run
+from onert.host.simulation.run import fewest_devices, measure, run
 
 from .exits import ended
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0 when done, 1 when the plan cannot be read or carried out, 2 for wrong usage."""
-    return ended("onert_host", partial(_simulate, parser().parse_args(arguments)))
+    options = parser().parse_args(arguments)
+    return ended("onert_host", partial({"simulate": _simulate, "measure": _measure}[options.command], options))
+
+
+def _measure(options: argparse.Namespace) -> None:
+    found = measure(load_plan(options.plan), options.seconds)
+    write(options.out, found)
+    for name, kept in found.items():
+        for part, seconds in kept.seconds.items():
+            p50, p99 = (float(each) * 1e3 for each in np.percentile(seconds, [50, 99]))
+            print(f"{name}: {len(seconds)} runs of {part} kept a device for {p50:.3f} ms, p99 {p99:.3f} ms")
 
 
 def _simulate(options: argparse.Namespace) -> None:
@@ -72,4 +87,12 @@ def parser() -> argparse.ArgumentParser:
     simulate.add_argument("plan", metavar="PLAN", type=Path, help="a TOML file of devices, networks and requests")
     simulate.add_argument("--p99", type=float, metavar="MS", help="find the fewest devices that hold this latency")
     simulate.add_argument("--json", action="store_true", help="print JSON")
+    measuring = commands.add_parser(
+        "measure",
+        help="what networks take on this machine's devices",
+        description="Measure how long the runs of a plan's networks keep devices of this machine, for simulations.",
+    )
+    measuring.add_argument("plan", metavar="PLAN", type=Path, help="a plan whose devices are those of this machine")
+    measuring.add_argument("--out", type=Path, required=True, metavar="FILE", help="where the times are written (JSON)")
+    measuring.add_argument("--seconds", type=float, default=10.0, help="of each network (10)")
     return out

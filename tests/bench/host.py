@@ -20,18 +20,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from heapq import heapreplace
 from pathlib import Path
 from statistics import median
 from threading import Thread
 from typing import Any
 
 import numpy as np
-from attrs import frozen
 
 import onert
-from onert.host import BatchConfig, DeviceConfig, HostConfig, HostManager, HostTrace
-from onert.host.simulation import Outcome, Station, Workload, simulate
+from onert.host import BatchConfig, DeviceConfig, HostManager
+from onert.host.simulation import Station, Stream, Workload, simulate
+from onert.host.simulation.calibration import FREE, Kept, calibrate, numbers
+from onert.host.simulation.observed import observe
 from onert.ir import Array
 from onert.serve import ServeConfig, Server
 
@@ -39,8 +39,8 @@ DIGITS = Path(__file__).resolve().parent.parent.parent / "nnpackage" / "examples
 ROUNDS = 30
 SECONDS = 0.2
 """Of a round of requests that come at random."""
-PIECES, PIECE = 24, 0.4
-"""Of a stream that is simulated, and the seconds that one takes."""
+PIECES, PIECE = 15, 0.8
+"""Rounds of a stream that is simulated, and the seconds that each takes."""
 REQUESTS = 40
 """Of a round of devices."""
 BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
@@ -48,7 +48,6 @@ BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 MISSES = 3
 PAUSE = 0.0002
 """The least seconds for which the source of requests sleeps: what is due then is sent in one go."""
-FREE = HostConfig(max_active_requests=1 << 20, max_queue_size=1 << 20)
 
 
 def each(call: Callable[[], object], runs: int) -> float:
@@ -273,90 +272,50 @@ def ratio(rates: Sequence[float], others: Sequence[float]) -> float:
 def simulation(model: Path) -> None:
     """Latencies of a Poisson stream at several shares of what two devices can do, measured and simulated.
 
-    How long runs keep their devices is taken from the trace of another stream, of half of what two devices can do. The
-    two take turns, so that both find the machine as it is.
+    How long runs keep their devices is measured as `onert_host measure` does it, with another stream. The two take
+    turns, so that both find the machine as it is, and of each number the median over the rounds is printed.
     """
     package = onert.load(model)
-    inputs = inputs_of(onert.compile(package, num_threads=1))
     with HostManager([DeviceConfig(threads=1) for _ in range(2)], FREE) as host:
-        host.add_network("n", package, copies=2)
+        dag = host.add_network("n", package, copies=2)
+        inputs = [numbers(info, np.random.default_rng(0)) for info, _ in dag.inputs]
         throughput(host, "n", inputs, 100)
         most = median(throughput(host, "n", inputs, 200) for _ in range(5))
         print(f"two devices answer {most:.1f} requests a second")
         gc.collect()
         gc.freeze()
         for share in (0.3, 0.5, 0.7, 0.85):
-            own, apart = [], []
-            for piece in range(PIECES):
-                apart.append(traced(host, inputs, most / 2, piece + PIECES))
-                own.append(traced(host, inputs, most * share, piece))
-            shown(share, own, simulated(own, apart))
+            rounds = []
+            for each in range(PIECES):
+                kept = calibrate(host, "n", PIECE, each + PIECES)
+                stream = Stream(most * share, round(most * share * PIECE), seed=each)
+                seen = observe(host, "n", inputs, stream.arrivals())
+                rounds.append((summary(seen.latencies), simulated(seen.came, kept)))
+            shown(f"at {share:.0%} of the most, {PIECES} rounds of {PIECE:g} s", rounds)
 
 
-@frozen
-class Traced:
-    """A stream that was answered: when requests came, how long they took, and what `kept_by_runs` says."""
-
-    came: Array
-    taken: Array
-    kept: Array
-    after: float
-
-
-def traced(host: HostManager, inputs: Sequence[Array], rate: float, seed: int) -> Traced:
-    """A stream of so many requests a second, answered by the host."""
-    count = round(rate * PIECE)
-    host.start_trace()
-    streamed(host, "n", inputs, np.cumsum(np.random.default_rng(seed).exponential(1 / rate, count)))
-    trace = host.stop_trace()
-    spans = sorted(trace.spans, key=lambda each: each.number)
-    start, end = (np.array([getattr(each, name) for each in spans]) / 1e9 for name in ("start", "end"))
-    return Traced(start - start[0], end - start, *kept_by_runs(trace))
-
-
-def kept_by_runs(trace: HostTrace) -> tuple[Array, float]:
-    """How long each run kept a device: from when the request was there and the first of them free, until it was over. A
-    thread that sleeps takes its time to begin, as long as a run on a busy machine. And how long answers then took."""
-    free = [0] * len({each.device for each in trace.slices})
-    kept, after = [], []
-    runs = sorted(trace.slices, key=lambda each: each.start)
-    for asked, run in zip(sorted(trace.spans, key=lambda each: each.number), runs, strict=True):
-        kept.append((run.end - max(asked.start, heapreplace(free, run.end))) / 1e9)
-        after.append((asked.end - run.end) / 1e9)
-    return np.array(kept), sum(after) / len(after)
-
-
-def simulated(streams: Sequence[Traced], known: Sequence[Traced]) -> Outcome:
-    """What two devices make of streams, one long after the other, if runs keep them as long as others did."""
-    came = np.concatenate([each.came + at * 1e6 for at, each in enumerate(streams)])
-    kept = np.concatenate([np.resize(k.kept, s.came.size) for k, s in zip(known, streams, strict=True)])
-    station = Station("n", (0, 1), {1: tuple(kept.tolist())}, transfers=(median(each.after for each in known),))
+def simulated(came: Array, kept: Kept) -> tuple[float, ...]:
+    """What two devices make of requests if runs keep them as long as others did."""
+    station = Station("n", (0, 1), {1: kept.seconds["n"]}, transfers=(kept.after,))
     (found,) = simulate([Workload("n", (station,), came)], FREE)
-    return found
+    return found.latency_mean, found.latency_p50, found.latency_p90, found.latency_p99
 
 
-def shown(share: float, streams: Sequence[Traced], made: Outcome) -> None:
+def summary(seconds: Array) -> tuple[float, ...]:
+    """The mean, the p50, the p90 and the p99."""
+    return (float(seconds.mean()), *np.percentile(seconds, [50, 90, 99]).tolist())
+
+
+def shown(title: str, rounds: Sequence[tuple[Sequence[float], Sequence[float]]]) -> None:
     """A table of what was measured and what would be."""
-    taken = np.concatenate([each.taken for each in streams]) * 1e3
-    real = (float(taken.mean()), *np.percentile(taken, [50, 90, 99]).tolist())
-    would = (made.latency_mean, made.latency_p50, made.latency_p90, made.latency_p99)
-    print(f"at {share:.0%} of the most, {taken.size} requests:")
-    for name, one, other in zip(("mean", "p50", "p90", "p99"), real, would, strict=True):
-        print(f"  {name:5} measured {one:9.3f} ms  simulated {other * 1e3:9.3f} ms {other * 1e3 / one - 1:+7.1%}")
+    print(f"{title}:")
+    for at, name in enumerate(("mean", "p50", "p90", "p99")):
+        real, would = ([each[side][at] * 1e3 for each in rounds] for side in (0, 1))
+        print(
+            f"  {name:5} measured {median(real):9.3f} ms  simulated {median(would):9.3f} ms "
+            f"{ratio(would, real) - 1:+7.1%}"
+        )
     sys.stdout.flush()
-
-
-def streamed(host: HostManager, name: str, inputs: Sequence[Array], arrivals: Array) -> None:
-    """Requests that come at these seconds, until all are answered."""
-    begun = time.perf_counter()
-    futures = []
-    for when in arrivals.tolist():
-        left = begun + when - time.perf_counter()
-        if left > 0:
-            time.sleep(left)
-        futures.append(host.run_network(name, inputs))
-    for future in futures:
-        future.result()
 
 
 WAYS: dict[str, Callable[..., None]] = {

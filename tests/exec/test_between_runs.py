@@ -255,3 +255,24 @@ def test_memory_of_the_caller_s_counts_from_its_first_aligned_byte(start: int, f
     else:
         with pytest.raises(ExecutionError, match="lie before the first multiple of 64; the program needs"):
             Execution(program, arena=given)
+
+
+def test_a_list_is_of_the_first_inputs_whatever_was_given_last() -> None:
+    b = Builder("n")
+    x, y = (b.input(TensorType(DType.FLOAT32, (4,)), name) for name in "xy")
+    made = b.model([b.add(Binary(BinaryKind.SUB), x, y)])
+    execution = onert.Execution(onert.compile(Package((made,)), num_threads=1))
+
+    def run(given: object) -> float:
+        (found,) = execution.run(given).values()  # type: ignore[arg-type]
+        return float(found[0])
+
+    assert run([ONES * 5, ONES]) == 4
+    assert run((ONES * 6, ONES)) == 5
+    assert run({"y": ONES * 2, "x": ONES * 6}) == 4
+    assert run([ONES * 7, ONES * 2]) == 5
+    assert run({"y": ONES * 3}) == 4
+    assert run([ONES * 8]) == 5
+    assert run([ONES * 9]) == 6
+    with pytest.raises(ExecutionError, match="expected 2"):
+        run([ONES] * 3)

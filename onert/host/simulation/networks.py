@@ -13,6 +13,7 @@ from onert.compiler import Options
 from onert.exec import Execution
 from onert.host.device_config import DeviceConfig, named
 from onert.host.device_manager import CompiledFunction, DeviceManager
+from onert.host.errors import ConfigurationError
 from onert.host.host_config import BatchConfig
 from onert.host.memory import type_bytes
 from onert.host.network import Network
@@ -20,9 +21,9 @@ from onert.host.partitioner.costs import roofline
 from onert.host.partitioner.units import unit_graph
 from onert.host.placement import Wanted, batched, instances, placed
 from onert.ir import Array, Package
-from onert.ir import shape as shapes
 from onert.ir.value import Value
 
+from .calibration import Kept, numbers
 from .model import Station, Workload
 
 _RUNS = 200
@@ -69,12 +70,19 @@ class Link(Value):
 class Timing(Value):
     """What runs take: the roofline's estimate for their device; or, `measured`, the times of runs on this machine, each
     stretched by the ratio of `peak_compute` of their device to that of one here. `overhead` seconds are added to each,
-    which pass between a request and its run, and between that and the answer."""
+    which pass between a request and its run, and between that and the answer. With `kept` runs take as long as others
+    kept devices of a host, and what passes around them is what was measured there."""
 
     measured: bool = False
     overhead: float = 30e-6
+    kept: Kept | None = None
     seconds: float | None = None
     """What a run of an undivided network takes, if that is known."""
+
+    @property
+    def around(self) -> float:
+        """Seconds of a run that are not the network's own."""
+        return self.overhead if self.kept is None else self.kept.around
 
 
 def described(configs: Sequence[DeviceConfig]) -> list[DescribedDevice]:
@@ -123,7 +131,7 @@ def workload(
                 seconds=seconds,
                 parents=network.dag.parents[at],
                 factors=tuple(own[0].info.peak_compute / device.info.peak_compute for device in own),
-                transfers=_transfers(network, at, link, by_name),
+                transfers=_transfers(network, at, link, by_name, 0.0 if timing.kept is None else timing.kept.after),
                 stateful=node.stateful,
             )
         )
@@ -143,21 +151,34 @@ def _of_size(
     network = networks.get(size)
     if network is None:
         single = _of_size(networks, at, 1, device, timing, by_name)
-        return tuple(size * (each - timing.overhead) + timing.overhead for each in single)
+        return tuple(size * (each - timing.around) + timing.around for each in single)
     if timing.seconds is not None and len(network.nodes) == 1:
         return (size * timing.seconds + timing.overhead,)
     node = network.nodes[at]
     program = by_name[node.devices[0].name].programs[node.functions[0]]
-    if timing.measured:
+    if timing.measured or timing.kept is not None:
         stretch = DescribedDevice(DeviceConfig(threads=device.threads)).info.peak_compute / device.info.peak_compute
-        return tuple(float(each * stretch) + timing.overhead for each in measured(program))
+        if timing.kept is not None and size == 1:
+            return tuple(each * stretch for each in _as_kept(node.node.name, timing.kept))
+        return tuple(float(each * stretch) + timing.around for each in measured(program))
     return (sum(roofline(unit_graph(program), device.info)) + timing.overhead,)
+
+
+def _as_kept(name: str, kept: Kept) -> tuple[float, ...]:
+    """How long runs of a sub-network kept devices."""
+    found = kept.seconds.get(name)
+    if found is None:
+        raise ConfigurationError(
+            f"the measured times are of {', '.join(map(repr, kept.seconds))}, expected some of {name!r}: measure this "
+            "plan"
+        )
+    return found
 
 
 def measured(program: Program, runs: int = _RUNS) -> list[float]:
     """Seconds of runs of a program on this thread, after some that do not count."""
     rng = np.random.default_rng(0)
-    inputs = [_numbers(info.shape, info.dtype.numpy, rng) for info in program.inputs]
+    inputs = [numbers(info, rng) for info in program.inputs]
     found: list[float] = []
     with Execution(program) as execution:
         for _ in range(3):
@@ -170,18 +191,15 @@ def measured(program: Program, runs: int = _RUNS) -> list[float]:
     return found
 
 
-def _numbers(shape: shapes.Shape, dtype: np.dtype[np.generic], rng: np.random.Generator) -> Array:
-    known = tuple(d or 1 for d in shape)
-    return rng.uniform(-1, 1, known).astype(dtype) if dtype.kind == "f" else np.zeros(known, dtype)
-
-
-def _transfers(network: Network, at: int, link: Link, by_name: Mapping[str, DescribedDevice]) -> tuple[float, ...]:
-    """What the results of each parent take to a node, or the request's inputs."""
+def _transfers(
+    network: Network, at: int, link: Link, by_name: Mapping[str, DescribedDevice], after: float
+) -> tuple[float, ...]:
+    """What the results of each parent take to a node, or the request's inputs; what its answer takes with these."""
     read = network.nodes[at].inputs
     parents = network.dag.parents[at]
     if not parents:
         given = {value: info.type for info, value in network.dag.inputs}
-        return (link.seconds(sum(type_bytes(given[value]) for value in read)),)
+        return (link.seconds(sum(type_bytes(given[value]) for value in read)) + after,)
     found = []
     for parent in parents:
         node = network.nodes[parent]

@@ -15,6 +15,7 @@ from onert.host.errors import ConfigurationError
 from onert.host.host_config import BatchConfig, HostConfig
 from onert.ir.value import Value
 
+from .calibration import Kept, read
 from .model import Stream
 from .networks import Link, Timing
 
@@ -55,10 +56,10 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
     where something is not understood.
 
     `[[device]]`: as in a file of devices, and `count` for several alike. `[[network]]`: `model`, `name`, `parts`,
-    `copies` (0: as many as there are devices for), `batch`, `batch_delay`, `times` ("roofline" or "measured"),
-    `seconds`, `overhead`, and of its requests `rate` and `requests`, or `trace`, `seed`, `priorities`, `timeout` and
-    `sequences`. `[link]`: `latency`, `bandwidth`. `[host]`: `max_active_requests`, `max_queue_size`, `max_sequences`,
-    `sequence_idle`. Times are seconds.
+    `copies` (0: as many as there are devices for), `batch`, `batch_delay`, `times` ("roofline" or "measured"), `kept`
+    (a file that `onert_host measure` wrote), `seconds`, `overhead`, and of its requests `rate` and `requests`, or
+    `trace`, `seed`, `priorities`, `timeout` and `sequences`. `[link]`: `latency`, `bandwidth`. `[host]`:
+    `max_active_requests`, `max_queue_size`, `max_sequences`, `sequence_idle`. Times are seconds.
     """
     place = Path(path)
     try:
@@ -124,13 +125,13 @@ _COUNT = (0, 10**9)
 
 
 def _network(table: Mapping[str, Any], place: Path, where: str) -> PlannedNetwork:
-    _known(table, {"model", "name", "times", "trace", "priorities", *_NUMBERS}, where)
+    _known(table, {"model", "name", "times", "kept", "trace", "priorities", *_NUMBERS}, where)
     given = {
         name: _number(table[name], f"{where}: {name}", *bounds, whole=whole)
         for name, (bounds, whole) in _NUMBERS.items()
         if name in table
     }
-    texts = {name: table[name] for name in ("model", "name", "times", "trace") if name in table}
+    texts = {name: table[name] for name in ("model", "name", "times", "kept", "trace") if name in table}
     for name, value in texts.items():
         if not isinstance(value, str) or not value:
             raise ConfigurationError(f"{where}: {name} is {value!r:.100}, expected a text")
@@ -139,11 +140,12 @@ def _network(table: Mapping[str, Any], place: Path, where: str) -> PlannedNetwor
     if texts.get("times", "roofline") not in ("roofline", "measured"):
         raise ConfigurationError(f"{where}: times is {texts['times']!r:.100}, expected 'roofline' or 'measured'")
     model = place.parent / texts["model"]
+    name = texts.get("name", model.stem)
     batch = int(given.get("batch", 1))
     timing = Timing()
     return PlannedNetwork(
         model=model,
-        name=texts.get("name", model.stem),
+        name=name,
         stream=Stream(
             rate=given.get("rate", 0.0),
             requests=int(given.get("requests", 0)),
@@ -157,11 +159,22 @@ def _network(table: Mapping[str, Any], place: Path, where: str) -> PlannedNetwor
         batch=BatchConfig(batch, given.get("batch_delay", 0.0)) if batch > 1 else None,
         timing=Timing(
             measured=texts.get("times") == "measured",
+            kept=_kept(place.parent / texts["kept"], name, where) if "kept" in texts else None,
             overhead=given.get("overhead", timing.overhead),
             seconds=given.get("seconds"),
         ),
         timeout=given.get("timeout", float("inf")),
     )
+
+
+def _kept(path: Path, name: str, where: str) -> Kept:
+    """What was measured of a network."""
+    found = read(path)
+    if name not in found:
+        raise ConfigurationError(
+            f"{where}: {path} has times of {', '.join(map(repr, found))}, expected some of {name!r}"
+        )
+    return found[name]
 
 
 def _priorities(given: Any, where: str) -> tuple[int, ...]:

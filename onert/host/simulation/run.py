@@ -6,14 +6,18 @@ from collections.abc import Sequence
 
 import onert
 from onert.host.errors import ConfigurationError
+from onert.host.host_manager import HostManager
 from onert.host.placement import Wanted
 from onert.ir import Package
 
+from .calibration import FREE, Kept, calibrate
 from .model import Outcome
 from .networks import described, workload
 from .plan import Plan
 from .search import fewest
 from .simulate import simulate
+
+_LONGEST = 3600.0
 
 
 def run(plan: Plan, packages: Sequence[Package] | None = None) -> list[Outcome]:
@@ -38,6 +42,24 @@ def run(plan: Plan, packages: Sequence[Package] | None = None) -> list[Outcome]:
         for network, package, arrivals in zip(plan.networks, packages, comings, strict=True)
     ]
     return simulate(works, plan.host)
+
+
+def measure(plan: Plan, seconds: float) -> dict[str, Kept]:
+    """How long the runs of each network of a plan keep its devices, which are those of this machine: measured for so
+    many seconds each. Errors of the devices, of loading, dividing and placing.
+
+    A network is measured alone, and without batches.
+    """
+    if not 0 < seconds <= _LONGEST:
+        raise ConfigurationError(
+            f"networks are measured for {seconds:g} s, expected a time above 0, {_LONGEST:g} at most"
+        )
+    found = {}
+    for network, package in zip(plan.networks, loaded(plan), strict=True):
+        with HostManager(plan.devices, FREE) as host:
+            host.add_network(network.name, package, parts=network.parts, copies=network.copies)
+            found[network.name] = calibrate(host, network.name, seconds)
+    return found
 
 
 def loaded(plan: Plan) -> list[Package]:

@@ -1,0 +1,114 @@
+"""Claims about times that are measured on a host and taken by simulations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from shared_material import REPOSITORY
+
+import onert
+from onert.host import ConfigurationError, DeviceConfig, HostManager, HostTrace
+from onert.host.simulation.calibration import FREE, Kept, calibrate, read, write
+from onert.host.simulation.observed import observed
+from onert.host.trace import Slice
+from onert.tools.host import main
+
+DIGITS = REPOSITORY / "nnpackage" / "examples" / "digits_int8"
+KEPT = Kept({"n": (0.25, 0.5)}, 0.125, 0.0625)
+
+
+def test_a_run_keeps_a_device_from_when_it_could_begin() -> None:
+    """Two devices, four requests: the first run begins late, the third waits for a device, the fourth finds one."""
+    with HostManager([DeviceConfig(threads=1) for _ in range(2)]) as host:
+        dag = host.add_network("n", onert.load(DIGITS), copies=2)
+    runs = [("a", 2, 4), ("b", 3, 7), ("a", 5, 8), ("b", 10, 11)]
+    trace = HostTrace()
+    for number, (came, (device, start, end)) in enumerate(zip((1, 3, 3, 10), runs, strict=True)):
+        trace.slices.append(Slice(1, 1, "", start * 10**9, end * 10**9, "n", device))
+        trace.answered(number, "n", came * 10**9, (end + 1) * 10**9, "")
+    found = observed(trace, dag)
+    assert found.kept["n"].tolist() == [3, 4, 4, 1]
+    assert found.latencies.tolist() == [4, 5, 6, 2]
+    assert (found.came.tolist(), found.after, found.around) == ([0, 2, 2, 9], 1, 0.5)
+
+
+def test_every_part_of_a_network_is_measured() -> None:
+    with HostManager([DeviceConfig(threads=1) for _ in range(2)], FREE) as host:
+        dag = host.add_network("n", onert.load(DIGITS), parts=2)
+        found = calibrate(host, "n", 0.05)
+    assert found.seconds.keys() == {node.name for node in dag.nodes}
+    assert all(times and min(times) > 0 for times in found.seconds.values())
+    assert found.after > 0
+
+
+def test_a_plan_is_measured_and_simulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan, out = tmp_path / "plan.toml", tmp_path / "kept.json"
+    text = (
+        f'[[device]]\ncount = 2\nthreads = 1\n[[network]]\nmodel = "{DIGITS}"\nname = "n"\nrate = 100\nrequests = 50\n'
+    )
+    plan.write_text(text)
+    assert main(["measure", str(plan), "--out", str(out), "--seconds", "0.05"]) == 0
+    assert "kept a device for" in capsys.readouterr().out
+    plan.write_text(f'{text}kept = "kept.json"\nbatch = 2\n')
+    assert main(["simulate", str(plan), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["networks"]
+    assert found["answered"] == 50
+    assert found["latency_p50"] >= min(read(out)["n"].seconds["n"])
+
+
+def test_times_are_read_as_they_were_written(tmp_path: Path) -> None:
+    write(tmp_path / "kept.json", {"n": KEPT})
+    assert read(tmp_path / "kept.json") == {"n": KEPT}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"n": 1}',
+        '{"n": {"seconds": {}, "around": 0, "after": 0}}',
+        '{"n": {"seconds": {"n": []}, "around": 0, "after": 0}}',
+        '{"n": {"seconds": {"n": ["1"]}, "around": 0, "after": 0}}',
+        '{"n": {"seconds": {"n": [NaN]}, "around": 0, "after": 0}}',
+        '{"n": {"seconds": {"n": [-1]}, "around": 0, "after": 0}}',
+        '{"n": {"seconds": {"n": [1]}, "around": 0}}',
+    ],
+)
+def test_a_file_of_no_times_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "kept.json").write_text(text)
+    with pytest.raises(ConfigurationError, match=r"kept\.json"):
+        read(tmp_path / "kept.json")
+
+
+@pytest.mark.parametrize(
+    ("more", "seconds", "told"),
+    [
+        ('kept = "none.json"', "1", "cannot be read"),
+        ('kept = "kept.json"\nname = "m"', "1", "expected some of 'm'"),
+        ("", "0", "expected a time above 0"),
+        ("", "nan", "expected a time above 0"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    more: str, seconds: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "kept.json", {"n": KEPT})
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f'[[device]]\n[[network]]\nmodel = "{DIGITS}"\nrate = 1\nrequests = 1\n{more}\n')
+    assert main(["measure", str(plan), "--out", str(tmp_path / "out.json"), "--seconds", seconds]) == 1
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_times_of_other_parts_are_not_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "kept.json", {"n": KEPT})
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        f'[[device]]\ncount = 2\n[[network]]\nmodel = "{DIGITS}"\nname = "n"\nparts = 2\nrate = 1\nrequests = 1\n'
+        'kept = "kept.json"\n'
+    )
+    assert main(["simulate", str(plan)]) == 1
+    assert "expected some of 'n_part0'" in capsys.readouterr().err
