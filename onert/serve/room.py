@@ -1,4 +1,4 @@
-"""Memory for requests."""
+"""What requests take of the server: memory, and connections."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from .serve_config import ServeConfig
 
 
 class Room:
-    """The bytes of all requests under way, which have a bound."""
+    """The bytes of all requests under way, which have a bound, and how many connections there are over HTTP."""
 
     def __init__(self, limits: ServeConfig) -> None:
         self.limits = limits
         self.taken = 0
+        self.connections = 0
 
     def take(self, nbytes: int) -> None:
         """Account for bytes; ServeError where there is no room."""

@@ -181,7 +181,7 @@ def _bind_calls(calls: grpc.aio.Server, config: ServeConfig) -> int:
 
 def _uvicorn(service: Service, room: Room) -> uvicorn.Config:
     config = room.limits
-    protocol: Any = partial(Connection, config)
+    protocol: Any = partial(Connection, room)
     return uvicorn.Config(
         application(service, room),
         http=protocol,

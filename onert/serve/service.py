@@ -37,6 +37,8 @@ EXTENSIONS = (
 )
 _LEND = 100e-6
 """Seconds of a run that the event loop makes by itself: to tell a device's thread would take as long."""
+_LEND_ALONE = 2e-3
+"""The same where there is one connection: nobody else waits meanwhile, but one who connects at that moment."""
 _LOGGER = logging.getLogger("onert.serve")
 
 
@@ -111,9 +113,9 @@ class Service:
         finally:
             self.under_way -= 1
 
-    async def infer(self, name: str, version: str, asked: Asked) -> Answer:
+    async def infer(self, name: str, version: str, asked: Asked, *, alone: bool = False) -> Answer:
         """The answer to an inference; errors of the host, and ServeError where its inputs or outputs are not the
-        model's."""
+        model's. `alone`: nobody else is connected the same way."""
         self.require(name, version)
         wanted = wishes(asked.parameters)
         if wanted.begins and wanted.sequence is not None:
@@ -122,8 +124,9 @@ class Service:
         infos = [info for info, _ in dag.outputs]
         chosen = _chosen(name, infos, asked.outputs)
         timeout = min(self._timeout, wanted.timeout or self._timeout)
+        lend = _LEND_ALONE if alone and self.under_way == 1 else _LEND
         future = self.host.run_network(
-            name, asked.inputs, priority=wanted.priority, timeout=timeout, sequence=wanted.sequence, lend=_LEND
+            name, asked.inputs, priority=wanted.priority, timeout=timeout, sequence=wanted.sequence, lend=lend
         )
         outputs = future.result() if future.done() else await _result(future)
         if wanted.ends and wanted.sequence is not None:

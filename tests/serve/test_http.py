@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,9 +14,10 @@ import pytest
 from patience import PATIENCE
 
 import onert
+from onert.host import DeviceConfig, HostManager
 from onert.serve import Server
-from serve.asking import IMAGE, INFER, SCORES, X, ask, exchange, request, right
-from serve.conftest import DIGITS
+from serve.asking import IMAGE, INFER, SCORES, X, answer, ask, exchange, request, right
+from serve.conftest import DIGITS, FREE
 
 client = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
 
@@ -185,3 +187,21 @@ def test_what_cannot_be_answered_is_refused_with_a_reason(
     found, _, body = exchange(port(server), data)
     assert (found, message in json.loads(body)["error"]) == (status, True), body
     assert ask(port(server), "GET", "/v2/health/ready") == (200, {"ready": True})
+
+
+def test_the_server_s_thread_runs_longer_for_a_client_that_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    lent: list[float] = []
+    with HostManager([DeviceConfig(threads=1)]) as host, Server(host, {"digits": DIGITS}, FREE) as own:
+        run = host.run_network
+
+        def spied(name: str, inputs: Any, *, lend: float, **more: Any) -> Any:
+            lent.append(lend)
+            return run(name, inputs, lend=lend, **more)
+
+        monkeypatch.setattr(host, "run_network", spied)
+        with socket.create_connection(("127.0.0.1", port(own)), PATIENCE) as first:
+            first.sendall(request("POST", INFER, json.dumps(right()).encode()))
+            assert answer(first)[0] == 200
+            assert ask(port(own), "POST", INFER, right())[0] == 200
+    assert len(lent) == 2
+    assert lent[0] > lent[1] > 0

@@ -9,7 +9,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from onert.serve.serve_config import ServeConfig
+from onert.serve.room import Room
 
 
 class Connection(HttpToolsProtocol):
@@ -21,9 +21,10 @@ class Connection(HttpToolsProtocol):
     - An answer that is not read within `body_timeout`: the end.
     """
 
-    def __init__(self, limits: ServeConfig, **more: Any) -> None:
+    def __init__(self, room: Room, **more: Any) -> None:
         super().__init__(**more)
-        self._limits = limits
+        self._room = room
+        self._limits = room.limits
         self._timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
         self._in_headers = True
@@ -34,12 +35,14 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._room.connections += 1
         if len(self.connections) > self._limits.max_connections:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, f"{len(self.connections) - 1} connections are open")
             return
         self._arm(self._limits.header_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._room.connections -= 1
         self._disarm()
         if self._write_timer is not None:
             self._write_timer.cancel()

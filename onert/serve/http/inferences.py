@@ -62,7 +62,7 @@ class Inferences:
                     asked, form = await asyncio.to_thread(json_form.read, body, length)
                 else:
                     asked, form = self._reader.read(body, length)
-                answer = await self._service.infer(name, version, asked)
+                answer = await self._service.infer(name, version, asked, alone=self._room.connections == 1)
             nbytes = sum(array.nbytes for each, _, array in answer.outputs if not form.is_binary(each))
             if nbytes > _LARGE:
                 pieces, head = await asyncio.to_thread(json_form.written, answer, form)
