@@ -1,7 +1,7 @@
 """`onert_serve` beside a plain FastAPI server over ONNX Runtime: requests a second, and latencies, of ONNX models.
 
     pip install fastapi
-    python tests/bench/serving.py MODEL.onnx[:SHAPE] ... [--seconds 1] [--rounds 5] [--clients 1,2,4,8,16]
+    python tests/bench/serving.py MODEL.onnx[:SHAPE] ... [--seconds 0.5] [--rounds 7] [--clients 1,2,4,8,16]
 
 Both are processes of their own with the same HTTP server (uvicorn, httptools, uvloop), take the input's bytes and give
 the outputs', and run the model on all processors, one thread a request. The same clients ask both in turn, each on a
@@ -270,8 +270,8 @@ def asked(text: str) -> tuple[Path, list[int] | None]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", type=asked, nargs="+", metavar="MODEL.onnx[:SHAPE]")
-    parser.add_argument("--seconds", type=float, default=1.0, help="of a round (1)")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.5, help="of a round (0.5)")
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--clients", default="1,2,4,8,16")
     arguments = parser.parse_args()
     for model, shape in arguments.models:
