@@ -290,7 +290,7 @@ class HostManager:
             raise NetworkNotFoundError(f"there is no network {name!r}")
         return found
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """After a fork: devices and requests stayed with the parent, and so did networks."""
         self._is_forked = True
         self._networks = {}
@@ -377,7 +377,7 @@ _HOSTS: WeakSet[HostManager] = WeakSet()
 
 def _forget() -> None:
     for each in tuple(_HOSTS):
-        each.forget()
+        each._forget()
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -61,8 +61,8 @@ class Admission:
             # What follows is `_has_room` and `_begin`, written out: each request for the smallest model pays for it.
             active, own = self._active, network.active
             if len(active) < self._most_active and len(own) < network.most_active and request.start():
-                own[request.number] = None
                 active[request.number] = (ref(request, self._lost.append), network)
+                own[request.number] = None
                 return _NOW
             late: list[Request] = []
             if self._waiting >= self._config.max_queue_size:
@@ -181,16 +181,19 @@ class Admission:
         return len(self._active) < self._config.max_active_requests and len(network.active) < network.most_active
 
     def _begin(self, request: Request) -> None:
-        request.network.active[request.number] = None
+        """`_active` first, and last where a request leaves: what is there is swept, if an interrupt drops it."""
         self._active[request.number] = (ref(request, self._lost.append), request.network)
+        request.network.active[request.number] = None
 
     def _sweep(self) -> None:
         """Take places back that were lost."""
-        self._lost.clear()
+        seen = len(self._lost)
         for number, (request, network) in tuple(self._active.items()):
             if request() is None:
                 network.active.pop(number, None)
                 self._active.pop(number, None)
+        for _ in range(seen):
+            self._lost.popleft()
 
     def _expel(self) -> list[Request]:
         """Waiting requests that are late, out of the queue; those that nobody waits for as well, without a word."""
