@@ -28,42 +28,62 @@ def pack_f32(weights: Array, columns: Columns, isa: Isa) -> Array:
     reads on into the next row, whose elements fall into lanes that nobody stores, and zeros follow the last row. So is
     what is left for the last panel where `columns` are padded.
     """
-    taps, depth, n = weights.shape if weights.ndim == 3 else (1, *weights.shape)
-    w = np.asarray(weights, np.float32).reshape(taps * depth, n)
+    n = weights.shape[-1]
+    w = np.asarray(weights, np.float32).reshape(-1, n)
+    packed, parts = _panels_f32(len(w), n, columns, isa)
+    for first, part in parts:
+        part[:] = w[:, first : first + part.shape[1]]
+    return packed
+
+
+def _panels_f32(rows: int, n: int, columns: Columns, isa: Isa) -> tuple[Array, list[tuple[int, Array]]]:
+    """Room for packed weights, and in it the panels: the first column of each, and its elements `[rows, columns]`."""
     width, tail = columns.vectors * isa.f32, (columns.vectors if columns.padded else columns.tail) * isa.f32
     full = n // width if width else 0
     rest = n - full * width
-    packed = zeros(taps * depth * n + (tail - rest if rest else 0), np.float32)
-    split = full * width * taps * depth
-    if full:
-        packed[:split].reshape(full, -1, width)[:] = w[:, : full * width].reshape(-1, full, width).transpose(1, 0, 2)
+    packed = zeros(rows * n + (tail - rest if rest else 0), np.float32)
+    split = full * width * rows
+    parts = list(enumerate(packed[:split].reshape(full, rows, width))) if full else []
+    found = [(number * width, part) for number, part in parts]
     if rest:
-        packed[split : taps * depth * n].reshape(-1, rest)[:] = w[:, full * width :]
-    return packed
+        found.append((full * width, packed[split : rows * n].reshape(rows, rest)))
+    return packed, found
 
 
 @frozen
 class PackWinograd(Value):
-    """Filters `[n, 3, 3, channels]` transformed for a form, then packed as `weights[places, channels, n]`.
-
-    They are transformed in float64 and rounded once.
-    """
+    """Filters `[n, 3, 3, channels]` transformed for a form, packed as `weights[places, channels, n]` are."""
 
     form: Form
 
     def __call__(self, filters: Array, columns: Columns, isa: Isa) -> Array:
         n, _, _, channels = filters.shape
-        matrix = np.kron(self.form.weights, self.form.weights)
-        weights = np.empty((self.form.places, channels, n), np.float32)
-        for first in range(0, channels, _CHANNELS):
-            some = filters[..., first : first + _CHANNELS].reshape(n, WINDOW**2, -1)
-            wide = some.transpose(1, 2, 0).reshape(WINDOW**2, -1).astype(np.float64)
-            weights[:, first : first + _CHANNELS] = (matrix @ wide).reshape(self.form.places, -1, n)
-        return pack_f32(weights, columns, isa)
+        points = self.form.points
+        packed, parts = _panels_f32(self.form.places * channels, n, columns, isa)
+        for first, part in parts:
+            width = part.shape[1]
+            some = filters[first : first + width].reshape(width, WINDOW**2, channels)
+            window = np.ascontiguousarray(some.transpose(1, 2, 0)).reshape(WINDOW, WINDOW, channels, width)
+            rows = np.empty((points, WINDOW, channels, width), np.float32)
+            self._along(window, rows)
+            self._along(rows.swapaxes(0, 1), part.reshape(points, points, channels, width).swapaxes(0, 1))
+        return packed
 
-
-_CHANNELS = 64
-"""How many channels of filters are transformed at a time."""
+    def _along(self, window: Array, out: Array) -> None:
+        """The transform along the first axis. Points of both signs share what is even in them."""
+        one, _, three = window
+        weights = self.form.weights
+        np.multiply(one, np.float32(weights[0][0]), out=out[0])
+        out[-1] = three
+        odd = np.empty(one.shape, np.float32)
+        for i in range(1, self.form.points - 1, 2):
+            first, second, third = (np.float32(w) for w in weights[i])
+            np.multiply(one, first, out=out[i])
+            np.multiply(three, third, out=odd)
+            out[i] += odd
+            np.multiply(window[1], second, out=odd)
+            np.subtract(out[i], odd, out=out[i + 1])
+            out[i] += odd
 
 
 def panel_bytes_f32(taps: int, depth: int, columns: Columns, isa: Isa) -> int:
