@@ -22,10 +22,14 @@ API_VERSION = 2
 
 @frozen
 class Settings(Value):
-    """What the user chose that concerns backends; `extra` holds keys that only one backend knows."""
+    """What the user chose that concerns backends; `extra` holds keys that only one backend knows.
+
+    With a `precision` of "fast" a backend may take algorithms that round more than the sums of all terms do.
+    """
 
     num_threads: int = 1
     target: str = "native"
+    precision: str = "exact"
     extra: Mapping[str, str] = field(factory=dict)
 
 

@@ -12,7 +12,7 @@ from attrs import evolve, field, fields, frozen
 
 from onert.backend import Settings
 from onert.backend.planner import PLANNERS
-from onert.compiler.settings.config_keys import EXECUTORS, PREFIX, parse, without_effect
+from onert.compiler.settings.config_keys import EXECUTORS, PRECISIONS, PREFIX, parse, without_effect
 from onert.compiler.settings.option_types import as_set, path_text, tupled, wrong_type
 from onert.ir import OnertWarning, OptionError
 from onert.ir.process import imports
@@ -44,6 +44,8 @@ class Options(Value):
     - `extensions`: passes and decompositions of others, each an `Extension`, the name of an entry point `onert.passes`,
       or an import path `module:NAME`; a program that they have a part in is not cached
     - `target`: what backends generate code for: "native", or a target triple
+    - `precision`: "exact": results are as near to the true ones as sums of all terms are; "fast": convolutions may
+      take algorithms that round more, up to 2e-5 of the range of their results
     - `extra`: settings that only one backend knows
     - `workspace_dir`: where files are written and read that have no path of their own
     - `use_scheduler`: backends are chosen by the measured times in `exec_time.json` in the workspace
@@ -71,6 +73,7 @@ class Options(Value):
     disabled_passes: frozenset[str] = field(default=frozenset(), converter=as_set)
     extensions: tuple[str | Extension, ...] = field(default=(), converter=tupled)
     target: str = "native"
+    precision: str = "exact"
     extra: Mapping[str, str] = field(factory=dict)
     workspace_dir: str = field(default=".", converter=path_text)
     use_scheduler: bool = False
@@ -87,7 +90,7 @@ class Options(Value):
             rest = wrong_type(each.name, getattr(self, each.name))
             if rest is not None:
                 raise OptionError(each.name, rest)
-        for name, allowed in (("executor", EXECUTORS), ("planner", tuple(PLANNERS))):
+        for name, allowed in (("executor", EXECUTORS), ("planner", tuple(PLANNERS)), ("precision", PRECISIONS)):
             if getattr(self, name) not in allowed:
                 raise OptionError(name, f"is {getattr(self, name)!r}, expected one of {', '.join(allowed)}")
         if not 1 <= self.num_threads <= MAX_THREADS:
@@ -141,7 +144,7 @@ class Options(Value):
     @property
     def settings(self) -> Settings:
         """What backends are told."""
-        return Settings(num_threads=self.num_threads, target=self.target, extra=self.extra)
+        return Settings(self.num_threads, self.target, self.precision, self.extra)
 
 
 def recordings(options: Options) -> dict[str, str]:

@@ -50,6 +50,7 @@ class Lowering:
     def __init__(self, subgraph: Subgraph, isa: Isa, settings: Settings) -> None:
         self.subgraph = subgraph
         self.isa = isa
+        self.settings = settings
         self.threads = settings.num_threads
         self._commands: list[Command] = []
         self._beside: list[Command] = []

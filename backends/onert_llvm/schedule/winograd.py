@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from math import inf
 
 from attrs import frozen
 
@@ -56,22 +57,39 @@ class Layer(Value):
     isa: Isa
 
 
-def pays(layer: Layer, total: int, rows: int) -> bool:
-    """Whether a layer of `total` tiles and `rows` outputs is estimated to be faster so; both may be symbolic."""
-    if layer.isa.small or layer.channels < layer.isa.f32 or layer.n < layer.isa.f32:
-        return False
-    return bool(decided(_Pays(layer), total, rows))
+def tiles(form: Form, images: int, out: tuple[int, int]) -> tuple[int, int, int]:
+    """How many tiles outputs make: in all, down a picture, and across."""
+    down, across = (-(-size // form.outputs) for size in out)
+    return images * down * across, down, across
+
+
+def chosen(forms: Sequence[Form], channels: int, n: int, isa: Isa, images: int, out: tuple[int, int]) -> Layer | None:
+    """The layer by the form that is estimated to be the fastest; None if the windows term by term are.
+
+    The number of images and the size of the outputs may be symbolic.
+    """
+    if isa.small or channels < isa.f32 or n < isa.f32:
+        return None
+    layers = tuple(Layer(form, channels, n, isa) for form in forms)
+    number: int = decided(_Choice(layers), images, *out)
+    return layers[number] if number < len(layers) else None
 
 
 @frozen
-class _Pays(Value):
-    layer: Layer
+class _Choice(Value):
+    """Which of some layers takes the fewest cycles, the number of all if the windows term by term do."""
 
-    def __call__(self, total: int, rows: int) -> bool:
-        layer = self.layer
-        found = [cycles for cycles, *_ in _candidates(layer, total)]
-        direct = packed_cycles(Shape(rows, layer.n, WINDOW**2 * layer.channels), layer.isa)
-        return bool(found) and min(found) < _WORTH * direct
+    layers: tuple[Layer, ...]
+
+    def __call__(self, images: int, height: int, width: int) -> int:
+        costs = []
+        for layer in self.layers:
+            total, _, _ = tiles(layer.form, images, (height, width))
+            costs.append(min((cycles for cycles, *_ in _candidates(layer, total)), default=inf))
+        one = self.layers[0]
+        terms = Shape(images * height * width, one.n, WINDOW**2 * one.channels)
+        costs.append(_WORTH * packed_cycles(terms, one.isa))
+        return costs.index(min(costs))
 
 
 def _candidates(layer: Layer, total: int) -> Iterator[tuple[float, Tile, int]]:

@@ -14,6 +14,7 @@ from onert.ir import CompileError
 from onert.ir.process.cpus import MAX_THREADS
 
 EXECUTORS = ("Linear", "Dataflow", "Parallel")
+PRECISIONS = ("exact", "fast")
 
 PREFIX = "ONERT_"
 """What names begin with in the environment of an application."""
@@ -138,6 +139,7 @@ _VARIABLES: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
     "OP_BACKEND_ALLOPS": ("op_backend_allops", _name),
     "OP_BACKEND_MAP": ("op_backend_map", _map),
     "NUM_THREADS": ("num_threads", _threads),
+    "PRECISION": ("precision", _choice(*PRECISIONS)),
     "WORKSPACE_DIR": ("workspace_dir", _name),
     "USE_SCHEDULER": ("use_scheduler", _flag),
     "TRACING_MODE": ("tracing", _flag),

@@ -29,6 +29,7 @@ class OptionFields(TypedDict, total=False):
     disabled_passes: Set[str]
     extensions: Sequence[str | Extension]
     target: str
+    precision: str
     extra: Mapping[str, str]
     workspace_dir: str | PathLike[str]
     use_scheduler: bool

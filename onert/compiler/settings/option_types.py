@@ -57,6 +57,7 @@ _KINDS: Mapping[str, tuple[Holds, str]] = {
     "disabled_passes": (_texts(frozenset), "a set of names such as {'fold_constants'}"),
     "extensions": (_is(tuple), "a tuple of extensions or of their names such as ('name',)"),
     "target": _TEXT,
+    "precision": _TEXT,
     "extra": (_mapping(_is(str), _is(str)), "a dictionary such as {'name': 'value'}"),
     "workspace_dir": (_is(str), "a path"),
     "use_scheduler": _FLAG,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from onert.backend import Group, Settings
+from onert.backend import Group
 from onert.backend.planner.arrangement import arranged
 from onert.backend.planner.liveness import lifetimes
 from onert.ir import CallTypes, Op, Operation, Subgraph
@@ -184,7 +184,7 @@ class Held:
         graph = self.graph
         groups = self.enclosed.fuse(graph, range(len(graph.operations)))
         self._place(groups)
-        inner = Lowering(graph, self.lowering.isa, Settings(num_threads=self.lowering.threads))
+        inner = Lowering(graph, self.lowering.isa, evolve(self.lowering.settings, num_threads=self.lowering.threads))
         for group in groups:
             self.enclosed.rule(graph, group.operations).lower(inner, group.operations)
         return inner.done()

@@ -13,10 +13,12 @@ from onert_llvm.kernels.contraction.winograd.winograd_f32 import WinogradF32, ro
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.epilogue import Windows
 from onert_llvm.schedule.weight_packing import PackWinograd, panel_bytes_f32, panels
-from onert_llvm.schedule.winograd import MOST_PIECES, Layer, blocks, pays
+from onert_llvm.schedule.winograd import MOST_PIECES, blocks, chosen, tiles
 
-FORM = Form(2)
-"""F(2x2, 3x3) rounds less than the sums of all terms do."""
+FORMS = {"exact": (Form(2),), "fast": (Form(2), Form(4))}
+"""What a precision allows. Results of F(2x2, 3x3) are nearer to the true ones than sums of all terms are, those of
+F(4x4, 3x3) ten times as far as these: up to 1.5e-5 of their range.
+"""
 
 
 def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int) -> bool:
@@ -25,32 +27,32 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int) -> b
     n, *window, channels = filters.shape
     if window != [WINDOW, WINDOW] or geometry.stride != (1, 1) or geometry.dilation != (1, 1):
         return False
-    layer = Layer(FORM, channels, n, lowering.isa)
-    down, across = (-(-size // FORM.outputs) for size in geometry.out)
-    total = geometry.images * down * across
-    if not pays(layer, total, geometry.rows) or not recoverable(filters):
+    forms = FORMS[lowering.settings.precision]
+    layer = chosen(forms, channels, n, lowering.isa, geometry.images, geometry.out)
+    if layer is None or not recoverable(filters):
         return False
+    form, (total, down, across) = layer.form, tiles(layer.form, geometry.images, geometry.out)
     after = windows.after.shared(WINDOW**2 * channels)
-    code = (WinogradF32, FORM, after.epilogue)
+    code = (WinogradF32, form, after.epilogue)
     cut = blocks(layer, total, lowering.threads, lowering.tiles(code))
     lowering.has_code(code, cut.tile)
     count = panels(n, cut.tile.columns, lowering.isa)
     groups = -(-count // cut.group)
-    tiles = -(-total // cut.block) * groups
-    parts = pieces(tiles, lowering.threads, MOST_PIECES)
-    size = room(FORM, cut.tile, cut.block, channels, lowering.isa.f32)
+    work = -(-total // cut.block) * groups
+    parts = pieces(work, lowering.threads, MOST_PIECES)
+    size = room(form, cut.tile, cut.block, channels, lowering.isa.f32)
     (rooms,) = lowering.scratch(parts * size)
-    algorithm = WinogradF32(FORM, cut.tile, after.epilogue)
+    algorithm = WinogradF32(form, cut.tile, after.epilogue)
     slots: dict[str, Slot] = {
         **geometry.slots,
         **after.slots,
-        "b": lowering.packed(filters, cut.tile.columns, PackWinograd(FORM)),
+        "b": lowering.packed(filters, cut.tile.columns, PackWinograd(form)),
         "c": after.place,
         "n": n,
         "k": channels,
         "ldc": ldc,
         "panels": count,
-        "panel_bytes": panel_bytes_f32(FORM.places, channels, cut.tile.columns, lowering.isa),
+        "panel_bytes": panel_bytes_f32(form.places, channels, cut.tile.columns, lowering.isa),
         "input": windows.source,
         "zero": lowering.constant(np.zeros(channels, np.float32)),
         "down": down,
@@ -61,13 +63,13 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int) -> b
         "groups": groups,
         "rooms": rooms.pointer,
         "room": size,
-        "tiles": tiles,
+        "tiles": work,
         "pieces": parts,
     }
     slots = {name: slots[name] for name in algorithm.layout.names}
     flops = 2 * geometry.rows * geometry.taps * channels * n
     reads, touched = (*windows.reads, *after.reads), (rooms, *after.accesses)
-    lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched, parts)
+    lowering.emit(windows.operation, algorithm, slots, work, reads, after.writes, flops, touched, parts)
     return True
 
 
