@@ -110,3 +110,21 @@ def test_weights_that_are_not_got_back_are_left_to_others(always: list[WinogradF
         subgraph = _layer(x, weights, Padding.SAME)
         same(natively(subgraph, [x], runnable()[-1]), by_meaning(subgraph, [x]), 2e-6)
     assert not always
+
+
+@pytest.mark.parametrize(
+    ("precision", "size", "channels", "n", "outputs"),
+    [
+        ("exact", 56, 64, 64, 2),
+        ("fast", 56, 64, 64, 4),
+        ("exact", 14, 256, 256, 2),
+        ("exact", 2, 64, 64, None),
+        ("fast", 56, 3, 64, None),
+        ("fast", 56, 64, 3, None),
+    ],
+)
+def test_the_cost_decides_by_precision_and_size(
+    precision: str, size: int, channels: int, n: int, outputs: int | None
+) -> None:
+    found = winograd.chosen(layers.FORMS[precision], channels, n, runnable()[-1], 1, (size, size))
+    assert (None if found is None else found.form.outputs) == outputs
