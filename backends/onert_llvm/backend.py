@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from onert.backend import Backend, Group, Kernel, Sequence, Settings
+from onert.backend import Backend, Group, Kernel, Sequence, Settings, StretchedKernel
 from onert.backend.cache import Cache, default_directory
 from onert.ir import BackendError, CallTypes, Operation
 from onert.ir.process import imports
@@ -18,6 +18,7 @@ from onert_llvm.target.isa import target
 
 if TYPE_CHECKING:
     from onert.backend import Blueprint, ObjectCode
+    from onert.ir.symbolic.trace import Trace
 
 
 class Llvm(Backend):
@@ -53,6 +54,10 @@ class Llvm(Backend):
     def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
         kernel: NativeKernel = _compile().generate(sequence, settings, _store())
         return kernel
+
+    def stretched(self, kernel: Kernel, trace: Trace) -> StretchedKernel | None:
+        made: StretchedKernel | None = _compile().stretch(kernel, trace, _store())
+        return made
 
     def emit_object(self, blueprint: Blueprint, settings: Settings) -> ObjectCode:
         """The object of a blueprint: the code that `generate` would load, with entry points that call it."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Operations
+from functools import partial
 
 from onert.backend import Group, Sequence, Settings
 from onert.backend.cache import Cache
 from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.process import imports
+from onert.ir.symbolic.instructions import NoInstructionError
+from onert.ir.symbolic.trace import Trace
 from onert_llvm.codegen.kernel_abi import KernelSpec, build
 from onert_llvm.codegen.llvm_codegen import assembly
 from onert_llvm.command.command import Lowered
@@ -20,6 +23,7 @@ from onert_llvm.lower.rule import Rule
 from onert_llvm.rules.float_rules import ANY, COMMON, ELEMENT_WISE, FLOATS
 from onert_llvm.runtime.native_kernel import NativeKernel
 from onert_llvm.runtime.serialized_kernel import KeptKernel, kept
+from onert_llvm.runtime.stretched_kernel import StretchedKernel, stretched
 from onert_llvm.target.isa import Isa, target
 
 from .codegen import kernel_compiler
@@ -109,6 +113,14 @@ def generate(sequence: Sequence, settings: Settings, store: Cache) -> NativeKern
         commands = lowered(sequence, isa, settings, making.begin, making.each)
         kernels, walkers = making.finished(commands.specs)
     return NativeKernel(commands, kernels, walkers, settings.num_threads)
+
+
+def stretch(kernel: NativeKernel, trace: Trace, store: Cache) -> StretchedKernel | None:
+    """A kernel with symbolic numbers for all lengths that their trace is for; None where lengths change its code."""
+    try:
+        return stretched(kernel, trace, partial(kernel_compiler.number_functions, target("native"), store))
+    except NoInstructionError:
+        return None
 
 
 def keep(kernel: NativeKernel, store: Cache) -> KeptKernel | None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from onert.ir.process.later import later
 
 from .backend import API_VERSION, Backend, EmitsObject, Settings, ShowsCode
-from .kernel import Group, HasParts, Kernel, Part, Sequence
+from .kernel import Group, HasParts, Kernel, Part, Sequence, Stretched, StretchedKernel
 from .memory import (
     CHANNELS_FIRST,
     HOST,
@@ -20,7 +20,7 @@ from .memory import (
     require_room,
     tensor_bytes,
 )
-from .program import Program, Routine, Step, TensorInfo
+from .program import Program, Routine, Step, Stretch, TensorInfo
 from .tensor import Tensor, Tensors
 
 if TYPE_CHECKING:
@@ -78,6 +78,9 @@ __all__ = [
     "Settings",
     "ShowsCode",
     "Step",
+    "Stretch",
+    "Stretched",
+    "StretchedKernel",
     "Symbol",
     "Tensor",
     "TensorInfo",

@@ -10,10 +10,12 @@ from attrs import field, frozen
 from onert.ir import CallTypes, Operation
 from onert.ir.value import Value
 
-from .kernel import Group, Kernel, Sequence
+from .kernel import Group, Kernel, Sequence, StretchedKernel
 from .memory import HOST, Memory
 
 if TYPE_CHECKING:
+    from onert.ir.symbolic.trace import Trace
+
     from .emission import Blueprint, ObjectCode
 
 API_VERSION = 2
@@ -98,6 +100,12 @@ class Backend:
     def generate(self, sequence: Sequence, settings: Settings) -> Kernel:
         """The kernel of a sequence of supported operations; BackendError if that fails."""
         raise NotImplementedError
+
+    def stretched(self, kernel: Kernel, trace: Trace) -> StretchedKernel | None:
+        """The kernel of a sequence with symbolic dimensions for all lengths that their trace is for, so that a new
+        length asks for no new binding; None where there is none. It may make more conditions of the trace.
+        """
+        return None
 
     def fingerprint(self, settings: Settings) -> str | None:
         """Names all that this backend's answers depend on beside the questions: its own code, the machine.

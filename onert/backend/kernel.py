@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from attrs import frozen
 
-from onert.ir import Context, Operation, Subgraph
+from onert.ir import Array, Context, Operation, Subgraph
 from onert.ir.value import Value
 
 from .tensor import Tensors
+
+if TYPE_CHECKING:
+    from onert.ir.symbolic.instructions import Instructions
 
 
 @frozen
@@ -80,4 +83,35 @@ class Kernel(Protocol):
         raises RuleError or ExecutionError for elements that break a rule; it never reads or writes outside its tensors.
         It may have `parts` (`HasParts`).
         """
+        ...
+
+
+class Stretched(Protocol):
+    """What a `StretchedKernel` binds: it runs for the lengths whose numbers were put last."""
+
+    @property
+    def run(self) -> Callable[[], None]:
+        """What `Kernel.bind` returns."""
+        ...
+
+    def put(self) -> None:
+        """Run with the numbers that are in the registers now, all of whose conditions hold."""
+        ...
+
+
+class StretchedKernel(Protocol):
+    """A kernel for all lengths that a trace is for (`Backend.stretched`), shared by executions like any other."""
+
+    @property
+    def wanted(self) -> tuple[int, ...]:
+        """The numbers of the trace that it needs, by index."""
+        ...
+
+    def followed(self, numbers: Instructions, registers: Array) -> Callable[[], bool]:
+        """A call that follows instructions on these registers, in which the lengths are; False where they have no
+        result for these. It changes no other memory."""
+        ...
+
+    def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Stretched:
+        """The sequence on these tensors, whose memory has room for the longest, to be run with these registers."""
         ...

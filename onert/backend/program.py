@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
@@ -12,9 +13,12 @@ from onert.ir import DType, Quantization, Shape, Subgraph, TensorType
 from onert.ir.errors import printable
 from onert.ir.value import Value
 
-from .kernel import Kernel, Sequence
+from .kernel import Kernel, Sequence, StretchedKernel
 from .memory import HOST, ArenaPlan, Memory
 from .residents import Residents
+
+if TYPE_CHECKING:
+    from onert.ir.symbolic.instructions import Instructions
 
 WORK_OF_A_CALL = 1_500_000
 """Additions that take as long as an executor does to run a subgraph of no operations."""
@@ -105,13 +109,33 @@ class Routine(Value):
         return all(step - 1 in needed for step, needed in enumerate(self.dependencies) if step)
 
 
+@frozen(eq=False)
+class Stretch:
+    """What programs have in common that differ by the lengths of some dimensions alone.
+
+    - `lengths`: where each length is: the position of an input, and an axis
+    - `numbers`: how all else is computed of the lengths, and for which ones it is
+    - `kernels`: that of each step of the entry
+    - `shapes`: of inputs, outputs and what lies in their memory, by operand: for each dimension a register and 0, or -1
+      and the dimension that it always is
+    - `capacities`: the bytes of the largest tensor that comes to lie there, for inputs and outputs
+    """
+
+    lengths: tuple[tuple[int, int], ...]
+    numbers: Instructions
+    kernels: tuple[StretchedKernel, ...]
+    shapes: Mapping[int, tuple[tuple[int, int], ...]]
+    capacities: Mapping[int, int]
+
+
 @frozen
 class Program(Value):
     """A compiled model. It holds no state: any number of executions may run it at once, and share its `residents`.
 
     `specialize` gives the program for other input shapes (by position), from a cache where it was made before.
     What is not known before the run is held to `max_memory` bytes at a time and `max_work` additions for each run.
-    `recordings` are files that every execution writes: "trace", "table" or "minmax", and where.
+    `recordings` are files that every execution writes: "trace", "table" or "minmax", and where. With a `stretch` an
+    execution runs for other lengths too, without another program.
     """
 
     name: str
@@ -128,6 +152,7 @@ class Program(Value):
     max_memory: int | None = None
     max_work: int | None = None
     residents: Residents = field(factory=Residents, eq=False, repr=False)
+    stretch: Stretch | None = field(default=None, eq=False, repr=False)
 
     @property
     def backends(self) -> Mapping[str, int]:

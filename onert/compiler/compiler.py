@@ -40,6 +40,7 @@ from .limits import STEPS, Limits, limits, spend_operations, steps
 from .options import Options, recordings
 from .pipeline import optimize, pass_names
 from .recipes.recipe import Recipes
+from .recipes.stretching import stretch
 from .routine import compile_routine
 
 if TYPE_CHECKING:
@@ -146,7 +147,9 @@ class Compilation:
             }
             return self.compiled(self.entry.reshaped(symbolic), symbolic, symbolic=True)
 
-        program = self.recipes.setdefault(opened, Recipes()).program(static(lengths), compiled)
+        named = {backend.name: backend for backend in self.backends}
+        stretched = partial(stretch, backends=named, lengths=opened)
+        program = self.recipes.setdefault(opened, Recipes()).program(static(lengths), compiled, stretched)
         return None if program is None else evolve(program, specialize=self.specializer(entry, shapes))
 
     def specializer(

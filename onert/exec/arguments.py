@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onert.backend import Program, TensorInfo
+from onert.backend import TensorInfo
 from onert.backend.tensor_names import offered, position_named
 from onert.ir import Array, ExecutionError
 from onert.ir import shape as shapes
@@ -65,13 +65,12 @@ def whole_shape(name: str, shape: object) -> tuple[int, ...]:
     raise ExecutionError(f"input {name!r} is given shape {shape!r}, expected whole numbers such as (1, 8)")
 
 
-def copied(array: Array, program: Program, position: int) -> Array:
+def copied(array: Array, info: TensorInfo) -> Array:
     """An output's elements as an array of the caller's own; ExecutionError if there is no memory for it."""
     try:
         return array.copy()
     except MemoryError as error:
-        name = program.outputs[position].name
-        raise ExecutionError(f"there is no memory for a copy of output {name!r}, {array.nbytes} bytes") from error
+        raise ExecutionError(f"there is no memory for a copy of output {info.name!r}, {array.nbytes} bytes") from error
 
 
 Usual = tuple[str, int, Array]

@@ -8,7 +8,7 @@ from operator import setitem
 from typing import Any
 from weakref import WeakSet, ref
 
-from onert.backend import Program
+from onert.backend import Program, Stretch
 from onert.backend.program import WORK_OF_A_CALL, WORK_OF_A_HANDED_BYTE
 from onert.exec.frames.frame import Frame, Watch
 from onert.ir import Array, ExecutionError
@@ -23,10 +23,16 @@ from .stop import Stop
 
 
 class Instance:
-    """The frames, the variables and the state of one execution; steps that run at a time may ask for them."""
+    """The frames, the variables and the state of one execution; steps that run at a time may ask for them.
 
-    def __init__(self, program: Program, stop: Stop, state: dict[Any, Any], watch: Watch | None) -> None:
+    With a `stretch` the entry's frame, which calls no other subgraph, is for all of its lengths.
+    """
+
+    def __init__(
+        self, program: Program, stop: Stop, state: dict[Any, Any], watch: Watch | None, stretch: Stretch | None = None
+    ) -> None:
         self.program = program
+        self._stretch = stretch
         self._watch = watch
         # Steps that can only follow one another are left to the executor that takes least for each.
         in_turn = program.executor == "Parallel" and all(routine.is_chain for routine in program.routines)
@@ -50,7 +56,10 @@ class Instance:
         runs) has memory of its own.
         """
         routine, context = self.program.routines[subgraph], Context(self, depth + 1)
-        if routine.is_on_host:
+        if self._stretch is not None:
+            stretched = module("onert.exec.frames.stretched")
+            frame: Frame = stretched.StretchedFrame(routine, context, self._executor.run, self._stretch)
+        elif routine.is_on_host:
             frame = Frame(routine, context, self._executor.run, self._watch)
         else:
             elsewhere = module("onert.exec.frames.elsewhere")  # read by those who have such a memory space

@@ -9,9 +9,9 @@ from weakref import finalize
 
 import numpy as np
 
-from onert.backend import Program
+from onert.backend import Program, Stretch
 from onert.backend.tasks import Pool
-from onert.exec.frames.frame import Frame, empty
+from onert.exec.frames.frame import Frame
 from onert.ir import Array, CompileError, ExecutionError
 from onert.ir import shape as shapes
 from onert.ir.process.imports import module
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from onert.exec.observers.watching import Watching
 
     from .asynchronous import RunFuture
+    from .lengths import Lengths
 
 Inputs = Mapping[str, Any] | Sequence[Any]
 
@@ -67,6 +68,8 @@ class Execution:
         self._arena = thread_arena() if isinstance(arena, str) and arena == THREAD else arena
         self._stop = Stop()
         self._pool: Pool | None = None
+        self._opened = {i for i, info in enumerate(program.inputs) if not shapes.is_static(info.open_shape)}
+        self._lengths: Lengths | None = None
         own = observers or program.recordings
         self._watching: Watching | None = module("onert.exec.run_modes").watching(program, observers) if own else None
         self._observers = [] if self._watching is None else list(self._watching.observers)
@@ -80,15 +83,22 @@ class Execution:
     @property
     def program(self) -> Program:
         """The program that runs: for the input shapes as they are."""
-        return self._runner.setup.program
+        return self._runner.setup.compiled()
 
     @property
     def _frame(self) -> Frame:
         return self._runner.setup.frame
 
-    def _made(self, program: Program, shapes: Mapping[int, tuple[int, ...]], outdated: str = "") -> Setup:
-        """What it takes to run a program."""
-        instance = Instance(program, self._stop, {} if self._state is None else self._state, self._watching)
+    def _made(
+        self,
+        program: Program,
+        shapes: Mapping[int, tuple[int, ...]],
+        outdated: str = "",
+        stretch: Stretch | None = None,
+    ) -> Setup:
+        """What it takes to run a program, with a `stretch` for other lengths too."""
+        state = {} if self._state is None else self._state
+        instance = Instance(program, self._stop, state, self._watching, stretch)
         if isinstance(self._arena, SharedArena):
             self._arena.admit(instance, program.arena_bytes)
         elif self._arena is not None:
@@ -101,7 +111,7 @@ class Execution:
             run = partial(metered, run, instance.meter)
         if instance.journal is not None or any(o.resource is not None for o in program.main.subgraph.operands):
             run = module("onert.exec.run_modes").prepared(run, frame, instance)
-        return Setup(program, instance, frame, run, shapes, outdated)
+        return Setup(program.inputs, program.outputs, lambda: program, instance, frame, run, shapes, outdated)
 
     # ---- inputs
 
@@ -111,44 +121,43 @@ class Execution:
         The other inputs stay as they were given. State starts anew. CompileError if an operation refuses the shape.
         """
         position = self._input(name)
-        self._reshape({position: whole_shape(self.program.inputs[position].name, shape)})
+        self._reshape({position: whole_shape(self._runner.setup.inputs[position].name, shape)})
 
     def _reshape(self, wanted: Mapping[int, tuple[int, ...]]) -> None:
         """Give inputs, by position, other shapes."""
         self._idle()
-        setup, inputs = self._runner.setup, self.program.inputs
+        setup, inputs = self._runner.setup, self._runner.setup.inputs
         if all(inputs[position].shape == shape for position, shape in wanted.items()):
             return
-        own = {i: inputs[i].shape for i in setup.given if not shapes.is_static(self._base.inputs[i].open_shape)}
-        changed = {**setup.shapes, **{i: shapes.static(shape) for i, shape in own.items()}, **wanted}
-        made = self._made(*self._specialized(changed, wanted))
-        program = made.program
-        for i in setup.given:
-            if i not in wanted and program.inputs[i].shape == setup.program.inputs[i].shape:
-                made.frame.place(program.main.subgraph.inputs[i], setup.frame.tensors[self._operand_in(i)].buffer)
-                made.given.add(i)
-                if i in setup.copied:
-                    made.copied[i] = setup.copied[i]
+        own = {i: shapes.static(inputs[i].shape) for i in setup.given if i in self._opened}
+        changed = {**setup.shapes, **own, **wanted}
+        made = (self._lengths and self._lengths.setup(changed)) or self._specialized(changed, wanted)
+        made.take_over(setup, setup.given - wanted.keys())
         self._runner.unready = True
         self._runner.setup = made
         if isinstance(self._arena, SharedArena):
             self._arena.leave(setup.instance)
 
-    def _specialized(
-        self, changed: dict[int, tuple[int, ...]], wanted: Mapping[int, tuple[int, ...]]
-    ) -> tuple[Program, dict[int, tuple[int, ...]], str]:
-        """The program for new shapes, these, and why others are outdated; CompileError if an operation refuses them.
+    def _specialized(self, changed: dict[int, tuple[int, ...]], wanted: Mapping[int, tuple[int, ...]]) -> Setup:
+        """What it takes to run the program for new shapes; CompileError if an operation refuses them.
 
         Inputs get new shapes one at a time. Where shapes that others were given before do not go with the new ones,
         and the model leaves them open, these others must be given again.
         """
+        outdated = ""
         try:
-            return self._base.specialize(changed), changed, ""
+            program = self._base.specialize(changed)
         except CompileError as error:
             stays = {i: s for i, s in changed.items() if i in wanted or not self._allows(i, s)}
             if stays.keys() == changed.keys():
                 raise
-            return self._base.specialize(stays), stays, str(error)
+            program, changed, outdated = self._base.specialize(stays), stays, str(error)
+        if program.stretch is None or self._state is not None or self._arena is not None or self._watching is not None:
+            return self._made(program, changed, outdated)
+        if self._lengths is None:
+            self._lengths = module("onert.exec.lengths").Lengths(self._base)
+        made = self._made(program, changed, outdated, program.stretch)
+        return self._lengths.kept(program, made)
 
     def set_input(self, name: str | int, array: Array) -> None:
         """Give an input its elements. The array is used in place, and read again at every run: change its elements
@@ -159,27 +168,29 @@ class Execution:
         """
         position = self._input(name)
         array = self._fitting(position, array)
-        if array.shape != self.program.inputs[position].shape:
+        if array.shape != self._runner.setup.inputs[position].shape:
             self._reshape({position: array.shape})
         self._idle()
         setup = self._runner.setup
         if setup.own_outputs:
-            require_apart(f"input {self.program.inputs[position].name!r}", array, setup.beside_input(position, array))
+            require_apart(
+                f"input {self._runner.setup.inputs[position].name!r}", array, setup.beside_input(position, array)
+            )
         self._runner.unready = True
         setup.given.discard(position)  # until it is given as a whole
         setup.copied.pop(position, None)
-        operand = self._operand_in(position)
+        operand = setup.input(position)
         if is_in_place(array):
             setup.frame.place(operand, array)
         else:
-            mine = self._own_input(position)
+            mine = setup.own_input(position)
             setup.copied[position] = (array, mine)
             setup.frame.place(operand, mine)
         setup.given.add(position)
 
     def _fitting(self, position: int, given: Any) -> Array:
         """The input as an array; ExecutionError unless its shape is the input's, or one that the model allows."""
-        info = self.program.inputs[position]
+        info = self._runner.setup.inputs[position]
         array = elements(info, given)
         if array.shape != info.shape and not self._allows(position, array.shape):
             raise ExecutionError(
@@ -190,15 +201,7 @@ class Execution:
 
     def _allows(self, position: int, shape: tuple[int, ...]) -> bool:
         """Whether an input may have another shape without being given it first: the model leaves dimensions open."""
-        open_shape = self._base.inputs[position].open_shape
-        return not shapes.is_static(open_shape) and shapes.compatible(open_shape, shape)
-
-    def _own_input(self, position: int) -> Array:
-        """A buffer for an input that must be copied."""
-        setup = self._runner.setup
-        if position not in setup.own_inputs:
-            setup.own_inputs[position] = empty(setup.program.inputs[position].type)
-        return setup.own_inputs[position]
+        return position in self._opened and shapes.compatible(self._base.inputs[position].open_shape, shape)
 
     # ---- outputs
 
@@ -213,30 +216,31 @@ class Execution:
         An output whose shape is known only at run time cannot be given a buffer: read it with `get_output`.
         """
         position = self._output(name)
-        info = self.program.outputs[position]
+        info = self._runner.setup.outputs[position]
         self._idle()
         require_holds(info, buffer)
-        require_apart(f"output {info.name!r}", buffer, self._runner.setup.beside_output(position, buffer))
+        setup = self._runner.setup
+        require_apart(f"output {info.name!r}", buffer, setup.beside_output(position, buffer))
         if self._arena is not None and not isinstance(self._arena, SharedArena):
             arena = callers_arena(self._arena, self.program.arena_bytes)
             require_apart(f"output {info.name!r}", buffer, [("the arena", arena)])
-        self._runner.setup.own_outputs.add(position)
-        self._frame.place(self._operand_out(position), buffer)
+        setup.own_outputs.add(position)
+        setup.frame.place(setup.output(position), buffer)
 
     def get_output(self, name: str | int) -> Array:
         """An output of the last run: the buffer given with `set_output`, else an array of its own.
 
         ExecutionError before the first run, and where there is no memory for the array.
         """
-        return self._result(position_of("output", name, self.program.outputs))
+        return self._result(position_of("output", name, self._runner.setup.outputs))
 
     def _result(self, position: int) -> Array:
         setup = self._runner.setup
-        tensor = setup.frame.tensors[setup.program.main.subgraph.outputs[position]]
+        tensor = setup.frame.tensors[setup.output(position)]
         if tensor.buffer is None or not setup.ran:
-            name = setup.program.outputs[position].name
+            name = setup.outputs[position].name
             raise ExecutionError(f"output {name!r} has no elements before the first run")
-        return tensor.array if position in setup.own_outputs else copied(tensor.array, setup.program, position)
+        return tensor.array if position in setup.own_outputs else copied(tensor.array, setup.outputs[position])
 
     # ---- runs
 
@@ -308,23 +312,23 @@ class Execution:
                 np.copyto(mine, array)
                 setup.frame.put(operand, mine)
         self.execute()
-        return {info.name: self._result(i) for i, info in enumerate(self.program.outputs)}
+        return {info.name: self._result(i) for i, info in enumerate(self._runner.setup.outputs)}
 
     def _give(self, inputs: Inputs) -> None:
         """Copy inputs, so that kernels stay bound to one place although every call brings other arrays."""
-        infos = self.program.inputs
+        infos = self._runner.setup.inputs
         found = {position: self._fitting(position, given) for position, given in named(inputs, infos)}
         if any(array.shape != infos[position].shape for position, array in found.items()):
             self._reshape({position: array.shape for position, array in found.items()})
         setup = self._runner.setup
         usual: list[Usual] = []
         for position, array in sorted(found.items()):
-            operand = setup.program.main.subgraph.inputs[position]
+            operand = setup.input(position)
             setup.copied.pop(position, None)
             if array.dtype == object:
                 setup.frame.place(operand, array)
             else:
-                mine = self._own_input(position)
+                mine = setup.own_input(position)
                 np.copyto(mine, array)
                 setup.frame.put(operand, mine)
                 usual.append((infos[position].name, operand, mine))
@@ -366,17 +370,11 @@ class Execution:
 
     # ---- names and states
 
-    def _operand_in(self, position: int) -> int:
-        return self.program.main.subgraph.inputs[position]
-
-    def _operand_out(self, position: int) -> int:
-        return self.program.main.subgraph.outputs[position]
-
     def _input(self, name: str | int) -> int:
-        return position_of("input", name, self.program.inputs)
+        return position_of("input", name, self._runner.setup.inputs)
 
     def _output(self, name: str | int) -> int:
-        return position_of("output", name, self.program.outputs)
+        return position_of("output", name, self._runner.setup.outputs)
 
     def _idle(self) -> None:
         runner = self._runner

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import Factory, define
 
-from onert.backend import Program
+from onert.backend import Program, TensorInfo
 from onert.backend.tasks import Pool, Task
 from onert.exec.frames.frame import Frame
 from onert.ir import Array, ExecutionError
@@ -29,11 +29,14 @@ class Setup:
     copied before each run the source and where it goes; buffers of the execution's own; outputs that have buffers;
     whether a run has begun, so that outputs have elements; the inputs that the last `run` copied.
 
+    `inputs` and `outputs` are the program's, which `compiled` gives: it may not be made before somebody asks for it.
     `shapes` are those of inputs, by position, that the user changed. `outdated` says why inputs that were given before
     a change must be given again.
     """
 
-    program: Program
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    compiled: Callable[[], Program]
     instance: Instance
     frame: Frame
     run: Callable[[Frame], None]
@@ -46,33 +49,50 @@ class Setup:
     ran: bool = False
     usual: tuple[Usual, ...] = ()
 
+    def own_input(self, position: int) -> Array:
+        """A buffer of the execution's own for an input that is copied."""
+        if position not in self.own_inputs:
+            self.own_inputs[position] = self.frame.room(self.input(position))
+        return self.own_inputs[position]
+
+    def take_over(self, before: Setup, given: Iterable[int]) -> None:
+        """Take over what was given for these inputs, by position, as far as they have the shapes they had."""
+        for i in given:
+            if self.inputs[i].shape == before.inputs[i].shape:
+                self.frame.place(self.input(i), before.frame.tensors[before.input(i)].buffer)
+                self.given.add(i)
+                if i in before.copied:
+                    self.copied[i] = before.copied[i]
+
     def beside_input(self, position: int, array: Array) -> Iterator[tuple[str, Any]]:
         """What an input's array must lie apart from, with names: buffers of outputs that it may not be given to."""
-        own = self._input(position)
+        own = self.input(position)
         for i in self.own_outputs:
-            output = self._output(i)
+            output = self.output(i)
             if (own, output) not in self._pairs or not is_same(array, self.frame.tensors[output].buffer):
-                yield f"output {self.program.outputs[i].name!r}", self.frame.tensors[output].buffer
+                yield f"output {self.outputs[i].name!r}", self.frame.tensors[output].buffer
 
     def beside_output(self, position: int, buffer: Array) -> Iterator[tuple[str, Any]]:
         """What an output's buffer must lie apart from: other outputs, and inputs that it does not update in place."""
-        own = self._output(position)
+        own = self.output(position)
         for i in self.own_outputs - {position}:
-            yield f"output {self.program.outputs[i].name!r}", self.frame.tensors[self._output(i)].buffer
+            yield f"output {self.outputs[i].name!r}", self.frame.tensors[self.output(i)].buffer
         for i in self.given:
-            placed = self.frame.tensors[self._input(i)].buffer
-            if i in self.copied or (self._input(i), own) not in self._pairs or not is_same(buffer, placed):
-                yield f"input {self.program.inputs[i].name!r}", self.copied[i][0] if i in self.copied else placed
+            placed = self.frame.tensors[self.input(i)].buffer
+            if i in self.copied or (self.input(i), own) not in self._pairs or not is_same(buffer, placed):
+                yield f"input {self.inputs[i].name!r}", self.copied[i][0] if i in self.copied else placed
 
     @property
     def _pairs(self) -> tuple[tuple[int, int], ...]:
-        return self.program.main.pairs
+        return self.frame.routine.pairs
 
-    def _input(self, position: int) -> int:
-        return self.program.main.subgraph.inputs[position]
+    def input(self, position: int) -> int:
+        """The operand of an input."""
+        return self.frame.routine.subgraph.inputs[position]
 
-    def _output(self, position: int) -> int:
-        return self.program.main.subgraph.outputs[position]
+    def output(self, position: int) -> int:
+        """The operand of an output."""
+        return self.frame.routine.subgraph.outputs[position]
 
 
 class Runner:
@@ -148,8 +168,8 @@ class Runner:
     def _prepare(self) -> None:
         """Copy inputs that cannot be used in place; ExecutionError if one is missing."""
         setup = self.setup
-        if len(setup.given) != len(setup.program.inputs):
-            missing = [repr(info.name) for i, info in enumerate(setup.program.inputs) if i not in setup.given]
+        if len(setup.given) != len(setup.inputs):
+            missing = [repr(info.name) for i, info in enumerate(setup.inputs) if i not in setup.given]
             why = f"; shapes given before do not go with newer ones: {setup.outdated}" if setup.outdated else ""
             raise ExecutionError(f"no elements are given for input {', '.join(missing)}{why}")
         self.unready = bool(setup.copied)

@@ -99,7 +99,7 @@ def test_an_output_may_be_given_its_own_memory_again_and_replaced_memory_is_free
     execution.set_input("x", one)
     execution.set_input("x", np.ones((2, 4), np.float32))
     execution.set_output(1, one)
-    assert execution._frame.tensors[execution._operand_out(1)].buffer is one
+    assert execution._frame.tensors[execution._runner.setup.output(1)].buffer is one
 
 
 def test_run_copies_so_that_a_result_may_be_the_next_input() -> None:

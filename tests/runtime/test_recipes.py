@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import math
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 import onert
 from onert.compiler.compiler import Compilation
 from onert.compiler.recipes.recipe import MOST, MOST_IN_VAIN, Recipes
+from onert.exec.frames import stretched
 from onert.ir import DType, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.arithmetic.window import Padding
@@ -27,6 +31,7 @@ from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.symbolic.trace import Trace, decided, hint, largest, maximum, minimum, settled
+from onert_llvm.runtime import loaded_code
 
 LENGTHS = (2, 7, 1, 5, 0, 12, 40, 9, 33)
 RANDOM = np.random.default_rng(5)
@@ -87,6 +92,133 @@ def test_a_new_length_has_the_bits_of_a_program_compiled_for_it_alone(
         for name, array in expected.items():
             np.testing.assert_array_equal(found[name], array)
             np.testing.assert_allclose(found[name], slow[name], rtol=1e-4, atol=1e-5)
+
+
+def _opened(model: Subgraphs) -> Package:
+    """The model with all dimensions of its inputs left open, so that arrays bring their shapes."""
+    (graph,) = model.subgraphs
+    operands = tuple(
+        evolve(o, signature_shape=(None,) * len(o.type.shape)) if at in graph.inputs else o
+        for at, o in enumerate(graph.operands)
+    )
+    return Package((Subgraphs((evolve(graph, operands=operands),)),), "made")
+
+
+def _given(shapes: Sequence[tuple[int, ...]]) -> dict[str, Any]:
+    return {name: _weights(*shape) for name, shape in zip("xy", shapes, strict=False)}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("model", "shapes"), [pytest.param(*row[1:], id=row[0]) for row in MODELS])
+def test_one_execution_runs_for_any_length_with_the_bits_of_a_fresh_program(
+    model: Callable[[], Subgraphs], shapes: Callable[[int], list[tuple[int, ...]]], threads: int
+) -> None:
+    package = _opened(model())
+    execution = onert.Execution(onert.compile(package, num_threads=threads))
+    for n in (*LENGTHS, 3, 11, 8, 30, 2, 6, 31):
+        given = _given(shapes(n))
+        sizes = {name: array.shape for name, array in given.items()}
+        expected = onert.Execution(onert.compile(package, input_shapes=sizes, num_threads=threads)).run(given)
+        found = execution.run(given)
+        again = execution.run(given)
+        infos = execution.program.outputs
+        for info in infos:
+            assert info.shape == found[info.name].shape
+            np.testing.assert_array_equal(found[info.name], expected[info.name])
+            np.testing.assert_array_equal(again[info.name], expected[info.name])
+
+
+def _stretched() -> tuple[onert.Execution, Callable[[int], Any], Callable[[Any], Any]]:
+    """An execution that is for many lengths, inputs of a length, and their results by a program of their own."""
+    package = _opened(_pooled())
+    execution = onert.Execution(onert.compile(package))
+    for n in (5, 6, 7, 8):
+        execution.run([_weights(1, 6, n, 3)])
+    assert execution.program.stretch is not None
+
+    def expected(x: Any) -> Any:
+        (found,) = onert.Execution(onert.compile(package, input_shapes={0: x.shape})).run([x]).values()
+        return found
+
+    return execution, lambda n: _weights(1, 6, n, 3), expected
+
+
+def test_arrays_are_used_in_place_at_any_length() -> None:
+    execution, made, expected = _stretched()
+    (name,) = (info.name for info in execution.program.outputs)
+    for n in (9, 10, 10, 7):
+        x = made(n)
+        execution.set_input(0, x)
+        out = np.zeros(execution.program.outputs[0].shape, np.float32)
+        execution.set_output(0, out)
+        execution.execute()
+        np.testing.assert_array_equal(out, expected(x))
+        x[:] = 2 * x
+        execution.execute()
+        np.testing.assert_array_equal(out, expected(x))
+        other = made(n + 1)
+        kept = out.copy()
+        np.testing.assert_array_equal(execution.run([other])[name], expected(other))
+        np.testing.assert_array_equal(out, kept)
+        scattered = np.repeat(made(n), 2, axis=2)[:, :, ::2]
+        execution.set_input(0, scattered)
+        execution.execute()
+        np.testing.assert_array_equal(execution.get_output(0), expected(scattered))
+
+
+def test_a_change_of_length_that_is_interrupted_leaves_the_length_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    execution, made, expected = _stretched()
+    x = made(9)
+    execution.run([x])
+    view = stretched._view
+
+    def interrupted(*given: Any) -> Any:
+        monkeypatch.setattr(stretched, "_view", view)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stretched, "_view", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        execution.run([made(11)])
+    execution.execute()
+    np.testing.assert_array_equal(execution.get_output(0), expected(x))
+    y = made(12)
+    (found,) = execution.run([y]).values()
+    np.testing.assert_array_equal(found, expected(y))
+
+
+@pytest.mark.parametrize("shape", [(1, 6, 9, 4), (2, 5, 9, 3), (6, 9, 3)])
+def test_what_a_model_refuses_is_refused_at_any_length(shape: tuple[int, ...]) -> None:
+    execution, made, expected = _stretched()
+    if shape[0] == 2:
+        (found,) = execution.run([x := _weights(*shape)]).values()
+        np.testing.assert_array_equal(found, expected(x))
+    else:
+        with pytest.raises((onert.ir.CompileError, onert.ir.ExecutionError)):
+            execution.run([_weights(*shape)])
+    x = made(10)
+    (found,) = execution.run([x]).values()
+    np.testing.assert_array_equal(found, expected(x))
+
+
+def test_a_thousand_lengths_make_no_code_and_hold_no_memory() -> None:
+    execution, made, _ = _stretched()
+    for n in (200, 800):
+        execution.run([made(n)])
+    order = np.random.default_rng(3).permutation(np.arange(60, 310)).tolist()
+
+    def held() -> int:
+        for n in order:
+            execution.run([np.ones((1, 6, n, 3), np.float32)])
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        first, code = held(), len(loaded_code._loaded)
+        assert max(held(), held(), held()) < first + 50_000
+    finally:
+        tracemalloc.stop()
+    assert len(loaded_code._loaded) == code
 
 
 def _told() -> Subgraphs:

@@ -19,6 +19,7 @@ from onert.backend.writers import WRITERS
 from onert.ir.process.forks import Section
 from onert_llvm.runtime.loaded_code import addresses as linked_addresses
 from onert_llvm.runtime.loaded_code import are_walkers_loaded, is_loaded
+from onert_llvm.runtime.loaded_code import number_functions as linked_number_functions
 from onert_llvm.runtime.loaded_code import walkers as linked_walkers
 from onert_llvm.target.isa import Isa
 
@@ -26,7 +27,7 @@ from .fingerprint import version
 from .gil_interval import TURNS
 from .kernel_abi import KernelSpec, build
 from .llvm_codegen import emitted, prepared
-from .native import pool_text, run_text
+from .native import numbers_text, pool_text, run_text
 
 _T = TypeVar("_T")
 
@@ -198,6 +199,15 @@ def walkers(isa: Isa, threads: int, store: Cache | None) -> Mapping[str, int]:
     """The functions that run commands in so many threads, by name."""
     texts = _texts(isa, threads)
     return linked_walkers(isa.triple, len(texts), lambda at: _support(texts[at], isa, store))
+
+
+def number_functions(isa: Isa, store: Cache | None) -> Mapping[str, int]:
+    """The functions that compute the numbers of a program for other lengths, by name."""
+
+    def made() -> bytes:
+        return submit(partial(_support, numbers_text(), isa, store)).result()
+
+    return linked_number_functions(isa.triple, made)
 
 
 def walker_objects(isa: Isa, threads: int, store: Cache | None) -> tuple[bytes, ...]:

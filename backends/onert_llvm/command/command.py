@@ -110,7 +110,12 @@ all they are no more than what `codegen/native/pool.ll` has bits to count.
 
 def pieces(tiles: int, threads: int, each: int = _PIECES_EACH) -> int:
     """Into how many pieces threads cut so many tiles, `each` at most for each of them."""
-    return min(tiles, each * threads, _MOST_PIECES) if threads > 1 else 1
+    return min(tiles, most_pieces(threads, each))
+
+
+def most_pieces(threads: int, each: int = _PIECES_EACH) -> int:
+    """Into how many pieces threads cut any number of tiles at most."""
+    return min(each * threads, _MOST_PIECES) if threads > 1 else 1
 
 
 def all_steps(commands: Iterable[Command]) -> Iterator[Command]:

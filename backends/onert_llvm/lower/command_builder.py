@@ -11,7 +11,7 @@ from attrs import evolve
 from onert.backend import Settings
 from onert.ir import Array, Op, Operation, Subgraph, TensorType
 from onert.ir.shape import static
-from onert.ir.symbolic.trace import Computed, is_symbolic, maximum
+from onert.ir.symbolic.trace import Computed, is_symbolic, maximum, minimum
 from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec
 from onert_llvm.command.command import (
     PROGRAM,
@@ -24,7 +24,7 @@ from onert_llvm.command.command import (
     Pointer,
     Slot,
     kernel_calls,
-    pieces,
+    most_pieces,
 )
 from onert_llvm.kernels.contraction.register_tile import Columns, Tile
 from onert_llvm.runtime.aligned_memory import aligned
@@ -201,7 +201,7 @@ class Lowering:
         spec = self._specs.get(algorithm)
         if spec is None:
             spec = self._specs[algorithm] = KernelSpec(algorithm, self.isa)
-        cut, touched = parts or pieces(tiles, self.threads), (*self._whole(reads, writes), *accesses)
+        cut, touched = parts or minimum(tiles, most_pieces(self.threads)), (*self._whole(reads, writes), *accesses)
         self.add(Command(spec, slots, tiles, cut, touched, operation, flops))
 
     def program(

@@ -13,6 +13,7 @@ _loaded: dict[str, Image] = {}
 
 _ALONE = ("onert_run", "onert_program", "onert_jumps")
 _POOL = ("onert_pool_call", "onert_pool_start", "onert_pool_stop", "onert_pool_size")
+_NUMBERS = ("onert_numbers", "onert_put_integers", "onert_put_floats")
 _C_LIBRARY = (
     "pthread_mutex_lock",
     "pthread_mutex_unlock",
@@ -59,6 +60,13 @@ def walkers(triple: str, count: int, made: Callable[[int], bytes]) -> Mapping[st
         image = _loaded.get(symbol) or _loaded.setdefault(symbol, load([made(at)], _externals()))
         found.update({name: image[name] for name in names})
     return found
+
+
+def number_functions(triple: str, made: Callable[[], bytes]) -> Mapping[str, int]:
+    """The functions of `numbers.ll`; `made` gives its object file."""
+    symbol = f"{_NUMBERS[0]} {triple}"
+    image = _loaded.get(symbol) or _loaded.setdefault(symbol, load([made()]))
+    return {name: image[name] for name in _NUMBERS}
 
 
 def _externals() -> dict[str, int]:

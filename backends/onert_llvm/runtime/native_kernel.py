@@ -57,26 +57,32 @@ class NativeKernel:
 def bind(kernel: NativeKernel, tensors: Tensors, context: Context) -> Callable[[], None]:
     """A call that runs all commands on these tensors, in native code from the first to the last."""
     lowered = kernel.lowered
-    scratch = zeros(max(lowered.scratch * lowered.lanes, 1), np.uint8)
-    reports = np.zeros((max(len(lowered.checks), 1), REPORT_BYTES // 8), np.int64)
-    place = _Places(lowered, tensors, scratch, reports)
-    keep = (scratch, place)
-    run = _bound(kernel, lowered.commands, place, keep, adapts=not lowered.in_turn)
+    place = Places(lowered, tensors)
+    run = _bound(kernel, lowered.commands, place, adapts=not lowered.in_turn)
     if lowered.in_turn:
-        other = _bound(kernel, lowered.in_turn, place, keep, adapts=True)
+        other = _bound(kernel, lowered.in_turn, place, adapts=True)
         run = imports.module("onert_llvm.runtime.faster").Faster(other, run)
-    return _Checked(run, lowered.checks, reports) if lowered.checks else run
+    return checked(run, lowered, place)
 
 
-def _bound(
-    kernel: NativeKernel, listed: Sequence[Command], place: _Places, memory: object, *, adapts: bool
-) -> HasParts:
-    """A call that runs these commands, which keeps the memory alive that they touch; `adapts`: with fewer threads where
-    that is faster. What others measure has to stay as it is.
-    """
+def checked(run: HasParts, lowered: Lowered, place: Places) -> HasParts:
+    """The run, after which broken rules are told of, where there are any to break."""
+    return _Checked(run, lowered.checks, place.all_reports) if lowered.checks else run
+
+
+def _bound(kernel: NativeKernel, listed: Sequence[Command], place: Places, *, adapts: bool) -> HasParts:
+    """A call that runs these commands; `adapts` as for `walked`."""
     commands = [command for command in listed if not is_idle(command, place)]
-    program = _Program(kernel, commands, place)
-    keep = program, memory
+    return walked(kernel, commands, BoundCommands(kernel, commands, place), place, adapts=adapts)
+
+
+def walked(
+    kernel: NativeKernel, commands: Sequence[Command], program: BoundCommands, place: Places, *, adapts: bool = True
+) -> HasParts:
+    """A call that runs commands that are bound, which keeps the memory alive that they touch; `adapts`: with fewer
+    threads where that is faster. What others measure has to stay as it is.
+    """
+    keep = program, place
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
 
@@ -102,7 +108,7 @@ def _bound(
         slots = (jump.slots[name] for name in CONDITION)
         return partial(ask, *(place(value) if isinstance(value, Pointer) else int(value) for value in slots))
 
-    def walk(program: _Program, some: Sequence[Command], of: int | None = None) -> _Alone | _Together | _Walk:
+    def walk(program: BoundCommands, some: Sequence[Command], of: int | None = None) -> _Alone | _Together | _Walk:
         """Commands as they are run best: those with work for threads are cut at jumps, and walked from here."""
         cuts = set(_cuts(some)) if kernel.threads > 1 else set()
         if not cuts:
@@ -299,14 +305,14 @@ def _stretches(operations: Sequence[int]) -> Iterator[tuple[int, int, int]]:
         start += count
 
 
-class _Places:
+class Places:
     """Addresses of what pointers lead to; keeps the arrays alive."""
 
-    def __init__(self, lowered: Lowered, tensors: Tensors, scratch: Array, reports: Array) -> None:
+    def __init__(self, lowered: Lowered, tensors: Tensors) -> None:
         self._lowered = lowered
         self._tensors = tensors
-        self._scratch = scratch
-        self._reports = reports
+        self._scratch = zeros(max(lowered.scratch * lowered.lanes, 1), np.uint8)
+        self.all_reports = np.zeros((max(len(lowered.checks), 1), REPORT_BYTES // 8), np.int64)
         self._operands: dict[int, tuple[int, Array]] = {}
 
     def __call__(self, pointer: Pointer) -> int:
@@ -315,7 +321,7 @@ class _Places:
         elif pointer.area is Area.SCRATCH:
             base = self._scratch.ctypes.data + pointer.index * self._lowered.scratch
         elif pointer.area is Area.REPORT:
-            base = self._reports.ctypes.data
+            base = self.all_reports.ctypes.data
         else:
             found = self._operands.get(pointer.index)
             if found is None:
@@ -327,7 +333,7 @@ class _Places:
     def reports(self, first: Pointer, count: int) -> Array:
         """The reports of so many checks."""
         start = first.offset // REPORT_BYTES
-        return self._reports[start : start + count]
+        return self.all_reports[start : start + count]
 
 
 def is_idle(command: Command, place: Callable[[Pointer], object]) -> bool:
@@ -341,11 +347,11 @@ def is_idle(command: Command, place: Callable[[Pointer], object]) -> bool:
     return place(source) == place(target) and slots["source_step"] == slots["target_step"]
 
 
-class _Program:
+class BoundCommands:
     """The array of commands that native code walks, with their tasks and the programs that some of them run."""
 
-    def __init__(self, kernel: NativeKernel, commands: Sequence[Command], place: _Places) -> None:
-        self.inner = {at: _Program(kernel, c.program, place) for at, c in enumerate(commands) if c.program}
+    def __init__(self, kernel: NativeKernel, commands: Sequence[Command], place: Places) -> None:
+        self.inner = {at: BoundCommands(kernel, c.program, place) for at, c in enumerate(commands) if c.program}
         self._tasks = np.array([bits for command in commands for bits in _task(command, place)], np.uint64)
         count, shares = max(len(commands), 1), kernel.threads if kernel.threads > 1 else 0
         lines = zeros((count * (1 + shares) + 1) * _WORDS, np.uint64).reshape(-1, _WORDS)
@@ -371,6 +377,14 @@ class _Program:
     def address(self, at: int) -> int:
         """Where a command begins."""
         return int(self._rows.ctypes.data) + at * _WORDS * 8
+
+    def count(self, at: int, pieces: bool) -> int:
+        """Where it is said of how many tiles a command is, or into how many pieces they are cut."""
+        return self.address(at) + 8 * (_PIECES if pieces else _TILES)
+
+    def slot(self, at: int, slot: int) -> int:
+        """Where a slot of a command's task is, by its number."""
+        return int(self._rows[at, _TASK]) + 8 * slot
 
     def _lists(self, needed: Sequence[Sequence[int]]) -> list[int]:
         """Where it says for each command how far before it those are that it waits for; 0 for none."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cache
 
+import numpy as np
 from attrs import evolve, frozen
 
+from onert.ir import Array
 from onert.ir.symbolic.trace import decided, hint
 from onert.ir.value import Value
 from onert_llvm.kernels.arithmetic.interleave_x86 import REGISTERS
@@ -118,15 +120,15 @@ def _as_of(shape: Shape, isa: Isa, padded: bool) -> Shape:
     """A shape whose rows may be symbolic, with the rows of the moment: other numbers of rows that the schedule is used
     for are those whose best tiles add in the same order, because results do not depend on what ran before.
     """
-    if shape.m is hint(shape.m):
-        return shape
-    found = evolve(shape, m=hint(shape.m))
-    steady = _steady(shape.n, shape.k, shape.integer, isa, padded)
-    if steady is None or found.m < steady:
-        same = decided(_Split(shape.n, shape.k, shape.integer, isa, padded), shape.m)
-    else:
-        same = shape.m >= steady
-    _require(same)
+    found = evolve(shape, m=hint(shape.m), n=hint(shape.n), k=hint(shape.k))
+    if found.n is not shape.n or found.k is not shape.k:
+        decided(_Split(shape.integer, isa, padded), shape.m, shape.n, shape.k)
+    elif found.m is not shape.m:
+        steady = _steady(shape.n, shape.k, shape.integer, isa, padded)
+        if steady is None or found.m < steady:
+            decided(_SplitOfRows(shape.n, shape.k, shape.integer, isa, padded), shape.m)
+        else:
+            _require(shape.m >= steady)
     return found
 
 
@@ -159,7 +161,21 @@ def _steady(n: int, k: int, integer: bool, isa: Isa, padded: bool) -> int | None
 
 @frozen
 class _Split(Value):
-    """In how many accumulators the best tile for a product of so many rows adds each sum."""
+    """In how many accumulators the best tile for a product of so many rows, columns and terms adds each sum."""
+
+    integer: bool
+    isa: Isa
+    padded: bool
+
+    def __call__(self, m: int, n: int, k: int) -> int:
+        shape = Shape(m, n, k, self.integer)
+        _, mr, wide = min(_choices(shape, self.isa, self.padded), key=_cycles)
+        return _tile(shape, self.isa, mr, columns(n, wide, self.isa)).split
+
+
+@frozen
+class _SplitOfRows(Value):
+    """The same for a product of so many columns and terms, by its rows."""
 
     n: int
     k: int
@@ -168,9 +184,23 @@ class _Split(Value):
     padded: bool
 
     def __call__(self, m: int) -> int:
-        shape = Shape(m, self.n, self.k, self.integer)
-        _, mr, wide = min(_choices(shape, self.isa, self.padded), key=_cycles)
-        return _tile(shape, self.isa, mr, columns(self.n, wide, self.isa)).split
+        return _Split(self.integer, self.isa, self.padded)(m, self.n, self.k)
+
+    def results(self, count: int) -> Array:
+        """The results for each number of rows below `count`, of all tiles at once; 0 for no rows."""
+        rows = np.arange(count)
+        many = Shape(count, self.n, self.k, self.integer)
+        found = [
+            (
+                np.where(rows < mr, np.inf, -(-rows // mr) * _across(many, self.isa, self.padded, mr, wide)),
+                _tile(many, self.isa, mr, columns(self.n, wide, self.isa)).split,
+            )
+            for _, mr, wide in _choices(many, self.isa, self.padded)
+        ]
+        best = np.argmin([cycles for cycles, _ in found], axis=0)
+        splits: Array = np.array([split for _, split in found])[best]
+        splits[0] = 0
+        return splits
 
 
 def packed_cycles(shape: Shape, isa: Isa) -> float:
@@ -184,15 +214,19 @@ def _cycles(choice: tuple[float, int, int]) -> float:
 
 def _choices(shape: Shape, isa: Isa, padded: bool) -> list[tuple[float, int, int]]:
     """All tiles: their estimated cycles, rows and registers of columns."""
-    found = []
+    return [
+        (-(-shape.m // mr) * _across(shape, isa, padded, mr, wide), mr, wide)
+        for mr, wide in register_tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4)
+        if mr <= shape.m
+    ]
+
+
+def _across(shape: Shape, isa: Isa, padded: bool, mr: int, wide: int) -> float:
+    """The estimated cycles of a row of tiles over all columns."""
     steps, more = (shape.k / GROUP[isa.dot], _PER_ROW) if shape.integer else (shape.k, 0)
-    for mr, wide in register_tiles(isa, shape.integer, _WIDEST_PADDED if padded else 4):
-        if mr <= shape.m:
-            full, rest = divmod(shape.n, wide * isa.f32)
-            last = 0 if not rest else wide if padded else -(-rest // isa.f32)
-            across = full * block_cycles(mr, wide, steps, more) + (block_cycles(mr, last, steps, more) if last else 0.0)
-            found.append((-(-shape.m // mr) * across, mr, wide))
-    return found
+    full, rest = divmod(shape.n, wide * isa.f32)
+    last = 0 if not rest else wide if padded else -(-rest // isa.f32)
+    return full * block_cycles(mr, wide, steps, more) + (block_cycles(mr, last, steps, more) if last else 0.0)
 
 
 def _tile(shape: Shape, isa: Isa, mr: int, cut: Columns) -> Tile:

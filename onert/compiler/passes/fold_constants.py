@@ -13,7 +13,7 @@ from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
 from onert.ir import Array, CallTypes, Constant, OnertError, Operand, Operation, Subgraph, evaluate
 from onert.ir.shape import num_elements
-from onert.ir.symbolic.trace import settled
+from onert.ir.symbolic.trace import is_symbolic, settled
 
 SMALL = 16 << 10  # bytes that a result may always have, however few its operands have
 ROOM = 64 << 20  # bytes by which folding may make a small model larger
@@ -85,7 +85,10 @@ def _fold(operation: Operation, types: CallTypes) -> tuple[Array, ...]:
 
 
 def _worthwhile(types: CallTypes) -> bool:
-    """Whether the results are plain elements, known in number, and few beside the operands."""
+    """Whether the results are plain elements, known in number, the same for all lengths that the program is made for,
+    and few beside the operands."""
+    if any(is_symbolic(d) for result in types.outputs for d in result.shape):
+        return False  # before a size is compared, which would be a condition
     largest = max((num_elements(t.shape) or 0 for t in types.inputs if t is not None), default=0)
     for result in types.outputs:
         if not result.is_static or result.dtype.is_handle:

@@ -70,7 +70,7 @@ class ProgramEntry:
         except _UNUSABLE:
             self.cache.remove([self.key()])
             return None
-        return evolve(program, routines=tuple(routines), specialize=specialize, residents=Residents())
+        return evolve(program, routines=tuple(routines), specialize=specialize, residents=Residents(), stretch=None)
 
     def _revived(self, routine: Routine, kernels: Sequence[Any]) -> Routine:
         pairs = zip(routine.steps, kernels, strict=True)
@@ -87,7 +87,11 @@ class ProgramEntry:
             return
         nothing: Any = None
         bare = evolve(
-            program, routines=tuple(map(without_kernels, program.routines)), specialize=nothing, residents=nothing
+            program,
+            routines=tuple(map(without_kernels, program.routines)),
+            specialize=nothing,
+            residents=nothing,
+            stretch=None,
         )
         try:
             self.parts.check()

@@ -24,7 +24,11 @@ def sent(program: Program, backends: Sequence[Backend]) -> list[bytes | memoryvi
     kernels = tuple(tuple(_kept(by_name, step) for step in routine.steps) for routine in program.routines)
     nothing: Any = None
     bare = evolve(
-        program, routines=tuple(map(without_kernels, program.routines)), specialize=nothing, residents=nothing
+        program,
+        routines=tuple(map(without_kernels, program.routines)),
+        specialize=nothing,
+        residents=nothing,
+        stretch=None,
     )
     try:
         return pack((bare, kernels), Records(backends), Parts(()))
@@ -57,7 +61,7 @@ def received(payload: memoryview, backends: Sequence[Backend]) -> Program:
         ]
     except (DecodeError, OnertError, ValueError, TypeError, LookupError, AttributeError) as error:
         raise BackendError(f"a program that was sent cannot be read: {error}") from error
-    return evolve(program, routines=tuple(routines), specialize=_fixed, residents=Residents())
+    return evolve(program, routines=tuple(routines), specialize=_fixed, residents=Residents(), stretch=None)
 
 
 def _fixed(shapes: Mapping[int, tuple[int, ...]]) -> Program:

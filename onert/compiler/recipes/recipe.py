@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from onert.backend import Program
+from attrs import evolve
+
+from onert.backend import Program, Stretch
 from onert.ir import OnertError
 from onert.ir.symbolic.trace import Trace
 
@@ -18,19 +20,21 @@ MOST, MOST_IN_VAIN = 24, 4
 """Recipes that are kept, those used last; and made without one of them being of use."""
 
 Compiled = Callable[[tuple[int, ...]], Program]
+Stretched = Callable[[Trace, Program], Stretch | None]
 
 
 class Recipe:
     """How a program was compiled for some lengths, told in terms of them, and for which others it is told so too."""
 
-    def __init__(self, lengths: Sequence[int], compiled: Compiled) -> None:
+    def __init__(self, lengths: Sequence[int], compiled: Compiled, stretched: Stretched) -> None:
         apart = _APART_ALONE if len(lengths) == 1 else _APART_TOGETHER
         self._trace = Trace(lengths, [apart * max(length, 1) for length in lengths])
         for symbol, length in zip(self._trace.lengths, lengths, strict=True):
             self._trace.hold(symbol >= max(1, length // apart) if length else symbol == 0)
             self._trace.hold(symbol <= apart * max(length, 1))
         template = compiled(self._trace.lengths)
-        self._substitution = Substitution(self._trace, template)
+        self._stretch = stretched(self._trace, template)
+        self._substitution = Substitution(self._trace, template)  # when the trace has all of its numbers
         self.is_general = not self._trace.is_fixed(*range(len(lengths)))
 
     def program(self, lengths: Sequence[int]) -> Program | None:
@@ -39,7 +43,7 @@ class Recipe:
         if numbers is None:
             return None
         program: Program = self._substitution.value(numbers)
-        return program
+        return evolve(program, stretch=self._stretch)
 
 
 class Recipes:
@@ -49,9 +53,10 @@ class Recipes:
         self._recipes: tuple[Recipe, ...] = ()
         self._in_vain = 0
 
-    def program(self, lengths: tuple[int, ...], compiled: Compiled) -> Program | None:
+    def program(self, lengths: tuple[int, ...], compiled: Compiled, stretched: Stretched) -> Program | None:
         """The program for these lengths, by a recipe that is there or by a new one, which `compiled` makes the program
-        for; None where there is none, and the program is to be compiled for these lengths alone.
+        for, and `stretched` its stretch; None where there is none, and the program is to be compiled for these lengths
+        alone.
         """
         for recipe in self._recipes:
             program = recipe.program(lengths)
@@ -63,7 +68,7 @@ class Recipes:
             return None
         self._in_vain += 1
         try:
-            recipe = Recipe(lengths, compiled)
+            recipe = Recipe(lengths, compiled, stretched)
         except (OnertError, TypeError, ValueError, ArithmeticError, AttributeError):
             return None  # where lengths are refused, compiling for them alone says so
         if not recipe.is_general:

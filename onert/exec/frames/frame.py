@@ -164,6 +164,10 @@ class Frame:
     put = place
     """Let an input lie in `array`, whose elements are those of this moment until it is put again."""
 
+    def room(self, operand: int) -> Array:
+        """Memory for an input that is copied, of its type."""
+        return empty(self._tensors[operand].type)
+
     def clear_elsewhere(self) -> None:
         """Clear variables that lie elsewhere than in host memory."""
 

@@ -23,15 +23,17 @@ Binary = Callable[[Any, Any], Any]
 class Trace:
     """Numbers computed of some lengths, each expression once, and the conditions under which they are those of others.
 
-    Every number has an index: first the lengths, then constants and results in the order in which they came.
+    Every number has an index: first the lengths, then constants and results in the order in which they came. `values`
+    are the numbers of the lengths it began with, `most` those of the longest that it is for, `steps` say for each
+    result its index, the function and the arguments' indices, `conditions` the values that others must have too.
     """
 
     def __init__(self, lengths: Sequence[int], most: Sequence[int]) -> None:
         self._count = len(lengths)
         self.values: list[Any] = list(lengths)
         self.most: list[Any] = list(most)
-        self._steps: list[tuple[int, Callable[..., Any], tuple[int, ...]]] = []
-        self._conditions: dict[int, Any] = {}
+        self.steps: list[tuple[int, Callable[..., Any], tuple[int, ...]]] = []
+        self.conditions: dict[int, Any] = {}
         self._known: dict[object, int] = {}
 
     @property
@@ -58,7 +60,7 @@ class Trace:
             at = self._known[key] = len(self.values)
             self.values.append(value)
             self.most.append(self._at_most(function, arguments, value))
-            self._steps.append((at, function, arguments))
+            self.steps.append((at, function, arguments))
         return at
 
     def _at_most(self, function: Callable[..., Any], arguments: tuple[int, ...], value: Any) -> Any:
@@ -69,7 +71,7 @@ class Trace:
 
     def require(self, at: int) -> Any:
         """The value of a number, which is relied on: other lengths must give the same."""
-        value = self._conditions[at] = self.values[at]
+        value = self.conditions[at] = self.values[at]
         return value
 
     def hold(self, condition: bool) -> None:
@@ -79,14 +81,14 @@ class Trace:
 
     def is_fixed(self, *numbers: int) -> bool:
         """Whether any of these numbers is relied on, by index: it is the same for all lengths that the trace is for."""
-        return any(at in self._conditions for at in numbers)
+        return any(at in self.conditions for at in numbers)
 
     def at(self, lengths: Sequence[int]) -> list[Any] | None:
         """All numbers for other lengths, by index; None if a condition does not hold for them."""
         found = [*lengths, *self.values[self._count :]]
-        conditions = self._conditions
+        conditions = self.conditions
         try:
-            for at, function, arguments in self._steps:
+            for at, function, arguments in self.steps:
                 if len(arguments) == 2:
                     first, second = arguments
                     value = found[at] = function(found[first], found[second])
@@ -223,7 +225,8 @@ class Computed:
         self.numbers = numbers
 
 
-def _greater(a: Any, b: Any, then: Any, otherwise: Any) -> Any:
+def where_greater_of(a: Any, b: Any, then: Any, otherwise: Any) -> Any:
+    """What `where_greater` gives for plain numbers."""
     return then if a > b else otherwise
 
 
@@ -232,9 +235,9 @@ def where_greater(a: Any, b: Any, then: Any, otherwise: Any) -> Any:
     given = (a, b, then, otherwise)
     trace = next((x.trace for x in given if isinstance(x, Symbolic)), None)
     if trace is None:
-        return _greater(*given)
+        return where_greater_of(*given)
     indices = (x.index if isinstance(x, Symbolic) else trace.constant(x) for x in given)
-    return Symbolic(trace, trace.result(_greater, *indices))
+    return Symbolic(trace, trace.result(where_greater_of, *indices))
 
 
 def maximum(a: Any, b: Any) -> Any:
@@ -271,7 +274,10 @@ def hint(number: _Number) -> _Number:
 
 
 def decided(function: Callable[..., Any], *numbers: int) -> Any:
-    """What a function gives for numbers: the same for all lengths of a trace. Equal functions are asked once."""
+    """What a function gives for numbers: the same for all lengths of a trace. Equal functions are asked once.
+
+    One of a single number may have `results`, which gives those for all numbers below another as an array of integers.
+    """
     values: Sequence[Any] = numbers
     trace = next((value.trace for value in values if isinstance(value, Symbolic)), None)
     if trace is None:

@@ -25,6 +25,11 @@ def run_text() -> str:
     return jump_text() + _text("run.ll")
 
 
+def numbers_text() -> str:
+    """`numbers.ll`, the same for every target whose words are of 64 bits."""
+    return _text("numbers.ll")
+
+
 def pool_text(isa: Isa) -> str:
     """`pool.ll` with `adapt.ll` for a target; BackendError for one whose words the pool's structures do not fit."""
     if isa.architecture not in _PAUSE or "linux" not in isa.triple:

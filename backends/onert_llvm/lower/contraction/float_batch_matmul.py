@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from attrs import evolve
@@ -11,6 +12,7 @@ from attrs import evolve
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.shape import broadcast, static
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.contraction.batched.batch_matmul_f32 import MatMulF32
 from onert_llvm.lower.command_builder import Lowering
@@ -56,13 +58,13 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
     left, right = lowering.shape(x), lowering.shape(y)
     depth, m = left[-2:] if op.adjoint_x else left[-2:][::-1]
     n = right[-2] if op.adjoint_y else right[-1]
-    batches = np.broadcast_shapes(left[:-2], right[:-2])
+    batches = static(broadcast((left[:-2], right[:-2])))
     if not op.adjoint_x and math.prod(right[:-2]) == 1:
         m, batches, left = m * math.prod(batches), (), left[-2:]  # all rows meet one matrix
         right = right[-2:]
     b, ldb, extra = _right(lowering, operations[0], op, y, depth, n)
-    offsets = np.stack([offsets_of(left[:-2], batches, m * depth), offsets_of(right[:-2], batches, depth * ldb)], -1)
-    count = len(offsets)
+    offsets = offsets_of(lowering, (left[:-2], right[:-2]), batches, (m * depth, depth * ldb))
+    count = math.prod(batches)
     tile = evolve(product_tile(m, n, depth, lowering.isa), ahead=0, stream=False)
     parts = panels(n, tile.columns, lowering.isa)
     work = row_work(Shape(m, n, depth), tile, parts, depth * 4, lowering.threads, count)
@@ -72,7 +74,7 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
         "a": lowering.operand(x),
         "b": b,
         "c": after.place,
-        "offsets": lowering.constant(offsets),
+        "offsets": offsets,
         "per_batch": work.tiles,
         "k": depth,
         "a_row": 1 if op.adjoint_x else depth,
@@ -91,11 +93,23 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
     lowering.emit(operations[0], algorithm, slots, count * work.tiles, reads, after.writes, flops, accesses=extra)
 
 
-def offsets_of(own: Sequence[int], batches: Sequence[int], size: int) -> Array:
-    """Where the matrix of each batch begins in a tensor whose batches broadcast, in elements."""
-    count = math.prod(own)
-    starts = np.arange(count, dtype=np.int64).reshape(own) * size
-    return np.broadcast_to(starts, batches).reshape(-1)
+def offsets_of(
+    lowering: Lowering, sides: Sequence[Sequence[int]], batches: Sequence[int], sizes: Sequence[int]
+) -> Pointer:
+    """Where the matrices of each batch begin in both operands, whose batches broadcast and whose matrices have so many
+    elements [batches, 2]: in elements.
+    """
+    left, right = sides
+    return lowering.computed(partial(_offsets, len(left), len(right)), *left, *right, *batches, *sizes)
+
+
+def _offsets(left: int, right: int, *numbers: int) -> Array:
+    """The offsets for the batches of both operands, so many dimensions each, those of the result, and both sizes."""
+    *dims, first, second = numbers
+    sides = ((dims[:left], first), (dims[left : left + right], second))
+    batches = dims[left + right :]
+    starts = [np.arange(math.prod(own), dtype=np.int64).reshape(own) * size for own, size in sides]
+    return np.stack([np.broadcast_to(each, batches).reshape(-1) for each in starts], -1)
 
 
 def _right(

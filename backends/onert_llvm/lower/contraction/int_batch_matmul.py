@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve, frozen
 
-from onert.ir import Array, CallTypes, DType
+from onert.ir import CallTypes, DType
 from onert.ir.ops.arithmetic.rescale import product_multiplier
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.shape import broadcast, static
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
@@ -19,6 +20,8 @@ from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.cost_model import Shape, product_tile, row_work
 from onert_llvm.schedule.weight_packing import pack_columns, panels, scaling
+
+from .float_batch_matmul import offsets_of
 
 _MOST = (1 << 31) // (255 * 255)
 """Terms of a sum of products of bytes less their zero points that fits 32 bits."""
@@ -44,23 +47,25 @@ def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
 
 @frozen(eq=False)
 class _Sides:
-    """The sizes of a product, and where the matrices of each batch are on both sides, by number."""
+    """The sizes of a product, the batches of both sides as they are, and as they broadcast."""
 
     m: int
     k: int
     n: int
-    numbers: Array
+    own: tuple[Sequence[int], Sequence[int]]
+    batches: Sequence[int]
+
+    @property
+    def count(self) -> int:
+        """How many products there are."""
+        return math.prod(self.batches)
 
 
 def _sides(op: BatchMatMul, left: Sequence[int], right: Sequence[int]) -> _Sides:
     depth, m = left[-2:] if op.adjoint_x else left[-2:][::-1]
     n = right[-2] if op.adjoint_y else right[-1]
-    batches = np.broadcast_shapes(tuple(left[:-2]), tuple(right[:-2]))
-    numbers = []
-    for own in (left[:-2], right[:-2]):
-        counted = np.arange(math.prod(own), dtype=np.int64).reshape(tuple(own))
-        numbers.append(np.broadcast_to(counted, batches).reshape(-1))
-    return _Sides(m, depth, n, np.stack(numbers, -1))
+    batches = static(broadcast((tuple(left[:-2]), tuple(right[:-2]))))
+    return _Sides(m, depth, n, (left[:-2], right[:-2]), batches)
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -73,16 +78,16 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     tile = evolve(product_tile(sides.m, sides.n, sides.k, lowering.isa, integer=True), ahead=0, stream=False)
     across = panels(sides.n, tile.columns, lowering.isa)
     shape = Shape(sides.m, sides.n, sides.k, integer=True)
-    work = row_work(shape, tile, across, sides.k * 2, lowering.threads, len(sides.numbers))
+    work = row_work(shape, tile, across, sides.k * 2, lowering.threads, sides.count)
     left, right = _rooms(lowering, op, sides, (x, y), whole)
     a = _left(lowering, at, op, x, left, whole)
     b = _right(lowering, at, op, y, sides, right)
-    steps = np.array([sides.m * a.step, sides.k * b.step], np.int64)
+    offsets = offsets_of(lowering, sides.own, sides.batches, (sides.m * a.step, sides.k * b.step))
     slots: dict[str, Slot] = {
         "a": a.pointer,
         "b": b.pointer,
         "c": lowering.operand(operation.outputs[0]),
-        "offsets": lowering.constant(sides.numbers * steps),
+        "offsets": offsets,
         "per_batch": work.tiles,
         "k": sides.k // 2 if whole else sides.k,
         "lda": a.step,
@@ -94,7 +99,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "panels": across,
         "panel_bytes": 0,
     }
-    count = len(sides.numbers)
+    count = sides.count
     reads = tuple(i for i, one in ((x, a), (y, b)) if one.access is None)
     touched = tuple(evolve(one.access, write=False) for one in (a, b) if one.access is not None)
     flops = 2 * count * sides.m * sides.n * sides.k

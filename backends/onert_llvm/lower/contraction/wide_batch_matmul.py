@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
 from attrs import evolve
 
 from onert.ir import CallTypes, DType
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.shape import broadcast, static
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.contraction.batched.batch_matmul_wide import ROWS, MatMulWide
 from onert_llvm.lower.command_builder import Lowering
@@ -38,15 +38,15 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     left, right = lowering.shape(x), lowering.shape(y)
     depth, m = left[-2:] if op.adjoint_x else left[-2:][::-1]
     n = right[-2] if op.adjoint_y else right[-1]
-    batches = np.broadcast_shapes(left[:-2], right[:-2])
-    starts = np.stack([offsets_of(left[:-2], batches, m * depth), offsets_of(right[:-2], batches, depth * n)], -1)
+    batches = static(broadcast((left[:-2], right[:-2])))
+    count = math.prod(batches)
     b, extra = _right(lowering, at, y) if op.adjoint_y else (lowering.operand(y), ())
     row_tiles = -(-m // ROWS)
     slots: dict[str, Slot] = {
         "a": lowering.operand(x),
         "b": b,
         "c": lowering.operand(result),
-        "offsets": lowering.constant(starts),
+        "offsets": offsets_of(lowering, (left[:-2], right[:-2]), batches, (m * depth, depth * n)),
         "row_tiles": row_tiles,
         "m": m,
         "n": n,
@@ -55,9 +55,9 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "a_step": m if op.adjoint_x else 1,
     }
     reads = (x, *(() if extra else (y,)))
-    flops = 2 * len(starts) * m * n * depth
+    flops = 2 * count * m * n * depth
     algorithm = MatMulWide(KINDS[lowering.type(x).dtype])
-    lowering.emit(at, algorithm, slots, len(starts) * row_tiles, reads, (result,), flops, accesses=extra)
+    lowering.emit(at, algorithm, slots, count * row_tiles, reads, (result,), flops, accesses=extra)
 
 
 def _right(lowering: Lowering, at: int, y: int) -> tuple[Pointer, tuple[Access, ...]]:

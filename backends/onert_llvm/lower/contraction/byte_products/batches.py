@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from attrs import evolve
 
-from onert.ir import CallTypes, DType
+from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.shape import broadcast, static
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.batched.batch_matmul_scaled import MatMulScaled, PackBytes
 from onert_llvm.kernels.contraction.int8_microkernel import GROUP, offset
@@ -45,15 +48,15 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     x, y = lowering.operation(at).used
     left, right = lowering.shape(x), lowering.shape(y)
     (m, depth), n, isa = left[-2:], right[-1], lowering.isa
-    batches, count = np.broadcast_shapes(left[:-2], right[:-2]), int(np.prod(right[:-2], dtype=np.int64))
-    numbers = np.stack([offsets_of(left[:-2], batches, m * depth), offsets_of(right[:-2], batches, 1)], -1)
+    batches, count = static(broadcast((left[:-2], right[:-2]))), math.prod(right[:-2])
+    products = math.prod(batches)
     after, how = results(lowering, operations, n)
     source, other = lowering.type(x), lowering.type(y)
     signed, rest = source.dtype is DType.INT8, depth % GROUP[isa.dot]
     shape = Shape(m, n, depth, integer=True)
     tile = evolve(lowering.tile((MatMulScaled, rest, signed, how), shape), ahead=0, stream=False)
     across, wide = panels(n, tile.columns, isa), -(-n // isa.f32) * isa.f32
-    work = row_work(shape, tile, across, depth, lowering.threads, len(numbers))
+    work = row_work(shape, tile, across, depth, lowering.threads, products)
     panel_bytes = panel_bytes_int8(1, depth, tile.columns, isa)
     packed, start = lowering.scratch(count * across * panel_bytes, count * wide * 4)
     moved = source.zero_point + offset(isa, signed)
@@ -63,21 +66,25 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     slots = common | {"y": lowering.operand(y), "times": -moved, "plus": depth * moved * zero}
     kind = PackBytes(tile.columns, rest, other.dtype is DType.INT8)
     lowering.emit(at, kind, slots, count * across, (y,), (), count * n * depth, (packed, start))
-    factors = np.full(wide, np.float32(source.scale) * np.float32(other.scale), np.float32)
+    factor = np.float32(source.scale) * np.float32(other.scale)
     slots = common | after.slots
     slots |= {
         "a": lowering.operand(x),
         "c": after.place,
-        "offsets": lowering.constant(numbers),
+        "offsets": offsets_of(lowering, (left[:-2], right[:-2]), batches, (m * depth, 1)),
         "per_batch": work.tiles,
         "lda": depth,
         "ldc": n,
         "zero": zero,
         "m": m,
         "mc": work.mc,
-        "factors": lowering.constant(factors),
+        "factors": lowering.computed(partial(_filled, factor), wide),
     }
     touched = tuple(evolve(each, write=False) for each in (packed, start))
     algorithm = MatMulScaled(tile, rest, signed, zero != 0, how)
-    flops = 2 * len(numbers) * m * n * depth
-    lowering.emit(at, algorithm, slots, len(numbers) * work.tiles, (x, *after.reads), after.writes, flops, touched)
+    flops = 2 * products * m * n * depth
+    lowering.emit(at, algorithm, slots, products * work.tiles, (x, *after.reads), after.writes, flops, touched)
+
+
+def _filled(factor: np.float32, count: int) -> Array:
+    return np.full(count, factor, np.float32)

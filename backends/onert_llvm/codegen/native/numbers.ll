@@ -1,0 +1,233 @@
+; The numbers of a program for other lengths: `onert/ir/symbolic/instructions.py` says what instructions are, in the order
+; of their numbers here. Registers are 64 bits wide.
+
+%Instruction = type { i32, i32, i32, i32, i32, i32 }
+%Store = type { i64, i64, ptr }
+
+declare { i64, i1 } @llvm.sadd.with.overflow.i64(i64, i64)
+declare { i64, i1 } @llvm.ssub.with.overflow.i64(i64, i64)
+declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64)
+
+; Follow so many instructions; false where one has no result, or a condition does not hold.
+define i1 @onert_numbers(ptr %code, i64 %count, ptr %registers, ptr %tables) nounwind {
+entry:
+  br label %each
+each:
+  %at = phi i64 [ 0, %entry ], [ %following, %next ]
+  %all = icmp eq i64 %at, %count
+  br i1 %all, label %done, label %one
+one:
+  %i = getelementptr %Instruction, ptr %code, i64 %at
+  %opcode = load i32, ptr %i, align 4
+  %outp = getelementptr %Instruction, ptr %i, i32 0, i32 1
+  %out = load i32, ptr %outp, align 4
+  %result = getelementptr i64, ptr %registers, i32 %out
+  %firstp = getelementptr %Instruction, ptr %i, i32 0, i32 2
+  %first = load i32, ptr %firstp, align 4
+  %ap = getelementptr i64, ptr %registers, i32 %first
+  %a = load i64, ptr %ap, align 8
+  %secondp = getelementptr %Instruction, ptr %i, i32 0, i32 3
+  %second = load i32, ptr %secondp, align 4
+  %thirdp = getelementptr %Instruction, ptr %i, i32 0, i32 4
+  %third = load i32, ptr %thirdp, align 4
+  %table = icmp eq i32 %opcode, 12
+  br i1 %table, label %bounded, label %plain
+bounded:
+  ; Unsigned: what is negative is too large.
+  %wide = zext i32 %third to i64
+  %inside = icmp ult i64 %a, %wide
+  br i1 %inside, label %found, label %refused
+found:
+  %start = zext i32 %second to i64
+  %place = add i64 %start, %a
+  %elementp = getelementptr i64, ptr %tables, i64 %place
+  %element = load i64, ptr %elementp, align 8
+  br label %store
+plain:
+  %bp = getelementptr i64, ptr %registers, i32 %second
+  %b = load i64, ptr %bp, align 8
+  %x = bitcast i64 %a to double
+  %y = bitcast i64 %b to double
+  switch i32 %opcode, label %refused [
+    i32 0, label %add
+    i32 1, label %sub
+    i32 2, label %mul
+    i32 3, label %divide
+    i32 4, label %divide
+    i32 5, label %neg
+    i32 6, label %lt
+    i32 7, label %le
+    i32 8, label %eq
+    i32 9, label %ne
+    i32 10, label %greater
+    i32 11, label %bool
+    i32 13, label %require
+    i32 14, label %tofloat
+    i32 15, label %fadd
+    i32 16, label %fsub
+    i32 17, label %fmul
+    i32 18, label %fdiv
+    i32 19, label %flt
+    i32 20, label %fle
+    i32 21, label %feq
+    i32 22, label %fne
+  ]
+add:
+  %sums = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %a, i64 %b)
+  br label %checked
+sub:
+  %differences = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %a, i64 %b)
+  br label %checked
+mul:
+  %products = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %a, i64 %b)
+  br label %checked
+neg:
+  %negated = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 0, i64 %a)
+  br label %checked
+checked:
+  %both = phi { i64, i1 } [ %sums, %add ], [ %differences, %sub ], [ %products, %mul ], [ %negated, %neg ]
+  %exact = extractvalue { i64, i1 } %both, 0
+  %over = extractvalue { i64, i1 } %both, 1
+  br i1 %over, label %refused, label %store
+divide:
+  ; Rounded down, as Python does, and what is left has the sign of the divisor. By -1 the least integer would overflow.
+  %above = icmp sgt i64 %b, 0
+  br i1 %above, label %divided, label %refused
+divided:
+  %toward = sdiv i64 %a, %b
+  %left = srem i64 %a, %b
+  %below = icmp slt i64 %left, 0
+  %less = sub i64 %toward, 1
+  %more = add i64 %left, %b
+  %quotient = select i1 %below, i64 %less, i64 %toward
+  %rest = select i1 %below, i64 %more, i64 %left
+  %whole = icmp eq i32 %opcode, 3
+  %half = select i1 %whole, i64 %quotient, i64 %rest
+  br label %store
+lt:
+  %islt = icmp slt i64 %a, %b
+  br label %truth
+le:
+  %isle = icmp sle i64 %a, %b
+  br label %truth
+eq:
+  %iseq = icmp eq i64 %a, %b
+  br label %truth
+ne:
+  %isne = icmp ne i64 %a, %b
+  br label %truth
+bool:
+  %isbool = icmp ne i64 %a, 0
+  br label %truth
+flt:
+  %isflt = fcmp olt double %x, %y
+  br label %truth
+fle:
+  %isfle = fcmp ole double %x, %y
+  br label %truth
+feq:
+  %isfeq = fcmp oeq double %x, %y
+  br label %truth
+fne:
+  %isfne = fcmp une double %x, %y
+  br label %truth
+truth:
+  %is = phi i1 [ %islt, %lt ], [ %isle, %le ], [ %iseq, %eq ], [ %isne, %ne ], [ %isbool, %bool ], [ %isflt, %flt ], [ %isfle, %fle ], [ %isfeq, %feq ], [ %isfne, %fne ]
+  %one.bit = zext i1 %is to i64
+  br label %store
+greater:
+  %fourthp = getelementptr %Instruction, ptr %i, i32 0, i32 5
+  %fourth = load i32, ptr %fourthp, align 4
+  %thenp = getelementptr i64, ptr %registers, i32 %third
+  %then = load i64, ptr %thenp, align 8
+  %elsep = getelementptr i64, ptr %registers, i32 %fourth
+  %else = load i64, ptr %elsep, align 8
+  %isgreater = icmp sgt i64 %a, %b
+  %chosen = select i1 %isgreater, i64 %then, i64 %else
+  br label %store
+require:
+  %same = icmp eq i64 %a, %b
+  br i1 %same, label %next, label %refused
+tofloat:
+  ; From -2^53 to 2^53 every integer is a double.
+  %shifted = add i64 %a, 9007199254740992
+  %fits = icmp ule i64 %shifted, 18014398509481984
+  %converted = sitofp i64 %a to double
+  br i1 %fits, label %float, label %refused
+fadd:
+  %fsum = fadd double %x, %y
+  br label %float
+fsub:
+  %fdifference = fsub double %x, %y
+  br label %float
+fmul:
+  %fproduct = fmul double %x, %y
+  br label %float
+fdiv:
+  %zero = fcmp oeq double %y, 0.0
+  %fquotient = fdiv double %x, %y
+  br i1 %zero, label %refused, label %float
+float:
+  %number = phi double [ %converted, %tofloat ], [ %fsum, %fadd ], [ %fdifference, %fsub ], [ %fproduct, %fmul ], [ %fquotient, %fdiv ]
+  %bits = bitcast double %number to i64
+  br label %store
+store:
+  %value = phi i64 [ %element, %found ], [ %exact, %checked ], [ %half, %divided ], [ %one.bit, %truth ], [ %chosen, %greater ], [ %bits, %float ]
+  store i64 %value, ptr %result, align 8
+  br label %next
+next:
+  %following = add i64 %at, 1
+  br label %each
+refused:
+  ret i1 false
+done:
+  ret i1 true
+}
+
+; Put registers where commands have them: each with something added, its words those of `runtime/stretched_kernel.py`.
+define void @onert_put_integers(ptr %stores, i64 %count, ptr %registers) nounwind {
+entry:
+  %none = icmp eq i64 %count, 0
+  br i1 %none, label %done, label %each
+each:
+  %at = phi i64 [ 0, %entry ], [ %next, %each ]
+  %s = getelementptr %Store, ptr %stores, i64 %at
+  %register = load i64, ptr %s, align 8
+  %addp = getelementptr %Store, ptr %s, i32 0, i32 1
+  %more = load i64, ptr %addp, align 8
+  %targetp = getelementptr %Store, ptr %s, i32 0, i32 2
+  %target = load ptr, ptr %targetp, align 8
+  %valuep = getelementptr i64, ptr %registers, i64 %register
+  %value = load i64, ptr %valuep, align 8
+  %sum = add i64 %value, %more
+  store i64 %sum, ptr %target, align 8
+  %next = add i64 %at, 1
+  %end = icmp eq i64 %next, %count
+  br i1 %end, label %done, label %each
+done:
+  ret void
+}
+
+; The same for float64s, which commands have as the bits of float32s.
+define void @onert_put_floats(ptr %stores, i64 %count, ptr %registers) nounwind {
+entry:
+  %none = icmp eq i64 %count, 0
+  br i1 %none, label %done, label %each
+each:
+  %at = phi i64 [ 0, %entry ], [ %next, %each ]
+  %s = getelementptr %Store, ptr %stores, i64 %at
+  %register = load i64, ptr %s, align 8
+  %targetp = getelementptr %Store, ptr %s, i32 0, i32 2
+  %target = load ptr, ptr %targetp, align 8
+  %valuep = getelementptr double, ptr %registers, i64 %register
+  %value = load double, ptr %valuep, align 8
+  %short = fptrunc double %value to float
+  %bits = bitcast float %short to i32
+  %word = zext i32 %bits to i64
+  store i64 %word, ptr %target, align 8
+  %next = add i64 %at, 1
+  %end = icmp eq i64 %next, %count
+  br i1 %end, label %done, label %each
+done:
+  ret void
+}

@@ -1,0 +1,288 @@
+"""The kernel of a sequence for all lengths of a trace: bound once, its commands changed in place for each."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from attrs import evolve, field, frozen
+
+from onert.backend import Stretched, Tensors
+from onert.ir import Array, Context
+from onert.ir.process import imports
+from onert.ir.symbolic.instructions import Instructions, NoInstructionError
+from onert.ir.symbolic.trace import Computed, Symbolic, Trace, largest
+from onert_llvm.command.command import JUMP, Access, Area, Command, Lowered, Pointer
+
+from .native_kernel import COPY, BoundCommands, NativeKernel, Places, checked, is_idle, walked
+
+TILES, PIECES = -1, -2
+"""What stands for these two numbers of a command in the place of a slot's."""
+
+
+@frozen(eq=False)
+class Change:
+    """A number of a command that lengths change: of the command at `path` (in a list of commands, then in the programs
+    of those before), which slot, or `TILES` or `PIECES`, and the number of the trace. `pointer` is what it is added to,
+    or what leads to a constant that is computed for each length.
+    """
+
+    path: tuple[int, ...]
+    slot: int
+    number: int | None
+    pointer: Pointer | None = None
+
+
+@frozen(eq=False)
+class StretchedKernel:
+    """A kernel for all lengths of a trace.
+
+    `widest` has the numbers of the lengths that the trace began with, and accesses that are as wide as any. `lists` are
+    its lists of commands, with a flag for each whether it may be idle, and `changes` what is different in each list.
+    `computed` are the constants to be computed: of which index, the function, and its numbers: of the trace where a
+    flag says so.
+    """
+
+    kernel: NativeKernel
+    widest: Lowered
+    lists: tuple[tuple[tuple[Command, bool], ...], ...]
+    changes: tuple[tuple[Change, ...], ...]
+    computed: tuple[tuple[int, Callable[..., Array], tuple[tuple[bool, Any], ...]], ...]
+    functions: Mapping[str, int]
+    wanted: tuple[int, ...] = field(init=False)
+
+    @wanted.default
+    def _wanted(self) -> tuple[int, ...]:
+        slots = [c.number for changes in self.changes for c in changes if c.number is not None]
+        return (*slots, *(n for _, _, numbers in self.computed for symbolic, n in numbers if symbolic))
+
+    def followed(self, numbers: Instructions, registers: Array) -> Callable[[], bool]:
+        pointer, integer = ctypes.c_void_p, ctypes.c_int64
+        follow = ctypes.CFUNCTYPE(ctypes.c_bool, pointer, integer, pointer, pointer)(self.functions["onert_numbers"])
+        given = (
+            pointer(numbers.code.ctypes.data),
+            integer(len(numbers.code)),
+            pointer(registers.ctypes.data),
+            pointer(numbers.tables.ctypes.data),
+        )
+        words = registers.data
+
+        def followed() -> bool:
+            try:
+                return follow(*given) and all(
+                    function(*[words[at] for at in of]) == expected for function, of, expected in numbers.asked
+                )
+            except (ArithmeticError, ValueError):
+                return False
+
+        return followed
+
+    def bind(self, tensors: Tensors, context: Context, numbers: Instructions, registers: Array) -> Stretched:
+        return _BoundStretch(self, tensors, numbers, registers)
+
+
+class _BoundStretch:
+    """`StretchedKernel` on the tensors of one execution."""
+
+    def __init__(self, own: StretchedKernel, tensors: Tensors, numbers: Instructions, registers: Array) -> None:
+        self._kernel = own
+        self._numbers = numbers
+        self._registers = registers
+        self._constants: dict[int, tuple[tuple[int, ...], Array]] = {}
+        self._of_constants: list[tuple[int, int, int]] = []
+        place = Places(own.widest, tensors)
+        integers: list[tuple[int, int, int]] = []
+        floats: list[tuple[int, int, int]] = []
+        runs = []
+        self._bound: list[BoundCommands] = []
+        for listed, changes in zip(own.lists, own.changes, strict=True):
+            there = [at for at, (command, may) in enumerate(listed) if not (may and is_idle(command, place))]
+            commands = [listed[at][0] for at in there]
+            bound = BoundCommands(own.kernel, commands, place)
+            self._bound.append(bound)
+            runs.append(walked(own.kernel, commands, bound, place))
+            numbered = {at: number for number, at in enumerate(there)}
+            for change in changes:
+                if change.path[0] in numbered:
+                    self._put(change, _target(bound, numbered, change), place, integers, floats)
+        run = runs[0] if len(runs) == 1 else imports.module("onert_llvm.runtime.faster").Faster(runs[1], runs[0])
+        self.run = checked(run, own.widest, place)
+        self._puts = [
+            _putting(own.functions[name], np.array(rows, np.int64), registers)
+            for name, rows in (("onert_put_integers", integers), ("onert_put_floats", floats))
+            if rows
+        ]
+
+    def _put(
+        self,
+        change: Change,
+        target: int,
+        place: Places,
+        integers: list[tuple[int, int, int]],
+        floats: list[tuple[int, int, int]],
+    ) -> None:
+        if change.number is None:
+            assert change.pointer is not None
+            self._of_constants.append((change.pointer.index, change.pointer.offset, target))
+            return
+        row = self._numbers.registers[change.number], 0 if change.pointer is None else place(change.pointer), target
+        (floats if change.number in self._numbers.floats else integers).append(row)
+
+    def put(self) -> None:
+        for put in self._puts:
+            put()
+        if self._of_constants:
+            self._compute()
+
+    def _compute(self) -> None:
+        """Point to the constants that are for these lengths."""
+        for index, function, numbers in self._kernel.computed:
+            given = tuple(
+                int(self._registers[self._numbers.registers[n]]) if symbolic else n for symbolic, n in numbers
+            )
+            if index not in self._constants or self._constants[index][0] != given:
+                self._constants[index] = given, function(*given)
+        for index, offset, target in self._of_constants:
+            ctypes.c_uint64.from_address(target).value = self._constants[index][1].ctypes.data + offset
+
+
+def _target(bound: BoundCommands, numbered: Mapping[int, int], change: Change) -> int:
+    """Where a number of a command is."""
+    first, *inner = change.path
+    at = numbered[first]
+    for each in inner:
+        bound, at = bound.inner[at], each
+    return bound.slot(at, change.slot) if change.slot >= 0 else bound.count(at, pieces=change.slot == PIECES)
+
+
+def _putting(address: int, rows: Array, registers: Array) -> Callable[[], None]:
+    """A call that puts registers where rows say: the register, what is added, the address."""
+    pointer, integer = ctypes.c_void_p, ctypes.c_int64
+    function = ctypes.CFUNCTYPE(None, pointer, integer, pointer)(address)
+    given = pointer(rows.ctypes.data), integer(len(rows)), pointer(registers.ctypes.data)
+    kept = rows, registers
+
+    def put() -> None:
+        if kept:
+            function(*given)
+
+    return put
+
+
+def stretched(kernel: NativeKernel, trace: Trace, functions: Callable[[], Mapping[str, int]]) -> StretchedKernel:
+    """A kernel with symbolic numbers, for all lengths that their trace is for: for fewer, where this has to decide
+    something. NoInstructionError where lengths change what cannot be changed in place.
+    """
+    lowered = kernel.lowered
+    writer = _Settling(trace, shared=kernel.threads > 1)
+    listed = (lowered.commands, *((lowered.in_turn,) if lowered.in_turn else ()))
+    lists, changes = [], []
+    constants = tuple(map(writer.constant, lowered.constants))
+    for commands in listed:
+        writer.computed = {at for at, c in enumerate(lowered.constants) if isinstance(c, Computed)}
+        lists.append(tuple((writer.command(c, (at,)), writer.may_be_idle(c)) for at, c in enumerate(commands)))
+        changes.append(tuple(writer.changes))
+        writer.changes = []
+    widest = evolve(
+        lowered,
+        commands=tuple(command for command, _ in lists[0]),
+        in_turn=tuple(command for command, _ in lists[1]) if lowered.in_turn else (),
+        constants=constants,
+        scratch=largest(lowered.scratch),
+    )
+    computed = tuple(
+        (at, c.function, tuple(map(writer.given, c.numbers)))
+        for at, c in enumerate(lowered.constants)
+        if isinstance(c, Computed)
+    )
+    return StretchedKernel(kernel, widest, tuple(lists), tuple(changes), computed, functions())
+
+
+class _Settling:
+    """Gives symbolic numbers the values of the lengths that the trace began with, and keeps which are changed later."""
+
+    def __init__(self, trace: Trace, shared: bool) -> None:
+        self._trace = trace
+        self._shared = shared
+        self.computed: set[int] = set()
+        self.changes: list[Change] = []
+
+    def is_open(self, value: object) -> bool:
+        """Whether a number is another for other lengths."""
+        return isinstance(value, Symbolic) and not self._trace.is_fixed(value.index)
+
+    def given(self, value: Any) -> tuple[bool, Any]:
+        """A number as an index of the trace where it is open, and whether it is."""
+        return (True, value.index) if self.is_open(value) else (False, _settled(value))
+
+    def constant(self, constant: Any) -> Array:
+        if isinstance(constant, Computed):
+            constant = constant.function(*map(_settled, constant.numbers))
+        found: Array = constant
+        return found
+
+    def may_be_idle(self, command: Command) -> bool:
+        """Whether a copy may turn out to be onto itself: only if that is so for all lengths."""
+        if command.spec.name != COPY:
+            return False
+        slots = command.slots
+        ends = [slots["source"], slots["target"]]
+        steps = [slots["source_step"], slots["target_step"]]
+        offsets = [e.offset if isinstance(e, Pointer) else None for e in ends]
+        return not any(map(self.is_open, offsets)) and (
+            not any(map(self.is_open, steps)) or self.given(steps[0]) == self.given(steps[1])
+        )
+
+    def command(self, command: Command, path: tuple[int, ...]) -> Command:
+        slots: dict[str, Any] = {}
+        for number, name in enumerate(command.spec.layout.names):
+            slots[name] = self._slot(command.slots[name], path, number)
+        if command.spec is JUMP and any(c.path == path for c in self.changes):
+            raise NoInstructionError("a jump depends on a length")
+        for number, value in ((TILES, command.tiles), (PIECES, command.pieces)):
+            if self.is_open(value):
+                if command.program:
+                    raise NoInstructionError("the number of steps of a program depends on a length")
+                self.changes.append(Change(path, number, self.given(value)[1]))
+        return evolve(
+            command,
+            slots=slots,
+            tiles=_settled(command.tiles),
+            pieces=_settled(command.pieces),
+            accesses=tuple(map(self._access, command.accesses)),
+            flops=_settled(command.flops),
+            program=tuple(self.command(c, (*path, at)) for at, c in enumerate(command.program)),
+        )
+
+    def _slot(self, value: Any, path: tuple[int, ...], number: int) -> Any:
+        """The value of a slot for the first lengths."""
+        if not isinstance(value, Pointer):
+            if self.is_open(value):
+                self.changes.append(Change(path, number, value.index))
+            return _settled(value)
+        settled = Pointer(value.area, value.index, _settled(value.offset))
+        is_computed = value.area is Area.CONSTANT and value.index in self.computed
+        if self.is_open(value.offset):
+            if is_computed:
+                raise NoInstructionError("a place in a constant and the constant depend on a length")
+            offset: Any = value.offset
+            self.changes.append(Change(path, number, offset.index, Pointer(value.area, value.index)))
+        elif is_computed:
+            self.changes.append(Change(path, number, None, settled))
+        return settled
+
+    def _access(self, access: Access) -> Access:
+        """What is accessed at most, which only threads must know."""
+        pointer = access.pointer
+        start = Pointer(pointer.area, pointer.index, 0 if self.is_open(pointer.offset) else _settled(pointer.offset))
+        if not self._shared:
+            return Access(start, _settled(access.nbytes), access.write)
+        more = pointer.offset if self.is_open(pointer.offset) else 0
+        return Access(start, largest(access.nbytes + more), access.write)
+
+
+def _settled(value: Any) -> Any:
+    """A number for the lengths that the trace began with."""
+    return value.value if isinstance(value, Symbolic) else value

@@ -1,0 +1,70 @@
+"""What executions need to run a program for other lengths without another program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from onert.backend import HOST, Backend, Program, Stretch, StretchedKernel
+from onert.ir.symbolic.instructions import NoInstructionError, instructions
+from onert.ir.symbolic.trace import Symbolic, Trace, largest
+
+
+def stretch(
+    trace: Trace, template: Program, backends: Mapping[str, Backend], lengths: Sequence[tuple[int, int]]
+) -> Stretch | None:
+    """The stretch of a program with symbolic numbers, whose lengths are those of `lengths`: positions of inputs, axes.
+
+    None where lengths change more than numbers: where state, memory spaces, or calls of subgraphs depend on them, or
+    what a backend does. Where something is to be decided, it becomes a condition of the trace.
+    """
+    routine = template.main
+    graph = routine.subgraph
+    called = any(operation.op.subgraphs for operation in graph.operations)
+    lasting = graph.state or graph.lasting or any(operand.variable for operand in graph.operands)
+    if called or lasting or routine.metered or not routine.is_on_host:
+        return None
+    if any(_is_open(trace, p.offset) for plan in routine.arenas.values() for p in plan.placements.values()):
+        return None
+    if any(_is_open(trace, plan.size) for plan in routine.arenas.values()):
+        return None
+    kernels: list[StretchedKernel] = []
+    for step in routine.steps:
+        found = backends[step.backend].stretched(step.kernel, trace)
+        if found is None:
+            return None
+        kernels.append(found)
+    ends = dict.fromkeys((*graph.inputs, *graph.outputs))
+    visible = (*ends, *(i for i, root in routine.roots.items() if root in ends and i not in ends))
+    types = {i: graph.operands[i].known for i in visible}
+    if any(type_.dtype.is_handle or graph.operands[i].is_constant for i, type_ in types.items()):
+        return None
+    capacities = {i: largest(HOST.alignment + types[i].nbytes) for i in ends}
+    wanted = [number for kernel in kernels for number in kernel.wanted]
+    wanted += [d.index for type_ in types.values() for d in _dims(type_.shape) if _is_open(trace, d)]
+    try:
+        numbers = instructions(trace, wanted)
+    except NoInstructionError:
+        return None
+    shapes = {
+        i: tuple(
+            (numbers.registers[d.index], 0) if _is_open(trace, d) else (-1, _settled(d)) for d in _dims(types[i].shape)
+        )
+        for i in visible
+    }
+    return Stretch(tuple(lengths), numbers, tuple(kernels), shapes, capacities)
+
+
+def _dims(shape: Any) -> tuple[Any, ...]:
+    """Dimensions, which may be symbolic."""
+    return tuple(shape)
+
+
+def _is_open(trace: Trace, number: Any) -> bool:
+    """Whether a number is another for other lengths."""
+    return isinstance(number, Symbolic) and not trace.is_fixed(number.index)
+
+
+def _settled(number: Any) -> int:
+    found: int = number.value if isinstance(number, Symbolic) else number
+    return found

@@ -1,0 +1,121 @@
+"""The frame of a program for many lengths: its memory has room for the longest, and kernels are bound once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from onert.backend import HOST, Routine, Stretch, Stretched
+from onert.ir import Array, Context, ExecutionError, TensorType
+
+from .frame import Calls, Frame
+
+
+class StretchedFrame(Frame):
+    """A frame that `become` makes one for other lengths: it changes numbers in the commands that kernels run.
+
+    Each input and each output has memory of the frame's own, with room for the longest, in which it lies unless it is
+    placed elsewhere. `lengths` are those that the commands, and the tensors of inputs and outputs, are for; None while
+    they change. Tensors between these keep the types of the first lengths: nobody but kernels sees them, and what
+    kernels take of them are their places, which are the same for all lengths.
+    """
+
+    def __init__(self, routine: Routine, context: Context, execute: Callable[[Frame], None], stretch: Stretch) -> None:
+        self.lengths: tuple[int, ...] | None = None
+        self._stretch = stretch
+        self._registers = stretch.numbers.first.copy()
+        self._words: memoryview[int] = self._registers.data  # gives Python's integers
+        self._follow = stretch.kernels[0].followed(stretch.numbers, self._registers)
+        self._stretched: tuple[Stretched, ...] = ()
+        super().__init__(routine, context, execute, None)
+        roots = routine.roots
+        self._own = {i: HOST.allocate(n) for i, n in stretch.capacities.items() if roots.get(i, i) == i}
+        self._shapes = [(i, roots.get(i, i), dims) for i, dims in stretch.shapes.items()]
+        self._shapes.sort(key=lambda row: row[0] != row[1])  # what lies in the memory of another comes after it
+        self._inputs = frozenset(routine.subgraph.inputs)
+        self._views: dict[int, Array] = {}
+        self._placed = dict.fromkeys(self._own, True)
+        """Whether an input or output lies elsewhere than in the frame's own memory."""
+
+    def room(self, operand: int) -> Array:
+        """The memory of the frame's own for an input, as the input's type is now."""
+        found = self._views.get(operand)
+        return super().room(operand) if found is None else found
+
+    def place(self, operand: int, array: Array | None) -> None:
+        if operand in self._placed and self._tensors[operand].buffer is not array:
+            self._placed[operand] = array is not self._views.get(operand)
+        super().place(operand, array)
+
+    put = place
+
+    def is_for(self, lengths: tuple[int, ...]) -> bool:
+        """Compute the numbers for lengths, and change nothing else; False where these are for another program."""
+        for at, length in enumerate(lengths):
+            self._words[at] = length
+        return self._follow()
+
+    def become(self, lengths: tuple[int, ...]) -> bool:
+        """Become the frame for these lengths; False, and as it was, where they are for another program.
+
+        An input that has another shape then, and every output, lies in the frame's own memory.
+        """
+        if not self.is_for(lengths):
+            return False
+        self.lengths = None
+        for each in self._stretched:
+            each.put()
+        words, tensors = self._words, self._tensors
+        for operand, root, dims in self._shapes:
+            tensor = tensors[operand]
+            type_ = tensor.type
+            shape = tuple([words[register] if register >= 0 else d for register, d in dims])
+            changed = shape != type_.shape
+            if changed:
+                tensor.type = type_ = TensorType(type_.dtype, shape, type_.quantization)
+            if root != operand:
+                place = tensors[root].buffer
+                tensor.buffer = None if place is None else place.reshape(shape)
+                continue
+            view = self._views.get(operand)
+            if changed or view is None:
+                view = self._views[operand] = _view(self._own[operand], shape, type_)
+            if tensor.buffer is not view and (changed or operand not in self._inputs or tensor.buffer is None):
+                if self._placed[operand]:
+                    self._moved()
+                    self._placed[operand] = False
+                tensor.buffer = view
+        self.lengths = lengths
+        return True
+
+    def execute_for(self, lengths: tuple[int, ...], frame: Frame) -> None:
+        """Run for these lengths, even if one was interrupted who went on to others."""
+        if self.lengths is not lengths and not self.become(lengths):
+            raise ExecutionError("a program is run for lengths that it is not for")
+        self.execute(frame)
+
+    @property
+    def calls(self) -> Calls:
+        """The steps, bound to where the tensors lie now, with the numbers of the lengths put into them."""
+        if self.bound is None:
+            numbers, registers = self._stretch.numbers, self._registers
+            bound = tuple(
+                kernel.bind(self.tensors, self._context, numbers, registers) for kernel in self._stretch.kernels
+            )
+            if self.lengths is None or not self.is_for(self.lengths):
+                raise ExecutionError("a program is run for lengths that it is not for")
+            for each in bound:
+                each.put()
+            self._stretched = bound
+            self.bound = tuple(each.run for each in bound)
+        return self.bound
+
+    def _moved(self) -> None:
+        super()._moved()
+        self._stretched = ()
+
+
+def _view(memory: Array, shape: Sequence[int | None], type_: TensorType) -> Array:
+    dims = tuple(d for d in shape if d is not None)
+    return np.ndarray(dims, type_.dtype.numpy, memory)

@@ -1,0 +1,102 @@
+"""What an execution keeps for lengths to come: memory that is large enough, and kernels that are bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from onert.backend import Program, TensorInfo
+from onert.exec.frames.stretched import StretchedFrame
+from onert.ir import CompileError, Shape
+
+from .context import Instance
+from .runner import Setup
+
+MOST_KEPT, KEPT_BYTES = 4, 256 << 20
+"""How many frames are kept for other lengths, those used last: fewer where they take more bytes than this together."""
+
+Specialize = Callable[[Mapping[int, tuple[int, ...]]], Program]
+
+
+class _Kept:
+    """A frame for many lengths with what is needed to set it up."""
+
+    def __init__(self, program: Program, instance: Instance, frame: StretchedFrame) -> None:
+        stretch = program.stretch
+        assert stretch is not None
+        self.instance = instance
+        self.frame = frame
+        self.nbytes = program.arena_bytes + sum(stretch.capacities.values())
+        self._inputs, self._outputs = program.inputs, program.outputs
+        self._lengths = stretch.lengths
+        opened = frozenset(stretch.lengths)
+        self._fixed = tuple(
+            tuple(None if (at, axis) in opened else d for axis, d in enumerate(info.shape))
+            for at, info in enumerate(program.inputs)
+        )
+
+    def lengths(self, shapes: list[Shape]) -> tuple[int, ...] | None:
+        """The lengths that inputs of these shapes have; None where other dimensions differ too."""
+        for fixed, shape in zip(self._fixed, shapes, strict=True):
+            if len(fixed) != len(shape):
+                return None
+            for d, given in zip(fixed, shape, strict=True):
+                if given is None or (d is not None and d != given):
+                    return None
+        return tuple([d for d in [shapes[at][axis] for at, axis in self._lengths] if d is not None])
+
+    def setup(
+        self,
+        lengths: tuple[int, ...],
+        compiled: Callable[[], Program],
+        shapes: Mapping[int, tuple[int, ...]],
+        outdated: str = "",
+    ) -> Setup:
+        """The frame, which has these lengths, ready for runs."""
+        frame = self.frame
+        tensors, graph = frame.tensors, frame.routine.subgraph
+        inputs = tuple([_with(i, tensors[at].type.shape) for i, at in zip(self._inputs, graph.inputs, strict=True)])
+        outputs = tuple([_with(i, tensors[at].type.shape) for i, at in zip(self._outputs, graph.outputs, strict=True)])
+        run = partial(frame.execute_for, lengths)
+        return Setup(inputs, outputs, compiled, self.instance, frame, run, shapes, outdated)
+
+
+class Lengths:
+    """The frames of one execution that are for many lengths, those used last first."""
+
+    def __init__(self, base: Program) -> None:
+        self._base = base
+        self._shapes = [info.shape for info in base.inputs]
+        self._kept: tuple[_Kept, ...] = ()
+
+    def setup(self, changed: dict[int, tuple[int, ...]]) -> Setup | None:
+        """What it takes to run for inputs that have these shapes, by position; None where nothing is there for them."""
+        shapes = [changed.get(at, shape) for at, shape in enumerate(self._shapes)]
+        for kept in self._kept:
+            lengths = kept.lengths(shapes)
+            if lengths is not None and kept.frame.become(lengths):
+                if kept is not self._kept[0]:
+                    self._kept = (kept, *(other for other in self._kept if other is not kept))
+                return kept.setup(lengths, partial(self._base.specialize, changed), changed)
+        return None
+
+    def kept(self, program: Program, made: Setup) -> Setup:
+        """What was made for a program, whose frame is kept from now on for all lengths of the program's stretch."""
+        frame = made.frame
+        assert isinstance(frame, StretchedFrame)
+        fresh = _Kept(program, made.instance, frame)
+        lengths = fresh.lengths([info.shape for info in program.inputs])
+        if lengths is None or not frame.become(lengths):
+            raise CompileError("a program is not for its own lengths")
+        found = (fresh, *self._kept)[:MOST_KEPT]
+        while len(found) > 1 and sum(kept.nbytes for kept in found) > KEPT_BYTES:
+            found = found[:-1]
+        self._kept = found
+        return fresh.setup(lengths, made.compiled, made.shapes, made.outdated)
+
+
+def _with(info: TensorInfo, shape: Shape) -> TensorInfo:
+    """An input or output in another shape."""
+    if info.shape == shape:
+        return info
+    return TensorInfo(info.name, info.dtype, shape, info.quantization, info.signature_shape, info.other_names)

@@ -1,0 +1,245 @@
+"""The numbers of a trace as instructions that native code can follow: no Python object is made for a new length.
+
+A register is 64 bits wide and holds a signed integer (also for a truth value), or the bits of a float64. Those of the
+lengths come first. An instruction is six 32-bit integers: what to do, the register of the result, and up to four
+registers that are given. What cannot be computed exactly in such registers - an integer that is too large, a division
+by zero - has no result, as a condition has none that does not hold; then the lengths have to be looked at otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from onert.ir.dtype import Array
+
+from .trace import Trace, where_greater_of
+
+EXACT = 1 << 53
+"""Integers of at most this size are float64s too."""
+MOST_RESULTS = 1 << 16
+"""How many results a table has at most."""
+
+
+class Opcode(IntEnum):
+    """What an instruction does; those with FLOAT have float64s in their registers."""
+
+    ADD = 0
+    SUB = 1
+    MUL = 2
+    FLOORDIV = 3
+    MOD = 4
+    NEG = 5
+    LT = 6
+    LE = 7
+    EQ = 8
+    NE = 9
+    GREATER = 10
+    """The third if the first is greater than the second, else the fourth."""
+    BOOL = 11
+    TABLE = 12
+    """The element of the tables that the second integer, a number and no register, says for 0; there are as many as the
+    third says, and the first register must hold fewer."""
+    REQUIRE = 13
+    """No result: both registers must be the same bits."""
+    TO_FLOAT = 14
+    ADD_FLOAT = 15
+    SUB_FLOAT = 16
+    MUL_FLOAT = 17
+    DIV_FLOAT = 18
+    LT_FLOAT = 19
+    LE_FLOAT = 20
+    EQ_FLOAT = 21
+    NE_FLOAT = 22
+
+
+_PLAIN = {
+    operator.add: (Opcode.ADD, Opcode.ADD_FLOAT),
+    operator.sub: (Opcode.SUB, Opcode.SUB_FLOAT),
+    operator.mul: (Opcode.MUL, Opcode.MUL_FLOAT),
+    operator.floordiv: (Opcode.FLOORDIV, None),
+    operator.mod: (Opcode.MOD, None),
+    operator.lt: (Opcode.LT, Opcode.LT_FLOAT),
+    operator.le: (Opcode.LE, Opcode.LE_FLOAT),
+    operator.eq: (Opcode.EQ, Opcode.EQ_FLOAT),
+    operator.ne: (Opcode.NE, Opcode.NE_FLOAT),
+}
+_TURNED = {operator.gt: operator.lt, operator.ge: operator.le}
+_SAME = (operator.pos, math.floor, math.ceil, round)
+_KNOWN = frozenset((*_PLAIN, *_TURNED, *_SAME, operator.truediv, operator.neg, bool, where_greater_of))
+
+
+class NoInstructionError(TypeError):
+    """There is no instruction for a function that a trace calls, or for what it is given."""
+
+
+@frozen(eq=False)
+class Instructions:
+    """How to compute the numbers of a trace for other lengths, and whether its conditions hold for them.
+
+    - `code`: the instructions [count, 6], int32
+    - `first`: the registers as they are before, int64: zeros for lengths, then constants
+    - `tables`: results of functions that the conditions of a trace know by a table, int64
+    - `asked`: functions that only Python can call, with the registers of their integers and what they must give
+    - `registers`: the register of each number of the trace that was asked for, by its index
+    - `floats`: those of them that are float64s
+    """
+
+    code: Array
+    first: Array
+    tables: Array
+    asked: tuple[tuple[Callable[..., Any], tuple[int, ...], Any], ...] = field(repr=False)
+    registers: dict[int, int] = field(repr=False)
+    floats: frozenset[int] = field(repr=False)
+
+
+def instructions(trace: Trace, wanted: Iterable[int]) -> Instructions:
+    """The instructions for these numbers of a trace, by index, and for all of its conditions.
+
+    NoInstructionError where one of them is computed otherwise than instructions can.
+    """
+    return _Writer(trace).written(list(wanted))
+
+
+class _Writer:
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._code: list[tuple[int, ...]] = []
+        self._first = [0] * len(trace.lengths)
+        self._registers = {at: at for at in range(len(trace.lengths))}
+        self._constants: dict[int, int] = {}
+        self._converted: dict[int, int] = {}
+        self._tables: list[int] = []
+        self._placed: dict[object, tuple[int, int]] = {}
+
+    def written(self, wanted: list[int]) -> Instructions:
+        trace = self._trace
+        steps = {at: (function, arguments) for at, function, arguments in trace.steps}
+        needed: set[int] = set()
+        waiting = [*wanted, *trace.conditions]
+        while waiting:
+            at = waiting.pop()
+            if at not in needed:
+                needed.add(at)
+                waiting += steps[at][1] if at in steps else ()
+        asked: list[tuple[Callable[..., Any], tuple[int, ...], Any]] = []
+        for at, function, arguments in trace.steps:
+            if at in needed and self._is_asked(at, function, arguments, steps, needed):
+                registers = tuple(map(self._register, arguments))
+                asked.append((function, registers, trace.conditions[at]))
+            elif at in needed:
+                self._registers[at] = self._written(function, arguments, trace.values[at])
+                self._conditional(at)
+        for at in range(len(trace.lengths)):
+            self._conditional(at)
+        found = {at: self._register(at) for at in wanted}
+        floats = frozenset(at for at in wanted if isinstance(trace.values[at], float))
+        code = np.array(self._code, np.int32).reshape(-1, 6)
+        first, tables = np.array(self._first, np.int64), np.array(self._tables, np.int64)
+        return Instructions(code, first, tables, tuple(asked), found, floats)
+
+    def _is_asked(
+        self,
+        at: int,
+        function: Callable[..., Any],
+        arguments: tuple[int, ...],
+        steps: Mapping[int, tuple[Callable[..., Any], tuple[int, ...]]],
+        needed: set[int],
+    ) -> bool:
+        """Whether nothing but a condition knows what a function gives, for which there is no instruction."""
+        known = function in _KNOWN or hasattr(function, "results")
+        if known or at not in self._trace.conditions or any(map(self._is_float, arguments)):
+            return False
+        return not any(at in given for other, (_, given) in steps.items() if other in needed)
+
+    def _conditional(self, at: int) -> None:
+        if at in self._trace.conditions:
+            expected = self._constant(self._trace.conditions[at])
+            self._code.append((Opcode.REQUIRE, 0, self._register(at), expected, 0, 0))
+
+    def _register(self, at: int) -> int:
+        """The register of a number, that of a constant made when it is needed."""
+        found = self._registers.get(at)
+        if found is None:
+            found = self._registers[at] = self._constant(self._trace.values[at])
+        return found
+
+    def _constant(self, value: object) -> int:
+        bits = _bits(value)
+        found = self._constants.get(bits)
+        if found is None:
+            found = self._constants[bits] = self._fresh(bits)
+        return found
+
+    def _fresh(self, bits: int = 0) -> int:
+        self._first.append(bits)
+        return len(self._first) - 1
+
+    def _emit(self, opcode: Opcode, *given: int) -> int:
+        result = self._fresh()
+        self._code.append((opcode, result, *given, *(0,) * (4 - len(given))))
+        return result
+
+    def _is_float(self, at: int) -> bool:
+        return isinstance(self._trace.values[at], float)
+
+    def _float(self, at: int) -> int:
+        """The register of a number as a float64."""
+        own = self._register(at)
+        if self._is_float(at):
+            return own
+        found = self._converted.get(own)
+        if found is None:
+            found = self._converted[own] = self._emit(Opcode.TO_FLOAT, own)
+        return found
+
+    def _written(self, function: Callable[..., Any], arguments: tuple[int, ...], value: object) -> int:
+        """The register of what a function gives."""
+        if function in _TURNED:
+            function, arguments = _TURNED[function], arguments[::-1]
+        floats = any(map(self._is_float, arguments))
+        if function is operator.truediv:
+            return self._emit(Opcode.DIV_FLOAT, *map(self._float, arguments))
+        if function in _PLAIN:
+            opcode = _PLAIN[function][floats]
+            if opcode is not None:
+                return self._emit(opcode, *map(self._float if floats else self._register, arguments))
+        elif function is where_greater_of and not floats:
+            return self._emit(Opcode.GREATER, *map(self._register, arguments))
+        elif not floats and len(arguments) == 1:
+            (only,) = map(self._register, arguments)
+            if function is bool:
+                return self._emit(Opcode.BOOL, only)
+            if function is operator.neg:
+                return self._emit(Opcode.NEG, only)
+            if function in _SAME:
+                return only
+            results = getattr(function, "results", None)
+            if results is not None:
+                start, count = self._placed.get(function) or self._place(function, arguments[0], results)
+                return self._emit(Opcode.TABLE, only, start, count)
+        raise NoInstructionError(f"there is no instruction for {function} of {len(arguments)} numbers")
+
+    def _place(self, function: object, argument: int, results: Callable[[int], Array]) -> tuple[int, int]:
+        most = self._trace.most[argument]
+        count = min(MOST_RESULTS, (most if isinstance(most, int) and most > 0 else self._trace.values[argument]) + 1)
+        found = self._placed[function] = len(self._tables), count
+        self._tables += results(count).tolist()
+        return found
+
+
+def _bits(value: object) -> int:
+    """A constant as a register holds it."""
+    if isinstance(value, int):
+        if not -(1 << 63) <= value < 1 << 63:
+            raise NoInstructionError(f"{value} has more than 64 bits")
+        return int(value)
+    if isinstance(value, float):
+        return int(np.array(value, np.float64).view(np.int64))
+    raise NoInstructionError(f"a register cannot hold {value!r}")

@@ -1,0 +1,144 @@
+"""Native code computes the numbers of other lengths as Python does, or says that it cannot."""
+
+from __future__ import annotations
+
+import operator
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onert.backend.cache import Cache
+from onert.ir.symbolic.instructions import NoInstructionError, instructions
+from onert.ir.symbolic.trace import Symbolic, Trace, decided, maximum, minimum, where_greater
+from onert_llvm.codegen.kernel_compiler import number_functions
+from onert_llvm.command.command import Lowered
+from onert_llvm.runtime.native_kernel import NativeKernel
+from onert_llvm.runtime.stretched_kernel import StretchedKernel
+from onert_llvm.target.isa import target
+
+BINARY: list[Callable[[Any, Any], Any]] = [
+    *(operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod),
+    *(operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne),
+]
+
+
+def _followed(trace: Trace, wanted: list[int], lengths: tuple[int, ...]) -> list[Any] | None:
+    """The wanted numbers, computed natively; None where there are none."""
+    numbers = instructions(trace, wanted)
+    registers = numbers.first.copy()
+    registers[: len(lengths)] = lengths
+    empty = NativeKernel(Lowered((), ()), {}, {}, 1)
+    kernel = StretchedKernel(empty, empty.lowered, (), (), (), number_functions(target("native"), None))
+    if not kernel.followed(numbers, registers)():
+        return None
+    places = [(registers[numbers.registers[at]], at in numbers.floats) for at in wanted]
+    return [float(word.view(np.float64)) if real else int(word) for word, real in places]
+
+
+def _random_trace(seed: int) -> tuple[Trace, list[int]]:
+    """A trace of random arithmetic on two lengths, and its results, some of which are conditions."""
+    r = random.Random(seed)
+    trace = Trace([7, 12], [28, 48])
+    found: list[Any] = [*trace.lengths, r.randint(-9, 9), r.randint(1, 99), 0]
+    while len(trace.steps) < 60:
+        a, b = r.choice(found), r.choice(found)
+        if not isinstance(a, Symbolic):
+            continue
+        try:
+            match r.randrange(6):
+                case 0:
+                    made = where_greater(a, b, r.choice(found), r.choice(found))
+                case 1:
+                    made = r.choice([maximum, minimum])(a, b)
+                case 2:
+                    made = r.choice([operator.neg, operator.pos])(a)
+                case _:
+                    made = r.choice(BINARY[:5])(a, b)
+        except ArithmeticError:
+            continue
+        found.append(made)
+        if r.random() < 0.1:
+            assert r.choice(BINARY[5:])(made, r.choice(found)) in (True, False)
+    return trace, [each.index for each in found if isinstance(each, Symbolic)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_native_numbers_are_those_of_the_trace(seed: int) -> None:
+    trace, wanted = _random_trace(seed)
+    wanted = [at for at in wanted if abs(int(trace.values[at])) < 1 << 63]
+    for lengths in ((7, 12), (8, 12), (7, 1), (28, 48), (1, 1), (13, 40)):
+        try:
+            found = _followed(trace, wanted, lengths)
+        except NoInstructionError:
+            assert any(isinstance(v, int) and abs(v) >= 1 << 63 for v in trace.values)
+            continue
+        expected = trace.at(lengths)
+        if found is not None:  # a number may be too large, or a divisor negative, where Python goes on
+            assert expected is not None
+            assert found == [int(expected[at]) for at in wanted]
+    assert trace.at((7, 12)) is not None
+
+
+@pytest.mark.parametrize(
+    ("compute", "lengths", "expected"),
+    [
+        (lambda n: n // 4 * 3 - 1, [9], [5]),
+        (lambda n: -n // 4, [9], [-3]),
+        (lambda n: -n % 4, [9], [3]),
+        (lambda n: 1 / n, [8], [0.125]),
+        (lambda n: 1.5 * n - 2.25, [8], [9.75]),
+        (lambda n: n * (1 << 60), [64], None),
+        (lambda n: 1 / (n * (1 << 52)), [64], None),
+        (lambda n: 12 // (n - 6 + 1), [5], None),
+        (lambda n: bool(n > 3) and n + 1, [3], None),
+        (lambda n: bool(n > 3) and n + 1, [4], [5]),
+        (lambda n: bool(n / 2 > 1.5) and n, [3], None),
+    ],
+)
+def test_what_has_no_exact_result_has_none(
+    compute: Callable[[Any], Any], lengths: list[int], expected: list[Any] | None
+) -> None:
+    trace = Trace([6], [24])
+    (n,) = trace.lengths
+    made = compute(n)
+    assert _followed(trace, [made.index], tuple(lengths)) == expected
+
+
+class _Tabled:
+    def __call__(self, n: int) -> int:
+        return n // 5
+
+    def results(self, count: int) -> Any:
+        return np.arange(count) // 5
+
+
+class _Untabled:
+    def __call__(self, *numbers: int) -> int:
+        return sum(numbers) // 5
+
+
+@pytest.mark.parametrize(("function", "count"), [(_Tabled(), 1), (_Untabled(), 1), (_Untabled(), 2)])
+def test_a_decision_by_a_function_is_asked_for_again(function: Callable[..., int], count: int) -> None:
+    trace = Trace([6], [24])
+    (n,) = trace.lengths
+    decided(function, *(n,) * count)
+    for length in range(25):
+        same = function(*(length,) * count) == function(*(6,) * count)
+        assert (_followed(trace, [n.index], (length,)) is not None) == same
+    assert _followed(trace, [0], (-1,)) is None
+
+
+@pytest.mark.parametrize("use", [lambda n: n**2, lambda n: n << 1, abs])
+def test_functions_without_an_instruction_are_told(use: Callable[[Any], Any]) -> None:
+    trace = Trace([6], [24])
+    made = use(trace.lengths[0])
+    with pytest.raises(NoInstructionError, match="there is no instruction"):
+        instructions(trace, [made.index])
+
+
+def test_the_functions_are_made_once(tmp_path: Any) -> None:
+    store = Cache(tmp_path)
+    assert number_functions(target("native"), store) == number_functions(target("native"), store)
