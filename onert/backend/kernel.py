@@ -107,6 +107,11 @@ class StretchedKernel(Protocol):
         """The numbers of the trace that it needs, by index."""
         ...
 
+    @property
+    def operands(self) -> frozenset[int]:
+        """The operands whose memory it touches."""
+        ...
+
     def followed(self, numbers: Instructions, registers: Array) -> Callable[[], bool]:
         """A call that follows instructions on these registers, in which the lengths are; False where they have no
         result for these. It changes no other memory."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import random
 from collections.abc import Callable
@@ -90,6 +91,9 @@ def test_native_numbers_are_those_of_the_trace(seed: int) -> None:
         (lambda n: -n % 4, [9], [3]),
         (lambda n: 1 / n, [8], [0.125]),
         (lambda n: 1.5 * n - 2.25, [8], [9.75]),
+        (lambda n: math.floor(n * 1.5) * 10 + math.ceil(n / 4), [9], [133]),
+        (lambda n: math.floor(n * -1.5) * 10 + math.ceil(n * -0.25), [9], [-142]),
+        (lambda n: math.floor(n * 1e18), [9], None),
         (lambda n: n * (1 << 60), [64], None),
         (lambda n: 1 / (n * (1 << 52)), [64], None),
         (lambda n: 12 // (n - 6 + 1), [5], None),

@@ -23,13 +23,15 @@ from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.fill import Fill
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import ShapeOf
-from onert.ir.ops.data_movement.slicing import Pad
+from onert.ir.ops.data_movement.slicing import Pad, Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.softmax import Softmax
+from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
 from onert.ir.symbolic.trace import Trace, decided, hint, largest, maximum, minimum, settled
 from onert_llvm.runtime import loaded_code
 
@@ -68,10 +70,48 @@ def _attention() -> Subgraphs:
     return b.model([turned])
 
 
+def _enlarged(height: int, width: int, coordinates: Coordinates) -> Callable[[], Subgraphs]:
+    """Pictures that many times higher and wider, each element that of the nearest pixel."""
+
+    def made() -> Subgraphs:
+        b = Builder()
+        x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 3)), "x")
+        scales = (float(height), float(width))
+        op = Interpolate(Interpolation.NEAREST, (1, 2), coordinates, Rounding.FLOOR, scales)
+        return b.model([b.add(op, x)])
+
+    return made
+
+
+def _recurrent() -> Subgraphs:
+    """A layer whose state begins with zeros, as many as there are rows."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 4)), "x")
+    rows = b.add(
+        Slice(), b.add(ShapeOf(DType.INT32), x), b.constant([0], dtype=DType.INT32), b.constant([1], dtype=DType.INT32)
+    )
+    width = b.constant([3], dtype=DType.INT32)
+    state = b.add(Fill(), b.add(Concat(0), rows, width), b.constant(np.float32(0.5)))
+    own = b.add(FullyConnected(), x, b.constant(_weights(3, 4)))
+    fed = b.add(FullyConnected(), state, b.constant(_weights(3, 3)))
+    return b.model([b.add(Binary(BinaryKind.ADD), own, fed)])
+
+
+def _products() -> Subgraphs:
+    """Products of matrices, one for each of a batch."""
+    b = Builder()
+    x, y = (b.input(TensorType(DType.FLOAT32, shape), n) for n, shape in (("x", (2, 5, 8)), ("y", (2, 8, 7))))
+    return b.model([b.add(BatchMatMul(), x, y)])
+
+
 MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int, ...]]]]] = [
     ("pooled", _pooled, lambda n: [(1, 6, n, 3)]),
     ("broadcast", _broadcast, lambda n: [(n, 4), (1 if n % 3 == 0 else n, 4)]),
     ("attention", _attention, lambda n: [(1, n, 8)]),
+    ("enlarged", _enlarged(2, 3, Coordinates.ASYMMETRIC), lambda n: [(1, 6, n, 3)]),
+    ("enlarged centres", _enlarged(2, 2, Coordinates.HALF_PIXEL), lambda n: [(1, 6, n, 3)]),
+    ("recurrent", _recurrent, lambda n: [(n, 4)]),
+    ("products", _products, lambda n: [(n, 5, 8), (1 if n % 3 == 0 else n, 8, 7)]),
 ]
 
 

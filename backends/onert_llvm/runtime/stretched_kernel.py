@@ -14,7 +14,7 @@ from onert.ir import Array, Context
 from onert.ir.process import imports
 from onert.ir.symbolic.instructions import Instructions, NoInstructionError
 from onert.ir.symbolic.trace import Computed, Symbolic, Trace, largest
-from onert_llvm.command.command import JUMP, Access, Area, Command, Lowered, Pointer
+from onert_llvm.command.command import JUMP, Access, Area, Command, Lowered, Pointer, all_steps
 
 from .native_kernel import COPY, BoundCommands, NativeKernel, Places, checked, is_idle, walked
 
@@ -57,6 +57,13 @@ class StretchedKernel:
     def _wanted(self) -> tuple[int, ...]:
         slots = [c.number for changes in self.changes for c in changes if c.number is not None]
         return (*slots, *(n for _, _, numbers in self.computed for symbolic, n in numbers if symbolic))
+
+    @property
+    def operands(self) -> frozenset[int]:
+        slots = (
+            v for commands in self.lists for c, _ in commands for step in all_steps((c,)) for v in step.slots.values()
+        )
+        return frozenset(v.index for v in slots if isinstance(v, Pointer) and v.area is Area.OPERAND)
 
     def followed(self, numbers: Instructions, registers: Array) -> Callable[[], bool]:
         pointer, integer = ctypes.c_void_p, ctypes.c_int64

@@ -23,6 +23,7 @@ from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
 from onert.ir.shape import num_elements, static
+from onert.ir.symbolic.trace import is_symbolic
 
 _SMALL = 1 << 10
 """Elements that a constant may have although it is made of fewer."""
@@ -54,7 +55,10 @@ class Draft(Builder):
 
     def integers(self, *values: int) -> int:
         """A vector of int32, of int64 where one is too large."""
-        wide = any(value != int(np.int64(value).astype(np.int32)) for value in values)
+        wide = any(not -(1 << 31) <= value < 1 << 31 for value in values)
+        if any(map(is_symbolic, values)):
+            type_ = TensorType(DType.INT64 if wide else DType.INT32, (len(values),))
+            return self._operand(Operand(type_, data=Constant(np.array(values, object))))
         return self.constant(np.array(values, np.int64 if wide else np.int32))
 
     def number(self, value: int) -> int:

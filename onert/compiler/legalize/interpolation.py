@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
-from attrs import evolve
+from attrs import evolve, frozen
 
 from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.contraction.matmul import BatchMatMul
@@ -20,6 +20,8 @@ from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Inte
 from onert.ir.ops.vision_audio.resize import ResizeBilinear, ResizeNearestNeighbor
 from onert.ir.ops.vision_audio.sampling import GridSample, Outside, Sampling
 from onert.ir.shape import static
+from onert.ir.symbolic.trace import decided, hint
+from onert.ir.value import Value
 
 from .decomposition import Decomposition, moves
 from .draft import Draft
@@ -69,9 +71,9 @@ def _interpolated(d: Draft, op: Interpolate, types: CallTypes, operands: Sequenc
     op, x, dtype = _settled(op, types), operands[0], types.input(0).dtype
     axes = _sized(op, types)
     if op.interpolation is Interpolation.NEAREST:
-        places = {axis: op.nearest(at, before, after) for at, axis, before, after in axes}
-        image = _nearest_image(d, x, types, places)
+        image = _nearest_image(d, op, x, types, axes)
         if image is None:
+            places = {axis: op.nearest(at, before, after) for at, axis, before, after in axes}
             for axis, taken in places.items():
                 x = d.moved(Gather(axis), x, d.constant(taken.astype(np.int32)))
         return [_surrounded(d, op, types, x if image is None else image, axes)]
@@ -109,19 +111,34 @@ def _is_image(types: CallTypes, axes: Sequence[int]) -> bool:
 
 def _size(d: Draft, types: CallTypes) -> int:
     _, height, width, _ = static(types.output.shape)
-    return d.constant(np.array([height, width], np.int32))
+    return d.integers(height, width)
 
 
-def _nearest_image(d: Draft, x: int, types: CallTypes, places: dict[int, Array]) -> int | None:
-    if not _is_image(types, list(places)):
+@frozen
+class _SamePlaces(Value):
+    """Whether two operations take the same elements along an axis, for lengths before and after."""
+
+    op: Interpolate
+    at: int
+    other: ResizeNearestNeighbor
+
+    def __call__(self, before: int, after: int) -> bool:
+        return bool(np.array_equal(self.op.nearest(self.at, before, after), self.other.nearest(after, before)))
+
+
+def _nearest_image(
+    d: Draft, op: Interpolate, x: int, types: CallTypes, axes: Sequence[tuple[int, int, int, int]]
+) -> int | None:
+    """ResizeNearestNeighbor(x) in a mode that takes the same elements; along other axes any mode takes each once."""
+    if not _is_image(types, [axis for _, axis, _, _ in axes]):
         return None
-    before, after = types.input(0).shape, types.output.shape
     for mode in _MODES:
-        op = ResizeNearestNeighbor(*mode)
-        found = {axis: op.nearest(after[axis] or 0, before[axis] or 0) for axis in (1, 2)}
-        wanted = {axis: places.get(axis, np.arange(before[axis] or 0)) for axis in (1, 2)}
-        if all(np.array_equal(found[axis], wanted[axis]) for axis in (1, 2)):
-            return d.moved(op, x, _size(d, types))
+        resized = ResizeNearestNeighbor(*mode)
+        same = [(_SamePlaces(op, at, resized), before, after) for at, _, before, after in axes]
+        if all(is_same(hint(before), hint(after)) for is_same, before, after in same):
+            for is_same, before, after in same:
+                decided(is_same, before, after)
+            return d.moved(resized, x, _size(d, types))
     return None
 
 

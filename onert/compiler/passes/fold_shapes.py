@@ -13,7 +13,7 @@ from onert.ir.analysis.inference import declare, infer
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat, Pack
-from onert.ir.ops.data_movement.reshape import Rank, Reshape, ShapeOf
+from onert.ir.ops.data_movement.reshape import ExpandDims, Rank, Reshape, ShapeOf, Squeeze
 from onert.ir.ops.data_movement.slicing import BroadcastArgs, Slice, StridedSlice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.convert import Cast
@@ -24,7 +24,7 @@ MOST_ELEMENTS = 64
 """Of a tensor that is taken for arithmetic on shapes."""
 
 _EXACT = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL)
-_MOVED = (Concat, Pack, Reshape, Slice, StridedSlice, Gather, Cast, BroadcastArgs)
+_MOVED = (Concat, ExpandDims, Pack, Reshape, Squeeze, Slice, StridedSlice, Gather, Cast, BroadcastArgs)
 
 _MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 

@@ -15,23 +15,25 @@ def stretch(
 ) -> Stretch | None:
     """The stretch of a program with symbolic numbers, whose lengths are those of `lengths`: positions of inputs, axes.
 
-    None where lengths change more than numbers: where state, memory spaces, or calls of subgraphs depend on them, or
-    what a backend does. Where something is to be decided, it becomes a condition of the trace.
+    None where lengths change more than numbers: where there is state, another memory space or a call of a subgraph,
+    where a kernel reads a constant that depends on lengths, or where a backend says so. Where something is to be
+    decided, it becomes a condition of the trace.
     """
     routine = template.main
     graph = routine.subgraph
     called = any(operation.op.subgraphs for operation in graph.operations)
     lasting = graph.state or graph.lasting or any(operand.variable for operand in graph.operands)
-    if called or lasting or routine.metered or not routine.is_on_host:
+    if called or lasting or routine.metered or not routine.is_on_host or not routine.steps:
         return None
     if any(_is_open(trace, p.offset) for plan in routine.arenas.values() for p in plan.placements.values()):
         return None
     if any(_is_open(trace, plan.size) for plan in routine.arenas.values()):
         return None
+    computed = {i for i, operand in enumerate(graph.operands) if operand.data is not None and operand.data.is_symbolic}
     kernels: list[StretchedKernel] = []
     for step in routine.steps:
         found = backends[step.backend].stretched(step.kernel, trace)
-        if found is None:
+        if found is None or not computed.isdisjoint(found.operands):
             return None
         kernels.append(found)
     ends = dict.fromkeys((*graph.inputs, *graph.outputs))

@@ -57,6 +57,8 @@ class Opcode(IntEnum):
     LE_FLOAT = 20
     EQ_FLOAT = 21
     NE_FLOAT = 22
+    FLOOR_FLOAT = 23
+    CEIL_FLOAT = 24
 
 
 _PLAIN = {
@@ -71,6 +73,7 @@ _PLAIN = {
     operator.ne: (Opcode.NE, Opcode.NE_FLOAT),
 }
 _TURNED = {operator.gt: operator.lt, operator.ge: operator.le}
+_ROUNDED = {math.floor: Opcode.FLOOR_FLOAT, math.ceil: Opcode.CEIL_FLOAT}
 _SAME = (operator.pos, math.floor, math.ceil, round)
 _KNOWN = frozenset((*_PLAIN, *_TURNED, *_SAME, operator.truediv, operator.neg, bool, where_greater_of))
 
@@ -210,6 +213,8 @@ class _Writer:
             opcode = _PLAIN[function][floats]
             if opcode is not None:
                 return self._emit(opcode, *map(self._float if floats else self._register, arguments))
+        elif function in _ROUNDED and floats:
+            return self._emit(_ROUNDED[function], *map(self._register, arguments))
         elif function is where_greater_of and not floats:
             return self._emit(Opcode.GREATER, *map(self._register, arguments))
         elif not floats and len(arguments) == 1:

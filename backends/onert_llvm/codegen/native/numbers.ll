@@ -71,6 +71,8 @@ plain:
     i32 20, label %fle
     i32 21, label %feq
     i32 22, label %fne
+    i32 23, label %round
+    i32 24, label %round
   ]
 add:
   %sums = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %a, i64 %b)
@@ -167,12 +169,29 @@ fdiv:
   %zero = fcmp oeq double %y, 0.0
   %fquotient = fdiv double %x, %y
   br i1 %zero, label %refused, label %float
+round:
+  ; Cut towards zero, then one down or up where that was the wrong way.
+  %low = fcmp oge double %x, -9007199254740992.0
+  %high = fcmp ole double %x, 9007199254740992.0
+  %in = and i1 %low, %high
+  br i1 %in, label %rounded, label %refused
+rounded:
+  %cut = fptosi double %x to i64
+  %back = sitofp i64 %cut to double
+  %toohigh = fcmp ogt double %back, %x
+  %toolow = fcmp olt double %back, %x
+  %down = sext i1 %toohigh to i64
+  %up = zext i1 %toolow to i64
+  %isfloor = icmp eq i32 %opcode, 23
+  %step = select i1 %isfloor, i64 %down, i64 %up
+  %rounding = add i64 %cut, %step
+  br label %store
 float:
   %number = phi double [ %converted, %tofloat ], [ %fsum, %fadd ], [ %fdifference, %fsub ], [ %fproduct, %fmul ], [ %fquotient, %fdiv ]
   %bits = bitcast double %number to i64
   br label %store
 store:
-  %value = phi i64 [ %element, %found ], [ %exact, %checked ], [ %half, %divided ], [ %one.bit, %truth ], [ %chosen, %greater ], [ %bits, %float ]
+  %value = phi i64 [ %element, %found ], [ %exact, %checked ], [ %half, %divided ], [ %one.bit, %truth ], [ %chosen, %greater ], [ %bits, %float ], [ %rounding, %rounded ]
   store i64 %value, ptr %result, align 8
   br label %next
 next:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from attrs import frozen
 
-from onert.ir import CallTypes, DType, Op
+from onert.ir import Array, CallTypes, DType, Op
 from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd, PutRow
 from onert.ir.ops.data_movement.part_update import broken_rule
 from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
@@ -68,10 +69,15 @@ def lower_nearest(lowering: Lowering, operations: Sequence[int]) -> None:
         return
     n, h, w, c = lowering.shape(operation.used[0])
     _, height, width, _ = lowering.shape(operation.outputs[0])
-    rows, columns = op.nearest(height, h), op.nearest(width, w)
-    table = lowering.constant((rows[:, None] * w + columns).astype(np.int64).reshape(-1))
+    table = lowering.computed(partial(_pixels, op), h, w, height, width)
     slices = _Slices(n, n, h * w * c, height * width, c, (h * w,), (c,))
     _emit(lowering, at, slices, operation.used[:1], table, True, f"pixel {{}} is outside of {h * w}")
+
+
+def _pixels(op: ResizeNearestNeighbor, h: int, w: int, height: int, width: int) -> Array:
+    """The pixels of a picture that its larger or smaller copy takes, by number."""
+    rows, columns = op.nearest(height, h), op.nearest(width, w)
+    return (rows[:, None] * w + columns).astype(np.int64).reshape(-1)
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-import numpy as np
-
 from onert.ir import CallTypes, Op
 from onert.ir.ops.data_movement.layout import DepthToSpace, Reverse, SpaceToDepth, Transpose
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice, StridedSlice, Tile
@@ -69,11 +67,8 @@ def _nearest(op: ResizeNearestNeighbor, types: CallTypes, x: StridedView) -> Str
     """Where the new size is a multiple of the old one and each pixel is repeated as often."""
     n, h, w, c = x.shape
     _, height, width, _ = static(types.output.shape)
-    if height % h or width % w:
-        return None
-    rows, columns = op.nearest(height, h), op.nearest(width, w)
-    down, across = height // h, width // w
-    if not (np.array_equal(rows, np.arange(height) // down) and np.array_equal(columns, np.arange(width) // across)):
+    down, across = op.repeats(height, h), op.repeats(width, w)
+    if down is None or across is None:
         return None
     return x.reshape(n, h, 1, w, 1, c).broadcast_to((n, h, down, w, across, c))
 

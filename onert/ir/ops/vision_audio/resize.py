@@ -7,9 +7,12 @@ from attrs import frozen
 
 from onert.ir.dtype import Array, DType
 from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.quant import round_half_away
 from onert.ir.shape import Dim, Shape
+from onert.ir.symbolic.trace import decided, hint
 from onert.ir.types import CallTypes, TensorType
+from onert.ir.value import Value
 
 
 @frozen
@@ -121,6 +124,29 @@ class ResizeNearestNeighbor(Op):
         whole = round_half_away(at) if self.align_corners else np.floor(at)
         return np.clip(whole.astype(np.int64), 0, inputs - 1)
 
+    def repeats(self, count: int, inputs: int) -> int | None:
+        """How often each input along an axis is taken, one after the other; None where not all are as often."""
+        if inputs == 0 or count % inputs:
+            return None
+        times = int(count // inputs)
+        same = _Repeats(self, times)
+        if not same(hint(inputs)):
+            return None
+        decided(same, inputs)
+        return times
+
+
+@frozen
+class _Repeats(Value):
+    """Whether each of so many inputs is taken so often."""
+
+    op: ResizeNearestNeighbor
+    times: int
+
+    def __call__(self, inputs: int) -> bool:
+        count = inputs * self.times
+        return bool(np.array_equal(self.op.nearest(count, inputs), np.arange(count) // self.times))
+
 
 def resized(x: TensorType, size: TensorType) -> Shape:
     """The shape of an image in the size that an operand gives; RuleError unless both make sense."""
@@ -142,5 +168,5 @@ def _require_extent(name: str, before: Dim, after: int) -> None:
 
 
 def _new_size(size: Array) -> tuple[int, int]:
-    height, width = size.reshape(-1)
-    return int(height), int(width)
+    height, width = sv.values(size)
+    return height, width
