@@ -119,6 +119,7 @@ class Stretch:
     - `shapes`: of inputs, outputs and what lies in their memory, by operand: for each dimension a register and 0, or -1
       and the dimension that it always is
     - `capacities`: the bytes of the largest tensor that comes to lie there, for inputs and outputs
+    - `used`: to be called when a frame goes on to other lengths, so that whoever made the stretch knows of its use
     """
 
     lengths: tuple[tuple[int, int], ...]
@@ -126,6 +127,7 @@ class Stretch:
     kernels: tuple[StretchedKernel, ...]
     shapes: Mapping[int, tuple[tuple[int, int], ...]]
     capacities: Mapping[int, int]
+    used: Callable[[], None]
 
 
 @frozen

@@ -26,6 +26,7 @@ class _Kept:
         assert stretch is not None
         self.instance = instance
         self.frame = frame
+        self.used = stretch.used
         self.nbytes = program.arena_bytes + sum(stretch.capacities.values())
         self._inputs, self._outputs = program.inputs, program.outputs
         self._lengths = stretch.lengths
@@ -77,6 +78,7 @@ class Lengths:
             if lengths is not None and kept.frame.become(lengths):
                 if kept is not self._kept[0]:
                     self._kept = (kept, *(other for other in self._kept if other is not kept))
+                kept.used()
                 return kept.setup(lengths, partial(self._base.specialize, changed), changed)
         return None
 

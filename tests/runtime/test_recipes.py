@@ -285,6 +285,24 @@ def test_few_lengths_are_compiled_of_many(model: Callable[[], Subgraphs], monkey
     assert len(compiled) <= 8
 
 
+def test_recipes_go_on_to_be_made_while_frames_are_of_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    before = Compilation.compiled
+
+    def counted(self: Compilation, *given: Any, **more: Any) -> Any:
+        made.append(more)
+        return before(self, *given, **more)
+
+    execution = onert.Execution(onert.compile(_opened(_pooled())))
+    for n in (5, 6):
+        execution.run([_weights(1, 6, n, 3)])
+    monkeypatch.setattr(Compilation, "compiled", counted)
+    for length in (8, 40, 200, 1000, 5000, 25000):
+        for n in (length, length + 2):
+            execution.run([_weights(1, 6, n, 3)])
+    assert made == [{"symbolic": True}] * 6
+
+
 def test_a_trace_gives_the_numbers_of_other_lengths_while_its_conditions_hold() -> None:
     trace = Trace([6], [24])
     (n,) = trace.lengths

@@ -20,7 +20,7 @@ MOST, MOST_IN_VAIN = 24, 4
 """Recipes that are kept, those used last; and made without one of them being of use."""
 
 Compiled = Callable[[tuple[int, ...]], Program]
-Stretched = Callable[[Trace, Program], Stretch | None]
+Stretched = Callable[[Trace, Program, Callable[[], None]], Stretch | None]
 
 
 class Recipe:
@@ -33,9 +33,14 @@ class Recipe:
             self._trace.hold(symbol >= max(1, length // apart) if length else symbol == 0)
             self._trace.hold(symbol <= apart * max(length, 1))
         template = compiled(self._trace.lengths)
-        self._stretch = stretched(self._trace, template)
+        self.used = False
+        """Whether it has been of use since this was asked last: executions ask for no program while a frame serves."""
+        self._stretch = stretched(self._trace, template, self._use)
         self._substitution = Substitution(self._trace, template)  # when the trace has all of its numbers
         self.is_general = not self._trace.is_fixed(*range(len(lengths)))
+
+    def _use(self) -> None:
+        self.used = True
 
     def program(self, lengths: Sequence[int]) -> Program | None:
         """The program for other lengths; None where it would have to be another."""
@@ -58,6 +63,10 @@ class Recipes:
         for, and `stretched` its stretch; None where there is none, and the program is to be compiled for these lengths
         alone.
         """
+        if any(recipe.used for recipe in self._recipes):
+            self._in_vain = 0
+            for recipe in self._recipes:
+                recipe.used = False
         for recipe in self._recipes:
             program = recipe.program(lengths)
             if program is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from onert.backend import HOST, Backend, Program, Stretch, StretchedKernel
@@ -11,9 +11,14 @@ from onert.ir.symbolic.trace import Symbolic, Trace, largest
 
 
 def stretch(
-    trace: Trace, template: Program, backends: Mapping[str, Backend], lengths: Sequence[tuple[int, int]]
+    trace: Trace,
+    template: Program,
+    used: Callable[[], None],
+    backends: Mapping[str, Backend],
+    lengths: Sequence[tuple[int, int]],
 ) -> Stretch | None:
     """The stretch of a program with symbolic numbers, whose lengths are those of `lengths`: positions of inputs, axes.
+    `used` is called when it is.
 
     None where lengths change more than numbers: where there is state, another memory space or a call of a subgraph,
     where a kernel reads a constant that depends on lengths, or where a backend says so. Where something is to be
@@ -54,7 +59,7 @@ def stretch(
         )
         for i in visible
     }
-    return Stretch(tuple(lengths), numbers, tuple(kernels), shapes, capacities)
+    return Stretch(tuple(lengths), numbers, tuple(kernels), shapes, capacities, used)
 
 
 def _dims(shape: Any) -> tuple[Any, ...]:
