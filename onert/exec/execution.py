@@ -156,8 +156,10 @@ class Execution:
             return self._made(program, changed, outdated)
         if self._lengths is None:
             self._lengths = module("onert.exec.lengths").Lengths(self._base)
-        made = self._made(program, changed, outdated, program.stretch)
-        return self._lengths.kept(program, made)
+        try:
+            return self._lengths.kept(program, self._made(program, changed, outdated, program.stretch))
+        except ExecutionError:  # no room for longer lengths
+            return self._made(program, changed, outdated)
 
     def set_input(self, name: str | int, array: Array) -> None:
         """Give an input its elements. The array is used in place, and read again at every run: change its elements

@@ -206,6 +206,18 @@ def test_arrays_are_used_in_place_at_any_length() -> None:
         np.testing.assert_array_equal(execution.get_output(0), expected(scattered))
 
 
+def test_without_room_for_longer_lengths_there_is_room_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    execution, made, expected = _stretched()
+    x = made(400)
+
+    def refused(*_: Any) -> Any:
+        raise onert.ir.ExecutionError("no room")
+
+    monkeypatch.setattr(stretched.StretchedFrame, "__init__", refused)
+    (found,) = execution.run([x]).values()
+    np.testing.assert_array_equal(found, expected(x))
+
+
 def test_a_change_of_length_that_is_interrupted_leaves_the_length_before(monkeypatch: pytest.MonkeyPatch) -> None:
     execution, made, expected = _stretched()
     x = made(9)
