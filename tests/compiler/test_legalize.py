@@ -31,6 +31,7 @@ from onert.ir.ops.data_movement.gather import PutRow
 from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.recurrent.gru import GRU
+from onert.ir.ops.reduction.norm import BatchNorm
 
 ROW = TensorType(DType.FLOAT32, (1, 4))
 
@@ -324,3 +325,19 @@ def test_the_user_decides_whether_a_layer_is_decomposed(options: dict[str, objec
     (found,) = onert.Execution(program).run([x]).values()
     (expected,) = by_meaning(package.models[0].primary, [x])
     same([found], [expected])
+
+
+@pytest.mark.parametrize("constant", [(1, 2, 3, 4), (1, 2, 3), (4,), ()])
+def test_statistics_are_folded_where_scale_and_variance_are_constant(constant: tuple[int, ...]) -> None:
+    b = Builder()
+    arrays = [np.float32(a) for a in ([[1, -2], [3, 4]], [2, 3], [0.5, 1], [1, 2], [4, 0.25])]
+    operands = [
+        b.constant(a) if at in constant else b.input(TensorType(DType.FLOAT32, a.shape), f"x{at}")
+        for at, a in enumerate(arrays)
+    ]
+    graph = b.model([b.add(BatchNorm(0.0), *operands)])
+    given = [a for at, a in enumerate(arrays) if at not in constant]
+    for backends in ((), ("reference",)):
+        program = onert.compile(Package((graph,), "made"), backends=backends)
+        (found,) = onert.Execution(program).run(given).values()
+        np.testing.assert_allclose(found, [[0.5, -23], [2.5, 13]], rtol=1e-5)

@@ -10,7 +10,7 @@ import pytest
 
 import onert
 from onert.compiler.passes.inline_control_flow import MOST_REPEATED, _size
-from onert.ir import DType, ExecutionError, Operation, Package, Subgraph, Subgraphs, TensorType
+from onert.ir import CompileError, DType, ExecutionError, Operation, Package, Subgraph, Subgraphs, TensorType
 from onert.ir.builder import Builder
 from onert.ir.ops.control_flow.control import Call as CallOp
 from onert.ir.ops.control_flow.control import If
@@ -105,6 +105,14 @@ def test_the_bound_on_iterations_holds(backends: tuple[str, ...]) -> None:
     assert int(_results(triangle(), *inputs, backends=backends, max_iterations=5)[2]) == 17
     with pytest.raises(ExecutionError, match=r"While.*the loop runs more than 3 times"):
         _results(triangle(), *inputs, backends=backends, max_iterations=3)
+
+
+def test_loops_in_loops_for_which_a_run_has_little_work_stay_and_give_the_same() -> None:
+    inputs = [np.int32(0), np.int32(5), np.int32(7)]
+    assert "While" in _kinds(triangle(), max_work=10_000)
+    assert int(_results(triangle(), *inputs, max_work=10_000)[2]) == 17
+    with pytest.raises(CompileError, match=r"a run takes the time of \d+ additions, more than 2000"):
+        _program(triangle(), max_work=2_000)
 
 
 def test_what_may_never_end_or_changes_its_shape_is_run_step_by_step() -> None:
