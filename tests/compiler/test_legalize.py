@@ -21,6 +21,7 @@ from onert.compiler.legalize import decomposition as table
 from onert.compiler.legalize.decomposition import Decomposition, decompositions, places
 from onert.compiler.legalize.draft import Draft
 from onert.compiler.legalize.legalize import MOST_NESTED, Support, decomposed, legalize
+from onert.compiler.legalize.reductions import _why_not_apart
 from onert.compiler.pipeline import optimize
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit, definer
@@ -32,6 +33,7 @@ from onert.ir.ops.elementwise.binary import Binary
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.recurrent.gru import GRU
 from onert.ir.ops.reduction.norm import BatchNorm
+from onert.ir.ops.reduction.reduce import Reduce, Reduction
 
 ROW = TensorType(DType.FLOAT32, (1, 4))
 
@@ -341,3 +343,13 @@ def test_statistics_are_folded_where_scale_and_variance_are_constant(constant: t
         program = onert.compile(Package((graph,), "made"), backends=backends)
         (found,) = onert.Execution(program).run(given).values()
         np.testing.assert_allclose(found, [[0.5, -23], [2.5, 13]], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("shape", "why"), [((2, 3, 4), None), ((2, 3, 0), "a tensor has no elements")])
+def test_a_reduction_along_axes_apart_of_nothing_stays(shape: tuple[int, ...], why: str | None) -> None:
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, shape), "x")
+    graph = b.subgraph([b.add(Reduce(Reduction.SUM), x, b.constant(np.int32([0, 2])))])
+    (operation,) = graph.operations
+    assert isinstance(operation.op, Reduce)
+    assert _why_not_apart(operation.op, graph.types(operation)) == why

@@ -21,6 +21,7 @@ from onert.ir.ops.lookup.ngrams import CountGroups, Weighting
 from onert.ir.ops.reduction.unpool import MaxPoolWithIndices
 from onert.ir.ops.stablehlo.with_bodies import HloSort
 from onert.ir.ops.vision_audio.detection import NonMaxSuppression
+from onert.ir.ops.vision_audio.interpolate import Interpolate, Interpolation
 from onert.ir.process.later import later
 
 F32 = DType.FLOAT32
@@ -101,3 +102,9 @@ def test_tensors_are_sorted_by_the_first_of_them(descending: bool, order: list[i
     rows = [np.float32([3, 1, 2, 3]), np.float32([9, 8, 0, 1])]
     context: Any = None  # which no comparison asks
     assert list(HloSort(body=1, dimension=0, descending=descending)._order(context, rows)) == order
+
+
+def test_what_is_beyond_the_reach_of_a_place_has_no_share() -> None:
+    _, shares = Interpolate(Interpolation.LINEAR, (1,), antialias=True)._taps(np.array([0.0, 1.3, 7.9]), 0.4)
+    assert shares.min() == 0
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
