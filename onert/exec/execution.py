@@ -306,7 +306,7 @@ class Execution:
         """Give inputs by name or in order, run once, and get every output by name; the arrays are the caller's own."""
         self._idle()
         setup = self._runner.setup
-        arrays = None if setup.copied else given_again(setup.usual, inputs, len(setup.program.inputs))
+        arrays = None if setup.copied else given_again(setup.usual, inputs, len(setup.inputs))
         if arrays is None:
             self._give(inputs)
         else:

@@ -2,117 +2,24 @@
 
 from __future__ import annotations
 
-import gc
 import math
-import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve
+from attrs import frozen
+from length_models import LENGTHS, MODELS, opened, pooled, weights
 
 import onert
 from onert.compiler.compiler import Compilation
 from onert.compiler.recipes.recipe import MOST, MOST_IN_VAIN, Recipes
-from onert.exec.frames import stretched
 from onert.ir import DType, Package, Subgraphs, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.arithmetic.window import Padding
-from onert.ir.ops.contraction.conv import Conv2D
-from onert.ir.ops.contraction.fully_connected import FullyConnected
-from onert.ir.ops.contraction.matmul import BatchMatMul
-from onert.ir.ops.data_movement.fill import Fill
-from onert.ir.ops.data_movement.joining import Concat
-from onert.ir.ops.data_movement.layout import Transpose
 from onert.ir.ops.data_movement.reshape import ShapeOf
-from onert.ir.ops.data_movement.slicing import Pad, Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
-from onert.ir.ops.reduction.pool import Pool2D, Pooling
-from onert.ir.ops.reduction.softmax import Softmax
-from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
 from onert.ir.symbolic.trace import Trace, decided, hint, largest, maximum, minimum, settled
-from onert_llvm.runtime import loaded_code
-
-LENGTHS = (2, 7, 1, 5, 0, 12, 40, 9, 33)
-RANDOM = np.random.default_rng(5)
-
-
-def _weights(*shape: int) -> Any:
-    return RANDOM.normal(0, 0.3, shape).astype(np.float32)
-
-
-def _pooled() -> Subgraphs:
-    """Windows that reach out of a picture, and margins."""
-    b = Builder()
-    x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 3)), "x")
-    y = b.add(Conv2D(Padding.SAME, 1, 1, 1, 1), x, b.constant(_weights(20, 3, 3, 3)), b.constant(_weights(20)))
-    mean = b.add(Pool2D(Pooling.AVERAGE, 3, 3, Padding.SAME, 2, 2), y)
-    return b.model([b.add(Pad(), mean, b.constant([[0, 0], [1, 0], [2, 1], [0, 0]], dtype=DType.INT32))])
-
-
-def _broadcast() -> Subgraphs:
-    """One length against another, either of which may be 1."""
-    b = Builder()
-    x, y = (b.input(TensorType(DType.FLOAT32, (2, 4)), name) for name in "xy")
-    both = b.add(Binary(BinaryKind.ADD), x, y)
-    return b.model([b.add(FullyConnected(), both, b.constant(_weights(3, 4)))])
-
-
-def _attention() -> Subgraphs:
-    """Rows that look at one another."""
-    b = Builder()
-    x = b.input(TensorType(DType.FLOAT32, (1, 2, 8)), "x")
-    scores = b.add(Softmax(1.0), b.add(BatchMatMul(adjoint_y=True), x, x))
-    seen = b.add(BatchMatMul(), scores, x)
-    turned = b.add(Transpose(), b.add(Concat(2), seen, x), b.constant([0, 2, 1], dtype=DType.INT32))
-    return b.model([turned])
-
-
-def _enlarged(height: int, width: int, coordinates: Coordinates) -> Callable[[], Subgraphs]:
-    """Pictures that many times higher and wider, each element that of the nearest pixel."""
-
-    def made() -> Subgraphs:
-        b = Builder()
-        x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 3)), "x")
-        scales = (float(height), float(width))
-        op = Interpolate(Interpolation.NEAREST, (1, 2), coordinates, Rounding.FLOOR, scales)
-        return b.model([b.add(op, x)])
-
-    return made
-
-
-def _recurrent() -> Subgraphs:
-    """A layer whose state begins with zeros, as many as there are rows."""
-    b = Builder()
-    x = b.input(TensorType(DType.FLOAT32, (2, 4)), "x")
-    rows = b.add(
-        Slice(), b.add(ShapeOf(DType.INT32), x), b.constant([0], dtype=DType.INT32), b.constant([1], dtype=DType.INT32)
-    )
-    width = b.constant([3], dtype=DType.INT32)
-    state = b.add(Fill(), b.add(Concat(0), rows, width), b.constant(np.float32(0.5)))
-    own = b.add(FullyConnected(), x, b.constant(_weights(3, 4)))
-    fed = b.add(FullyConnected(), state, b.constant(_weights(3, 3)))
-    return b.model([b.add(Binary(BinaryKind.ADD), own, fed)])
-
-
-def _products() -> Subgraphs:
-    """Products of matrices, one for each of a batch."""
-    b = Builder()
-    x, y = (b.input(TensorType(DType.FLOAT32, shape), n) for n, shape in (("x", (2, 5, 8)), ("y", (2, 8, 7))))
-    return b.model([b.add(BatchMatMul(), x, y)])
-
-
-MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int, ...]]]]] = [
-    ("pooled", _pooled, lambda n: [(1, 6, n, 3)]),
-    ("broadcast", _broadcast, lambda n: [(n, 4), (1 if n % 3 == 0 else n, 4)]),
-    ("attention", _attention, lambda n: [(1, n, 8)]),
-    ("enlarged", _enlarged(2, 3, Coordinates.ASYMMETRIC), lambda n: [(1, 6, n, 3)]),
-    ("enlarged centres", _enlarged(2, 2, Coordinates.HALF_PIXEL), lambda n: [(1, 6, n, 3)]),
-    ("recurrent", _recurrent, lambda n: [(n, 4)]),
-    ("products", _products, lambda n: [(n, 5, 8), (1 if n % 3 == 0 else n, 8, 7)]),
-]
 
 
 @pytest.mark.parametrize(("model", "shapes"), [pytest.param(*row[1:], id=row[0]) for row in MODELS])
@@ -122,7 +29,7 @@ def test_a_new_length_has_the_bits_of_a_program_compiled_for_it_alone(
     package = Package((model(),), "made")
     program, evaluated = onert.compile(package), onert.compile(package, backends=("reference",))
     for n in LENGTHS:
-        given = {name: _weights(*shape) for name, shape in zip("xy", shapes(n), strict=False)}
+        given = {name: weights(*shape) for name, shape in zip("xy", shapes(n), strict=False)}
         alone = onert.compile(package, input_shapes={name: array.shape for name, array in given.items()})
         expected = onert.Execution(alone).run(given)
         wanted = dict(enumerate(shapes(n)))
@@ -134,145 +41,6 @@ def test_a_new_length_has_the_bits_of_a_program_compiled_for_it_alone(
             np.testing.assert_allclose(found[name], slow[name], rtol=1e-4, atol=1e-5)
 
 
-def _opened(model: Subgraphs) -> Package:
-    """The model with all dimensions of its inputs left open, so that arrays bring their shapes."""
-    (graph,) = model.subgraphs
-    operands = tuple(
-        evolve(o, signature_shape=(None,) * len(o.type.shape)) if at in graph.inputs else o
-        for at, o in enumerate(graph.operands)
-    )
-    return Package((Subgraphs((evolve(graph, operands=operands),)),), "made")
-
-
-def _given(shapes: Sequence[tuple[int, ...]]) -> dict[str, Any]:
-    return {name: _weights(*shape) for name, shape in zip("xy", shapes, strict=False)}
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(("model", "shapes"), [pytest.param(*row[1:], id=row[0]) for row in MODELS])
-def test_one_execution_runs_for_any_length_with_the_bits_of_a_fresh_program(
-    model: Callable[[], Subgraphs], shapes: Callable[[int], list[tuple[int, ...]]], threads: int
-) -> None:
-    package = _opened(model())
-    execution = onert.Execution(onert.compile(package, num_threads=threads))
-    for n in (*LENGTHS, 3, 11, 8, 30, 2, 6, 31):
-        given = _given(shapes(n))
-        sizes = {name: array.shape for name, array in given.items()}
-        expected = onert.Execution(onert.compile(package, input_shapes=sizes, num_threads=threads)).run(given)
-        found = execution.run(given)
-        again = execution.run(given)
-        infos = execution.program.outputs
-        for info in infos:
-            assert info.shape == found[info.name].shape
-            np.testing.assert_array_equal(found[info.name], expected[info.name])
-            np.testing.assert_array_equal(again[info.name], expected[info.name])
-
-
-def _stretched() -> tuple[onert.Execution, Callable[[int], Any], Callable[[Any], Any]]:
-    """An execution that is for many lengths, inputs of a length, and their results by a program of their own."""
-    package = _opened(_pooled())
-    execution = onert.Execution(onert.compile(package))
-    for n in (5, 6, 7, 8):
-        execution.run([_weights(1, 6, n, 3)])
-    assert execution.program.stretch is not None
-
-    def expected(x: Any) -> Any:
-        (found,) = onert.Execution(onert.compile(package, input_shapes={0: x.shape})).run([x]).values()
-        return found
-
-    return execution, lambda n: _weights(1, 6, n, 3), expected
-
-
-def test_arrays_are_used_in_place_at_any_length() -> None:
-    execution, made, expected = _stretched()
-    (name,) = (info.name for info in execution.program.outputs)
-    for n in (9, 10, 10, 7):
-        x = made(n)
-        execution.set_input(0, x)
-        out = np.zeros(execution.program.outputs[0].shape, np.float32)
-        execution.set_output(0, out)
-        execution.execute()
-        np.testing.assert_array_equal(out, expected(x))
-        x[:] = 2 * x
-        execution.execute()
-        np.testing.assert_array_equal(out, expected(x))
-        other = made(n + 1)
-        kept = out.copy()
-        np.testing.assert_array_equal(execution.run([other])[name], expected(other))
-        np.testing.assert_array_equal(out, kept)
-        scattered = np.repeat(made(n), 2, axis=2)[:, :, ::2]
-        execution.set_input(0, scattered)
-        execution.execute()
-        np.testing.assert_array_equal(execution.get_output(0), expected(scattered))
-
-
-def test_without_room_for_longer_lengths_there_is_room_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    execution, made, expected = _stretched()
-    x = made(400)
-
-    def refused(*_: Any) -> Any:
-        raise onert.ir.ExecutionError("no room")
-
-    monkeypatch.setattr(stretched.StretchedFrame, "__init__", refused)
-    (found,) = execution.run([x]).values()
-    np.testing.assert_array_equal(found, expected(x))
-
-
-def test_a_change_of_length_that_is_interrupted_leaves_the_length_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    execution, made, expected = _stretched()
-    x = made(9)
-    execution.run([x])
-    view = stretched._view
-
-    def interrupted(*given: Any) -> Any:
-        monkeypatch.setattr(stretched, "_view", view)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(stretched, "_view", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        execution.run([made(11)])
-    execution.execute()
-    np.testing.assert_array_equal(execution.get_output(0), expected(x))
-    y = made(12)
-    (found,) = execution.run([y]).values()
-    np.testing.assert_array_equal(found, expected(y))
-
-
-@pytest.mark.parametrize("shape", [(1, 6, 9, 4), (2, 5, 9, 3), (6, 9, 3)])
-def test_what_a_model_refuses_is_refused_at_any_length(shape: tuple[int, ...]) -> None:
-    execution, made, expected = _stretched()
-    if shape[0] == 2:
-        (found,) = execution.run([x := _weights(*shape)]).values()
-        np.testing.assert_array_equal(found, expected(x))
-    else:
-        with pytest.raises((onert.ir.CompileError, onert.ir.ExecutionError)):
-            execution.run([_weights(*shape)])
-    x = made(10)
-    (found,) = execution.run([x]).values()
-    np.testing.assert_array_equal(found, expected(x))
-
-
-def test_a_thousand_lengths_make_no_code_and_hold_no_memory() -> None:
-    execution, made, _ = _stretched()
-    for n in (200, 800):
-        execution.run([made(n)])
-    order = np.random.default_rng(3).permutation(np.arange(60, 310)).tolist()
-
-    def held() -> int:
-        for n in order:
-            execution.run([np.ones((1, 6, n, 3), np.float32)])
-        gc.collect()
-        return tracemalloc.get_traced_memory()[0]
-
-    tracemalloc.start()
-    try:
-        first, code = held(), len(loaded_code._loaded)
-        assert max(held(), held(), held()) < first + 50_000
-    finally:
-        tracemalloc.stop()
-    assert len(loaded_code._loaded) == code
-
-
 def _told() -> Subgraphs:
     """What tells how long it is: a constant once the length is known."""
     b = Builder()
@@ -280,7 +48,7 @@ def _told() -> Subgraphs:
     return b.model([b.add(ShapeOf(), x), b.add(Binary(BinaryKind.ADD), x, x)])
 
 
-@pytest.mark.parametrize("model", [_pooled, _told])
+@pytest.mark.parametrize("model", [pooled, _told])
 def test_few_lengths_are_compiled_of_many(model: Callable[[], Subgraphs], monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[Any] = []
     before = Compilation.compiled
@@ -305,13 +73,13 @@ def test_recipes_go_on_to_be_made_while_frames_are_of_use(monkeypatch: pytest.Mo
         made.append(more)
         return before(self, *given, **more)
 
-    execution = onert.Execution(onert.compile(_opened(_pooled())))
+    execution = onert.Execution(onert.compile(opened(pooled())))
     for n in (5, 6):
-        execution.run([_weights(1, 6, n, 3)])
+        execution.run([weights(1, 6, n, 3)])
     monkeypatch.setattr(Compilation, "compiled", counted)
     for length in (8, 40, 200, 1000, 5000, 25000):
         for n in (length, length + 2):
-            execution.run([_weights(1, 6, n, 3)])
+            execution.run([weights(1, 6, n, 3)])
     assert made == [{"symbolic": True}] * 6
 
 
@@ -412,6 +180,14 @@ def _held(n: Any) -> Any:
     return array
 
 
+@frozen
+class Told:
+    """Stands for a program: what is told in terms of lengths."""
+
+    value: Any
+    stretch: Any = None
+
+
 class Made:
     """What recipes have a program compiled by: any value takes its place."""
 
@@ -422,11 +198,12 @@ class Made:
 
     def __call__(self, length: int) -> Any:
         """The value for a length, None where there is no recipe for it."""
-        return self.recipes.program((length,), self._compiled)
+        found: Any = self.recipes.program((length,), self._compiled, lambda *_: None)
+        return None if found is None else found.value
 
     def _compiled(self, lengths: tuple[int, ...]) -> Any:
         self.compiled += 1
-        return self._value(lengths[0])
+        return Told(self._value(lengths[0]))
 
 
 @pytest.mark.parametrize(("first", "other"), [(8, 33), (8, 1), (0, 1), (0, 3)])

@@ -32,10 +32,8 @@ from onert_llvm.command.waiting import barriers, has_lanes, waits
 from .aligned_memory import zeros
 from .thread_pool import POOLS
 
-_WORDS = 8
-"""64-bit words of a command in memory, and of a thread's share of it: see `codegen/native/pool.ll`."""
-_STATE = 16
-"""64-bit words of what native code knows of earlier runs that threads shared: see `codegen/native/adapt.ll`."""
+_WORDS, _STATE = 8, 16
+"""64-bit words of a command in memory, or a thread's share of it (see `pool.ll`), and of what is known of runs."""
 COPY = "copy_rows"
 """The algorithm that copies memory and does nothing else."""
 _FN, _TASK, _TILES, _PIECES, _SYNC, _SHARES, _RUNS, _THREADS = range(_WORDS)
@@ -85,10 +83,7 @@ def walked(
     keep = program, place
     pointer, integer = ctypes.c_void_p, ctypes.c_int64
     alone = ctypes.CFUNCTYPE(None, pointer, integer)(kernel.pool["onert_run"])
-
-    state = (
-        np.zeros(_STATE, np.int64) if adapts else None
-    )  # of all pieces: what one of them leaves of a worker's time the next begins with
+    state = np.zeros(_STATE, np.int64) if adapts else None  # of all pieces: each begins with what the last one knew
 
     def together() -> Callable[..., None]:
         return ctypes.CFUNCTYPE(None, pointer, pointer)(kernel.pool["onert_pool_call"])

@@ -1,0 +1,114 @@
+"""Models whose sizes are open, for tests of lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+
+from onert.ir import DType, Package, Subgraphs, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.fill import Fill
+from onert.ir.ops.data_movement.joining import Concat
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.reshape import ShapeOf
+from onert.ir.ops.data_movement.slicing import Pad, Slice
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.reduction.pool import Pool2D, Pooling
+from onert.ir.ops.reduction.softmax import Softmax
+from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
+
+LENGTHS = (2, 7, 1, 5, 0, 12, 40, 9, 33)
+RANDOM = np.random.default_rng(5)
+
+
+def weights(*shape: int) -> Any:
+    return RANDOM.normal(0, 0.3, shape).astype(np.float32)
+
+
+def pooled() -> Subgraphs:
+    """Windows that reach out of a picture, and margins."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 3)), "x")
+    y = b.add(Conv2D(Padding.SAME, 1, 1, 1, 1), x, b.constant(weights(20, 3, 3, 3)), b.constant(weights(20)))
+    mean = b.add(Pool2D(Pooling.AVERAGE, 3, 3, Padding.SAME, 2, 2), y)
+    return b.model([b.add(Pad(), mean, b.constant([[0, 0], [1, 0], [2, 1], [0, 0]], dtype=DType.INT32))])
+
+
+def _broadcast() -> Subgraphs:
+    """One length against another, either of which may be 1."""
+    b = Builder()
+    x, y = (b.input(TensorType(DType.FLOAT32, (2, 4)), name) for name in "xy")
+    both = b.add(Binary(BinaryKind.ADD), x, y)
+    return b.model([b.add(FullyConnected(), both, b.constant(weights(3, 4)))])
+
+
+def _attention() -> Subgraphs:
+    """Rows that look at one another."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 2, 8)), "x")
+    scores = b.add(Softmax(1.0), b.add(BatchMatMul(adjoint_y=True), x, x))
+    seen = b.add(BatchMatMul(), scores, x)
+    turned = b.add(Transpose(), b.add(Concat(2), seen, x), b.constant([0, 2, 1], dtype=DType.INT32))
+    return b.model([turned])
+
+
+def _enlarged(height: int, width: int, coordinates: Coordinates) -> Callable[[], Subgraphs]:
+    """Pictures that many times higher and wider, each element that of the nearest pixel."""
+
+    def made() -> Subgraphs:
+        b = Builder()
+        x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 3)), "x")
+        scales = (float(height), float(width))
+        op = Interpolate(Interpolation.NEAREST, (1, 2), coordinates, Rounding.FLOOR, scales)
+        return b.model([b.add(op, x)])
+
+    return made
+
+
+def _recurrent() -> Subgraphs:
+    """A layer whose state begins with zeros, as many as there are rows."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 4)), "x")
+    rows = b.add(
+        Slice(), b.add(ShapeOf(DType.INT32), x), b.constant([0], dtype=DType.INT32), b.constant([1], dtype=DType.INT32)
+    )
+    width = b.constant([3], dtype=DType.INT32)
+    state = b.add(Fill(), b.add(Concat(0), rows, width), b.constant(np.float32(0.5)))
+    own = b.add(FullyConnected(), x, b.constant(weights(3, 4)))
+    fed = b.add(FullyConnected(), state, b.constant(weights(3, 3)))
+    return b.model([b.add(Binary(BinaryKind.ADD), own, fed)])
+
+
+def _products() -> Subgraphs:
+    """Products of matrices, one for each of a batch."""
+    b = Builder()
+    x, y = (b.input(TensorType(DType.FLOAT32, shape), n) for n, shape in (("x", (2, 5, 8)), ("y", (2, 8, 7))))
+    return b.model([b.add(BatchMatMul(), x, y)])
+
+
+def opened(model: Subgraphs) -> Package:
+    """The model with all dimensions of its inputs left open, so that arrays bring their shapes."""
+    (graph,) = model.subgraphs
+    operands = tuple(
+        evolve(o, signature_shape=(None,) * len(o.type.shape)) if at in graph.inputs else o
+        for at, o in enumerate(graph.operands)
+    )
+    return Package((Subgraphs((evolve(graph, operands=operands),)),), "made")
+
+
+MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int, ...]]]]] = [
+    ("pooled", pooled, lambda n: [(1, 6, n, 3)]),
+    ("broadcast", _broadcast, lambda n: [(n, 4), (1 if n % 3 == 0 else n, 4)]),
+    ("attention", _attention, lambda n: [(1, n, 8)]),
+    ("enlarged", _enlarged(2, 3, Coordinates.ASYMMETRIC), lambda n: [(1, 6, n, 3)]),
+    ("enlarged centres", _enlarged(2, 2, Coordinates.HALF_PIXEL), lambda n: [(1, 6, n, 3)]),
+    ("recurrent", _recurrent, lambda n: [(n, 4)]),
+    ("products", _products, lambda n: [(n, 5, 8), (1 if n % 3 == 0 else n, 8, 7)]),
+]

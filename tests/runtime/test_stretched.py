@@ -1,0 +1,146 @@
+"""Executions go from one length to another without a program of its own, with the bits of one for each."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from length_models import LENGTHS, MODELS, opened, pooled, weights
+
+import onert
+from onert.exec.frames import stretched
+from onert.ir import Subgraphs
+from onert_llvm.runtime import loaded_code
+
+
+def _given(shapes: Sequence[tuple[int, ...]]) -> dict[str, Any]:
+    return {name: weights(*shape) for name, shape in zip("xy", shapes, strict=False)}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("model", "shapes"), [pytest.param(*row[1:], id=row[0]) for row in MODELS])
+def test_one_execution_runs_for_any_length_with_the_bits_of_a_fresh_program(
+    model: Callable[[], Subgraphs], shapes: Callable[[int], list[tuple[int, ...]]], threads: int
+) -> None:
+    package = opened(model())
+    execution = onert.Execution(onert.compile(package, num_threads=threads))
+    for n in (*LENGTHS, 3, 11, 8, 30, 2, 6, 31):
+        given = _given(shapes(n))
+        sizes = {name: array.shape for name, array in given.items()}
+        expected = onert.Execution(onert.compile(package, input_shapes=sizes, num_threads=threads)).run(given)
+        found = execution.run(given)
+        again = execution.run(given)
+        infos = execution.program.outputs
+        for info in infos:
+            assert info.shape == found[info.name].shape
+            np.testing.assert_array_equal(found[info.name], expected[info.name])
+            np.testing.assert_array_equal(again[info.name], expected[info.name])
+
+
+def _stretched() -> tuple[onert.Execution, Callable[[int], Any], Callable[[Any], Any]]:
+    """An execution that is for many lengths, inputs of a length, and their results by a program of their own."""
+    package = opened(pooled())
+    execution = onert.Execution(onert.compile(package))
+    for n in (5, 6, 7, 8):
+        execution.run([weights(1, 6, n, 3)])
+    assert execution.program.stretch is not None
+
+    def expected(x: Any) -> Any:
+        (found,) = onert.Execution(onert.compile(package, input_shapes={0: x.shape})).run([x]).values()
+        return found
+
+    return execution, lambda n: weights(1, 6, n, 3), expected
+
+
+def test_arrays_are_used_in_place_at_any_length() -> None:
+    execution, made, expected = _stretched()
+    (name,) = (info.name for info in execution.program.outputs)
+    for n in (9, 10, 10, 7):
+        x = made(n)
+        execution.set_input(0, x)
+        out = np.zeros(execution.program.outputs[0].shape, np.float32)
+        execution.set_output(0, out)
+        execution.execute()
+        np.testing.assert_array_equal(out, expected(x))
+        x[:] = 2 * x
+        execution.execute()
+        np.testing.assert_array_equal(out, expected(x))
+        other = made(n + 1)
+        kept = out.copy()
+        np.testing.assert_array_equal(execution.run([other])[name], expected(other))
+        np.testing.assert_array_equal(out, kept)
+        scattered = np.repeat(made(n), 2, axis=2)[:, :, ::2]
+        execution.set_input(0, scattered)
+        execution.execute()
+        np.testing.assert_array_equal(execution.get_output(0), expected(scattered))
+
+
+def test_without_room_for_longer_lengths_there_is_room_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    execution, made, expected = _stretched()
+    x = made(400)
+
+    def refused(*_: Any) -> Any:
+        raise onert.ir.ExecutionError("no room")
+
+    monkeypatch.setattr(stretched.StretchedFrame, "__init__", refused)
+    (found,) = execution.run([x]).values()
+    np.testing.assert_array_equal(found, expected(x))
+
+
+def test_a_change_of_length_that_is_interrupted_leaves_the_length_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    execution, made, expected = _stretched()
+    x = made(9)
+    execution.run([x])
+    view = stretched._view
+
+    def interrupted(*given: Any) -> Any:
+        monkeypatch.setattr(stretched, "_view", view)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stretched, "_view", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        execution.run([made(11)])
+    execution.execute()
+    np.testing.assert_array_equal(execution.get_output(0), expected(x))
+    y = made(12)
+    (found,) = execution.run([y]).values()
+    np.testing.assert_array_equal(found, expected(y))
+
+
+@pytest.mark.parametrize("shape", [(1, 6, 9, 4), (2, 5, 9, 3), (6, 9, 3)])
+def test_what_a_model_refuses_is_refused_at_any_length(shape: tuple[int, ...]) -> None:
+    execution, made, expected = _stretched()
+    if shape[0] == 2:
+        (found,) = execution.run([x := weights(*shape)]).values()
+        np.testing.assert_array_equal(found, expected(x))
+    else:
+        with pytest.raises((onert.ir.CompileError, onert.ir.ExecutionError)):
+            execution.run([weights(*shape)])
+    x = made(10)
+    (found,) = execution.run([x]).values()
+    np.testing.assert_array_equal(found, expected(x))
+
+
+def test_a_thousand_lengths_make_no_code_and_hold_no_memory() -> None:
+    execution, made, _ = _stretched()
+    for n in (200, 800):
+        execution.run([made(n)])
+    order = np.random.default_rng(3).permutation(np.arange(60, 310)).tolist()
+
+    def held() -> int:
+        for n in order:
+            execution.run([np.ones((1, 6, n, 3), np.float32)])
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        first, code = held(), len(loaded_code._loaded)
+        assert max(held(), held(), held()) < first + 50_000
+    finally:
+        tracemalloc.stop()
+    assert len(loaded_code._loaded) == code
