@@ -130,11 +130,16 @@ class Execution:
         if all(inputs[position].shape == shape for position, shape in wanted.items()):
             return
         own = {i: shapes.static(inputs[i].shape) for i in setup.given if i in self._opened}
-        changed = {**setup.shapes, **own, **wanted}
-        made = (self._lengths and self._lengths.setup(changed)) or self._specialized(changed, wanted)
-        made.take_over(setup, setup.given - wanted.keys())
-        self._runner.unready = True
-        self._runner.setup = made
+        changed, lent = {**setup.shapes, **own, **wanted}, setup.lent()
+        try:
+            made = (self._lengths and self._lengths.setup(changed)) or self._specialized(changed, wanted)
+            made.take_over(setup, setup.given - wanted.keys())
+            self._runner.unready = True
+            self._runner.setup = made
+        except BaseException:
+            if self._runner.setup is setup:  # whose frame may have begun to be that of other lengths
+                setup.lend(lent)
+            raise
         if isinstance(self._arena, SharedArena):
             self._arena.leave(setup.instance)
 
@@ -175,10 +180,9 @@ class Execution:
         self._idle()
         setup = self._runner.setup
         if setup.own_outputs:
-            require_apart(
-                f"input {self._runner.setup.inputs[position].name!r}", array, setup.beside_input(position, array)
-            )
+            require_apart(f"input {setup.inputs[position].name!r}", array, setup.beside_input(position, array))
         self._runner.unready = True
+        setup.usual = ()  # so that the next run gives it, should this be broken off
         setup.given.discard(position)  # until it is given as a whole
         setup.copied.pop(position, None)
         operand = setup.input(position)

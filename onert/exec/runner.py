@@ -64,6 +64,16 @@ class Setup:
                 if i in before.copied:
                     self.copied[i] = before.copied[i]
 
+    def lent(self) -> tuple[tuple[int, Array | None], ...]:
+        """Where inputs that are given and outputs that have buffers lie, by operand."""
+        operands = (*map(self.input, self.given), *map(self.output, self.own_outputs))
+        return tuple((operand, self.frame.tensors[operand].buffer) for operand in operands)
+
+    def lend(self, lent: Iterable[tuple[int, Array | None]]) -> None:
+        """Have them lie there again."""
+        for operand, array in lent:
+            self.frame.place(operand, array)
+
     def beside_input(self, position: int, array: Array) -> Iterator[tuple[str, Any]]:
         """What an input's array must lie apart from, with names: buffers of outputs that it may not be given to."""
         own = self.input(position)

@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -149,10 +150,13 @@ class Closing(Subject):
 class Shapes(Subject):
     """An execution that is given inputs of other shapes."""
 
-    def __init__(self) -> None:
+    def __init__(self, **options: Any) -> None:
         super().__init__()
-        self.execution = Execution(onert.compile(growing(), num_threads=1))
+        self.execution = Execution(onert.compile(growing(), num_threads=1, **options))
         self.length = 0
+        for _ in range(10):  # so that each later change of all lengths takes the same way
+            self.act()
+            self.check()
 
     def act(self) -> None:
         self.length = self.length % 5 + 1
@@ -235,6 +239,7 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "cancel": lambda: Counting(_cancelled, num_threads=1),
     "close": lambda: Closing(num_threads=1),
     "set_input_shape": Shapes,
+    "set_input_shape, Dataflow": lambda: Shapes(executor="Dataflow"),
     "load, compile, run": Models,
     "Interpreter": Interpreting,
 }

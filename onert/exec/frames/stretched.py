@@ -56,10 +56,13 @@ class StretchedFrame(Frame):
             self._words[at] = length
         return self._follow()
 
-    def become(self, lengths: tuple[int, ...]) -> bool:
+    def become(self, lengths: tuple[int, ...], *, again: bool = False) -> bool:
         """Become the frame for these lengths; False, and as it was, where they are for another program.
 
-        An input that has another shape then, and every output, lies in the frame's own memory.
+        An input that lies in memory of another shape then, and every output, comes to lie in the frame's own memory;
+        where it was for these lengths before and becomes so `again`, outputs that lie in memory of their shape stay. A
+        call that is broken off is made up for by the next, whatever it has changed: so nothing is left as it is because
+        another part has been changed already.
         """
         if not self.is_for(lengths):
             return False
@@ -71,17 +74,17 @@ class StretchedFrame(Frame):
             tensor = tensors[operand]
             type_ = tensor.type
             shape = tuple([words[register] if register >= 0 else d for register, d in dims])
-            changed = shape != type_.shape
-            if changed:
+            if shape != type_.shape:
                 tensor.type = type_ = TensorType(type_.dtype, shape, type_.quantization)
             if root != operand:
                 place = tensors[root].buffer
                 tensor.buffer = None if place is None else place.reshape(shape)
                 continue
             view = self._views.get(operand)
-            if changed or view is None:
+            if view is None or view.shape != shape:
                 view = self._views[operand] = _view(self._own[operand], shape, type_)
-            if tensor.buffer is not view and (changed or operand not in self._inputs or tensor.buffer is None):
+            stays = again or operand in self._inputs
+            if tensor.buffer is not view and (tensor.buffer is None or tensor.buffer.shape != shape or not stays):
                 if self._placed[operand]:
                     self._moved()
                     self._placed[operand] = False
@@ -91,7 +94,7 @@ class StretchedFrame(Frame):
 
     def execute_for(self, lengths: tuple[int, ...], frame: Frame) -> None:
         """Run for these lengths, even if one was interrupted who went on to others."""
-        if self.lengths is not lengths and not self.become(lengths):
+        if self.lengths is not lengths and not self.become(lengths, again=True):
             raise ExecutionError("a program is run for lengths that it is not for")
         self.execute(frame)
 

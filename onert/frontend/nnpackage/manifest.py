@@ -6,6 +6,7 @@ ONE's examples and loader have them).
 
 from __future__ import annotations
 
+import codecs
 import json
 import reprlib
 from collections.abc import Sequence
@@ -37,14 +38,17 @@ class Manifest(Value):
     connections: tuple[Connection, ...]
 
 
+_TEXT = codecs.lookup("utf-8-sig")
+"""Looked up here, because the first who asks for a codec imports it, and a fork meanwhile would leave its lock held."""
+
+
 def parse_manifest(raw: Data) -> Manifest:
     """The manifest in JSON; ModelError naming the key and the value that break a rule."""
     if len(raw) > MAX_BYTES:
         raise ModelError(f"MANIFEST has {len(raw)} bytes, more than {MAX_BYTES}")
     try:
-        found = json.loads(
-            bytes(raw).decode("utf-8-sig"), object_pairs_hook=_object, parse_int=_integer, parse_constant=_no_number
-        )
+        text, _ = _TEXT.decode(bytes(raw))
+        found = json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise ModelError(f"MANIFEST is no JSON: {error}") from error
     if not isinstance(found, dict):
