@@ -135,7 +135,15 @@ STAYS: dict[str, tuple[str, ...]] = {
         *("TransformLandmarks", "TransformTensor", "DetectionOutput"),
     ),
     "no model is known in which it takes time": (
-        *("BcqFullyConnected", "BcqGather", "CumProd", "Determinant", "FromColumns", "NumericVerify"),
+        *(
+            "BcqFullyConnected",
+            "BcqGather",
+            "CoupledProbabilities",
+            "CumProd",
+            "Determinant",
+            "FromColumns",
+            "NumericVerify",
+        ),
     ),
     "whatever Python does": ("Python", "Unsupported"),
 }

@@ -49,6 +49,7 @@ OPTIONS: Mapping[str, tuple[object, Mapping[str, Any]]] = {
     "max_memory": (1 << 20, {}),
     "max_work": (1 << 20, {}),
     "optimize": (False, {}),
+    "precision": ("fast", {}),
     "disabled_passes": (frozenset({"fold_constants"}), {}),
     "target": (isa.runnable()[0].name, {}),
     "extra": ({"a setting": "of a backend"}, {}),

@@ -93,9 +93,11 @@ def _by_table(case: Case, each: Movable, layout: tuple[int, ...]) -> tuple[list[
     op, constants = rearranged(case.op, each.types, each.row, orders)
     arrays: list[Array | None] = []
     for i, array in enumerate(case.inputs):
-        if array is None or (isinstance(op, Reshape) and i):
+        if isinstance(op, Reshape) and i:
             continue
-        if i in constants:
+        if array is None:
+            pass
+        elif i in constants:
             array = constants[i]
         elif i in each.moved:
             array = array.transpose(orders.operand)
@@ -103,9 +105,8 @@ def _by_table(case: Case, each: Movable, layout: tuple[int, ...]) -> tuple[list[
             array = array.reshape((1,) * (len(layout) - array.ndim) + array.shape).transpose(orders.operand)
         arrays.append(array)
     types = tuple(
-        None if t is None else evolve(t, shape=a.shape, data=None)
+        None if t is None or a is None else evolve(t, shape=a.shape, data=None)
         for t, a in zip(each.types.inputs, arrays, strict=False)
-        if a is not None
     )
     results = tuple(evolve(t, shape=tuple(t.shape[a] for a in orders.result)) for t in each.types.outputs)
     made = evaluate(op, arrays, CallTypes(types, results))

@@ -106,11 +106,11 @@ def test_registers_of_a_padded_panel_that_have_no_columns_touch_nothing(isa: Isa
         return
     m, k, n = 4, 24, (wide + min(rest, wide - 1)) * isa.f32
     tile = Tile(2, Columns(wide, padded=True))
-    x, w = products._bytes((m, k), True), products._bytes((k, n), True, 1)
-    layer = products._layer(n, k, True, False)
+    x, w = products.bytes_of((m, k), True), products.bytes_of((k, n), True, 1)
+    layer = products.layer_of(n, k, True, False)
     c = guarded(np.zeros((m, n), x.dtype))
     how, scale = layer.scaled(w, isa, True)
-    slots = products._product_slots(c, m, n, w, tile, isa, m) | scale
+    slots = products.product_slots(c, m, n, w, tile, isa, m) | scale
     slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n}
     run(KernelSpec(GemmInt8(tile, k % GROUP[isa.dot], True, how), isa), panels(n, tile.columns, isa), slots)
     np.testing.assert_array_equal(c, layer.expected((x.astype(np.int64) - layer.input_zero) @ w.astype(np.int64)))

@@ -92,7 +92,9 @@ def _resized(op: Interpolate, types: CallTypes, orders: Orders) -> Changed:
         ends=sorted_(op.ends),
     )
     given = {
-        i: t.value.reshape(-1)[order] for i, t in enumerate(types.inputs) if i and t is not None and t.value is not None
+        i: t.value.reshape(-1, len(order))[:, order].reshape(t.value.shape)  # a region has starts and then ends
+        for i, t in enumerate(types.inputs)
+        if i and t is not None and t.value is not None
     }
     return changed, given
 

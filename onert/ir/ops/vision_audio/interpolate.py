@@ -160,9 +160,14 @@ class Interpolate(Op):
         return wide.astype(dtype)
 
     def evaluate_quantized(
-        self, types: CallTypes, x: Array, sizes: Array | None = None, factors: Array | None = None
+        self,
+        types: CallTypes,
+        x: Array,
+        sizes: Array | None = None,
+        factors: Array | None = None,
+        region: Array | None = None,
     ) -> Array:
-        return self.evaluate(x, sizes, factors)
+        return self.evaluate(x, sizes, factors, region)
 
     def scale(self, at: int, before: int, after: int) -> float:
         """How much longer an axis becomes."""
