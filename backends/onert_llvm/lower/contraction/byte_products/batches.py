@@ -14,14 +14,14 @@ from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.shape import broadcast, static
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.batched.batch_matmul_scaled import MatMulScaled, PackBytes
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP, offset
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP, MOST_TERMS, offset
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.float_batch_matmul import offsets_of
 from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.schedule.cost_model import Shape, row_work
 from onert_llvm.schedule.weight_packing import panel_bytes_int8, panels
 
-from .layers import MOST_TERMS, results
+from .layers import results
 
 
 def why_not(op: BatchMatMul, types: CallTypes) -> str | None:

@@ -15,7 +15,7 @@ from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.contraction.im2col import Patch
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP, offset
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP, MOST_TERMS, offset
 from onert_llvm.kernels.contraction.scaled_results import Scaled
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.conv_geometry import Plane, plane
@@ -23,9 +23,6 @@ from onert_llvm.lower.contraction.epilogue import Tail, numbered, tail
 from onert_llvm.lower.contraction.int8_gemm import byte_product
 from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.schedule.cost_model import Shape, fetching
-
-MOST_TERMS = (1 << 31) // (255 * 128)
-"""Products of two bytes that 32 bits hold the sum of."""
 
 
 def why_not(op: Conv2D | FullyConnected, types: CallTypes) -> str | None:

@@ -9,12 +9,13 @@ import numpy as np
 from onert.ir import CallTypes, DType
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert_llvm.kernels.contraction.epilogue import PLAIN
+from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS
 from onert_llvm.kernels.contraction.scaled_results import Scaled
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.epilogue import Tail
 from onert_llvm.lower.dtype_sets import BYTES
 
-from .layers import MOST_TERMS, multiply
+from .layers import multiply
 
 
 def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
