@@ -85,17 +85,9 @@ class ProgramEntry:
         kernels = tuple(tuple(self._kept(step) for step in routine.steps) for routine in program.routines)
         if any(kernel is None for each in kernels for kernel in each):
             return
-        nothing: Any = None
-        bare = evolve(
-            program,
-            routines=tuple(map(without_kernels, program.routines)),
-            specialize=nothing,
-            residents=nothing,
-            stretch=None,
-        )
         try:
             self.parts.check()
-            pieces = pack((bare, kernels), self.records, self.parts)
+            pieces = pack((bare(program), kernels), self.records, self.parts)
         except EncodeError:
             return
         if self.cache.store(self.key(), *pieces, label=self.label()):
@@ -110,10 +102,14 @@ _UNUSABLE = (DecodeError, OnertError, ValueError, TypeError, LookupError, Attrib
 """What is raised for data that a backend did not keep so, by `decode` and by `Backend.revive`."""
 
 
-def without_kernels(routine: Routine) -> Routine:
-    """The routine, its steps with nothing for kernels."""
-    empty: Any = None
-    return evolve(routine, steps=tuple(evolve(step, kernel=empty) for step in routine.steps))
+def bare(program: Program) -> Program:
+    """What of a program is data: nothing for its kernels, and none of what a process adds to it."""
+    nothing: Any = None
+    routines = tuple(
+        evolve(routine, steps=tuple(evolve(step, kernel=nothing) for step in routine.steps))
+        for routine in program.routines
+    )
+    return evolve(program, routines=routines, specialize=nothing, residents=nothing, stretch=None)
 
 
 def program_entry(package: Package, options: Options, backends: Sequence[Backend]) -> ProgramEntry | None:

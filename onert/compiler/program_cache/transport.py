@@ -14,7 +14,7 @@ from onert.ir import BackendError, CompileError, OnertError
 from .decoding import DecodeError
 from .encoding import EncodeError
 from .records import Records
-from .serialize import Parts, pack, unpack, without_kernels
+from .serialize import Parts, bare, pack, unpack
 
 
 def sent(program: Program, backends: Sequence[Backend]) -> list[bytes | memoryview]:
@@ -22,16 +22,8 @@ def sent(program: Program, backends: Sequence[Backend]) -> list[bytes | memoryvi
     program holds operations that somebody else's code declares."""
     by_name = {backend.name: backend for backend in backends}
     kernels = tuple(tuple(_kept(by_name, step) for step in routine.steps) for routine in program.routines)
-    nothing: Any = None
-    bare = evolve(
-        program,
-        routines=tuple(map(without_kernels, program.routines)),
-        specialize=nothing,
-        residents=nothing,
-        stretch=None,
-    )
     try:
-        return pack((bare, kernels), Records(backends), Parts(()))
+        return pack((bare(program), kernels), Records(backends), Parts(()))
     except EncodeError as error:
         raise CompileError(f"{program.name or 'the model'} cannot be sent to another process: {error}") from error
 
