@@ -43,7 +43,7 @@ class Graph:
     def input(self, name: str, type_: TensorType) -> None:
         self.blobs[name] = Blob(name, self._builder.input(type_, name))
 
-    def add_many(self, op: Op, *operands: int, quantization: Quantization | None = None) -> tuple[int, ...]:
+    def add_many(self, op: Op, *operands: int | None, quantization: Quantization | None = None) -> tuple[int, ...]:
         results = self._builder.add_many(op, *operands, quantization=(quantization,) * 8)
         self._places.append(self.place)
         return results

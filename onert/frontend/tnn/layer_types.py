@@ -16,20 +16,22 @@ _SYNONYMS = {
     "SoftmaxCaffe": "Softmax",
     "Pooling_split_CC": "Pooling",
     "Dropout": "Identity",
+    "CumSum": "Cumsum",
 }
 _NAMES = """
-Abs Acos Add AdaptiveAvgPool2d AdaptiveMaxPool2d ArgMaxOrMin Asin Atan BatchNorm BatchNormCxx BatchNormalization
-BiasAdd BitShift BlobScale CbamFusedPooling CbamFusedReduce Cast Ceil Clip Concat Const ConstantOfShape Convolution
-Convolution1D Convolution3D ConvolutionDepthwise Cos Deconvolution Dequantize DetectionOutput DetectionPostProcess Div
-Dropout Einsum Eltwise Elu Equal Erf Exp Expand Fill Flatten Floor GELU Gather GatherND GridSample GroupNorm Gru
-HDRGuide HardSigmoid HardSwish HardTanH Histogram Identity InnerProduct InstBatchNormCxx Interp Inverse LRN LSTMONNX
-LayerNorm LeakyRelu Log LogSigmoid Lstm MatMul Maximum Minimum Mul Neg NonZero Normalize OneHot PReLU Pack Pad PadV2
-Permute PixelShuffle Placeholder Pooling Pooling3D Pooling_split_CC Power PriorBox Prod ROIPooling Range ReLU ReLU6
-RealDiv Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
-ReduceSumSquare Reduce_Sum Reformat Relu Relu6 Reorg Repeat Requantize Reshape ReshapeTensorflow ResizeBicubic Reverse
-RoiAlign Rsqrt Scale ScatterND Selu Shape ShuffleChannel Sigmoid Sign SignedMul Sin Size Slice SliceCaffe Softmax
-SoftmaxCaffe Softplus Softsign Split SplitV Sqrt Square SquaredDifference Squeeze StridedSlice StridedSliceV2 Sub Tan
-Tanh Tile TopK Transpose Unpack Unsqueeze Upsample Where
+Abs Acos AdaptiveAvgPool2d AdaptiveMaxPool2d Add And ArgMaxOrMin Asin Atan BatchNorm BatchNormalization BatchNormCxx
+BiasAdd BitShift BlobScale Cast CbamFusedPooling CbamFusedReduce Ceil Clip Concat Const ConstantOfShape Convolution
+Convolution1D Convolution3D ConvolutionDepthwise Cos CumSum Cumsum Deconvolution Dequantize DetectionOutput
+DetectionPostProcess Div Dropout Einsum Eltwise Elu Equal Erf Exp Expand Fill Flatten FlattenTorch Floor Gather
+GatherElements GatherND GELU GLU Greater GridSample GroupNorm Gru HardSigmoid HardSwish HardTanH HDRGuide Histogram
+Identity InnerProduct InstBatchNormCxx Interp Inverse LayerNorm LeakyRelu Less Log LogSigmoid LogSoftmax LRN Lstm
+LSTMONNX MatMul Maximum Minimum Mod Mul Neg NonMaxSuppression NonZero Normalize Not OneHot Or Pack Pad PadV2 Permute
+PermuteV2 PixelShuffle Placeholder Pooling Pooling1D Pooling3D Pooling_split_CC Power PReLU PriorBox Prod Range
+RealDiv Reciprocal Reduce_Sum ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
+ReduceSum ReduceSumSquare Reformat ReLU Relu ReLU6 Relu6 Reorg Repeat Requantize Reshape ReshapeTensorflow
+ResizeBicubic Reverse RoiAlign ROIPooling Roll Rsqrt Scale ScatterElements ScatterND Selu Shape ShuffleChannel Sigmoid
+Sign SignedMul Sin Size Slice SliceCaffe Softmax SoftmaxCaffe Softplus Softsign Split SplitTorch SplitV Sqrt Square
+SquaredDifference Squeeze StridedSlice StridedSliceV2 Sub Tan Tanh Tile TopK Transpose Unpack Unsqueeze Upsample Where
 """
 KNOWN = frozenset(prefix + name for name in _NAMES.split() for prefix in ("", *_PREFIXES))
 """Every name that may stand for a type, with and without prefixes."""

@@ -12,6 +12,7 @@ from .random_weights import RandomWeights
 from .site import Site
 from .structure import Layer, Structure, read_structure
 from .table import LAYERS, QUANTIZED
+from .table.recurrent import weight_shape
 from .weights import StoredWeights, read_weights
 
 __all__ = ["RandomWeights", "read_model", "stored"]
@@ -81,17 +82,19 @@ def _bring_constants(graph: Graph, layer: Layer, name: str) -> None:
     for at, blob in enumerate(layer.inputs):
         if blob in graph.blobs:
             continue
-        found = graph.weights.constant(blob, _expected(graph, layer, name) if at else None)
+        found = graph.weights.constant(blob, _expected(graph, layer, name, at) if at else None)
         if found is None:
             raise ModelError(f"blob '{blob}' is made by no layer before it and is no constant")
         array = found.array() if found.shape is None else found.array().reshape(found.shape)
         graph.blobs[blob] = Blob(blob, graph.constant(array))
 
 
-def _expected(graph: Graph, layer: Layer, name: str) -> tuple[int, ...] | None:
+def _expected(graph: Graph, layer: Layer, name: str, at: int) -> tuple[int, ...] | None:
     """The shape of a constant, where the layer tells it: what normalises has a number for each element or channel."""
     shape = graph.shape(graph.real(layer.inputs[0]))
     if name == "LayerNorm":
         count = Site(graph, layer).integer("number of dimensions", 1, 1, max(1, len(shape)))
         return shape[-count:]
+    if name == "LSTMONNX":
+        return weight_shape(Site(graph, layer), shape, at)
     return shape[1:2] if name == "GroupNorm" else None

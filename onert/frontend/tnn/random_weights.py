@@ -48,7 +48,7 @@ class RandomWeights(Value):
         if wish.part == "scale" and wish.integer:  # of the sums: brings them to the order of 1
             spread = _WIDEST / math.sqrt(3) / STEP
             return _buffer(_FLOAT, wish.shape, (1.5 + drawn * 0.5) / (spread * math.sqrt(wish.terms)))
-        if wish.part == "scale":
+        if wish.part in ("scale", "variance", "factor"):
             return _buffer(_FLOAT, wish.shape, 1 + drawn * 0.5)
         reach = math.sqrt(6 / wish.terms) if wish.terms > 1 else 1.0 if wish.terms else 0.1
         return _buffer(_FLOAT, wish.shape, drawn * reach)

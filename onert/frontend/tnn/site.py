@@ -14,7 +14,7 @@ from .buffers import INT8, Buffer, Wish, sized
 from .graph import Graph
 from .structure import MOST, Layer
 
-_T = TypeVar("_T", int, float)
+_T = TypeVar("_T", int, float, str)
 _GREATEST = float(np.finfo(np.float32).max) * (1 + 1e-6)
 
 
@@ -65,6 +65,10 @@ class Site:
     def integer(self, what: str, default: int | None = None, low: int = -MOST - 1, high: int = MOST) -> int:
         """The next parameter, a whole number between two bounds."""
         return self._read(what, int, "a whole number", lambda n: low <= n <= high, f"{low} to {high}", default)
+
+    def text(self, what: str) -> str:
+        """The next parameter as it is written."""
+        return self._read(what, str, "text", lambda _: True, "text", None)
 
     def number(self, what: str, default: float | None = None) -> float:
         """The next parameter, a finite number, as a float32 holds it."""

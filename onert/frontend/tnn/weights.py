@@ -23,7 +23,7 @@ from onert.ir import ModelError
 from onert.ir.value import Value
 
 from .buffers import INT8, Buffer, Wish
-from .layer_types import KNOWN
+from .layer_types import KNOWN, plain
 from .structure import DTYPES, MOST, Layer
 
 MAGIC = {0xFABC0002: 1, 0xFABC0004: 2}
@@ -154,18 +154,55 @@ def _blob_scale(r: _Reader) -> Parts:
     return _scales(r) | {"bias": r.buffer("bias")}
 
 
+def _statistics(r: _Reader) -> Parts:
+    r.text("layer name")
+    r.number("flag")
+    return {part: r.buffer(part) for part in ("mean", "variance", "factor")}
+
+
+def _anchors(r: _Reader) -> Parts:
+    r.text("layer name")
+    return {"anchors": r.buffer("anchors")}
+
+
+def _present(*parts: str) -> Callable[[_Reader], Parts]:
+    """Buffers that each follow a byte which says whether they are there."""
+
+    def read(r: _Reader) -> Parts:
+        return {part: r.buffer(part) for part in parts if r.take(1, f"{part} flag")[0]}
+
+    return read
+
+
+def _all(*parts: str) -> Callable[[_Reader], Parts]:
+    """Buffers one after the other."""
+    return lambda r: {part: r.buffer(part) for part in parts}
+
+
 RESOURCES: Mapping[int, Callable[[_Reader], Parts]] = {
     **dict.fromkeys((1, 22, 201, 203), _convolution),
     **dict.fromkeys((2, 43), _pair),
-    **dict.fromkeys((38, 42, 108, 137, 140, 175, 198), _operand),
+    **dict.fromkeys((38, 42, 108, 137, 140, 175, 198, 324), _operand),
     16: _scale,
+    18: _statistics,
     19: _inner_product,
     35: _prelu,
+    54: _all("bias"),
+    100: _operand,
     104: _gather,
     105: _matrix,
+    197: _anchors,
+    302: _all("matrix", "offset", "shifts", "slopes", "mix", "bias"),
+    305: _present("indices", "updates"),
+    308: _all("value"),
     600: _blob_scale,
 }
 """What a resource is made of, by TNN's numbers of layer types."""
+NAMED: Mapping[str, Callable[[_Reader], Parts]] = {
+    **dict.fromkeys(("And", "Greater", "Less", "Mod", "Or"), _operand),
+    "ScatterElements": _present("data"),
+}
+"""The same by name, of types that are younger than names in files."""
 
 
 @frozen(eq=False)
@@ -199,12 +236,13 @@ def read_weights(data: Data) -> StoredWeights:
     layers: dict[str, Parts] = {}
     for at in range(count):
         kind, name = r.number(f"resource {at}"), r.text(f"resource {at}")
+        read = RESOURCES.get(kind)
         if name in KNOWN:
-            name = r.text(f"resource {at}")
-        if kind not in RESOURCES:
+            read, name = NAMED.get(plain(name)[0], read), r.text(f"resource {at}")
+        if read is None:
             raise ModelError(f"resource {at} '{name}' is of type {kind}, which has no weights that onert can read")
         try:
-            layers[name] = RESOURCES[kind](r)
+            layers[name] = read(r)
         except ModelError as error:
             raise ModelError(f"resource {at} '{name}': {error}") from error
     constants: Parts = {}

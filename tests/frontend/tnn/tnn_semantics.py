@@ -15,7 +15,9 @@ import numpy as np
 from onert.ir import Array
 
 from .tnn_boxes import detections, prior_box
+from .tnn_logic import LOGIC
 from .tnn_selection import SELECTION
+from .tnn_volume import VOLUME
 from .tnn_writer import Resource
 
 Words = list[str]
@@ -87,14 +89,20 @@ class Site:
     def __init__(self, net: Network, kind: str, name: str, inputs: Words, outputs: Words, words: Words) -> None:
         self.net, self.kind, self.name = net, kind, name
         self.inputs, self.outputs, self.words = inputs, outputs, words
-        self.numbers = [float(word) for word in words]
-        self.ints = [int(number) for number in self.numbers]
+
+    @property
+    def numbers(self) -> list[float]:
+        return [float(word) for word in self.words]
+
+    @property
+    def ints(self) -> list[int]:
+        return [int(number) for number in self.numbers]
 
     @property
     def x(self) -> Array:
         return self.net.float(self.inputs[0])
 
-    def keep(self, *parts: Array | int | str) -> None:
+    def keep(self, *parts: Array | bytes | int | str) -> None:
         self.net.resources.append(Resource(self.kind, self.name, list(parts)))
 
     def draw(self, part: str, *shape: int, spread: float = 1.0) -> Array:
@@ -320,11 +328,6 @@ def pad(s: Site) -> list[Array]:
     return [np.pad(s.x, ((0, 0), (front, back), (top, bottom), (left, right)))]
 
 
-def shuffle(s: Site) -> list[Array]:
-    n, c, h, w = s.x.shape
-    return [s.x.reshape(n, s.ints[0], c // s.ints[0], h, w).swapaxes(1, 2).reshape(n, c, h, w)]
-
-
 def upsample(s: Site) -> list[Array]:
     x = s.x
     size = s.ints[4:6] or [round(d * k) for d, k in zip(x.shape[2:], s.numbers[1:3], strict=True)]
@@ -379,10 +382,11 @@ FLOAT: dict[str, Callable[[Site], list[Array]]] = {
     "StridedSlice": strided,
     "StridedSliceV2": strided_v2,
     "Pad": pad,
-    "ShuffleChannel": shuffle,
     "Upsample": upsample,
     "PriorBox": lambda s: [prior_box(s.x.shape, s.net.float(s.inputs[1]).shape, s.numbers)],
     **SELECTION,
+    **LOGIC,
+    **VOLUME,
     "DetectionOutput": lambda s: [detections(*(s.net.float(name) for name in s.inputs), s.numbers)],
 }
 INTEGER: dict[str, Callable[[Site], Array]] = {

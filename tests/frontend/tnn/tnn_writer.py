@@ -17,28 +17,40 @@ TYPES = {
     "Convolution": 1,
     "BatchNormCxx": 2,
     "Scale": 16,
+    "BatchNorm": 18,
     "InnerProduct": 19,
     "Deconvolution": 22,
     "PReLU": 35,
     "Add": 38,
     "Mul": 42,
     "InstBatchNormCxx": 43,
+    "BiasAdd": 54,
+    "Const": 100,
     "Gather": 104,
     "MatMul": 105,
     "Sub": 108,
     "Div": 175,
+    "DetectionPostProcess": 197,
+    "Convolution3D": 201,
+    "Convolution1D": 203,
+    "HDRGuide": 302,
+    "ScatterND": 305,
+    "ConstantOfShape": 308,
+    "Equal": 324,
     "BlobScale": 600,
 }
 """TNN's numbers of layer types."""
+_YOUNGER = 999
+"""What stands for the numbers of types whose names say what their weights are made of."""
 
 
 @frozen(eq=False)
 class Resource:
-    """The weights of one layer; parts are buffers, numbers and strings in their order."""
+    """The weights of one layer; parts are buffers, flags of a byte, numbers and strings in their order."""
 
     type: str
     name: str
-    parts: Sequence[Array | int | str]
+    parts: Sequence[Array | bytes | int | str]
 
 
 def text(value: str) -> bytes:
@@ -54,15 +66,17 @@ def buffer(array: Array, version: int) -> bytes:
     return out + content
 
 
-def part(value: Array | int | str, version: int) -> bytes:
+def part(value: Array | bytes | int | str, version: int) -> bytes:
     if isinstance(value, str):
         return text(value)
+    if isinstance(value, bytes):
+        return value
     return struct.pack("<i", value) if isinstance(value, int) else buffer(value, version)
 
 
 def resource(given: Resource, version: int, *, named_type: bool = True) -> bytes:
     plain = given.type.removeprefix("Quantized")
-    out = struct.pack("<i", TYPES[plain]) + (text(given.type) if named_type else b"") + text(given.name)
+    out = struct.pack("<i", TYPES.get(plain, _YOUNGER)) + (text(given.type) if named_type else b"") + text(given.name)
     return out + b"".join(part(value, version) for value in given.parts)
 
 

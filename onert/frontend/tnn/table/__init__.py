@@ -16,15 +16,18 @@ from .binary import LAYERS as BINARY
 from .convolution import LAYERS as CONVOLUTION
 from .convolution import QUANTIZED as QUANTIZED_CONVOLUTION
 from .detection import LAYERS as DETECTION
+from .logic import LAYERS as LOGIC
 from .movement import LAYERS as MOVEMENT
 from .normalization import LAYERS as NORMALIZATION
 from .pooling import LAYERS as POOLING
 from .pooling import QUANTIZED as QUANTIZED_POOLING
 from .products import LAYERS as PRODUCTS
 from .products import QUANTIZED as QUANTIZED_PRODUCTS
+from .recurrent import LAYERS as RECURRENT
 from .reduction import LAYERS as REDUCTION
 from .resizing import LAYERS as RESIZING
 from .selection import LAYERS as SELECTION
+from .volume import LAYERS as VOLUME
 
 Writer = Callable[[Site], Sequence[int]]
 
@@ -40,6 +43,9 @@ LAYERS: Mapping[str, Writer] = {
     **RESIZING,
     **DETECTION,
     **SELECTION,
+    **LOGIC,
+    **RECURRENT,
+    **VOLUME,
 }
 QUANTIZED: Mapping[str, Writer] = {
     **QUANTIZED_CONVOLUTION,

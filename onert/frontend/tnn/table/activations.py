@@ -12,6 +12,8 @@ import numpy as np
 from onert.frontend.tnn.buffers import Wish
 from onert.frontend.tnn.graph import Graph
 from onert.frontend.tnn.site import Site
+from onert.ir import ModelError
+from onert.ir.ops.data_movement.joining import SplitV
 from onert.ir.ops.elementwise.binary import BinaryKind, PRelu
 from onert.ir.ops.elementwise.unary import LeakyRelu, Unary, UnaryKind
 
@@ -157,6 +159,17 @@ def _prelu(site: Site) -> Sequence[int]:
     return [g.add(PRelu(), site.x, g.constant(slope.reshape(-1, *(1,) * (len(shape) - 2)) if channels > 1 else slope))]
 
 
+def _gated(site: Site) -> Sequence[int]:
+    """The first half along an axis times the sigmoid of the second."""
+    g = site.graph
+    shape = g.shape(site.x)
+    axis = site.axis("axis", len(shape), -1)
+    if shape[axis] % 2:
+        raise ModelError(f"axis {axis} of {list(shape)} does not divide into halves")
+    x, y = g.add_many(SplitV(2), site.x, g.integers((shape[axis] // 2,) * 2), g.integers([axis]))
+    return [g.binary(BinaryKind.MUL, x, _one(g, UnaryKind.LOGISTIC, y))]
+
+
 def _identity(site: Site) -> Sequence[int]:
     return [site.x] * len(site.layer.outputs)
 
@@ -203,6 +216,7 @@ LAYERS: dict[str, Callable[[Site], Sequence[int]]] = {
     "LeakyRelu": _leaky_relu,
     "Power": _power,
     "PReLU": _prelu,
+    "GLU": _gated,
     "Identity": _identity,
     "Split": _identity,
 }

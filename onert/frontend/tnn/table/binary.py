@@ -14,16 +14,20 @@ from onert.ir import ModelError
 from onert.ir.ops.elementwise.binary import BinaryKind
 
 
+def operands(site: Site) -> tuple[int, ...]:
+    """Both sides of a layer: two blobs, or one and a weight that is the first or the second; more blobs follow."""
+    position = site.integer("position of the weight", 1, -1, 1)
+    if len(site.inputs) != 1:
+        return site.inputs
+    weight = _weight(site)
+    return (weight, site.x) if position == 0 else (site.x, weight)
+
+
 def _binary(kind: BinaryKind) -> Callable[[Site], Sequence[int]]:
     def write(site: Site) -> Sequence[int]:
-        g = site.graph
-        position = site.integer("position of the weight", 1, -1, 1)
-        x, *others = site.inputs
+        x, *others = operands(site)
         for y in others:
-            x = g.binary(kind, x, y)
-        if not others:
-            weight = _weight(site)
-            x = g.binary(kind, weight, x) if position == 0 else g.binary(kind, x, weight)
+            x = site.graph.binary(kind, x, y)
         return [x]
 
     return write

@@ -30,7 +30,7 @@ from .spans import EXPLICIT, LARGEST, SAME, VALID, Span, checked, framed, tensor
 
 _FULL, _SAME_WITH_OUTPUT_PADDING = 2, 3
 _SIGMOID_MUL = 256
-_FUSED = {0: Activation.NONE, 1: Activation.RELU, 2: Activation.RELU6, _SIGMOID_MUL: Activation.NONE}
+FUSED = {0: Activation.NONE, 1: Activation.RELU, 2: Activation.RELU6, _SIGMOID_MUL: Activation.NONE}
 
 
 @frozen
@@ -67,8 +67,8 @@ def _parameters(site: Site, channels: int) -> Parameters:
         pair("dilation", 1, 1),
         site.integer("activation", 0),
     )
-    if p.activation not in _FUSED:
-        raise ModelError(f"the activation is {p.activation}, expected one of {', '.join(map(str, _FUSED))}")
+    if p.activation not in FUSED:
+        raise ModelError(f"the activation is {p.activation}, expected one of {', '.join(map(str, FUSED))}")
     if not groups or not outputs or channels % groups or outputs % groups:
         raise ModelError(f"{channels} channels and {outputs} outputs do not divide into {groups} groups")
     return p
@@ -111,7 +111,7 @@ def _convolution(site: Site) -> Sequence[int]:
     terms = shape[1] * shape[2] * shape[3]
     weight = site.real_weight(Wish("weight", shape, terms), p.outputs)
     x, padding = framed(g, g.nhwc(site.x), _spans(p, height, width))
-    op, filters = _kernel(weight, p, padding, _FUSED[p.activation])
+    op, filters = _kernel(weight, p, padding, FUSED[p.activation])
     y = g.add(op, x, g.constant(np.ascontiguousarray(filters)), *_bias(site, p))
     return [activated(site, g.nchw(y), p.activation)]
 
@@ -148,7 +148,7 @@ def _quantized_convolution(site: Site) -> Sequence[int]:
     whole = len(scales) == 1
     quantized = product_scales(site, x, p.outputs, terms)
     framed_x, padding = framed(g, g.nhwc(x), _spans(p, height, width))
-    fused = _FUSED[p.activation] if whole or p.activation == 1 else Activation.NONE
+    fused = FUSED[p.activation] if whole or p.activation == 1 else Activation.NONE
     op, filters = _kernel(buffer.array().reshape(shape), p, padding, fused)
     axis = 3 if isinstance(op, DepthwiseConv2D) else 0
     weight = g.constant(np.ascontiguousarray(filters), Quantization(quantized, (0,) * p.outputs, axis))
@@ -225,7 +225,7 @@ def _deconvolution(site: Site) -> Sequence[int]:
     if p.groups == 1 and p.dilation == (1, 1):
         padding = _transposed_padding(p, ((height, *rows), (width, *columns)))
         if padding is not None:
-            op = TransposeConv2D(padding, *p.stride, _FUSED[p.activation])
+            op = TransposeConv2D(padding, *p.stride, FUSED[p.activation])
             filters = g.constant(np.ascontiguousarray(weight[0].transpose(1, 2, 3, 0)))
             y = g.add(op, g.integers((batch, rows[0], columns[0], p.outputs)), filters, x, *bias)
             return [activated(site, g.nchw(y), p.activation)]
@@ -266,7 +266,7 @@ def _spread(
     inner = weight.shape[1]
     turned = weight[..., ::-1, ::-1].transpose(0, 2, 1, 3, 4).reshape(p.outputs, inner, *p.size)
     plain = Parameters(p.groups, channels, p.outputs, p.size, (1, 1), (0, 0), p.bias, VALID, p.dilation, p.activation)
-    op, filters = _kernel(turned, plain, padding, _FUSED[p.activation])
+    op, filters = _kernel(turned, plain, padding, FUSED[p.activation])
     return g.add(op, x, g.constant(np.ascontiguousarray(filters)), *bias)
 
 

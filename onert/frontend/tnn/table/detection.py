@@ -1,4 +1,4 @@
-"""Boxes: those that are laid over a picture beforehand, and those that are found in it.
+"""Boxes and regions: those that are laid over a picture beforehand, those that are found in it, what is cut from them.
 
 Source: TNN's prior_box_layer.cc, prior_box_layer_interpreter.cc, detection_output_interpreter.cc and naive_compute.cc.
 """
@@ -10,9 +10,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from onert.frontend.tnn.buffers import Wish
 from onert.frontend.tnn.site import Site
-from onert.ir import Array, ModelError
+from onert.ir import Array, DType, ModelError
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.vision_audio.boxes import BoxesPerClass
+from onert.ir.ops.vision_audio.detection import DetectionPostProcess
 from onert.ir.ops.vision_audio.detection_output import BoxCode, DetectionOutput
+from onert.ir.ops.vision_audio.sampling import RoiAlign
 
 from .spans import LARGEST, elements
 
@@ -106,4 +115,78 @@ def _detection_output(site: Site) -> Sequence[int]:
 
 _CODES = {1: BoxCode.CORNER, 2: BoxCode.CENTER_SIZE}
 
-LAYERS = {"PriorBox": _prior_box, "DetectionOutput": _detection_output}
+
+def _aligned_regions(site: Site) -> Sequence[int]:
+    """Regions of pictures in a fixed size; a region has a size of at least 1."""
+    mode = site.integer("mode", _AVERAGE, 0, _AVERAGE)
+    rows, columns = (site.integer(f"output {what}", None, 1, LARGEST) for what in ("height", "width"))
+    samples, scale = site.integer("samples", 0, 0, 1 << 10), site.number("scale", 1.0)
+    op = RoiAlign(rows, columns, samples, scale, half_pixel=False, largest=mode != _AVERAGE)
+    return [site.graph.add(op, site.input(0), site.input(1), site.input(2))]
+
+
+def _apart(site: Site) -> Sequence[int]:
+    """Picture, class and number of each box that stays, int32."""
+    g = site.graph
+    op = BoxesPerClass(site.flag("centred", 0))
+    most = site.integer("most boxes", 0, 0)
+    overlap, least = (site.number(what, 0.0) for what in ("overlap threshold", "score threshold"))
+    bounds = [g.constant(np.array(most, np.int64)), *(g.constant(np.array(b, np.float32)) for b in (overlap, least))]
+    return [g.add(Cast(DType.INT32), g.add(op, site.input(0), site.input(1), *bounds))]
+
+
+def _post_processed(site: Site) -> Sequence[int]:
+    """Boxes, classes, scores and how many there are, each with four dimensions."""
+    g = site.graph
+    most, classes_each, per_class = (site.integer(what, None, 1, LARGEST) for what in _MOST_BOXES)
+    regular = site.flag("each class by itself")
+    score, overlap = (site.number(f"{what} threshold") for what in ("score", "overlap"))
+    classes = site.integer("classes", None, 1, LARGEST)
+    y, x, height, width = (site.number(f"scale of {what}") for what in ("y", "x", "height", "width"))
+    op = DetectionPostProcess(most, classes_each, classes, score, overlap, y, x, height, width, regular, per_class)
+    boxes, scores = (g.shape(site.input(at)) for at in (0, 1))
+    if not boxes or boxes[0] != 1 or len(boxes) < 2 or len(scores) < 2:
+        raise ModelError(f"its inputs have the shapes {list(boxes)} and {list(scores)}, expected one picture")
+    parted = [g.add(Reshape((1, s[1], math.prod(s[2:]))), site.input(at)) for at, s in enumerate((boxes, scores))]
+    anchors = site.some(Wish("anchors", (boxes[1], 4))).real().reshape(boxes[1], 4)
+    found = g.add_many(op, *parted, g.constant(anchors))
+    count = most * classes_each
+    shapes = ((1, count, 4, 1), (1, count, 1, 1), (1, count, 1, 1), (1, 1, 1, 1))
+    return [g.add(Reshape(shape), x) for shape, x in zip(shapes, found, strict=True)]
+
+
+_AVERAGE = 1
+_MOST_BOXES = ("most boxes", "most classes of a box", "most boxes of a class")
+
+
+def _guide(site: Site) -> Sequence[int]:
+    """One channel of three: a matrix, for each channel four slopes that begin at shifts, their sum between 0 and 1."""
+    g = site.graph
+    shape = g.shape(site.x)
+    if len(shape) != 4 or shape[1] != 3:
+        raise ModelError(f"its input has the shape {list(shape)}, expected 3 channels")
+    batch, _, height, width = shape
+    sizes = (("matrix", 9, 3), ("offset", 3, 0), ("shifts", 12, 0), ("slopes", 12, 4), ("mix", 3, 3), ("bias", 1, 0))
+    matrix, offset, shifts, slopes, mix, bias = (site.some(Wish(p, (n,), terms)).real() for p, n, terms in sizes)
+    x = g.add(Reshape((batch, 3, height * width)), site.x)
+    x = g.add(BatchMatMul(), g.constant(matrix.reshape(3, 3)), x)
+    x = g.binary(BinaryKind.ADD, x, offset.reshape(3, 1))
+    total: int | None = None
+    for at in range(4):
+        bent = g.add(Unary(UnaryKind.RELU), g.binary(BinaryKind.SUB, x, shifts[at::4].reshape(3, 1)))
+        part = g.binary(BinaryKind.MUL, bent, slopes[at::4].reshape(3, 1))
+        total = part if total is None else g.binary(BinaryKind.ADD, total, part)
+    assert total is not None
+    mixed = g.binary(BinaryKind.ADD, g.add(BatchMatMul(), g.constant(mix.reshape(1, 3)), total), bias)
+    cut = g.binary(BinaryKind.MINIMUM, g.binary(BinaryKind.MAXIMUM, mixed, 0.0), 1.0)
+    return [g.add(Reshape((batch, 1, height, width)), cut)]
+
+
+LAYERS = {
+    "DetectionOutput": _detection_output,
+    "DetectionPostProcess": _post_processed,
+    "HDRGuide": _guide,
+    "NonMaxSuppression": _apart,
+    "PriorBox": _prior_box,
+    "RoiAlign": _aligned_regions,
+}

@@ -16,6 +16,7 @@ from onert.frontend.tnn.structure import MOST
 from onert.ir import ModelError
 from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat, SplitV
+from onert.ir.ops.data_movement.layout import DepthToSpace, SpaceToDepth
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.data_movement.slicing import Mirror, MirrorPad, Pad, StridedSlice
 
@@ -77,6 +78,57 @@ def _permute(site: Site) -> Sequence[int]:
     return [site.graph.transpose(site.x, (*order, *(axis for axis in range(rank) if axis not in order)))]
 
 
+def _swapped(site: Site) -> Sequence[int]:
+    """Two axes in each other's place."""
+    rank = len(site.graph.shape(site.x))
+    order = list(range(rank))
+    a, b = site.axis("axis", rank), site.axis("axis", rank)
+    order[a], order[b] = order[b], order[a]
+    return [site.graph.transpose(site.x, order)]
+
+
+def _flatten_axes(site: Site) -> Sequence[int]:
+    """The axes from one to another as one."""
+    shape = site.graph.shape(site.x)
+    first, last = site.axis("first axis", len(shape)), site.axis("last axis", len(shape))
+    if first > last:
+        raise ModelError(f"the axes are {first} to {last}")
+    flat = (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :])
+    return [site.graph.add(Reshape(flat), site.x)]
+
+
+def _rolled(site: Site) -> Sequence[int]:
+    """Elements moved along axes, those that leave at an end come in at the other."""
+    g, x = site.graph, site.x
+    shape = g.shape(x)
+    shifts = site.counted("shifts")
+    for shift, axis in zip(shifts, [site.axis("axis", len(shape)) for _ in shifts], strict=True):
+        back = -shift % max(1, shape[axis])
+        if back:
+            front, rest = g.add_many(SplitV(2), x, g.integers((back, shape[axis] - back)), g.integers([axis]))
+            x = g.add(Concat(axis), rest, front)
+    return [x]
+
+
+def _reorganized(site: Site) -> Sequence[int]:
+    """Squares of elements become channels, or the other way round; what lies in a square comes before channels."""
+    g = site.graph
+    shape = g.shape(site.x)
+    size, back = site.integer("size", None, 1, LARGEST), site.flag("back")
+    site.integer("third number", 0)
+    within = site.integer("mode", 0, 0, 1)
+    if len(shape) != 4 or (within and not back):
+        raise ModelError(f"its input has the shape {list(shape)} and the mode is {within}")
+    n, c, h, w = shape
+    if (back and c % (size * size)) or (not back and (h % size or w % size)):
+        raise ModelError(f"the shape {list(shape)} does not divide into squares of {size}")
+    if not back:
+        return [g.nchw(g.move(SpaceToDepth(size), g.nhwc(site.x)))]
+    if not within:
+        return [g.nchw(g.move(DepthToSpace(size), g.nhwc(site.x)))]
+    return [_in_squares(site, (n, c, h, w), size)]
+
+
 def _squeeze(site: Site) -> Sequence[int]:
     shape = site.graph.shape(site.x)
     count = site.integer("number of axes", 0, 0, site.left)
@@ -116,6 +168,22 @@ def _split(site: Site) -> Sequence[int]:
     if len(sizes) != count:
         raise ModelError(f"there are {len(sizes)} parts for {count} outputs")
     return g.add_many(SplitV(count), site.x, g.integers(sizes), g.integers([axis]))
+
+
+def _split_evenly(site: Site) -> Sequence[int]:
+    """Parts of given lengths, or of one length but the last, which is what is left."""
+    g = site.graph
+    shape = g.shape(site.x)
+    axis = site.axis("axis", len(shape))
+    sizes = site.counted("parts")
+    given, size = site.flag("lengths are given", 0), site.integer("length", 0, 0, MOST)
+    if not (given and sizes):
+        if size < 1:
+            raise ModelError(f"parts have the length {size}, expected at least 1")
+        sizes = tuple(min(size, shape[axis] - at) for at in range(0, shape[axis], size)[: len(site.layer.outputs) + 1])
+    if len(sizes) != len(site.layer.outputs):
+        raise ModelError(f"there are {len(sizes)} parts for {len(site.layer.outputs)} outputs")
+    return g.add_many(SplitV(len(sizes)), site.x, g.integers(sizes), g.integers([axis]))
 
 
 def _strided_slice(site: Site) -> Sequence[int]:
@@ -221,25 +289,34 @@ def _shuffle_channel(site: Site) -> Sequence[int]:
 
 def _pixel_shuffle(site: Site) -> Sequence[int]:
     """Channels [out, factor, factor] become the elements of squares."""
-    g = site.graph
-    shape = g.shape(site.x)
+    shape = site.graph.shape(site.x)
     factor = site.integer("factor", None, 1, LARGEST)
     if len(shape) != 4 or shape[1] % (factor * factor):
         raise ModelError(f"the channels of {list(shape)} do not divide into squares of {factor}")
     n, c, h, w = shape
+    return [_in_squares(site, (n, c, h, w), factor)]
+
+
+def _in_squares(site: Site, shape: tuple[int, int, int, int], factor: int) -> int:
+    g, (n, c, h, w) = site.graph, shape
     outputs = c // (factor * factor)
     x = g.transpose(g.add(Reshape((n, outputs, factor, factor, h, w)), site.x), (0, 1, 4, 2, 5, 3))
-    return [g.add(Reshape((n, outputs, h * factor, w * factor)), x)]
+    return g.add(Reshape((n, outputs, h * factor, w * factor)), x)
 
 
 LAYERS = {
     "Reshape": _reshape,
     "Flatten": _flatten,
+    "FlattenTorch": _flatten_axes,
     "Permute": _permute,
+    "PermuteV2": _swapped,
+    "Roll": _rolled,
+    "Reorg": _reorganized,
     "Squeeze": _squeeze,
     "Unsqueeze": _unsqueeze,
     "Concat": _concat,
     "SplitV": _split,
+    "SplitTorch": _split_evenly,
     "StridedSlice": _strided_slice,
     "StridedSliceV2": _strided_slice_v2,
     "Pad": _pad,

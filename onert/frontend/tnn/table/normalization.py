@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from onert.frontend.tnn.buffers import Wish
 from onert.frontend.tnn.site import Site
 from onert.ir import ModelError
@@ -40,6 +42,31 @@ def _scaled(site: Site, x: int, *, always_bias: bool = True) -> int:
 
 def _batch_norm(site: Site) -> Sequence[int]:
     return [_scaled(site, site.x)]
+
+
+def _batch_statistics(site: Site) -> Sequence[int]:
+    """`(x - mean) / sqrt(variance + epsilon)`, mean and variance stored times a factor."""
+    g = site.graph
+    shape = g.shape(site.x)
+    if len(shape) < 2:
+        raise ModelError(f"its input has the shape {list(shape)}, expected at least 2 dimensions")
+    parts = (("mean", shape[1]), ("variance", shape[1]), ("factor", 1))
+    mean, variance, factor = (site.some(Wish(part, (count,))).real() for part, count in parts)
+    if not factor.all() or (variance / factor < 0).any():
+        raise ModelError("the factor of its statistics is 0, or a variance is below 0")
+    by = 1 / np.sqrt(variance / factor + np.float32(_INSTANCE_EPSILON))
+    across = (-1, *(1,) * (len(shape) - 2))
+    y = g.binary(BinaryKind.MUL, site.x, by.reshape(across))
+    return [g.binary(BinaryKind.ADD, y, (-mean * by / factor).reshape(across))]
+
+
+def _bias(site: Site) -> Sequence[int]:
+    """A number for each channel is added."""
+    g = site.graph
+    shape = g.shape(site.x)
+    channels = shape[1] if len(shape) > 1 else 1
+    bias = site.some(Wish("bias", (channels,))).real()
+    return [g.binary(BinaryKind.ADD, site.x, bias.reshape(-1, *(1,) * max(0, len(shape) - 2)))]
 
 
 def _scale(site: Site) -> Sequence[int]:
@@ -101,6 +128,8 @@ def _lrn(site: Site) -> Sequence[int]:
 
 
 LAYERS = {
+    "BatchNorm": _batch_statistics,
+    "BiasAdd": _bias,
     "BatchNormCxx": _batch_norm,
     "Scale": _scale,
     "InstBatchNormCxx": _instance_norm,

@@ -20,7 +20,7 @@ from onert.ir.ops.reduction.pool import Pool2D, Pooling
 
 from .spans import EXPLICIT, LARGEST, SAME, VALID, Span, checked, framed, tensorflow_span
 
-_MAX, _AVERAGE = 0, 1
+MAX, AVERAGE = 0, 1
 _LEAST = float(np.finfo(np.float32).min)
 
 
@@ -38,7 +38,7 @@ def _pool(site: Site, x: int) -> int:
     shape = g.shape(x)
     if len(shape) != 4:
         raise ModelError(f"its input has the shape {list(shape)}, expected 4 dimensions")
-    kind = site.integer("type", None, _MAX, _AVERAGE)
+    kind = site.integer("type", None, MAX, AVERAGE)
     kernel = [site.integer(f"kernel {what}", None, 0, LARGEST) for what in ("height", "width")]
     stride = [site.integer(f"stride {what}", None, 1, LARGEST) for what in ("height", "width")]
     pad = [site.integer(f"padding {what}", None, 0, LARGEST) for what in ("height", "width")]
@@ -54,11 +54,12 @@ def _pool(site: Site, x: int) -> int:
         index = indices[axis] if indices[axis] != -1 or axis == 0 else indices[0]
         if index != -1:
             size = shape[index]
-        spans.append(_span(inputs, size, stride[axis], pad[axis], pad_type, ceil=ceil))
-    return _windows(site, x, kind, (spans[0], spans[1]))
+        spans.append(pool_span(inputs, size, stride[axis], pad[axis], pad_type, ceil=ceil))
+    return windows(site, x, kind, (spans[0], spans[1]))
 
 
-def _span(inputs: int, size: int, stride: int, pad: int, pad_type: int, *, ceil: bool) -> Span:
+def pool_span(inputs: int, size: int, stride: int, pad: int, pad_type: int, *, ceil: bool) -> Span:
+    """The windows of a pool along one axis; those that only begin inside count where `ceil` says so."""
     if pad_type in (SAME, VALID):
         return tensorflow_span(inputs, size, stride, 1, pad_type)
     if pad_type != EXPLICIT:
@@ -68,28 +69,29 @@ def _span(inputs: int, size: int, stride: int, pad: int, pad_type: int, *, ceil:
     return checked(Span(inputs, outputs, size, stride, 1, pad))
 
 
-def _counts(span: Span) -> Array:
+def _counts(along: Span) -> Array:
     """The elements of each window that lie inside; ModelError where a window has none."""
-    starts = np.arange(span.outputs, dtype=np.int64) * span.stride - span.before
-    found: Array = np.minimum(starts + span.size, span.inputs) - np.maximum(starts, 0)
+    starts = np.arange(along.outputs, dtype=np.int64) * along.stride - along.before
+    found: Array = np.minimum(starts + along.size, along.inputs) - np.maximum(starts, 0)
     if found.min() < 1:
-        raise ModelError(f"a window of {span.size} elements lies outside of the {span.inputs} there are")
+        raise ModelError(f"a window of {along.size} elements lies outside of the {along.inputs} there are")
     return found
 
 
-def _windows(site: Site, x: int, kind: int, spans: tuple[Span, Span]) -> int:
+def windows(site: Site, x: int, kind: int, spans: tuple[Span, Span]) -> int:
+    """Largest elements or averages of windows over [batch, channels, height, width]."""
     g = site.graph
-    counts = [_counts(span) for span in spans]
-    size, stride = [span.size for span in spans], [span.stride for span in spans]
+    counts = [_counts(s) for s in spans]
+    size, stride = [s.size for s in spans], [s.stride for s in spans]
     stored = g.type(x).quantization is not None
-    aligned = all(span.valid for span in spans) or all(span.same() for span in spans)
-    if stored and kind == _AVERAGE and not aligned:  # the average of what is inside has no integer form
+    aligned = all(s.valid for s in spans) or all(s.same() for s in spans)
+    if stored and kind == AVERAGE and not aligned:  # the average of what is inside has no integer form
         x, stored = g.real(site.layer.inputs[0]), False
-    fill = None if kind == _AVERAGE else -128.0 if stored else _LEAST
+    fill = None if kind == AVERAGE else -128.0 if stored else _LEAST
     framed_x, padding = framed(g, g.nhwc(x), spans, fill)
-    op = Pool2D(Pooling.AVERAGE if kind == _AVERAGE else Pooling.MAX, size[0], size[1], padding, stride[0], stride[1])
+    op = Pool2D(Pooling.AVERAGE if kind == AVERAGE else Pooling.MAX, size[0], size[1], padding, stride[0], stride[1])
     y = g.move(op, framed_x)
-    if kind == _AVERAGE and padding is Padding.VALID and not aligned:
+    if kind == AVERAGE and padding is Padding.VALID and not aligned:
         whole = np.float32(size[0] * size[1])
         y = g.binary(BinaryKind.MUL, y, (whole / np.multiply.outer(*counts)).astype(np.float32)[:, :, None])
     return g.nchw(y)
@@ -102,7 +104,7 @@ def _adaptive(site: Site, x: int, rows: int, columns: int) -> int:
     if rows <= height and columns <= width and height % rows == 0 and width % columns == 0:
         size = height // rows, width // columns
         spans = (Span(height, rows, size[0], size[0], 1, 0), Span(width, columns, size[1], size[1], 1, 0))
-        return _windows(site, x, _AVERAGE, spans)
+        return windows(site, x, AVERAGE, spans)
     if g.type(x).dtype is not DType.FLOAT32:
         x = g.real(site.layer.inputs[0])
     x = g.add(BatchMatMul(), x, g.constant(np.ascontiguousarray(_shares(width, columns).T)))

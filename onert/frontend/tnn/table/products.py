@@ -15,9 +15,13 @@ from onert.frontend.tnn.buffers import INT8, Wish
 from onert.frontend.tnn.layer_types import plain
 from onert.frontend.tnn.site import Site
 from onert.ir import ModelError, Quantization
+from onert.ir.ops.contraction.einsum import Einsum, spelled
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert.ir.ops.data_movement.joining import Concat, SplitV
 from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 
 from .convolution import integer_bias, product_scales
 from .spans import LARGEST
@@ -111,5 +115,26 @@ def _columns(site: Site, terms: int) -> int:
     return terms
 
 
-LAYERS = {"InnerProduct": _inner_product, "MatMul": _matmul}
+def _einsum(site: Site) -> Sequence[int]:
+    """Semicolons part what stands for operands, because a comma ends a line."""
+    groups, arrow, result = site.text("equation").partition("->")
+    ranks = [len(site.graph.shape(x)) for x in site.inputs]
+    return [site.graph.add(Einsum(spelled(groups.replace(";", ","), arrow, result, ranks)), *site.inputs)]
+
+
+def _inverse(site: Site) -> Sequence[int]:
+    """Of matrices of 2 by 2: what lies on the diagonal changes places, the rest its sign, all over the determinant."""
+    g = site.graph
+    shape = g.shape(site.x)
+    if len(shape) < 2 or shape[-2:] != (2, 2):
+        raise ModelError(f"its input has the shape {list(shape)}, expected matrices of 2 by 2")
+    x = g.add(Reshape((*shape[:-2], 4)), site.x)
+    a, b, c, d = g.add_many(SplitV(4), x, g.integers((1,) * 4), g.integers([len(shape) - 2]))
+    products = (g.binary(BinaryKind.MUL, *pair) for pair in ((a, d), (b, c)))
+    by = g.binary(BinaryKind.DIV, g.constant(np.ones((), np.float32)), g.binary(BinaryKind.SUB, *products))
+    turned = g.add(Concat(len(shape) - 2), d, *(g.add(Unary(UnaryKind.NEG), part) for part in (b, c)), a)
+    return [g.add(Reshape(shape), g.binary(BinaryKind.MUL, turned, by))]
+
+
+LAYERS = {"Einsum": _einsum, "InnerProduct": _inner_product, "Inverse": _inverse, "MatMul": _matmul}
 QUANTIZED = {"InnerProduct": _quantized_inner_product}

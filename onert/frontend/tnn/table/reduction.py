@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from onert.frontend.tnn.site import Site
+from onert.ir import Op
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.reduce import Reduce, Reduction
-from onert.ir.ops.reduction.softmax import Softmax
+from onert.ir.ops.reduction.softmax import LogSoftmax, Softmax
 
 
 def _reduction(
@@ -51,15 +52,20 @@ def _log_sum_exp(site: Site) -> Sequence[int]:
     return [g.binary(BinaryKind.ADD, total, again)]
 
 
-def _softmax(site: Site) -> Sequence[int]:
-    g = site.graph
-    rank = len(g.shape(site.x))
-    axis = site.axis("axis", rank, 1)
-    if axis == rank - 1:
-        return [g.add(Softmax(), site.x)]
-    order = list(range(rank))
-    order[axis], order[-1] = order[-1], order[axis]
-    return [g.transpose(g.add(Softmax(), g.transpose(site.x, order)), order)]
+def _probabilities(op: Op) -> Callable[[Site], Sequence[int]]:
+    """An operation along the last axis, for any other between transposes."""
+
+    def write(site: Site) -> Sequence[int]:
+        g = site.graph
+        rank = len(g.shape(site.x))
+        axis = site.axis("axis", rank, 1)
+        if axis == rank - 1:
+            return [g.add(op, site.x)]
+        order = list(range(rank))
+        order[axis], order[-1] = order[-1], order[axis]
+        return [g.transpose(g.add(op, g.transpose(site.x, order)), order)]
+
+    return write
 
 
 LAYERS = {
@@ -73,5 +79,6 @@ LAYERS = {
     "ReduceSumSquare": _reduction(Reduction.SUM, UnaryKind.SQUARE),
     "ReduceLogSum": _reduction(Reduction.SUM, None, UnaryKind.LOG),
     "ReduceLogSumExp": _log_sum_exp,
-    "Softmax": _softmax,
+    "LogSoftmax": _probabilities(LogSoftmax()),
+    "Softmax": _probabilities(Softmax()),
 }

@@ -11,18 +11,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from onert.frontend.tnn.buffers import Wish
 from onert.frontend.tnn.site import Site
 from onert.frontend.tnn.structure import DTYPES, MOST
-from onert.ir import DType, ModelError
-from onert.ir.ops.data_movement.fill import TopK
+from onert.ir import Array, DType, ModelError
+from onert.ir.ops.data_movement.element_indices import Combination, GatherElements, ScatterElements, ScatterSlices
+from onert.ir.ops.data_movement.fill import Fill, Range, TopK
 from onert.ir.ops.data_movement.gather import GatherNd, OneHot
 from onert.ir.ops.data_movement.layout import Reverse
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Mirror, MirrorPad, Pad, Slice, Tile
 from onert.ir.ops.elementwise.binary import BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.reduce import ArgReduce, Extreme, Reduce, Reduction
+from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.ops.vision_audio.sampling import GridSample
 
 from .spans import LARGEST, elements
@@ -166,6 +171,79 @@ def _grid_sample(site: Site) -> Sequence[int]:
     return [site.graph.add(GridSample(corners=site.flag("align corners", 0)), site.x, site.input(1))]
 
 
+def _from_front(site: Site, indices: int, size: Array) -> int:
+    """Indices below 0 count from the end."""
+    g = site.graph
+    zero = g.constant(np.zeros((), g.type(indices).dtype.numpy))
+    below = g.add(Comparison(ComparisonKind.LESS), indices, zero)
+    return g.add(Select(), below, g.binary(BinaryKind.ADD, indices, size), indices)
+
+
+def _gather_elements(site: Site) -> Sequence[int]:
+    shape = site.graph.shape(site.x)
+    axis = site.axis("axis", len(shape), 0)
+    indices = _from_front(site, site.input(1), np.array(shape[axis]))
+    return [site.graph.add(GatherElements(axis), site.x, indices)]
+
+
+def _scatter_elements(site: Site) -> Sequence[int]:
+    """Data may lie in the weights. Updates replace elements or are added to them."""
+    data, indices, updates = _some_in_weights(site, ("data",))
+    g = site.graph
+    shape = g.shape(data)
+    axis, adds = site.axis("axis", len(shape)), site.integer("operation", 0, 0, 1)
+    op = ScatterElements(axis, Combination.ADD if adds else Combination.REPLACE)
+    return [g.add(op, data, _from_front(site, indices, np.array(shape[axis])), updates)]
+
+
+def _scatter_slices(site: Site) -> Sequence[int]:
+    return [site.graph.add(ScatterSlices(), *_some_in_weights(site, ("indices", "updates")))]
+
+
+def _some_in_weights(site: Site, there: tuple[str, ...]) -> list[int]:
+    """Data, indices and updates: blobs, or where there are fewer than three, some of the weights."""
+    g = site.graph
+    blobs, found = iter(site.inputs), []
+    missing = 3 - len(site.layer.inputs)
+    for name in ("data", "indices", "updates"):
+        part = g.weights.part(site.layer, Wish(name, ())) if missing > 0 and name in there else None
+        if part is not None and not g.weights.invents:
+            missing -= 1
+            found.append(g.constant(part.array().reshape(part.shape) if part.shape else part.array()))
+            continue
+        blob = next(blobs, None)
+        if blob is None:
+            raise ModelError(f"it has no {name}")
+        found.append(blob)
+    return found
+
+
+def _constant(site: Site) -> Sequence[int]:
+    """A weight of a given shape."""
+    shape = site.counted("lengths")
+    elements(shape)
+    found = site.some(Wish("weight", shape))
+    return [site.graph.constant(found.array().reshape(shape))]
+
+
+def _constant_of_shape(site: Site) -> Sequence[int]:
+    g = site.graph
+    value = site.some(Wish("value", (1,)))
+    return [g.add(Fill(), site.x, g.constant(value.array().reshape(())))]
+
+
+def _range(site: Site) -> Sequence[int]:
+    g = site.graph
+    return [g.add(Range(), *(g.add(Reshape(()), site.input(at)) for at in range(3)))]
+
+
+def _cumulated(site: Site) -> Sequence[int]:
+    g = site.graph
+    axis = site.axis("axis", len(g.shape(site.x)))
+    op = CumSum(site.flag("exclusive", 0), site.flag("reverse", 0))
+    return [g.add(op, site.x, g.constant(np.array(axis, np.int32)))]
+
+
 def _shape(site: Site) -> Sequence[int]:
     g = site.graph
     return [g.constant(np.array(g.shape(site.x), np.int32))]
@@ -179,13 +257,20 @@ def _size(site: Site) -> Sequence[int]:
 LAYERS = {
     "ArgMaxOrMin": _arg_reduce,
     "Cast": _cast,
+    "Const": _constant,
+    "ConstantOfShape": _constant_of_shape,
+    "Cumsum": _cumulated,
     "Expand": _expand,
+    "GatherElements": _gather_elements,
     "GatherND": _gather_slices,
     "GridSample": _grid_sample,
     "Normalize": _normalize,
     "OneHot": _one_hot,
     "PadV2": _pad,
+    "Range": _range,
     "Repeat": _tile,
+    "ScatterElements": _scatter_elements,
+    "ScatterND": _scatter_slices,
     "Shape": _shape,
     "SignedMul": _signed_mul,
     "Size": _size,

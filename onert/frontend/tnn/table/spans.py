@@ -72,8 +72,8 @@ def checked(span: Span) -> Span:
     return span
 
 
-def framed(graph: Graph, x: int, spans: tuple[Span, Span], fill: float | None = None) -> tuple[int, Padding]:
-    """`x` [batch, height, width, channels] with what is missing at its edges, and the padding for the operation.
+def framed(graph: Graph, x: int, spans: tuple[Span, ...], fill: float | None = None) -> tuple[int, Padding]:
+    """`x` [batch, ..., channels] with what is missing at its edges, and the padding for the operation.
 
     `fill` is what the edges hold, otherwise the real number 0.
     """

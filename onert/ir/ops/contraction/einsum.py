@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array
+from onert.ir.errors import ModelError
 from onert.ir.op import Op, require
 from onert.ir.shape import Dim
 from onert.ir.types import CallTypes, TensorType
 
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _EQUATION = re.compile(r"([A-Za-z]*)(,[A-Za-z]*)*->[A-Za-z]*")
 
 
@@ -59,3 +62,28 @@ class Einsum(Op):
         wide = [x.astype(np.float32) for x in xs] if narrow else xs
         out: Array = np.einsum(self.equation.replace(" ", ""), *wide, optimize=True)
         return out.astype(xs[0].dtype)
+
+
+def spelled(given: str, arrow: str, result: str, ranks: Sequence[int]) -> str:
+    """An equation with every axis named: an ellipsis stands for letters of its own, and a missing result is told.
+
+    `given` are the groups of labels of operands with these ranks, without an `arrow` the result is missing. ModelError
+    where the two do not fit.
+    """
+    groups = given.split(",")
+    whole = f"{given}{arrow}{result}"
+    if len(groups) != len(ranks):
+        raise ModelError(f"equation {whole!r} has {len(groups)} operands, expected {len(ranks)}")
+    free = [c for c in _LETTERS if c not in whole]
+    more = [
+        rank - len(group.replace("...", "")) if "..." in group else 0 for group, rank in zip(groups, ranks, strict=True)
+    ]
+    most = max(more)
+    if min(more) < 0 or most > len(free):
+        raise ModelError(f"equation {whole!r} does not fit the operands' dimensions")
+    spread = "".join(free[:most])
+    named = [g.replace("...", spread[most - m :]) for g, m in zip(groups, more, strict=True)]
+    if not arrow:
+        letters = "".join(groups).replace("...", "")
+        result = ("..." if most else "") + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    return f"{','.join(named)}->{result.replace('...', spread)}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from onert.frontend.onnx.building import ints, joined
 from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import Importer, Node
-from onert.ir import DType, ModelError
-from onert.ir.ops.contraction.einsum import Einsum
+from onert.ir import DType
+from onert.ir.ops.contraction.einsum import Einsum, spelled
 from onert.ir.ops.data_movement.columns import PooledPlaces
 from onert.ir.ops.data_movement.element_indices import ScatterElements
 from onert.ir.ops.data_movement.fill import Fill
@@ -62,31 +62,10 @@ def _cornered(x: Expression, shape: Expression, wanted: Expression, starts: Expr
 
 
 def _einsum(node: Node) -> int:
-    """With every axis named: an ellipsis stands for letters of its own, and a missing result is told."""
-    equation = node.text("equation").replace(" ", "")
+    given, arrow, result = node.text("equation").replace(" ", "").partition("->")
     operands = node.operands()
-    given, _, result = equation.partition("->")
-    groups = given.split(",")
-    if len(groups) != len(operands):
-        raise ModelError(f"equation {equation!r} has {len(groups)} operands, expected {len(operands)}")
-    free = [c for c in _LETTERS if c not in equation]
-    more = []
-    for group, operand in zip(groups, operands, strict=True):
-        rank = Expression(node.draft, operand).rank
-        more.append(rank - len(group.replace("...", "")) if "..." in group else 0)
-    most = max(more)
-    if min(more) < 0 or most > len(free):
-        raise ModelError(f"equation {equation!r} does not fit the operands' dimensions")
-    spread = "".join(free[:most])
-    named = [g.replace("...", spread[most - m :]) for g, m in zip(groups, more, strict=True)]
-    if "->" not in equation:
-        letters = "".join(groups).replace("...", "")
-        result = ("..." if most else "") + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
-    whole = f"{','.join(named)}->{result.replace('...', spread)}"
-    return node.draft.add(Einsum(whole), *operands)
-
-
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    ranks = [Expression(node.draft, operand).rank for operand in operands]
+    return node.draft.add(Einsum(spelled(given, arrow, result, ranks)), *operands)
 
 
 def _determinant(node: Node) -> int:

@@ -1,0 +1,119 @@
+"""Comparisons and what is made of truth values, which are int8; whole numbers counted and shifted.
+
+Source: TNN's equal, and, bitshift and histogram layer interpreters, and cpu_where_layer_acc.cc,
+cpu_bitshift_layer_acc.cc, cpu_histogram_layer_acc.cc, cpu_mod_layer_acc.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from onert.frontend.tnn.site import Site
+from onert.ir import DType, ModelError
+from onert.ir.ops.data_movement.fill import Where
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Bitcast, Cast
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.segment import SegmentReduction, UnsortedSegment
+
+from .binary import operands
+from .spans import LARGEST
+
+_RIGHT = 0
+
+
+def _truth(site: Site, x: int) -> int:
+    """Whether elements are other than 0."""
+    g = site.graph
+    if g.type(x).dtype is DType.BOOL:
+        return x
+    return g.add(Comparison(ComparisonKind.NOT_EQUAL), x, g.constant(np.zeros((), g.type(x).dtype.numpy)))
+
+
+def _stored(site: Site, x: int) -> Sequence[int]:
+    """Truth values as TNN stores them."""
+    return [site.graph.add(Cast(DType.INT8), x)]
+
+
+def _compared(kind: ComparisonKind) -> Callable[[Site], Sequence[int]]:
+    def write(site: Site) -> Sequence[int]:
+        x, y = operands(site)
+        return _stored(site, site.graph.add(Comparison(kind), x, y))
+
+    return write
+
+
+def _connected(kind: BinaryKind) -> Callable[[Site], Sequence[int]]:
+    def write(site: Site) -> Sequence[int]:
+        x, y = (_truth(site, operand) for operand in operands(site))
+        return _stored(site, site.graph.add(Binary(kind), x, y))
+
+    return write
+
+
+def _not(site: Site) -> Sequence[int]:
+    return _stored(site, site.graph.add(Unary(UnaryKind.LOGICAL_NOT), _truth(site, site.x)))
+
+
+def _where(site: Site) -> Sequence[int]:
+    """The first input's elements where the third is other than 0, elsewhere the second's."""
+    return [site.graph.add(Select(), _truth(site, site.input(2)), site.input(0), site.input(1))]
+
+
+def _places(site: Site) -> Sequence[int]:
+    """Where elements are other than 0, [dimensions, count], int32."""
+    g = site.graph
+    found = g.add(Transpose(), g.add(Where(), site.x), g.integers((1, 0)))
+    return [g.add(Cast(DType.INT32), found)]
+
+
+def _remainder(site: Site) -> Sequence[int]:
+    """With the sign of the first, as C has it."""
+    x, y = operands(site)
+    return [site.graph.add(Binary(BinaryKind.REMAINDER), x, y)]
+
+
+def _shifted(site: Site) -> Sequence[int]:
+    """To the right or the left, as whole numbers without a sign."""
+    g = site.graph
+    dtype = g.type(site.x).dtype
+    if dtype not in (DType.INT32, DType.UINT32):
+        raise ModelError(f"its input is {dtype.text}, expected i32 or u32")
+    kind = BinaryKind.SHIFT_RIGHT if site.integer("direction", _RIGHT) == _RIGHT else BinaryKind.SHIFT_LEFT
+    bits = site.integer("bits", 0, 0, 31)
+    x = site.x if dtype is DType.UINT32 else g.add(Bitcast(DType.UINT32), site.x)
+    x = g.add(Binary(kind), x, g.constant(np.array(bits, np.uint32)))
+    return [x if dtype is DType.UINT32 else g.add(Bitcast(DType.INT32), x)]
+
+
+def _histogram(site: Site) -> Sequence[int]:
+    """How many elements are 0, 1 ... up to before `depth`, int32."""
+    g = site.graph
+    depth = site.integer("depth", 0, 1, LARGEST)
+    if g.type(site.x).dtype is not DType.INT32:
+        raise ModelError(f"its input is {g.type(site.x)}, expected i32")
+    count = int(np.prod(g.shape(site.x)))
+    ones = g.constant(np.ones(count, np.int32))
+    places = g.add(Reshape((count,)), site.x)
+    return [g.add(UnsortedSegment(SegmentReduction.SUM), ones, places, g.constant(np.array(depth, np.int32)))]
+
+
+LAYERS = {
+    "And": _connected(BinaryKind.LOGICAL_AND),
+    "BitShift": _shifted,
+    "Equal": _compared(ComparisonKind.EQUAL),
+    "Greater": _compared(ComparisonKind.GREATER),
+    "Histogram": _histogram,
+    "Less": _compared(ComparisonKind.LESS),
+    "Mod": _remainder,
+    "NonZero": _places,
+    "Not": _not,
+    "Or": _connected(BinaryKind.LOGICAL_OR),
+    "Where": _where,
+}

@@ -1,0 +1,210 @@
+"""Convolutions and pools along one and along three axes.
+
+Along one they are those of a plane that is one element wide. Source: TNN's conv_1d, conv_3d, pooling_1d and pooling_3d
+layer interpreters, conv1d_layer.cc, conv3d_layer.cc and pooling_3d_layer.cc.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from attrs import frozen
+
+from onert.frontend.tnn.buffers import INT8, Wish
+from onert.frontend.tnn.layer_types import plain
+from onert.frontend.tnn.site import Site
+from onert.ir import Array, ModelError, Op
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.conv3d import Conv3D
+from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
+from onert.ir.ops.data_movement.joining import Concat, SplitV
+from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.value import Value
+
+from .convolution import FUSED, activated
+from .pooling import AVERAGE, MAX, pool_span, windows
+from .spans import EXPLICIT, LARGEST, SAME, VALID, Span, checked, framed, tensorflow_span
+
+_ONE = Span(1, 1, 1, 1, 1, 0)
+"""An axis of one element."""
+
+
+def _numbers(site: Site, what: str, count: int, low: int, default: int | None = None) -> list[int]:
+    return [site.integer(what, default, low, LARGEST) for _ in range(count)]
+
+
+def _sides(site: Site, x: int, axes: int) -> tuple[int, ...]:
+    """The number of channels and what lies behind it."""
+    shape = site.graph.shape(x)
+    if len(shape) != 2 + axes:
+        raise ModelError(f"its input has the shape {list(shape)}, expected {2 + axes} dimensions")
+    return shape[1:]
+
+
+def _along(inputs: int, size: int, stride: int, dilation: int, pads: tuple[int, int], kind: int) -> Span:
+    if kind in (SAME, VALID):
+        return tensorflow_span(inputs, size, stride, dilation, kind)
+    if kind != EXPLICIT:
+        raise ModelError(f"the padding type is {kind}, expected -1, 0 or 1")
+    outputs = (inputs + sum(pads) - (size - 1) * dilation - 1) // stride + 1
+    return checked(Span(inputs, outputs, size, stride, dilation, pads[0]))
+
+
+def _convolution(axes: int) -> Callable[[Site], Sequence[int]]:
+    """Filters lie [outputs, inputs / groups, ...]."""
+
+    def write(site: Site) -> Sequence[int]:
+        channels, *sides = _sides(site, site.x, axes)
+        groups, _, outputs = (site.integer(what, None, 0, LARGEST) for what in ("groups", "inputs", "outputs"))
+        size, stride = (_numbers(site, what, axes, 1) for what in ("kernel", "stride"))
+        margins = _numbers(site, "padding", 2 if axes == 1 else axes, 0)
+        has_bias, kind = site.flag("bias"), site.integer("padding type")
+        dilation, code = _numbers(site, "dilation", axes, 1, 1), site.integer("activation", 0)
+        if code not in FUSED:
+            raise ModelError(f"the activation is {code}, expected one of {', '.join(map(str, FUSED))}")
+        if not groups or not outputs or channels % groups or outputs % groups:
+            raise ModelError(f"{channels} channels and {outputs} outputs do not divide into {groups} groups")
+        pads = [(margins[1], margins[0])] if axes == 1 else [(margin, margin) for margin in margins]
+        spans = [_along(*each, kind) for each in zip(sides, size, stride, dilation, pads, strict=True)]
+        shape = (outputs, channels // groups, *size)
+        if plain(site.layer.type)[1]:
+            weight, bias = _from_integers(site, shape, groups)
+        else:
+            weight = site.real_weight(Wish("weight", shape, math.prod(shape[1:])), outputs)
+            bias = site.some(Wish("bias", (outputs,))).real() if has_bias else None
+        written = _in_line if axes == 1 else _in_space
+        return [activated(site, written(site, Filters(weight, bias, groups, FUSED[code]), spans), code)]
+
+    return write
+
+
+def _from_integers(site: Site, shape: tuple[int, ...], groups: int) -> tuple[Array, Array | None]:
+    """The weight and bias of a quantised layer as real numbers.
+
+    Sums of products of integers become real by scales of their own, in which those of the input are contained.
+    """
+    outputs, inner, *size = shape
+    terms = inner * math.prod(size)
+    buffer = site.some(Wish("weight", shape, terms, integer=True))
+    if buffer.code != INT8:
+        raise ModelError("its weight is not int8")
+    sums = site.channel_scales(outputs, terms) * np.ones(outputs, np.float32)
+    found, _ = site.graph.scales(site.layer.inputs[0])
+    if len(found) not in (1, groups * inner):
+        raise ModelError(f"its input has {len(found)} scales for {groups * inner} channels")
+    given = np.repeat((found * np.ones(groups * inner, np.float32)).reshape(groups, inner), outputs // groups, 0)
+    factors = (sums[:, None] / given).reshape(outputs, inner, *(1,) * len(size))
+    bias = site.part(Wish("bias", (outputs,), integer=True))
+    return buffer.real().reshape(shape) * factors, None if bias is None else bias.real() * sums
+
+
+@frozen(eq=False)
+class Filters(Value):
+    """The constants of a convolution, and what follows it."""
+
+    weight: Array
+    bias: Array | None
+    groups: int
+    activation: Activation
+
+    def biases(self, site: Site, parts: int = 1) -> list[tuple[int, ...]]:
+        """The bias in equal parts, each an operand or nothing."""
+        if self.bias is None:
+            return [()] * parts
+        return [(site.graph.constant(part),) for part in np.split(self.bias, parts)]
+
+
+def _in_line(site: Site, f: Filters, spans: Sequence[Span]) -> int:
+    g, (along,) = site.graph, spans
+    batch, channels, length = g.shape(site.x)
+    x, padding = framed(g, g.nhwc(g.add(Reshape((batch, channels, length, 1)), site.x)), (along, _ONE))
+    fields = (padding, along.stride, 1, along.dilation, 1, f.activation)
+    wide = f.weight[..., None]
+    if f.groups > 1 and wide.shape[1] == 1:
+        op: Op = DepthwiseConv2D(*fields)
+        filters = wide.transpose(1, 2, 3, 0)
+    else:
+        op, filters = Conv2D(*fields), wide.transpose(0, 2, 3, 1)
+    y = g.nchw(g.add(op, x, g.constant(np.ascontiguousarray(filters)), *f.biases(site)[0]))
+    return g.add(Reshape((batch, len(f.weight), along.outputs)), y)
+
+
+def _in_space(site: Site, f: Filters, spans: Sequence[Span]) -> int:
+    """A group at a time."""
+    g = site.graph
+    x, padding = framed(g, g.transpose(site.x, (0, 2, 3, 4, 1)), tuple(spans))
+    deep, down, across = spans
+    strides = deep.stride, down.stride, across.stride
+    op = Conv3D(padding, *strides, deep.dilation, down.dilation, across.dilation, f.activation)
+    xs = [x]
+    if f.groups > 1:
+        sizes = g.integers((f.weight.shape[1],) * f.groups)
+        xs = list(g.add_many(SplitV(f.groups), x, sizes, g.integers([4])))
+    weights = [np.ascontiguousarray(w.transpose(2, 3, 4, 1, 0)) for w in np.split(f.weight, f.groups)]
+    parts = [
+        g.add(op, one, g.constant(w), *bias) for one, w, bias in zip(xs, weights, f.biases(site, f.groups), strict=True)
+    ]
+    return g.transpose(parts[0] if len(parts) == 1 else g.add(Concat(4), *parts), (0, 4, 1, 2, 3))
+
+
+def _pool_in_line(site: Site) -> Sequence[int]:
+    g = site.graph
+    channels, length = _sides(site, site.x, 1)
+    kind = site.integer("type", None, MAX, AVERAGE)
+    (size,), (stride,), (pad,) = (_numbers(site, what, 1, low) for what, low in _POOL)
+    site.integer("kernel index", -1, -1, 2)
+    index = site.integer("kernel index", -1, -1, 2)
+    pad_type, ceil = site.integer("padding type", EXPLICIT), site.flag("ceil mode", 0)
+    whole = g.shape(site.x)[index] if index != -1 else size or length
+    over = pool_span(length, whole, stride, pad, pad_type, ceil=ceil)
+    batch = g.shape(site.x)[0]
+    y = windows(site, g.add(Reshape((batch, channels, length, 1)), site.x), kind, (over, _ONE))
+    return [g.add(Reshape((batch, channels, over.outputs)), y)]
+
+
+_POOL = (("kernel", 0), ("stride", 1), ("padding", 0))
+
+
+def _pool_in_space(site: Site) -> Sequence[int]:
+    """Parameters are those of width, height, depth. First over planes, then over depth: a window is a box."""
+    g = site.graph
+    channels, *sides = _sides(site, site.x, 3)
+    shape = g.shape(site.x)
+    kind = site.integer("type", None, MAX, AVERAGE)
+    size, stride, pad = (_numbers(site, what, 3, low)[::-1] for what, low in _POOL)
+    indices = [site.integer("kernel index", -1, -1, 4) for _ in range(3)][::-1]
+    indices = [index if index != -1 else indices[0] for index in indices]
+    pad_type, ceil = site.integer("padding type", EXPLICIT), site.flag("ceil mode", 0)
+    spans = []
+    for axis, inputs in enumerate(sides):
+        whole = size[axis] or inputs if indices[axis] == -1 else shape[indices[axis]]
+        spans.append(_box_side(inputs, whole, stride[axis], stride[1], pad[axis], pad_type, ceil=ceil))
+    deep, down, across = spans
+    batch, depth = shape[0], sides[0]
+    x = g.add(Reshape((batch, channels * depth, *sides[1:])), site.x)
+    planes = windows(site, x, kind, (down, across))
+    rows = g.add(Reshape((batch, channels, depth, down.outputs * across.outputs)), planes)
+    flat = Span(down.outputs * across.outputs, down.outputs * across.outputs, 1, 1, 1, 0)
+    found = windows(site, rows, kind, (deep, flat))
+    return [g.add(Reshape((batch, channels, deep.outputs, down.outputs, across.outputs)), found)]
+
+
+def _box_side(inputs: int, size: int, stride: int, down: int, pad: int, kind: int, *, ceil: bool) -> Span:
+    """As `pool_span`, but SAME may cut off an output, and what is in front follows from `down`, the height's stride."""
+    if kind not in (SAME, VALID):
+        return pool_span(inputs, size, stride, pad, kind, ceil=ceil)
+    room = inputs - size + 1 if kind == VALID else inputs
+    outputs = -(-room // stride) if ceil or kind == VALID else room // stride
+    total = (outputs - 1) * stride + size - inputs
+    return checked(Span(inputs, outputs, size, stride, 1, -(-total // down)))
+
+
+LAYERS = {
+    "Convolution1D": _convolution(1),
+    "Convolution3D": _convolution(3),
+    "Pooling1D": _pool_in_line,
+    "Pooling3D": _pool_in_space,
+}
