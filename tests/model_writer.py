@@ -125,19 +125,22 @@ class Model:
         self.table.buffers.append(buffer)
         return len(self.table.buffers) - 1
 
-    def signature(self, key: str, graph: Graph) -> None:
-        """A name for a subgraph, its tensors called by their numbers."""
+    def signature(self, key: str, graph: Graph, names: tuple[Sequence[str], Sequence[str]] | None = None) -> None:
+        """A name for a subgraph; its inputs and outputs are called so, or by their tensors' numbers."""
         found = self.schema.SignatureDefT()
         found.signatureKey = key.encode()
         found.subgraphIndex = self.table.subgraphs.index(graph.table)
+        sides = (graph.table.inputs, graph.table.outputs)
+        called = names or [[f"t{tensor}" for tensor in side] for side in sides]
         found.inputs, found.outputs = (
-            [self._named(tensor) for tensor in side] for side in (graph.table.inputs, graph.table.outputs)
+            [self._named(name, tensor) for name, tensor in zip(own, side, strict=True)]
+            for own, side in zip(called, sides, strict=True)
         )
         self.table.signatureDefs = [*(self.table.signatureDefs or []), found]
 
-    def _named(self, tensor: int) -> Any:
+    def _named(self, name: str, tensor: int) -> Any:
         found = self.schema.TensorMapT()
-        found.name, found.tensorIndex = f"t{tensor}".encode(), tensor
+        found.name, found.tensorIndex = name.encode(), tensor
         return found
 
     def done(self) -> bytes:

@@ -192,6 +192,22 @@ _PICKS = [
         (_rows([[1.5, 2]]),),
         (None, Quantization((0.5,), (0,))),
     ),
+    Case(
+        "bytes as floats, a scale for each row",
+        EmbeddingLookup(),
+        (_n(1, 0), np.array([[1, 2], [3, 4]], np.int8)),
+        (_rows([[1, 1.5], [0, 0.25]]),),
+        (None, Quantization((0.25, 0.5), (1, 1), 0)),
+        constant=(1,),
+    ),
+    Case(
+        "bytes as floats, a scale for each run",
+        EmbeddingLookup(),
+        (_n(1, 0), np.array([[1, 2, 3, 4], [5, 6, 7, 8]], np.int8)),
+        (_rows([[5, 6, 14, 16], [0.25, 0.5, 1.5, 2]]),),
+        (None, Quantization((0.25, 0.5, 1, 2), (0, 0, 0, 0), 1, 2)),
+        constant=(1,),
+    ),
     _case(
         "one there, one not",
         HashtableLookup(),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.ir import CallTypes, DType
+from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.data_movement.dense import Bucketize
 from onert.ir.ops.data_movement.diagonal import MatrixBandPart, MatrixDiag, MatrixSetDiag
 from onert.ir.ops.data_movement.element_indices import GatherElements
@@ -169,15 +169,42 @@ def _why_no_rows_of_bytes(op: EmbeddingLookup, types: CallTypes) -> str | None:
         return "its rows are not dequantised"
     if any(t is not None and 0 in t.shape for t in types.inputs):
         return "a tensor has no elements"
-    return None if table.quantization.per_tensor else "the table's scales lie along an axis"
+    if table.quantization.per_tensor:
+        return None
+    if table.value is None or table.dtype.bits > 8:
+        return "the table's scales lie along an axis, and it is not a constant of bytes"
+    if table.quantization.block_size is None:
+        return None if table.quantization.axis == 0 else "the table's scales lie along an axis within its rows"
+    whole = table.quantization.axis == table.rank - 1 and not (table.shape[-1] or 0) % table.quantization.block_size
+    return None if whole else "the table's blocks do not make up its rows"
 
 
 def _rows_of_bytes(d: Draft, op: EmbeddingLookup, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
-    """Dequantize(EmbeddingLookup(ids, table))"""
+    """Dequantize(EmbeddingLookup(ids, table)), or Mul(Cast(EmbeddingLookup(ids, bytes)), scales of the rows)"""
     ids, table = operands
     known = d.known(table)
-    rows = d.add(EmbeddingLookup(known.dtype), ids, table, quantization=(known.quantization,))
-    return [d.add(Dequantize(), rows)]
+    quantization = known.quantization
+    assert quantization is not None
+    if quantization.per_tensor:
+        return [d.add(Dequantize(), d.add(EmbeddingLookup(known.dtype), ids, table, quantization=(quantization,)))]
+    assert known.value is not None
+    stored = DType.UINT8 if known.dtype is DType.UINT8 else DType.INT8
+    elements = known.value.astype(stored.numpy, copy=False)
+    rows = d.cast(d.add(EmbeddingLookup(stored), ids, d.constant(elements)), DType.FLOAT32)
+    shape, block = d.shape(rows), quantization.block_size
+    runs = (*shape[1:-1], shape[-1] // block) if block is not None else (1,) * (len(shape) - 1)
+    whole = (shape[0], *runs, block) if block is not None else shape
+    rows = d.reshaped(rows, *whole)
+
+    def of_rows(numbers: Array) -> int:
+        by_row = d.constant(numbers.reshape(len(elements), -1))
+        found = d.add(EmbeddingLookup(DType.FLOAT32), ids, by_row)
+        return d.reshaped(found, shape[0], *runs, *(() if block is None else (1,)))
+
+    if any(quantization.zero_points):
+        rows = d.difference(rows, of_rows(np.asarray(quantization.zero_points, np.float32)))
+    rows = d.product(rows, of_rows(np.asarray(quantization.scales, np.float32)))
+    return [d.reshaped(rows, *shape)]
 
 
 def _fake_quant(d: Draft, op: FakeQuant, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:

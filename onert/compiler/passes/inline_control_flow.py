@@ -49,6 +49,9 @@ SETTLED, SETTLED_AGAIN = 2048, 4
 more stays as it is: a subgraph is settled for each combination of shapes, and nested branches can have very many.
 """
 
+AT_ONCE = 16
+"""Operations of which types are inferred for what passes cost on one: no passes follow a call that takes its place."""
+
 MOST_REPEATED = 256
 """Operations of subgraphs that are held more than once: calls in calls may be many more than there are subgraphs."""
 
@@ -92,18 +95,30 @@ class _Enclosing:
     def graph(self, graph: Subgraph) -> Subgraph:
         """A graph after its operations were looked at one after the other: a loop may tell the shapes of the next."""
         given_up: set[tuple[Operation, tuple[TensorType | None, ...]]] = set()
+        settled = True  # calls with nothing but other operations between them take their places one after the other
         while True:
             for at, operation in enumerate(graph.operations):
                 if not isinstance(operation.op, While | If | Call):
                     continue
+                if not settled and not isinstance(operation.op, Call):
+                    graph, settled = self.settle(graph), True
+                    break
                 key = (operation, graph.types(operation).inputs)
                 changed = None if key in given_up else self.changed(graph, at)
                 if changed is not None:
-                    graph = self.settle(changed)
+                    settled = not isinstance(operation.op, Call)
+                    graph = self.settle(changed) if settled else self.moved(changed)
                     break
                 given_up.add(key)
             else:
-                return graph
+                if settled:
+                    return graph
+                graph, settled = self.settle(graph), True
+
+    def moved(self, graph: Subgraph) -> Subgraph:
+        """The graph after a call's operations took its place."""
+        self.left -= 1 + len(graph.operations) // AT_ONCE
+        return graph
 
     def changed(self, graph: Subgraph, at: int) -> Subgraph | None:
         """The graph with an operation enclosed, or with what it calls in its stead; None if it stays."""
