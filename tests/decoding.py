@@ -18,11 +18,14 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.control_flow.control import CallOnce
 from onert.ir.ops.control_flow.state import AssignVariable, ReadVariable, VarHandle
+from onert.ir.ops.data_movement.element_indices import ScatterElements, ScatterSlices
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, Gather
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import Reshape
+from onert.ir.ops.data_movement.slicing import BroadcastTo
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.stablehlo.shapes_and_elements import HloDynamicSlice, HloDynamicUpdateSlice
+from onert.ir.ops.stablehlo.with_bodies import HloScatter
 
 F32, I32 = DType.FLOAT32, DType.INT32
 WINDOW = 16
@@ -49,6 +52,27 @@ def put_twice(b: Builder, cache: int, row: int, position: int) -> int:
     start = b.add(Concat(0), position, zero, zero)
     first = b.add(DynamicUpdateSlice(), rows, b.constant(np.full(shape_of(b, flat), 9, np.float32)), start)
     return b.add(Reshape(shape_of(b, cache)), b.add(DynamicUpdateSlice(), first, flat, start))
+
+
+def put_slices(b: Builder, cache: int, row: int, position: int) -> int:
+    """As ONNX's ScatterND does it, twice at the same place."""
+    at = b.add(Concat(1), b.constant(np.int32([[0]])), b.add(Reshape((1, 1)), position))
+    places, rows = b.add(Concat(0), at, at), b.add(Reshape(shape_of(b, row)[1:]), row)
+    other = b.constant(np.full(shape_of(b, rows), 9, np.float32))
+    return b.add(ScatterSlices(), cache, places, b.add(Concat(0), other, rows))
+
+
+def put_elements(b: Builder, cache: int, row: int, position: int) -> int:
+    """As ONNX's TensorScatter does it: with an index for each element."""
+    shape = b.constant(np.int32(shape_of(b, row)))
+    places = b.add(BroadcastTo(), b.add(Reshape((1, 1, 1, 1)), position), shape)
+    return b.add(ScatterElements(1), cache, places, row)
+
+
+def put_by_hlo(b: Builder, cache: int, row: int, position: int) -> int:
+    """As StableHLO's scatter does it, in a model whose second subgraph is its body."""
+    scatter = HloScatter(1, (0, 2, 3), (1,), (1,), 1, replaces=True)
+    return b.add(scatter, cache, b.add(Reshape((1, 1)), position), row)
 
 
 def shape_of(b: Builder, operand: int) -> tuple[int, ...]:
@@ -102,7 +126,9 @@ def with_variables(positions: int, heads: int = 2, n: int = 4, put: Put = put) -
     y, after, checked = step(b, caches, heads, n, put)
     for cache, following in zip(caches, after, strict=True):
         b.update(cache, following)
-    return Package((Subgraphs((b.subgraph([y, checked]),)),), "variables")
+    body = Builder("the second of two")
+    _, second = (body.input(TensorType(F32, ())) for _ in range(2))
+    return Package((Subgraphs((b.subgraph([y, checked]), body.subgraph([second]))),), "variables")
 
 
 def with_ends(positions: int, heads: int = 2, n: int = 4, put: Put = put) -> Package:

@@ -21,7 +21,7 @@ from onert.ir import (
 )
 from onert.ir.analysis.cost import cost
 from onert.ir.analysis.inference import declare, shapes_ok
-from onert.ir.ops.data_movement.part_update import PartUpdate
+from onert.ir.ops.data_movement.part_update import Update
 
 from .kernel import Part, Sequence
 from .memory import HOST, require_room
@@ -111,10 +111,9 @@ def _snapshot(tensor: Tensor) -> Array:
 
 
 def _run(operation: Operation, types: CallTypes, tensors: Tensors, context: Context) -> None:
-    if (operation.op.shares or isinstance(operation.op, PartUpdate)) and _is_one_memory(operation, tensors):
-        if isinstance(operation.op, PartUpdate):
-            part, *starts = (_snapshot(tensors[i]) for i in operation.used[1:])
-            operation.op.put(tensors[operation.outputs[0]].array, part, *starts)
+    if (operation.op.shares or isinstance(operation.op, Update)) and _is_one_memory(operation, tensors):
+        if isinstance(operation.op, Update):
+            operation.op.put(tensors[operation.outputs[0]].array, *(_snapshot(tensors[i]) for i in operation.used[1:]))
         return
     inputs = [None if i is None else _snapshot(tensors[i]) for i in operation.inputs]
     for output, result in zip(operation.outputs, evaluate(operation.op, inputs, types, context), strict=True):

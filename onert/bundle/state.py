@@ -10,6 +10,7 @@ from onert.backend import Backend, Beginning, Sequence, Settings
 from onert.compiler.routine import Plan
 from onert.compiler.state.in_place import records
 from onert.ir import CompileError, DType, Operand, Operation, Resource, Subgraph, TensorType
+from onert.ir.ops.data_movement.part_update import Update
 
 
 def with_beginnings(graph: Subgraph) -> tuple[Subgraph, tuple[Beginning, ...]]:
@@ -65,9 +66,12 @@ def undoing(
         (made,) = operation.outputs
         if update not in planned.updates.updates:
             continue
-        part, *starts, _ = graph.operations[record].outputs
+        part, *places, _ = graph.operations[record].outputs
         roots[len(operands)] = roots.get(made, made)
-        operations.append(Operation(operation.op, (made, part, *starts), (len(operands),), f"undoing {operation}"))
+        op = operation.op
+        assert isinstance(op, Update)
+        given = [part if i == op.given else operand for i, operand in enumerate(op.with_places(operation.used, places))]
+        operations.append(Operation(op.restoring, (made, *given[1:]), (len(operands),), f"undoing {operation}"))
         operands.append(Operand(graph.type(made)))
     added = tuple(range(len(graph.operations), len(operations)))
     if not added:

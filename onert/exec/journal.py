@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 from attrs import frozen
 
 from onert.backend import HOST, Program, Tensor, Tensors
-from onert.ir import Array, Effect, RuleError, Subgraph
-from onert.ir.ops.data_movement.part_update import Overwritten, region
+from onert.ir import Array, Effect, Subgraph
+from onert.ir.ops.data_movement.part_update import Record
 
 
 def is_kept_by(program: Program) -> bool:
@@ -60,8 +59,8 @@ class Journal:
 
 
 @frozen(eq=False)
-class Record:
-    """What one update in place overwrites: `part` of what `source` was, at `starts`, if `taken` says that it was read.
+class Kept:
+    """What one update in place overwrites: `part` of what `source` was, at `places`, if `taken` says that it was read.
 
     `result` is what the update makes of it. It lies in the same memory, or else nothing was overwritten.
     """
@@ -69,9 +68,9 @@ class Record:
     source: Tensor
     result: Tensor
     part: Tensor
-    starts: tuple[Tensor, ...]
+    places: tuple[Tensor, ...]
     taken: Tensor
-    clamps: bool
+    op: Record
 
     def undo(self) -> None:
         """Write back what was overwritten."""
@@ -79,9 +78,7 @@ class Record:
             return
         whole, part = self.result.array, self.part.array
         if _address(whole) == _address(self.source.array):
-            starts = [start.array for start in self.starts]
-            with suppress(RuleError):  # of the update that failed itself: it has written nothing
-                whole[region(whole.shape, part.shape, starts, self.clamps)] = part
+            self.op.put_back(whole, part, *(place.array for place in self.places))
         self.taken.array[...] = False
 
 
@@ -93,7 +90,7 @@ def _address(array: Array) -> int:
 class Undo:
     """The records of a run in the order of its updates."""
 
-    records: tuple[Record, ...]
+    records: tuple[Kept, ...]
 
     def __call__(self) -> None:
         """Let everything be as it was before the run; a call that was interrupted is made up for by the next."""
@@ -105,7 +102,7 @@ def undo(subgraph: Subgraph, tensors: Tensors) -> Undo:
     """What undoes the updates in place of a subgraph's runs."""
     found = []
     for operation in subgraph.operations:
-        if isinstance(operation.op, Overwritten):
+        if isinstance(operation.op, Record):
             part, *starts, taken = operation.outputs
             if starts[0] not in subgraph.uses:  # nothing is updated from this record
                 continue
@@ -113,11 +110,11 @@ def undo(subgraph: Subgraph, tensors: Tensors) -> Undo:
             own = [tensors[i] for i in (operation.used[0], update, part, *starts, taken)]
             if all(tensor.memory.name == HOST.name for tensor in own):
                 source, result, old, *places, flag = own
-                found.append(Record(source, result, old, tuple(places), flag, operation.op.clamps))
+                found.append(Kept(source, result, old, tuple(places), flag, operation.op))
     return Undo(tuple(found))
 
 
-def _update(subgraph: Subgraph, start: int) -> int:
-    """The result of the update that takes its start from a record."""
-    (at,) = subgraph.uses[start]
+def _update(subgraph: Subgraph, place: int) -> int:
+    """The result of the update that takes a place from a record."""
+    (at,) = subgraph.uses[place]
     return subgraph.operations[at].outputs[0]

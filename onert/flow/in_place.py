@@ -94,4 +94,6 @@ def _is_stored(routine: Routine, operand: int) -> bool:
     graph = routine.subgraph
     if operand not in graph.definitions or operand in graph.outputs:
         return True
+    if graph.operations[graph.definitions[operand]].op.outlasts:
+        return True
     return any(operand in plan.placements for plan in routine.arenas.values())

@@ -7,7 +7,13 @@ import math
 import numpy as np
 from formulas import floats, spread
 
-from onert.ir.ops.data_movement.element_indices import Combination, GatherElements, ScatterElements, ScatterSlices
+from onert.ir.ops.data_movement.element_indices import (
+    Combination,
+    GatherElements,
+    OverwrittenSlices,
+    ScatterElements,
+    ScatterSlices,
+)
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
 
@@ -80,6 +86,24 @@ CASES: list[Case] = [
         ScatterSlices(),
         (_ROWS, np.array([[2], [0]]), np.float32([[1, 1, 1], [2, 2, 2]])),
         (np.float32([[2, 2, 2], [4, 5, 6], [1, 1, 1]]),),
+    ),
+    Case(
+        "rows that are about to be replaced",
+        OverwrittenSlices(),
+        (_ROWS, np.float32([[1, 1, 1], [2, 2, 2]]), np.array([[2], [0]])),
+        (np.float32([[7, 8, 9], [1, 2, 3]]), np.array([[2], [0]]), np.array(True)),
+    ),
+    Case(
+        "rows but for one without a place",
+        ScatterSlices(skips=True),
+        (_ROWS, np.array([[2], [-1], [0]]), np.float32([[1, 1, 1], [3, 3, 3], [2, 2, 2]])),
+        (np.float32([[2, 2, 2], [4, 5, 6], [1, 1, 1]]),),
+    ),
+    Case(
+        "rows that are about to be replaced but for one without a place",
+        OverwrittenSlices(skips=True),
+        (_ROWS, np.float32([[1, 1, 1], [2, 2, 2]]), np.int32([[-1], [1]])),
+        (np.float32([[0, 0, 0], [4, 5, 6]]), np.int32([[-1], [1]]), np.array(True)),
     ),
     Case(
         "elements are multiplied",

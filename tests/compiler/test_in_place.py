@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
+from bundle.machines import needs_compiler
 
 import onert
 from onert.compiler.passes.copy_outputs import copy_outputs
@@ -15,6 +17,7 @@ from onert.ir import Array, DType, Package, Subgraph, Subgraphs, TensorType, eva
 from onert.ir.builder import Builder
 from onert.ir.ops.data_movement.element_indices import Combination, ScatterSlices
 from onert.ir.ops.data_movement.gather import PutRow
+from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import Reshape
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
@@ -97,8 +100,22 @@ def _crossed(b: Builder, table: int, row: int, at: int) -> list[int]:
     return [b.add(ABS, other), b.add(ADD, made, other)]
 
 
-IN_PLACE = [_put, _read_before, _read_behind, _through_views, _of_itself, _branches]
-COPIED = [_read_with_result, _other_end, _given_back, _beside, _crossed]
+def _scattered(b: Builder, table: int, row: int, at: int) -> list[int]:
+    """The same row twice, and once more added to it."""
+    place = b.add(Reshape((1, 1)), at)
+    first = b.add(ScatterSlices(), table, b.add(Concat(0), place, place), b.add(Concat(0), row, row))
+    made = b.add(ScatterSlices(Combination.ADD), first, place, row)
+    return [made, b.add(ABS, made)]
+
+
+def _scattered_widely(b: Builder, table: int, row: int, at: int) -> list[int]:
+    """As many rows as there are: what they overwrite is the whole table."""
+    rows, places = (b.add(Concat(0), *[i] * 4) for i in (row, b.add(Reshape((1, 1)), at)))
+    return [b.add(ScatterSlices(), table, places, rows), row]
+
+
+IN_PLACE = [_put, _read_before, _read_behind, _through_views, _of_itself, _branches, _scattered]
+COPIED = [_read_with_result, _other_end, _given_back, _beside, _crossed, _scattered_widely]
 
 
 @pytest.mark.parametrize("body", [*IN_PLACE, *COPIED], ids=lambda body: body.__name__)
@@ -211,3 +228,43 @@ def test_an_update_that_breaks_its_rule_has_changed_nothing() -> None:
                 execution.run([row, np.int32(index)])
         found = next(iter(execution.run([row, np.int32(0)]).values()))
         assert found.tolist() == [[1, 2], [0, 0], [0, 0], [1, 2]]
+
+
+def _adding() -> Package:
+    """Rows that are added to a variable, and a sum of all that it holds."""
+    b = Builder()
+    table, rows = b.variable(TABLE, "table"), b.input(TensorType(DType.FLOAT32, (2, 2)), "rows")
+    places = b.input(TensorType(DType.INT64, (2, 1)), "places")
+    made = b.add(ScatterSlices(Combination.ADD), table, places, rows)
+    b.update(table, made)
+    return Package((Subgraphs((b.subgraph([b.add(ABS, made)]),)),), "adding")
+
+
+_FAILING = ([0, 4], [4, 0], [0, -1], [-1, 0], [0, 1 << 40])
+"""Places of which one is outside: the other row is added before that is known, or after it."""
+
+
+@pytest.mark.parametrize("executor", ["Linear", "Dataflow", "Parallel"])
+@pytest.mark.parametrize("backends", [(), ("reference",)], ids=["native", "reference"])
+def test_rows_added_before_an_index_that_is_outside_are_taken_back(executor: str, backends: tuple[str, ...]) -> None:
+    execution = onert.Execution(onert.compile(_adding(), executor=executor, num_threads=2, backends=backends))
+    rows = np.float32([[1, 2], [3, 4]])
+    execution.run([rows, np.int64([[3], [3]])])
+    for places in _FAILING:
+        with pytest.raises(onert.ExecutionError, match="outside of dimension 0 of 4"):
+            execution.run([rows, np.int64(places).reshape(2, 1)])
+    found = next(iter(execution.run([rows, np.int64([[0], [3]])]).values()))
+    assert found.tolist() == [[1, 2], [0, 0], [0, 0], [7, 10]]
+
+
+@needs_compiler
+def test_a_bundle_takes_back_rows_added_before_an_index_that_is_outside(tmp_path: Path) -> None:
+    onert.bundle(_adding(), tmp_path)
+    loaded = onert.load_bundle(tmp_path)
+    rows = np.float32([[1, 2], [3, 4]])
+    loaded.run({"rows": rows, "places": np.int64([[3], [3]])})
+    for places in _FAILING:
+        with pytest.raises(onert.ExecutionError, match="error code"):
+            loaded.run({"rows": rows, "places": np.int64(places).reshape(2, 1)})
+    found = next(iter(loaded.run({"rows": rows, "places": np.int64([[0], [3]])}).values()))
+    assert found.tolist() == [[1, 2], [0, 0], [0, 0], [7, 10]]

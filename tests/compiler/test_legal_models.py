@@ -42,9 +42,9 @@ AddN ArgReduce Attention BasicLSTM BatchMatMul BatchNorm BatchToSpaceND Bidirect
 Bitcast BroadcastTo Bucketize Cast Comparison Concat Conv2D Conv3D Copy DepthToSpace DepthwiseConv2D
 DetectionPostProcess Dilate DynamicUpdateSlice Einsum EmbeddingLookup ExpandDims FakeQuant Fill FullyConnected GRU
 Gather GatherNd HloBroadcastInDim HloClamp HloConvolution HloDotGeneral HloDynamicSlice HloDynamicUpdateSlice
-HloGather HloIota HloPad HloReduce HloReduceWindow HloScatter HloSlice HloTranspose InstanceNorm L2Normalization
-LSTM LeakyRelu LocalResponseNormalization LogSoftmax MatrixBandPart MatrixDiag MatrixSetDiag MirrorPad
-MixtureOfExperts OneHot Overwritten PRelu Pack Pad Pool2D PutRow Quantize RFFT2D RNN Rank Reduce ReduceWindow Reshape
+HloGather HloIota HloPad HloReduce HloReduceWindow HloScatter HloSlice HloTranspose InstanceNorm L2Normalization LSTM
+LeakyRelu LocalResponseNormalization LogSoftmax MatrixBandPart MatrixDiag MatrixSetDiag MirrorPad MixtureOfExperts
+OneHot Overwritten OverwrittenSlices PRelu Pack Pad Pool2D PutRow Quantize RFFT2D RNN Rank Reduce ReduceWindow Reshape
 ResizeBilinear ResizeNearestNeighbor Reverse ReverseSequence RmsNorm RoPE SVDF ScatterNd SegmentSum Select ShapeOf
 Slice Softmax SpaceToBatchND SpaceToDepth SparseToDense Split SplitV Squeeze StridedSlice TanhOfSum Tile Transpose
 TransposeConv2D TransposeConv3D TransposeConvBias2D Unary Unpack UnsortedSegment ZerosLike

@@ -16,7 +16,14 @@ from onert.ir import Array, ExecutionError, Package
 
 STEPS, POSITIONS = 4, 64
 STATE = {"resource variables": (decoding.with_resources, 1.0), "variable tensors": (decoding.with_variables, 0.0)}
-PUTS = {"a row": decoding.put, "by StableHLO": decoding.put_hlo, "twice, in another shape": decoding.put_twice}
+PUTS = {
+    "a row": decoding.put,
+    "by StableHLO": decoding.put_hlo,
+    "twice, in another shape": decoding.put_twice,
+    "scattered rows": decoding.put_slices,
+    "scattered elements": decoding.put_elements,
+    "scattered by StableHLO": decoding.put_by_hlo,
+}
 EXECUTORS = ("Linear", "Dataflow", "Parallel")
 
 
@@ -30,6 +37,9 @@ def _y(outputs: dict[str, Array]) -> Array:
         ("a row", "resource variables"),
         ("by StableHLO", "variable tensors"),
         ("twice, in another shape", "variable tensors"),
+        ("scattered rows", "resource variables"),
+        ("scattered elements", "resource variables"),
+        ("scattered by StableHLO", "variable tensors"),
     ],
 )
 @pytest.mark.parametrize("backends", [(), ("reference",)], ids=["native", "reference"])
@@ -50,10 +60,19 @@ def test_a_run_that_fails_leaves_caches_as_they_were(
 
 
 @needs_compiler
-@pytest.mark.parametrize("make", [decoding.with_resources, decoding.with_variables, decoding.with_ends])
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_bundle_takes_the_same_steps(make: Callable[..., Package], threads: int, tmp_path: Path) -> None:
-    onert.bundle(make(POSITIONS, put=decoding.put_twice), tmp_path, threads=threads)
+@pytest.mark.parametrize(
+    ("make", "put", "threads"),
+    [
+        (decoding.with_resources, "twice, in another shape", 1),
+        (decoding.with_variables, "twice, in another shape", 2),
+        (decoding.with_ends, "twice, in another shape", 2),
+        (decoding.with_resources, "scattered rows", 1),
+        (decoding.with_ends, "scattered elements", 1),
+        (decoding.with_variables, "scattered by StableHLO", 2),
+    ],
+)
+def test_a_bundle_takes_the_same_steps(make: Callable[..., Package], put: str, threads: int, tmp_path: Path) -> None:
+    onert.bundle(make(POSITIONS, put=PUTS[put]), tmp_path, threads=threads)
     loaded = onert.load_bundle(tmp_path)
     first = 1.0 if make is decoding.with_resources else 0.0
     caches = _caches(POSITIONS) if make is decoding.with_ends else {}
@@ -74,6 +93,9 @@ def test_a_bundle_takes_the_same_steps(make: Callable[..., Package], threads: in
         (decoding.with_resources, "a row"),
         (decoding.with_variables, "by StableHLO"),
         (decoding.with_resources, "twice, in another shape"),
+        (decoding.with_resources, "scattered rows"),
+        (decoding.with_variables, "scattered elements"),
+        (decoding.with_variables, "scattered by StableHLO"),
     ],
 )
 def test_a_step_copies_the_same_bytes_whatever_the_caches_hold(make: Callable[..., Package], put: str) -> None:

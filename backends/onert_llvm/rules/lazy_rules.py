@@ -9,7 +9,7 @@ from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.ops.control_flow.refuse import Refuse
 from onert.ir.ops.data_movement.dense import SparseToDense
-from onert.ir.ops.data_movement.element_indices import ScatterSlices
+from onert.ir.ops.data_movement.element_indices import OverwrittenSlices, ScatterSlices
 from onert.ir.ops.data_movement.fill import CountedWhere, TopK
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, ScatterNd
 from onert.ir.ops.data_movement.part_update import Overwritten
@@ -51,6 +51,7 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     TreeEnsemble: (rule("lookup.trees"),),
     Refuse: (rule("control_flow.refuse"),),
     Overwritten: (rule("data_movement.dynamic_slice", "lower_overwritten"),),
+    OverwrittenSlices: (rule("data_movement.gather", "lower_overwritten", "why_not_overwritten"),),
 }
 """The forms of each for different element types, the best first."""
 

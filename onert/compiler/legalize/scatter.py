@@ -11,7 +11,7 @@ from attrs import evolve
 from onert.ir import CallTypes, DType, TensorType
 from onert.ir.ops.control_flow.enclosed import Loop
 from onert.ir.ops.data_movement.dense import SparseToDense
-from onert.ir.ops.data_movement.element_indices import ScatterElements, ScatterSlices
+from onert.ir.ops.data_movement.element_indices import Combination, ScatterElements, ScatterSlices
 from onert.ir.ops.data_movement.gather import PutRow, ScatterNd
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.elementwise.binary import BinaryKind
@@ -125,8 +125,54 @@ def _indexed(op: HloScatter, types: CallTypes) -> list[int]:
     ]
 
 
+_COMBINATIONS = {
+    None: Combination.REPLACE,
+    BinaryKind.ADD: Combination.ADD,
+    BinaryKind.MUL: Combination.MUL,
+    BinaryKind.MAXIMUM: Combination.MAX,
+    BinaryKind.MINIMUM: Combination.MIN,
+}
+
+
+def _why_not_slices(op: HloScatter, types: CallTypes) -> str | None:
+    if not op.replaces and op.function not in _COMBINATIONS:
+        return "its function is none of those by which slices are combined"
+    return _why_not(op, types)
+
+
+def _as_slices(d: Draft, op: HloScatter, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """ScatterSlices on rows of `x`, of which those that fall outside are left out"""
+
+    def put(table: int, rows: int, flat: int, inside: int | None) -> int:
+        at = flat if inside is None else d.chosen(inside, flat, d.like(flat, -1))
+        combination = Combination.REPLACE if op.replaces else _COMBINATIONS[op.function]
+        places = d.reshaped(at, d.shape(rows)[0], 1)
+        scatter = ScatterSlices(combination, skips=True)
+        return d.add(scatter, table, places, rows, quantization=(d.known(table).quantization,))
+
+    return _scattered(d, op, types, operands, put)
+
+
 def _scatter(d: Draft, op: HloScatter, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
     """Rows of `x`, with those of the updates put in one after the other; a row behind takes what falls outside"""
+
+    def put(table: int, rows: int, flat: int, inside: int | None) -> int:
+        count, width = d.shape(table)
+        at = flat if inside is None else d.chosen(inside, flat, d.like(flat, count))
+        behind = _filled(d, d.like(table, 0), 1, width)
+        longer = d.add(Concat(0), table, behind, quantization=(d.known(table).quantization,))
+        combine = replaced if op.function is None or op.replaces else _combined(op.function)
+        return d.part(put_rows(d, longer, at, rows, combine), (0, 0), (count, width))
+
+    return _scattered(d, op, types, operands, put)
+
+
+Put = Callable[[int, int, int, int | None], int]
+"""A table with rows put at the places that numbers name, where these are inside."""
+
+
+def _scattered(d: Draft, op: HloScatter, types: CallTypes, operands: Sequence[int], put: Put) -> Sequence[int]:
+    """`x` as a table with rows, into which those of the updates are put."""
     x, indices, updates = operands
     shape, given = d.shape(x), d.shape(updates)
     partial = _indexed(op, types)
@@ -149,12 +195,9 @@ def _scatter(d: Draft, op: HloScatter, types: CallTypes, operands: Sequence[int]
     columns = [_coordinates(d, op, vectors, axis, partial, *places) for axis in named]
     if columns:
         flat, inside = _flat(d, columns, [shape[a] for a in named])
-        at = d.chosen(inside, flat, d.like(flat, count))
+        found = put(table, rows, flat, inside)
     else:
-        at = d.broadcast(d.like(vectors, 0), (d.shape(rows)[0],))
-    table = d.add(Concat(0), table, _filled(d, d.like(x, 0), 1, width), quantization=(d.known(x).quantization,))
-    combine = replaced if op.function is None or op.replaces else _combined(op.function)
-    found = d.part(put_rows(d, table, at, rows, combine), (0, 0), (count, width))
+        found = put(table, rows, d.broadcast(d.like(vectors, 0), (d.shape(rows)[0],)), None)
     split = d.reshaped(found, *(shape[a] for a in (*named, *whole)))
     return [d.transposed(split, [(*named, *whole).index(axis) for axis in range(len(shape))])]
 
@@ -319,7 +362,7 @@ def _segment_sum(d: Draft, op: SegmentSum, types: CallTypes, operands: Sequence[
 
 DECOMPOSITIONS = {
     ScatterElements: (Decomposition(moves, _scatter_elements),),
-    HloScatter: (Decomposition(_why_not, _scatter),),
+    HloScatter: (Decomposition(_why_not_slices, _as_slices), Decomposition(_why_not, _scatter)),
     ScatterNd: (Decomposition(_why_not_added, _scatter_nd),),
     SparseToDense: (Decomposition(_why_not_placed, _sparse),),
     UnsortedSegment: (Decomposition(_why_no_segments, _unsorted),),

@@ -10,7 +10,7 @@ from onert.compiler.rewrite.contract import OWN_OUTPUTS, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.state.in_place import Versions, records
 from onert.ir import DType, Effect, Operand, Operation, Subgraph, TensorType
-from onert.ir.ops.data_movement.part_update import Overwritten, PartUpdate
+from onert.ir.ops.data_movement.part_update import PartUpdate, Update
 
 MOST_MOVED = 64
 """How many updates are tried to be moved behind what reads their first operands: a bound for hostile models."""
@@ -24,28 +24,36 @@ def update_in_place(subgraph: Subgraph) -> Subgraph:
         y = DynamicUpdateSlice(s, u, at); z = Abs(s); after the run: s := y
             -->   z = Abs(s); old, at', taken = Overwritten(s, u, at); y = DynamicUpdateSlice(s, u, at')
     """
-    if not any(isinstance(operation.op, PartUpdate) for operation in subgraph.operations):
+    if not any(isinstance(operation.op, Update) for operation in subgraph.operations):
         return subgraph
     subgraph = _readers_first(subgraph)
     edit = Edit(subgraph)
     done = records(subgraph)
     for chain in Versions(subgraph).chains():
-        for at in chain.updates:
-            if chain.origin is not None and at not in done:
-                _record(edit, at)
+        if chain.origin is not None and all(_pays(subgraph, at) for at in chain.updates):
+            for at in chain.updates:
+                if at not in done:
+                    _record(edit, at)
     return edit.done()
+
+
+def _pays(subgraph: Subgraph, at: int) -> bool:
+    """Whether keeping what update `at` overwrites moves fewer bytes than a copy of all."""
+    used, op = subgraph.operations[at].used, subgraph.operations[at].op
+    assert isinstance(op, Update)
+    return isinstance(op, PartUpdate) or 0 < 2 * subgraph.type(used[op.given]).nbytes <= subgraph.type(used[0]).nbytes
 
 
 def _record(edit: Edit, at: int) -> None:
     """Keep what update `at` overwrites, and where."""
     operation = edit.subgraph.operations[at]
-    op = operation.op
-    assert isinstance(op, PartUpdate)
-    source, update, *starts = operation.used
-    part, *places = (edit.like(i) for i in (update, *starts))
+    op, used = operation.op, operation.used
+    assert isinstance(op, Update)
+    given = (used[op.given], *op.places(used))
+    part, *places = (edit.like(i) for i in given)
     taken = edit.operand(Operand(TensorType(DType.BOOL, ())))
-    kept = Operation(Overwritten(op.clamps), operation.inputs, (part, *places, taken), f"what {operation} overwrites")
-    edit.replace(at, kept, evolve(operation, inputs=(source, update, *places)))
+    kept = Operation(op.keeping(), (used[0], *given), (part, *places, taken), f"what {operation} overwrites")
+    edit.replace(at, kept, evolve(operation, inputs=op.with_places(used, places)))
 
 
 def _readers_first(subgraph: Subgraph) -> Subgraph:
@@ -56,7 +64,7 @@ def _readers_first(subgraph: Subgraph) -> Subgraph:
     late = [
         (at, readers)
         for at, operation in enumerate(subgraph.operations)
-        if isinstance(operation.op, PartUpdate) and (readers := versions.late(at))
+        if isinstance(operation.op, Update) and (readers := versions.late(at))
     ]
     for at, readers in late[:MOST_MOVED]:
         wanted = [*behind, *((reader, at) for reader in readers)]

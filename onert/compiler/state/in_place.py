@@ -1,9 +1,8 @@
-"""What is updated in place: results of part updates that have the memory of the tensor that they update.
+"""What is updated in place: results of updates that have the memory of the tensor that they update.
 
-A variable, an input or a result is one *version* of some memory, and so is each of its reshaped views. A part update
-makes the next version. It may do so in the same memory if everything that reads the version before runs earlier, and
-nothing keeps that version beyond the run. What overwrites more than one part (`Op.overwrites`) does so only in what
-operations made, for nothing records how to undo it.
+A variable, an input or a result is one *version* of some memory, and so is each of its reshaped views. An update of
+parts makes the next version. It may do so in the same memory if everything that reads the version before runs earlier,
+and nothing keeps that version beyond the run.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from attrs import field, frozen
 
 from onert.ir import Operation, Subgraph
-from onert.ir.ops.data_movement.part_update import Overwritten, PartUpdate
+from onert.ir.ops.data_movement.part_update import Record, Update
 from onert.ir.value import Value
 
 Order = Callable[[int], int]
@@ -122,7 +121,7 @@ class Versions:
         versions, updates = [self.of(last)], []
         while True:
             at = self.subgraph.definitions.get(versions[-1])
-            if at is None or not isinstance(self.subgraph.operations[at].op, PartUpdate):
+            if at is None or not isinstance(self.subgraph.operations[at].op, Update):
                 break
             updates.append(at)
             versions.append(self.of(self._source(at)))
@@ -175,17 +174,19 @@ def _fits(subgraph: Subgraph, source: int, result: int) -> bool:
 
 
 def records(subgraph: Subgraph) -> Mapping[int, int]:
-    """The operation that keeps what each part update overwrites, by the update: see `Overwritten`."""
+    """The operation that keeps what each update overwrites, by the update."""
     keeping = {
         operation.outputs[-2]: at
         for at, operation in enumerate(subgraph.operations)
-        if isinstance(operation.op, Overwritten)
+        if isinstance(operation.op, Record)
     }
-    return {
-        at: keeping[operation.used[-1]]
-        for at, operation in enumerate(subgraph.operations)
-        if isinstance(operation.op, PartUpdate) and operation.used[-1] in keeping
-    }
+    found = {}
+    for at, operation in enumerate(subgraph.operations):
+        if isinstance(operation.op, Update):
+            last = operation.op.places(operation.used)[-1]
+            if last in keeping:
+                found[at] = keeping[last]
+    return found
 
 
 def decide(

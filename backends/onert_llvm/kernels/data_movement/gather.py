@@ -18,13 +18,14 @@ class Gather(Value):
 
     An index has `depth` parts, each along an axis of `limit{i}` entries that are `step{i}` bytes apart; `wide` says
     that they are 64-bit integers. `group` neighbouring outer positions share their `count` indices. A part that is not
-    below its limit is written to `report` (and 1 before it), and its slice is left alone. Work tile t: outer position
-    t // pieces, and `piece` of its indices.
+    below its limit is written to `report` (and 1 before it), and its slice is left alone; with `skip` one below 0 is
+    not written. Work tile t: outer position t // pieces, and `piece` of its indices.
     """
 
     unit: int
     depth: int
     wide: bool
+    skip: bool = False
 
     name = "gather"
 
@@ -47,7 +48,7 @@ class Gather(Value):
                 for axis in range(self.depth):
                     at = rows[i, axis].load_once().cast(I64)
                     fits = at.ult(task.i64(f"limit{axis}"))
-                    with k.when(fits.eq(0)):
+                    with k.when(at >= task.i64(f"limit{axis}") if self.skip else fits.eq(0)):
                         report = task.view("report", I64, 1)
                         report[1].store(at)
                         report[0].store(k.index(1))

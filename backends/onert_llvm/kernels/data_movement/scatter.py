@@ -67,15 +67,15 @@ class Scatter(Value):
                 for axis in range(self.depth):
                     at = index[i, axis].load_once().cast(I64)
                     fits = at.ult(task.i64(f"limit{axis}"))
-                    self._report(k, task, at, fits)
+                    self._report(k, task, at, fits, axis)
                     inside = inside & fits
                     place = place + at * task.i64(f"step{axis}")
                 with k.when(inside):
                     source = task.view("rows", memory, task.i64("row_step"), 1)[i]
                     self._slice(k, source, task.view("out", memory, 1)[place], first, last)
 
-    def _report(self, k: Kernel, task: Task, at: Val, fits: Val) -> None:
-        wrong = at >= task.i64("limit0") if self.skip else fits.eq(0)
+    def _report(self, k: Kernel, task: Task, at: Val, fits: Val, axis: int) -> None:
+        wrong = at >= task.i64(f"limit{axis}") if self.skip else fits.eq(0)
         with k.when(wrong):
             report = task.view("report", I64, 1)
             report[1].store(at)

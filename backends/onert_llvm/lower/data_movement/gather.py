@@ -10,6 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from onert.ir import Array, CallTypes, DType, Op
+from onert.ir.ops.data_movement.element_indices import OverwrittenSlices
 from onert.ir.ops.data_movement.gather import EmbeddingLookup, Gather, GatherNd, PutRow
 from onert.ir.ops.data_movement.part_update import broken_rule
 from onert.ir.ops.vision_audio.resize import ResizeNearestNeighbor
@@ -20,6 +21,7 @@ from onert_llvm.kernels.data_movement.gather import Gather as GatherSlices
 from onert_llvm.kernels.data_movement.gather import PutSlice
 from onert_llvm.kernels.data_movement.strided_copy import ELEMENTS
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.strided_copy import move, operand, side
 
 from . import movement
 from .movement import why_not as why_not_moved
@@ -86,25 +88,47 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     operation = lowering.operation(at)
     op = operation.op
     source, indices = operation.used[::-1] if isinstance(op, EmbeddingLookup) else operation.used
-    x, index = lowering.shape(source), lowering.shape(indices)
     if isinstance(op, GatherNd):
-        depth = index[-1]
-        steps = tuple(_size(x[i + 1 :]) for i in range(depth))
-        slices = _Slices(1, 1, 0, _size(index[:-1]), _size(x[depth:]), x[:depth], steps)
-        what = " and ".join(f"dimension {i} of {n}" for i, n in enumerate(x[:depth]))
-    else:
-        axis = normalize_axis(op.axis, len(x)) if isinstance(op, Gather) else 0
-        batch = 0 if not isinstance(op, Gather) else op.batch_dims + (len(index) if op.batch_dims < 0 else 0)
-        inner = _size(x[axis + 1 :])
-        outer, group = _size(x[:axis]), _size(x[batch:axis]) if batch else _size(x[:axis])
-        slices = _Slices(outer, group, x[axis] * inner, _size(index[batch:]), inner, (x[axis],), (inner,))
-        what = f"dimension {axis} of {x[axis]}" if isinstance(op, Gather) else f"the table's rows of {x[0]}"
+        _gather_nd(lowering, at, source, indices)
+        return
+    x, index = lowering.shape(source), lowering.shape(indices)
+    axis = normalize_axis(op.axis, len(x)) if isinstance(op, Gather) else 0
+    batch = 0 if not isinstance(op, Gather) else op.batch_dims + (len(index) if op.batch_dims < 0 else 0)
+    inner = _size(x[axis + 1 :])
+    outer, group = _size(x[:axis]), _size(x[batch:axis]) if batch else _size(x[:axis])
+    slices = _Slices(outer, group, x[axis] * inner, _size(index[batch:]), inner, (x[axis],), (inner,))
+    what = f"dimension {axis} of {x[axis]}" if isinstance(op, Gather) else f"the table's rows of {x[0]}"
+    _emit_checked(lowering, at, slices, source, indices, what)
+
+
+def _gather_nd(lowering: Lowering, at: int, source: int, indices: int, skip: bool = False) -> None:
+    """Slices that rows of indices name."""
+    x, index = lowering.shape(source), lowering.shape(indices)
+    depth = index[-1]
+    steps = tuple(_size(x[i + 1 :]) for i in range(depth))
+    slices = _Slices(1, 1, 0, _size(index[:-1]), _size(x[depth:]), x[:depth], steps)
+    what = " and ".join(f"dimension {i} of {n}" for i, n in enumerate(x[:depth]))
+    _emit_checked(lowering, at, slices, source, indices, what, skip)
+
+
+def _emit_checked(
+    lowering: Lowering, at: int, slices: _Slices, source: int, indices: int, what: str, skip: bool = False
+) -> None:
     wide = lowering.type(indices).dtype is DType.INT64
     rule = f"index {{}} is outside of {what}"
-    _emit(lowering, at, slices, (source, indices), lowering.operand(indices), wide, rule)
+    _emit(lowering, at, slices, (source, indices), lowering.operand(indices), wide, rule, skip)
 
 
-def _emit(lowering: Lowering, at: int, s: _Slices, reads: Sequence[int], index: Pointer, wide: bool, rule: str) -> None:
+def _emit(
+    lowering: Lowering,
+    at: int,
+    s: _Slices,
+    reads: Sequence[int],
+    index: Pointer,
+    wide: bool,
+    rule: str,
+    skip: bool = False,
+) -> None:
     result = lowering.operation(at).outputs[0]
     unit = lowering.type(result).dtype.itemsize
     piece = max(1, _PIECE // (s.width * unit))
@@ -125,12 +149,28 @@ def _emit(lowering: Lowering, at: int, s: _Slices, reads: Sequence[int], index: 
     }
     for i, (limit, step) in enumerate(zip(s.limits, s.steps, strict=True)):
         slots |= {f"limit{i}": limit, f"step{i}": step * unit}
-    algorithm = GatherSlices(unit, len(s.limits), wide)
+    algorithm = GatherSlices(unit, len(s.limits), wide, skip)
     lowering.emit(at, algorithm, slots, s.outer * pieces, reads, (result,))
 
 
 def _size(shape: Sequence[int]) -> int:
     return math.prod(shape)
+
+
+def why_not_overwritten(op: OverwrittenSlices, types: CallTypes) -> str | None:
+    """Why this backend does not keep the slices; None if it does."""
+    x, _, indices = types.inputs
+    return why_not(GatherNd(), CallTypes((x, indices), types.outputs[:1]))
+
+
+def lower_overwritten(lowering: Lowering, operations: Sequence[int]) -> None:
+    """The slices, their indices, and that they were taken."""
+    at, operation, op = lowering.single(operations, OverwrittenSlices)
+    source, _, indices = operation.used
+    _, places, taken = operation.outputs
+    _gather_nd(lowering, at, source, indices, op.skips)
+    move(lowering, at, operand(lowering, indices), operand(lowering, places), (indices,))
+    move(lowering, at, side(lowering.constant(np.ones(16, np.bool_)), (), 1), operand(lowering, taken))
 
 
 def why_not_put(op: PutRow, types: CallTypes) -> str | None:

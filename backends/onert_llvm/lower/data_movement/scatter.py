@@ -78,7 +78,7 @@ def lower_combined(lowering: Lowering, operations: Sequence[int]) -> None:
     dtype = lowering.type(x).dtype
     kind = _STORED[dtype.itemsize] if op.combination is Combination.REPLACE else KINDS[dtype]
     depth = lowering.shape(indices)[-1]
-    _emit(lowering, at, _COMBINED[op.combination], kind, (indices, updates), lowering.shape(x), depth)
+    _emit(lowering, at, _COMBINED[op.combination], kind, (indices, updates), lowering.shape(x), depth, op.skips)
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -149,7 +149,8 @@ def _emit(
     if not depth:
         count = _size(lowering.shape(rows)) // width
     what = " and ".join(f"dimension {i} of {n}" for i, n in enumerate(shape[:depth]))
-    rule = f"segment {{}} is named, there are {shape[0]}" if skip else f"index {{}} is outside of {what}"
+    segments = isinstance(lowering.operation(at).op, UnsortedSegment)
+    rule = f"segment {{}} is named, there are {shape[0]}" if segments else f"index {{}} is outside of {what}"
     index: Pointer = lowering.operand(indices)
     slots: dict[str, Slot] = {
         "rows": lowering.operand(rows),

@@ -16,6 +16,7 @@ from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.types import TensorType
 
 from .gather import require_indices
+from .part_update import Record, Update
 
 
 class Combination(Enum):
@@ -112,26 +113,36 @@ class ScatterElements(Op):
     def evaluate(self, x: Array, indices: Array, updates: Array) -> Array:
         axis = shapes.normalize_axis(self.axis, x.ndim)
         require_indices(indices, x.shape[axis], f"dimension {axis}")
-        return _combined(self.combination, x, _places(indices, axis), updates)
+        out = x.copy()
+        _combine(self.combination, out, _places(indices, axis), updates)
+        return out
 
 
 @frozen
-class ScatterSlices(Op):
+class ScatterSlices(Update):
     """`x` where slices are put in at the places that rows of indices name.
 
     - `x`: any
     - `indices`: integers from 0 on; each row along the last dimension is an index into x's first dimensions
     - `updates`: of x's type, a slice of x for each row
 
-    `combination` says what becomes of the elements there and the updates, one after the other.
+    `combination` says what becomes of the elements there and the updates, one after the other. With `skips` a slice of
+    which an index is below 0 is left out.
 
     Source: ONNX ScatterND.
     """
 
     combination: Combination = Combination.REPLACE
+    skips: bool = False
 
-    stored: ClassVar[bool] = True
-    overwrites: ClassVar[bool] = True
+    given: ClassVar[int] = 2
+
+    @property
+    def restoring(self) -> Op:
+        return ScatterSlices(skips=self.skips)
+
+    def keeping(self) -> Op:
+        return OverwrittenSlices(self.skips)
 
     def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         sv.require_index_type(indices, "indices")
@@ -147,21 +158,59 @@ class ScatterSlices(Op):
             )
         return x.result(x.shape)
 
-    def evaluate(self, x: Array, indices: Array, updates: Array) -> Array:
+    def put(self, x: Array, *operands: Array) -> None:
+        indices, updates = operands
         depth = indices.shape[-1]
-        for axis in range(depth):
-            require_indices(indices[..., axis], x.shape[axis], f"dimension {axis}")
         rows = indices.reshape(math.prod(indices.shape[:-1]), depth)
         slices = updates.reshape(len(rows), *x.shape[depth:])
-        if not depth:  # each row is all of x
-            out = x.copy()
-            for each in slices:
-                out = each.copy() if self.combination is Combination.REPLACE else self._two(out, each)
-            return out
-        return _combined(self.combination, x, tuple(rows[:, axis] for axis in range(depth)), slices)
+        if self.skips:
+            kept = (rows >= 0).all(-1)
+            rows, slices = rows[kept], slices[kept]
+        for axis in range(depth):
+            require_indices(rows[:, axis], x.shape[axis], f"dimension {axis}")
+        if depth:
+            _combine(self.combination, x, tuple(rows[:, axis] for axis in range(depth)), slices)
+            return
+        for each in slices:  # each row is all of x
+            x[...] = each if self.combination is Combination.REPLACE else _FUNCTIONS[self.combination](x, each)
 
-    def _two(self, x: Array, update: Array) -> Array:
-        return np.asarray(_FUNCTIONS[self.combination](x, update))
+    def evaluate(self, x: Array, indices: Array, updates: Array) -> Array:
+        out = x.copy()
+        self.put(out, indices, updates)
+        return out
+
+
+@frozen
+class OverwrittenSlices(Record):
+    """What undoing `ScatterSlices` takes; the compiler puts it before one in place.
+
+    - `x`, `updates`, `indices`: the scatter's operands; of `updates` nothing is read
+
+    Gives the slices of `x` that are about to be replaced, the indices, and one boolean, which is true. With `skips`
+    there is a 0 for each element of a slice that is left out.
+    """
+
+    skips: bool = False
+
+    def infer(self, x: TensorType, updates: TensorType, indices: TensorType) -> tuple[TensorType, ...]:
+        ScatterSlices().infer(x, indices, updates)
+        require(indices.shape[-1] != 0, "indices name all of x, expected slices")
+        return x.result(updates.shape), indices.result(indices.shape), TensorType(DType.BOOL, ())
+
+    def evaluate(self, x: Array, updates: Array, indices: Array) -> tuple[Array, ...]:
+        kept = (indices >= 0).all(-1) if self.skips else np.ones(indices.shape[:-1], np.bool_)
+        rows = indices[kept]
+        for axis in range(indices.shape[-1]):
+            require_indices(rows[:, axis], x.shape[axis], f"dimension {axis}")
+        found = np.zeros(updates.shape, updates.dtype)
+        found[kept] = x[tuple(np.moveaxis(rows, -1, 0))]
+        return found, indices.copy(), np.array(True)
+
+    def put_back(self, x: Array, parts: Array, *places: Array) -> None:
+        (indices,) = places
+        depth = indices.shape[-1]
+        inside = ((indices >= 0) & (indices < x.shape[:depth])).all(-1)
+        x[tuple(np.moveaxis(indices[inside], -1, 0))] = parts[inside]
 
 
 def _require_updates(combination: Combination, x: TensorType, updates: TensorType) -> None:
@@ -173,16 +222,14 @@ def _require_updates(combination: Combination, x: TensorType, updates: TensorTyp
     )
 
 
-def _combined(combination: Combination, x: Array, places: tuple[Array, ...], updates: Array) -> Array:
-    out = x.copy()
-    if combination is Combination.REPLACE:
-        flat = np.ravel_multi_index(places, x.shape[: len(places)]).reshape(-1)
-        if not flat.size:
-            return out
+def _combine(combination: Combination, x: Array, places: tuple[Array, ...], updates: Array) -> None:
+    """Combine updates with what is at their places, where `x` lies."""
+    if combination is not Combination.REPLACE:
+        _FUNCTIONS[combination].at(x, places, updates)
+        return
+    sizes = x.shape[: len(places)]
+    flat = np.ravel_multi_index(places, sizes).reshape(-1)
+    if flat.size:
         _, first = np.unique(flat[::-1], return_index=True)
         kept = len(flat) - 1 - first  # of equal places the last
-        target = out.reshape(math.prod(x.shape[: len(places)]), -1)
-        target[flat[kept]] = updates.reshape(len(flat), -1)[kept]
-        return target.reshape(x.shape)
-    _FUNCTIONS[combination].at(out, places, updates)
-    return out
+        x[np.unravel_index(flat[kept], sizes)] = updates.reshape(len(flat), *x.shape[len(places) :])[kept]

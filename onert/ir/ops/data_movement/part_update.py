@@ -1,8 +1,9 @@
-"""Updates of a part of a tensor, and what an update is about to overwrite."""
+"""Updates of parts of a tensor, and what an update is about to overwrite."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from attrs import frozen
 
 from onert.ir import shape as shapes
 from onert.ir.dtype import Array, DType
+from onert.ir.errors import RuleError
 from onert.ir.op import Op, require
 from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.types import TensorType
@@ -41,20 +43,57 @@ def broken_rule(part: int, axis: int, size: int) -> str:
 
 
 @frozen
-class PartUpdate(Op):
-    """Kinds whose only result is the first operand with a part of it replaced by the second.
+class Update(Op):
+    """Kinds whose only result is the first operand with parts of it replaced.
 
-    The operands behind these are integers that say where the part begins, see `region`. If nothing reads the first
-    operand afterwards, the result may have its memory: then nothing but the part is written.
+    Of the operands behind that, the one at `given` is what the parts become or are combined with, the others are
+    integers that say where the parts lie. If nothing reads the first operand afterwards, the result may have its
+    memory: then nothing but the parts is written.
     """
 
     stored: ClassVar[bool] = True
     overwrites: ClassVar[bool] = True
+    given: ClassVar[int] = 1
+
+    def put(self, x: Array, *operands: Array) -> None:
+        """Replace the parts of `x` where it lies."""
+        raise NotImplementedError
+
+    @property
+    def restoring(self) -> Op:
+        """The kind that puts back what was overwritten, given in the place of the operand at `given`."""
+        return self
+
+    def keeping(self) -> Op:
+        """What keeps the parts that are about to be replaced."""
+        raise NotImplementedError
+
+    @classmethod
+    def places(cls, used: Sequence[int]) -> tuple[int, ...]:
+        """Of an operation's operands those that say where the parts lie."""
+        return (*used[1 : cls.given], *used[cls.given + 1 :])
+
+    @classmethod
+    def with_places(cls, used: Sequence[int], places: Sequence[int]) -> tuple[int, ...]:
+        """An operation's operands with others that say where the parts lie."""
+        return (used[0], *places[: cls.given - 1], used[cls.given], *places[cls.given - 1 :])
+
+
+@frozen
+class PartUpdate(Update):
+    """Kinds whose only result is the first operand with a part of it replaced by the second.
+
+    The operands behind these are integers that say where the part begins, see `region`.
+    """
+
     clamps: ClassVar[bool] = True
 
-    def put(self, x: Array, update: Array, *starts: Array) -> None:
-        """Replace the part of `x` where it lies."""
+    def put(self, x: Array, *operands: Array) -> None:
+        update, *starts = operands
         x[region(x.shape, update.shape, starts, self.clamps)] = update
+
+    def keeping(self) -> Op:
+        return Overwritten(self.clamps)
 
     def evaluate(self, x: Array, update: Array, *starts: Array) -> Array:
         out = x.copy()
@@ -63,7 +102,22 @@ class PartUpdate(Op):
 
 
 @frozen
-class Overwritten(Op):
+class Record(Op):
+    """Kinds that keep what an update is about to overwrite, and where: the compiler puts one before an update in place.
+
+    Gives the parts, all operands that say where they lie, and one boolean, which is true.
+    """
+
+    stored: ClassVar[bool] = True
+    outlasts: ClassVar[bool] = True
+
+    def put_back(self, x: Array, parts: Array, *places: Array) -> None:
+        """Undo the update where `x` lies. Places that the update refuses are left alone."""
+        raise NotImplementedError
+
+
+@frozen
+class Overwritten(Record):
     """What undoing a part update takes; the compiler puts it before an update in place.
 
     - `x`, `update`, `starts`: the update's operands; of `update` nothing is read
@@ -73,9 +127,6 @@ class Overwritten(Op):
     """
 
     clamps: bool = True
-
-    stored: ClassVar[bool] = True
-    outlasts: ClassVar[bool] = True
 
     def infer(self, x: TensorType, update: TensorType, *starts: TensorType) -> tuple[TensorType, ...]:
         require(x.dtype is update.dtype, f"update is {update.dtype.text}, expected {x.dtype.text}")
@@ -92,3 +143,7 @@ class Overwritten(Op):
     def evaluate(self, x: Array, update: Array, *starts: Array) -> tuple[Array, ...]:
         part = x[region(x.shape, update.shape, starts, self.clamps)]
         return part.copy(), *(start.copy() for start in starts), np.array(True)
+
+    def put_back(self, x: Array, parts: Array, *places: Array) -> None:
+        with suppress(RuleError):  # of the update that failed itself: it has written nothing
+            x[region(x.shape, parts.shape, places, self.clamps)] = parts
