@@ -37,6 +37,7 @@ class Admission:
         self._most_active = config.max_active_requests
         self._active: dict[int, _Place] = {}
         self._lost: deque[ref[Request]] = deque()
+        self._lose = self._lost.append
         self._lines: dict[Network, None] = {}
         """Networks that requests wait for."""
         self._waiting = 0
@@ -60,8 +61,9 @@ class Admission:
                 self._sweep()
             # What follows is `_has_room` and `_begin`, written out: each request for the smallest model pays for it.
             active, own = self._active, network.active
-            if len(active) < self._most_active and len(own) < network.most_active and request.start():
-                active[request.number] = (ref(request, self._lost.append), network)
+            if len(active) < self._most_active and len(own) < network.most_active:
+                request.start_at_once()
+                active[request.number] = (ref(request, self._lose), network)
                 own[request.number] = None
                 return _NOW
             late: list[Request] = []
@@ -122,22 +124,27 @@ class Admission:
                 return None, _NONE
             return self._next()
 
-    def leave_together(self, ended: Sequence[tuple[Request, Result, bool]]) -> tuple[list[Request], Sequence[Request]]:
-        """Requests for one network were run, and each left as by `leave`: in one pass. Those to be run next, in that
-        order, and requests that are late and to be answered."""
+    def leave_together(
+        self, timely: Sequence[Request], results: Sequence[Result], late: Sequence[Request]
+    ) -> tuple[list[Request], Sequence[Request]]:
+        """Requests for one network were run, and each left as by `leave`, with its result or late: in one pass. Those
+        to be run next, in that order, and requests that are late and to be answered."""
         now = perf_counter()
-        network = ended[0][0].network
+        network = (timely or late)[0].network
         taken: list[float] = []
         with self._lock:
             counters, active, own = network.counters, self._active, network.active
-            for request, result, late in ended:
+            for request, result in zip(timely, results, strict=True):
+                number = request.number
+                own.pop(number, None)
+                active.pop(number, None)
+                if isinstance(result, BaseException):
+                    counters.failed += 1
+                else:
+                    taken.append(now - request.begun)
+            for request in late:
                 own.pop(request.number, None)
                 active.pop(request.number, None)
-                if not late:
-                    if isinstance(result, BaseException):
-                        counters.failed += 1
-                    else:
-                        taken.append(now - request.begun)
             counters.succeeded += len(taken)
             counters.latencies.add_all(taken)
             if self._lost:
@@ -182,7 +189,7 @@ class Admission:
 
     def _begin(self, request: Request) -> None:
         """`_active` first, and last where a request leaves: what is there is swept, if an interrupt drops it."""
-        self._active[request.number] = (ref(request, self._lost.append), request.network)
+        self._active[request.number] = (ref(request, self._lose), request.network)
         request.network.active[request.number] = None
 
     def _sweep(self) -> None:

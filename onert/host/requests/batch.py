@@ -16,7 +16,7 @@ from .request import Request
 
 _SHARED = 1 << 18
 """Bytes of a batch's outputs up to which requests are given parts of one array, which is there until all of them are
-gone: to copy a row takes longer than all else that is done for its request. Bytes of inputs that are copied in one go.
+gone: to copy a row takes longer than all else that is done for its request.
 """
 
 
@@ -69,10 +69,11 @@ def _stacked(requests: Sequence[Request], size: int) -> tuple[Array, ...]:
 def _joined(arrays: Sequence[Array]) -> Array:
     """Arrays of one type and shape, one after the other.
 
-    A few bytes each are copied in one call that keeps the interpreter's lock: NumPy gives it back for each array.
+    They are copied in one call, which gives the interpreter's lock back once at most. NumPy gives it back for each
+    array, and another thread may keep it for milliseconds each time.
     """
     first = arrays[0]
-    if first.nbytes * len(arrays) <= _SHARED and first.size and first.dtype.isbuiltin == 1:
+    if first.size and first.dtype.isbuiltin == 1:
         buffers: Any = arrays
         with suppress(BufferError, ValueError):  # not contiguous
             whole = np.frombuffer(b"".join(buffers), first.dtype)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from heapq import heappop, heappush
 from threading import Lock
 from time import perf_counter
 from typing import Any
@@ -19,7 +19,7 @@ from .batch import BatchRequest
 from .executor import Executor
 from .request import Request
 
-FinishedTogether = Callable[[Sequence[tuple[Request, Result]]], None]
+FinishedTogether = Callable[[Sequence[Request], Sequence[Result]], None]
 """Told requests for one network, and what came of each."""
 
 
@@ -53,7 +53,8 @@ class Batcher:
         self._finished = finished
         self._alarm = alarm
         self._lock = Lock()
-        self._pending: list[tuple[int, int, Request]] = []
+        self._pending: dict[int, deque[Request]] = {}
+        """Those that wait, by priority, in the order in which they came."""
         self._running = 0
         self._hurries = False
 
@@ -69,7 +70,11 @@ class Batcher:
     def add(self, request: Request, *, here: bool) -> None:
         """Run a request, together with others; with `here` on this thread, if it is time and a device borrows it."""
         with self._lock:
-            heappush(self._pending, (request.priority, request.number, request))
+            own = self._pending.get(request.priority)
+            if own is None:
+                self._pending[request.priority] = deque((request,))
+            else:
+                own.append(request)
             if self._running >= self._most_running:
                 return
             requests = self._take()
@@ -100,23 +105,32 @@ class Batcher:
             return []
         oldest = 0.0
         if self.config.max_delay > 0:
-            oldest = min(request.begun for _, _, request in self._pending)
-        count = batch_size(len(self._pending), oldest, perf_counter(), self.config, hurries=self._hurries)
+            oldest = min(own[0].begun for own in self._pending.values())
+        waiting = sum(map(len, self._pending.values()))
+        count = batch_size(waiting, oldest, perf_counter(), self.config, hurries=self._hurries)
         if not count:
             self._alarm.at(oldest + self.config.max_delay, self.look)
             return []
         self._running += 1
-        if count < len(self._pending):
-            return [heappop(self._pending)[2] for _ in range(count)]
-        entries, self._pending = self._pending, []
-        entries.sort()  # a heap of what came in order is sorted already, and nothing is done
-        return [entry[2] for entry in entries]
+        return self._first(count)
+
+    def _first(self, count: int) -> list[Request]:
+        """So many of those that wait, the most urgent first. They wait no more."""
+        found: list[Request] = []
+        for priority in sorted(self._pending):
+            own = self._pending[priority]
+            if len(own) > count - len(found):
+                found += [own.popleft() for _ in range(count - len(found))]
+                break
+            found += own
+            del self._pending[priority]
+        return found
 
     def _run(self, requests: Sequence[Request], *, here: bool) -> None:
         while requests:
             late = [request for request in requests if request.deadline is not None and request.is_late]
             if late:
-                self._finished([(request, request.late()) for request in late])
+                self._finished(late, [request.late() for request in late])
             timely = [request for request in requests if request not in late] if late else requests
             if timely:
                 ended, batch = self._begun(timely, here=here)
@@ -137,10 +151,13 @@ class Batcher:
         return self._executor.run(batch, here=here), batch
 
     def _answer(self, batch: BatchRequest, result: Any) -> None:
-        self._finished(
-            [
+        requests: Sequence[Request] = batch.requests
+        parts = batch.parts(result)
+        if not self._stacked or isinstance(result, BaseException):
+            ended = [
                 (request, part)
-                for request, part in zip(batch.requests, batch.parts(result), strict=True)
+                for request, part in zip(requests, parts, strict=True)
                 if not isinstance(part, DeviceLostError) or not self._executor.run_again(request)
             ]
-        )
+            requests, parts = [request for request, _ in ended], [part for _, part in ended]
+        self._finished(requests, parts)

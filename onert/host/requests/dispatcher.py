@@ -106,23 +106,29 @@ class Dispatcher:
         request.answer(result)
         self._on_callback_thread(partial(self._call_back, request, result))
 
-    def _finished_together(self, ended: Sequence[tuple[Request, Result]]) -> None:
+    def _finished_together(self, requests: Sequence[Request], results: Sequence[Result]) -> None:
         """Requests for one network were run together."""
-        leaving = []
-        for request, result in ended:
+        timely: list[Request] = []
+        found: list[Result] = []
+        late: list[Request] = []
+        for request, result in zip(requests, results, strict=True):
             if request.callback is not None:
                 self._finished(request, result)
+            elif request.claim():
+                timely.append(request)
+                found.append(result)
             else:
-                leaving.append((request, result, not request.claim()))
-        if not leaving:
+                late.append(request)
+        if not timely and not late:
             return
         if self.traces:
-            for request, result, late in leaving:
-                self._record(request, request.late() if late else result)
-        following, others = self._admission.leave_together(leaving)
-        for request, result, late in leaving:
-            if not late:
-                request.answer(result)
+            for request, result in zip(timely, found, strict=True):
+                self._record(request, result)
+            for request in late:
+                self._record(request, request.late())
+        following, others = self._admission.leave_together(timely, found, late)
+        for request, result in zip(timely, found, strict=True):
+            request.answer(result)
         if others:
             self._answer_late(others)
         for request in following:

@@ -34,8 +34,8 @@ _NO_LOCK = _NoLock()
 class Promise(LocklessFuture[Outputs]):
     """The standard library's future, made and kept in a fraction of its time, which is that of a small model's run.
 
-    It takes no lock, which a thread that a signal handler interrupts could keep. What only some futures need (who
-    waits, callbacks) is made when somebody asks for it, before he looks whether the future is done; who ends it sets
+    It takes no lock, which a thread that a signal handler interrupts could keep. What only some futures need (a
+    ticket, who waits) is made when somebody asks for it, before he looks whether the future is done; who ends it sets
     the state before he looks for them.
     """
 
@@ -44,14 +44,22 @@ class Promise(LocklessFuture[Outputs]):
     _exception: BaseException | None = None
     _condition: Any = _NO_LOCK
     _gate: Gate | None = None
-    _callbacks: list[Callable[[Future[Outputs]], object]] | None = None
     _asking: Waiters | None = None
 
     def __init__(self) -> None:
-        self._ticket = [None]
+        self._callbacks: list[Callable[[Future[Outputs]], object]] = []
+
+    @property
+    def _ticket(self) -> list[None]:
         """Taken by who starts the request, or by who cancels it."""
+        made: list[None] = self.__dict__.setdefault("_own_ticket", [None] if self._state == PENDING else [])
+        return made
 
     # ---- for the host
+
+    def start_at_once(self) -> None:
+        """The request is run without having been in the queue: nobody else knows of the future yet."""
+        self._state = RUNNING
 
     def start(self) -> bool:
         """The request leaves the queue; False if it was cancelled."""
@@ -80,7 +88,7 @@ class Promise(LocklessFuture[Outputs]):
             self._gate.open()
         if self._asking is not None:
             tell(self, self._asking)
-        if self._callbacks is not None:
+        if self._callbacks:
             call_back(self, self._callbacks)
 
     @property
@@ -96,15 +104,14 @@ class Promise(LocklessFuture[Outputs]):
         try:
             self._ticket.pop()
         except IndexError:
-            return self._state == CANCELLED_AND_NOTIFIED
+            return self.cancelled()
         self._end(CANCELLED_AND_NOTIFIED)
         return True
 
     def add_done_callback(self, fn: Callable[[Future[Outputs]], object]) -> None:
-        callbacks = self.__dict__.setdefault("_callbacks", [])
-        callbacks.append(fn)
+        self._callbacks.append(fn)
         if self._state in ENDED:
-            call_back(self, callbacks)
+            call_back(self, self._callbacks)
 
     def result(self, timeout: float | None = None) -> Outputs:
         try:

@@ -63,6 +63,9 @@ class Request:
         """The request leaves the queue; False where nobody waits for its answer any more. Called once."""
         raise NotImplementedError
 
+    def start_at_once(self) -> None:
+        """The request is run without having been in the queue: its sender has not heard of it since."""
+
     @property
     def is_answered(self) -> bool:
         """Whether the sender has the answer."""
@@ -164,6 +167,9 @@ class PromisedRequest(Request):
 
     def start(self) -> bool:
         return self.future.start()
+
+    def start_at_once(self) -> None:
+        self.future.start_at_once()
 
     def answer(self, result: Result) -> None:
         if isinstance(result, BaseException):
