@@ -72,7 +72,7 @@ class Llvm(Backend):
         return text
 
     def fingerprint(self, settings: Settings) -> str:
-        return f"{version()} {target(settings.target)}"
+        return f"{version()} {target(settings.target, settings.precision)}"
 
     def keep(self, kernel: Kernel) -> KeptKernel | None:
         kept: KeptKernel | None = _compile().keep(kernel, _store())

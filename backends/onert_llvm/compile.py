@@ -103,12 +103,12 @@ def _checks(subgraph: Subgraph, at: int) -> bool:
 
 def begin(settings: Settings, store: Cache) -> None:
     """Have the code generator begin with what runs all kernels, so that it is warm when the first of these comes."""
-    kernel_compiler.begin(target(settings.target), settings.num_threads, store)
+    kernel_compiler.begin(target(settings.target, settings.precision), settings.num_threads, store)
 
 
 def generate(sequence: Sequence, settings: Settings, store: Cache) -> NativeKernel:
     """The kernel of a sequence, its code loaded."""
-    isa = target(settings.target)
+    isa = target(settings.target, settings.precision)
     with kernel_compiler.Making(isa, settings.num_threads, store) as making:
         commands = lowered(sequence, isa, settings, making.begin, making.each)
         kernels, walkers = making.finished(commands.specs)

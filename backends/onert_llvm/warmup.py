@@ -33,7 +33,9 @@ def expect(
     version()  # which asks the system of every file, here where no thread waits for another at each
     library.result()
     compiler = imports.module("onert_llvm.codegen.kernel_compiler")
-    generating: Task[object] | None = compiler.begin(target(settings.target), settings.num_threads, store)
+    generating: Task[object] | None = compiler.begin(
+        target(settings.target, settings.precision), settings.num_threads, store
+    )
     compile_ = imports.module("onert_llvm.compile")
     for operation, types in operations:
         compile_.read(operation, types)

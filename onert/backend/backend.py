@@ -26,7 +26,8 @@ API_VERSION = 2
 class Settings(Value):
     """What the user chose that concerns backends; `extra` holds keys that only one backend knows.
 
-    With a `precision` of "fast" a backend may take algorithms that round more than the sums of all terms do.
+    With a `precision` of "fast" a backend may take algorithms that round more than the sums of all terms do; with
+    "bf16" it may round what it multiplies to bfloat16.
     """
 
     num_threads: int = 1

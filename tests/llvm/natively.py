@@ -70,12 +70,14 @@ def why_not(subgraph: Subgraph) -> str | None:
     return next((reason for reason in found if reason is not None), None)
 
 
-def natively(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int = 1, runs: int = 1) -> list[Array]:
+def natively(
+    subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int = 1, runs: int = 1, precision: str = "exact"
+) -> list[Array]:
     """The outputs of a subgraph whose operations all have native forms; every tensor, every constant that is packed
     for a kernel, and scratch memory end at a guard page."""
     assert why_not(subgraph) is None, why_not(subgraph)
     subgraph = legal(subgraph)
-    settings = Settings(num_threads=threads, target=isa.name)
+    settings = Settings(num_threads=threads, target=isa.name, precision=precision)
     sequence = Operations(subgraph, tuple(range(len(subgraph.operations))), subgraph.inputs, subgraph.outputs)
     sequence = evolve(sequence, groups=BACKEND.fuse(sequence, settings))
     unstored = {i for group in sequence.groups for i in group.unstored}
@@ -90,7 +92,10 @@ def natively(subgraph: Subgraph, inputs: Sequence[Array], isa: Isa, threads: int
             continue
         elements = operand.data.array if operand.data is not None else given.get(index, _garbage(type_))
         tensors[index] = Tensor(type_, guarded(np.asarray(elements), at_end=index % 2 == 0))
-    with patch.object(command_builder, "aligned", _fenced), patch.object(generation, "target", lambda _name: isa):
+    with (
+        patch.object(command_builder, "aligned", _fenced),
+        patch.object(generation, "target", lambda _name, _precision: isa),
+    ):
         kernel = BACKEND.generate(sequence, settings)
     with patch.object(native_kernel, "zeros", lambda count, dtype: guarded(np.zeros(count, dtype))):
         call = kernel.bind(Tensors(tensors), NOTHING)

@@ -30,13 +30,13 @@ def pack_f32(weights: Array, columns: Columns, isa: Isa) -> Array:
     """
     n = weights.shape[-1]
     w = np.asarray(weights, np.float32).reshape(-1, n)
-    packed, parts = _panels_f32(len(w), n, columns, isa)
+    packed, parts = panels_f32(len(w), n, columns, isa)
     for first, part in parts:
         part[:] = w[:, first : first + part.shape[1]]
     return packed
 
 
-def _panels_f32(rows: int, n: int, columns: Columns, isa: Isa) -> tuple[Array, list[tuple[int, Array]]]:
+def panels_f32(rows: int, n: int, columns: Columns, isa: Isa) -> tuple[Array, list[tuple[int, Array]]]:
     """Room for packed weights, and in it the panels: the first column of each, and its elements `[rows, columns]`."""
     width, tail = columns.vectors * isa.f32, (columns.vectors if columns.padded else columns.tail) * isa.f32
     full = n // width if width else 0
@@ -59,15 +59,19 @@ class PackWinograd(Value):
     def __call__(self, filters: Array, columns: Columns, isa: Isa) -> Array:
         n, _, _, channels = filters.shape
         points = self.form.points
-        packed, parts = _panels_f32(self.form.places * channels, n, columns, isa)
+        packed, parts = panels_f32(self.form.places * channels, n, columns, isa)
         for first, part in parts:
-            width = part.shape[1]
-            some = filters[first : first + width].reshape(width, WINDOW**2, channels)
-            window = np.ascontiguousarray(some.transpose(1, 2, 0)).reshape(WINDOW, WINDOW, channels, width)
-            rows = np.empty((points, WINDOW, channels, width), np.float32)
-            self._along(window, rows)
-            self._along(rows.swapaxes(0, 1), part.reshape(points, points, channels, width).swapaxes(0, 1))
+            self.transform(filters, first, part.reshape(points, points, channels, part.shape[1]))
         return packed
+
+    def transform(self, filters: Array, first: int, out: Array) -> None:
+        """Put the transform of the filters from one on into `out[points, points, channels, some]`."""
+        points, _, channels, width = out.shape
+        some = filters[first : first + width].reshape(width, WINDOW**2, channels)
+        window = np.ascontiguousarray(some.transpose(1, 2, 0)).reshape(WINDOW, WINDOW, channels, width)
+        rows = np.empty((points, WINDOW, channels, width), np.float32)
+        self._along(window, rows)
+        self._along(rows.swapaxes(0, 1), out.swapaxes(0, 1))
 
     def _along(self, window: Array, out: Array) -> None:
         """The transform along the first axis. Points of both signs share what is even in them."""

@@ -49,12 +49,18 @@ class Blocks(Value):
 
 @frozen
 class Layer(Value):
-    """A convolution of so many `channels` to `n`, by a form on a target."""
+    """A convolution of so many `channels` to `n`, by a form on a target; `paired`: in products of bfloat16."""
 
     form: Form
     channels: int
     n: int
     isa: Isa
+    paired: bool = False
+
+    @property
+    def steps(self) -> int:
+        """Terms of a sum: pairs of channels count as one."""
+        return self.channels // 2 if self.paired else self.channels
 
 
 def tiles(form: Form, images: int, out: tuple[int, int]) -> tuple[int, int, int]:
@@ -63,14 +69,22 @@ def tiles(form: Form, images: int, out: tuple[int, int]) -> tuple[int, int, int]
     return images * down * across, down, across
 
 
-def chosen(forms: Sequence[Form], channels: int, n: int, isa: Isa, images: int, out: tuple[int, int]) -> Layer | None:
+def chosen(
+    forms: Sequence[Form],
+    channels: int,
+    n: int,
+    isa: Isa,
+    images: int,
+    out: tuple[int, int],
+    paired: bool = False,
+) -> Layer | None:
     """The layer by the form that is estimated to be the fastest; None if the windows term by term are.
 
     The number of images and the size of the outputs may be symbolic.
     """
-    if isa.small or channels < isa.f32 or n < isa.f32:
+    if isa.small or channels < isa.f32 or n < isa.f32 or (paired and channels % 2):
         return None
-    layers = tuple(Layer(form, channels, n, isa) for form in forms)
+    layers = tuple(Layer(form, channels, n, isa, paired) for form in forms)
     number: int = decided(_Choice(layers), images, *out)
     return layers[number] if number < len(layers) else None
 
@@ -87,7 +101,7 @@ class _Choice(Value):
             total, _, _ = tiles(layer.form, images, (height, width))
             costs.append(min((cycles for cycles, *_ in _candidates(layer, total)), default=inf))
         one = self.layers[0]
-        terms = Shape(images * height * width, one.n, WINDOW**2 * one.channels)
+        terms = Shape(images * height * width, one.n, WINDOW**2 * one.steps)
         costs.append(_WORTH * packed_cycles(terms, one.isa))
         return costs.index(min(costs))
 
@@ -95,7 +109,7 @@ class _Choice(Value):
 def _candidates(layer: Layer, total: int) -> Iterator[tuple[float, Tile, int]]:
     """Register tiles: the estimated cycles of the layer, and tiles of outputs in a block."""
     form, isa, channels, n = layer.form, layer.isa, layer.channels, layer.n
-    weights = 4 * form.places * channels * n
+    weights = 4 * form.places * layer.steps * n
     room = max(_BLOCK, weights // _OF_WEIGHTS)
     each = _FORWARD[form.outputs] * -(-channels // isa.f32) + _BACK[form.outputs] * -(-n // isa.f32)
     for mr, wide in register_tiles(isa, False):
@@ -105,8 +119,8 @@ def _candidates(layer: Layer, total: int) -> Iterator[tuple[float, Tile, int]]:
         cut = Columns(wide, padded=True) if isa.free_masks else columns(n, wide, isa)
         full, rest = divmod(n, width)
         last = 0 if not rest else wide if cut.padded else cut.tail
-        across = full * block_cycles(mr, wide, channels) + (block_cycles(mr, last, channels) if last else 0.0)
-        most = max(1, room // (4 * form.places * (channels + width)) // mr)
+        across = full * block_cycles(mr, wide, layer.steps) + (block_cycles(mr, last, layer.steps) if last else 0.0)
+        most = max(1, room // (4 * form.places * (layer.steps + width)) // mr)
         count = -(-steps // most)
         far = count * weights / _FAR_BYTES if weights > _NEAR else 0.0
         yield form.places * steps * across + total * each + far, Tile(mr, cut), -(-steps // count) * mr

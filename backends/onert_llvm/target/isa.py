@@ -57,7 +57,8 @@ class Isa(Value):
     products, `abi` the convention for calls where a triple leaves a choice, `doubles` whether whole
     registers of floats of 64 bits are computed by instructions, `small` whether memory is counted in kilobytes, so that
     what need not be kept for all steps at once is not, `products` how such processors multiply bytes, `lookup` what
-    tables of bytes are read by.
+    tables of bytes are read by, `bfloat` whether one instruction adds products of pairs of bfloat16 to
+    a float32.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Isa(Value):
     small: bool = False
     products: Products | None = None
     lookup: Lookup = Lookup.NONE
+    bfloat: bool = False
 
     @property
     def free_masks(self) -> bool:
@@ -120,6 +122,7 @@ code of kernels, which divide a few times in a work tile.
 """
 _VNNI = _WIDE + ",+avx512vnni"
 _VBMI = _VNNI + ",+avx512vbmi"
+_BFLOAT = _VBMI + ",+avx512bf16"
 _DOT = "+neon,+dotprod"
 
 
@@ -135,9 +138,35 @@ ISAS = (
     Isa("x86-64-v4", _LINUX_X86, "x86-64-v4", _WIDE, 64, 32, True, True, Dot.MADD, lookup=Lookup.SHUFFLE),
     Isa("x86-64-v4-vnni", _LINUX_X86, "x86-64-v4", _VNNI, 64, 32, True, True, Dot.VNNI, lookup=Lookup.SHUFFLE),
     Isa("x86-64-v4-vbmi", _LINUX_X86, "x86-64-v4", _VBMI, 64, 32, True, True, Dot.VNNI, lookup=Lookup.PERMUTE),
+    Isa(
+        "x86-64-v4-bf16",
+        _LINUX_X86,
+        "x86-64-v4",
+        _BFLOAT,
+        64,
+        32,
+        True,
+        True,
+        Dot.VNNI,
+        lookup=Lookup.PERMUTE,
+        bfloat=True,
+    ),
     Isa("i386", _LINUX_X86_32, "pentium4", "", 16, 8, False, False, Dot.MADD),
     Isa("aarch64", _LINUX_ARM, "generic", "+neon", 16, 32, True, False, Dot.MADD, lookup=Lookup.TABLE),
     Isa("aarch64-dotprod", _LINUX_ARM, "generic", _DOT, 16, 32, True, False, Dot.SDOT, lookup=Lookup.TABLE),
+    Isa(
+        "aarch64-bf16",
+        _LINUX_ARM,
+        "generic",
+        _DOT + ",+bf16",
+        16,
+        32,
+        True,
+        False,
+        Dot.SDOT,
+        lookup=Lookup.TABLE,
+        bfloat=True,
+    ),
     Isa("armv7", _LINUX_ARM32, "generic", "+neon", 16, 16, False, False, Dot.MADD),
     Isa("armv7-vfpv4", _LINUX_ARM32, "cortex-a7", "", 16, 16, True, False, Dot.MADD),
     _microcontroller("cortex-m0", _V6M, "cortex-m0", _ALIGNED, Products.BYTES),
@@ -168,16 +197,18 @@ _NEEDS = {
     "x86-64-v4": ("X86_V4",),
     "x86-64-v4-vnni": ("X86_V4", "AVX512VNNI"),
     "x86-64-v4-vbmi": ("X86_V4", "AVX512VNNI", "AVX512VBMI"),
+    "x86-64-v4-bf16": ("X86_V4", "AVX512VNNI", "AVX512VBMI", "AVX512BF16"),
     "aarch64": (),
     "aarch64-dotprod": ("ASIMDDP",),
+    "aarch64-bf16": ("ASIMDDP", "ASIMDBF16"),
 }
 _OLDER_NAMES = {"X86_V3": ("AVX2", "FMA3", "F16C"), "X86_V4": ("AVX512_SKX",)}
 
 
-def target(name: str) -> Isa:
+def target(name: str, precision: str = "exact") -> Isa:
     """The target of a name; `native` is the most able one that runs on this machine. BackendError for another name."""
     if name == "native":
-        return runnable()[-1]
+        return runnable(precision)[-1]
     found = next((isa for isa in ISAS if isa.name == name), None)
     if found is None:
         known = ", ".join(isa.name for isa in ISAS)
@@ -185,8 +216,11 @@ def target(name: str) -> Isa:
     return found
 
 
-def runnable() -> tuple[Isa, ...]:
-    """The targets whose code this machine can run, the most able last; BackendError on an unknown architecture."""
+def runnable(precision: str = "exact") -> tuple[Isa, ...]:
+    """The targets whose code this machine can run, the most able last; BackendError on an unknown architecture.
+
+    Those that have nothing but products of bfloat16 before others are left out where a precision does not use these.
+    """
     machine = platform.machine().lower()
     architecture = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}.get(machine)
     if architecture is None:
@@ -197,6 +231,7 @@ def runnable() -> tuple[Isa, ...]:
         for isa in ISAS
         if isa.triple.startswith(architecture)
         and isa.name in _NEEDS
+        and (precision == "bf16" or not isa.bfloat)
         and all(_has(features, need) for need in _NEEDS[isa.name])
     )
 

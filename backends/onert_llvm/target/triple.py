@@ -28,8 +28,15 @@ _X86 = Architecture(
     | _like("x86-64-v3-vnni", "x86-64-v3-vnni alderlake raptorlake gracemont")
     | _like("x86-64-v4", "x86-64-v4 skylake-avx512")
     | _like("x86-64-v4-vnni", "x86-64-v4-vnni cascadelake")
-    | _like("x86-64-v4-vbmi", "x86-64-v4-vbmi icelake-server sapphirerapids znver4 znver5"),
-    {"avx2": _AVX2, "fma": {"fma": True}, "avxvnni": {**_AVX2, "dot": Dot.AVX_VNNI}, "avx512bw": _AVX512},
+    | _like("x86-64-v4-vbmi", "x86-64-v4-vbmi icelake-server")
+    | _like("x86-64-v4-bf16", "x86-64-v4-bf16 sapphirerapids znver4 znver5"),
+    {
+        "avx2": _AVX2,
+        "fma": {"fma": True},
+        "avxvnni": {**_AVX2, "dot": Dot.AVX_VNNI},
+        "avx512bw": _AVX512,
+        "avx512bf16": {"bfloat": True},
+    },
     frozenset(["sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "lzcnt", "bmi", "bmi2", "f16c", "prefer-256-bit"]),
 )
 _X86_32 = Architecture(
@@ -43,8 +50,8 @@ _AARCH64 = Architecture(
     _like("aarch64", "generic cortex-a53 cortex-a57 cortex-a72 cortex-a73")
     | _like("aarch64-dotprod", "cortex-a55 cortex-a75 cortex-a76 cortex-a77 cortex-a78 cortex-x1 cortex-a510")
     | _like("aarch64-dotprod", "neoverse-n1 neoverse-n2 neoverse-v1 neoverse-v2 apple-m1 apple-m2"),
-    {"dotprod": {"dot": Dot.SDOT}},
-    frozenset(["lse", "rcpc", "crc", "fullfp16", "i8mm", "bf16"]),
+    {"dotprod": {"dot": Dot.SDOT}, "bf16": {"bfloat": True}},
+    frozenset(["lse", "rcpc", "crc", "fullfp16", "i8mm"]),
 )
 _ARM = Architecture(
     "armv7-unknown-linux-gnueabihf",
@@ -88,7 +95,7 @@ def choose(triple: str | None, cpu: str | None, features: str | None) -> Isa:
 
 
 def _native(triple: str | None) -> Isa:
-    isa = runnable()[-1]
+    isa = runnable("bf16")[-1]
     if triple is not None and _architecture(_normal(triple)) is not _architecture(isa.triple):
         raise BackendError(f"the processor native is a {isa.architecture}, which is not what {triple!r} names")
     return isa

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 from onert_llvm.irbuilder import F32, Kernel, Val, Var, View
 
+from .bfloat.terms import Terms, add_pairs, widened
+
 MOST_UNROLLED, MOST_TOGETHER = 12, 10
 """Terms of a sum that are written out where their number is known, with so many accumulators at most: beside more, the
 code generator loads what it has no registers for.
@@ -29,17 +31,18 @@ def multiply_add(
     split: int = 1,
     mask: Val | None = None,
     at_step: Callable[[Val], None] | None = None,
+    terms: Terms = Terms.FLOAT,
 ) -> None:
     """`acc[i][j] += rows[i][p] * panel[p, j]` for p below `depth`, in float32.
 
     With `split` > 1 so many sums are kept apart: with few rows they hide the latency of the additions. `mask` says
     which lanes of a row's last register may be read, all where it is None. `at_step(p)` is written before each step of
-    `split` terms.
+    `split` terms. Where `terms` are rounded to bfloat16, `depth` counts pairs; rows that are not have twice as many.
     """
     few = len(rows) * len(acc[0]) <= MOST_TOGETHER
     if depth.constant is not None and depth.constant <= MOST_UNROLLED and few and split == 1:
         for term in range(depth.constant):
-            _step(k, acc, rows, panel, k.index(term), mask)
+            _step(k, acc, rows, panel, k.index(term), mask, terms)
         return
     sums = [acc] + [[[k.var(k.zeros(F32, k.isa.f32)) for _ in row] for row in acc] for _ in range(split - 1)]
     whole = depth - depth % split if split > 1 else depth
@@ -47,21 +50,51 @@ def multiply_add(
         if at_step is not None:
             at_step(p)
         for s, part in enumerate(sums):
-            _step(k, part, rows, panel, p + s, mask)
+            _step(k, part, rows, panel, p + s, mask, terms)
     if split == 1:
         return
     with k.loop(depth, whole) as p:
-        _step(k, acc, rows, panel, p, mask)
+        _step(k, acc, rows, panel, p, mask, terms)
     for part in sums[1:]:
         for row, extra in zip(acc, part, strict=True):
             for x, y in zip(row, extra, strict=True):
                 x.set(x.get() + y.get())
 
 
-def _step(k: Kernel, acc: Accumulators, rows: Sequence[View], panel: View, p: Val, mask: Val | None) -> None:
+def add_odd(k: Kernel, acc: Accumulators, rows: Sequence[View], panel: View, depth: Val) -> None:
+    """The last of an odd number of terms, where the right side alone is pairs of bfloat16."""
+    with k.when((depth % 2).ne(0)):
+        b = [widened(x)[0] for x in _registers(k, acc, panel, depth // 2, None)]
+        for row, sums in zip(rows, acc, strict=True):
+            _add(k, row[depth - 1], b, sums)
+
+
+def _registers(k: Kernel, acc: Accumulators, panel: View, p: Val, mask: Val | None) -> list[Val]:
+    """The registers of columns of a term."""
     lanes, last = k.isa.f32, len(acc[0]) - 1
-    b = [panel[p, j * lanes].load(lanes, mask if j == last else None) for j in range(last + 1)]
+    return [panel[p, j * lanes].load(lanes, mask if j == last else None) for j in range(last + 1)]
+
+
+def _add(k: Kernel, place: View, b: Sequence[Val], sums: Sequence[Var]) -> None:
+    a = place.load().splat(k.isa.f32)
+    for bj, x in zip(b, sums, strict=True):
+        x.set(k.fma(a, bj, x.get()))
+
+
+def _step(
+    k: Kernel, acc: Accumulators, rows: Sequence[View], panel: View, p: Val, mask: Val | None, terms: Terms
+) -> None:
+    b = _registers(k, acc, panel, p, mask)
+    if terms is Terms.WIDENED:
+        both = [widened(x) for x in b]
+        for row, sums in zip(rows, acc, strict=True):
+            for i in range(2):
+                _add(k, row[p * 2 + i], [pair[i] for pair in both], sums)
+        return
     for row, sums in zip(rows, acc, strict=True):
-        a = row[p].load().splat(lanes)
+        if terms is Terms.FLOAT:
+            _add(k, row[p], b, sums)
+            continue
+        a = row[p].load().splat(k.isa.f32)
         for bj, x in zip(b, sums, strict=True):
-            x.set(k.fma(a, bj, x.get()))
+            x.set(add_pairs(k, a, bj, x.get()))

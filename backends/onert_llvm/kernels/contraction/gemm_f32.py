@@ -16,9 +16,10 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, Kernel, Val, View
 
+from .bfloat.terms import Terms
 from .epilogue import PLAIN, Epilogue
 from .exact_terms import without_absent_terms
-from .float_microkernel import Accumulators, multiply_add
+from .float_microkernel import Accumulators, add_odd, multiply_add
 from .implicit_im2col import SLOTS as WINDOW
 from .implicit_im2col import each_tap, origin, origins
 from .register_tile import SLOTS, Block, Tile, each_block
@@ -27,11 +28,15 @@ from .store_tile_f32 import finish
 
 @frozen
 class GemmF32(Value):
-    """A product with the rows of A `lda` elements apart, those of C `ldc`."""
+    """A product with the rows of A `lda` elements apart, those of C `ldc`.
+
+    Where both sides are pairs of bfloat16 `k` counts these, where B alone is it counts terms.
+    """
 
     tile: Tile
     epilogue: Epilogue = PLAIN
     packed: bool = True
+    terms: Terms = Terms.FLOAT
 
     name = "gemm_f32"
 
@@ -43,8 +48,11 @@ class GemmF32(Value):
         def product(block: Block, acc: Accumulators) -> None:
             a = task.view("a", F32, task.i64("lda"), 1)
             panel = k.view(block.panel, F32, block.width if self.packed else task.i64("n"), 1)
-            rows = block.rows(a)
-            multiply_add(k, acc, rows, panel, task.i64("k"), self.tile.split, at_step=block.fetch)
+            rows, depth, wide = block.rows(a), task.i64("k"), self.terms is Terms.WIDENED
+            steps = depth // 2 if wide else depth
+            multiply_add(k, acc, rows, panel, steps, self.tile.split, at_step=block.fetch, terms=self.terms)
+            if wide:
+                add_odd(k, acc, rows, panel, depth)
 
         each_block(k, task, begin, end, self.tile, lambda block: finish(k, task, block, self.epilogue, product))
 
@@ -55,13 +63,14 @@ class ConvF32(Value):
 
     Rows are the output's pixels through all images, `k` is the input's channels; the weights are packed tap by tap.
     With `exact`, what is not finite reaches only sums that it is a term of: none through pixels outside of the picture,
-    or through packed weights that are `ABSENT`.
+    or through packed weights that are `ABSENT`. Of pairs of bfloat16 `k` counts these.
     """
 
     tile: Tile
     epilogue: Epilogue = PLAIN
     packed: bool = True
     exact: bool = False
+    terms: Terms = Terms.FLOAT
 
     name = "conv_f32"
 
@@ -78,7 +87,15 @@ class ConvF32(Value):
             with each_tap(k, task, windows, F32) as (tap, pixels):
                 done = tap * depth
                 multiply_add(
-                    k, acc, pixels, panels[tap], depth, self.tile.split, at_step=lambda p: block.fetch(done + p)
+                    k,
+                    acc,
+                    pixels,
+                    panels[tap],
+                    depth,
+                    self.tile.split,
+                    None,
+                    lambda p: block.fetch(done + p),
+                    self.terms,
                 )
             if self.exact:
                 here = partial(terms, block, panels)

@@ -20,6 +20,7 @@ from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.cost_model import Shape, product_tile, row_work
 from onert_llvm.schedule.weight_packing import panels
 
+from .bfloat.layers import terms
 from .epilogue import tail
 from .float_conv_fc import multiply, product
 
@@ -51,7 +52,8 @@ def _packed(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: i
     depth, n = w.shape
     m = math.prod(lowering.shape(x)) // depth
     after = tail(lowering, operations, Activation.NONE, None, n)
-    multiply(lowering, operations[0], x, depth, product(lowering, m, w[None]), after)
+    found = product(lowering, m, w[None], kind=terms(lowering, m, depth, w))
+    multiply(lowering, operations[0], x, depth, found, after)
 
 
 def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: int, y: int) -> None:

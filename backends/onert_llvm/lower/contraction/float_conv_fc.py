@@ -14,6 +14,7 @@ from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Access, Pointer, Slot
+from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Lines
 from onert_llvm.kernels.contraction.epilogue import ACC
 from onert_llvm.kernels.contraction.exact_terms import ABSENT
@@ -22,9 +23,11 @@ from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.lower.strided_copy import move, operand, side
+from onert_llvm.schedule.bfloat_packing import pack_bfloat
 from onert_llvm.schedule.cost_model import Shape, Work, line_tile, product_tile, row_work
 from onert_llvm.schedule.weight_packing import pack_f32, panel_bytes_f32, panels
 
+from .bfloat.layers import rounded_rows, rounded_windows, terms
 from .conv_geometry import Plane, plane
 from .epilogue import Tail, Windows, tail
 from .winograd import layers as winograd
@@ -65,16 +68,25 @@ class Product(Value):
     panels: int
     slots: dict[str, Slot]
     accesses: tuple[Access, ...] = ()
+    terms: Terms = Terms.FLOAT
 
 
-def product(lowering: Lowering, m: int, weights: Array, code: Hashable = None, tile: Tile | None = None) -> Product:
+def product(
+    lowering: Lowering,
+    m: int,
+    weights: Array,
+    code: Hashable = None,
+    tile: Tile | None = None,
+    kind: Terms = Terms.FLOAT,
+) -> Product:
     """The schedule for `weights[taps, k, n]` and their packed form, with the best tile for `code` if none is given."""
     taps, depth, n = weights.shape
-    tile = tile or lowering.tile((GemmF32, code), Shape(m, n, taps * depth))
+    pack, depth = (pack_f32, depth) if kind is Terms.FLOAT else (pack_bfloat, (depth + 1) // 2)
+    tile = tile or lowering.tile((GemmF32, code, kind), Shape(m, n, taps * depth))
     count = panels(n, tile.columns, lowering.isa)
     work = row_work(Shape(m, n, taps * depth), tile, count, taps * depth * 4, lowering.threads)
     slots: dict[str, Slot] = {
-        "b": lowering.packed(weights, tile.columns, pack_f32),
+        "b": lowering.packed(weights, tile.columns, pack),
         "m": m,
         "n": n,
         "mc": work.mc,
@@ -82,7 +94,7 @@ def product(lowering: Lowering, m: int, weights: Array, code: Hashable = None, t
         "panel_bytes": panel_bytes_f32(taps, depth, tile.columns, lowering.isa),
         "ldc": n,
     }
-    return Product(tile, work, m, n, count, slots)
+    return Product(tile, work, m, n, count, slots, terms=kind)
 
 
 def loose_product(lowering: Lowering, at: int, m: int, weight: int, depth: int) -> Product:
@@ -152,12 +164,13 @@ def convolve_constant(
     if geometry.lined(c) and not infinite:
         _along_lines(lowering, windows, filters, ldc, holes)
         return
-    if not holes and winograd.lowered(lowering, windows, filters, ldc):
+    kind = Terms.FLOAT if holes else terms(lowering, geometry.rows, c, filters, geometry.pointwise)
+    if not holes and winograd.lowered(lowering, windows, filters, ldc, kind):
         return
     if infinite and not holes:
         filters = present(filters)
     code = (geometry.pointwise, after.shared(geometry.taps * c).epilogue, holes or infinite)
-    found = product(lowering, geometry.rows, filters.transpose(1, 2, 3, 0).reshape(-1, c, n), code)
+    found = product(lowering, geometry.rows, filters.transpose(1, 2, 3, 0).reshape(-1, c, n), code, kind=kind)
     found = evolve(found, slots={**found.slots, "ldc": ldc})
     _convolve(lowering, windows, c, found, holes or infinite)
 
@@ -204,20 +217,23 @@ def _along_lines(lowering: Lowering, windows: Windows, filters: Array, ldc: int,
 
 def _convolve(lowering: Lowering, windows: Windows, c: int, found: Product, exact: bool) -> None:
     """A convolution of `c` channels: a plain product, or windows gathered tap by tap."""
-    geometry, packed = windows.geometry, not found.accesses
-    after = windows.after.shared(geometry.taps * c)
+    touched, flops = found.accesses, 2 * windows.geometry.rows * windows.geometry.taps * c * found.n
+    after, packed = windows.after.shared(windows.geometry.taps * c), not found.accesses
+    if found.terms is Terms.PAIRED:
+        windows, made = rounded_windows(lowering, windows, c)
+        touched, c = (made,), windows.geometry.channels
+    geometry = windows.geometry
     slots, tiles = {**after.slots, **found.slots, "c": after.place}, found.work.tiles
     algorithm: Algorithm
     if geometry.pointwise and not exact:
-        algorithm = GemmF32(found.tile, after.epilogue, packed)
+        algorithm = GemmF32(found.tile, after.epilogue, packed, found.terms)
         slots |= {"a": windows.source, "k": c, "lda": geometry.channels}
     else:
         slots |= geometry.slots | {"input": windows.source, "zero": lowering.constant(np.zeros(c, np.float32))}
-        algorithm = ConvF32(found.tile, after.epilogue, packed, exact)
+        algorithm = ConvF32(found.tile, after.epilogue, packed, exact, found.terms)
         slots["k"] = c
-    flops = 2 * geometry.rows * geometry.taps * c * found.n
-    reads, touched = (*windows.reads, *after.reads), (*found.accesses, *after.accesses)
-    lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched)
+    reads = (*windows.reads, *after.reads)
+    lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, (*touched, *after.accesses))
 
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -230,8 +246,10 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     m = math.prod(lowering.shape(x)) // depth
     after = tail(lowering, operations, op.activation, bias, n)
     if lowering.subgraph.operands[weight].is_constant:
-        code = (True, after.shared(depth).epilogue)
-        found = product(lowering, m, lowering.elements(weight).T[None], code)
+        weights = lowering.elements(weight).T
+        found = product(
+            lowering, m, weights[None], (True, after.shared(depth).epilogue), kind=terms(lowering, m, depth, weights)
+        )
     else:
         found = loose_product(lowering, operations[0], m, weight, depth)
     multiply(lowering, operations[0], x, depth, found, after)
@@ -239,10 +257,12 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
 
 def multiply(lowering: Lowering, at: int, x: int, depth: int, found: Product, after: Tail) -> None:
     """The rows of `x`, `depth` elements each, times a matrix."""
-    after = after.shared(depth)
+    after, flops, touched, reads = after.shared(depth), 2 * found.m * found.n * depth, found.accesses, (x, *after.reads)
+    source = lowering.operand(x)
+    if found.terms is Terms.PAIRED:
+        made = rounded_rows(lowering, at, source, (found.m, depth, depth), (x,))
+        source, depth, touched, reads = made.pointer, (depth + 1) // 2, (made,), after.reads
     slots: dict[str, Slot] = {**found.slots, **after.slots}
-    slots |= {"c": after.place, "a": lowering.operand(x), "k": depth, "lda": depth}
-    algorithm = GemmF32(found.tile, after.epilogue, not found.accesses)
-    flops = 2 * found.m * found.n * depth
-    reads = (x, *after.reads)
-    lowering.emit(at, algorithm, slots, found.work.tiles, reads, after.writes, flops, accesses=found.accesses)
+    slots |= {"c": after.place, "a": source, "k": depth, "lda": depth}
+    algorithm = GemmF32(found.tile, after.epilogue, not found.accesses, found.terms)
+    lowering.emit(at, algorithm, slots, found.work.tiles, reads, after.writes, flops, accesses=touched)

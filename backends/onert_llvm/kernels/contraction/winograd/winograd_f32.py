@@ -14,8 +14,9 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
-from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, Var, View
+from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, Var, View
 from onert_llvm.kernels.arithmetic.expression import is_little
+from onert_llvm.kernels.contraction.bfloat.terms import Terms, one_of, rounded
 from onert_llvm.kernels.contraction.epilogue import PLAIN, RESIDUAL, Epilogue, row_windows
 from onert_llvm.kernels.contraction.float_microkernel import accumulators, multiply_add
 from onert_llvm.kernels.contraction.register_tile import LINE, Panel, Tile, each_panel
@@ -37,10 +38,10 @@ _APART = LINE // 4
 """Elements between what is transformed of one tile and of the next, so that these do not lie in one set of a cache."""
 
 
-def room(form: Form, tile: Tile, block: int, channels: int, lanes: int) -> int:
-    """Bytes that a block of tiles takes."""
+def room(form: Form, tile: Tile, block: int, steps: int, lanes: int) -> int:
+    """Bytes that a block of tiles takes, with sums of so many terms, or pairs of them."""
     width = tile.columns.widest * lanes
-    return 4 * block * (form.places * (channels + width) + 2 * _APART)
+    return 4 * block * (form.places * (steps + width) + 2 * _APART)
 
 
 @frozen(eq=False)
@@ -59,12 +60,14 @@ class WinogradF32(Value):
 
     Weights are packed by `pack_winograd`. Work tile t is block t // groups of the tiles by group t % groups of panels;
     the last block takes tiles of the one before once more where it had fewer than the register tile has rows. What is
-    not finite reaches only results in whose window it is: others that it has spoilt are computed again.
+    not finite reaches only results in whose window it is: others that it has spoilt are computed again. Where `terms`
+    are pairs of bfloat16, transforms are rounded and their sums are not.
     """
 
     form: Form
     tile: Tile
     epilogue: Epilogue = PLAIN
+    terms: Terms = Terms.FLOAT
 
     @property
     def name(self) -> str:
@@ -78,7 +81,7 @@ class WinogradF32(Value):
         piece = ((begin + 1) * task.i64("pieces") - 1) // task.i64("tiles")
         place = task.view("rooms", I8, task.i64("room"))[piece].address
         width = self.tile.columns.widest * k.isa.f32
-        terms = k.view(place, F32, task.i64("k") * self.form.places + _APART, 1)
+        terms = k.view(place, F32, self._steps(task) * self.form.places + _APART, 1)
         sums = k.view(terms[task.i64("block")].address, F32, width * self.form.places + _APART, 1)
         with k.loop(end, begin) as t:
             rest, group = task.i64("total"), t % task.i64("groups") * task.i64("group")
@@ -94,6 +97,10 @@ class WinogradF32(Value):
                         self._results(k, task, panel, at, sums[at.number])
 
                 each_panel(k, task, self.tile, number, columns)
+
+    def _steps(self, task: Task) -> Val:
+        """Terms of a sum: channels, or pairs of them."""
+        return task.i64("k") if self.terms is Terms.FLOAT else task.i64("k") // 2
 
     @contextmanager
     def _each(self, k: Kernel, task: Task, first: Val, count: Val) -> Iterator[_Place]:
@@ -137,11 +144,11 @@ class WinogradF32(Value):
         with k.loop(task.i64("k"), step=lanes, nonempty=True) as channel:
             here = channel.min(task.i64("k") - lanes)
             columns = [transform(k, self.form.picture, [pixels[i][j][here].load(lanes) for i in size]) for j in size]
-            place = terms[here]
-            target = k.view(place.address, F32, 1)
+            paired = self.terms is Terms.PAIRED
+            target = k.view(terms.address, I16 if paired else F32, 1)[here]
             for i in size:
                 for value in transform(k, self.form.picture, [columns[j][i] for j in size]):
-                    target.store(value)
+                    target.store(rounded(k, value) if paired else value)
                     target = target.after(task.i64("k"))
 
     def _products(self, k: Kernel, task: Task, panel: Panel, count: Val, terms: View, sums: View) -> None:
@@ -149,7 +156,7 @@ class WinogradF32(Value):
 
         At every step along k a line of the next place's weights is fetched into the cache.
         """
-        lanes, mr, depth = k.isa.f32, self.tile.mr, task.i64("k")
+        lanes, mr, depth = k.isa.f32, self.tile.mr, self._steps(task)
         width = self.tile.columns.widest * lanes
         weights = k.view(panel.address, F32, depth * panel.width, panel.width, 1)
         with k.loop(self.form.places) as place:
@@ -165,7 +172,9 @@ class WinogradF32(Value):
                     out.append(out[-1].after(sums.strides[0]))
                 done = step // mr * depth
                 acc = accumulators(k, [k.zeros(F32, lanes)] * panel.vectors, mr)
-                multiply_add(k, acc, rows, own, depth, at_step=lambda p: k.prefetch(following[done + p]))
+                multiply_add(
+                    k, acc, rows, own, depth, at_step=lambda p: k.prefetch(following[done + p]), terms=self.terms
+                )
                 for row, values in zip(out, acc, strict=True):
                     for j, value in enumerate(values):
                         row[j * lanes].store(value.get())
@@ -219,9 +228,9 @@ class WinogradF32(Value):
             weights = k.view(panel.address, F32, panel.width, 1)
             source = task.view("input", F32, task.i64("image"), task.i64("row"), task.i64("pixel"), 1)
             with k.loop(task.i64("k")) as channel:
-                self._window(
-                    k, k.view(weights[channel].address, F32, 1)[j * lanes], task.i64("k") * panel.width, windows
-                )
+                own = weights[channel if self.terms is Terms.FLOAT else channel // 2]
+                apart = self._steps(task) * panel.width
+                self._window(k, k.view(own.address, F32, 1)[j * lanes], apart, channel, windows)
                 with k.loop(outputs) as oy, k.loop(outputs) as ox, k.loop(WINDOW) as ky, k.loop(WINDOW) as kx:
                     y = at.y - task.i64("pad_h") + oy + ky
                     x = at.x - task.i64("pad_w") + ox + kx
@@ -232,12 +241,13 @@ class WinogradF32(Value):
             for i, value in enumerate(values):
                 value.set(found[0, i].load(lanes))
 
-    def _window(self, k: Kernel, weights: View, apart: Val, windows: View) -> None:
+    def _window(self, k: Kernel, weights: View, apart: Val, channel: Val, windows: View) -> None:
         """The windows of a register of columns, from what they were transformed to."""
         lanes, size = k.isa.f32, range(self.form.points)
         place, loaded = weights, []
         for _ in range(self.form.places):
-            loaded.append(place.load(lanes))
+            found = place.load(lanes)
+            loaded.append(found if self.terms is Terms.FLOAT else one_of(found, channel))
             place = place.after(apart)
         columns = [transform(k, self.form.window, [loaded[i * self.form.points + j] for i in size]) for j in size]
         for i in range(WINDOW):

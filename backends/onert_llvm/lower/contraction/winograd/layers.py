@@ -8,51 +8,57 @@ import numpy as np
 
 from onert.ir import Array
 from onert_llvm.command.command import Slot, pieces
+from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.kernels.contraction.winograd.form import WINDOW, Form
 from onert_llvm.kernels.contraction.winograd.winograd_f32 import WinogradF32, room
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.epilogue import Windows
+from onert_llvm.schedule.bfloat_packing import PackBfloatWinograd
 from onert_llvm.schedule.weight_packing import PackWinograd, panel_bytes_f32, panels
 from onert_llvm.schedule.winograd import MOST_PIECES, blocks, chosen, tiles
 
-FORMS = {"exact": (Form(2),), "fast": (Form(2), Form(4))}
+FORMS = {"exact": (Form(2),), "fast": (Form(2), Form(4)), "bf16": (Form(2),)}
 """What a precision allows. Results of F(2x2, 3x3) are nearer to the true ones than sums of all terms are, those of
 F(4x4, 3x3) ten times as far as these: up to 1.5e-5 of their range.
 """
 
 
-def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int) -> bool:
-    """Write the commands of a convolution with constant filters `[n, 3, 3, channels]`; False if others are better."""
+def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind: Terms) -> bool:
+    """Write the commands of a convolution with constant filters `[n, 3, 3, channels]`; False if others are better.
+
+    `kind` is what sums are of.
+    """
     geometry = windows.geometry
     n, *window, channels = filters.shape
     if window != [WINDOW, WINDOW] or geometry.stride != (1, 1) or geometry.dilation != (1, 1):
         return False
     forms = FORMS[lowering.settings.precision]
-    layer = chosen(forms, channels, n, lowering.isa, geometry.images, geometry.out)
+    paired = kind is Terms.PAIRED and channels % 2 == 0
+    layer = chosen(forms, channels, n, lowering.isa, geometry.images, geometry.out, paired)
     if layer is None or not recoverable(filters):
         return False
     form, (total, down, across) = layer.form, tiles(layer.form, geometry.images, geometry.out)
     after = windows.after.shared(WINDOW**2 * channels)
-    code = (WinogradF32, form, after.epilogue)
+    code = (WinogradF32, form, after.epilogue, paired)
     cut = blocks(layer, total, lowering.threads, lowering.tiles(code))
     lowering.has_code(code, cut.tile)
     count = panels(n, cut.tile.columns, lowering.isa)
     groups = -(-count // cut.group)
     work = -(-total // cut.block) * groups
     parts = pieces(work, lowering.threads, MOST_PIECES)
-    size = room(form, cut.tile, cut.block, channels, lowering.isa.f32)
+    size = room(form, cut.tile, cut.block, layer.steps, lowering.isa.f32)
     (rooms,) = lowering.scratch(parts * size)
-    algorithm = WinogradF32(form, cut.tile, after.epilogue)
+    algorithm = WinogradF32(form, cut.tile, after.epilogue, Terms.PAIRED if paired else Terms.FLOAT)
     slots: dict[str, Slot] = {
         **geometry.slots,
         **after.slots,
-        "b": lowering.packed(filters, cut.tile.columns, PackWinograd(form)),
+        "b": lowering.packed(filters, cut.tile.columns, PackBfloatWinograd(form) if paired else PackWinograd(form)),
         "c": after.place,
         "n": n,
         "k": channels,
         "ldc": ldc,
         "panels": count,
-        "panel_bytes": panel_bytes_f32(form.places, channels, cut.tile.columns, lowering.isa),
+        "panel_bytes": panel_bytes_f32(form.places, layer.steps, cut.tile.columns, lowering.isa),
         "input": windows.source,
         "zero": lowering.constant(np.zeros(channels, np.float32)),
         "down": down,

@@ -1,0 +1,1 @@
+"""Products of numbers rounded to bfloat16."""

@@ -1,0 +1,60 @@
+"""Products of numbers rounded to bfloat16, added in float32.
+
+Two neighbours along k lie together as one element of 32 bits, the first lower, so that packed panels, rows and tiles
+are those of float32 with half as many terms.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from onert_llvm.irbuilder import BF16, F32, I16, I32, Kernel, Val, intrinsic, vec
+
+
+class Terms(Enum):
+    """What the terms of a sum are products of.
+
+    `PAIRED`: both sides are pairs of bfloat16, which one instruction of the target multiplies and adds. `WIDENED`: the
+    right side alone is, and is widened to float32: so few bytes that this takes no time.
+    """
+
+    FLOAT = "float"
+    PAIRED = "paired"
+    WIDENED = "widened"
+
+
+_DOT = {4: "llvm.aarch64.neon.bfdot.v4f32.v8bf16", 16: "llvm.x86.avx512bf16.dpbf16ps.512"}
+"""By the lanes of a register of sums."""
+
+_UPPER = -(1 << 16)
+
+
+def add_pairs(k: Kernel, a: Val, b: Val, total: Val) -> Val:
+    """`total` plus the products of two registers of pairs."""
+    pairs = vec(BF16, 2 * total.lanes)
+    return intrinsic(k.b, _DOT[total.lanes], total.type, total, a.bits(pairs), b.bits(pairs))
+
+
+def widened(pairs: Val) -> tuple[Val, Val]:
+    """The first and the second of each pair in float32."""
+    words, t = pairs.bits(vec(I32, pairs.lanes)), vec(F32, pairs.lanes)
+    return (words << 16).bits(t), (words & _UPPER).bits(t)
+
+
+def one_of(pairs: Val, at: Val) -> Val:
+    """The first of each pair in float32 where `at` is even, else the second."""
+    words = pairs.bits(vec(I32, pairs.lanes)) << ((at + 1) % 2 * 16).cast(I32).splat(pairs.lanes)
+    return (words & _UPPER).bits(vec(F32, pairs.lanes))
+
+
+def rounded(k: Kernel, x: Val) -> Val:
+    """A register of float32 as bfloat16, the nearest, halves to even: 16 bits a lane.
+
+    Where the target has an instruction for that, numbers below 2**-126 become 0.
+    """
+    if k.isa.bfloat:
+        return x.cast(BF16).bits(vec(I16, x.lanes))
+    words = x.bits(vec(I32, x.lanes))
+    upper = words.lshr(words.like(16))
+    nearest = (words + (upper & 1) + 0x7FFF).lshr(words.like(16))
+    return x.unordered(x).select(upper | 0x40, nearest).cast(I16)

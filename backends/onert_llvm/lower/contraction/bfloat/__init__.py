@@ -1,0 +1,1 @@
+"""Products of bfloat16 to commands."""

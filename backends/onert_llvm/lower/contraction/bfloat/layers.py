@@ -1,0 +1,58 @@
+"""Products of bfloat16, which `precision="bf16"` allows: where they are taken, and how rows of floats become pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from onert.ir import Array
+from onert_llvm.command.command import Access, Pointer, Slot
+from onert_llvm.kernels.contraction.bfloat.round_rows import RoundRows
+from onert_llvm.kernels.contraction.bfloat.terms import Terms
+from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.epilogue import Windows
+from onert_llvm.schedule.bfloat_packing import roundable
+
+FEW_ROWS = 4
+"""With fewer rows than so many, a product takes as long as its weights take to read: these alone are rounded."""
+
+_TOGETHER = 1 << 12
+"""Elements that are rounded as one piece."""
+
+
+def terms(lowering: Lowering, m: int, depth: int, weights: Array, pointwise: bool = True) -> Terms:
+    """What `m` rows of `depth` elements times constant weights are products of, by the precision that was chosen."""
+    isa = lowering.isa
+    if lowering.settings.precision != "bf16" or isa.small:
+        return Terms.FLOAT
+    few = pointwise and m < FEW_ROWS
+    if not (few or isa.bfloat) or (few and depth == 1) or not roundable(weights):
+        return Terms.FLOAT
+    return Terms.WIDENED if few else Terms.PAIRED
+
+
+def rounded_windows(lowering: Lowering, windows: Windows, channels: int) -> tuple[Windows, Access]:
+    """The same windows over pixels of so many channels as pairs of bfloat16, and the memory that has these."""
+    geometry = windows.geometry
+    pixels = geometry.images * geometry.size[0] * geometry.size[1]
+    made = rounded_rows(
+        lowering, windows.operation, windows.source, (pixels, channels, geometry.channels), windows.reads
+    )
+    paired = evolve(geometry, channels=(channels + 1) // 2)
+    return evolve(windows, geometry=paired, source=made.pointer, reads=()), made
+
+
+def rounded_rows(
+    lowering: Lowering, at: int, source: Pointer, shape: tuple[int, int, int], reads: Sequence[int]
+) -> Access:
+    """Rows of floats as rows of pairs, in scratch memory: how many, their elements, and how far they are apart."""
+    rows, size, pitch = shape
+    (made,) = lowering.scratch(rows * ((size + 1) // 2) * 4)
+    total, group = (rows - 1) * pitch + size, max(1, _TOGETHER // size)
+    if size == pitch and size % 2 == 0:
+        rows, size, pitch, group = -(-total // _TOGETHER), _TOGETHER, _TOGETHER, 1
+    slots: dict[str, Slot] = {"x": source, "out": made.pointer}
+    slots |= {"rows": rows, "size": size, "pitch": pitch, "total": total, "group": group}
+    lowering.emit(at, RoundRows(), slots, -(-rows // group), reads, (), 0, (made,))
+    return evolve(made, write=False)

@@ -1,0 +1,60 @@
+"""Weights rounded to bfloat16, packed in pairs along k."""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+
+from onert.ir import Array
+from onert.ir.value import Value
+from onert_llvm.kernels.contraction.register_tile import Columns
+from onert_llvm.kernels.contraction.winograd.form import Form
+from onert_llvm.target.isa import Isa
+
+from .weight_packing import PackWinograd, pack_f32, panels_f32
+
+LARGEST = np.uint32(0x7F7F7FFF).view(np.float32)
+"""The largest float32 that the nearest bfloat16 of is finite."""
+
+
+def pairs(weights: Array) -> Array:
+    """Finite `weights[..., k, n]` of float32 as `[..., ceil(k / 2), n]`: the nearest bfloat16, halves to even, of two
+    neighbours along k in the 32 bits of one element, the first lower.
+    """
+    words = np.ascontiguousarray(weights, np.float32).view(np.uint32)
+    found = words[..., 0::2, :] + (((words[..., 0::2, :] >> 16) & 1) + np.uint32(0x7FFF))
+    found >>= 16
+    second = words[..., 1::2, :]
+    found[..., : second.shape[-2], :] |= (second + (((second >> 16) & 1) + np.uint32(0x7FFF))) & np.uint32(0xFFFF0000)
+    out: Array = found.view(np.float32)
+    return out
+
+
+def pack_bfloat(weights: Array, columns: Columns, isa: Isa) -> Array:
+    """Panels of the pairs of `weights[taps, k, n]`: `[taps, ceil(k / 2), width]`."""
+    return pack_f32(pairs(weights), columns, isa)
+
+
+@frozen
+class PackBfloatWinograd(Value):
+    """Filters `[n, 3, 3, channels]`, of which there is an even number, transformed for a form and then rounded: panels
+    of `[places, channels / 2, width]` pairs.
+    """
+
+    form: Form
+
+    def __call__(self, filters: Array, columns: Columns, isa: Isa) -> Array:
+        n, _, _, channels = filters.shape
+        points, pack = self.form.points, PackWinograd(self.form)
+        packed, parts = panels_f32(self.form.places * channels // 2, n, columns, isa)
+        for first, part in parts:
+            width = part.shape[1]
+            found = np.empty((points, points, channels, width), np.float32)
+            pack.transform(filters, first, found)
+            part[:] = pairs(found).reshape(-1, width)
+        return packed
+
+
+def roundable(weights: Array) -> bool:
+    """Whether all weights are finite when they are rounded."""
+    return bool(-LARGEST <= weights.min(initial=0) and weights.max(initial=0) <= LARGEST)  # false where any is NaN

@@ -1,0 +1,203 @@
+"""Products of numbers rounded to bfloat16 stay within their bound, on every target and between guard pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from onert.ir import DType, Subgraph, TensorType
+from onert.ir.builder import Builder
+from onert.ir.ops.arithmetic.window import Padding
+from onert.ir.ops.contraction.conv import Conv2D
+from onert.ir.ops.contraction.fully_connected import FullyConnected
+from onert.ir.ops.contraction.matmul import BatchMatMul
+from onert_llvm.codegen.kernel_abi import KernelSpec
+from onert_llvm.kernels.contraction.bfloat.round_rows import RoundRows
+from onert_llvm.kernels.contraction.bfloat.terms import Terms
+from onert_llvm.lower.contraction import float_conv_fc
+from onert_llvm.lower.contraction.winograd import layers as winograd_layers
+from onert_llvm.schedule import winograd
+from onert_llvm.schedule.bfloat_packing import pairs, roundable
+from onert_llvm.target.isa import Isa, runnable
+
+from .harness import Array, guarded, run
+from .natively import by_meaning, natively, same
+
+ISAS = pytest.mark.parametrize("isa", runnable("bf16"), ids=lambda isa: isa.name)
+ABLE = pytest.mark.parametrize("isa", [i for i in runnable("bf16") if i.bfloat], ids=lambda isa: isa.name)
+BOUND = {Terms.FLOAT: 2.0**-20, Terms.WIDENED: 2.0**-8, Terms.PAIRED: 2.0**-7}
+"""In parts of the sum of the magnitudes of all products: what documentation promises."""
+WINOGRAD = 1e-2
+"""In parts of the range of results."""
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[Terms]:
+    """What the terms of the layers were that were lowered."""
+    found: list[Terms] = []
+    real = float_conv_fc.product
+
+    def product(*args: object, **named: object) -> object:
+        made = real(*args, **named)  # type: ignore[arg-type]
+        found.append(made.terms)
+        return made
+
+    monkeypatch.setattr(float_conv_fc, "product", product)
+    return found
+
+
+def _numbers(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape, np.float32)
+
+
+def _layer(op: FullyConnected | Conv2D | BatchMatMul, x: Array, weights: Array) -> Subgraph:
+    b = Builder()
+    return b.subgraph([b.add(op, b.input(TensorType(DType.FLOAT32, x.shape)), b.constant(weights))])
+
+
+def _near(op: FullyConnected | Conv2D, x: Array, weights: Array, isa: Isa, taken: Sequence[Terms]) -> None:
+    """Each result differs from the true one by what the terms that were taken allow; threads change nothing."""
+    subgraph = _layer(op, x, weights)
+    (expected,) = by_meaning(subgraph, [x])
+    (magnitudes,) = by_meaning(_layer(op, abs(x), abs(weights)), [abs(x)])
+    found = [natively(subgraph, [x], isa, threads, precision="bf16")[0] for threads in (1, 3)]
+    room = max(BOUND[terms] for terms in taken)
+    assert (abs(found[0] - expected) <= room * magnitudes).all()
+    for answer in found[1:]:
+        np.testing.assert_array_equal(answer, found[0])
+
+
+@ISAS
+@pytest.mark.parametrize(("rows", "depth", "n"), [(1, 65, 40), (3, 2, 200)])
+def test_of_few_rows_the_weights_alone_are_rounded(isa: Isa, taken: list[Terms], rows: int, depth: int, n: int) -> None:
+    _near(FullyConnected(), _numbers(rows, depth), _numbers(n, depth, seed=1), isa, taken)
+    assert set(taken) == {Terms.WIDENED}
+
+
+@ABLE
+@pytest.mark.parametrize(("rows", "depth", "n"), [(5, 64, 17), (6, 33, 130), (70, 1, 16)])
+def test_fully_connected_layers_stay_within_the_bound(
+    isa: Isa, taken: list[Terms], rows: int, depth: int, n: int
+) -> None:
+    _near(FullyConnected(), _numbers(rows, depth), _numbers(n, depth, seed=1), isa, taken)
+    assert set(taken) == {Terms.PAIRED}
+
+
+@ISAS
+def test_processors_without_the_instruction_compute_exactly(isa: Isa) -> None:
+    x, weights = _numbers(1, 5, 6, 20), _numbers(34, 1, 1, 20, seed=1)
+    subgraph = _layer(Conv2D(Padding.SAME), x, weights)
+    found = [natively(subgraph, [x], isa, precision=precision)[0] for precision in ("exact", "bf16")]
+    assert np.array_equal(*found) != isa.bfloat
+
+
+@ABLE
+@pytest.mark.parametrize(
+    ("channels", "window", "stride", "groups"),
+    [(17, 3, 2, 1), (20, 1, 1, 1), (19, 1, 1, 1), (24, 1, 2, 1), (18, 5, 1, 1), (42, 3, 2, 2), (36, 1, 1, 2)],
+)
+def test_convolutions_stay_within_the_bound(
+    isa: Isa, taken: list[Terms], channels: int, window: int, stride: int, groups: int
+) -> None:
+    op = Conv2D(Padding.SAME, stride, stride)
+    x, weights = _numbers(2, 7, 6, channels), _numbers(34, window, window, channels // groups, seed=1)
+    _near(op, x, weights, isa, taken)
+    assert set(taken) == {Terms.PAIRED}
+
+
+@ABLE
+def test_a_constant_matrix_on_the_right_is_rounded(isa: Isa) -> None:
+    x, weights = _numbers(2, 9, 31), _numbers(31, 40, seed=1)
+    subgraph = _layer(BatchMatMul(), x, weights)
+    found = natively(subgraph, [x], isa, precision="bf16")
+    same(found, by_meaning(subgraph, [x]), WINOGRAD)
+    assert not np.array_equal(found[0], natively(subgraph, [x], isa)[0])
+
+
+@ISAS
+def test_a_single_term_is_left_as_it_is(isa: Isa, taken: list[Terms]) -> None:
+    x, weights = _numbers(2, 1), _numbers(30, 1, seed=1)
+    _near(FullyConnected(), x, weights, isa, taken)
+    assert set(taken) == {Terms.FLOAT}
+
+
+@ABLE
+def test_weights_that_have_no_finite_neighbour_are_not_rounded(isa: Isa, taken: list[Terms]) -> None:
+    x = abs(_numbers(5, 8)) * np.float32(1e-3)
+    for value in (np.inf, np.nan, np.finfo(np.float32).max):
+        weights = _numbers(20, 8, seed=1)
+        weights[3, 4] = value
+        subgraph = _layer(FullyConnected(), x, weights)
+        same(natively(subgraph, [x], isa, precision="bf16"), by_meaning(subgraph, [x]))
+    assert set(taken) == {Terms.FLOAT}
+
+
+@ABLE
+@pytest.mark.parametrize(("size", "channels", "n"), [((1, 8, 9), 18, 40), ((2, 9, 6), 64, 65), ((3, 5, 11), 130, 24)])
+@pytest.mark.parametrize("value", [0.0, -np.inf])
+def test_transforms_of_windows_are_rounded(
+    isa: Isa, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int, int], channels: int, n: int, value: float
+) -> None:
+    taken: list[Terms] = []
+    real = winograd_layers.WinogradF32
+
+    def kernel(*args: object) -> object:
+        made = real(*args)  # type: ignore[arg-type]
+        taken.append(made.terms)
+        return made
+
+    monkeypatch.setattr(winograd_layers, "WinogradF32", kernel)
+    monkeypatch.setattr(winograd, "_WORTH", 1e9)
+    x, weights = _numbers(*size, channels), _numbers(n, 3, 3, channels, seed=1) / np.float32(3 * channels**0.5)
+    x[0, 2, 3, 5] += np.float32(value)
+    weights[3] = 0
+    subgraph = _layer(Conv2D(Padding.SAME), x, weights)
+    found = [natively(subgraph, [x], isa, threads, precision="bf16") for threads in (1, 2)]
+    assert set(taken) == {Terms.PAIRED}
+    with np.errstate(all="ignore"):
+        same(found[0], by_meaning(subgraph, [x]), WINOGRAD)
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+
+
+_SPECIAL = [0.0, -0.0, 1.0, 1.00390625, 1.01171875, -1.00390625, 3.4e38, -3.4e38, 3.38e38, np.inf, -np.inf, np.nan, 2.5]
+
+
+@ISAS
+def test_rows_become_the_nearest_pairs(isa: Isa) -> None:
+    for rows, size, pitch in ((1, 40, 40), (3, 13, 13), (4, 6, 9), (5, 1, 3)):
+        _rounded(isa, rows, size, pitch)
+
+
+def _rounded(isa: Isa, rows: int, size: int, pitch: int) -> None:
+    total = (rows - 1) * pitch + size
+    x = _numbers(total, seed=2) * np.float32(100)
+    x[: len(_SPECIAL)] = _SPECIAL[:total]
+    out = guarded(np.full((rows, (size + 1) // 2 * 2), 0x5A5A, np.uint16))
+    slots = {"x": guarded(x), "out": out, "rows": rows, "size": size, "pitch": pitch, "total": total, "group": 2}
+    run(KernelSpec(RoundRows(), isa), -(-rows // 2), slots, 2)
+    expected = np.zeros(out.shape, ml_dtypes.bfloat16)
+    for i in range(rows):
+        expected[i, :size] = x[i * pitch : i * pitch + size].astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(out.view(ml_dtypes.bfloat16).astype(np.float32), expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("depth", [1, 2, 7])
+def test_weights_become_the_nearest_pairs(depth: int) -> None:
+    weights = np.concatenate(
+        [_numbers(3, depth, 9) * np.float32(1e-3), np.full((3, depth, 2), 1.00390625, np.float32)], 2
+    )
+    found = pairs(weights).view(np.uint32)
+    halves = np.stack([found & 0xFFFF, found >> 16], 2).reshape(3, -1, 11).astype(np.uint16).view(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(halves[:, :depth], weights.astype(ml_dtypes.bfloat16))
+    assert (halves[:, depth:] == 0).all()
+
+
+def test_what_rounds_to_an_infinity_is_not_rounded() -> None:
+    largest = np.float32(ml_dtypes.finfo(ml_dtypes.bfloat16).max)
+    beyond = np.nextafter(np.float32(largest + np.float32(2.0**119)), np.float32(np.inf))
+    assert [roundable(np.full(2, v, np.float32)) for v in (0, largest, -largest, beyond, np.inf, np.nan)] == [
+        True, True, True, False, False, False
+    ]  # fmt: skip
