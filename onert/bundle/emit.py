@@ -136,7 +136,7 @@ def _written(programs: Mapping[str, Program], directory: Path, wanted: Request, 
     backend = load_backend(BACKEND)
     if not isinstance(backend, EmitsObject):
         raise CompileError(f"backend {backend.name} makes no object files")
-    options = Options(num_threads=wanted.threads)
+    options = Options(num_threads=wanted.threads, precision=wanted.precision)
     planned = plan(programs, backend, options, wanted.overlap, share=wanted.share)
     static, dynamic = wanted.api is not Api.DYNAMIC, wanted.api is not Api.STATIC
     blueprint = _blueprint(name, planned, wanted, dynamic)

@@ -27,6 +27,7 @@ def bundle(
     shapes: Mapping[int | str, Sequence[int]] | None = None,
     signatures: Sequence[str] = (),
     threads: int = 1,
+    precision: str = "exact",
     overlap: bool = False,
     save_asm: bool = False,
     save_ir: bool = False,
@@ -44,7 +45,7 @@ def bundle(
     ("native" for this machine's), several with commas between, or "multi": then the code has a version for each, and
     the first call takes the most able that the processor runs. `features` are like "+avx2,+fma". Without any of them
     the code is "multi" if there is a choice, else for the least processor. With more than one thread the object starts
-    a pool of its own.
+    a pool of its own. `precision` is that of `Options`: how much results may be rounded.
 
     `embed_weights` puts the constants into the object, `steps` adds entry points that run layer by layer, `instrument`
     calls of a hook around layers. With `share` inputs and outputs of several entry points that have one name and one
@@ -65,6 +66,7 @@ def bundle(
         shapes=shapes,
         signatures=signatures,
         threads=threads,
+        precision=precision,
         overlap=overlap,
         save_asm=save_asm,
         save_ir=save_ir,

@@ -74,6 +74,7 @@ class Request(Value):
     shapes: Mapping[int | str, tuple[int, ...]] = field(factory=dict)
     signatures: tuple[str, ...] = ()
     threads: int = 1
+    precision: str = "exact"
     overlap: bool = False
     embed_weights: bool = False
     steps: bool = False
@@ -94,6 +95,7 @@ def request(
     shapes: Mapping[int | str, Sequence[int]] | None,
     signatures: Sequence[str],
     threads: int,
+    precision: str,
     overlap: bool,
     save_asm: bool,
     save_ir: bool,
@@ -122,6 +124,7 @@ def request(
         {k: tuple(int(d) for d in v) for k, v in (shapes or {}).items()},
         tuple(signatures),
         threads,
+        precision,
         overlap,
         embed_weights,
         steps,

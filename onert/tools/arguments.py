@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from onert import __version__
+from onert.compiler.settings.config_keys import PRECISIONS
 
 from .answers import TASKS
 from .drawing import FILMS
@@ -28,6 +29,7 @@ CALLED = {
     "executor": "--executor",
     "input_shapes": "--shape_prepare",
     "num_threads": "--num_threads",
+    "precision": "--precision",
     "set_input_shape": "--shape_run",
 }
 """What options and functions of the library are called here."""
@@ -143,6 +145,7 @@ def parser() -> argparse.ArgumentParser:
     compiling = out.add_argument_group("compiler")
     compiling.add_argument("--backends", metavar="A;B", help="backends by preference")
     compiling.add_argument("--executor", metavar="NAME", help="Linear, Dataflow or Parallel")
+    compiling.add_argument("--precision", choices=PRECISIONS, help="how much results may be rounded (default exact)")
     compiling.add_argument("--num_threads", type=int, metavar="N", help="threads (default: all this process may use)")
     compiling.add_argument(
         "-q",

@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 import onert
+from onert.compiler.settings.config_keys import PRECISIONS
 from onert.ir.value import Value
 
 from .arguments import backend_names, shapes, wants_h5
@@ -54,6 +55,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--seconds", type=float, default=30.0, help="most seconds for one model and thread count")
     out.add_argument("--seed", type=int, default=0, help="seed of the random inputs")
     out.add_argument("--backends", default=None, help="onert's backends, by preference, separated by ';'")
+    out.add_argument("--precision", choices=PRECISIONS, default="exact", help="of onert (default exact)")
     out.add_argument("--shape_prepare", metavar="S", help="input shapes to compile for: [index, [dims], ...]")
     out.add_argument("--self-check", action="store_true", help="enter onert twice: the ratio must come out at 1.00")
     out.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
@@ -64,7 +66,7 @@ def prepare_onert(
     path: Path, threads: int, options: argparse.Namespace, known: dict[Path, Given]
 ) -> tuple[Prepared, list[Any]]:
     """onert with random inputs; `known` gets the shapes that are chosen for what a model leaves open."""
-    chosen: dict[str, Any] = {"num_threads": threads}
+    chosen: dict[str, Any] = {"num_threads": threads, "precision": options.precision}
     if options.backends is not None:
         chosen["backends"] = backend_names(options.backends)
     given = shapes(options.shape_prepare, "--shape_prepare")

@@ -12,6 +12,7 @@ from pathlib import Path
 import onert
 from onert.bundle import Files
 from onert.bundle.names import apart, symbol
+from onert.compiler.settings.config_keys import PRECISIONS
 
 from . import glow_options
 from .arguments import shapes
@@ -82,6 +83,9 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
     code.add_argument("--relocation", "-relocation-model", choices=models, default="pic", help="(default: pic)")
     code.add_argument("--threads", type=int, default=1, metavar="N", help="threads that share a run (default: 1)")
     code.add_argument(
+        "--precision", choices=PRECISIONS, default="exact", help="how much results may be rounded (default: exact)"
+    )
+    code.add_argument(
         "--overlap", action="store_true", help="less memory: inputs share theirs with what follows, and are overwritten"
     )
     code.add_argument("--steps", action="store_true", help="entry points NAME_step that run layer by layer, too")
@@ -99,7 +103,7 @@ def parser(prog: str = "onert_bundle", api: str = "dynamic") -> argparse.Argumen
 
 CALLED = {
     name: f"--{name}"
-    for name in ("api", "cpu", "entry", "features", "name", "overlap", "relocation", "target", "threads")
+    for name in ("api", "cpu", "entry", "features", "name", "overlap", "precision", "relocation", "target", "threads")
 }
 """What options of the library are called here."""
 
@@ -159,6 +163,7 @@ def _bundle(options: argparse.Namespace) -> Files:
         relocation=options.relocation,
         signatures=options.signature,
         threads=options.threads,
+        precision=options.precision,
         overlap=options.overlap,
         save_asm=options.save_asm,
         save_ir=options.save_ir,

@@ -57,4 +57,4 @@ class PackBfloatWinograd(Value):
 
 def roundable(weights: Array) -> bool:
     """Whether all weights are finite when they are rounded."""
-    return bool(-LARGEST <= weights.min(initial=0) and weights.max(initial=0) <= LARGEST)  # false where any is NaN
+    return bool(weights.min(initial=0) >= -LARGEST and weights.max(initial=0) <= LARGEST)  # false where any is NaN
