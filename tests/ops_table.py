@@ -142,6 +142,7 @@ STAYS: dict[str, tuple[str, ...]] = {
             "CumProd",
             "Determinant",
             "FromColumns",
+            "Inverse",
             "NumericVerify",
         ),
     ),

@@ -7,7 +7,7 @@ from formulas import floats, spread
 
 from onert.ir.ops.data_movement.columns import FromColumns, PooledPlaces
 from onert.ir.ops.reduction.coupling import CoupledProbabilities
-from onert.ir.ops.reduction.determinant import Determinant
+from onert.ir.ops.reduction.determinant import Determinant, Inverse
 from onert.ir.ops.reduction.scan import CumProd
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass, CountedBoxes, MaxRoiPool
 from onert.ir.ops.vision_audio.fourier import Fourier, MelWeights
@@ -200,6 +200,12 @@ CASES: list[Case] = [
         Determinant(),
         (np.float32([[[1, 2], [3, 4]], [[2, 0], [0, 3]]]),),
         (np.float32([-2, 6]),),
+    ),
+    Case(
+        "inverses, one of which there is not",
+        Inverse(),
+        (np.float32([[[1, 2], [3, 4]], [[2, 1], [4, 2]]]),),
+        (np.float32([[[-2, 1], [1.5, -0.5]], [[np.nan, np.nan], [np.nan, np.nan]]]),),
     ),
     Case(
         "two classes, one more probable, and two that are alike",

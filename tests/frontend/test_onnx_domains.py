@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frontend.onnx_domain_cases import CASES, LEARNING, MICROSOFT, MORE, REFUSED, Constant, floats, octets
+from frontend.onnx_selection_cases import SELECTED
 
 import onert
 from onert.runtime.session import Backend
@@ -36,7 +37,7 @@ def _model(
 def _runs() -> list[Any]:
     """The first table natively; of the second what is composed runs by its meaning, and natively in the long suite."""
     found = []
-    for at, case in enumerate([*CASES, *MORE]):
+    for at, case in enumerate([*CASES, *MORE, *SELECTED]):
         first = at < len(CASES)
         found.append(pytest.param(*case, () if first else ("reference",), id=f"{at} {case[1]}"))
         if not first:
@@ -65,6 +66,22 @@ def test_results_are_onnx_runtimes(
         if a.dtype.kind in "iu":  # what is computed in float is a step apart at most, where it is a tie
             assert np.abs(a.astype(np.int64) - b.astype(np.int64)).max() <= 1
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1.0 if a.dtype.kind in "iu" else 1e-4)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_weights_in_integers_of_an_lstm_are_multiplied_as_real_numbers(direction: str, kind: type) -> None:
+    """ONNX Runtime rounds what they are multiplied with to 8 bits, too."""
+    ways, cells = (2 if direction == "bidirectional" else 1), 4
+    scales, zeros = [np.full(ways, s, np.float32) for s in (0.005, 0.004)], np.full(ways, 3, kind)
+    weights = [Constant(octets(ways, rows, 4 * cells, kind=kind)) for rows in (3, cells)]
+    scaled = [Constant(scales[0]), Constant(zeros), Constant(scales[1]), Constant(zeros)]
+    inputs = (floats(5, 2, 3), *weights, Constant(floats(ways, 8 * cells)), None, None, None, None, *scaled)
+    attributes = {"hidden_size": cells, "direction": direction}
+    model, feed = _model(MICROSOFT, "DynamicQuantizeLSTM", inputs, attributes, 3)
+    theirs = onnxruntime.InferenceSession(model).run(None, feed)
+    for a, b in zip(Backend.run_model(model, feed), theirs, strict=True):
+        np.testing.assert_allclose(a, b, atol=0.02)
 
 
 def test_columns_stand_for_a_list_of_maps() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 import onert
 from onert.runtime.session import Backend
@@ -122,6 +124,89 @@ def test_sequences_are_lists_and_words_are_texts() -> None:
     assert count == 2
     (words,) = _session(WORDS).run(None, {"x": np.array(["a", "ü"]), "y": np.array(["b", "c"], object)})
     assert words.tolist() == ["ab", "üc"]
+
+
+def _mapped(operator: str, given: Any, made: Any, **attributes: Any) -> bytes:
+    helper = onnx.helper
+    node = helper.make_node(operator, ["x"], ["y"], domain="ai.onnx.ml", **attributes)
+    graph = helper.make_graph([node], "g", [helper.make_value_info("x", given)], [helper.make_value_info("y", made)])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    content: bytes = helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
+    return content
+
+
+def _map_type(key: int, value: int) -> Any:
+    return onnx.helper.make_map_type_proto(key, onnx.helper.make_tensor_type_proto(value, []))
+
+
+FLOAT, INT64, STRING = 1, 7, 8
+NAMED = {STRING: {"classlabels_strings": ["a", "b", "c"]}, INT64: {"classlabels_int64s": [7, 5, 9]}}
+
+
+@pytest.mark.parametrize("key", NAMED)
+def test_scores_with_names_are_a_dictionary_for_each_row(key: int) -> None:
+    rows = onnx.helper.make_tensor_type_proto(FLOAT, ["n", 3])
+    made = onnx.helper.make_sequence_type_proto(_map_type(key, FLOAT))
+    session = onert.InferenceSession(_mapped("ZipMap", rows, made, **NAMED[key]))
+    names = next(iter(NAMED[key].values()))
+    x = np.float32([[1, 2.5, 3], [4, 5, 6]])
+    assert session.run(None, {"x": x}) == [[dict(zip(names, row, strict=True)) for row in x.tolist()]]
+    named = "string" if key == STRING else "int64"
+    assert session.get_outputs()[0].type == f"seq(map({named},tensor(float)))"
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", x)
+    binding.bind_output("y")
+    session.run_with_iobinding(binding)
+    (value,) = binding.get_outputs()
+    assert value.data_type() == f"seq(map({named},tensor(float)))"
+
+
+DICTIONARIES: dict[str, tuple[int, int, dict[str, Any], Any, list[Any]]] = {
+    "words": (STRING, FLOAT, {"string_vocabulary": ["a", "b"]}, {"b": 2.0, "z": 1.0}, [0, 2]),
+    "numbers": (INT64, FLOAT, {"int64_vocabulary": [3, 4, 5]}, {4: 2.5}, [0, 2.5, 0]),
+    "dense": (INT64, FLOAT, {"cast_to": "TO_FLOAT"}, {9: 2.0, 1: 3.0}, [3, 2]),
+    "sparse": (
+        INT64,
+        FLOAT,
+        {"cast_to": "TO_INT64", "map_form": "SPARSE", "max_map": 4},
+        {3: 2.0, 1: 3.0},
+        [0, 3, 0, 2],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DICTIONARIES)
+def test_dictionaries_are_given_as_they_are(name: str) -> None:
+    key, value, attributes, given, wanted = DICTIONARIES[name]
+    operator = "DictVectorizer" if "cast_to" not in attributes else "CastMap"
+    kind = INT64 if attributes.get("cast_to") == "TO_INT64" else value
+    made = onnx.helper.make_tensor_type_proto(kind, [1, None])
+    session = onert.InferenceSession(_mapped(operator, _map_type(key, value), made, **attributes))
+    assert session.run(None, {"x": given})[0].tolist() == [wanted]
+    with pytest.raises(ValueError, match="a map is given as list, expected a dictionary"):
+        session.run(None, {"x": [1.0]})
+
+
+def test_runs_in_the_background_call_back() -> None:
+    session = _session()
+    told, ended = list[Any](), threading.Event()
+
+    def callback(outputs: list[Any], data: Any, error: str) -> None:
+        told.extend((outputs, data, error))
+        ended.set()
+
+    session.run_async(["total"], FEED, callback, "mine")
+    assert ended.wait(PATIENCE)
+    (total,), data, error = told
+    assert total.tolist() == [[2, 3, 4]] * 2
+    assert (data, error) == ("mine", "")
+    with pytest.raises(ValueError, match="there is no output 'none'"):
+        session.run_async(["none"], FEED, callback)
+
+
+def test_a_file_that_is_missing_is_named() -> None:
+    with pytest.raises(ValueError, match=r"missing\.onnx"):
+        onert.InferenceSession("missing.onnx")
 
 
 def test_options_are_taken_or_noted(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from attrs import frozen
 
 from onert.frontend.files import open_file
 from onert.frontend.flatbuffer import Data
+from onert.ir import DType
 
-from .messages import ValueDeclaration, ValueType, read_graph_ends
+from .messages import Columns, ValueDeclaration, ValueType, read_columns, read_graph_ends
 from .onnx_format import recognize
 from .wire import Message, budget
 
@@ -28,6 +29,8 @@ class Declared:
     graph_description: str = ""
     version: int = 0
     metadata: Mapping[str, str] = {}
+    columns: Mapping[str, Columns] = {}
+    """What the columns of tensors are that stand for maps, by the name of an input or output."""
 
 
 def declared(source: Path | bytes) -> Declared | None:
@@ -41,6 +44,7 @@ def declared(source: Path | bytes) -> Declared | None:
     if graph is None:
         return None
     inputs, outputs = read_graph_ends(graph)
+    mapped = any(_holds_maps(end.type) for end in (*inputs, *outputs))
     return Declared(
         inputs,
         outputs,
@@ -51,7 +55,12 @@ def declared(source: Path | bytes) -> Declared | None:
         graph.text(10),
         message.integer(5),
         {m.text(1): m.text(2) for m in message.messages(14)},
+        read_columns(graph) if mapped else {},
     )
+
+
+def _holds_maps(type_: ValueType | None) -> bool:
+    return type_ is not None and (type_.kind == "map" or _holds_maps(type_.element))
 
 
 NAMES = {
@@ -74,11 +83,16 @@ NAMES = {
 
 
 def type_name(type_: ValueType | None) -> str:
-    """A type as ONNX Runtime writes it: `tensor(float)`, `seq(tensor(int64))`, `optional(tensor(string))`."""
+    """A type in ONNX Runtime's words: `tensor(float)`, `seq(map(string,tensor(float)))`, `optional(tensor(string))`."""
     if type_ is None:
         return ""
     if type_.kind == "tensor":
-        text = "" if type_.dtype is None else type_.dtype.text
-        kinds = {"i": "int", "u": "uint"}
-        return f"tensor({NAMES.get(text) or kinds.get(text[:1], '') + text[1:]})"
+        return f"tensor({_element_name(type_.dtype)})"
+    if type_.kind == "map":
+        return f"map({_element_name(type_.key)},{type_name(type_.element)})"
     return f"{'seq' if type_.kind == 'sequence' else type_.kind}({type_name(type_.element)})"
+
+
+def _element_name(dtype: DType | None) -> str:
+    text = "" if dtype is None else dtype.text
+    return NAMES.get(text) or {"i": "int", "u": "uint"}.get(text[:1], "") + text[1:]

@@ -34,6 +34,14 @@ ELEMENT_TYPES = {
 }
 
 
+_NUMBERS = {dtype: number for number, dtype in ELEMENT_TYPES.items()}
+
+
+def element_number(dtype: DType) -> int:
+    """The number of an element type; 0 for one that ONNX has not."""
+    return _NUMBERS.get(dtype, 0)
+
+
 def element_type(number: int) -> DType:
     """The element type of a number in TensorProto.DataType; ModelError for one that has none here."""
     if number in ELEMENT_TYPES:

@@ -51,8 +51,8 @@ def held(d: Draft, value: Value) -> Held:
 
 
 def value_of(operand: int, type_: ValueType) -> Value:
-    """What an operand of such a type stands for."""
-    return operand if type_.kind == "tensor" else Held(operand, type_)
+    """What an operand of such a type stands for; a tensor stands for a map."""
+    return operand if type_.kind in ("tensor", "map") else Held(operand, type_)
 
 
 def taken(d: Draft, holder: Held, at: int) -> Value:

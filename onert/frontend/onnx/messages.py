@@ -5,7 +5,7 @@ Source: onnx/onnx.proto (IR version 14); the numbers of fields are its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 from attrs import field, frozen
@@ -48,12 +48,16 @@ class SparseTensor:
 
 @frozen(eq=False)
 class ValueType:
-    """A TypeProto: a tensor, or a sequence or an optional of `element`. No shape is one of unknown rank."""
+    """A TypeProto: a tensor, a sequence or an optional of `element`, or a map to it from elements of type `key`.
+
+    No shape is one of unknown rank.
+    """
 
     kind: str
     dtype: DType | None = None
     shape: tuple[Dimension, ...] | None = None
     element: ValueType | None = None
+    key: DType | None = None
 
 
 @frozen(eq=False)
@@ -209,6 +213,56 @@ def read_graph_ends(message: Message) -> tuple[tuple[ValueDeclaration, ...], tup
     return tuple(v for v in inputs if v.name not in given), tuple(_value(m) for m in message.messages(12))
 
 
+@frozen(eq=False)
+class Columns:
+    """Which key of a map each column of the tensor is for that stands for it.
+
+    Without keys every map has a tensor of its own length, its columns in the order of keys.
+    """
+
+    keys: tuple[int, ...] | tuple[str, ...] | None = None
+
+
+def read_columns(graph: Message) -> dict[str, Columns]:
+    """As `columns`, of a graph that is not read otherwise."""
+    return columns([_node(m, 0) for m in graph.messages(1) if m.text(4) in _KEYS])
+
+
+def columns(nodes: Sequence[Node]) -> dict[str, Columns]:
+    """By their names, the maps that nodes of a graph make, or that they are given."""
+    found = {}
+    for node in nodes:
+        if node.op_type in _KEYS and node.inputs and node.outputs:
+            name = node.outputs[0] if node.op_type == "ZipMap" else node.inputs[0]
+            found[name] = Columns(_keys(node))
+    return found
+
+
+_KEYS = {
+    "CastMap": (),
+    "DictVectorizer": ("string_vocabulary", "int64_vocabulary"),
+    "ZipMap": ("classlabels_strings", "classlabels_int64s"),
+}
+"""Operators of maps, and their attributes that list keys."""
+
+
+def _keys(node: Node) -> tuple[int, ...] | tuple[str, ...] | None:
+    for name in _KEYS[node.op_type]:
+        listed = node.attributes.get(name)
+        content = None if listed is None else listed.content
+        if isinstance(content, tuple) and content:
+            return tuple(k.decode("utf-8", "replace") if isinstance(k, bytes) else k for k in content)
+    form, most = (node.attributes.get(name) for name in ("map_form", "max_map"))
+    if form is not None and form.content == b"SPARSE" and most is not None and isinstance(most.content, int):
+        if not 0 <= most.content <= _MOST_KEYS:
+            raise ModelError(f"max_map is {most.content}, expected at most {_MOST_KEYS}")
+        return tuple(range(most.content))
+    return None
+
+
+_MOST_KEYS = 1 << 20
+
+
 def _node(message: Message, depth: int) -> Node:
     attributes = [_attribute(m, depth) for m in message.messages(5)]
     return Node(
@@ -303,7 +357,12 @@ def _type(message: Message, depth: int) -> ValueType:
         if inner is not None:
             element = inner.message(1)
             return ValueType(kind, element=None if element is None else _type(element, depth + 1))
-    return ValueType("map" if message.has(5) else "sparse tensor" if message.has(8) else "unknown")
+    mapped = message.message(5)
+    if mapped is not None:
+        number, values = mapped.integer(1), mapped.message(2)
+        inside = None if values is None else _type(values, depth + 1)
+        return ValueType("map", element=inside, key=element_type(number) if number else None)
+    return ValueType("sparse tensor" if message.has(8) else "unknown")
 
 
 def _dimension(message: Message) -> Dimension:

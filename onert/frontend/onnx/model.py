@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from onert.frontend.flatbuffer import Data
-from onert.ir import ModelError, Signature, SignatureTensor, Subgraphs, TensorType, unranked
+from onert.ir import DType, ModelError, Signature, SignatureTensor, Subgraphs, TensorType, unranked
 from onert.ir.analysis.model_inference import infer_model
 from onert.ir.ops.control_flow.sequences import VARIANT
 from onert.ir.process.budget import Budget
@@ -15,7 +15,7 @@ from .draft import Draft
 from .elements import Storage
 from .graph import NEWEST, Context, Scope, own_results
 from .holding import operand_of, value_of
-from .messages import Graph, Model, Node, ValueDeclaration, read_model
+from .messages import Columns, Graph, Model, Node, ValueDeclaration, columns, read_model
 from .table import TABLE
 from .wire import Message, budget
 
@@ -63,18 +63,22 @@ def _named(names: Sequence[str], operands: Sequence[int]) -> tuple[SignatureTens
 
 def _inputs(graph: Graph, scope: Scope) -> list[str]:
     """The names of what a run is given: the inputs that no initializer has a value for."""
-    found = []
+    found, maps = [], columns(graph.nodes)
     for declared in graph.inputs:
         if declared.name in scope.names:
             continue  # an initializer's name; before IR version 4 all of them are listed as inputs
-        operand = scope.draft.input(_input_type(declared), declared.name)
+        operand = scope.draft.input(_input_type(declared, maps.get(declared.name)), declared.name)
         scope.bind(declared.name, operand if declared.type is None else value_of(operand, declared.type))
         found.append(declared.name)
     return found
 
 
-def _input_type(declared: ValueDeclaration) -> TensorType:
+def _input_type(declared: ValueDeclaration, mapped: Columns | None) -> TensorType:
+    """The operand's type; a map is a row of a tensor, a column for each key."""
     type_ = declared.type
+    if type_ is not None and type_.kind == "map" and mapped is not None and type_.element is not None:
+        row = (1, None if mapped.keys is None else len(mapped.keys))
+        return TensorType(type_.element.dtype or DType.FLOAT32, row)
     if type_ is not None and type_.kind in ("sequence", "optional"):
         return VARIANT
     if type_ is None or type_.kind != "tensor" or type_.dtype is None:

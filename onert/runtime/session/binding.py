@@ -8,11 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from onert.exec import Execution
-from onert.frontend.onnx.messages import ValueType
 from onert.ir import Array, ExecutionError, OnertError
 from onert.runtime.errors import ArgumentError, RunError
 
-from .values import NodeArg, OrtValue, memory_at, numpy_type, taken
+from .values import NodeArg, OrtValue, memory_at, numpy_type
 
 
 class Bindable(Protocol):
@@ -24,7 +23,7 @@ class Bindable(Protocol):
 
     def require_outputs(self, names: Sequence[str] | None) -> list[str]: ...
 
-    def output_type(self, name: str) -> ValueType | None: ...
+    def taken(self, name: str, array: Array) -> Any: ...
 
     def new_execution(self) -> Execution: ...
 
@@ -118,7 +117,7 @@ class IOBinding:
         bound = self._outputs[name]
         if bound is not None and name not in apart:
             return bound
-        found = taken(self._execution.get_output(name), self._session.output_type(name))
+        found = self._session.taken(name, self._execution.get_output(name))
         if bound is None:
             return OrtValue(found)
         mine = bound.numpy()

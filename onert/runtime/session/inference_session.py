@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any
+
+import numpy as np
 
 from onert import compiler
 from onert.backend.registry import load_backends
 from onert.exec import Execution
 from onert.frontend.onnx.declared import Declared, declared
 from onert.frontend.onnx.messages import ValueDeclaration, ValueType
-from onert.ir import DType, OnertError
+from onert.ir import Array, DType, OnertError
 from onert.runtime.api import load
 from onert.runtime.errors import ArgumentError, RunError
 
 from .binding import IOBinding
 from .choices import PROVIDER, RunOptions, SessionOptions, noted
-from .values import ModelMetadata, NodeArg, OrtValue, given, node_argument, taken
+from .values import ModelMetadata, NodeArg, OrtValue, given, maps, node_argument, row, taken
+
+MOST_AT_A_TIME = 4
+"""Runs of one session that `run_async` does side by side; others wait."""
 
 
 class InferenceSession:
@@ -47,15 +53,18 @@ class InferenceSession:
         self._choices = SessionOptions() if sess_options is None else sess_options
         self._lock = Lock()
         self._idle: list[Execution] = []
+        self._threads: ThreadPoolExecutor | None = None
+        self._began = 0
         options = self._choices.compiled()
         self._trace = None
         if self._choices.enable_profiling:
+            self._began = time.monotonic_ns()
             self._trace = f"{self._choices.profile_file_prefix}{time.strftime('%Y-%m-%d_%H-%M-%S')}.json"
             options = options.choose(trace_filepath=self._trace)
         try:
             source = path_or_bytes if isinstance(path_or_bytes, bytes) else Path(os.fspath(path_or_bytes))
-            self._declared = declared(source)
             package = load(path_or_bytes)
+            self._declared = declared(source)
             shapes = self._fixed()
             options = options.choose(input_shapes={**options.input_shapes, **shapes}) if shapes else options
             self._program = compiler.compile(package, options, load_backends(options.backends))
@@ -154,12 +163,15 @@ class InferenceSession:
         """
         wanted = self.require_outputs(output_names)
         feed = self._fed(input_feed)
+        return self._results(wanted, feed)
+
+    def _results(self, wanted: Sequence[str], feed: Mapping[str, Any]) -> list[Any]:
         with self.execution() as execution:
             try:
                 results = execution.run(feed)
             except OnertError as error:
                 raise RunError(str(error)) from error
-        return [taken(results[name], self._outputs[name].type) for name in wanted]
+        return [self.taken(name, np.asarray(results[name])) for name in wanted]
 
     def require_outputs(self, names: Sequence[str] | None) -> list[str]:
         """The names of outputs, all where none are given."""
@@ -180,6 +192,9 @@ class InferenceSession:
         if name not in self._inputs:
             raise ArgumentError(f"there is no input {name!r}, expected one of {', '.join(self._inputs)}")
         type_ = self._inputs[name].type
+        columns = self._said.columns.get(name)
+        if type_ is not None and type_.kind == "map" and columns is not None:
+            return row(value.content if isinstance(value, OrtValue) else value, columns, type_)
         dtype = DType.FLOAT32 if type_ is None or type_.dtype is None else type_.dtype
         found = given(value, type_, dtype)
         if type_ is not None and type_.kind == "tensor":
@@ -194,8 +209,12 @@ class InferenceSession:
                 raise ArgumentError(f"input {name!r} is given shape {list(found.shape)}, expected {list(shape or ())}")
         return found
 
-    def output_type(self, name: str) -> ValueType | None:
-        return self._outputs[name].type
+    def taken(self, name: str, array: Array) -> Any:
+        """An output as ONNX Runtime gives it: texts as str, sequences as lists, maps as dictionaries."""
+        type_, columns = self._outputs[name].type, self._said.columns.get(name)
+        if type_ is not None and type_.kind == "sequence" and columns is not None:
+            return maps(array, columns)
+        return taken(array, type_)
 
     def run_with_ort_values(
         self, output_names: Sequence[str] | None, input_dict: Mapping[str, OrtValue], run_options: Any = None
@@ -210,6 +229,38 @@ class InferenceSession:
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Run on what is bound, reading and writing it where it lies."""
         iobinding.execute()
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list[Any], Any, str], object],
+        user_data: Any = None,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """As `run`, in a thread of the session's, which then calls `callback(outputs, user_data, error)`.
+
+        The error is a sentence, "" where the run was a success. ArgumentError for outputs or inputs that do not fit.
+        """
+        wanted, feed = self.require_outputs(output_names), self._fed(input_feed)
+        with self._lock:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(MOST_AT_A_TIME, thread_name_prefix="onert-session")
+            threads = self._threads
+
+        def run() -> None:
+            found, error = list[Any](), ""
+            try:
+                found = self._results(wanted, feed)
+            except RunError as failure:
+                error = str(failure)
+            callback(found, user_data, error)
+
+        threads.submit(run)
+
+    def get_profiling_start_time_ns(self) -> int:
+        """When the session began to be traced, on the clock of `time.monotonic_ns`; 0 where it is not."""
+        return self._began
 
     def end_profiling(self) -> str:
         """The file with the trace of all runs so far; ArgumentError where the session was made without profiling."""

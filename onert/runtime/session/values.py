@@ -11,8 +11,8 @@ import numpy as np
 from attrs import frozen
 
 from onert.frontend.onnx.declared import Declared, type_name
-from onert.frontend.onnx.element_types import element_type
-from onert.frontend.onnx.messages import ValueDeclaration, ValueType
+from onert.frontend.onnx.element_types import element_number, element_type
+from onert.frontend.onnx.messages import Columns, ValueDeclaration, ValueType
 from onert.ir import Array, DType
 from onert.ir.ops.control_flow.sequences import Items, boxed
 from onert.runtime.errors import ArgumentError
@@ -101,7 +101,18 @@ class OrtValue:
         """The type in ONNX Runtime's words."""
         if self.is_tensor():
             return type_name(ValueType("tensor", DType.from_numpy(self.numpy().dtype)))
-        return f"seq({OrtValue(self._content[0]).data_type() if self._content else 'tensor()'})"
+        first = self._content[0] if self._content else None
+        if isinstance(first, dict):
+            key, value = next(iter(first.items()), ("", 0.0))
+            return f"seq(map({'string' if isinstance(key, str) else 'int64'},tensor({_NAMED[type(value)]})))"
+        return f"seq({'tensor()' if first is None else OrtValue(first).data_type()})"
+
+    def element_type(self) -> int:
+        """ONNX's number of a tensor's element type."""
+        return element_number(DType.from_numpy(self.numpy().dtype))
+
+    def tensor_size_in_bytes(self) -> int:
+        return self.numpy().nbytes
 
     def device_name(self) -> str:
         return "cpu"
@@ -117,6 +128,9 @@ class OrtValue:
 
     def is_sparse_tensor(self) -> bool:
         return False
+
+
+_NAMED = {float: "float", int: "int64", str: "string"}
 
 
 def _require_cpu(device_type: str, device_id: int) -> None:
@@ -157,6 +171,22 @@ def given(value: Any, type_: ValueType | None, dtype: DType) -> Any:
     found = np.empty(array.size, object)
     found[:] = [v.encode() if isinstance(v, str) else v for v in array.reshape(-1).tolist()]
     return found.reshape(array.shape)
+
+
+def row(value: Any, columns: Columns, type_: ValueType) -> Array:
+    """A map as the tensor that stands for it, 0 or "0" for keys that it has not; ArgumentError for what is no map."""
+    if not isinstance(value, Mapping):
+        raise ArgumentError(f"a map is given as {type(value).__name__}, expected a dictionary")
+    dtype = DType.FLOAT32 if type_.element is None or type_.element.dtype is None else type_.element.dtype
+    keys = columns.keys if columns.keys is not None else sorted(value)
+    nothing = "0" if dtype is DType.STRING else 0
+    return np.asarray(given([[value.get(key, nothing) for key in keys]], type_.element, dtype))
+
+
+def maps(array: Array, columns: Columns) -> list[dict[Any, Any]]:
+    """A dictionary for each row of the tensor that stands for maps."""
+    keys = columns.keys or range(array.shape[-1])
+    return [dict(zip(keys, row_, strict=True)) for row_ in array.tolist()]
 
 
 _FEW_BITS = frozenset({"int2", "uint2", "int4", "uint4"})

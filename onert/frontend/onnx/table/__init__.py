@@ -41,6 +41,7 @@ FAMILIES = (
     "microsoft.packed",
     "microsoft.experts",
     "microsoft.standard",
+    "microsoft.selection",
     "learning.linear",
     "learning.support_vectors",
     "learning.trees",

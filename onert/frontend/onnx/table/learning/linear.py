@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onert.frontend.onnx.building import require_rank
+from onert.frontend.onnx.building import converted, require_rank
 from onert.frontend.onnx.expression import Expression
 from onert.frontend.onnx.node import Importer, Node
 from onert.ir import Array, DType, ModelError
@@ -192,6 +192,24 @@ def _map(node: Node) -> int:
     return (x.expand(0) if x.rank == 1 else x).operand
 
 
+def _row(node: Node) -> int:
+    """What a map has for each key of the vocabulary, which is what a tensor that stands for it is."""
+    if node.type(0).shape[1:] == (None,):
+        raise ModelError("has no vocabulary")
+    return node.input(0)
+
+
+def _values(node: Node) -> int:
+    """The values of a map, in the order of keys or each in the place that its key says, in another element type."""
+    kinds = {"TO_FLOAT": DType.FLOAT32, "TO_STRING": DType.STRING, "TO_INT64": DType.INT64}
+    wanted, form = node.text("cast_to", "TO_FLOAT"), node.text("map_form", "DENSE")
+    if wanted not in kinds or form not in ("DENSE", "SPARSE"):
+        raise ModelError(f"cast_to is {wanted!r} and map_form {form!r}, expected {', '.join(kinds)}, DENSE or SPARSE")
+    if form == "SPARSE" and wanted == "TO_STRING":
+        raise ModelError("map_form is 'SPARSE' for strings, which is not supported")
+    return converted(node.draft, node.input(0), kinds[wanted])
+
+
 def _default(node: Node, dtype: DType) -> object:
     if dtype is DType.STRING:
         return node.text("default_string", "_Unused").encode()
@@ -218,6 +236,8 @@ _IMPORTERS: dict[str, Importer] = {
     "ArrayFeatureExtractor": _features,
     "Binarizer": _binarized,
     "CategoryMapper": _categories,
+    "CastMap": _values,
+    "DictVectorizer": _row,
     "FeatureVectorizer": _joined,
     "Imputer": _imputed,
     "LabelEncoder": _labels,

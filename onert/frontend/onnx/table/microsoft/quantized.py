@@ -14,6 +14,7 @@ from onert.frontend.onnx.table.elements.quantization import saturated
 from onert.frontend.onnx.table.layers.pooling import TABLE as POOLS
 from onert.frontend.onnx.table.layers.products import TABLE as PRODUCTS
 from onert.frontend.onnx.table.layers.quantized import TABLE as LAYERS
+from onert.frontend.onnx.table.recurrent.cells import TABLE as RECURRENT
 from onert.ir import DType, ModelError
 from onert.ir.ops.elementwise.unary import UnaryKind
 from onert.ir.ops.reduction.reduce import Reduction
@@ -89,6 +90,24 @@ def _dynamic(node: Node) -> int:
     return _integers_to_float(evolve(node, inputs=given))
 
 
+def _lstm(node: Node) -> int | tuple[int, ...]:
+    """LSTM whose weights [directions, inputs, 4 * cells] are integers; what they multiply stays as it is.
+
+    Behind the inputs of LSTM: scales and zero points of weights and of recurrent weights, for a direction or a column.
+    """
+    weights = []
+    for at, scale in ((1, 8), (2, 10)):
+        x, zero = Expression(node.draft, node.input(at)).cast(DType.INT32), None
+        directions = x.known(0, "the weights")
+        factors = _operand(node, scale).reshape(directions, 1, None)
+        if node.has(scale + 1):
+            zero = _operand(node, scale + 1).cast(DType.INT32).reshape(directions, 1, None)
+        real = (x if zero is None else x - zero).cast(DType.FLOAT32) * factors
+        weights.append(real.transpose(0, 2, 1).operand)
+    given = (node.input(0), *weights, *(node.optional(at) for at in range(3, 8)))
+    return RECURRENT["", "LSTM"](evolve(node, inputs=given, version=NEWEST))  # type: ignore[return-value]
+
+
 def _product(node: Node) -> int:
     """`alpha * A · B`, sums and a bias of 32 bits, as real numbers, or as integers of the result's scale.
 
@@ -136,6 +155,7 @@ def _chosen(node: Node) -> int:
 
 
 _IMPORTERS: dict[str, Importer] = {
+    "DynamicQuantizeLSTM": _lstm,
     "DynamicQuantizeMatMul": _dynamic,
     "MatMulIntegerToFloat": _integers_to_float,
     "QGemm": _product,

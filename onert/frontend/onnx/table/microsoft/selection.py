@@ -1,0 +1,96 @@
+"""Regions of pictures, words that must not come again, different elements, inverses.
+
+Source: onnxruntime's crop_and_resize.cc, ngram_repeat_block.h, unique.cc and inverse.cc, and docs/ContribOperators.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+from onert.frontend.onnx.building import ints
+from onert.frontend.onnx.expression import Expression
+from onert.frontend.onnx.node import Importer, Node
+from onert.ir import DType, ModelError
+from onert.ir.ops.data_movement.element_indices import Combination, ScatterElements
+from onert.ir.ops.data_movement.slicing import Slice
+from onert.ir.ops.data_movement.unique import UniqueSlices
+from onert.ir.ops.elementwise.unary import UnaryKind
+from onert.ir.ops.reduction.determinant import Inverse
+from onert.ir.ops.vision_audio.sampling import GridSample, Outside, Sampling
+
+from . import DOMAIN
+
+
+def _regions(node: Node) -> int:
+    """Regions [top, left, bottom, right] of pictures, of which 0 to 1 is the whole, in one size; corners on corners."""
+    d = node.draft
+    x, regions, batches = (Expression(d, node.input(at)) for at in range(3))
+    mode, size = node.text("mode", "bilinear"), node.value(3)
+    if mode not in ("bilinear", "nearest") or size is None or size.size != 2:
+        raise ModelError(f"mode is {mode!r}, expected bilinear or nearest, with a crop_size of 2 known numbers")
+    lines = []
+    for axis, count in enumerate(int(n) for n in size.reshape(-1)):
+        if not 1 <= count <= _LARGEST:
+            raise ModelError(f"crop_size has {count}, expected 1 to {_LARGEST}")
+        last = x.size(2 + axis).cast(DType.FLOAT32).scalar() - 1
+        first, end = (regions.take([at], 1) * last for at in (axis, 2 + axis))
+        steps = Expression(d, d.constant([[n / max(count - 1, 1) for n in range(count)]], DType.FLOAT32))
+        place = first + (end - first) * steps if count > 1 else (first + end) * 0.5
+        inside = (place >= 0) & (place <= last)
+        if mode == "nearest":
+            place = (place + 0.5).unary(UnaryKind.FLOOR)
+        lines.append((place * 2 / last.at_least(1) - 1, inside))
+    (down, rows), (across, columns) = lines
+    wide = [across.expand(1) + down.expand(2) * 0, down.expand(2) + across.expand(1) * 0]
+    grid = wide[0].expand(3).joined([wide[1].expand(3)], 3)
+    op = GridSample(Sampling.LINEAR if mode == "bilinear" else Sampling.NEAREST, Outside.BORDER, corners=True)
+    found = x.of(d.add(op, x.take(batches, 0).operand, grid.operand))
+    seen = (rows.expand(2) & columns.expand(1)).expand(1)
+    return seen.choose(found, node.number("extrapolation_value")).operand
+
+
+_LARGEST = 1 << 16
+
+
+def _unrepeated(node: Node) -> int:
+    """Scores of words, minus infinity for those with which the last words would be a group that was there before."""
+    d, count = node.draft, node.integer("ngram_size")
+    words, scores = (Expression(d, node.input(at)) for at in range(2))
+    if count < 1:
+        raise ModelError(f"ngram_size is {count}, expected at least 1")
+    length = words.known(1, "the words")
+    starts = length - count + 1
+    if starts < 1:
+        return scores.operand
+    batch = words.known(0, "the words")
+
+    def part(first: int, size: int) -> Expression:
+        return words.of(d.add(Slice(), words.operand, ints(d, (0, first)), ints(d, (batch, size))))
+
+    follows = part(count - 1, starts)
+    most = Expression(d, d.constant(math.inf, scores.dtype))
+    updates = follows.cast(scores.dtype) * 0 - most
+    for at in range(count - 1):
+        alike = part(at, starts).equals(part(starts + at, 1))
+        updates = alike.choose(updates, most)
+    op = ScatterElements(1, Combination.MIN)
+    return d.add(op, scores.operand, follows.cast(DType.INT64).operand, updates.operand)
+
+
+def _different(node: Node) -> tuple[int, ...]:
+    """Elements as they first appear, which of them each element is, and how often they appear."""
+    y, _, which, counts = node.draft.add_many(UniqueSlices(None, sorted=False), node.input(0))
+    return y, which, counts
+
+
+def _inverse(node: Node) -> int:
+    return node.draft.add(Inverse(), node.input(0))
+
+
+_IMPORTERS: dict[str, Importer] = {
+    "CropAndResize": _regions,
+    "Inverse": _inverse,
+    "NGramRepeatBlock": _unrepeated,
+    "Unique": _different,
+}
+TABLE = {(DOMAIN, name): importer for name, importer in _IMPORTERS.items()}
