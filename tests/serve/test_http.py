@@ -7,6 +7,7 @@ import json
 import socket
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from patience import PATIENCE
 import onert
 from onert.host import DeviceConfig, HostManager
 from onert.serve import Server
+from onert.serve.http.connection import WholeAnswer
 from serve.asking import IMAGE, INFER, SCORES, X, answer, ask, exchange, request, right
 from serve.conftest import DIGITS, FREE
 
@@ -58,6 +60,28 @@ def test_a_packed_request_is_unpacked(server: Server, packing: str) -> None:
     with client.InferenceServerClient(f"127.0.0.1:{port(server)}") as triton:
         found = triton.infer("digits", [given()], request_compression_algorithm=packing)
         assert found.as_numpy(SCORES).ravel().tolist() == wanted()
+
+
+class Transport:
+    """What was sent in one call each."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[bytes | str, ...]] = []
+
+    def write(self, data: bytes) -> None:
+        self.sent.append((data,))
+
+    def writelines(self, data: tuple[bytes, ...]) -> None:
+        self.sent.append(data)
+
+    def close(self) -> None:
+        self.sent.append(("closed",))
+
+    def is_closing(self) -> bool:
+        return ("closed",) in self.sent
+
+
+HEAD = b"HTTP/1.1 200 OK"
 
 
 def test_a_triton_client_finds_out_what_there_is(server: Server) -> None:
@@ -205,3 +229,27 @@ def test_the_server_s_thread_runs_longer_for_a_client_that_is_alone(monkeypatch:
             assert ask(port(own), "POST", INFER, right())[0] == 200
     assert len(lent) == 2
     assert lent[0] > lent[1] > 0
+
+
+WRITES = {
+    "head and body": ([HEAD, b"body"], [(HEAD, b"body")]),
+    "a word before": ([b"100", HEAD, b"body"], [(b"100",), (HEAD, b"body")]),
+    "a body in pieces": ([HEAD, b"one", b"two"], [(HEAD, b"one"), (b"two",)]),
+    "an empty body": ([HEAD, b""], [(HEAD, b"")]),
+    "a head without a body": ([HEAD], [(HEAD,)]),
+}
+
+
+@pytest.mark.parametrize("case", WRITES)
+def test_an_answer_s_head_is_sent_with_its_body_and_never_kept_back(case: str) -> None:
+    written, sent = WRITES[case]
+    transport = Transport()
+    cycle = SimpleNamespace(transport=transport, response_started=False)
+    answer = WholeAnswer(cycle)
+    for data in written:
+        cycle.response_started |= data is HEAD
+        answer.write(data)
+    assert not answer.is_closing()
+    answer.close()
+    assert transport.sent == [*sent, ("closed",)]
+    assert answer.is_closing()

@@ -12,6 +12,37 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from onert.serve.room import Room
 
 
+class WholeAnswer:
+    """What uvicorn writes an answer to: it sends the head with the body, in one call.
+
+    uvicorn writes them one after the other. Each would be a segment of its own, and wake the client.
+    """
+
+    __slots__ = ("_cycle", "_head", "_transport")
+
+    def __init__(self, cycle: Any) -> None:
+        self._cycle = cycle
+        self._transport: asyncio.Transport = cycle.transport
+        self._head: bytes | None = None
+
+    def write(self, data: bytes) -> None:
+        if self._head:
+            self._transport.writelines((self._head, data))
+            self._head = b""
+        elif self._head is None and self._cycle.response_started:
+            self._head = data
+        else:  # more of the body, or a word before the answer: 100
+            self._transport.write(data)
+
+    def close(self) -> None:
+        if self._head:  # there will be no body
+            self._transport.write(self._head)
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+
 class Connection(HttpToolsProtocol):
     """uvicorn's connection, which a slow or endless sender cannot hold.
 
@@ -80,7 +111,11 @@ class Connection(HttpToolsProtocol):
         self._header_bytes = 0
         self._heads += 1
         self._disarm()
+        before: Any = self.cycle
         super().on_headers_complete()
+        cycle: Any = self.cycle
+        if cycle is not before and self.scope["method"] == "POST":
+            cycle.transport = WholeAnswer(cycle)
 
     def on_body(self, body: bytes) -> None:
         if not self._refused:
