@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
+from llvm.contractions import conv_f32, conv_int8, gemm_f32, gemm_int8, patch_conv_int8
 
 from onert_llvm.codegen.kernel_abi import Algorithm, KernelSpec, Task, build
 from onert_llvm.codegen.llvm_codegen import compile_text
@@ -26,8 +27,6 @@ from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Line
 from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
 from onert_llvm.kernels.contraction.direct.sliding_window import slide, together
-from onert_llvm.kernels.contraction.gemm_f32 import ConvF32, GemmF32
-from onert_llvm.kernels.contraction.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.int8_microkernel import GROUP, dot
 from onert_llvm.runtime.object_loader import load
@@ -214,11 +213,11 @@ class Runner:
         if patch is not None:
             if not self.integer:
                 return self._lines(shape, slots)
-            algorithm = PatchConvInt8(tile, patch)
+            algorithm = patch_conv_int8(tile, patch)
         elif w == shape.stride == 1:
-            algorithm = GemmInt8(fetching(tile, self.isa), rest) if self.integer else GemmF32(tile)
+            algorithm = gemm_int8(fetching(tile, self.isa), rest) if self.integer else gemm_f32(tile)
         else:
-            algorithm = ConvInt8(fetching(tile, self.isa), rest) if self.integer else ConvF32(tile)
+            algorithm = conv_int8(fetching(tile, self.isa), rest) if self.integer else conv_f32(tile)
         return self.bind(algorithm, work.tiles, slots)
 
     def _lines(self, shape: Shape, slots: dict[str, Any]) -> Callable[[], None]:

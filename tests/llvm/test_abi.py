@@ -13,14 +13,13 @@ from onert_llvm.codegen.llvm_codegen import compile_text
 from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.kernels.arithmetic.expression import Apply, Fn, Kind, Leaf, clamp, hard_swish
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling
-from onert_llvm.kernels.contraction.batched.batch_matmul_f32 import MatMulF32
+from onert_llvm.kernels.contraction.batched.batched import BatchedContraction
 from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Lines
 from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
 from onert_llvm.kernels.contraction.direct.sliding_window import slide
-from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
-from onert_llvm.kernels.contraction.gemm_f32 import ConvF32, GemmF32
-from onert_llvm.kernels.contraction.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
+from onert_llvm.kernels.contraction.epilogue import ACC, PLAIN, Epilogue
+from onert_llvm.kernels.contraction.float_terms import FloatTerms
 from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.int8_microkernel import GROUP
 from onert_llvm.kernels.data_movement.gather import Gather
@@ -36,6 +35,8 @@ from onert_llvm.runtime.elf import parse
 from onert_llvm.schedule.cost_model import Shape, line_tile, product_tile, registers_together, row_work, strip
 from onert_llvm.target.isa import ISAS, Isa, target
 
+from .contractions import conv_f32, conv_int8, gemm_f32, gemm_int8, patch_conv_int8
+
 PATCH = Patch(3, 9)
 
 
@@ -44,10 +45,12 @@ def _algorithms(isa: Isa) -> tuple[Algorithm, ...]:
     cut, line = strip((3, 3), 1, 1, 7, 20, isa), line_tile((3, 3), 2, 3, 9, 40, isa).tile
     swish = Epilogue(hard_swish(ACC), bias=True)
     return (
-        GemmF32(real, swish), ConvF32(real), ConvF32(real, packed=False), MatMulF32(real),
-        MatMulF32(real, swish, False), LineConvF32(line, Lines(3, 9, 6)), DepthwiseF32(cut, swish), PoolF32(cut, True),
-        GemmInt8(whole, 33 % GROUP[isa.dot]), ConvInt8(whole, 1, False, Requantize(Scaling.WIDE, True)),
-        PatchConvInt8(whole, PATCH),
+        gemm_f32(real, swish), conv_f32(real), conv_f32(real, packed=False),
+        BatchedContraction(real, FloatTerms(masked=True), PLAIN, True),
+        BatchedContraction(real, FloatTerms(), swish, True), LineConvF32(line, Lines(3, 9, 6)),
+        DepthwiseF32(cut, swish), PoolF32(cut, True),
+        gemm_int8(whole, 33 % GROUP[isa.dot]), conv_int8(whole, 1, False, Requantize(Scaling.WIDE, True)),
+        patch_conv_int8(whole, PATCH),
         DepthwiseInt8(slide((3, 3), 1, 1, 20, isa), registers_together(isa), True, Requantize(weight_zero_point=True)),
         PoolInt8(cut, True), PoolInt8(cut, False, False),
         Elementwise(Apply(Fn.TANH, (ACC,)), (True,)), AffineInt8(), PairTable(), MapBytes(), ReduceRows(Fold.SUM),
@@ -91,11 +94,11 @@ def test_every_target_has_code_for_every_kernel(isa: Isa) -> None:
 
 def test_equal_specs_have_equal_symbols_and_code() -> None:
     isa = target("x86-64-v3")
-    one, two = (KernelSpec(GemmF32(product_tile(4, 4, 4, isa), Epilogue(clamp(ACC, 0.0, 6.0))), isa) for _ in range(2))
+    one, two = (KernelSpec(gemm_f32(product_tile(4, 4, 4, isa), Epilogue(clamp(ACC, 0.0, 6.0))), isa) for _ in range(2))
     assert one == two
     assert one.symbol == two.symbol
     assert str(build(one)) == str(build(two))
-    other = KernelSpec(GemmF32(product_tile(4, 4, 4, isa), Epilogue(clamp(ACC, 0.0, 5.0))), isa)
+    other = KernelSpec(gemm_f32(product_tile(4, 4, 4, isa), Epilogue(clamp(ACC, 0.0, 5.0))), isa)
     assert other.symbol != one.symbol
 
 

@@ -13,12 +13,12 @@ from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Fn, Leaf, clam
 from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Lines
 from onert_llvm.kernels.contraction.direct.depthwise_f32 import DepthwiseF32
 from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
-from onert_llvm.kernels.contraction.gemm_f32 import ConvF32, GemmF32
 from onert_llvm.kernels.contraction.register_tile import Tile, columns
 from onert_llvm.schedule.cost_model import Shape, line_tile, product_tile, row_work, strip
 from onert_llvm.schedule.weight_packing import pack_f32, panel_bytes_f32, panels
 from onert_llvm.target.isa import Isa, runnable
 
+from .contractions import conv_f32, gemm_f32
 from .harness import Array, guarded, run
 from .picture import PICTURES, Picture, same
 
@@ -55,7 +55,7 @@ def _product_slots(c: Array, m: int, n: int, weights: Array, tile: Tile, isa: Is
 @pytest.mark.parametrize(("m", "k", "n"), PRODUCTS)
 def test_products_agree_with_float64(isa: Isa, m: int, k: int, n: int, at_end: bool) -> None:
     tile = product_tile(m, n, k, isa)
-    spec = KernelSpec(GemmF32(tile, Epilogue(clamp(ACC, -1.0, 6.0), bias=True)), isa)
+    spec = KernelSpec(gemm_f32(tile, Epilogue(clamp(ACC, -1.0, 6.0), bias=True)), isa)
     a, b, bias = _numbers((m, k)), _numbers((k, n), 1), _numbers((n,), 2)
     c = guarded(np.zeros((m, n), np.float32), at_end)
     work = row_work(Shape(m, n, k), tile, panels(n, tile.columns, isa), k * 4)
@@ -71,7 +71,7 @@ def test_a_residual_is_added(isa: Isa, mr: int) -> None:
     m, k, n, wide = 7, 12, 37, 50
     tree: Expr = Apply(Fn.MUL, (Apply(Fn.ADD, (ACC, Leaf("residual"))), Leaf("scale")))
     tile = Tile(mr, columns(n, 2, isa))
-    spec = KernelSpec(GemmF32(tile, Epilogue(tree, columns=("scale",))), isa)
+    spec = KernelSpec(gemm_f32(tile, Epilogue(tree, columns=("scale",))), isa)
     a, b, scale = _numbers((m, k)), _numbers((k, n), 1), _numbers((n,), 2)
     c = guarded(_numbers((m, wide), 3))
     before = c.copy()
@@ -102,7 +102,7 @@ def test_convolutions_agree_with_float64(isa: Isa, picture: Picture, n: int) -> 
     slots = _product_slots(c, picture.rows, n, w, tile, isa, work.mc)
     slots |= picture.slots(guarded(x), guarded(np.zeros(picture.channels, np.float32)))
     slots |= {"k": picture.channels, "ldc": n, "bias": guarded(bias)}
-    run(KernelSpec(ConvF32(tile, Epilogue(bias=True)), isa), work.tiles, slots, pieces=2)
+    run(KernelSpec(conv_f32(tile, Epilogue(bias=True)), isa), work.tiles, slots, pieces=2)
     _close(c, np.einsum("rtk,tkn->rn", picture.windows(x, 0), w.astype(np.float64)) + bias)
 
 

@@ -16,7 +16,6 @@ from onert_llvm.irbuilder import I32, Kernel, Val
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, fixed, load_lanes, stored
 from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
 from onert_llvm.kernels.contraction.direct.sliding_window import slide, together
-from onert_llvm.kernels.contraction.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
 from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.int8_microkernel import GROUP
 from onert_llvm.kernels.contraction.register_tile import Tile
@@ -36,6 +35,7 @@ from onert_llvm.schedule.weight_packing import (
 )
 from onert_llvm.target.isa import Isa, runnable
 
+from .contractions import conv_int8, gemm_int8, patch_conv_int8
 from .harness import Array, guarded, run
 from .picture import PICTURES, Picture, same
 
@@ -111,7 +111,7 @@ def test_products_are_exact(isa: Isa, m: int, k: int, n: int, signed: bool, larg
     assert (how.scaling is Scaling.WIDE) == large
     slots = product_slots(c, m, n, w, tile, isa, work.mc) | scale
     slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n}
-    run(KernelSpec(GemmInt8(tile, k % GROUP[isa.dot], signed, how), isa), work.tiles, slots, pieces=2)
+    run(KernelSpec(gemm_int8(tile, k % GROUP[isa.dot], signed, how), isa), work.tiles, slots, pieces=2)
     np.testing.assert_array_equal(c, layer.expected((x.astype(np.int64) - layer.input_zero) @ w.astype(np.int64)))
 
 
@@ -127,7 +127,7 @@ def test_weights_may_have_a_zero_point(isa: Isa, k: int, signed: bool) -> None:
     how, scale = layer.scaled(w, isa, signed, zero)
     slots = product_slots(c, m, n, w, tile, isa, work.mc) | scale
     slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n}
-    run(KernelSpec(GemmInt8(tile, k % GROUP[isa.dot], signed, how), isa), work.tiles, slots)
+    run(KernelSpec(gemm_int8(tile, k % GROUP[isa.dot], signed, how), isa), work.tiles, slots)
     np.testing.assert_array_equal(
         c, layer.expected((x.astype(np.int64) - layer.input_zero) @ (w.astype(np.int64) - zero))
     )
@@ -150,7 +150,7 @@ def test_convolutions_are_exact(isa: Isa, picture: Picture, zero: int, signed: b
         "k": channels,
         "ldc": n,
     }
-    run(KernelSpec(ConvInt8(tile, channels % GROUP[isa.dot], signed, how), isa), work.tiles, slots)
+    run(KernelSpec(conv_int8(tile, channels % GROUP[isa.dot], signed, how), isa), work.tiles, slots)
     seen = picture.windows(x, layer.input_zero).astype(np.int64) - layer.input_zero
     np.testing.assert_array_equal(c, layer.expected(np.einsum("rtk,tkn->rn", seen, w.astype(np.int64) - zero)))
 
@@ -184,7 +184,7 @@ def test_windows_of_few_channels_are_exact(isa: Isa, picture: Picture, zero: int
     rows = w.reshape(patch.height, patch.segment, n)
     slots = product_slots(c, picture.rows, n, rows, tile, isa, work.mc) | scale | {"ldc": n}
     slots |= picture.slots(guarded(x), guarded(np.full(picture.channels, layer.input_zero, x.dtype)))
-    run(KernelSpec(PatchConvInt8(tile, patch, signed, how), isa), work.tiles, slots)
+    run(KernelSpec(patch_conv_int8(tile, patch, signed, how), isa), work.tiles, slots)
     seen = picture.windows(x, layer.input_zero).astype(np.int64).reshape(picture.rows, -1) - layer.input_zero
     np.testing.assert_array_equal(c, layer.expected(seen @ (w.astype(np.int64) - zero)))
 

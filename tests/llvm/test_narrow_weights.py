@@ -8,13 +8,13 @@ import pytest
 from onert_llvm.codegen.kernel_abi import KernelSpec
 from onert_llvm.kernels.contraction.blockwise.gemm_blocks import GemmBlocks, lift
 from onert_llvm.kernels.contraction.blockwise.run_sums import RunSums
-from onert_llvm.kernels.contraction.gemm_int8 import GemmInt8
 from onert_llvm.kernels.contraction.int8_microkernel import step_terms
 from onert_llvm.kernels.contraction.scaled_results import BlockScaled
 from onert_llvm.schedule.cost_model import Shape, fetching, product_tile, row_work, run_tile
 from onert_llvm.schedule.weight_packing import pack_run_scales, panels
 from onert_llvm.target.isa import Isa
 
+from .contractions import gemm_int8
 from .harness import guarded, run
 from .test_integer_products import ISAS, SIGNED, bytes_of, layer_of, product_slots
 
@@ -34,7 +34,7 @@ def test_products_with_weights_of_few_bits_are_exact(isa: Isa, m: int, k: int, n
     how, scale = layer.scaled(w[0], isa, signed)
     slots = product_slots(c, m, n, w, tile, isa, work.mc, bits) | scale
     slots |= {"a": guarded(x), "k": k, "lda": k, "ldc": n}
-    spec = KernelSpec(GemmInt8(tile, k % step_terms(isa, bits), signed, how, bits), isa)
+    spec = KernelSpec(gemm_int8(tile, k % step_terms(isa, bits), signed, how, bits), isa)
     run(spec, work.tiles, slots, pieces=2)
     np.testing.assert_array_equal(c, layer.expected((x.astype(np.int64) - layer.input_zero) @ w[0].astype(np.int64)))
 

@@ -9,16 +9,17 @@ import pytest
 from onert.ir import BackendError
 from onert_llvm.codegen.kernel_abi import KernelSpec, build
 from onert_llvm.codegen.llvm_codegen import compile_text
-from onert_llvm.kernels.contraction.gemm_f32 import GemmF32
 from onert_llvm.kernels.reduction.softmax_int8 import SoftmaxInt8
 from onert_llvm.schedule.cost_model import product_tile
 from onert_llvm.target.isa import target
+
+from .contractions import gemm_f32
 
 NATIVE = target("native")
 
 
 def test_threads_that_generate_code_at_a_time_give_the_same() -> None:
-    algorithms = [GemmF32(product_tile(64, n, 64, NATIVE)) for n in (8, 16, 40, 128)] + [SoftmaxInt8()]
+    algorithms = [gemm_f32(product_tile(64, n, 64, NATIVE)) for n in (8, 16, 40, 128)] + [SoftmaxInt8()]
     texts = [str(build(KernelSpec(algorithm, NATIVE))) for algorithm in algorithms]
     alone = [compile_text(text, NATIVE) for text in texts]
     with ThreadPoolExecutor(5) as workers:

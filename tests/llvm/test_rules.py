@@ -63,6 +63,6 @@ def test_a_model_of_floats_reads_no_rules_for_bytes_or_layers_with_state(tmp_pat
         text=True,
         env={**os.environ, "ONERT_CACHE_DIR": str(tmp_path)},
     ).stdout.split()
-    assert "onert_llvm.kernels.contraction.gemm_f32" in said
+    assert "onert_llvm.kernels.contraction.float_terms" in said
     unwanted = ("lower.contraction.int", "lower.elementwise.int", "lstm", "lazy_rules", "aot", "detection", "rfft")
     assert [name for name in said if any(part in name for part in unwanted)] == []

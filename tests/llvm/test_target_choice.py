@@ -7,12 +7,13 @@ import pytest
 from onert.ir import BackendError
 from onert_llvm.codegen.kernel_abi import KernelSpec, build
 from onert_llvm.codegen.llvm_codegen import assembly, compile_text
-from onert_llvm.kernels.contraction.gemm_int8 import GemmInt8
 from onert_llvm.kernels.contraction.register_tile import Tile, columns
 from onert_llvm.target import microcontrollers
 from onert_llvm.target import triple as target_choice
 from onert_llvm.target.isa import ISAS, Isa, Products, runnable
 from onert_llvm.target.triple import Architecture, choose
+
+from .contractions import gemm_int8
 
 ARCHITECTURES = tuple(
     found
@@ -24,7 +25,7 @@ ARCHITECTURES = tuple(
 
 def _has_code(isa: Isa) -> bool:
     """Whether a product of bytes, which asks for what an instruction set has of its own, can be compiled."""
-    spec = KernelSpec(GemmInt8(Tile(2, columns(20, 1, isa)), 1), isa)
+    spec = KernelSpec(gemm_int8(Tile(2, columns(20, 1, isa)), 1), isa)
     return compile_text(str(build(spec)), isa).startswith((b"\x7fELF", b"\0asm"))
 
 

@@ -11,12 +11,13 @@ from onert.ir.ops.arithmetic.dynamic_range import TOGETHER
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
-from onert_llvm.irbuilder import F32, F64, I8, I32, Kernel, Type, Val
+from onert_llvm.irbuilder import F32, F64, I8, I32, Kernel, Val
 from onert_llvm.kernels.arithmetic.requantize_int8 import BELOW_HALF, nearest
 from onert_llvm.target.isa import Isa
 
 from .epilogue import PLAIN, Epilogue
 from .int8_microkernel import offset
+from .scaled_results import Real
 
 _CHUNKED = ("x", "size", "chunk", "chunks")
 """Items of `size` elements, in `chunks` pieces of `chunk` each but the last."""
@@ -169,7 +170,7 @@ def _asymmetric(k: Kernel, low: Val, high: Val) -> tuple[Val, Val, Val]:
 
 
 @frozen
-class Dynamic(Value):
+class Dynamic(Real):
     """How sums of such bytes become floats: times the scales of row and filter, plus the bias, then the epilogue.
 
     `filter_first` says in which order the scales are multiplied. Slots `row_scales` and `row_offsets` point to those of
@@ -185,15 +186,6 @@ class Dynamic(Value):
     def slots(self) -> tuple[str, ...]:
         moved = ("row_offsets",) if self.asymmetric else ()
         return ("sums", "filter_scales", "row_scales", "row_step", *moved, *self.epilogue.slots)
-
-    @property
-    def element(self) -> Type:
-        """What is stored."""
-        return F32
-
-    def final(self, value: Val) -> Val:
-        """A register of results as it is stored."""
-        return value
 
     def start(self, k: Kernel, task: Task, column: Val) -> Val:
         """Where accumulators begin, so that they are the sums of the bytes as stored."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from attrs import frozen
 
-from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, Kernel, Val, View
-from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Fn, Leaf, evaluate, leaves
+from onert_llvm.kernels.arithmetic.expression import Apply, Expr, Fn, Leaf, evaluate, is_little, leaves
+
+from .contraction import Ending, Finished, Sums
+from .register_tile import Block, Row
 
 ACC = Leaf("acc")
 """The accumulator, in an epilogue's tree."""
@@ -21,7 +23,7 @@ _NONE: Mapping[str, Val] = {}
 
 
 @frozen
-class Epilogue(Value):
+class Epilogue(Ending):
     """`tree` computes the stored value from `ACC` and other leaves.
 
     With `bias` the accumulator starts at `bias[column]`. A leaf listed in `columns` is a vector with one element per
@@ -37,8 +39,11 @@ class Epilogue(Value):
     residual: bool = False
 
     @property
+    def little(self) -> bool:
+        return is_little(self.tree)
+
+    @property
     def slots(self) -> tuple[str, ...]:
-        """The slots it adds to a task."""
         names = (*(n for n in leaves(self.tree) if n != ACC.name), *((RESIDUAL,) if self.residual else ()))
         matrices = (n for n in names if n not in (*self.columns, *self.numbers))
         return (*(("bias",) if self.bias else ()), *names, *(f"{n}_stride" for n in matrices))
@@ -83,6 +88,33 @@ class Epilogue(Value):
             return rows[name].load(acc.lanes, mask)
 
         return evaluate(k, self.tree, leaf, acc)
+
+    def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
+        return self.start(k, task, block.at(vector), k.isa.f32, block.own(vector))
+
+    def joined(self, k: Kernel, task: Task, block: Block, sums: Sums) -> Sums:
+        """With the residual, where there is one."""
+        if not self.residual:
+            return sums
+        acc = [[k.var(x) for x in row] for row in sums]
+        with k.when(task.i64(RESIDUAL).ne(0)):
+            (matrix,) = row_windows(k, task, (RESIDUAL,)).values()
+            for row, own in zip(block.results(), acc, strict=True):
+                for j, x in enumerate(own):
+                    x.set(row.place(matrix, j).load(k.isa.f32, block.own(j)) + x.get())
+        return [[x.get() for x in row] for row in acc]
+
+    def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
+        given, matrices = self.given(task, k.isa.f32), row_windows(k, task, self.matrices)
+
+        def column(j: int) -> Finished:
+            def value(row: Row, acc: Val) -> Val:
+                others = {n: row.place(v, j) for n, v in matrices.items()}
+                return self.apply(k, task, acc, block.at(j), others, block.own(j), given)
+
+            return value
+
+        return column
 
 
 PLAIN = Epilogue()

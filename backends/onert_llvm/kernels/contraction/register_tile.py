@@ -139,6 +139,13 @@ class Block:
             for line in range(self.lines):
                 self.k.prefetch(self.ahead[step, line])
 
+    def fetching(self, tap: Val | None, steps: Val | None) -> Callable[[Val], None]:
+        """The same for steps that are counted anew for each tap, of so many."""
+        if tap is None or steps is None or self.ahead is None:
+            return self.fetch
+        done = tap * steps
+        return lambda step: self.fetch(done + step)
+
     def own(self, vector: int) -> Val | None:
         """The mask of one of the tile's registers, None if all of its lanes are columns."""
         return self.masks[vector]

@@ -2,35 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
 
 from attrs import frozen
 
-from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.irbuilder import F32, I8, I32, Kernel, Type, Val
 
+from .contraction import Ending, Finished
 from .epilogue import PLAIN, Epilogue
+from .register_tile import Block, Row
 
 _BOUNDS = {"i8": (-128.0, 127.0), "u8": (0.0, 255.0)}
 
 
-class Real(Protocol):
-    """How sums become real numbers, and what is stored of these."""
+class Real(Ending):
+    """Sums that become real numbers, on which an epilogue follows."""
+
+    __slots__ = ()
 
     @property
-    def element(self) -> Type: ...
+    def epilogue(self) -> Epilogue:
+        return PLAIN
 
-    @property
-    def epilogue(self) -> Epilogue: ...
+    def start(self, k: Kernel, task: Task, column: Val) -> Val:
+        """Where the accumulators of a register of columns begin."""
+        raise NotImplementedError
 
-    def final(self, value: Val) -> Val: ...
+    def real(self, k: Kernel, task: Task, value: Val, row: Val, column: Val, mask: Val | None) -> Val:
+        """The sums of a row's register of columns as real numbers."""
+        raise NotImplementedError
 
-    def real(self, k: Kernel, task: Task, value: Val, row: Val, column: Val, mask: Val | None) -> Val: ...
+    def final(self, value: Val) -> Val:
+        """A register of results as it is stored."""
+        return value
+
+    def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
+        return self.start(k, task, block.at(vector))
+
+    def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
+        following = self.epilogue.finished(k, task, block)
+
+        def column(j: int) -> Finished:
+            after = following(j)
+
+            def value(row: Row, sums: Val) -> Val:
+                total = sums - row.more[0] if row.more else sums
+                return self.final(after(row, self.real(k, task, total, row.number, block.at(j), block.own(j))))
+
+            return value
+
+        return column
 
 
 @frozen
-class Scaled(Value):
+class Scaled(Real):
     """Sums in float32 times their column's factor, then the epilogue.
 
     Slots `start` (32 bits, where accumulators begin) and `factors` have an element for each column, whole registers of
@@ -47,11 +73,9 @@ class Scaled(Value):
 
     @property
     def element(self) -> Type:
-        """What is stored."""
         return {"": F32, "i32": I32}.get(self.stored, I8)
 
     def start(self, k: Kernel, task: Task, column: Val) -> Val:
-        """Where the accumulators of a register of columns begin."""
         return task.view("start", I32, 1)[column].load(k.isa.f32)
 
     def real(self, k: Kernel, task: Task, acc: Val, row: Val, column: Val, mask: Val | None) -> Val:
@@ -62,7 +86,6 @@ class Scaled(Value):
         return acc.cast(F32) * factors
 
     def final(self, value: Val) -> Val:
-        """A register of results as it is stored."""
         if self.stored not in _BOUNDS:
             return value
         low, high = _BOUNDS[self.stored]
@@ -71,7 +94,7 @@ class Scaled(Value):
 
 
 @frozen
-class BlockScaled(Value):
+class BlockScaled(Real):
     """How sums of scaled runs become results: what the row's zero point adds is subtracted, the rest times its scale.
 
     Slots `row_scales` and `row_offsets` have an element a row; `sums` has for each column the float32 sum of its scaled
@@ -83,15 +106,6 @@ class BlockScaled(Value):
     @property
     def slots(self) -> tuple[str, ...]:
         return ("sums", "row_scales", "row_offsets", *self.epilogue.slots)
-
-    @property
-    def element(self) -> Type:
-        """What is stored."""
-        return F32
-
-    def final(self, value: Val) -> Val:
-        """A register of results as it is stored."""
-        return value
 
     def real(self, k: Kernel, task: Task, value: Val, row: Val, column: Val, mask: Val | None) -> Val:
         """A row's register of columns as real numbers, the bias added."""

@@ -15,9 +15,8 @@ from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val, View
 from onert_llvm.kernels.arithmetic.fixed_point_functions import divided, logistic, saturated, tanh
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, Scaling, as_byte, bias, fixed, load_lanes
-from onert_llvm.kernels.contraction.float_microkernel import accumulators
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP, multiply_add_int8
-from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Row, Tile, each_block
+from onert_llvm.kernels.contraction.contraction import Ending, Finished
+from onert_llvm.kernels.contraction.register_tile import Block
 from onert_llvm.kernels.reduction.softmax_norm import each_register
 
 from .matvec import Matrix, after, times_int8
@@ -29,36 +28,20 @@ WIDE = Requantize(Scaling.WIDE)
 
 
 @frozen
-class ScaledSums(Value):
-    """`C[m, n] = Σ A[m, k] · B[k, n]` times each column's multiplier within 16 bits, stored as 32 bits.
+class ScaledSums(Ending):
+    """Sums times each column's multiplier within 16 bits, stored as 32 bits; `columns` are those of `Scaling.WIDE`."""
 
-    Rows of A are `lda` bytes apart, those of C `ldc` numbers; `rest` is k modulo the target's group. `columns` are
-    those of `Scaling.WIDE`.
-    """
+    element, slots = I32, ("columns",)
 
-    tile: Tile
-    rest: int
+    def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
+        return bias(k, task, WIDE, block.at(vector))
 
-    name = "scaled_sums"
-    layout = TaskLayout(("a", "b", "c", *SLOTS, "k", "lda", "ldc", "columns"))
+    def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
+        def column(j: int) -> Finished:
+            own = load_lanes(k, task, WIDE, block.at(j))
+            return lambda _, total: saturated(fixed(total, own))
 
-    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
-        lanes = k.isa.f32
-
-        def body(block: Block) -> None:
-            a, columns = task.view("a", I8, task.i64("lda"), 1), range(block.vectors)
-            panel = k.view(block.panel, I8, block.vectors * lanes * GROUP[k.isa.dot], 1)
-            acc = accumulators(k, [bias(k, task, WIDE, block.at(j)) for j in columns], block.count)
-            multiply_add_int8(k, acc, block.rows(a), panel, task.i64("k"), self.rest, True)
-            c = task.view("c", I32, task.i64("ldc"), 1)
-
-            def column(j: int) -> Callable[[Row, Val], None]:
-                own = load_lanes(k, task, WIDE, block.at(j))
-                return lambda row, total: row.place(c, j).store(saturated(fixed(total, own)), block.own(j))
-
-            block.finish([[x.get() for x in row] for row in acc], column, False)
-
-        each_block(k, task, begin, end, self.tile, body)
+        return column
 
 
 @frozen

@@ -13,8 +13,8 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, I32, Kernel, Val, Var, View
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bounded, load_lanes, stored
+from onert_llvm.kernels.contraction.byte_terms import add_row_sums, sum_of_lanes
 from onert_llvm.kernels.contraction.int8_microkernel import offset
-from onert_llvm.kernels.contraction.zero_point_row_sums import add_row_sums, sum_of_lanes
 
 NARROW = Requantize()
 

@@ -1,8 +1,8 @@
-"""The geometry of windows over pictures."""
+"""The geometry of windows over pictures, and where the rows of products lie."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from attrs import frozen
 
@@ -13,6 +13,9 @@ from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.reduction.pool import Pool2D
 from onert.ir.value import Value
 from onert_llvm.command.command import Slot
+from onert_llvm.kernels.contraction.contraction import Operand
+from onert_llvm.kernels.contraction.im2col import Patch
+from onert_llvm.kernels.contraction.operands import Matrix, Windows
 
 MOST_PATCH_CHANNELS = 4
 MOST_PATCH_DEPTH = 512
@@ -132,3 +135,29 @@ def counts(op: Pool2D, x: Sequence[int]) -> Array:
     """How many pixels of the window of each output count, `[rows, columns]`."""
     down, across = op.counted(x[1], x[2])
     return down[:, None] * across
+
+
+def rows_of(source: Slot, depth: int, lda: int | None = None) -> tuple[Operand, dict[str, Slot]]:
+    """Rows of `depth` elements in a matrix, `lda` elements apart if not one after the other."""
+    return Matrix(), {"a": source, "k": depth, "lda": depth if lda is None else lda}
+
+
+def windows_of(
+    geometry: Plane,
+    channels: int,
+    source: Slot,
+    padding: Callable[[], Slot],
+    patches: Callable[[Patch], Operand] | None = None,
+    pointwise: bool = True,
+) -> tuple[Operand, dict[str, Slot]]:
+    """The windows of a convolution of some `channels`: a matrix where they are single pixels and may be `pointwise`.
+
+    Few channels are read as `patches` where there is such a form; `padding` gives a pixel outside of the picture.
+    """
+    if pointwise and geometry.pointwise:
+        return rows_of(source, channels, geometry.channels)
+    slots = geometry.slots | {"input": source, "zero": padding()}
+    if patches is not None and geometry.patched(channels):
+        height, width = geometry.window
+        return patches(Patch(height, width * channels)), slots
+    return Windows(), {**slots, "k": channels}

@@ -15,22 +15,21 @@ from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
-from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Access, Pointer, Slot
+from onert_llvm.kernels.contraction.byte_terms import ByteTerms
 from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
 from onert_llvm.kernels.contraction.dynamic_quantization import Dynamic, Extent, QuantizeDynamic
 from onert_llvm.kernels.contraction.epilogue import ACC
-from onert_llvm.kernels.contraction.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
-from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, step_terms
+from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
 from onert_llvm.schedule.cost_model import Shape
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise_int8
 
-from .conv_geometry import Plane, plane
+from .conv_geometry import Plane, plane, rows_of, windows_of
 from .epilogue import Tail, tail
-from .int8_gemm import byte_product
+from .int8_gemm import byte_contraction, byte_product
 from .sliding_window import sliding
 
 _FILTERS = (DType.INT8, DType.UINT8, DType.INT4, DType.INT2)
@@ -78,8 +77,8 @@ class Quantized:
     def values(self) -> Slot:
         return self.accesses[0].pointer
 
-    @property
     def padding(self) -> Slot:
+        """A pixel outside of the picture."""
         return self.accesses[3].pointer
 
     def image(self, number: int, geometry: Plane) -> Quantized:
@@ -149,25 +148,17 @@ def multiply(
     m, row_bytes, step = rows
     taps, depth, n = weights.shape
     pointwise, rest = geometry is None or geometry.pointwise, depth % step_terms(lowering.isa, bits)
-    tile = lowering.tile((GemmInt8, pointwise, rest, how, bits), Shape(m, n, taps * depth, integer=True))
+    tile = lowering.tile((ByteTerms, pointwise, rest, how, bits), Shape(m, n, taps * depth, integer=True))
     product = byte_product(lowering, m, weights, tile, row_bytes, bits=bits)
     common: dict[str, Slot] = {**product.slots, "row_step": step, **after.slots}
-    algorithm: Algorithm = GemmInt8(tile, rest, True, how, bits)
-    if pointwise:
-        common |= {"k": depth, "lda": depth}
-    else:
-        assert geometry is not None
-        common |= geometry.slots
-        if geometry.patched(geometry.channels):
-            height, width = geometry.window
-            algorithm = PatchConvInt8(tile, Patch(height, width * geometry.channels), True, how)
-        else:
-            algorithm = ConvInt8(tile, rest, True, how)
-            common["k"] = depth
     for i in range(images):
         own = source if images == 1 or geometry is None else source.image(i, geometry)
-        slots = common | own.slots | {"c": later(after.place, i * m * n * 4)}
-        slots |= {"a": own.values} if pointwise else {"input": own.values, "zero": own.padding}
+        if geometry is None:
+            operand, read = rows_of(own.values, depth)
+        else:
+            operand, read = windows_of(geometry, geometry.channels, own.values, own.padding, Patches)
+        algorithm = byte_contraction(lowering.isa, tile, operand, depth, how, bits=bits, far=False)
+        slots = common | own.slots | read | {"c": later(after.place, i * m * n * 4)}
         touched = (*source.accesses, *after.accesses)
         lowering.emit(at, algorithm, slots, product.tiles, after.reads, after.writes, 2 * m * taps * depth * n, touched)
 
@@ -246,5 +237,5 @@ def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:
     for i in range(images):
         own = source.image(i, geometry)
         place = later(after.place, i * geometry.rows * c * 4)
-        slots |= {**own.slots, "c": place, "input": own.values, "zero": own.padding}
+        slots |= {**own.slots, "c": place, "input": own.values, "zero": own.padding()}
         lowering.emit(at, algorithm, dict(slots), tiles, after.reads, after.writes, flops, touched)

@@ -14,7 +14,8 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.shape import broadcast, static
 from onert_llvm.command.command import Access, Pointer, Slot
-from onert_llvm.kernels.contraction.batched.batch_matmul_f32 import MatMulF32
+from onert_llvm.kernels.contraction.batched.batched import BatchedContraction
+from onert_llvm.kernels.contraction.float_terms import FloatTerms
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.cost_model import Shape, product_tile, row_work
@@ -89,7 +90,7 @@ def _batched(lowering: Lowering, operations: Sequence[int], op: BatchMatMul, x: 
         "panels": parts,
         "panel_bytes": 0,
     }
-    algorithm = MatMulF32(tile, after.epilogue, masked=not extra)
+    algorithm = BatchedContraction(tile, FloatTerms(masked=not extra), after.epilogue, strided=True)
     reads = (x, *(() if extra else (y,)), *after.reads)
     flops = 2 * count * m * n * depth
     lowering.emit(operations[0], algorithm, slots, count * work.tiles, reads, after.writes, flops, accesses=extra)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from functools import partial
 
 import numpy as np
 from attrs import evolve, frozen
@@ -12,13 +13,12 @@ from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.value import Value
-from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
+from onert_llvm.kernels.contraction.contraction import Contraction
 from onert_llvm.kernels.contraction.direct.conv_row_f32 import LineConvF32, Lines
 from onert_llvm.kernels.contraction.epilogue import ACC
-from onert_llvm.kernels.contraction.exact_terms import ABSENT
-from onert_llvm.kernels.contraction.gemm_f32 import ConvF32, GemmF32
+from onert_llvm.kernels.contraction.float_terms import ABSENT, FloatTerms
 from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise.op_to_expression import activated
@@ -28,7 +28,7 @@ from onert_llvm.schedule.cost_model import Shape, Work, line_tile, product_tile,
 from onert_llvm.schedule.weight_packing import pack_f32, panel_bytes_f32, panels
 
 from .bfloat.layers import rounded_rows, rounded_windows, terms
-from .conv_geometry import Plane, plane
+from .conv_geometry import Plane, plane, rows_of, windows_of
 from .epilogue import Tail, Windows, tail
 from .winograd import layers as winograd
 
@@ -82,7 +82,7 @@ def product(
     """The schedule for `weights[taps, k, n]` and their packed form, with the best tile for `code` if none is given."""
     taps, depth, n = weights.shape
     pack, depth = (pack_f32, depth) if kind is Terms.FLOAT else (pack_bfloat, (depth + 1) // 2)
-    tile = tile or lowering.tile((GemmF32, code, kind), Shape(m, n, taps * depth))
+    tile = tile or lowering.tile((FloatTerms, code, kind), Shape(m, n, taps * depth))
     count = panels(n, tile.columns, lowering.isa)
     work = row_work(Shape(m, n, taps * depth), tile, count, taps * depth * 4, lowering.threads)
     slots: dict[str, Slot] = {
@@ -222,16 +222,10 @@ def _convolve(lowering: Lowering, windows: Windows, c: int, found: Product, exac
     if found.terms is Terms.PAIRED:
         windows, made = rounded_windows(lowering, windows, c)
         touched, c = (made,), windows.geometry.channels
-    geometry = windows.geometry
-    slots, tiles = {**after.slots, **found.slots, "c": after.place}, found.work.tiles
-    algorithm: Algorithm
-    if geometry.pointwise and not exact:
-        algorithm = GemmF32(found.tile, after.epilogue, packed, found.terms)
-        slots |= {"a": windows.source, "k": c, "lda": geometry.channels}
-    else:
-        slots |= geometry.slots | {"input": windows.source, "zero": lowering.constant(np.zeros(c, np.float32))}
-        algorithm = ConvF32(found.tile, after.epilogue, packed, exact, found.terms)
-        slots["k"] = c
+    padding = partial(lowering.constant, np.zeros(c, np.float32))
+    rows, own = windows_of(windows.geometry, c, windows.source, padding, pointwise=not exact)
+    slots, tiles = {**after.slots, **found.slots, **own, "c": after.place}, found.work.tiles
+    algorithm = Contraction(found.tile, rows, FloatTerms(packed, exact, kind=found.terms), after.epilogue)
     reads = (*windows.reads, *after.reads)
     lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, (*touched, *after.accesses))
 
@@ -262,7 +256,7 @@ def multiply(lowering: Lowering, at: int, x: int, depth: int, found: Product, af
     if found.terms is Terms.PAIRED:
         made = rounded_rows(lowering, at, source, (found.m, depth, depth), (x,))
         source, depth, touched, reads = made.pointer, (depth + 1) // 2, (made,), after.reads
-    slots: dict[str, Slot] = {**found.slots, **after.slots}
-    slots |= {"c": after.place, "a": source, "k": depth, "lda": depth}
-    algorithm = GemmF32(found.tile, after.epilogue, not found.accesses, found.terms)
+    rows, slots = rows_of(source, depth)
+    slots |= {**found.slots, **after.slots, "c": after.place}
+    algorithm = Contraction(found.tile, rows, FloatTerms(not found.accesses, kind=found.terms), after.epilogue)
     lowering.emit(at, algorithm, slots, found.work.tiles, reads, after.writes, flops, accesses=touched)

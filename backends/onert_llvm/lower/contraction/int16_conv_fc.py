@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from attrs import evolve
@@ -12,19 +13,19 @@ from onert.ir import Array, CallTypes
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
-from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.arithmetic.requantize_int16 import ShortScaling
+from onert_llvm.kernels.contraction.contraction import Contraction
 from onert_llvm.kernels.contraction.direct.depthwise_int16 import DepthwiseInt16
-from onert_llvm.kernels.contraction.gemm_int16 import ConvInt16, Depth, GemmInt16, PatchConvInt16
-from onert_llvm.kernels.contraction.im2col import Patch
+from onert_llvm.kernels.contraction.operands import Copies
+from onert_llvm.kernels.contraction.short_terms import Shorts, ShortTerms
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.cost_model import Shape
 from onert_llvm.target.isa import Dot, Isa
 
 from . import int16_filters
-from .conv_geometry import Plane, plane
+from .conv_geometry import Plane, plane, rows_of, windows_of
 from .int8_filters import stored
 from .int8_gemm import ByteProduct, byte_product
 from .int16_filters import Parameters
@@ -59,13 +60,13 @@ def _in_pairs(isa: Isa) -> Isa:
 
 def _cut(
     lowering: Lowering, layer: Layer[Parameters], m: int, taps: Array, row_bytes: int, pointwise: bool = True
-) -> tuple[ByteProduct, Depth, ShortScaling]:
+) -> tuple[ByteProduct, ShortTerms, ShortScaling]:
     """A product of `m` rows with a filter `[taps, k, n]`, where its results go, and how these are made of terms."""
     isa = _in_pairs(lowering.isa)
     count, depth, n = taps.shape
     added, own = layer.outputs.depth(taps, layer.part)
     scaling, columns = layer.outputs.scaled(lowering, layer.part, n)
-    tile = lowering.tile((GemmInt16, pointwise, added, scaling), Shape(m, n, count * depth, integer=True), isa)
+    tile = lowering.tile((ShortTerms, pointwise, added, scaling), Shape(m, n, count * depth, integer=True), isa)
     product = byte_product(lowering, m, taps, tile, row_bytes, isa)
     return evolve(product, slots=product.slots | own | columns | layer.target(lowering)), added, scaling
 
@@ -83,20 +84,11 @@ def convolve(lowering: Lowering, layer: Layer[Parameters], geometry: Plane) -> N
     shape = (1, kh * kw * c, n) if patched else (kh * kw, c, n)
     own = geometry.channels * geometry.stride[0] * geometry.stride[1] * _BYTES
     taps = layer.filter.values.reshape(shape)
-    cut, depth, scaling = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise)
-    slots: dict[str, Slot] = dict(cut.slots)
-    algorithm: Algorithm
-    if geometry.pointwise:
-        algorithm = GemmInt16(cut.tile, depth, scaling)
-        slots |= {"a": layer.input(lowering), "k": c, "lda": geometry.channels}
-    else:
-        slots |= geometry.slots | {"input": layer.input(lowering), "zero": layer.padding(lowering, c)}
-        if patched:
-            algorithm = PatchConvInt16(cut.tile, Patch(kh, kw * c), depth, scaling)
-        else:
-            algorithm = ConvInt16(cut.tile, depth, scaling)
-            slots["k"] = c
-    layer.emit(lowering, algorithm, slots, cut.tiles, 2 * geometry.rows * kh * kw * c * n)
+    cut, terms, scaling = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise)
+    padding = partial(layer.padding, lowering, c)
+    rows, slots = windows_of(geometry, c, layer.input(lowering), padding, Copies)
+    algorithm = Contraction(cut.tile, rows, terms, Shorts(scaling))
+    layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, 2 * geometry.rows * kh * kw * c * n)
 
 
 def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None:
@@ -105,9 +97,10 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     weights = layer.filter.values
     n, depth = weights.shape
     m = math.prod(lowering.shape(layer.source)) // depth
-    cut, added, scaling = _cut(lowering, layer, m, np.ascontiguousarray(weights.T)[None], depth * _BYTES)
-    slots = cut.slots | {"a": layer.input(lowering), "k": depth, "lda": depth}
-    layer.emit(lowering, GemmInt16(cut.tile, added, scaling), slots, cut.tiles, 2 * m * depth * n)
+    cut, terms, scaling = _cut(lowering, layer, m, np.ascontiguousarray(weights.T)[None], depth * _BYTES)
+    rows, slots = rows_of(layer.input(lowering), depth)
+    algorithm = Contraction(cut.tile, rows, terms, Shorts(scaling))
+    layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, 2 * m * depth * n)
 
 
 def lower_depthwise(lowering: Lowering, operations: Sequence[int]) -> None:

@@ -11,7 +11,7 @@ from onert.ir.ops.arithmetic.rescale import filter_multipliers, filter_ratios
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.requantize_int16 import Rounding, ShortScaling
-from onert_llvm.kernels.contraction.gemm_int16 import Depth
+from onert_llvm.kernels.contraction.short_terms import ShortTerms
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.target.isa import Isa
 
@@ -78,16 +78,16 @@ class Parameters:
             return np.zeros(n, np.int64)
         return bias.value.reshape(-1)[part].astype(np.int64)
 
-    def depth(self, weights: Array, part: Part) -> tuple[Depth, dict[str, Slot]]:
+    def depth(self, weights: Array, part: Part) -> tuple[ShortTerms, dict[str, Slot]]:
         """How the terms of `weights[taps, k, n]` are added, and the slots that say so."""
         _, depth, n = weights.shape
         sizes = np.abs(weights.astype(np.int64))
         whole = sizes.sum((0, 1)) * _REACH + np.abs(self.bias(part, n))
         odd = depth % 2 == 1
         if self.wraps or whole.max(initial=0) < 1 << 31:
-            return Depth(odd, False), {}
+            return ShortTerms(odd, False), {}
         step = next(s for s in _STEPS if _largest(sizes, s) * _REACH < 1 << 31)
-        return Depth(odd, True), {"step": step}
+        return ShortTerms(odd, True), {"step": step}
 
     def fits(self, weights: Array) -> bool:
         """Whether 32 bits hold all sums of `weights[k, n]` with the bias, or need not."""

@@ -12,25 +12,24 @@ from onert.ir import CallTypes
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.depthwise import DepthwiseConv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
-from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Access, Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
+from onert_llvm.kernels.contraction.byte_terms import Bytes, ByteTerms
 from onert_llvm.kernels.contraction.direct.depthwise_int8 import DepthwiseInt8
-from onert_llvm.kernels.contraction.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
-from onert_llvm.kernels.contraction.im2col import Patch
 from onert_llvm.kernels.contraction.int8_microkernel import MOST_TERMS, step_terms
+from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.kernels.data_movement.repeat_channels import RepeatBytes
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.elementwise import byte_chains
 from onert_llvm.lower.rule import Lower
-from onert_llvm.schedule.cost_model import Shape, fetching, registers_together
+from onert_llvm.schedule.cost_model import Shape, registers_together
 from onert_llvm.schedule.weight_packing import channel_order, pack_depthwise_int8
 from onert_llvm.target.isa import Lookup
 
 from . import int8_filters
-from .conv_geometry import Plane, plane
+from .conv_geometry import Plane, plane, rows_of, windows_of
 from .int8_filters import Filter, Outputs
-from .int8_gemm import ByteProduct, byte_product
+from .int8_gemm import ByteProduct, byte_contraction, byte_product
 from .quantized_layer import Layer, MakeOutputs, groups, layer_of, single_channel, why_no_form
 from .sliding_window import sliding
 from .small import layers
@@ -77,7 +76,7 @@ def _cut(
     """
     count, depth, n = taps.values.shape
     columns, how = layer.outputs.scaled(lowering, taps, layer.part)
-    code = (GemmInt8, pointwise, depth % step_terms(lowering.isa, bits), layer.outputs.signed, how, bits)
+    code = (ByteTerms, pointwise, depth % step_terms(lowering.isa, bits), layer.outputs.signed, how, bits)
     tile = lowering.tile(code, Shape(m, n, count * depth, integer=True))
     product = byte_product(lowering, m, taps.values, tile, row_bytes, bits=bits)
     return evolve(product, slots=product.slots | columns | layer.target(lowering)), how
@@ -101,20 +100,11 @@ def convolve(lowering: Lowering, layer: Layer[Outputs], geometry: Plane) -> None
     own = geometry.channels * geometry.stride[0] * geometry.stride[1]
     taps = layer.filter.ordered(layer.filter.values.reshape(shape))
     cut, how = _cut(lowering, layer, geometry.rows, taps, own, geometry.pointwise)
-    rest, signed = c % step_terms(lowering.isa), layer.outputs.signed
-    slots: dict[str, Slot] = dict(cut.slots)
-    algorithm: Algorithm
-    if geometry.pointwise:
-        algorithm = GemmInt8(fetching(cut.tile, lowering.isa), rest, signed, how)
-        slots |= {"a": layer.input(lowering), "k": c, "lda": geometry.channels}
-    else:
-        slots |= geometry.slots | {"input": layer.input(lowering), "zero": layer.padding(lowering, c)}
-        if patched:
-            algorithm = PatchConvInt8(cut.tile, Patch(kh, kw * c), signed, how)
-        else:
-            algorithm = ConvInt8(fetching(cut.tile, lowering.isa), rest, signed, how)
-            slots["k"] = c
-    layer.emit(lowering, algorithm, slots, cut.tiles, 2 * geometry.rows * kh * kw * c * n)
+    padding = partial(layer.padding, lowering, c)
+    rows, slots = windows_of(geometry, c, layer.input(lowering), padding, Patches)
+    signed = layer.outputs.signed
+    algorithm = byte_contraction(lowering.isa, cut.tile, rows, c, Bytes(how, signed), signed)
+    layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, 2 * geometry.rows * kh * kw * c * n)
 
 
 @_with_chain
@@ -129,10 +119,10 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     stored = layer.outputs.types.input(1).dtype.bits
     bits = stored if layer.filter.zero == 0 and depth <= MOST_TERMS else 8
     cut, how = _cut(lowering, layer, m, layer.filter.ordered(layer.filter.values.T[None]), depth, bits=bits)
-    slots = cut.slots | {"a": layer.input(lowering), "k": depth, "lda": depth}
-    rest = depth % step_terms(lowering.isa, bits)
-    algorithm = GemmInt8(fetching(cut.tile, lowering.isa), rest, layer.outputs.signed, how, bits)
-    layer.emit(lowering, algorithm, slots, cut.tiles, 2 * m * depth * n)
+    rows, slots = rows_of(layer.input(lowering), depth)
+    signed = layer.outputs.signed
+    algorithm = byte_contraction(lowering.isa, cut.tile, rows, depth, Bytes(how, signed), signed, bits)
+    layer.emit(lowering, algorithm, cut.slots | slots, cut.tiles, 2 * m * depth * n)
 
 
 @_with_chain

@@ -6,9 +6,13 @@ from attrs import frozen
 
 from onert.ir import Array
 from onert_llvm.command.command import Slot
+from onert_llvm.kernels.contraction.byte_terms import ByteTerms
+from onert_llvm.kernels.contraction.contraction import Contraction, Ending, Operand
+from onert_llvm.kernels.contraction.int8_microkernel import step_terms
+from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.kernels.contraction.register_tile import Tile
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.schedule.cost_model import Shape, row_work
+from onert_llvm.schedule.cost_model import Shape, fetching, row_work
 from onert_llvm.schedule.weight_packing import PACKS, panel_bytes_int8, panels
 from onert_llvm.target.isa import Isa
 
@@ -50,3 +54,19 @@ def byte_product(
         "ldc": n,
     }
     return ByteProduct(tile, work.tiles, slots)
+
+
+def byte_contraction(
+    isa: Isa,
+    tile: Tile,
+    rows: Operand,
+    depth: int,
+    ending: Ending,
+    signed: bool = True,
+    bits: int = 8,
+    far: bool = True,
+) -> Contraction:
+    """The kernel of such a product, whose runs of terms are `depth` long; panels may come from `far`."""
+    patched = isinstance(rows, Patches)
+    terms = ByteTerms(0 if patched else depth % step_terms(isa, bits), signed, bits)
+    return Contraction(fetching(tile, isa) if far and not patched else tile, rows, terms, ending)

@@ -15,7 +15,9 @@ from onert.ir.shape import broadcast, static
 from onert.ir.value import Value
 from onert_llvm.command.command import Access, Pointer, Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize
-from onert_llvm.kernels.contraction.batched.batch_matmul_int import CentreBytes, MatMulBytes, MatMulShorts
+from onert_llvm.kernels.contraction.batched.batched import BatchedContraction
+from onert_llvm.kernels.contraction.batched.integer_terms import CentreBytes, CentredTerms, HalvesUp, WideTerms
+from onert_llvm.kernels.contraction.byte_terms import Bytes
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.cost_model import Shape, product_tile, row_work
@@ -90,7 +92,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "offsets": offsets,
         "per_batch": work.tiles,
         "k": sides.k // 2 if whole else sides.k,
-        "lda": a.step,
+        "a_row": a.step,
         "ldb": b.step,
         "ldc": sides.n,
         "m": sides.m,
@@ -103,12 +105,12 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     reads = tuple(i for i, one in ((x, a), (y, b)) if one.access is None)
     touched = tuple(evolve(one.access, write=False) for one in (a, b) if one.access is not None)
     flops = 2 * count * sides.m * sides.n * sides.k
-    algorithm: MatMulBytes | MatMulShorts
     if whole:
         how, own = _requantized(lowering, types, sides.k)
-        algorithm = MatMulBytes(tile, sides.k % 2 == 1, how)
+        algorithm = BatchedContraction(tile, CentredTerms(sides.k % 2 == 1), Bytes(how, alike=True))
     else:
-        algorithm, own = MatMulShorts(tile, types.input(1).dtype is DType.INT16), _multiplier(types)
+        own = _multiplier(types)
+        algorithm = BatchedContraction(tile, WideTerms(types.input(1).dtype is DType.INT16), HalvesUp())
     lowering.emit(at, algorithm, slots | own, count * work.tiles, reads, operation.outputs, flops, touched)
 
 

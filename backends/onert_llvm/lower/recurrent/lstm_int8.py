@@ -19,7 +19,8 @@ from onert_llvm.kernels.contraction.int8_microkernel import GROUP
 from onert_llvm.kernels.recurrent.lstm_int8 import LstmInt8, ScaledSums
 from onert_llvm.kernels.recurrent.matvec import Matrix
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.int8_gemm import byte_product
+from onert_llvm.lower.contraction.conv_geometry import rows_of
+from onert_llvm.lower.contraction.int8_gemm import byte_contraction, byte_product
 from onert_llvm.schedule.cost_model import product_tile
 from onert_llvm.schedule.weight_packing import folded_bias, pack_columns
 
@@ -104,15 +105,9 @@ class _Layer:
         m = math.prod(lowering.shape(x)) // depth
         tile = product_tile(m, n, depth, isa, integer=True)
         product = byte_product(lowering, m, weights[None], tile, depth)
-        slots: dict[str, Slot] = {
-            **product.slots,
-            "a": lowering.operand(x),
-            "c": target.pointer,
-            "k": depth,
-            "lda": depth,
-            "columns": columns,
-        }
-        algorithm = ScaledSums(tile, depth % GROUP[isa.dot])
+        rows, slots = rows_of(lowering.operand(x), depth)
+        slots |= {**product.slots, "c": target.pointer, "columns": columns}
+        algorithm = byte_contraction(isa, tile, rows, depth, ScaledSums(), far=False)
         lowering.emit(at, algorithm, slots, product.tiles, (x,), (), 2 * m * n * depth, (target,))
 
     def by_steps(self, algorithm: LstmInt8, x: int) -> tuple[LstmInt8, dict[str, Slot]]:

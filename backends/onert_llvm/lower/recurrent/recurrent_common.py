@@ -10,11 +10,13 @@ import numpy as np
 from onert.ir import Array
 from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Access, Slot
+from onert_llvm.kernels.contraction.contraction import Contraction
 from onert_llvm.kernels.contraction.epilogue import Epilogue
-from onert_llvm.kernels.contraction.gemm_f32 import GemmF32
+from onert_llvm.kernels.contraction.float_terms import FloatTerms
 from onert_llvm.kernels.contraction.register_tile import Columns
 from onert_llvm.kernels.recurrent.matvec import Matrix, cut
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.conv_geometry import rows_of
 from onert_llvm.lower.contraction.float_conv_fc import product
 from onert_llvm.schedule.weight_packing import pack_f32, pack_int8
 from onert_llvm.target.isa import Isa
@@ -58,10 +60,11 @@ def rows_times(lowering: Lowering, at: int, x: int, weights: Array, bias: Array 
     depth, n = weights.shape
     m = math.prod(lowering.shape(x)) // depth
     found = product(lowering, m, weights[None])
-    slots: dict[str, Slot] = {**found.slots, "a": lowering.operand(x), "c": target.pointer, "k": depth, "lda": depth}
+    rows, slots = rows_of(lowering.operand(x), depth)
+    slots |= {**found.slots, "c": target.pointer}
     if bias is not None:
         slots["bias"] = lowering.constant(bias)
-    algorithm = GemmF32(found.tile, Epilogue(bias=bias is not None))
+    algorithm = Contraction(found.tile, rows, FloatTerms(), Epilogue(bias=bias is not None))
     lowering.emit(at, algorithm, slots, found.work.tiles, (x,), (), 2 * m * n * depth, (target,))
 
 

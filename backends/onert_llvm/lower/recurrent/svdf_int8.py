@@ -12,11 +12,11 @@ from onert.ir.ops.arithmetic.fixed_point import quantize_multiplier
 from onert.ir.ops.recurrent.svdf import SVDF
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.arithmetic.requantize_int8 import Scaling
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP
 from onert_llvm.kernels.recurrent.lstm_int8 import ScaledSums
 from onert_llvm.kernels.recurrent.svdf_int8 import FilterOverTime
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.int8_gemm import byte_product
+from onert_llvm.lower.contraction.conv_geometry import rows_of
+from onert_llvm.lower.contraction.int8_gemm import byte_contraction, byte_product
 from onert_llvm.schedule.cost_model import product_tile
 from onert_llvm.schedule.weight_packing import folded_bias, pack_columns
 
@@ -57,15 +57,14 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     by = quantize_multiplier(kinds[0].scale * kinds[1].scale / kinds[3].scale)
     start = folded_bias(weights, None, kinds[0].zero_point, 0, isa, True)
     one = (np.array([by.mantissa]), np.array([by.shift]))
+    rows, own = rows_of(lowering.operand(x), depth)
     slots: dict[str, Slot] = {
         **product.slots,
-        "a": lowering.operand(x),
+        **own,
         "c": newest.pointer,
-        "k": depth,
-        "lda": depth,
         "columns": lowering.constant(pack_columns(Scaling.WIDE, start, one, 0, isa)),
     }
-    sums_of_features = ScaledSums(tile, depth % GROUP[isa.dot])
+    sums_of_features = byte_contraction(isa, tile, rows, depth, ScaledSums(), far=False)
     lowering.emit(at, sums_of_features, slots, product.tiles, (x,), (), 2 * batch * padded * depth, (newest,))
 
     to_y = quantize_multiplier(kinds[3].scale * kinds[2].scale / kinds[4].scale)

@@ -11,10 +11,13 @@ from onert.ir import Array, CallTypes, DType
 from onert.ir.ops.elementwise.unary import Unary, UnaryKind
 from onert.ir.ops.reduction.scan import RFFT2D
 from onert_llvm.command.command import Slot
-from onert_llvm.kernels.contraction.gemm_f32 import GemmF32
+from onert_llvm.kernels.contraction.contraction import Contraction
+from onert_llvm.kernels.contraction.epilogue import PLAIN
+from onert_llvm.kernels.contraction.float_terms import FloatTerms
 from onert_llvm.kernels.elementwise.complex_parts import ComplexParts, Part
 from onert_llvm.kernels.vision_audio.rfft import RealFourier, table
 from onert_llvm.lower.command_builder import Lowering
+from onert_llvm.lower.contraction.conv_geometry import rows_of
 from onert_llvm.lower.contraction.float_conv_fc import product
 from onert_llvm.lower.elementwise.float_elementwise import matrix
 
@@ -75,10 +78,10 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     if rows > 1 or columns > _LONGEST or not _fast(columns, _REGISTERS * lowering.isa.f32):
         depth, step = _terms(types), height * width
         found = product(lowering, count, _matrix((rows, columns), width, depth)[None])
-        slots: dict[str, Slot] = {**found.slots, "c": lowering.operand(target), "a": lowering.operand(source)}
-        slots |= {"k": depth, "lda": step}
-        flops = 2 * count * depth * found.n
-        lowering.emit(at, GemmF32(found.tile), slots, found.work.tiles, (source,), (target,), flops)
+        own, slots = rows_of(lowering.operand(source), depth, step)
+        slots |= {**found.slots, "c": lowering.operand(target)}
+        algorithm, flops = Contraction(found.tile, own, FloatTerms(), PLAIN), 2 * count * depth * found.n
+        lowering.emit(at, algorithm, slots, found.work.tiles, (source,), (target,), flops)
         return
     slots = {
         "x": lowering.operand(source),

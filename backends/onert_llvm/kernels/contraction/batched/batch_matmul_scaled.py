@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from attrs import evolve, frozen
@@ -11,12 +10,12 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Val, View
-from onert_llvm.kernels.contraction.epilogue import row_windows
-from onert_llvm.kernels.contraction.float_microkernel import accumulators
-from onert_llvm.kernels.contraction.int8_microkernel import GROUP, multiply_add_int8
-from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Columns, Row, Tile, each_block
+from onert_llvm.kernels.contraction.byte_terms import ByteTerms
+from onert_llvm.kernels.contraction.contraction import store
+from onert_llvm.kernels.contraction.int8_microkernel import GROUP
+from onert_llvm.kernels.contraction.operands import straight
+from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Columns, Tile, each_block
 from onert_llvm.kernels.contraction.scaled_results import Scaled
-from onert_llvm.kernels.contraction.zero_point_row_sums import add_row_sums, sum_of_lanes
 
 
 @frozen
@@ -82,8 +81,8 @@ class MatMulScaled(Value):
 
     A is bytes, `signed` or not, its rows `lda` apart. `offsets` has for each batch where its A begins, in bytes, and
     the number of its B; `start` is what `PackBytes` wrote, `columns` for each B. Where B has a zero point (`corrected`)
-    the sums of A's rows are multiplied by `zero` and subtracted. `rest` is k modulo the target's group. Work tiles are
-    those of a product, for one batch after the other, `per_batch` each.
+    the sums of A's rows are multiplied by `weight_zero` and subtracted. `rest` is k modulo the target's group. Work
+    tiles are those of a product, for one batch after the other, `per_batch` each.
     """
 
     tile: Tile
@@ -96,7 +95,7 @@ class MatMulScaled(Value):
 
     @property
     def layout(self) -> TaskLayout:
-        own = ("a", "b", "c", "offsets", "per_batch", "k", "lda", "ldc", "columns", "zero")
+        own = ("a", "b", "c", "offsets", "per_batch", "k", "lda", "ldc", "columns", "weight_zero")
         return TaskLayout((*own, *SLOTS, *self.how.slots))
 
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
@@ -108,33 +107,11 @@ class MatMulScaled(Value):
             each_block(k, task, local, local + 1, self.tile, partial(self._block, k, task, a, batch, matrix))
 
     def _block(self, k: Kernel, task: Task, a: View, batch: Val, matrix: Val, block: Block) -> None:
-        lanes, depth, how = k.isa.f32, task.i64("k"), self.how
-        group = GROUP[k.isa.dot]
+        terms, reading = ByteTerms(self.rest, self.signed), straight(block.rows(a), task.i64("k"))
         above = k.view(block.panel, I8, 1)[matrix * task.i64("panels") * task.i64("panel_bytes")]
-        panel = k.view(above.address, I8, block.vectors * lanes * group, 1)
         start = task.view("start", I32, task.i64("columns"), 1)[matrix]
-        rows = block.rows(a)
-        corrections: list[list[Val]] = [[] for _ in rows]
-        if self.corrected:
-            sums = [k.var(k.zeros(I32, lanes)) for _ in rows]
-            add_row_sums(k, sums, rows, depth, self.signed)
-            zero = task.i64("zero").cast(I32)
-            corrections = [[sum_of_lanes(total.get()) * zero] for total in sums]
-        begins = [start.after(block.at(j)).load(lanes) for j in range(block.vectors)]
-        acc = accumulators(k, begins, block.count)
-        multiply_add_int8(k, acc, rows, panel, depth, self.rest, self.signed)
-        below = evolve(block, first=batch * task.i64("m") + block.first)
-        c = task.view("c", how.element, task.i64("ldc"), 1)
-        matrices, given = row_windows(k, task, how.epilogue.matrices), how.epilogue.given(task, lanes)
-
-        def column(j: int) -> Callable[[Row, Val], None]:
-            def write(row: Row, value: Val) -> None:
-                total = value - row.more[0].splat(lanes) if self.corrected else value
-                others = {n: row.place(v, j) for n, v in matrices.items()}
-                real = how.real(k, task, total, row.number, block.at(j), block.own(j))
-                out = how.epilogue.apply(k, task, real, block.at(j), others, block.own(j), given)
-                row.place(c, j).store(how.final(out), block.own(j))
-
-            return write
-
-        below.finish([[x.get() for x in row] for row in acc], column, False, corrections)
+        columns = evolve(block.columns, address=above.address)
+        below = evolve(block, first=batch * task.i64("m") + block.first, columns=columns)
+        more = terms.corrections(k, task, below, reading) if self.corrected else ()
+        sums = terms.sums(k, task, self.tile, below, lambda j: start.after(below.at(j)).load(k.isa.f32), reading)
+        store(k, task, below, self.how, sums, more)

@@ -13,7 +13,7 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I8, I16, I32, Kernel, Val, View, vec
-from onert_llvm.kernels.contraction.gemm_int8 import store_floats
+from onert_llvm.kernels.contraction.contraction import store
 from onert_llvm.kernels.contraction.int8_microkernel import GROUP, dot, step_terms
 from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Tile, each_block
 from onert_llvm.kernels.contraction.scaled_results import BlockScaled
@@ -87,7 +87,7 @@ class GemmBlocks(Value):
                 scale = scales[number, j * lanes].load(lanes)
                 for own, out in zip(acc, total, strict=True):
                     out[j].set(out[j].get() + own[j].get().cast(F32) * scale)
-        store_floats(k, task, block, self.how, [[x.get() for x in own] for own in total])
+        store(k, task, block, self.how, [[x.get() for x in own] for own in total])
 
     def _step(
         self, k: Kernel, acc: list[list[Val]], places: Sequence[View], weights: Sequence[View]

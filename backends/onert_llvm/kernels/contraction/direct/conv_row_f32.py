@@ -7,7 +7,8 @@ all of a tile's outputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from attrs import frozen
@@ -16,12 +17,11 @@ from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import F32, I32, PTR, Kernel, Val, View
+from onert_llvm.kernels.contraction.contraction import Reading, Run, multiply
 from onert_llvm.kernels.contraction.epilogue import PLAIN, Epilogue
-from onert_llvm.kernels.contraction.exact_terms import without_absent_terms
-from onert_llvm.kernels.contraction.float_microkernel import Accumulators, multiply_add
+from onert_llvm.kernels.contraction.float_terms import FloatTerms
 from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
 from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Panel, Tile, each_panel
-from onert_llvm.kernels.contraction.store_tile_f32 import finish
 
 
 @frozen
@@ -110,22 +110,18 @@ class LineConvF32(Value):
             target[piece].store(line[piece].load(lanes, seen))
 
     def _block(self, k: Kernel, task: Task, rows: View, first: Val, panel: Panel) -> None:
-        def product(block: Block, acc: Accumulators) -> None:
-            width = block.width
-            panel = k.view(block.panel, F32, width, 1)
+        block = Block(k, first, self.tile.mr, panel, apart=self.lines.together)
+        reading = self._reading(k, rows, [k.index(i) for i in range(self.tile.mr)])
+        multiply(k, task, self.tile, block, FloatTerms(exact=self.holes), self.epilogue, reading)
+
+    def _reading(self, k: Kernel, rows: View, windows: list[Val]) -> Reading:
+        """Some of a tile's windows: each row of theirs is a tap."""
+        segment = k.index(self.lines.segment)
+
+        @contextmanager
+        def each() -> Iterator[Run]:
             with k.loop(self.lines.height) as ky:
                 row = k.view(rows[ky].load(align=4), F32, self.lines.step, 1)
-                here = k.view(panel[ky * self.lines.segment].address, F32, width, 1)
-                windows = [row[i] for i in range(self.tile.mr)]
-                multiply_add(k, acc, windows, here, k.index(self.lines.segment))
-            if self.holes:
-                without_absent_terms(k, task, block, acc, self.epilogue, True, partial(terms, panel))
+                yield Run([row[i] for i in windows], segment, ky)
 
-        def terms(panel: View, i: Val, add: Callable[[Val, Val], None]) -> None:
-            with k.loop(self.lines.height) as ky:
-                window = k.view(rows[ky].load(align=4), F32, self.lines.step, 1)[i]
-                with k.loop(self.lines.segment) as at:
-                    add(window[at].load(), panel[ky * self.lines.segment + at].address)
-
-        block = Block(k, first, self.tile.mr, panel, apart=self.lines.together)
-        finish(k, task, block, self.epilogue, product)
+        return Reading(segment, each, lambda i: self._reading(k, rows, [i]))

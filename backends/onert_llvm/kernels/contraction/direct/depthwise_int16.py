@@ -12,7 +12,7 @@ from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
 from onert_llvm.irbuilder import I16, I32, Kernel, Val, View, vec
 from onert_llvm.kernels.arithmetic.requantize_int16 import ShortScaling
-from onert_llvm.kernels.contraction.gemm_int16 import dot_pairs
+from onert_llvm.kernels.contraction.short_terms import dot_pairs
 
 from .sliding_window import SLOTS, Finish, Slide, Sums, each_slide
 

@@ -75,7 +75,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
         "per_batch": work.tiles,
         "lda": depth,
         "ldc": n,
-        "zero": zero,
+        "weight_zero": zero,
         "m": m,
         "mc": work.mc,
         "factors": lowering.computed(partial(_filled, factor), wide),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from attrs import evolve
@@ -11,18 +12,17 @@ from onert.ir import Array, CallTypes, DType, TensorType
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
-from onert_llvm.codegen.kernel_abi import Algorithm
 from onert_llvm.command.command import Slot
-from onert_llvm.kernels.contraction.gemm_int8 import ConvInt8, GemmInt8, PatchConvInt8
-from onert_llvm.kernels.contraction.im2col import Patch
+from onert_llvm.kernels.contraction.byte_terms import ByteTerms
 from onert_llvm.kernels.contraction.int8_microkernel import GROUP, MOST_TERMS, offset
+from onert_llvm.kernels.contraction.operands import Patches
 from onert_llvm.kernels.contraction.scaled_results import Scaled
 from onert_llvm.lower.command_builder import Lowering
-from onert_llvm.lower.contraction.conv_geometry import Plane, plane
+from onert_llvm.lower.contraction.conv_geometry import Plane, plane, rows_of, windows_of
 from onert_llvm.lower.contraction.epilogue import Tail, numbered, tail
-from onert_llvm.lower.contraction.int8_gemm import byte_product
+from onert_llvm.lower.contraction.int8_gemm import byte_contraction, byte_product
 from onert_llvm.lower.dtype_sets import BYTES
-from onert_llvm.schedule.cost_model import Shape, fetching
+from onert_llvm.schedule.cost_model import Shape
 
 
 def why_not(op: Conv2D | FullyConnected, types: CallTypes) -> str | None:
@@ -108,22 +108,15 @@ def multiply(
     pointwise, rest = geometry is None or geometry.pointwise, depth % GROUP[lowering.isa.dot]
     source = lowering.type(x)
     signed = source.dtype is DType.INT8
-    tile = lowering.tile((GemmInt8, pointwise, rest, signed, how), Shape(m, n, taps * depth, integer=True))
+    tile = lowering.tile((ByteTerms, pointwise, rest, signed, how), Shape(m, n, taps * depth, integer=True))
     product = byte_product(lowering, m, weights, tile, row_bytes)
     slots: dict[str, Slot] = {**product.slots, **after.slots, **columns(lowering, x, w, weights), "c": after.place}
-    algorithm: Algorithm
-    if geometry is None or geometry.pointwise:
-        algorithm = GemmInt8(fetching(tile, lowering.isa), rest, signed, how)
-        slots |= {"a": lowering.operand(x), "k": depth, "lda": depth}
+    if geometry is None:
+        operand, own = rows_of(lowering.operand(x), depth)
     else:
-        channels = geometry.channels
-        padding = lowering.constant(np.full(channels, _zero(source), source.dtype.numpy))
-        slots |= geometry.slots | {"input": lowering.operand(x), "zero": padding}
-        if geometry.patched(channels):
-            height, width = geometry.window
-            algorithm = PatchConvInt8(tile, Patch(height, width * channels), signed, how)
-        else:
-            algorithm = ConvInt8(fetching(tile, lowering.isa), rest, signed, how)
-            slots["k"] = depth
+        pixel = np.full(geometry.channels, _zero(source), source.dtype.numpy)
+        padding = partial(lowering.constant, pixel)
+        operand, own = windows_of(geometry, geometry.channels, lowering.operand(x), padding, Patches)
+    algorithm = byte_contraction(lowering.isa, tile, operand, depth, how, signed)
     reads, flops = (x, *after.reads), 2 * m * taps * depth * n
-    lowering.emit(at, algorithm, slots, product.tiles, reads, after.writes, flops)
+    lowering.emit(at, algorithm, slots | own, product.tiles, reads, after.writes, flops)

@@ -16,9 +16,10 @@ from onert.ir.ops.arithmetic.window import Window
 from onert.ir.ops.contraction.conv3d import Conv3D, TransposeConv3D
 from onert.ir.value import Value
 from onert_llvm.command.command import Pointer, Slot
-from onert_llvm.kernels.contraction.direct.conv3d_f32 import AXES, Conv3dF32
+from onert_llvm.kernels.contraction.contraction import Contraction
+from onert_llvm.kernels.contraction.direct.volumes import AXES, Volumes
 from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
-from onert_llvm.kernels.contraction.exact_terms import ABSENT
+from onert_llvm.kernels.contraction.float_terms import ABSENT, FloatTerms
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.epilogue import Tail, tail
 from onert_llvm.lower.contraction.float_conv_fc import all_finite, present, product
@@ -115,7 +116,7 @@ def _convolve(
     found = product(lowering, space.rows, np.ascontiguousarray(filters.reshape(-1, channels, n)))
     slots: dict[str, Slot] = {**after.slots, **found.slots, **space.slots, "c": after.place, "k": channels}
     slots |= {"input": lowering.operand(x), "zero": lowering.constant(np.zeros(channels, np.float32))}
-    algorithm = Conv3dF32(found.tile, after.epilogue, exact)
+    algorithm = Contraction(found.tile, Volumes(), FloatTerms(exact=exact), after.epilogue)
     flops = 2 * space.rows * int(np.prod(taps)) * channels * n
     reads = (x, *after.reads)
     lowering.emit(at, algorithm, slots, found.work.tiles, reads, after.writes, flops, accesses=after.accesses)

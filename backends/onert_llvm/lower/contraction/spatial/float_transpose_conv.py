@@ -11,7 +11,7 @@ from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
 from onert_llvm.command.command import Slot
 from onert_llvm.kernels.contraction.epilogue import ACC, Epilogue
-from onert_llvm.kernels.contraction.exact_terms import ABSENT
+from onert_llvm.kernels.contraction.float_terms import ABSENT
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.contraction.epilogue import Tail
 from onert_llvm.lower.contraction.float_conv_fc import convolve_constant, present

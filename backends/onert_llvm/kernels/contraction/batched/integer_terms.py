@@ -1,0 +1,138 @@
+"""Terms of products of integers both sides of which are known at run time only, exact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import I8, I16, I32, I64, Kernel, Type, Val, View, vec
+from onert_llvm.kernels.contraction.contraction import Ending, Finished, Reading, Sums
+from onert_llvm.kernels.contraction.float_microkernel import accumulators
+from onert_llvm.kernels.contraction.register_tile import Block, Row, Tile
+from onert_llvm.kernels.contraction.short_terms import GROUP, dot_pairs
+from onert_llvm.kernels.elementwise.quantize_dequantize import each_register
+
+
+@frozen
+class CentreBytes(Value):
+    """`out = x - zero` in 16 bits; work tiles are rows of `width` bytes, those of the result `out_step` elements apart.
+
+    Between the rows of the result there are zeros: what pairs up with the last of an odd number.
+    """
+
+    name = "centre_bytes"
+    layout = TaskLayout(("x", "out", "width", "out_step", "zero"))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        width, lanes, step = task.i64("width"), k.isa.f32, task.i64("out_step")
+        zero = task.i64("zero").cast(I16).splat(lanes)
+        x, out = task.view("x", I8, width, 1), task.view("out", I16, step, 1)
+
+        def vector(row: Val, at: Val, mask: Val | None) -> None:
+            out[row, at].store(x[row, at].load(lanes, mask).cast(I16) - zero, mask)
+
+        each_register(k, begin, end, width, vector)
+        with k.loop(end, begin) as row, k.loop(step, width) as at:
+            out[row, at].store(k.const(I16, 0))
+
+
+@frozen
+class CentredTerms(Value):
+    """16-bit numbers times bytes less `zero`, by pairs; A has an even number of columns.
+
+    `k` is A's width in pairs, less one where B has an `odd` number of rows. The rows of B have as many elements as
+    there are registers of columns.
+    """
+
+    odd: bool
+
+    name = "bytes"
+    element, other, slots = I16, I8, ("zero",)
+
+    def group(self, k: Kernel) -> int:
+        return GROUP
+
+    def corrections(self, k: Kernel, task: Task, block: Block, reading: Reading) -> Sums:
+        return ()
+
+    def sums(
+        self, k: Kernel, task: Task, tile: Tile, block: Block, begin: Callable[[int], Val], reading: Reading
+    ) -> Sums:
+        lanes, columns = k.isa.f32, range(block.vectors)
+        acc = accumulators(k, [begin(j) for j in columns], block.count)
+        panel, zero = k.view(block.panel, I8, block.width, 1), task.i64("zero").cast(I32).splat(lanes)
+
+        def step(left: Sequence[View], pair: Val, rows: int) -> None:
+            lines = [panel[pair * GROUP + r] for r in range(rows)]
+            for j in columns:
+                seen = [line[j * lanes].load(lanes).cast(I32) - zero for line in lines]
+                word = seen[0] & 0xFFFF if rows == 1 else (seen[0] & 0xFFFF) | (seen[1] << 16)
+                for row, sums in zip(left, acc, strict=True):
+                    both = k.view(row[pair * GROUP].address, I32, 1).load(align=2).splat(lanes)
+                    pairs = vec(I16, lanes * GROUP)
+                    sums[j].set(dot_pairs(k, sums[j].get(), both.bits(pairs), word.bits(pairs)))
+
+        with reading.each() as run:
+            with k.loop(run.depth) as pair:
+                step(run.rows, pair, GROUP)
+            if self.odd:
+                step(run.rows, run.depth, 1)
+        return [[x.get() for x in row] for row in acc]
+
+
+@frozen
+class WideTerms(Value):
+    """16-bit numbers times 16-bit ones (8-bit without `wide`), summed up in 64 bits."""
+
+    wide: bool
+
+    name = "shorts"
+    element, slots = I16, ()
+
+    @property
+    def other(self) -> Type:
+        return I16 if self.wide else I8
+
+    def group(self, k: Kernel) -> int:
+        return 1
+
+    def corrections(self, k: Kernel, task: Task, block: Block, reading: Reading) -> Sums:
+        return ()
+
+    def sums(
+        self, k: Kernel, task: Task, tile: Tile, block: Block, begin: Callable[[int], Val], reading: Reading
+    ) -> Sums:
+        lanes, panel = k.isa.f32, k.view(block.panel, self.other, block.width, 1)
+        acc = accumulators(k, [begin(j) for j in range(block.vectors)], block.count)
+        with reading.each() as run, k.loop(run.depth) as p:
+            seen = [panel[p, j * lanes].load(lanes).cast(I64) for j in range(block.vectors)]
+            for sums, row in zip(acc, run.rows, strict=True):
+                left = row[p].load().cast(I64).splat(lanes)
+                for total, right in zip(sums, seen, strict=True):
+                    total.set(total.get() + left * right)
+        return [[x.get() for x in row] for row in acc]
+
+
+@frozen
+class HalvesUp(Ending):
+    """Sums of 64 bits times `mantissa`, shifted right by `right` (at least 1), halves up, as 16-bit numbers."""
+
+    element, slots = I16, ("mantissa", "right")
+
+    def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
+        return k.zeros(I64, k.isa.f32)
+
+    def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
+        lanes = k.isa.f32
+        mantissa, right = (task.i64(name) for name in self.slots)
+        half = (k.index(1) << (right - 1)).splat(lanes)
+
+        def value(_: Row, total: Val) -> Val:
+            scaled = (total * mantissa.splat(lanes) + half) >> right.splat(lanes)
+            return scaled.clamp(-(1 << 15), (1 << 15) - 1).cast(I16)
+
+        return lambda _: value

@@ -1,0 +1,148 @@
+"""Terms of bytes, their sums exact in 32 bits, and the sums of the rows that a product multiplies.
+
+Weights with a zero point subtract so many times the latter from each row. The bytes are added in the domain of the dot
+product, whole registers at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import I8, I16, I32, Kernel, Val, Var, View
+from onert_llvm.kernels.arithmetic.requantize_int8 import Requantize, as_byte, bias, load_lanes, stored, table
+from onert_llvm.target.isa import Dot
+
+from .contraction import Ending, Finished, Reading, Sums
+from .float_microkernel import accumulators
+from .int8_microkernel import GROUP, dot, multiply_add_int8, narrow_shift, offset
+from .register_tile import Block, Row, Tile
+
+
+@frozen
+class ByteTerms(Value):
+    """Bytes, `signed` or not, times signed bytes packed by `packing.pack_int8`; those of fewer `bits` by `pack_narrow`.
+
+    `rest` is how many terms of a run are left behind the last whole step.
+    """
+
+    rest: int
+    signed: bool = True
+    bits: int = 8
+
+    name = "int8"
+    element = I8
+    slots = ()
+
+    def group(self, k: Kernel) -> int:
+        return GROUP[k.isa.dot]
+
+    def corrections(self, k: Kernel, task: Task, block: Block, reading: Reading) -> Sums:
+        """The sum of each row times the weights' zero point."""
+        sums = [k.var(k.zeros(I32, k.isa.f32)) for _ in range(block.count)]
+        with reading.each() as run:
+            add_row_sums(k, sums, run.rows, run.depth, self.signed)
+        zero = task.i64("weight_zero").cast(I32)
+        return [[sum_of_lanes(total.get()) * zero] for total in sums]
+
+    def sums(
+        self, k: Kernel, task: Task, tile: Tile, block: Block, begin: Callable[[int], Val], reading: Reading
+    ) -> Sums:
+        group, shift, starts = self.group(k), narrow_shift(self.bits), [begin(j) for j in range(block.vectors)]
+        acc = accumulators(k, [k.zeros(I32, k.isa.f32)] * len(starts) if shift else starts, block.count)
+        width = block.vectors * k.isa.f32 * group
+        steps = None if reading.depth is None else _groups(k, reading.depth, group)
+        panels = k.view(block.panel, I8, *(() if steps is None else (steps * width,)), width, 1)
+        with reading.each() as run:
+            panel = panels if run.tap is None else panels[run.tap]
+            depth, fetch = run.depth if run.filled is None else run.filled, block.fetching(run.tap, steps)
+            multiply_add_int8(k, acc, run.rows, panel, depth, self.rest, self.signed, fetch, self.bits)
+        if not shift:
+            return [[x.get() for x in row] for row in acc]
+        return [[(x.get() >> shift) + first for x, first in zip(row, starts, strict=True)] for row in acc]
+
+
+def _groups(k: Kernel, depth: Val, group: int) -> Val:
+    """How many groups so many terms fill."""
+    return k.index(-(-depth.constant // group)) if depth.constant is not None else (depth + group - 1) // group
+
+
+@frozen
+class Bytes(Ending):
+    """Sums requantised to bytes, `signed` or not; columns that are all `alike` have the parameters of the first."""
+
+    requantize: Requantize
+    signed: bool = True
+    alike: bool = False
+
+    element = I8
+
+    @property
+    def little(self) -> bool:
+        return not self.alike
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        return self.requantize.slots
+
+    @property
+    def corrected(self) -> bool:
+        return self.requantize.weight_zero_point
+
+    def _column(self, k: Kernel, block: Block, vector: int) -> Val:
+        return k.index(0) if self.alike else block.at(vector)
+
+    def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
+        return bias(k, task, self.requantize, self._column(k, block, vector))
+
+    def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
+        how = self.requantize
+
+        def column(j: int) -> Finished:
+            lanes, final = load_lanes(k, task, how, self._column(k, block, j)), table(k, task, how)
+
+            def byte(row: Row, value: Val) -> Val:
+                total = value - row.more[0] if how.weight_zero_point else value
+                return final(as_byte(stored(task, how, self.signed, total, lanes)))
+
+            return byte
+
+        return column
+
+
+def add_row_sums(k: Kernel, sums: Sequence[Var], rows: Sequence[View], depth: Val, signed: bool) -> None:
+    """`sums[i] += rows[i][:depth]` in 32-bit lanes whose sum is meant; no byte beyond a row is read."""
+    width = k.isa.f32 * GROUP[k.isa.dot]
+    whole = depth - depth % width
+    ones = k.const(I8, 1).splat(width)
+    with k.loop(whole, step=width) as p:
+        for total, row in zip(sums, rows, strict=True):
+            total.set(_added(k, total.get(), row[p].load(width), ones, signed))
+    if k.isa.vector_bytes == 64:  # AVX-512: part of a register of bytes is read in one go
+        with k.when(whole < depth):
+            mask = k.iota(I8, width) < (depth - whole).cast(I8).splat(width)
+            for total, row in zip(sums, rows, strict=True):
+                part = row[whole].load(width, mask)
+                total.set(_added(k, total.get(), part, mask.select(ones, 0), signed))
+        return
+    with k.loop(depth, whole) as p:
+        for total, row in zip(sums, rows, strict=True):
+            one = row[p].load().cast(I32, signed=signed) + offset(k.isa, signed)
+            total.set(total.get() + (k.iota(I32, k.isa.f32) < 1).select(one.splat(k.isa.f32), 0))
+
+
+def _added(k: Kernel, total: Val, values: Val, ones: Val, signed: bool) -> Val:
+    if k.isa.dot is Dot.MADD:
+        return dot(k, total, values.cast(I16, signed=signed), ones.cast(I16))
+    return dot(k, total, values ^ -128 if offset(k.isa, signed) else values, ones)
+
+
+def sum_of_lanes(x: Val) -> Val:
+    """One sum from all lanes, halves onto halves."""
+    while x.lanes > 2:
+        half = x.lanes // 2
+        x = x.shuffle(list(range(half))) + x.shuffle(list(range(half, x.lanes)))
+    return x.lane(0) + x.lane(1)

@@ -1,0 +1,181 @@
+"""Products of matrices: rows that come from anywhere, terms of any types, and sums that become anything.
+
+What differs between fully connected layers and convolutions of floats, bytes and 16-bit numbers is three values: an
+operand says where the rows of A lie, a micro-kernel (`Terms`) how terms of its element types are multiplied and summed,
+and an ending what is stored of the sums. Each brings the slots that it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import F32, Kernel, Type, Val, View
+
+from .register_tile import SLOTS, Block, Row, Tile, each_block
+
+Sums = Sequence[Sequence[Val]]
+"""The sums of each row of a tile, by register of columns; or other values of each row."""
+
+Finished = Callable[[Row, Val], Val]
+"""The code for what is stored of a row's sums in one register of columns."""
+
+
+class Ending(Value):
+    """How sums begin, and what is stored of them.
+
+    `corrected`: rows come with what their sums have too much, because weights have a zero point. Where it is `little`
+    that follows the sums, it is written out for every row of a tile.
+    """
+
+    __slots__ = ()
+
+    @property
+    def element(self) -> Type:
+        """The type of what is stored."""
+        return F32
+
+    @property
+    def little(self) -> bool:
+        return False
+
+    @property
+    def corrected(self) -> bool:
+        return False
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The slots it adds to a task."""
+        return ()
+
+    def begin(self, k: Kernel, task: Task, block: Block, vector: int) -> Val:
+        """What the sums of one of the tile's registers of columns begin with."""
+        raise NotImplementedError
+
+    def joined(self, k: Kernel, task: Task, block: Block, sums: Sums) -> Sums:
+        """The sums with what is added to all of them."""
+        return sums
+
+    def finished(self, k: Kernel, task: Task, block: Block) -> Callable[[int], Finished]:
+        """For each of the tile's registers of columns, what is stored of its sums."""
+        raise NotImplementedError
+
+
+@frozen(eq=False)
+class Run:
+    """Neighbouring terms of all rows of a tile: where they begin, how many there are, and the tap they belong to.
+
+    `filled` is how many may be read of each row: those behind the last meet zeros.
+    """
+
+    rows: list[View]
+    depth: Val
+    tap: Val | None = None
+    filled: Val | None = None
+
+
+@frozen(eq=False)
+class Reading:
+    """How the terms of some rows are read: a loop over their runs, of `depth` terms each.
+
+    Without taps there is one run, and `depth` is None. `single` gives the same for another row alone.
+    """
+
+    depth: Val | None
+    each: Callable[[], AbstractContextManager[Run]]
+    single: Callable[[Val], Reading] | None = None
+
+
+class Terms(Protocol):
+    """A micro-kernel: what the inner loop reads, multiplies and adds."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def element(self) -> Type:
+        """The type of the rows' elements."""
+        ...
+
+    @property
+    def slots(self) -> tuple[str, ...]: ...
+
+    def group(self, k: Kernel) -> int:
+        """Neighbouring terms that are multiplied together."""
+        ...
+
+    def sums(
+        self, k: Kernel, task: Task, tile: Tile, block: Block, begin: Callable[[int], Val], reading: Reading
+    ) -> Sums:
+        """The sums of a tile's rows, those of each register of columns begun with `begin`."""
+        ...
+
+    def corrections(self, k: Kernel, task: Task, block: Block, reading: Reading) -> Sums:
+        """For each row what its products have too much where weights have a zero point."""
+        ...
+
+
+class Operand(Protocol):
+    """Where the rows of A lie."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def slots(self) -> tuple[str, ...]: ...
+
+    def read(self, k: Kernel, task: Task, block: Block, terms: Terms) -> Reading:
+        """How a tile's rows are read."""
+        ...
+
+
+@frozen
+class Contraction(Value):
+    """`C[m, n] = ending(Σ A[m, k] · B[k, n])`, the rows of C `ldc` elements apart; B is packed as the terms want it."""
+
+    tile: Tile
+    operand: Operand
+    terms: Terms
+    ending: Ending
+
+    @property
+    def name(self) -> str:
+        return f"{self.operand.name}_{self.terms.name}"
+
+    @property
+    def layout(self) -> TaskLayout:
+        parts = (self.tile, self.operand, self.terms, self.ending)
+        return TaskLayout(("b", "c", *SLOTS, "ldc", *(slot for part in parts for slot in part.slots)))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        def body(block: Block) -> None:
+            reading = self.operand.read(k, task, block, self.terms)
+            multiply(k, task, self.tile, block, self.terms, self.ending, reading)
+
+        each_block(k, task, begin, end, self.tile, body)
+
+
+def multiply(k: Kernel, task: Task, tile: Tile, block: Block, terms: Terms, ending: Ending, reading: Reading) -> None:
+    """One tile from its first term to memory."""
+    more = terms.corrections(k, task, block, reading) if ending.corrected else ()
+    sums = terms.sums(k, task, tile, block, lambda j: ending.begin(k, task, block, j), reading)
+    store(k, task, block, ending, sums, more)
+
+
+def store(k: Kernel, task: Task, block: Block, ending: Ending, sums: Sums, more: Sums = ()) -> None:
+    """The sums of a tile on their way to memory; `more` are further values of each row."""
+    sums = ending.joined(k, task, block, sums)
+    finished = ending.finished(k, task, block)
+    c = task.view("c", ending.element, task.i64("ldc"), 1)
+
+    def column(j: int) -> Callable[[Row, Val], None]:
+        final = finished(j)
+        return lambda row, value: row.place(c, j).store(final(row, value), block.own(j))
+
+    block.finish(sums, column, ending.little, more)

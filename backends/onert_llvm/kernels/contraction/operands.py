@@ -1,0 +1,129 @@
+"""Where the rows of a product lie: in a matrix, or in windows over pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.irbuilder import Kernel, Type, Val, View
+
+from .contraction import Reading, Run, Terms
+from .im2col import Patch, gather, padding_of, room
+from .implicit_im2col import SLOTS as WINDOW
+from .implicit_im2col import Origin, each_tap, origin, origins
+from .register_tile import Block
+
+
+@frozen
+class Matrix(Value):
+    """Rows `lda` elements apart."""
+
+    name = "gemm"
+    slots = ("a", "k", "lda")
+
+    def read(self, k: Kernel, task: Task, block: Block, terms: Terms) -> Reading:
+        return straight(block.rows(task.view("a", terms.element, task.i64("lda"), 1)), task.i64("k"))
+
+
+def straight(rows: list[View], depth: Val) -> Reading:
+    """Rows whose terms all follow one another."""
+
+    @contextmanager
+    def each() -> Iterator[Run]:
+        yield Run(rows, depth)
+
+    return Reading(None, each)
+
+
+@frozen
+class Windows(Value):
+    """The windows of the output's pixels, through all images, read tap by tap: `k` channels, or the pixel at `zero`."""
+
+    name = "conv"
+    slots = ("k", *WINDOW)
+
+    def read(self, k: Kernel, task: Task, block: Block, terms: Terms) -> Reading:
+        return self._reading(k, task, origins(k, task, block.first, block.count), terms.element)
+
+    def _reading(self, k: Kernel, task: Task, windows: list[Origin], element: Type) -> Reading:
+        depth = task.i64("k")
+
+        @contextmanager
+        def each() -> Iterator[Run]:
+            with each_tap(k, task, windows, element) as (tap, pixels):
+                yield Run(pixels, depth, tap)
+
+        def single(row: Val) -> Reading:
+            return self._reading(k, task, [origin(k, task, row)], element)
+
+        return Reading(depth, each, single)
+
+
+@frozen
+class Copies(Value):
+    """Windows of few channels, copied together first; no dilation across."""
+
+    patch: Patch
+
+    name = "patch_conv"
+    slots = WINDOW
+
+    def read(self, k: Kernel, task: Task, block: Block, terms: Terms) -> Reading:
+        pitch = self.patch.segment
+        copies = gather(k, task, block, self.patch, padding_of(k, task, terms.element), pitch)
+        rows = [copies.after(i * room(k, self.patch, pitch)) for i in range(block.count)]
+        return straight(rows, k.index(self.patch.depth))
+
+
+@frozen
+class Patches(Value):
+    """Windows of few channels, so that a row of a window is one segment in memory; no dilation across.
+
+    The input's pixels lie next to one another. Each row of a window is a tap. Tiles whose windows lie inside of the
+    picture, one after the other, are multiplied where they are; others are copied together first.
+    """
+
+    patch: Patch
+
+    name = "patch_conv"
+    slots = WINDOW
+
+    def read(self, k: Kernel, task: Task, block: Block, terms: Terms) -> Reading:
+        group, segment = terms.group(k), self.patch.segment
+        pitch = -(-segment // group) * group
+        first, step, down = self._places(k, task, block, terms.element, pitch)
+
+        @contextmanager
+        def each() -> Iterator[Run]:
+            with k.loop(self.patch.height, nonempty=True) as ky:
+                row = k.view(first, terms.element, 1).after(ky * down)
+                rows = [row.after(step * i) for i in range(block.count)]
+                yield Run(rows, k.index(segment), ky, k.index(pitch))
+
+        return Reading(k.index(pitch), each)
+
+    def _places(self, k: Kernel, task: Task, block: Block, element: Type, pitch: int) -> tuple[Val, Val, Val]:
+        """The first window, and how far windows and their rows are apart: in the picture, if nothing outside of it is
+        read, else where they are copied to.
+        """
+        at, pixel = origin(k, task, block.first), task.i64("pixel")
+        step, down = task.i64("stride_w") * pixel, task.i64("dilation_h") * task.i64("row")
+        left = at.x * pixel
+        across = (at.x >= 0) & (left + step * (block.count - 1) + pitch <= task.i64("in_w") * pixel)
+        across = across & (block.first % task.i64("out_w") + block.count <= task.i64("out_w"))
+        lowest = at.y + task.i64("dilation_h") * (self.patch.height - 1)
+        found = [k.var(x) for x in (task.ptr("input"), step, down)]
+        with k.either(across & (at.y >= 0) & (lowest < task.i64("in_h"))) as (inside, outside):
+            with inside:
+                found[0].set(task.view("input", element, 1)[at.image + at.y * task.i64("row") + left].address)
+            with outside:
+                copies = gather(k, task, block, self.patch, padding_of(k, task, element), pitch)
+                apart = k.index(room(k, self.patch, pitch))
+                for variable, value in zip(found, (copies.address, apart, k.index(pitch)), strict=True):
+                    variable.set(value)
+        first, step, down = (x.get() for x in found)
+        return first, step, down
