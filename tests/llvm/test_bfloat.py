@@ -109,6 +109,28 @@ def test_convolutions_stay_within_the_bound(
 
 
 @ABLE
+@pytest.mark.parametrize(
+    ("channels", "window", "n", "size"), [(3, 3, 32, 17), (3, 7, 40, 21), (1, 2, 17, 9), (4, 5, 16, 8)]
+)
+@pytest.mark.parametrize("stride", [1, 2])
+def test_first_layers_stay_within_the_bound(
+    isa: Isa, taken: list[Terms], channels: int, window: int, n: int, size: int, stride: int
+) -> None:
+    x, weights = _numbers(2, size, size, channels), _numbers(n, window, window, channels, seed=1)
+    _near(Conv2D(Padding.SAME, stride, stride), x, weights, isa, taken)
+    assert set(taken) == {Terms.PAIRED}
+
+
+@ABLE
+def test_what_is_not_finite_stays_in_windows_of_an_odd_number_of_elements(isa: Isa) -> None:
+    x, weights = _numbers(1, 9, 9, 3), _numbers(32, 3, 3, 3, seed=1)
+    x[0, 4, 5, 0] = np.inf
+    subgraph = _layer(Conv2D(Padding.VALID), x, weights)
+    with np.errstate(all="ignore"):
+        same(natively(subgraph, [x], isa, precision="bf16"), by_meaning(subgraph, [x]), WINOGRAD)
+
+
+@ABLE
 def test_a_constant_matrix_on_the_right_is_rounded(isa: Isa) -> None:
     x, weights = _numbers(2, 9, 31), _numbers(31, 40, seed=1)
     subgraph = _layer(BatchMatMul(), x, weights)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from onert_llvm.irbuilder import F32, Kernel, Val, Var, View
+from onert_llvm.irbuilder import F32, I32, Kernel, Val, Var, View
 
 from .bfloat.terms import Terms, add_pairs, widened
 
@@ -32,17 +32,19 @@ def multiply_add(
     mask: Val | None = None,
     at_step: Callable[[Val], None] | None = None,
     terms: Terms = Terms.FLOAT,
+    align: int = 4,
 ) -> None:
     """`acc[i][j] += rows[i][p] * panel[p, j]` for p below `depth`, in float32.
 
     With `split` > 1 so many sums are kept apart: with few rows they hide the latency of the additions. `mask` says
     which lanes of a row's last register may be read, all where it is None. `at_step(p)` is written before each step of
     `split` terms. Where `terms` are rounded to bfloat16, `depth` counts pairs; rows that are not have twice as many.
+    Rows lie at multiples of `align` bytes.
     """
     few = len(rows) * len(acc[0]) <= MOST_TOGETHER
     if depth.constant is not None and depth.constant <= MOST_UNROLLED and few and split == 1:
         for term in range(depth.constant):
-            _step(k, acc, rows, panel, k.index(term), mask, terms)
+            _step(k, acc, rows, panel, k.index(term), mask, terms, align)
         return
     sums = [acc] + [[[k.var(k.zeros(F32, k.isa.f32)) for _ in row] for row in acc] for _ in range(split - 1)]
     whole = depth - depth % split if split > 1 else depth
@@ -50,11 +52,11 @@ def multiply_add(
         if at_step is not None:
             at_step(p)
         for s, part in enumerate(sums):
-            _step(k, part, rows, panel, p + s, mask, terms)
+            _step(k, part, rows, panel, p + s, mask, terms, align)
     if split == 1:
         return
     with k.loop(depth, whole) as p:
-        _step(k, acc, rows, panel, p, mask, terms)
+        _step(k, acc, rows, panel, p, mask, terms, align)
     for part in sums[1:]:
         for row, extra in zip(acc, part, strict=True):
             for x, y in zip(row, extra, strict=True):
@@ -69,6 +71,13 @@ def add_odd(k: Kernel, acc: Accumulators, rows: Sequence[View], panel: View, dep
             _add(k, row[depth - 1], b, sums)
 
 
+def add_half(k: Kernel, acc: Accumulators, places: Sequence[View], panel: View, p: int) -> None:
+    """The last pair of sums of an odd number of terms, of which the first term alone lies at `places`."""
+    b = _registers(k, acc, panel, k.index(p), None)
+    for place, sums in zip(places, acc, strict=True):
+        _add_pairs(k, place.load().cast(I32, signed=False).bits(F32), b, sums)
+
+
 def _registers(k: Kernel, acc: Accumulators, panel: View, p: Val, mask: Val | None) -> list[Val]:
     """The registers of columns of a term."""
     lanes, last = k.isa.f32, len(acc[0]) - 1
@@ -81,8 +90,21 @@ def _add(k: Kernel, place: View, b: Sequence[Val], sums: Sequence[Var]) -> None:
         x.set(k.fma(a, bj, x.get()))
 
 
+def _add_pairs(k: Kernel, pair: Val, b: Sequence[Val], sums: Sequence[Var]) -> None:
+    a = pair.splat(k.isa.f32)
+    for bj, x in zip(b, sums, strict=True):
+        x.set(add_pairs(k, a, bj, x.get()))
+
+
 def _step(
-    k: Kernel, acc: Accumulators, rows: Sequence[View], panel: View, p: Val, mask: Val | None, terms: Terms
+    k: Kernel,
+    acc: Accumulators,
+    rows: Sequence[View],
+    panel: View,
+    p: Val,
+    mask: Val | None,
+    terms: Terms,
+    align: int,
 ) -> None:
     b = _registers(k, acc, panel, p, mask)
     if terms is Terms.WIDENED:
@@ -95,6 +117,4 @@ def _step(
         if terms is Terms.FLOAT:
             _add(k, row[p], b, sums)
             continue
-        a = row[p].load().splat(k.isa.f32)
-        for bj, x in zip(b, sums, strict=True):
-            x.set(add_pairs(k, a, bj, x.get()))
+        _add_pairs(k, row[p].load(align=align), b, sums)

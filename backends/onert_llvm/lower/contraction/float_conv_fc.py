@@ -203,15 +203,21 @@ def _along_lines(lowering: Lowering, windows: Windows, filters: Array, ldc: int,
     for number in range(together):
         first = number * geometry.stride[1]
         wide[:, first : first + kw, :, number] = filters.transpose(1, 2, 3, 0)
-    found = product(lowering, geometry.rows, wide.reshape(1, kh * width * c, together * n), tile=tile)
-    after = after.repeated(lowering, together)
+    kind = Terms.FLOAT if holes or together > 1 else terms(lowering, geometry.rows, width * c, filters, False)
+    rows = wide.reshape(kh if kind is Terms.PAIRED else 1, -1, together * n)
+    found = product(lowering, geometry.rows, rows, tile=tile, kind=kind)
+    after, source, reads, touched = after.repeated(lowering, together), windows.source, windows.reads, after.accesses
+    if kind is Terms.PAIRED:
+        elements = geometry.images * geometry.size[0] * geometry.size[1] * c
+        made = rounded_rows(lowering, windows.operation, source, (1, elements, elements), reads)
+        source, reads, touched = made.pointer, (), (made, *touched)
     lines = Lines(kh, width * c, together * geometry.stride[1] * c, together)
     slots: dict[str, Slot] = {**geometry.slots, **after.slots, **found.slots, "c": after.place, "ldc": ldc}
-    slots |= {"input": windows.source, "zero": 0}
-    algorithm = LineConvF32(tile, lines, after.epilogue, holes or together > 1)
+    slots |= {"input": source, "zero": 0}
+    algorithm = LineConvF32(tile, lines, after.epilogue, holes or together > 1, kind)
     tiles = geometry.images * geometry.out[0] * found.panels
     flops = 2 * geometry.rows * geometry.taps * c * n
-    reads, touched = (*windows.reads, *after.reads), after.accesses
+    reads = (*reads, *after.reads)
     lowering.emit(windows.operation, algorithm, slots, tiles, reads, after.writes, flops, touched)
 
 

@@ -16,12 +16,15 @@ from attrs import frozen
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import Task
 from onert_llvm.command.task_layout import TaskLayout
-from onert_llvm.irbuilder import F32, I32, PTR, Kernel, Val, View
+from onert_llvm.irbuilder import F32, I16, I32, PTR, Kernel, Type, Val, View
+from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.kernels.contraction.contraction import Reading, Run, multiply
 from onert_llvm.kernels.contraction.epilogue import PLAIN, Epilogue
 from onert_llvm.kernels.contraction.float_terms import FloatTerms
 from onert_llvm.kernels.contraction.implicit_im2col import SLOTS as WINDOW
 from onert_llvm.kernels.contraction.register_tile import SLOTS, Block, Panel, Tile, each_panel
+
+from .line_pairs import PairsOfLines
 
 
 @frozen
@@ -50,12 +53,15 @@ class LineConvF32(Value):
     Weights are packed as `[window, n]`: one tap of `lines.depth` elements; with `holes`, those that are `ABSENT` are no
     taps. A row of the output has at least as many
     pixels as a tile. Work tile t is row t // panels of the output, through all images, by panel t % panels.
+
+    Where `terms` are pairs of bfloat16 the picture is of these, and so are weights, row by row of the window.
     """
 
     tile: Tile
     lines: Lines
     epilogue: Epilogue = PLAIN
     holes: bool = False
+    terms: Terms = Terms.FLOAT
 
     name = "line_conv_f32"
 
@@ -66,7 +72,7 @@ class LineConvF32(Value):
     def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
         reach = self._reach
         room = reach + k.isa.f32
-        copies = k.view(k.scratch(F32, self.lines.height * room), F32, room, 1)
+        copies = k.view(k.scratch(self._element, self.lines.height * room), self._element, room, 1)
         rows = k.view(k.scratch(PTR, self.lines.height), PTR, 1)
         width, panels = task.i64("out_w"), task.i64("panels")
         with k.loop(end, begin) as t:
@@ -79,6 +85,11 @@ class LineConvF32(Value):
                 each_panel(k, task, self.tile, panel, partial(self._block, k, task, rows, line * width + x))
 
     @property
+    def _element(self) -> Type:
+        """What the picture consists of."""
+        return F32 if self.terms is Terms.FLOAT else I16
+
+    @property
     def _reach(self) -> int:
         """Elements from the first of a tile's first window's row to the last of its last."""
         return (self.tile.mr - 1) * self.lines.step + self.lines.segment
@@ -89,15 +100,15 @@ class LineConvF32(Value):
         pixel, width = task.i64("pixel"), task.i64("in_w") * task.i64("pixel")
         top = y * task.i64("stride_h") - task.i64("pad_h")
         left = (x * task.i64("stride_w") - task.i64("pad_w")) * pixel
-        source = task.view("input", F32, task.i64("row"), 1)[0, image * task.i64("image") + left].address
+        source = task.view("input", self._element, task.i64("row"), 1)[0, image * task.i64("image") + left].address
         within = (left >= 0) & (left + self._reach <= width)
         with k.loop(self.lines.height) as ky:
             row = top + task.i64("dilation_h") * ky
-            place, seen = k.view(source, F32, task.i64("row"), 1)[row], row.ult(task.i64("in_h"))
+            place, seen = k.view(source, self._element, task.i64("row"), 1)[row], row.ult(task.i64("in_h"))
             found = k.var(place.address)
             with k.when((within & seen).eq(0)):
                 limit = seen.select(width, k.index(0))
-                self._copy(k, k.view(place.address, F32, 1), left, limit, copies[ky])
+                self._copy(k, k.view(place.address, self._element, 1), left, limit, copies[ky])
                 found.set(copies[ky].address)
             rows[ky].store(found.get(), align=4)
 
@@ -112,7 +123,8 @@ class LineConvF32(Value):
     def _block(self, k: Kernel, task: Task, rows: View, first: Val, panel: Panel) -> None:
         block = Block(k, first, self.tile.mr, panel, apart=self.lines.together)
         reading = self._reading(k, rows, [k.index(i) for i in range(self.tile.mr)])
-        multiply(k, task, self.tile, block, FloatTerms(exact=self.holes), self.epilogue, reading)
+        terms = FloatTerms(exact=self.holes) if self.terms is Terms.FLOAT else PairsOfLines()
+        multiply(k, task, self.tile, block, terms, self.epilogue, reading)
 
     def _reading(self, k: Kernel, rows: View, windows: list[Val]) -> Reading:
         """Some of a tile's windows: each row of theirs is a tap."""
@@ -121,7 +133,7 @@ class LineConvF32(Value):
         @contextmanager
         def each() -> Iterator[Run]:
             with k.loop(self.lines.height) as ky:
-                row = k.view(rows[ky].load(align=4), F32, self.lines.step, 1)
+                row = k.view(rows[ky].load(align=4), self._element, self.lines.step, 1)
                 yield Run([row[i] for i in windows], segment, ky)
 
         return Reading(segment, each, lambda i: self._reading(k, rows, [i]))

@@ -50,7 +50,7 @@ def rounded_rows(
     rows, size, pitch = shape
     (made,) = lowering.scratch(rows * ((size + 1) // 2) * 4)
     total, group = (rows - 1) * pitch + size, max(1, _TOGETHER // size)
-    if size == pitch and size % 2 == 0:
+    if size == pitch and (size % 2 == 0 or rows == 1):
         rows, size, pitch, group = -(-total // _TOGETHER), _TOGETHER, _TOGETHER, 1
     slots: dict[str, Slot] = {"x": source, "out": made.pointer}
     slots |= {"rows": rows, "size": size, "pitch": pitch, "total": total, "group": group}
