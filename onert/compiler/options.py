@@ -45,7 +45,7 @@ class Options(Value):
       or an import path `module:NAME`; a program that they have a part in is not cached
     - `target`: what backends generate code for: "native", or a target triple
     - `precision`: "exact": results are as near to the true ones as sums of all terms are; "fast": convolutions may
-      take algorithms that round more, up to 2e-5 of the range of their results; "bf16": products of float32 with
+      take algorithms that round more, up to 6e-6 of the range of their results; "bf16": products of float32 with
       constant weights may be those of numbers rounded to bfloat16, added in float32
     - `extra`: settings that only one backend knows
     - `workspace_dir`: where files are written and read that have no path of their own

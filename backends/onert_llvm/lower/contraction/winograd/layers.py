@@ -19,7 +19,7 @@ from onert_llvm.schedule.winograd import MOST_PIECES, blocks, chosen, tiles
 
 FORMS = {"exact": (Form(2),), "fast": (Form(2), Form(4)), "bf16": (Form(2),)}
 """What a precision allows. Results of F(2x2, 3x3) are nearer to the true ones than sums of all terms are, those of
-F(4x4, 3x3) ten times as far as these: up to 1.5e-5 of their range.
+F(4x4, 3x3) up to twice as far as these: 4e-6 of their range.
 """
 
 
