@@ -8,8 +8,10 @@ from attrs import define, field
 
 from onert.backend import Group
 from onert.ir import CallTypes, DType, Operation, Subgraph
+from onert.ir.ops.contraction.matmul import BatchMatMul
 from onert.ir.ops.elementwise.binary import Binary, PRelu
 from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.process import imports
 from onert.ir.shape import num_elements
 from onert_llvm.kernels.elementwise.elementwise import Reach
@@ -17,6 +19,7 @@ from onert_llvm.lower.dtype_sets import BYTES
 from onert_llvm.lower.elementwise import op_to_expression
 from onert_llvm.lower.reduction import fused_row_reductions
 
+ATTENTION = "onert_llvm.lower.contraction.attention.softmax_of_products"
 MOST_FUSED = 32
 MOST_MATRICES = 3
 MOST_TERMS = 64
@@ -56,7 +59,7 @@ def groups(
     rows = tuple(fused_row_reductions.chains(subgraph, operations, chained))
     reduced = {at for own in rows for at in own}
     rest = [at for at in operations if at not in reduced]
-    chains = (*rows, *_byte_chains(subgraph, rest, tabled))
+    chains = (*rows, *_byte_chains(subgraph, rest, tabled), *_attentions(subgraph, rest))
     found = [_Open(list(own), -1, anchored=False, closed=True) for own in chains]
     taken = {at for group in found for at in group.operations}
     making: dict[int, _Open] = {}
@@ -93,6 +96,14 @@ def _byte_chains(subgraph: Subgraph, operations: Sequence[int], tabled: Collecti
     if all(subgraph.type(i).dtype not in BYTES for i in read):
         return ()
     return tuple(imports.module("onert_llvm.lower.elementwise.byte_chains").chains(subgraph, operations, tabled))
+
+
+def _attentions(subgraph: Subgraph, operations: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Softmax between products. What finds them is read where there are both."""
+    kinds = {type(subgraph.operations[at].op) for at in operations}
+    if not {BatchMatMul, Softmax} <= kinds:
+        return ()
+    return tuple(imports.module(ATTENTION).chains(subgraph, operations))
 
 
 def _joined(subgraph: Subgraph, at: int, operation: Operation, making: dict[int, _Open]) -> _Open | None:

@@ -21,6 +21,7 @@ from onert_llvm.lower.strided_copy import move, operand, side
 from onert_llvm.schedule.cost_model import Shape, product_tile, row_work
 from onert_llvm.schedule.weight_packing import panels
 
+from .attention import softmax_of_products
 from .bfloat.layers import terms
 from .epilogue import tail
 from .float_conv_fc import multiply, product
@@ -36,7 +37,13 @@ def why_not(op: BatchMatMul, types: CallTypes) -> str | None:
 
 
 def lower(lowering: Lowering, operations: Sequence[int]) -> None:
-    """A product and its epilogue; a constant matrix on the right is packed as that of a fully connected layer."""
+    """A product and its epilogue, or attention, which ends in another product.
+
+    A constant matrix on the right is packed as that of a fully connected layer.
+    """
+    if len(operations) > 1 and isinstance(lowering.operation(operations[-1]).op, BatchMatMul):
+        softmax_of_products.lower(lowering, operations)
+        return
     operation = lowering.operation(operations[0])
     op = operation.op
     assert isinstance(op, BatchMatMul)

@@ -1,0 +1,248 @@
+"""Attention: products of queries with keys, softmax of them, products with values, some keys at a time.
+
+No score is stored beyond those of some rows and keys. What is known of a row is its greatest score so far, and sums of
+powers and of values weighted with these; where a greater score comes they are multiplied by the power of the difference
+(M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018; T. Dao and others, "FlashAttention",
+2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import frozen
+
+from onert.ir.value import Value
+from onert_llvm.codegen.kernel_abi import Task
+from onert_llvm.command.task_layout import TaskLayout
+from onert_llvm.irbuilder import F32, I32, I64, Kernel, Val, View
+from onert_llvm.irbuilder.math import exp
+from onert_llvm.kernels.contraction.float_microkernel import accumulators, multiply_add
+from onert_llvm.target.isa import Isa
+
+MOST_ROWS = 48
+"""Rows of queries that share a transposed block of keys."""
+HIDDEN = -1e30
+"""What is added to the scores of keys that a row does not see; at most. Whatever these are, their powers are 0."""
+_LOWEST = -3.4028234663852886e38
+"""The least finite number."""
+
+
+def registers_of_keys(isa: Isa) -> int:
+    """Registers of keys that are looked at together."""
+    return 4 if isa.registers >= 32 else 2
+
+
+@frozen
+class AttentionF32(Value):
+    """`C[batch, m, value] = softmax(scale * A · Kᵀ + mask) · V`, A `[batch, m, size]`, K `[keys, size]`.
+
+    Rows of K lie `k_row` elements apart, those of V `v_row`; A and C are dense. `size` and `value` are multiples of the
+    lanes. `offsets` has four 64-bit integers for each batch: where its part of A, K, V and the mask begins, in
+    elements. Row r is added row `r % mask_rows` of the mask, `mask_row` elements apart. Keys that are hidden from all
+    rows of a tile are not read. `rows` are multiplied together. Work tiles are `mc` rows, at most `MOST_ROWS`, of one
+    batch after the other, `per_batch` each.
+    """
+
+    rows: int
+    size: int
+    value: int
+    masked: bool
+
+    name = "attention_f32"
+
+    @property
+    def layout(self) -> TaskLayout:
+        extra = ("mask", "mask_rows", "mask_row") if self.masked else ()
+        own = ("a", "k", "v", "c", "offsets", "per_batch", "mc", "m", "keys", "k_row", "v_row", "scale")
+        return TaskLayout((*own, *extra))
+
+    def emit(self, k: Kernel, task: Task, begin: Val, end: Val) -> None:
+        rooms = _Rooms(k, self)
+        with k.loop(end, begin) as t:
+            batch, part = t // task.i64("per_batch"), t % task.i64("per_batch")
+            first = part * task.i64("mc")
+            count = (task.i64("m") - first).min(task.i64("mc"))
+            _Tile(k, task, self, rooms, batch, first, count).write()
+
+
+class _Rooms:
+    """Memory on the stack: a block of keys transposed, the powers of some rows, the top and the sums of every row."""
+
+    def __init__(self, k: Kernel, how: AttentionF32) -> None:
+        lanes = k.isa.f32
+        self.chunk = registers_of_keys(k.isa) * lanes
+        self.panel = k.view(k.scratch(F32, how.size * self.chunk), F32, self.chunk, 1)
+        self.powers = k.view(k.scratch(F32, how.rows * self.chunk), F32, self.chunk, 1)
+        self.tops = k.view(k.scratch(F32, MOST_ROWS), F32, 1)
+        self.sums = k.view(k.scratch(F32, MOST_ROWS * lanes), F32, lanes)
+
+
+class _Tile:
+    """A work tile whose code is being written."""
+
+    def __init__(
+        self, k: Kernel, task: Task, how: AttentionF32, rooms: _Rooms, batch: Val, first: Val, count: Val
+    ) -> None:
+        self.k, self.task, self.how, self.rooms, self.count = k, task, how, rooms, count
+        self.first = first
+        offsets = task.view("offsets", I64, 4, 1)
+        starts = {
+            name: task.view(name, F32, 1)[offsets[batch, i].load()].address
+            for i, name in enumerate(("a", "k", "v", "mask"))
+            if name != "mask" or how.masked
+        }
+        self.queries = k.view(k.view(starts["a"], F32, how.size)[first].address, F32, how.size, 1)
+        self.keys = k.view(starts["k"], F32, task.i64("k_row"), 1)
+        self.values = k.view(starts["v"], F32, task.i64("v_row"), 1)
+        self.mask = k.view(starts["mask"], F32, task.i64("mask_row"), 1) if how.masked else None
+        above = batch * task.i64("m") + first
+        self.out = k.view(task.view("c", F32, how.value)[above].address, F32, how.value, 1)
+
+    def write(self) -> None:
+        k, rows, chunk = self.k, self.how.rows, self.rooms.chunk
+        low, high = self._seen()
+        self._begin()
+        with k.loop(high, low, step=chunk) as key:
+            self._transposed(key)
+            whole = self.count - self.count % rows
+            with k.loop(whole, step=rows) as row:
+                self._block(row, rows, key, high)
+            if rows > 1:
+                with k.loop(self.count, whole) as row:
+                    self._block(row, 1, key, high)
+        self._end()
+
+    def _mask_row(self, row: Val) -> View:
+        assert self.mask is not None
+        return self.mask[(self.first + row) % self.task.i64("mask_rows")]
+
+    def _seen(self) -> tuple[Val, Val]:
+        """The keys from the first to behind the last block of which any row sees one; all where a row sees none."""
+        k, keys, chunk, lanes = self.k, self.task.i64("keys"), self.rooms.chunk, self.k.isa.f32
+        if self.mask is None:
+            return k.index(0), keys
+        low, high = k.var(keys), k.var(k.index(0))
+        with k.loop(self.count, nonempty=True) as number:
+            row = self._mask_row(number)
+            own_low, own_high = k.var(keys), k.var(k.index(0))
+            with k.loop(keys, step=chunk, nonempty=True) as at:
+                shown = k.zeros(I32, lanes)
+                for j in range(chunk // lanes):
+                    here = at + j * lanes
+                    inside = k.mask(lanes, keys - here)
+                    hidden = row[here.min(keys - 1)].load(lanes, inside) <= HIDDEN
+                    shown = shown | inside.select(hidden.select(k.zeros(I32, lanes), 1), 0)
+                some = shown.ne(0).any()
+                own_low.set(some.select(own_low.get().min(at), own_low.get()))
+                own_high.set(some.select((at + chunk).min(keys), own_high.get()))
+            none = own_high.get().eq(0)
+            low.set(low.get().min(none.select(k.index(0), own_low.get())))
+            high.set(high.get().max(none.select(keys, own_high.get())))
+        return low.get(), high.get()
+
+    def _begin(self) -> None:
+        k, lanes = self.k, self.k.isa.f32
+        with k.loop(self.count, nonempty=True) as row:
+            self.rooms.tops[row].store(k.f32(float("-inf")))
+            self.rooms.sums[row].store(k.zeros(F32, lanes))
+            with k.loop(self.how.value, step=lanes) as column:
+                self.out[row, column].store(k.zeros(F32, lanes))
+
+    def _transposed(self, key: Val) -> None:
+        """A block of keys as columns; those behind the last are the last again."""
+        k, lanes, last = self.k, self.k.isa.f32, self.task.i64("keys") - 1
+        with k.loop(self.rooms.chunk, step=lanes) as group, k.loop(self.how.size, step=lanes) as at:
+            rows = [self.keys[(key + group + i).min(last), at].load(lanes) for i in range(lanes)]
+            for i, column in enumerate(transposed(rows)):
+                self.rooms.panel[at + i, group].store(column)
+
+    def _block(self, row: Val, count: int, key: Val, end: Val) -> None:
+        """Some rows' scores for a block of keys, and what they change."""
+        k, task, lanes, rooms = self.k, self.task, self.k.isa.f32, self.rooms
+        vectors = rooms.chunk // lanes
+        acc = accumulators(k, [k.zeros(F32, lanes)] * vectors, count)
+        multiply_add(k, acc, [self.queries[row + i] for i in range(count)], rooms.panel, k.index(self.how.size))
+        inside = [k.mask(lanes, end - key - j * lanes) for j in range(vectors)]
+        scale = task.f32("scale").splat(lanes)
+        corrections = []
+        for i, sums in enumerate(acc):
+            scores = [x.get() * scale for x in sums]
+            if self.mask is not None:
+                added = self._mask_row(row + i)[key]
+                scores = [x + added.after(j * lanes).load(lanes, inside[j]) for j, x in enumerate(scores)]
+            corrections.append(
+                self._powers(row + i, i, [m.select(x, float("-inf")) for m, x in zip(inside, scores, strict=True)])
+            )
+        self._weighted(row, count, corrections, key, (end - key).min(rooms.chunk))
+
+    def _powers(self, row: Val, number: int, scores: Sequence[Val]) -> Val:
+        """Store the powers of a row's scores; what its sums so far are multiplied by, in every lane."""
+        k, lanes, rooms = self.k, self.k.isa.f32, self.rooms
+        greatest = scores[0]
+        for x in scores[1:]:
+            greatest = x.max(greatest)
+        before = rooms.tops[row].load()
+        top = _over_lanes(greatest, Val.max).max(before)
+        rooms.tops[row].store(top)
+        top = top.max(_LOWEST)  # so that differences from it are numbers where nothing was seen yet
+        correction = exp(k, (before - top).splat(lanes))
+        total = rooms.sums[row].load(lanes) * correction
+        for j, x in enumerate(scores):
+            power = exp(k, x - top.splat(lanes))
+            rooms.powers[number, j * lanes].store(power)
+            total = total + power
+        rooms.sums[row].store(total)
+        return correction
+
+    def _weighted(self, row: Val, count: int, corrections: Sequence[Val], key: Val, keys: Val) -> None:
+        """Add the values times the powers to the rows of results."""
+        k, lanes = self.k, self.k.isa.f32
+        registers = self.how.value // lanes
+        wide = max(n for n in range(1, registers_of_keys(k.isa) + 1) if registers % n == 0)
+        powers = [self.rooms.powers[k.index(i)] for i in range(count)]
+        with k.loop(self.how.value, step=wide * lanes) as column:
+            places = [self.out[row + i, column] for i in range(count)]
+            acc = [
+                [k.var(place.after(j * lanes).load(lanes) * correction) for j in range(wide)]
+                for place, correction in zip(places, corrections, strict=True)
+            ]
+            panel = k.view(self.values[key, column].address, F32, self.task.i64("v_row"), 1)
+            multiply_add(k, acc, powers, panel, keys)
+            for place, sums in zip(places, acc, strict=True):
+                for j, x in enumerate(sums):
+                    place.after(j * lanes).store(x.get())
+
+    def _end(self) -> None:
+        """Divide by the sums; where all keys were infinitely far below there is no softmax."""
+        k, lanes = self.k, self.k.isa.f32
+        with k.loop(self.count, nonempty=True) as row:
+            inverse = k.f32(1.0) / _over_lanes(self.rooms.sums[row].load(lanes), Val.__add__)
+            none = self.rooms.tops[row].load().eq(float("-inf"))
+            inverse = none.select(float("nan"), inverse).splat(lanes)
+            with k.loop(self.how.value, step=lanes) as column:
+                place = self.out[row, column]
+                place.store(place.load(lanes) * inverse)
+
+
+def _over_lanes(x: Val, join: Callable[[Val, Val], Val]) -> Val:
+    """One number from all lanes, halves onto halves."""
+    while x.lanes > 2:
+        half = x.lanes // 2
+        x = join(x.shuffle(list(range(half))), x.shuffle(list(range(half, x.lanes))))
+    return join(x.lane(0), x.lane(1))
+
+
+def transposed(rows: Sequence[Val]) -> list[Val]:
+    """Registers whose lane j is the lane i of the j-th: as many as there are lanes, a power of two."""
+    found, count = list(rows), len(rows)
+    step = 1
+    while step < count:
+        left = [lane if not lane & step else lane - step + count for lane in range(count)]
+        right = [lane + step if not lane & step else lane + count for lane in range(count)]
+        for i in range(count):
+            if not i & step:
+                one, other = found[i], found[i + step]
+                found[i], found[i + step] = one.shuffle(left, other), one.shuffle(right, other)
+        step *= 2
+    return found
