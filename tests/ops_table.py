@@ -151,8 +151,12 @@ STAYS: dict[str, tuple[str, ...]] = {
 """The kinds that no backend but the reference has a form of, by the reason."""
 OTHERWISE: dict[str, tuple[str, ...]] = {
     "run as `CountedWhere` and `CountedBoxes`, which fill memory for the most there can be (up to 4 MiB), and count: "
-    "what treats all rows alike runs on the whole, natively too, and `FirstEntries` takes what counts; a bundle gives "
-    "the whole and the count": ("Where", "BoxesPerClass", "FirstEntries"),
+    "what treats all rows alike, joins, reduces, orders or gathers them runs on the whole, natively too, and "
+    "`FirstEntries` takes what counts; a bundle gives the whole and the count": (
+        "Where",
+        "BoxesPerClass",
+        "FirstEntries",
+    ),
     "run as `Loop` and `Branch`, or in the place of the call, where every shape inside is known and all that they run "
     "is native; else the executor calls subgraphs, whose own operations are native, and no bundle has them": (
         *("Call", "Case", "If", "While", "Loop", "Branch"),
@@ -208,9 +212,8 @@ def lines() -> Iterator[str]:
     yield ""
     yield from _named(STAYS)
     yield ""
-    yield "Beside these an operation runs there whose shapes only a run tells (where a result as long as elements say"
-    yield "is reduced along that length, sorted or joined with others), and one of element types that its row does not"
-    yield "name."
+    yield "Beside these an operation runs there whose shapes only a run tells (where it takes a result as long as"
+    yield "elements say and is none of those above), and one of element types that its row does not name."
 
 
 if __name__ == "__main__":

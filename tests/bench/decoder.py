@@ -13,6 +13,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter_ns, sleep, thread_time_ns
@@ -80,6 +81,9 @@ def table(given: argparse.Namespace) -> Iterator[str]:
     rows = [
         ("resource variables", decoding.with_resources, steps),
         ("variable tensors", decoding.with_variables, steps),
+        ("variable tensors, a row scattered", partial(decoding.with_variables, put=decoding.put_slices), steps),
+        ("variable tensors, elements scattered", partial(decoding.with_variables, put=decoding.put_elements), steps),
+        ("variable tensors, by StableHLO's scatter", partial(decoding.with_variables, put=decoding.put_by_hlo), steps),
         ("inputs and outputs in one memory", decoding.with_ends, steps),
         ("variable tensors of a bundle", decoding.with_variables, bundled),
     ]

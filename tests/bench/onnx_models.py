@@ -28,9 +28,9 @@ from onert.tools.peers import PeerError, Prepared, onnxruntime, openvino
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "conformance"))
 
-from test_onnx_models import MODELS, ROWS, inputs_of
+from onnx_peer import MODELS, Shapes, drawn
+from test_onnx_models import ROWS
 
-Shapes = dict[str, tuple[int, ...]]
 MORE: list[tuple[str, Shapes]] = [
     ("rapidocr-3.10.0__PP-OCRv6_det_small", {"x": (1, 3, 320, 320)}),
     ("openwakeword-0.4.0__hey_marvin_v0.1", {}),
@@ -55,7 +55,7 @@ def compared(path: Path, shapes: Shapes, threads: int, rounds: int, seconds: flo
     session: Any = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     if not shapes:
         shapes = {i.name: tuple(d if isinstance(d, int) else 1 for d in i.shape) for i in session.get_inputs()}
-    inputs = inputs_of(session, shapes)
+    inputs = drawn(session, shapes, 1)
     given = {name: array.shape for name, array in inputs.items()}
     execution = onert.Execution(onert.compile(onert.load(path), input_shapes=given, num_threads=threads))
     peers = [_prepared(peer, path, list(inputs.values()), threads) for peer in (onnxruntime, openvino)]

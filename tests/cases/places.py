@@ -9,7 +9,7 @@ from onert.ir import DType, Quantization
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.data_movement.dense import Bucketize
 from onert.ir.ops.data_movement.diagonal import MatrixBandPart, MatrixDiag, MatrixSetDiag
-from onert.ir.ops.data_movement.fill import CountedWhere, FirstEntries
+from onert.ir.ops.data_movement.fill import CountedWhere, FirstEntries, Within
 from onert.ir.ops.data_movement.gather import OneHot
 from onert.ir.ops.data_movement.layout import ReverseSequence
 from onert.ir.ops.data_movement.reshape import Rank, ShapeOf
@@ -58,6 +58,15 @@ CASES = [
         (np.argwhere(np.ones((2, 3, 2))), np.int64(12)),
     ),
     Case("two of three rows", FirstEntries(), (_X[0], np.int64(2)), (_X[0, :2],)),
+    Case("indices below 5", Within(), (np.int32([[4, 0]]), np.int64(5)), (np.int32([[4, 0]]),)),
+    Case("a number up to 5", Within(inclusive=True), (np.int64(5), np.int64([5])), (np.int64(5),)),
+    Case(
+        "two of three indices below 5",
+        Within(),
+        (np.int64([[4, 1], [2, 0], [9, -7]]), np.int64(5), np.int64(2)),
+        (np.int64([[4, 1], [2, 0], [0, 0]]),),
+    ),
+    Case("no index below 0", Within(), (np.int32([7, -2]), np.int64(0), np.int64(0)), (np.int32([0, 0]),)),
     Case("no columns", FirstEntries(-1), (_X[0], np.int32([0])), (_X[0, :, :0],)),
     Case(
         "the first axis",

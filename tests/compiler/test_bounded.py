@@ -12,7 +12,7 @@ import pytest
 import onert
 from onert.ir import DType, Package, TensorType
 from onert.ir.builder import Builder
-from onert.ir.ops.data_movement.fill import FirstEntries, Where
+from onert.ir.ops.data_movement.fill import FirstEntries, TopK, Where
 from onert.ir.ops.data_movement.gather import Gather, GatherNd
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Transpose
@@ -32,6 +32,9 @@ Follow = Callable[[Builder, int, int], int]
 """Writes what follows: given `x` f32[7, 5] and where it is above 0 as i64[n, 2]."""
 
 
+_KINDS = (Reduction.SUM, Reduction.MEAN, Reduction.PROD, Reduction.MAX, Reduction.MIN)
+
+
 def _int(b: Builder, *values: int) -> int:
     return b.constant(np.int32(values))
 
@@ -45,6 +48,48 @@ def _back(b: Builder, x: int, places: int) -> int:
     """The same from behind: what lies behind the indices is no 0."""
     from_behind = b.add(Binary(BinaryKind.SUB), b.constant(np.int64([6, 4])), places)
     return b.add(GatherNd(), x, from_behind)
+
+
+def _behind(b: Builder, x: int, places: int) -> int:
+    """Rows, then some that are there in any case, then others."""
+    others = b.add(Where(), b.add(Comparison(ComparisonKind.LESS), x, b.constant(np.float32(-0.5))))
+    return b.add(Concat(0), _rows(b, x, places), b.add(Slice(), x, _int(b, 0, 0), _int(b, 2, -1)), _rows(b, x, others))
+
+
+def _reduced(kind: Reduction, keep_dims: bool = False) -> Follow:
+    """Of rows, along their number and the columns; their number alone where dimensions are kept."""
+    axes = (0,) if keep_dims else (1, 0)
+    return lambda b, x, p: b.add(Reduce(kind, keep_dims), _rows(b, x, p), _int(b, *axes))
+
+
+def _picked(b: Builder, x: int, places: int) -> int:
+    """Of rows that were found those whose numbers were found: column 1 of the places, at most 4."""
+    small = b.add(
+        Where(), b.add(Comparison(ComparisonKind.GREATER), b.add(Gather(0), x, b.constant(np.int32(0))), _zero(b))
+    )
+    return b.add(Gather(0), _rows(b, x, places), b.add(Reshape(), small, _int(b, -1)))
+
+
+def _zero(b: Builder) -> int:
+    return b.constant(np.float32(0))
+
+
+def _number(b: Builder, places: int) -> int:
+    """How many there are, as a scalar."""
+    return b.add(Gather(0), b.add(ShapeOf(), places), b.constant(np.int32(0)))
+
+
+def _top(b: Builder, x: int, places: int) -> int:
+    """The largest elements, at most 9 of them."""
+    k = b.add(Binary(BinaryKind.MINIMUM), _number(b, places), b.constant(np.int32(9)))
+    return b.add_many(TopK(), b.add(GatherNd(), x, places), k)[0]
+
+
+def _top_columns(b: Builder, x: int, places: int) -> int:
+    """Where in each row of x the largest are: as many as were found in the first row."""
+    first = b.add(Comparison(ComparisonKind.GREATER), b.add(Gather(0), x, b.constant(np.int32(0))), _zero(b))
+    k = b.add(Reduce(Reduction.SUM), b.add(Cast(DType.INT32), first), _int(b, 0))
+    return b.add_many(TopK(DType.INT64), x, k)[1]
 
 
 def _named(b: Builder, x: int, places: int) -> int:
@@ -73,17 +118,27 @@ FOLLOWING: dict[str, Follow] = {
     "sums of rows": lambda b, x, p: b.add(Reduce(Reduction.SUM), _rows(b, x, p), _int(b, 1)),
     "the best of rows": lambda b, x, p: b.add(ArgReduce(Extreme.MAX), _rows(b, x, p), _int(b, 1)),
     "shares of rows": lambda b, x, p: b.add(Softmax(), _rows(b, x, p)),
+    "one behind the other": lambda b, x, p: b.add(Concat(0), p, p),
+    "columns one behind the other": lambda b, x, p: b.add(Concat(1), *[b.add(Transpose(), p, _int(b, 1, 0))] * 3),
+    "rows, others and yet others": _behind,
+    "their sum": lambda b, x, p: b.add(Reduce(Reduction.SUM), b.add(GatherNd(), x, p), _int(b, 0)),
+    **{f"their {kind.value} of elements": _reduced(kind) for kind in _KINDS},
+    **{f"their {kind.value} by column": _reduced(kind, keep_dims=True) for kind in _KINDS},
+    "rows of rows": _picked,
+    "the first of them": lambda b, x, p: b.add(
+        Gather(0), b.add(Concat(0), p, b.constant(np.int64([[8, 8]]))), b.constant(np.int64(0))
+    ),
+    "the largest elements": _top,
+    "the largest columns": _top_columns,
     "choices": lambda b, x, p: b.add(
         Select(), b.add(Comparison(ComparisonKind.LESS), p, b.constant(np.int64(2))), p, b.constant(np.int64([[9]]))
     ),
 }
 STAYING: dict[str, Follow] = {
-    "their sum": lambda b, x, p: b.add(Reduce(Reduction.SUM), b.add(GatherNd(), x, p), _int(b, 0)),
     "divided by them": lambda b, x, p: b.add(Binary(BinaryKind.DIV), b.constant(np.int64(12)), p),
     "the first": lambda b, x, p: b.add(
         StridedSlice(begin_mask=3, end_mask=2), p, _int(b, 0, 0), _int(b, 3, 0), _int(b, 1, 1)
     ),
-    "one behind the other": lambda b, x, p: b.add(Concat(0), p, p),
 }
 """What needs to know how many there are."""
 
@@ -131,6 +186,29 @@ def test_what_needs_their_number_waits_for_it(name: str) -> None:
         for each in (program, onert.compile(package, backends=("reference",)))
     )
     np.testing.assert_allclose(mine, theirs, rtol=1e-5, strict=True)
+
+
+def _beyond(b: Builder, x: int, places: int) -> int:
+    """The row of those found that stands at 20."""
+    return b.add(Gather(0), _rows(b, x, places), b.constant(np.int64([20])))
+
+
+def _too_many(b: Builder, x: int, places: int) -> int:
+    """One more element than there are."""
+    k = b.add(Binary(BinaryKind.ADD), _number(b, places), b.constant(np.int32(1)))
+    return b.add_many(TopK(), b.add(GatherNd(), x, places), k)[0]
+
+
+@pytest.mark.parametrize(("follow", "number"), [(_beyond, 20), (_too_many, 19)])
+def test_what_takes_more_than_there_is_fails(follow: Follow, number: int, tmp_path: Path) -> None:
+    package = _model(follow)
+    program = onert.compile(package, num_threads=1)
+    assert set(_evaluated(program)) <= {FirstEntries}
+    with pytest.raises(onert.ExecutionError, match=f"{number} is more than there are, or negative"):
+        onert.Execution(program).run([_given(0.5)])
+    onert.bundle(package, tmp_path, cpu="native")
+    with pytest.raises(onert.ExecutionError, match="error code"):
+        onert.load_bundle(tmp_path).run([_given(0.5)])
 
 
 def _detector() -> Package:

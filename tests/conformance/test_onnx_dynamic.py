@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from shared_material import SHARED
+from onnx_peer import Shapes, drawn, session_of
 
 import onert
 
-MODELS = SHARED / "models" / "onnx"
 BOUND = 1e-4
 """Of the largest magnitude of an output."""
 STEPS = 10
-Shapes = dict[str, tuple[int, ...]]
 
 VOICE = ({"input": (1, 512)}, {"input": (3, 512)}, {"input": (2, 256)})
 SHAPES: dict[str, tuple[Shapes, ...]] = {
@@ -64,28 +61,8 @@ SHORT = ("openwakeword-0.4.0__hey_mycroft_v0.1", "silero_vad-6.2.3__silero_vad_1
 
 def both(name: str) -> tuple[Any, onert.Execution]:
     """onnxruntime's session, and one execution of a program that is compiled once."""
-    runtime = pytest.importorskip("onnxruntime")
-    path: Path = MODELS / f"{name}.onnx"
-    if not path.is_file():
-        pytest.skip(f"{path} is not there")
-    runtime.set_default_logger_severity(3)
-    session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    path, session = session_of(name)
     return session, onert.Execution(onert.compile(onert.load(path), num_threads=1))
-
-
-def drawn(session: Any, shapes: Shapes, seed: int) -> dict[str, Any]:
-    """Inputs of these shapes; an open dimension of another input is the batch, as are states'."""
-    draw, found = np.random.default_rng(seed), {}
-    batch = next(iter(shapes.values()))[0] if shapes else 1
-    for given in session.get_inputs():
-        shape = shapes.get(given.name) or tuple(d if isinstance(d, int) else batch for d in given.shape)
-        if given.type == "tensor(int64)":
-            found[given.name] = np.full(shape, 16000, np.int64)  # a sampling rate
-        elif given.type == "tensor(int32)":
-            found[given.name] = draw.integers(0, 256, shape).astype(np.int32)
-        else:
-            found[given.name] = draw.normal(0, 0.3, shape).astype(np.float32)
-    return found
 
 
 def require_alike(mine: dict[str, Any], theirs: dict[str, Any], what: object, least: float = 1e-3) -> None:

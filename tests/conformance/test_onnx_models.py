@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
-from shared_material import SHARED
+from onnx_peer import Shapes, drawn, session_of
 
 import onert
 
-MODELS = SHARED / "models" / "onnx"
-ROWS: list[tuple[str, dict[str, tuple[int, ...]], float]] = [
+ROWS: list[tuple[str, Shapes, float]] = [
     ("basic_pitch-0.4.0__nmp", {"serving_default_input_2:0": (1, 43844, 1)}, 1e-4),
     ("faster_whisper-1.2.1__silero_vad_v6", {"input": (3, 576)}, 1e-4),
     ("magika-1.0.3__model", {"bytes": (2, 2048)}, 1e-4),
@@ -38,32 +34,13 @@ ROWS: list[tuple[str, dict[str, tuple[int, ...]], float]] = [
 LONG = ("basic_pitch", "nudenet", "rapidocr", "ricky0123", "silero_vad-6.2.3__silero_vad_half")
 
 
-def inputs_of(session: Any, shapes: dict[str, tuple[int, ...]]) -> dict[str, Any]:
-    random = np.random.default_rng(1)
-    found = {}
-    for given in session.get_inputs():
-        shape = shapes.get(given.name) or tuple(given.shape)
-        if given.type == "tensor(int64)":
-            found[given.name] = np.full(shape, 16000, np.int64)  # a sampling rate
-        elif given.type == "tensor(int32)":
-            found[given.name] = random.integers(0, 256, shape).astype(np.int32)
-        else:
-            found[given.name] = random.normal(0, 0.3, shape).astype(np.float32)
-    return found
-
-
 @pytest.mark.parametrize(
     ("name", "shapes", "bound"),
     [pytest.param(*row, id=row[0], marks=pytest.mark.long if row[0].startswith(LONG) else ()) for row in ROWS],
 )
-def test_a_model_gives_what_onnxruntime_gives(name: str, shapes: dict[str, tuple[int, ...]], bound: float) -> None:
-    runtime = pytest.importorskip("onnxruntime")
-    path: Path = MODELS / f"{name}.onnx"
-    if not path.is_file():
-        pytest.skip(f"{path} is not there")
-    runtime.set_default_logger_severity(3)
-    session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    inputs = inputs_of(session, shapes)
+def test_a_model_gives_what_onnxruntime_gives(name: str, shapes: Shapes, bound: float) -> None:
+    path, session = session_of(name)
+    inputs = drawn(session, shapes, 1)
     expected = dict(zip((o.name for o in session.get_outputs()), session.run(None, inputs), strict=True))
     results = onert.Execution(onert.compile(onert.load(path))).run(inputs)
     assert list(results) == list(expected)

@@ -10,7 +10,7 @@ from onert.ir.ops.control_flow.enclosed import Branch, Loop
 from onert.ir.ops.control_flow.refuse import Refuse
 from onert.ir.ops.data_movement.dense import SparseToDense
 from onert.ir.ops.data_movement.element_indices import OverwrittenSlices, ScatterSlices
-from onert.ir.ops.data_movement.fill import CountedWhere, TopK
+from onert.ir.ops.data_movement.fill import CountedWhere, TopK, Within
 from onert.ir.ops.data_movement.gather import DynamicUpdateSlice, ScatterNd
 from onert.ir.ops.data_movement.part_update import Overwritten
 from onert.ir.ops.lookup.trees import TreeEnsemble
@@ -40,6 +40,7 @@ _RULES: dict[type[Op], tuple[Rule, ...]] = {
     MaxUnpool2D: (rule("reduction.indexed_pool", "lower_inverse"),),
     NonMaxSuppression: (rule("vision_audio.suppression"),),
     CountedWhere: (rule("data_movement.places"),),
+    Within: (rule("data_movement.within"),),
     CountedBoxes: (rule("vision_audio.class_boxes"),),
     ScatterNd: (rule("data_movement.scatter"),),
     ScatterSlices: (rule("data_movement.scatter", "lower_combined", "why_not_combined"),),

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve
 
+from onert.compiler.rewrite.counted import Counted, Writer, written
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.first_entries import moved
-from onert.ir import Array, CallTypes, Constant, DType, Op, Operand, Operation, RuleError, Subgraph, TensorType
+from onert.ir import CallTypes, DType, Op, Operation, RuleError, Subgraph
 from onert.ir.analysis.inference import infer
-from onert.ir.ops.data_movement.fill import CountedWhere, FirstEntries, Where
+from onert.ir.ops.data_movement.fill import CountedWhere, FirstEntries, TopK, Where
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
 from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
 from onert.ir.ops.elementwise.convert import Cast
-from onert.ir.ops.elementwise.select import Select
 from onert.ir.ops.vision_audio.boxes import BoxesPerClass, CountedBoxes, bound_of
-from onert.ir.value import Value
 
 from .legalize import Support, Supports
 
@@ -29,16 +28,6 @@ MOST_PAIRS = 1 << 31
 """Of boxes that may have to be compared: with more of them a run may take as long as a run may, at most."""
 
 
-@frozen
-class _Counted(Value):
-    """A tensor whose first entries along an axis count: their number is an operand, and whether 0 lies behind."""
-
-    operand: int
-    count: int
-    axis: int
-    zeros: bool
-
-
 def bounded(graph: Subgraph, supports: Supports) -> Subgraph:
     """The graph in which what finds places or boxes has results of known shapes and says how many of their entries
     count, and operations that treat entries alike run on all of them; the first entries are taken at the end.
@@ -47,7 +36,7 @@ def bounded(graph: Subgraph, supports: Supports) -> Subgraph:
 
         i = Where(m); y = Gather(x, i)    -->    p, n = CountedWhere(m); y = FirstEntries(Gather(x, p), n)
     """
-    if not any(isinstance(operation.op, Where | BoxesPerClass) for operation in graph.operations):
+    if not any(isinstance(operation.op, Where | BoxesPerClass | TopK) for operation in graph.operations):
         return graph
     return _Bounding(graph, supports).run()
 
@@ -57,17 +46,15 @@ class _Bounding:
         self.graph = graph
         self.supports = supports
         self.edit = Edit(graph)
-        self.types: dict[int, TensorType] = {i: operand.known for i, operand in enumerate(graph.operands)}
-        self.known: dict[int, _Counted] = {}
-        self.masks: dict[tuple[int, int, int], int] = {}
-        self.location = ""
+        self.writer = Writer(self.edit)
+        self.types = self.writer.types
+        self.known: dict[int, Counted] = {}
 
     def run(self) -> Subgraph:
         replaced: dict[int, list[Operation]] = {}
         needed = set(self.graph.kept)
         for at, operation in enumerate(self.graph.operations):
-            self.location = operation.location
-            operations = self.found(operation) or self.followed(operation)
+            operations = self.instead(operation)
             if operations:
                 replaced[at] = operations
             else:
@@ -81,118 +68,117 @@ class _Bounding:
             self.edit.replace(at, *operations)
         return self.edit.done()
 
-    def new(self, type_: TensorType) -> int:
-        operand = self.edit.operand(Operand(evolve(type_, data=None)))
-        self.types[operand] = type_
-        return operand
+    def instead(self, operation: Operation) -> list[Operation]:
+        """The operations on whole tensors in the place of one; none where it stays."""
+        for each in (self.found, self.followed, self.together):
+            self.writer.begin(operation.location)
+            if each(operation):
+                return self.writer.made
+        return []
 
-    def constant(self, array: Array) -> int:
-        operand = self.edit.constant(array)
-        self.types[operand] = TensorType(DType.from_numpy(array.dtype), array.shape, data=Constant(array))
-        return operand
-
-    def nothing(self, like: TensorType) -> int:
-        """A stored 0 of a type."""
-        array = np.zeros((), like.dtype.numpy)
-        operand = self.edit.constant(array, like.dtype, like.quantization)
-        self.types[operand] = TensorType(like.dtype, (), like.quantization)
-        return operand
-
-    def add(self, into: list[Operation], op: Op, *inputs: int | None) -> tuple[int, ...]:
-        """An operation behind those in a list; its results."""
-        results = infer(op, [None if i is None else self.types[i] for i in inputs])
-        assert results is not None
-        outputs = tuple(self.new(t) for t in results)
-        into.append(Operation(op, inputs, outputs, self.location))
-        return outputs
-
-    def found(self, operation: Operation) -> list[Operation]:
-        """The operations that find places or boxes, and count them; none where that is not native."""
-        op, types = operation.op, self.graph.types(operation)
-        made: list[Operation] = []
+    def found(self, operation: Operation) -> bool:
+        """What finds places or boxes, and counts them, if that is native."""
+        op, types, w = operation.op, self.graph.types(operation), self.writer
         if not isinstance(op, Where | BoxesPerClass) or any(t is not None and not t.is_static for t in types.inputs):
-            return made
+            return False
         inputs: tuple[int | None, ...] = operation.inputs
         counting: Op = CountedWhere()
         if isinstance(op, BoxesPerClass):
             bound = bound_of(types.input(0), types.input(1), types.input(2)) or 0
             if bound * (types.input(0).shape[1] or 0) > MOST_PAIRS:
-                return made
+                return False
             counting = CountedBoxes(bound, op.centred)
         elif types.input(0).quantization is not None or types.input(0).rank == 0 or 0 in types.input(0).shape:
-            return made
+            return False
         elif types.input(0).dtype is not DType.BOOL:
-            zero = self.nothing(types.input(0))
-            inputs = self.add(made, Comparison(ComparisonKind.NOT_EQUAL), operation.used[0], zero)
-        counted, count = self.add(made, counting, *inputs)
+            inputs = (w.add(Comparison(ComparisonKind.NOT_EQUAL), operation.used[0], w.like(types.input(0), 0)),)
+        counted, count = w.add_many(counting, *inputs)
         whole = CallTypes(
             tuple(None if i is None else self.types[i] for i in inputs), (self.types[counted], self.types[count])
         )
-        if self.types[counted].nbytes > MOST_BYTES or self.supports(made[-1], whole) is not Support.NATIVE:
-            return []
-        self.known[operation.outputs[0]] = _Counted(counted, count, 0, True)
-        return made
+        if self.types[counted].nbytes > MOST_BYTES or self.supports(w.made[-1], whole) is not Support.NATIVE:
+            return False
+        self.known[operation.outputs[0]] = Counted(counted, count, 0, True)
+        return True
 
-    def followed(self, operation: Operation) -> list[Operation]:
-        """The operations on whole tensors in the place of one on first entries; none where that cannot be."""
+    def together(self, operation: Operation) -> bool:
+        """Operations that take first entries together, as native ones on whole tensors."""
+        given = [None if i is None else self.known.get(i) for i in operation.inputs]
+        if None in operation.inputs or not (isinstance(operation.op, TopK) or any(given)):
+            return False
+        wholes = [i if c is None else c.operand for i, c in zip(operation.used, given, strict=True)]
+        if not all(self.types[i].is_static for i in wholes):
+            return False
+        try:
+            results = written(self.writer, operation, given)
+        except RuleError:
+            return False  # the run says so
+        made = self.writer.made
+        if results is None or not all(map(self.is_native, made)):
+            return False
+        if any(isinstance(r, Counted) and self.types[r.operand].nbytes > MOST_BYTES for r in results):
+            return False
+        for out, result in zip(operation.outputs, results, strict=True):
+            if isinstance(result, Counted):
+                self.known[out] = result
+                continue
+            (at,) = (i for i, each in enumerate(made) if result in each.outputs)
+            made[at] = evolve(made[at], outputs=tuple(out if o == result else o for o in made[at].outputs))
+        return True
+
+    def is_native(self, operation: Operation) -> bool:
+        inputs = tuple(None if i is None else self.types[i] for i in operation.inputs)
+        types = CallTypes(inputs, tuple(self.types[o] for o in operation.outputs))
+        return self.supports(operation, types) is Support.NATIVE
+
+    def followed(self, operation: Operation) -> bool:
+        """What treats first entries alike, on the whole tensors."""
         given = [None if i is None else self.known.get(i) for i in operation.inputs]
         counts = {counted.count for counted in given if counted is not None}
-        made: list[Operation] = []
         if len(counts) != 1 or len(operation.outputs) != 1:
-            return made
+            return False
         (count,) = counts
         if isinstance(operation.op, ShapeOf) and given[0] is not None:
-            self._shape(made, operation, given[0])
-            return made
+            self._shape(operation, given[0])
+            return True
         inputs = [i if counted is None else counted.operand for i, counted in zip(operation.inputs, given, strict=True)]
         types = CallTypes(tuple(None if i is None else self.types[i] for i in inputs), ())
         if any(t is not None and not t.is_static for t in types.inputs):
-            return made
+            return False
         try:
             how = moved(operation.op, types, [None if counted is None else counted.axis for counted in given])
             if how is None:
-                return made
+                return False
             for position, array in how.constants.items():
-                inputs[position] = self.constant(array)
+                inputs[position] = self.writer.constant(array)
             (result,) = infer(operation.op, [None if i is None else self.types[i] for i in inputs]) or ()
         except RuleError:
-            return made  # the run says so
+            return False  # the run says so
         known = [c for c in given if c is not None]
         length = self.types[known[0].operand].shape[known[0].axis]
         if not result.is_static or result.nbytes > MOST_BYTES or result.shape[how.axis] != length:
-            return made
+            return False
         for position in how.zeroed:
             counted = given[position]
             if counted is not None and not counted.zeros:
-                inputs[position] = self.zeroed(made, counted)
+                inputs[position] = self.writer.zeroed(counted)
         declared = self.graph.type(operation.outputs[0])
-        out = self.new(evolve(result, dtype=declared.dtype, quantization=declared.quantization))
-        made.append(evolve(operation, inputs=tuple(inputs), outputs=(out,)))
+        out = self.writer.new(evolve(result, dtype=declared.dtype, quantization=declared.quantization))
+        self.writer.made.append(evolve(operation, inputs=tuple(inputs), outputs=(out,)))
         zeros = how.keeps_zeros and all(counted.zeros for counted in known)
-        self.known[operation.outputs[0]] = _Counted(out, count, how.axis, zeros)
-        return made
+        self.known[operation.outputs[0]] = Counted(out, count, how.axis, zeros)
+        return True
 
-    def zeroed(self, made: list[Operation], counted: _Counted) -> int:
-        """The whole tensor with 0 behind the entries that count."""
-        type_ = self.types[counted.operand]
-        behind = type_.rank - counted.axis - 1
-        number = np.arange(type_.shape[counted.axis] or 0, dtype=np.int64).reshape(-1, *(1,) * behind)
-        (inside,) = self.add(made, Comparison(ComparisonKind.LESS), self.constant(number), counted.count)
-        (kept,) = self.add(made, Select(), inside, counted.operand, self.nothing(type_))
-        return kept
-
-    def _shape(self, made: list[Operation], operation: Operation, counted: _Counted) -> None:
+    def _shape(self, operation: Operation, counted: Counted) -> None:
         """The shape of first entries: the number of these among the dimensions that are known."""
-        op = operation.op
+        op, w = operation.op, self.writer
         assert isinstance(op, ShapeOf)
         shape = self.types[counted.operand].shape
-        count: int = counted.count
-        if op.to is not DType.INT64:
-            (count,) = self.add(made, Cast(op.to), count)
-        (row,) = self.add(made, Reshape(), count, self.constant(np.array([1], np.int32)))
+        count = counted.count if op.to is DType.INT64 else w.add(Cast(op.to), counted.count)
+        row = w.add(Reshape(), count, w.constant(np.array([1], np.int32)))
         parts: list[int] = []
         for dims in (shape[: counted.axis], shape[counted.axis + 1 :]):
             if dims:
-                parts.append(self.constant(np.array(dims, op.to.numpy)))
+                parts.append(w.constant(np.array(dims, op.to.numpy)))
         ordered: Sequence[int] = [row, *parts] if counted.axis == 0 else [parts[0], row, *parts[1:]]
-        made.append(Operation(Concat(0), tuple(ordered), operation.outputs, operation.location))
+        w.made.append(Operation(Concat(0), tuple(ordered), operation.outputs, operation.location))

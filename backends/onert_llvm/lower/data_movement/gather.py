@@ -167,7 +167,11 @@ def lower_overwritten(lowering: Lowering, operations: Sequence[int]) -> None:
     """The slices, their indices, and that they were taken."""
     at, operation, op = lowering.single(operations, OverwrittenSlices)
     source, _, indices = operation.used
-    _, places, taken = operation.outputs
+    parts, places, taken = operation.outputs
+    if op.skips:
+        unit = lowering.type(source).dtype.itemsize
+        nothing, result = side(lowering.constant(np.zeros(unit, np.uint8)), (1,), unit), operand(lowering, parts)
+        move(lowering, at, nothing.at(nothing.view.broadcast_to(result.view.shape)), result)
     _gather_nd(lowering, at, source, indices, op.skips)
     move(lowering, at, operand(lowering, indices), operand(lowering, places), (indices,))
     move(lowering, at, side(lowering.constant(np.ones(16, np.bool_)), (), 1), operand(lowering, taken))

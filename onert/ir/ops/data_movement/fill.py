@@ -183,6 +183,45 @@ class FirstEntries(Op):
 
 
 @frozen
+class Within(Op):
+    """Integers as they are, each at least 0 and below a number that the run gives.
+
+    - `x`: int32 or int64
+    - `limit`: one int64, at least 0; the largest that is allowed is one more with `inclusive`
+    - `count`: one int64, at least 0: of x's entries along the first dimension so many count, all where it is absent
+
+    RuleError for another integer that counts. For those that do not count the result has a 0.
+    """
+
+    inclusive: bool = False
+
+    stored: ClassVar[bool] = True
+
+    def infer(self, x: TensorType, limit: TensorType, count: TensorType | None = None) -> TensorType:
+        require(x.dtype in (DType.INT32, DType.INT64), f"x holds {x.dtype.text}, expected i32 or i64")
+        require(count is None or x.rank >= 1, "x is a scalar, expected entries")
+        for each in (limit, count):
+            if each is not None:
+                require_one(each, "limit or count")
+                require(each.dtype is DType.INT64, f"a limit or count holds {each.dtype.text}, expected i64")
+        return x.result(x.shape)
+
+    def evaluate(self, x: Array, limit: Array, count: Array | None = None) -> Array:
+        kept = x if count is None else x[: sv.values(count)[0]]
+        outside = kept[(kept < 0) | (kept >= sv.values(limit)[0] + self.inclusive)]
+        if outside.size:
+            raise RuleError(f"{int(outside.reshape(-1)[0])} {BEYOND}")
+        out = x.copy()
+        if count is not None:
+            out[len(kept) :] = 0
+        return out
+
+
+BEYOND = "is more than there are, or negative"
+"""What is said of an integer that is not within its bounds."""
+
+
+@frozen
 class Unique(Op):
     """The different elements of `x` in the order in which they first appear, and for each element which one it is.
 

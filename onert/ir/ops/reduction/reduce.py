@@ -83,7 +83,7 @@ class Reduce(Op):
     def _reduce(self, x: Array, at: tuple[int, ...]) -> Array:
         if self.kind is Reduction.MAX or self.kind is Reduction.MIN:
             function = np.max if self.kind is Reduction.MAX else np.min
-            out: Array = function(x, axis=at, keepdims=self.keep_dims, initial=_identity(self.kind, x.dtype))
+            out: Array = function(x, axis=at, keepdims=self.keep_dims, initial=identity(self.kind, x.dtype))
             return out
         if self.kind is not Reduction.MEAN:
             return self._total(x, at, x.dtype)
@@ -217,7 +217,7 @@ def axis_of(axis: TensorType, rank: int) -> int:
     return normalize_axis(int(axis.value.reshape(-1)[0]), rank)
 
 
-def _identity(kind: Reduction, dtype: np.dtype[Any]) -> float | int:
+def identity(kind: Reduction, dtype: np.dtype[Any]) -> float | int:
     """What the largest or smallest of no elements is."""
     if dtype.kind == "f":
         return -math.inf if kind is Reduction.MAX else math.inf

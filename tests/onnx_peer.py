@@ -1,0 +1,39 @@
+"""Real ONNX models in onnxruntime, and what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from shared_material import SHARED
+
+MODELS = SHARED / "models" / "onnx"
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def session_of(name: str) -> tuple[Path, Any]:
+    """A model's file, and onnxruntime's session on it; skips where one of them is not there."""
+    runtime = pytest.importorskip("onnxruntime")
+    path: Path = MODELS / f"{name}.onnx"
+    if not path.is_file():
+        pytest.skip(f"{path} is not there")
+    runtime.set_default_logger_severity(3)
+    return path, runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+
+
+def drawn(session: Any, shapes: Shapes, seed: int) -> dict[str, Any]:
+    """Inputs of these shapes; an open dimension of another input is the batch, as are states'."""
+    draw, found = np.random.default_rng(seed), {}
+    batch = next(iter(shapes.values()))[0] if shapes else 1
+    for given in session.get_inputs():
+        shape = shapes.get(given.name) or tuple(d if isinstance(d, int) else batch for d in given.shape)
+        if given.type == "tensor(int64)":
+            found[given.name] = np.full(shape, 16000, np.int64)  # a sampling rate
+        elif given.type == "tensor(int32)":
+            found[given.name] = draw.integers(0, 256, shape).astype(np.int32)
+        else:
+            found[given.name] = draw.normal(0, 0.3, shape).astype(np.float32)
+    return found
