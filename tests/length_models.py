@@ -14,12 +14,15 @@ from onert.ir.ops.arithmetic.window import Padding
 from onert.ir.ops.contraction.conv import Conv2D
 from onert.ir.ops.contraction.fully_connected import FullyConnected
 from onert.ir.ops.contraction.matmul import BatchMatMul
-from onert.ir.ops.data_movement.fill import Fill
+from onert.ir.ops.contraction.transpose_conv import TransposeConv2D
+from onert.ir.ops.data_movement.fill import Fill, Range
+from onert.ir.ops.data_movement.gather import Gather
 from onert.ir.ops.data_movement.joining import Concat
 from onert.ir.ops.data_movement.layout import Transpose
-from onert.ir.ops.data_movement.reshape import ShapeOf
+from onert.ir.ops.data_movement.reshape import Reshape, ShapeOf
 from onert.ir.ops.data_movement.slicing import Pad, Slice
 from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.convert import Cast
 from onert.ir.ops.reduction.pool import Pool2D, Pooling
 from onert.ir.ops.reduction.softmax import Softmax
 from onert.ir.ops.vision_audio.interpolate import Coordinates, Interpolate, Interpolation, Rounding
@@ -93,6 +96,55 @@ def _products() -> Subgraphs:
     return b.model([b.add(BatchMatMul(), x, y)])
 
 
+def _grid() -> Subgraphs:
+    """The middles of pixels, counted in floats, beside the pixels: as detectors place their boxes."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 3)), "x")
+    at, one = b.constant(0, dtype=DType.INT32), b.constant(np.float32(1))
+    rows = b.add(Gather(0, 0), b.add(ShapeOf(DType.INT64), x), at)
+    count = b.add(Cast(DType.FLOAT32), rows)
+    places = b.add(Range(), b.constant(np.float32(0)), count, one)
+    middles = b.add(Binary(BinaryKind.ADD), places, b.constant(np.float32(0.5)))
+    column = b.add(Reshape((-1, 1)), middles)
+    return b.model([b.add(Binary(BinaryKind.MUL), b.add(Concat(1), x, column), b.constant(weights(4)))])
+
+
+def _widened() -> Subgraphs:
+    """A transposed convolution to a size that is computed of the picture's."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 6, 2, 3)), "x")
+    sizes = b.add(ShapeOf(DType.INT32), x)
+    twice = b.add(Binary(BinaryKind.MUL), sizes, b.constant([1, 2, 2, 0], dtype=DType.INT32))
+    shape = b.add(Binary(BinaryKind.ADD), twice, b.constant([0, 0, 0, 4], dtype=DType.INT32))
+    return b.model([b.add(TransposeConv2D(Padding.VALID, 2, 2), shape, b.constant(weights(4, 2, 2, 3)), x)])
+
+
+def _asked() -> Subgraphs:
+    """What a network is told of sizes, which nothing before the run can know for all lengths."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (2, 3)), "x")
+    count = b.add(Cast(DType.FLOAT32), b.add(ShapeOf(DType.INT32), x))
+    roots = b.add(Binary(BinaryKind.DIV), count, b.constant(np.float32(7)))
+    scale = b.add(Gather(0, 0), roots, b.constant(0, dtype=DType.INT32))
+    return b.model([b.add(Binary(BinaryKind.MUL), x, scale)])
+
+
+def _parted() -> Subgraphs:
+    """Heads of an attention, cut by sizes that are computed, and put together again."""
+    b = Builder()
+    x = b.input(TensorType(DType.FLOAT32, (1, 2, 8)), "x")
+    sizes = b.add(ShapeOf(DType.INT64), x)
+    end = b.constant([2, 4], dtype=DType.INT64)
+    begin = b.add(Slice(), sizes, b.constant([0], dtype=DType.INT32), b.constant([2], dtype=DType.INT32))
+    cut = b.add(Reshape(), x, b.add(Concat(0), begin, end))
+    turned = b.add(Transpose(), cut, b.constant([0, 2, 1, 3], dtype=DType.INT32))
+    rows = b.add(Reshape((-1, 4)), turned)
+    some = b.add(FullyConnected(), rows, b.constant(weights(4, 4)))
+    back = b.add(Transpose(), b.add(Reshape((1, 2, -1, 4)), some), b.constant([0, 2, 1, 3], dtype=DType.INT32))
+    flat = b.add(Concat(0), begin, b.constant([-1], dtype=DType.INT64))
+    return b.model([b.add(Binary(BinaryKind.ADD), b.add(Reshape(), back, flat), x)])
+
+
 def opened(model: Subgraphs) -> Package:
     """The model with all dimensions of its inputs left open, so that arrays bring their shapes."""
     (graph,) = model.subgraphs
@@ -110,5 +162,9 @@ MODELS: list[tuple[str, Callable[[], Subgraphs], Callable[[int], list[tuple[int,
     ("enlarged", _enlarged(2, 3, Coordinates.ASYMMETRIC), lambda n: [(1, 6, n, 3)]),
     ("enlarged centres", _enlarged(2, 2, Coordinates.HALF_PIXEL), lambda n: [(1, 6, n, 3)]),
     ("recurrent", _recurrent, lambda n: [(n, 4)]),
+    ("grid", _grid, lambda n: [(n, 3)]),
+    ("widened", _widened, lambda n: [(1, max(n, 1), n + 1, 3)]),
+    ("asked", _asked, lambda n: [(n, 3)]),
+    ("parted", _parted, lambda n: [(1, max(n, 1), 8)]),
     ("products", _products, lambda n: [(n, 5, 8), (1 if n % 3 == 0 else n, 8, 7)]),
 ]

@@ -159,10 +159,10 @@ class Execution:
             program, changed, outdated = self._base.specialize(stays), stays, str(error)
         if program.stretch is None or self._state is not None or self._arena is not None or self._watching is not None:
             return self._made(program, changed, outdated)
-        if self._lengths is None:
-            self._lengths = module("onert.exec.lengths").Lengths(self._base)
+        lengths = self._lengths = self._lengths or module("onert.exec.lengths").Lengths(self._base)
         try:
-            return self._lengths.kept(program, self._made(program, changed, outdated, program.stretch))
+            kept = lengths.kept(program, self._made(program, changed, outdated, program.stretch))
+            return kept or self._made(program, changed, outdated)
         except ExecutionError:  # no room for longer lengths
             return self._made(program, changed, outdated)
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from onert.backend import Program, TensorInfo
 from onert.exec.frames.stretched import StretchedFrame
-from onert.ir import CompileError, Shape
+from onert.ir import Shape
 
 from .context import Instance
 from .runner import Setup
@@ -82,14 +82,16 @@ class Lengths:
                 return kept.setup(lengths, partial(self._base.specialize, changed), changed)
         return None
 
-    def kept(self, program: Program, made: Setup) -> Setup:
-        """What was made for a program, whose frame is kept from now on for all lengths of the program's stretch."""
+    def kept(self, program: Program, made: Setup) -> Setup | None:
+        """What was made for a program, whose frame is kept from now on for all lengths of the program's stretch; None
+        where native code cannot follow its numbers for the program's own lengths, as Python's integers may be larger.
+        """
         frame = made.frame
         assert isinstance(frame, StretchedFrame)
         fresh = _Kept(program, made.instance, frame)
         lengths = fresh.lengths([info.shape for info in program.inputs])
         if lengths is None or not frame.become(lengths):
-            raise CompileError("a program is not for its own lengths")
+            return None
         found = (fresh, *self._kept)[:MOST_KEPT]
         while len(found) > 1 and sum(kept.nbytes for kept in found) > KEPT_BYTES:
             found = found[:-1]

@@ -135,6 +135,15 @@ def test_a_decision_by_a_function_is_asked_for_again(function: Callable[..., int
     assert _followed(trace, [0], (-1,)) is None
 
 
+def test_a_function_of_two_numbers_has_results_for_the_larger() -> None:
+    trace = Trace([6], [24])
+    (n,) = trace.lengths
+    function = _Tabled()
+    decided(function, n // 6)
+    decided(function, 3 * n)
+    assert _followed(trace, [n.index], (6,)) == [6]
+
+
 @pytest.mark.parametrize("use", [lambda n: n**2, lambda n: n << 1, abs])
 def test_functions_without_an_instruction_are_told(use: Callable[[Any], Any]) -> None:
     trace = Trace([6], [24])

@@ -162,6 +162,43 @@ def test_a_number_for_another_length_is_what_is_computed_of_it(use: Callable[[An
 
 
 @pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (lambda n, m: n * 4 // 4, lambda n, m: n),
+        (lambda n, m: n * m * 6 // (m * 3), lambda n, m: 2 * n),
+        (lambda n, m: (n - 1) * (n + 1), lambda n, m: n * n - 1),
+        (lambda n, m: -(-n // 1), lambda n, m: n),
+        (lambda n, m: (8 * n + 5) // 4, lambda n, m: 2 * n + 1),
+        (lambda n, m: (8 * n - 5) % 4, lambda n, m: 3),
+        (lambda n, m: (m + 9) // 4, lambda n, m: (m + 1) // 4 + 2),
+        (lambda n, m: maximum(n + m, m + n - 1), lambda n, m: m + n),
+        (lambda n, m: math.ceil(n) + round(m), lambda n, m: m + n),
+    ],
+    ids=["shared", "cancelled", "expanded", "rounded", "quotient", "rest", "moved", "chosen", "whole"],
+)
+def test_numbers_that_are_always_equal_are_known_to_be(
+    left: Callable[[Any, Any], Any], right: Callable[[Any, Any], Any]
+) -> None:
+    trace = Trace([6, 5], [24, 20])
+    a, b = (use(*trace.lengths) for use in (left, right))
+    before = dict(trace.conditions)
+    assert a == b
+    assert not a < b
+    assert trace.conditions == before
+    for lengths in ((1, 1), (7, 3), (24, 20)):
+        numbers = trace.at(lengths)
+        assert numbers is not None
+        assert (a if isinstance(a, int) else numbers[a.index]) == left(*lengths) == right(*lengths)
+
+
+def test_what_is_divided_by_a_length_is_for_others_than_none() -> None:
+    trace = Trace([6, 5], [24, 20])
+    n, m = trace.lengths
+    assert n * m // m == n
+    assert trace.at([6, 0]) is None
+
+
+@pytest.mark.parametrize(
     ("use", "length"),
     [(bool, 0), (lambda n: largest(100 - n), 5), (largest, 25), (lambda n: settled(_held(n), int), 7)],
     ids=["a truth", "more room than was made", "longer than planned", "elements"],

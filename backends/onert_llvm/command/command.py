@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from attrs import field, frozen
 
 from onert.ir import Array
+from onert.ir.symbolic.trace import minimum
 from onert.ir.value import Value
 
 from .task_layout import TaskLayout
@@ -110,7 +111,8 @@ all they are no more than what `codegen/native/pool.ll` has bits to count.
 
 def pieces(tiles: int, threads: int, each: int = _PIECES_EACH) -> int:
     """Into how many pieces threads cut so many tiles, `each` at most for each of them."""
-    return min(tiles, most_pieces(threads, each))
+    found: int = minimum(tiles, most_pieces(threads, each))
+    return found
 
 
 def most_pieces(threads: int, each: int = _PIECES_EACH) -> int:

@@ -86,7 +86,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
         "Cast",
         "Select",
     ),
-    "movement": ("Slice", "Split", "BroadcastTo", "Fill", "PutRow", "Squeeze", "ExpandDims"),
+    "movement": ("Slice", "Split", "BroadcastTo", "Fill", "Range", "PutRow", "Squeeze", "ExpandDims"),
     "places": (
         "OneHot",
         "GatherElements",

@@ -128,6 +128,8 @@ class Draft(Builder):
         """Elements of `x` elsewhere, as they are stored; of a constant where that makes no larger one, at once."""
         given = [self.known(i) for i in (x, *operands)]
         (made,) = infer(op, given) or ()
+        if any(map(is_symbolic, made.shape)) or any(t.data is not None and t.data.is_symbolic for t in given):
+            return self.add(op, x, *operands, quantization=(given[0].quantization,))
         count, most = num_elements(made.shape) or 0, max(num_elements(given[0].shape) or 0, _SMALL)
         if count > most or given[0].dtype.is_handle or any(t.data is None for t in given):
             return self.add(op, x, *operands, quantization=(given[0].quantization,))

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onert.ir import Array, CallTypes
-from onert.ir.ops.data_movement.fill import Fill
+from onert.ir import Array, CallTypes, DType
+from onert.ir.ops.data_movement.fill import Fill, Range
 from onert.ir.ops.data_movement.gather import PutRow
 from onert.ir.ops.data_movement.joining import Split
 from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
 from onert.ir.ops.data_movement.slicing import BroadcastTo, Slice
 from onert.ir.ops.elementwise.binary import BinaryKind
 from onert.ir.ops.elementwise.comparison import ComparisonKind
+from onert.ir.ops.reduction.scan import CumSum
 from onert.ir.shape import normalize_axis, static
 
 from .decomposition import Decomposition, moves
@@ -21,6 +22,8 @@ from .draft import Draft
 
 MOST_PLACES = 1 << 16
 """That one table names."""
+_COUNTED = {DType.FLOAT32: 1 << 24, DType.INT32: 1 << 31, DType.INT64: 1 << 62}
+"""Up to how many places are counted exactly."""
 
 
 def _why_no_tables(types: CallTypes, axes: Sequence[int]) -> str | None:
@@ -104,6 +107,26 @@ def _filled(d: Draft, op: Fill, types: CallTypes, operands: Sequence[int]) -> Se
     return [d.broadcast(d.reshaped(operands[1], *(1,) * len(shape)), shape)]
 
 
+def _why_not_counted(op: Range, types: CallTypes) -> str | None:
+    (count,), dtype = types.output.shape, types.output.dtype
+    if dtype not in _COUNTED:
+        return f"running sums of {dtype.text} are not exact"
+    if count is None or count == 0:
+        return "it is not known that it has elements"
+    most = _COUNTED[dtype]
+    return None if count <= most else f"it has {count} elements, and numbers to {most} are exact"
+
+
+def _counted(d: Draft, op: Range, types: CallTypes, operands: Sequence[int]) -> Sequence[int]:
+    """start + CumSum(Fill(count, 1)) * delta, the sums without their last terms"""
+    start, _, delta = operands
+    dtype = types.output.dtype
+    (count,) = static(types.output.shape)
+    ones = d.broadcast(d.constant(np.ones(1, dtype.numpy)), (count,))
+    places = d.add(CumSum(exclusive=True), ones, d.number(0))
+    return [d.sum(d.reshaped(start, 1), d.product(places, d.reshaped(delta, 1)))]
+
+
 def _why_no_row(op: PutRow, types: CallTypes) -> str | None:
     return moves(op, types) or _why_no_tables(types, (0,))
 
@@ -144,6 +167,7 @@ DECOMPOSITIONS = {
     Split: (Decomposition(_why_no_split, _split),),
     BroadcastTo: (Decomposition(_why_not_repeated, _repeated),),
     Fill: (Decomposition(_why_not_filled, _filled),),
+    Range: (Decomposition(_why_not_counted, _counted),),
     PutRow: (Decomposition(_why_no_row, _put_row),),
     Squeeze: (Decomposition(_why_not_reshaped, _reshaped),),
     ExpandDims: (Decomposition(_why_not_reshaped, _reshaped),),

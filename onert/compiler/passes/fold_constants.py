@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 import numpy as np
 from attrs import evolve
@@ -11,13 +11,21 @@ from onert.backend.evaluating import work_of_evaluating
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
+from onert.compiler.rewrite.shape_arithmetic import KINDS
 from onert.ir import Array, CallTypes, Constant, OnertError, Operand, Operation, Subgraph, evaluate
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.unary import Unary
+from onert.ir.ops.reduction.reduce import Reduce
 from onert.ir.shape import num_elements
-from onert.ir.symbolic.trace import is_symbolic, settled
+from onert.ir.symbolic.trace import OneLengthError, is_symbolic
 
 SMALL = 16 << 10  # bytes that a result may always have, however few its operands have
 ROOM = 64 << 20  # bytes by which folding may make a small model larger
 WORK, WORK_PER_BYTE = 10_000_000_000, 10_000  # additions; to make a filter of bytes float32 takes 1500 a byte
+
+_ROUNDED_ONCE = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.MAXIMUM, BinaryKind.MINIMUM)
+"""The functions of floats that round once, as kernels do."""
 
 _MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 
@@ -34,6 +42,7 @@ def fold_constants(subgraph: Subgraph) -> Subgraph:
         w = Dequantize(const); y = Conv2D(x, w)   -->   y = Conv2D(x, const')
     """
     edit = Edit(subgraph)
+    open_: set[int] = set()
     known: dict[int, Operand] = {}
     constants = sum(operand.type.nbytes for operand in subgraph.operands if operand.is_constant)
     room = ROOM + 4 * constants
@@ -41,8 +50,14 @@ def fold_constants(subgraph: Subgraph) -> Subgraph:
     for at, operation in enumerate(subgraph.operations):
         if not is_function(operation):
             continue
-        types = _types(subgraph, operation, known)
-        if types is None or not _worthwhile(types):
+        types = _types(subgraph, operation, known, open_)
+        if types is None:
+            continue
+        if _depends_on_lengths(types) or not open_.isdisjoint(operation.used):
+            _require_exact(operation, types)
+            open_.update(operation.outputs)
+            continue
+        if not _worthwhile(types):
             continue
         needed = work_of_evaluating(operation.op, types)
         if needed > work:
@@ -61,10 +76,11 @@ def fold_constants(subgraph: Subgraph) -> Subgraph:
     return edit.done()
 
 
-def _types(subgraph: Subgraph, operation: Operation, known: Mapping[int, Operand]) -> CallTypes | None:
-    """The types of an operation whose operands are all constants, those that were folded among them."""
+def _types(subgraph: Subgraph, operation: Operation, known: Mapping[int, Operand], open_: Set[int]) -> CallTypes | None:
+    """The types of an operation whose operands are all constants, those that were folded among them, or are `open_`:
+    known as soon as lengths are."""
     inputs = [None if i is None else known.get(i, subgraph.operands[i]) for i in operation.inputs]
-    if any(operand is not None and operand.data is None for operand in inputs):
+    if any(o is not None and o.data is None and i not in open_ for o, i in zip(inputs, operation.inputs, strict=True)):
         return None
     return CallTypes(
         tuple(None if operand is None else operand.known for operand in inputs),
@@ -74,7 +90,7 @@ def _types(subgraph: Subgraph, operation: Operation, known: Mapping[int, Operand
 
 def _fold(operation: Operation, types: CallTypes) -> tuple[Array, ...]:
     """The results; none where the operation is to stay."""
-    arrays = [None if t is None or t.data is None else settled(t.data.array, t.dtype.numpy) for t in types.inputs]
+    arrays = [None if t is None or t.data is None else t.data.array for t in types.inputs]
     try:
         results = evaluate(operation.op, arrays, types)
     except _MISHAPS:
@@ -84,11 +100,25 @@ def _fold(operation: Operation, types: CallTypes) -> tuple[Array, ...]:
     return tuple(np.ascontiguousarray(r).reshape(r.shape) for r in results)
 
 
+def _depends_on_lengths(types: CallTypes) -> bool:
+    """Whether results are others for other lengths, of those that the program is made for."""
+    return any(t is not None and t.data is not None and t.data.is_symbolic for t in types.inputs) or any(
+        is_symbolic(d) for result in types.outputs for d in result.shape
+    )
+
+
+def _require_exact(operation: Operation, types: CallTypes) -> None:
+    """OneLengthError for an operation that is left to the run because its result depends on lengths, where kernels
+    might round otherwise than `evaluate`, of which a program for one length has it."""
+    op = operation.op
+    rounded = isinstance(op, Binary | Unary | Reduce) and not types.output.dtype.is_integer
+    exact = isinstance(op, Binary) and op.kind in _ROUNDED_ONCE and op.activation is Activation.NONE
+    if (not isinstance(op, KINDS) or (rounded and not exact)) and _worthwhile(types):
+        raise OneLengthError(f"{operation} is computed before the run for each length")
+
+
 def _worthwhile(types: CallTypes) -> bool:
-    """Whether the results are plain elements, known in number, the same for all lengths that the program is made for,
-    and few beside the operands."""
-    if any(is_symbolic(d) for result in types.outputs for d in result.shape):
-        return False  # before a size is compared, which would be a condition
+    """Whether the results are plain elements, known in number, and few beside the operands."""
     largest = max((num_elements(t.shape) or 0 for t in types.inputs if t is not None), default=0)
     for result in types.outputs:
         if not result.is_static or result.dtype.is_handle:

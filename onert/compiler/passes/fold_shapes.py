@@ -8,23 +8,15 @@ from attrs import evolve
 from onert.compiler.rewrite.contract import TYPED, rewriting
 from onert.compiler.rewrite.edit import Edit
 from onert.compiler.rewrite.effects import is_function
+from onert.compiler.rewrite.shape_arithmetic import evaluated
 from onert.ir import Array, CallTypes, Constant, OnertError, Op, Operation, Subgraph, TensorType, evaluate
 from onert.ir.analysis.inference import declare, infer
-from onert.ir.ops.arithmetic.activation import Activation
-from onert.ir.ops.data_movement.gather import Gather
-from onert.ir.ops.data_movement.joining import Concat, Pack
-from onert.ir.ops.data_movement.reshape import ExpandDims, Rank, Reshape, ShapeOf, Squeeze
-from onert.ir.ops.data_movement.slicing import BroadcastArgs, Slice, StridedSlice
-from onert.ir.ops.elementwise.binary import Binary, BinaryKind
-from onert.ir.ops.elementwise.convert import Cast
-from onert.ir.shape import broadcast, num_elements, static
-from onert.ir.symbolic.trace import has_symbols, is_symbolic, settled
+from onert.ir.ops.data_movement.reshape import Rank, ShapeOf
+from onert.ir.shape import num_elements, static
+from onert.ir.symbolic.trace import is_symbolic
 
 MOST_ELEMENTS = 64
 """Of a tensor that is taken for arithmetic on shapes."""
-
-_EXACT = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL)
-_MOVED = (Concat, ExpandDims, Pack, Reshape, Squeeze, Slice, StridedSlice, Gather, Cast, BroadcastArgs)
 
 _MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 
@@ -85,12 +77,7 @@ def _value(operation: Operation, types: list[TensorType], shapes: set[int]) -> A
         return None
     arrays = [None if t is None or t.data is None else t.data.array for t in inputs]
     if any(t is not None and t.data is not None and t.data.is_symbolic for t in inputs):
-        found = _symbolic(operation.op, arrays, output)
-        if found is not None:
-            return found
-        arrays = [
-            a if a is None or t is None else settled(a, t.dtype.numpy) for a, t in zip(arrays, inputs, strict=True)
-        ]
+        return evaluated(operation.op, arrays, output)  # else the run does it, for each length
     try:
         (result,) = evaluate(operation.op, arrays, CallTypes(inputs, (output,)))
     except _MISHAPS:
@@ -110,31 +97,7 @@ def _of_type(op: Op, x: TensorType) -> Array | None:
     return None
 
 
-def _symbolic(op: Op, arrays: list[Array | None], output: TensorType) -> Array | None:
-    """What the operation gives, where shapes are symbolic: their elements elsewhere, or sums and products of them.
-    Other arithmetic is that of the element type, of which symbolic numbers know nothing."""
-    exact = isinstance(op, Binary) and op.kind in _EXACT and op.activation is Activation.NONE
-    if not output.dtype.is_integer or not (exact or isinstance(op, _MOVED)):
-        return None
-    try:
-        result = _of_objects(op, [a for a in arrays if a is not None])
-    except _MISHAPS:
-        return None
-    low, high = output.dtype.limits
-    if result.shape != output.shape or not all(low <= element <= high for element in result.reshape(-1)):
-        return None
-    return result if has_symbols(result) else result.astype(output.dtype.numpy)
-
-
-def _of_objects(op: Op, arrays: list[Array]) -> Array:
-    """The same for arrays of objects."""
-    if isinstance(op, Cast):
-        return arrays[0]
-    if isinstance(op, BroadcastArgs):
-        return np.array(broadcast([tuple(a.reshape(-1).tolist()) for a in arrays]), object)
-    assert op.evaluate is not None
-    return np.asarray(op.evaluate(*arrays), object)
-
-
 def _small(type_: TensorType) -> bool:
+    if any(map(is_symbolic, type_.shape)):
+        return False  # before a size is compared, which would be a condition
     return type_.is_static and not type_.dtype.is_handle and (num_elements(type_.shape) or 0) <= MOST_ELEMENTS

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from onert.backend import Program, Stretch
 from onert.ir import OnertError
-from onert.ir.symbolic.trace import Trace
+from onert.ir.symbolic.trace import OneLengthError, Trace
 
 from .substitution import Substitution
 
@@ -78,7 +78,7 @@ class Recipes:
         self._in_vain += 1
         try:
             recipe = Recipe(lengths, compiled, stretched)
-        except (OnertError, TypeError, ValueError, ArithmeticError, AttributeError):
+        except (OnertError, OneLengthError, TypeError, ValueError, ArithmeticError, AttributeError):
             return None  # where lengths are refused, compiling for them alone says so
         if not recipe.is_general:
             return None

@@ -15,13 +15,13 @@ from onert.backend import HOST, Backend
 from onert.backend.residents import Residents
 from onert.ir import Constant, Operand, TensorType
 from onert.ir.shape import static
-from onert.ir.symbolic.trace import Computed, Symbolic, Trace
+from onert.ir.symbolic.trace import Computed, OneLengthError, Symbolic, Trace
 
 _LEAVES = (int, float, complex, str, bytes, Enum, np.dtype, np.generic, Backend, type(HOST), Residents, type)
 _Made = Callable[[list[Any]], Any]
 
 
-class UnknownValueError(TypeError):
+class UnknownValueError(OneLengthError):
     """A value may hold symbolic numbers where nobody knows how to find them."""
 
 

@@ -120,6 +120,7 @@ class _Writer:
         self._converted: dict[int, int] = {}
         self._tables: list[int] = []
         self._placed: dict[object, tuple[int, int]] = {}
+        self._counts: dict[object, int] = {}
 
     def written(self, wanted: list[int]) -> Instructions:
         trace = self._trace
@@ -132,6 +133,9 @@ class _Writer:
                 needed.add(at)
                 waiting += steps[at][1] if at in steps else ()
         asked: list[tuple[Callable[..., Any], tuple[int, ...], Any]] = []
+        for at, function, arguments in trace.steps:
+            if at in needed and hasattr(function, "results"):
+                self._counts[function] = max(self._counts.get(function, 0), *map(self._count, arguments))
         for at, function, arguments in trace.steps:
             if at in needed and self._is_asked(at, function, arguments, steps, needed):
                 registers = tuple(map(self._register, arguments))
@@ -227,13 +231,17 @@ class _Writer:
                 return only
             results = getattr(function, "results", None)
             if results is not None:
-                start, count = self._placed.get(function) or self._place(function, arguments[0], results)
+                start, count = self._placed.get(function) or self._place(function, results)
                 return self._emit(Opcode.TABLE, only, start, count)
         raise NoInstructionError(f"there is no instruction for {function} of {len(arguments)} numbers")
 
-    def _place(self, function: object, argument: int, results: Callable[[int], Array]) -> tuple[int, int]:
+    def _count(self, argument: int) -> int:
+        """How many results a table of a function must have for a number."""
         most = self._trace.most[argument]
-        count = min(MOST_RESULTS, (most if isinstance(most, int) and most > 0 else self._trace.values[argument]) + 1)
+        return min(MOST_RESULTS, max(int(self._trace.values[argument]), most if isinstance(most, int) else 0) + 1)
+
+    def _place(self, function: object, results: Callable[[int], Array]) -> tuple[int, int]:
+        count = self._counts[function]
         found = self._placed[function] = len(self._tables), count
         self._tables += results(count).tolist()
         return found

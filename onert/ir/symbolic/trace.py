@@ -16,8 +16,15 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
+from . import polynomials
+from .polynomials import BY_RULE, Polynomial
+
 _Number = TypeVar("_Number", int, float)
 Binary = Callable[[Any, Any], Any]
+
+
+class OneLengthError(Exception):
+    """Something cannot be done for many lengths at once with the bits that each has alone: it says what."""
 
 
 class Trace:
@@ -35,6 +42,7 @@ class Trace:
         self.steps: list[tuple[int, Callable[..., Any], tuple[int, ...]]] = []
         self.conditions: dict[int, Any] = {}
         self._known: dict[object, int] = {}
+        self._polynomials: dict[int, Polynomial] = {}
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -62,6 +70,36 @@ class Trace:
             self.most.append(self._at_most(function, arguments, value))
             self.steps.append((at, function, arguments))
         return at
+
+    def polynomial(self, at: int) -> Polynomial | None:
+        """A number as a sum of products of others; None where it is no integer."""
+        found = self._polynomials.get(at)
+        if found is None:
+            value = self.values[at]
+            if type(value) is not int:
+                return None
+            is_plain = at >= self._count and self._known.get((int, value)) == at
+            found = self._polynomials[at] = polynomials.constant(value) if is_plain else {(at,): 1}
+        return found
+
+    def sum_of_products(self, polynomial: Polynomial) -> int:
+        """The index of a polynomial: equal ones have one index."""
+        total: int | None = None
+        for product, count in sorted(polynomial.items(), reverse=True):
+            term = None if product else self.constant(abs(count))
+            for factor in product:
+                term = factor if term is None else self.result(operator.mul, term, factor)
+            assert term is not None
+            if product and abs(count) != 1:
+                term = self.result(operator.mul, term, self.constant(abs(count)))
+            if total is None:
+                total = term if count > 0 else self.result(operator.neg, term)
+            else:
+                total = self.result(operator.add if count > 0 else operator.sub, total, term)
+        if total is None:
+            return self.constant(0)
+        self._polynomials.setdefault(total, polynomial)
+        return total
 
     def _at_most(self, function: Callable[..., Any], arguments: tuple[int, ...], value: Any) -> Any:
         try:
@@ -120,16 +158,26 @@ def _decided(function: Binary) -> Binary:
         if isinstance(other, Symbolic) and other.index == self.index and other.trace is self.trace:
             return bool(function(0, 0))
         found = self._with(function, other)
-        return found if found is NotImplemented else found.trace.require(found.index)
+        return found.trace.require(found.index) if isinstance(found, Symbolic) else found
 
     return compared
 
 
 def _alone(function: Callable[[Any], Any]) -> Callable[..., Any]:
     def computed(self: Symbolic) -> Any:
+        if function is not operator.abs and self.trace.polynomial(self.index) is not None:
+            return self  # an integer, which is what it is rounded to
         return Symbolic(self.trace, self.trace.result(function, self.index))
 
     return computed
+
+
+def _number(trace: Trace, found: Polynomial | bool) -> Any:
+    """A polynomial as a number, a plain one where it is the same for all lengths."""
+    if isinstance(found, bool):
+        return found
+    plain = polynomials.value_of(found)
+    return Symbolic(trace, trace.sum_of_products(found)) if plain is None else plain
 
 
 class Symbolic:
@@ -159,6 +207,12 @@ class Symbolic:
             except TypeError:
                 return NotImplemented
         arguments = (right, self.index) if swapped else (self.index, right)
+        rule = BY_RULE.get(function)
+        if rule is not None:
+            first, second = map(trace.polynomial, arguments)
+            found = None if first is None or second is None else rule(trace, first, second)
+            if found is not None:
+                return _number(trace, found)
         return Symbolic(trace, trace.result(function, *arguments))
 
     __add__, __radd__ = _forward(operator.add), _backward(operator.add)
@@ -175,8 +229,13 @@ class Symbolic:
     __lt__, __le__ = _decided(operator.lt), _decided(operator.le)
     __gt__, __ge__ = _decided(operator.gt), _decided(operator.ge)
     __eq__, __ne__ = _decided(operator.eq), _decided(operator.ne)
-    __neg__, __pos__, __abs__ = _alone(operator.neg), _alone(operator.pos), _alone(operator.abs)
+    __pos__, __abs__ = _alone(operator.pos), _alone(operator.abs)
     __ceil__, __floor__ = _alone(math.ceil), _alone(math.floor)
+
+    def __neg__(self) -> Any:
+        if self.trace.polynomial(self.index) is not None:
+            return self._with(operator.mul, -1)
+        return Symbolic(self.trace, self.trace.result(operator.neg, self.index))
 
     def __divmod__(self, other: object) -> Any:
         return self // other, self % other
@@ -185,6 +244,8 @@ class Symbolic:
         return other // self, other % self
 
     def __round__(self, digits: int | None = None) -> Any:
+        if self.trace.polynomial(self.index) is not None:
+            return self
         return Symbolic(self.trace, self.trace.result(round, self.index))
 
     def __bool__(self) -> bool:
@@ -236,7 +297,11 @@ def where_greater(a: Any, b: Any, then: Any, otherwise: Any) -> Any:
     trace = next((x.trace for x in given if isinstance(x, Symbolic)), None)
     if trace is None:
         return where_greater_of(*given)
-    indices = (x.index if isinstance(x, Symbolic) else trace.constant(x) for x in given)
+    indices = [x.index if isinstance(x, Symbolic) else trace.constant(x) for x in given]
+    first, second = map(trace.polynomial, indices[:2])
+    greater = None if first is None or second is None else BY_RULE[operator.gt](trace, first, second)
+    if isinstance(greater, bool):
+        return then if greater else otherwise
     return Symbolic(trace, trace.result(where_greater_of, *indices))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -73,7 +74,7 @@ def _count(op: Op, types: CallTypes) -> int:
     if isinstance(op, SpaceToBatchND | BatchToSpaceND):
         blocks = types.input(1).value
         assert blocks is not None
-        return int(np.prod(blocks, dtype=np.int64))
+        return math.prod(blocks.tolist())
     return 3**types.output.rank if isinstance(op, MirrorPad) else len(types.inputs) + len(types.outputs)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from onert.ir.dtype import Array, DType
 from onert.ir.errors import RuleError
 from onert.ir.op import require
@@ -37,6 +39,17 @@ def values(x: Array) -> tuple[int, ...]:
     """The elements of an array of integers, or of objects that are integers or symbolic."""
     elements = x.reshape(-1)
     return tuple(elements) if x.dtype == object else tuple(int(v) for v in elements)
+
+
+def two(x: Array) -> tuple[int, int]:
+    """The two elements of an array of `values`."""
+    first, second = values(x)
+    return first, second
+
+
+def pairs_text(pairs: Sequence[tuple[int, int]]) -> str:
+    """`[(1, 2), (0, 0)]`: how messages write pairs."""
+    return "[" + ", ".join(f"({a}, {b})" for a, b in pairs) + "]"
 
 
 def length(x: TensorType) -> Dim:

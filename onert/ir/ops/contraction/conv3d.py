@@ -7,13 +7,14 @@ from attrs import frozen
 from onert.ir.dtype import Array
 from onert.ir.flops import filtered, scattered, tapped
 from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.filter_types import require_floats
 from onert.ir.ops.arithmetic.patches import convolve, convolve_transposed
 from onert.ir.ops.arithmetic.window import Margins, Padding, Window, output_dim, require_padding, require_step
 from onert.ir.types import CallTypes, TensorType
 
-from .transpose_conv import given_shape, plain_ints
+from .transpose_conv import given_shape
 
 
 @frozen
@@ -132,7 +133,7 @@ class TransposeConv3D(Spatial3D):
 
     def evaluate(self, output_shape: Array, weight: Array, x: Array, bias: Array | None = None) -> Array:
         filters = weight.transpose(0, 1, 2, 4, 3)
-        out = convolve_transposed(x, filters, self._windows(weight), plain_ints(output_shape)[1:4])
+        out = convolve_transposed(x, filters, self._windows(weight), sv.values(output_shape)[1:4])
         return self.activation.apply(out if bias is None else out + bias)
 
     def evaluate_quantized(

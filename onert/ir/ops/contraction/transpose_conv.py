@@ -8,6 +8,7 @@ from attrs import frozen
 from onert.ir.dtype import Array, DType
 from onert.ir.flops import scattered, tapped
 from onert.ir.op import Op, require
+from onert.ir.ops.arithmetic import shape_values as sv
 from onert.ir.ops.arithmetic.activation import Activation
 from onert.ir.ops.arithmetic.dynamic_range import filter_values, is_hybrid, quantize_items
 from onert.ir.ops.arithmetic.filter_types import require_filter_types
@@ -15,7 +16,7 @@ from onert.ir.ops.arithmetic.patches import convolve_transposed
 from onert.ir.ops.arithmetic.plane_window import require_strides
 from onert.ir.ops.arithmetic.rescale import exact, filter_scales, first_zero_point, requantized
 from onert.ir.ops.arithmetic.window import Margins, Padding, Window, require_padding
-from onert.ir.shape import Dim
+from onert.ir.shape import Dim, text
 from onert.ir.types import CallTypes, TensorType
 
 
@@ -99,7 +100,7 @@ class TransposeConv2D(Op):
             Window(weight.shape[1], self.stride_height, 1, self.padding.along(0)),
             Window(weight.shape[2], self.stride_width, 1, self.padding.along(1)),
         )
-        return convolve_transposed(x, weight.transpose(1, 2, 3, 0), windows, plain_ints(output_shape)[1:3])
+        return convolve_transposed(x, weight.transpose(1, 2, 3, 0), windows, sv.values(output_shape)[1:3])
 
 
 @frozen
@@ -172,12 +173,7 @@ def given_shape(output_shape: TensorType, rank: int) -> tuple[Dim, ...] | None:
     )
     if output_shape.value is None:
         return None
-    found = plain_ints(output_shape.value)
+    found = sv.values(output_shape.value)
     require(len(found) == rank, f"output_shape has {len(found)} elements, expected {rank}")
-    require(min(found) >= 0, f"output_shape is {list(found)}, expected no negative dimension")
+    require(all(d >= 0 for d in found), f"output_shape is {text(found)}, expected no negative dimension")
     return found
-
-
-def plain_ints(elements: Array) -> tuple[int, ...]:
-    """Elements as a tuple of Python integers."""
-    return tuple(int(e) for e in elements.reshape(-1))

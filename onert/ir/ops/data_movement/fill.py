@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from attrs import frozen
@@ -60,11 +60,12 @@ class Range(Op):
 
     @staticmethod
     def _count(start: Array, limit: Array, delta: Array) -> int:
-        a, b, d = (x.reshape(())[()].item() for x in (start, limit, delta))
-        require(d != 0 and not math.isnan(d), f"delta is {d}, expected another number than 0")
+        a, b, d = (_number(x) for x in (start, limit, delta))
+        real = any(isinstance(number, float) for number in (a, b, d))
+        require(d != 0 and not (real and math.isnan(d)), f"delta is {d}, expected another number than 0")
         require((b >= a and d > 0) or (b <= a and d < 0), f"delta {d} never leads from {a} to {b}")
-        steps = (b - a) / d if isinstance(d, float) else -((a - b) // d) if d > 0 else -((b - a) // -d)
-        if not math.isfinite(steps) or abs(steps) > MAX_ELEMENTS:
+        steps = (b - a) / d if real else -((a - b) // d) if d > 0 else -((b - a) // -d)
+        if not -MAX_ELEMENTS <= steps <= MAX_ELEMENTS:
             raise RuleError(f"the range from {a} to {b} by {d} has more than {MAX_ELEMENTS} elements")
         out: int = max(0, math.ceil(steps))
         return out
@@ -73,6 +74,18 @@ class Range(Op):
         count = self._count(start, limit, delta)
         out: Array = (start.reshape(()) + np.arange(count).astype(start.dtype) * delta.reshape(())).astype(start.dtype)
         return out
+
+
+def _number(x: Array) -> Any:
+    """The only element of an array; a float that is an integer as one, which is exact and may stand beside symbolic
+    ones."""
+    found: Any = x.reshape(())[()]
+    plain = found.item() if isinstance(found, np.generic) else found
+    return int(plain) if isinstance(plain, float) and plain.is_integer() and abs(plain) <= _EXACT else plain
+
+
+_EXACT = 1 << 52
+"""Floats of at most this size have exact differences, and are divided and rounded up as integers are."""
 
 
 @frozen

@@ -198,13 +198,13 @@ class SplitV(Op):
         require(len(wanted) == self.count, f"size_splits has {len(wanted)} elements, expected {self.count}")
         require(
             all(s >= -1 for s in wanted) and wanted.count(-1) <= 1,
-            f"size_splits is {list(wanted)}, expected sizes of at least 0 and one -1 at the most",
+            f"size_splits is {shapes.text(wanted)}, expected sizes of at least 0 and one -1 at the most",
         )
         known = sum(s for s in wanted if s != -1)
         if total is None:
             return tuple(None if s == -1 else s for s in wanted)
         fits = known <= total if -1 in wanted else known == total
-        require(fits, f"size_splits is {list(wanted)}, which do not add up to {total}")
+        require(fits, f"size_splits is {shapes.text(wanted)}, which do not add up to {total}")
         return tuple(total - known if s == -1 else s for s in wanted)
 
     def evaluate(self, x: Array, sizes: Array, axis: Array) -> tuple[Array, ...]:

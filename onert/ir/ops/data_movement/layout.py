@@ -127,14 +127,14 @@ def _spatial(x: TensorType, block: TensorType, margins: TensorType, what: str) -
 
 
 def _pairs(margins: Array, what: str) -> list[tuple[int, int]]:
-    pairs = [(int(a), int(b)) for a, b in margins]
-    require(all(a >= 0 and b >= 0 for a, b in pairs), f"{what} is {pairs}, expected nothing negative")
+    pairs = [sv.two(pair) for pair in margins]
+    require(all(a >= 0 and b >= 0 for a, b in pairs), f"{what} is {sv.pairs_text(pairs)}, expected nothing negative")
     return pairs
 
 
 def _blocks(block: Array) -> tuple[int, ...]:
     sizes = sv.values(block)
-    require(all(1 <= b < 1 << 20 for b in sizes), f"block_shape is {list(sizes)}, expected sizes of at least 1")
+    require(all(1 <= b < 1 << 20 for b in sizes), f"block_shape is {shapes.text(sizes)}, expected sizes of at least 1")
     return sizes
 
 
@@ -209,7 +209,7 @@ class BatchToSpaceND(Op):
         spatial: list[Dim] = []
         for d, s, (a, b) in zip(x[1:-1], sizes, pairs, strict=True):
             left = None if d is None else d * s - a - b
-            require(left is None or left >= 0, f"crops {pairs} leave nothing of {d} times {s}")
+            require(left is None or left >= 0, f"crops {sv.pairs_text(pairs)} leave nothing of {d} times {s}")
             spatial.append(left)
         return (batch, *spatial, x[-1])
 

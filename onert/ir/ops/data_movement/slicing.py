@@ -171,8 +171,8 @@ def _margins(x: TensorType, paddings: TensorType) -> list[tuple[int, int]] | Non
 
 def margins(paddings: Array) -> list[tuple[int, int]]:
     """Pairs of margins; RuleError if one is negative."""
-    pairs = [(int(a), int(b)) for a, b in paddings]
-    require(all(a >= 0 and b >= 0 for a, b in pairs), f"paddings is {pairs}, expected nothing negative")
+    pairs = [sv.two(pair) for pair in paddings]
+    require(all(a >= 0 and b >= 0 for a, b in pairs), f"paddings is {sv.pairs_text(pairs)}, expected nothing negative")
     return pairs
 
 
@@ -277,7 +277,7 @@ class Tile(Op):
 
     @staticmethod
     def _shape(x: Shape, multiples: tuple[int, ...]) -> Shape:
-        require(all(m >= 0 for m in multiples), f"multiples is {list(multiples)}, expected nothing negative")
+        require(all(m >= 0 for m in multiples), f"multiples is {shapes.text(multiples)}, expected nothing negative")
         out = tuple(None if d is None else d * m for d, m in zip(x, multiples, strict=True))
         sv.checked_shape(tuple(d for d in out if d is not None), "the tiled shape")
         return out

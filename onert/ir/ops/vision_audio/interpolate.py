@@ -119,7 +119,10 @@ class Interpolate(Op):
         if sizes is not None:
             found = sv.integers(sizes, "sizes")
             require(sv.length(sizes) in (count, None), f"sizes has {sv.length(sizes)} elements, expected {count}")
-            require(found is None or all(n >= 0 for n in found), f"sizes are {found}, expected nothing negative")
+            require(
+                found is None or all(n >= 0 for n in found),
+                f"sizes are ({', '.join(map(str, found or ()))}), expected nothing negative",
+            )
             return sv.unknown(count) if found is None else found
         scales = self.scales or ()
         ok = len(scales) == count and all(math.isfinite(s) and s > 0 for s in scales)
@@ -251,4 +254,5 @@ class Interpolate(Op):
 
 def scaled_length(length: int, scale: float) -> int:
     """A length times a 32-bit scale, rounded down."""
-    return math.floor(length * float(np.float32(scale)))
+    exact = float(np.float32(scale))
+    return length * int(exact) if exact.is_integer() else math.floor(length * exact)

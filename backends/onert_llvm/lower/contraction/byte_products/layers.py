@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -46,7 +47,7 @@ def lower_fully_connected(lowering: Lowering, operations: Sequence[int]) -> None
     x, w = lowering.operation(operations[0]).used
     weights = np.ascontiguousarray(lowering.elements(w).T)[None]
     depth = weights.shape[1]
-    m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
+    m = math.prod(lowering.shape(x)) // depth
     after, how = results(lowering, operations, weights.shape[2])
     multiply(lowering, operations[0], weights, (m, depth), after, how)
 

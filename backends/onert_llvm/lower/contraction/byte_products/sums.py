@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -42,7 +43,7 @@ def lower(lowering: Lowering, operations: Sequence[int]) -> None:
     matrix = lowering.elements(y).reshape(lowering.shape(y)[-2:])
     weights = np.ascontiguousarray(matrix.T if op.adjoint_y else matrix)[None]
     depth = weights.shape[1]
-    m = int(np.prod(lowering.shape(x), dtype=np.int64)) // depth
+    m = math.prod(lowering.shape(x)) // depth
     (result,) = operation.outputs
     after = Tail(PLAIN, {}, (), lowering.operand(result), (result,))
     multiply(lowering, at, weights, (m, depth), after, Scaled(PLAIN, "i32"))

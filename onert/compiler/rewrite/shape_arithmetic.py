@@ -1,0 +1,201 @@
+"""Arithmetic on sizes that are symbolic numbers: what operations on shapes give, element by element.
+
+Elements of integer types are plain or symbolic integers. So are those of floats, as long as they are small enough to be
+exact: then sums, differences and products are too.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from onert.ir import Array, DType, OnertError, Op, TensorType
+from onert.ir.ops.arithmetic.activation import Activation
+from onert.ir.ops.data_movement.fill import Fill, Range
+from onert.ir.ops.data_movement.gather import Gather
+from onert.ir.ops.data_movement.joining import Concat, Pack
+from onert.ir.ops.data_movement.layout import Transpose
+from onert.ir.ops.data_movement.reshape import ExpandDims, Reshape, Squeeze
+from onert.ir.ops.data_movement.slicing import BroadcastArgs, BroadcastTo, Slice, StridedSlice
+from onert.ir.ops.elementwise.binary import Binary, BinaryKind
+from onert.ir.ops.elementwise.comparison import Comparison, ComparisonKind
+from onert.ir.ops.elementwise.convert import Cast
+from onert.ir.ops.elementwise.select import Select
+from onert.ir.ops.elementwise.unary import Unary, UnaryKind
+from onert.ir.ops.reduction.reduce import Reduce, Reduction, axes_of
+from onert.ir.ops.reduction.scan import CumSum
+from onert.ir.shape import broadcast
+from onert.ir.symbolic.trace import has_symbols, is_symbolic, maximum, minimum
+
+_EXACT = {DType.FLOAT16: 1 << 11, DType.FLOAT32: 1 << 24, DType.FLOAT64: 1 << 53}
+"""Integers of at most this size are elements of the type."""
+
+_MISHAPS = (OnertError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
+
+
+class _InexactError(ValueError):
+    """A result may be no integer, or one that depends on how it is rounded."""
+
+
+def _cut(x: Any, y: Any) -> Any:
+    """Integers divided as C does, where neither is negative."""
+    return x // y if x >= 0 and y > 0 else _refused()
+
+
+def _down(x: Any, y: Any) -> Any:
+    return x // y if y > 0 else _refused()
+
+
+def _left(x: Any, y: Any) -> Any:
+    return x % y if y > 0 else _refused()
+
+
+def _left_cut(x: Any, y: Any) -> Any:
+    return x % y if x >= 0 and y > 0 else _refused()
+
+
+def _whole(x: Any, y: Any) -> Any:
+    """A quotient of floats that is an integer for all lengths."""
+    rest = x % y if y > 0 else _refused()
+    return _refused() if is_symbolic(rest) or rest else _signed(x // y)
+
+
+def _signed(x: Any) -> Any:
+    """A product of floats: one that is 0 may be -0."""
+    return x if x != 0 else _refused()
+
+
+def _refused() -> Any:
+    raise _InexactError
+
+
+_INTEGERS: Mapping[BinaryKind, Callable[[Any, Any], Any]] = {
+    BinaryKind.ADD: operator.add,
+    BinaryKind.SUB: operator.sub,
+    BinaryKind.MUL: operator.mul,
+    BinaryKind.DIV: _cut,
+    BinaryKind.FLOOR_DIV: _down,
+    BinaryKind.FLOOR_MOD: _left,
+    BinaryKind.REMAINDER: _left_cut,
+    BinaryKind.MAXIMUM: maximum,
+    BinaryKind.MINIMUM: minimum,
+}
+_FLOATS: Mapping[BinaryKind, Callable[[Any, Any], Any]] = {
+    BinaryKind.ADD: operator.add,
+    BinaryKind.SUB: operator.sub,
+    BinaryKind.MUL: lambda x, y: _signed(x * y),
+    BinaryKind.DIV: _whole,
+    BinaryKind.MAXIMUM: maximum,
+    BinaryKind.MINIMUM: minimum,
+}
+_ROUNDING = (UnaryKind.FLOOR, UnaryKind.CEIL, UnaryKind.ROUND, UnaryKind.TRUNC)
+_RELATIONS: Mapping[ComparisonKind, Callable[[Any, Any], Any]] = {
+    ComparisonKind.EQUAL: operator.eq,
+    ComparisonKind.NOT_EQUAL: operator.ne,
+    ComparisonKind.LESS: operator.lt,
+    ComparisonKind.LESS_EQUAL: operator.le,
+    ComparisonKind.GREATER: operator.gt,
+    ComparisonKind.GREATER_EQUAL: operator.ge,
+}
+_REDUCTIONS: Mapping[Reduction, Callable[[Any, Any], Any]] = {
+    Reduction.SUM: operator.add,
+    Reduction.PROD: operator.mul,
+    Reduction.MAX: maximum,
+    Reduction.MIN: minimum,
+}
+_MOVED = (BroadcastTo, Concat, ExpandDims, Fill, Gather, Pack, Reshape, Slice, Squeeze, StridedSlice, Transpose)
+KINDS = (*_MOVED, Binary, BroadcastArgs, Cast, Comparison, CumSum, Range, Reduce, Select, Unary)
+"""The operations that are known to be exact on integers, and but for a few functions on floats."""
+
+
+def evaluated(op: Op, arrays: list[Array | None], output: TensorType) -> Array | None:
+    """What an operation gives for these elements, symbolic ones or plain; None where it is not known to be exact.
+
+    What is decided becomes a condition.
+    """
+    if not isinstance(op, KINDS) or isinstance(op, CumSum | Range) or any(map(is_symbolic, output.shape)):
+        return None
+    given = [_exact(a) for a in arrays if a is not None]
+    if any(a is None for a in given):
+        return None
+    try:
+        result = np.asarray(_found(op, [a for a in given if a is not None], output.dtype), object)
+        if result.shape != output.shape:
+            return None
+        if output.dtype is not DType.BOOL:
+            low, high = _limits(output.dtype)
+            if not all(low <= element <= high for element in result.reshape(-1)):
+                return None
+    except _MISHAPS:
+        return None
+    return result if has_symbols(result) else result.astype(output.dtype.numpy)
+
+
+def _limits(dtype: DType) -> tuple[int, int]:
+    if dtype.is_integer:
+        low, high = dtype.limits
+        return int(low), int(high)
+    most = _EXACT.get(dtype)
+    return (-most, most) if most is not None else _refused()
+
+
+def _exact(array: Array) -> Array | None:
+    """An array of numbers as one of objects, floats as integers; None where they are no integers, or -0."""
+    if array.dtype == object or array.dtype.kind in "biu":
+        return array
+    if array.dtype.kind != "f":
+        return None
+    elements = array.reshape(-1).tolist()
+    if not all(x.is_integer() and abs(x) <= 1 << 53 and (x or math.copysign(1, x) > 0) for x in elements):
+        return None
+    found = np.empty(len(elements), object)
+    found[:] = [int(x) for x in elements]
+    return found.reshape(array.shape)
+
+
+def _found(op: Op, arrays: list[Array], dtype: DType) -> Any:
+    if isinstance(op, Cast):
+        return arrays[0]
+    if isinstance(op, BroadcastArgs):
+        return np.array(broadcast([tuple(a.reshape(-1).tolist()) for a in arrays]), object)
+    if isinstance(op, Binary):
+        functions = _INTEGERS if dtype.is_integer else _FLOATS
+        return _each(functions.get(op.kind) if op.activation is Activation.NONE else None, *arrays)
+    if isinstance(op, Unary):
+        if op.kind is UnaryKind.NEG and dtype.is_integer:
+            return _each(operator.neg, *arrays)
+        return arrays[0] if op.kind in _ROUNDING else _refused()
+    if isinstance(op, Comparison):
+        return _each(_RELATIONS[op.kind], *arrays)
+    if isinstance(op, Select):
+        condition, *parts = arrays
+        return _refused() if op.rows or condition.dtype == object else np.where(condition, *_objects(*parts))
+    if isinstance(op, Reduce):
+        return _reduced(op, *arrays)
+    assert op.evaluate is not None
+    return op.evaluate(
+        *(_objects(arrays[0]) if isinstance(op, Gather | Slice | StridedSlice) else arrays[:1]), *arrays[1:]
+    )
+
+
+def _objects(*arrays: Array) -> list[Array]:
+    return [a.astype(object) for a in arrays]
+
+
+def _each(function: Callable[..., Any] | None, *arrays: Array) -> Any:
+    return _refused() if function is None else np.frompyfunc(function, len(arrays), 1)(*_objects(*arrays))
+
+
+def _reduced(op: Reduce, x: Array, axes: Array) -> Array:
+    """All elements made one: shapes are vectors."""
+    function = _REDUCTIONS.get(op.kind)
+    if function is None or axes.dtype == object or len(axes_of(axes, x.ndim)) != x.ndim or not x.size:
+        raise _InexactError
+    found = np.empty((1,) * x.ndim if op.keep_dims else (), object)
+    found[...] = reduce(function, x.reshape(-1).tolist())
+    return found
