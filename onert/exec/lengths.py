@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import cast
 
 from onert.backend import Program, TensorInfo
 from onert.exec.frames.stretched import StretchedFrame
@@ -31,20 +32,26 @@ class _Kept:
         self._inputs, self._outputs = program.inputs, program.outputs
         self._lengths = stretch.lengths
         opened = frozenset(stretch.lengths)
-        self._fixed = tuple(
+        fixed = [
             tuple(None if (at, axis) in opened else d for axis, d in enumerate(info.shape))
             for at, info in enumerate(program.inputs)
-        )
+        ]
+        self._closed = tuple((at, shape) for at, shape in enumerate(fixed) if None not in shape)
+        self._opened = tuple((at, shape) for at, shape in enumerate(fixed) if None in shape)
 
     def lengths(self, shapes: list[Shape]) -> tuple[int, ...] | None:
         """The lengths that inputs of these shapes have; None where other dimensions differ too."""
-        for fixed, shape in zip(self._fixed, shapes, strict=True):
-            if len(fixed) != len(shape):
+        for at, fixed in self._closed:
+            if shapes[at] != fixed:
+                return None
+        for at, fixed in self._opened:
+            shape = shapes[at]
+            if len(fixed) != len(shape) or None in shape:
                 return None
             for d, given in zip(fixed, shape, strict=True):
-                if given is None or (d is not None and d != given):
+                if d is not None and d != given:
                     return None
-        return tuple([d for d in [shapes[at][axis] for at, axis in self._lengths] if d is not None])
+        return tuple([cast(int, shapes[at][axis]) for at, axis in self._lengths])
 
     def setup(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from .errors import RuleError
 
@@ -22,7 +23,7 @@ def static(shape: Shape) -> tuple[int, ...]:
     """`shape` with every dimension known; RuleError if one is not."""
     if None in shape:
         raise RuleError(f"shape {text(shape)} has an unknown dimension where all must be known")
-    return tuple(d for d in shape if d is not None)
+    return cast(tuple[int, ...], shape)
 
 
 def num_elements(shape: Shape) -> Dim:

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 from attrs import field, frozen
 
 from onert.ir import Array
-from onert.ir.symbolic.trace import minimum
 from onert.ir.value import Value
 
 from .task_layout import TaskLayout
@@ -107,12 +106,6 @@ _PIECES_EACH, _MOST_PIECES = 8, (1 << 16) - 1
 """Pieces of a command for each thread: what others can take of one that is late is an eighth of its share at a time. In
 all they are no more than what `codegen/native/pool.ll` has bits to count.
 """
-
-
-def pieces(tiles: int, threads: int, each: int = _PIECES_EACH) -> int:
-    """Into how many pieces threads cut so many tiles, `each` at most for each of them."""
-    found: int = minimum(tiles, most_pieces(threads, each))
-    return found
 
 
 def most_pieces(threads: int, each: int = _PIECES_EACH) -> int:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from onert.backend import HOST, Routine, Stretch, Stretched
+from onert.backend import HOST, Routine, Stretch, Stretched, Tensor
 from onert.ir import Array, Context, ExecutionError, TensorType
+from onert.ir.shape import static
 
 from .frame import Calls, Frame
 
@@ -31,9 +32,12 @@ class StretchedFrame(Frame):
         super().__init__(routine, context, execute, None)
         roots = routine.roots
         self._own = {i: HOST.allocate(n) for i, n in stretch.capacities.items() if roots.get(i, i) == i}
-        self._shapes = [(i, roots.get(i, i), dims) for i, dims in stretch.shapes.items()]
-        self._shapes.sort(key=lambda row: row[0] != row[1])  # what lies in the memory of another comes after it
-        self._inputs = frozenset(routine.subgraph.inputs)
+        inputs = frozenset(routine.subgraph.inputs)
+        rows = [(i, roots.get(i, i), i in inputs, dims) for i, dims in stretch.shapes.items()]
+        rows.sort(key=lambda row: row[0] != row[1])  # what lies in the memory of another comes after it
+        self._shapes = [(*row[:3], _reading(row[3])) for row in rows if any(r >= 0 for r, _ in row[3])]
+        """Tensors of which lengths change the shape."""
+        self._others = [(i, root, own) for i, root, own, dims in rows if all(r < 0 for r, _ in dims)]
         self._views: dict[int, Array] = {}
         self._placed = dict.fromkeys(self._own, True)
         """Whether an input or output lies elsewhere than in the frame's own memory."""
@@ -70,27 +74,38 @@ class StretchedFrame(Frame):
         for each in self._stretched:
             each.put()
         words, tensors = self._words, self._tensors
-        for operand, root, dims in self._shapes:
+        for operand, root, is_input, read in self._shapes:
             tensor = tensors[operand]
-            type_ = tensor.type
-            shape = tuple([words[register] if register >= 0 else d for register, d in dims])
-            if shape != type_.shape:
-                tensor.type = type_ = TensorType(type_.dtype, shape, type_.quantization)
+            shape = read(words)
+            if shape != tensor.type.shape:
+                tensor.type = TensorType(tensor.type.dtype, shape, tensor.type.quantization)
+            if root == operand:
+                self._lie(operand, tensor, shape, again or is_input)
+                continue
+            place = tensors[root].buffer
+            tensor.buffer = None if place is None else place.reshape(shape)
+        for operand, root, is_input in self._others:
+            tensor = tensors[operand]
             if root != operand:
                 place = tensors[root].buffer
-                tensor.buffer = None if place is None else place.reshape(shape)
-                continue
-            view = self._views.get(operand)
-            if view is None or view.shape != shape:
-                view = self._views[operand] = _view(self._own[operand], shape, type_)
-            stays = again or operand in self._inputs
-            if tensor.buffer is not view and (tensor.buffer is None or tensor.buffer.shape != shape or not stays):
-                if self._placed[operand]:
-                    self._moved()
-                    self._placed[operand] = False
-                tensor.buffer = view
+                tensor.buffer = None if place is None else place.reshape(static(tensor.type.shape))
+            elif self._placed[operand]:
+                self._lie(operand, tensor, static(tensor.type.shape), again or is_input)
         self.lengths = lengths
         return True
+
+    def _lie(self, operand: int, tensor: Tensor, shape: tuple[int, ...], stays: bool) -> None:
+        """Have an input or output of this shape lie in the frame's own memory, if it lies in memory of another, and
+        unless it `stays`."""
+        view = self._views.get(operand)
+        if view is None or view.shape != shape:
+            view = self._views[operand] = _view(self._own[operand], shape, tensor.type)
+        buffer = tensor.buffer
+        if buffer is not view and (buffer is None or buffer.shape != shape or not stays):
+            if self._placed[operand]:
+                self._moved()
+                self._placed[operand] = False
+            tensor.buffer = view
 
     def execute_for(self, lengths: tuple[int, ...], frame: Frame) -> None:
         """Run for these lengths, even if one was interrupted who went on to others."""
@@ -119,6 +134,14 @@ class StretchedFrame(Frame):
         self._stretched = ()
 
 
-def _view(memory: Array, shape: Sequence[int | None], type_: TensorType) -> Array:
-    dims = tuple(d for d in shape if d is not None)
-    return np.ndarray(dims, type_.dtype.numpy, memory)
+def _view(memory: Array, shape: tuple[int, ...], type_: TensorType) -> Array:
+    return np.ndarray(shape, type_.dtype.numpy, memory)
+
+
+def _reading(dims: Sequence[tuple[int, int]]) -> Callable[[Sequence[int]], tuple[int, ...]]:
+    """What reads a shape from registers."""
+
+    def read(words: Sequence[int]) -> tuple[int, ...]:
+        return tuple([words[register] if register >= 0 else d for register, d in dims])
+
+    return read

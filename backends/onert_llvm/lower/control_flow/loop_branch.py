@@ -11,9 +11,10 @@ from onert.backend.planner.arrangement import arranged
 from onert.backend.planner.liveness import lifetimes
 from onert.ir import CallTypes, Op, Operation, Subgraph
 from onert.ir.ops.control_flow.enclosed import Branch, Loop
+from onert.ir.symbolic.trace import minimum
 from onert.ir.value import Value
 from onert_llvm.codegen.kernel_abi import KernelSpec
-from onert_llvm.command.command import REPORT_BYTES, Access, Area, Command, Lowered, Pointer, Slot, jump, pieces
+from onert_llvm.command.command import REPORT_BYTES, Access, Area, Command, Lowered, Pointer, Slot, jump, most_pieces
 from onert_llvm.kernels.data_movement.row_copy import CopyRows
 from onert_llvm.lower.command_builder import Lowering
 from onert_llvm.lower.rule import Rule
@@ -123,7 +124,7 @@ def copies(lowering: Lowering, at: int, source: Pointer, target: Pointer, nbytes
         slots: dict[str, Slot] = {"source": ends[0], "target": ends[1], "width": width}
         slots |= {"source_step": width, "target_step": width}
         accesses = (Access(ends[0], rows * width), Access(ends[1], rows * width, True))
-        yield Command(spec, slots, rows, pieces(rows, lowering.threads), accesses, at)
+        yield Command(spec, slots, rows, minimum(rows, most_pieces(lowering.threads)), accesses, at)
         done += rows * width
 
 

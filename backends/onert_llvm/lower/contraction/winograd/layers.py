@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from onert.ir import Array
-from onert_llvm.command.command import Slot, pieces
+from onert.ir.symbolic.trace import minimum
+from onert_llvm.command.command import Slot, most_pieces
 from onert_llvm.kernels.contraction.bfloat.terms import Terms
 from onert_llvm.kernels.contraction.winograd.form import WINDOW, Form
 from onert_llvm.kernels.contraction.winograd.winograd_f32 import WinogradF32, room
@@ -45,7 +46,7 @@ def lowered(lowering: Lowering, windows: Windows, filters: Array, ldc: int, kind
     count = panels(n, cut.tile.columns, lowering.isa)
     groups = -(-count // cut.group)
     work = -(-total // cut.block) * groups
-    parts = pieces(work, lowering.threads, MOST_PIECES)
+    parts = minimum(work, most_pieces(lowering.threads, MOST_PIECES))
     size = room(form, cut.tile, cut.block, layer.steps, lowering.isa.f32)
     (rooms,) = lowering.scratch(parts * size)
     algorithm = WinogradF32(form, cut.tile, after.epilogue, Terms.PAIRED if paired else Terms.FLOAT)
