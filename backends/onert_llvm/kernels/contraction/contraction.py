@@ -84,7 +84,8 @@ class Run:
 class Reading:
     """How the terms of some rows are read: a loop over their runs, of `depth` terms each.
 
-    Without taps there is one run, and `depth` is None. `single` gives the same for another row alone.
+    Without taps there is one run, and `depth` is None. `single` gives the same for one row of the tile, by its
+    number in it.
     """
 
     depth: Val | None

@@ -47,9 +47,9 @@ class Windows(Value):
     slots = ("k", *WINDOW)
 
     def read(self, k: Kernel, task: Task, block: Block, terms: Terms) -> Reading:
-        return self._reading(k, task, origins(k, task, block.first, block.count), terms.element)
+        return self._reading(k, task, block, origins(k, task, block.first, block.count), terms.element)
 
-    def _reading(self, k: Kernel, task: Task, windows: list[Origin], element: Type) -> Reading:
+    def _reading(self, k: Kernel, task: Task, block: Block, windows: list[Origin], element: Type) -> Reading:
         depth = task.i64("k")
 
         @contextmanager
@@ -58,7 +58,7 @@ class Windows(Value):
                 yield Run(pixels, depth, tap)
 
         def single(row: Val) -> Reading:
-            return self._reading(k, task, [origin(k, task, row)], element)
+            return self._reading(k, task, block, [origin(k, task, block.row(row))], element)
 
         return Reading(depth, each, single)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from attrs import frozen
@@ -27,17 +27,17 @@ class Volumes(Value):
     slots = ("k", *SPACE)
 
     def read(self, k: Kernel, task: Task, block: Block, terms: Terms) -> Reading:
-        return self._reading(k, task, [_origin(task, block.row(i)) for i in range(block.count)], terms.element)
+        return self._reading(k, task, block, range(block.count), terms.element)
 
-    def _reading(self, k: Kernel, task: Task, origins: list[tuple[Val, ...]], element: Type) -> Reading:
-        depth = task.i64("k")
+    def _reading(self, k: Kernel, task: Task, block: Block, rows: Iterable[Val | int], element: Type) -> Reading:
+        depth, origins = task.i64("k"), [_origin(task, block.row(i)) for i in rows]
 
         @contextmanager
         def each() -> Iterator[Run]:
             with _each_tap(k, task, origins, element) as (tap, pixels):
                 yield Run(pixels, depth, tap)
 
-        return Reading(depth, each, lambda row: self._reading(k, task, [_origin(task, row)], element))
+        return Reading(depth, each, lambda row: self._reading(k, task, block, [row], element))
 
 
 def _origin(task: Task, pixel: Val) -> tuple[Val, ...]:
